@@ -1,0 +1,280 @@
+//! One execution of a test body: what was decided, what happened, how it ended.
+
+use std::fmt;
+use std::panic::Location;
+
+use crate::event::{Event, ValueKind};
+use crate::history::HistoryRecord;
+use crate::ids::{ObjectId, Place, Seed, TaskId, TaskPath};
+use crate::op::Op;
+use crate::verdict::Verdict;
+
+/// One execution of the test body.
+#[derive(Clone, Debug)]
+pub struct Run {
+    /// The seed its random decisions were drawn from; for a replay, the seed of the trace.
+    pub seed: Seed,
+    /// The name of the strategy that answered its choices.
+    pub strategy: String,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// Its tasks by [`TaskId`].
+    pub tasks: Vec<TaskRecord>,
+    /// Its shared objects by [`ObjectId`].
+    pub objects: Vec<ObjectRecord>,
+    /// Who stepped, in order.
+    pub steps: Vec<StepRecord>,
+    /// The values drawn, in order.
+    pub draws: Vec<DrawRecord>,
+    /// What happened, in order.
+    pub events: Vec<Event>,
+    /// The histories recorded in it.
+    pub histories: Vec<HistoryRecord>,
+    /// Tasks that had not ended when the body did, and whose handle had been kept until then.
+    pub leaked: Vec<TaskId>,
+}
+
+/// A task of a run.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct TaskRecord {
+    /// Its structural name.
+    pub path: TaskPath,
+    /// The name the user gave it.
+    pub name: Option<String>,
+    /// Where it was spawned.
+    pub place: Place,
+}
+
+impl fmt::Display for TaskRecord {
+    /// The name a person knows it by: `0.1 writer`, `0.1`, or `main` for the body of the test.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.name {
+            Some(name) => write!(f, "{} {name}", self.path),
+            None if self.path.segments().len() == 1 => f.write_str("main"),
+            None => write!(f, "{}", self.path),
+        }
+    }
+}
+
+/// A shared object of a run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ObjectRecord {
+    /// What it is, such as `atomic`.
+    pub kind: &'static str,
+    /// How its values are read.
+    pub values: ValueKind,
+    /// Where it was created.
+    pub place: Place,
+    /// The task that created it and its number among the objects created by that task; `None` for
+    /// an atomic or a cell, whose constructor is `const` and sees no run: they are told apart by
+    /// `ordinal`.
+    pub creator: Option<(TaskId, u32)>,
+    /// Its number, from 0, among the objects created at `place`, as the run got to know them.
+    pub ordinal: u32,
+}
+
+/// One step.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct StepRecord {
+    /// The task that stepped.
+    pub task: TaskId,
+    /// How many tasks could have.
+    pub candidates: u32,
+}
+
+/// One value drawn.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct DrawRecord {
+    /// The step it was drawn in.
+    pub step: u32,
+    /// The answer, below `bound`.
+    pub value: u64,
+    /// What the answer was to be below.
+    pub bound: u64,
+}
+
+/// How a run ended.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Outcome {
+    /// The body returned and nothing was wrong.
+    Passed,
+    /// Something was wrong.
+    Failed(Failure),
+}
+
+/// What was wrong with a run.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum Failure {
+    /// A task panicked.
+    Panic {
+        /// The task.
+        task: TaskId,
+        /// The text it panicked with.
+        message: String,
+        /// Where, as `file:line:column`; empty if the program replaced the panic hook.
+        place: String,
+    },
+    /// The body returned an error.
+    Error {
+        /// Its `Debug` text.
+        message: String,
+    },
+    /// Tasks are left and none can step.
+    Deadlock {
+        /// Who waits for what.
+        waits: Vec<Wait>,
+    },
+    /// The run took more steps than allowed.
+    StepLimit {
+        /// The limit.
+        steps: u32,
+        /// The shortest sequence of steps that the end of the run repeats; empty if it does not.
+        cycle: Vec<StepRecord>,
+    },
+    /// A history is not explained by its model.
+    History {
+        /// Its index in [`Run::histories`]; the verdict stands there.
+        history: usize,
+        /// The condition that was asked for, such as `linearizability`.
+        condition: String,
+        /// What the checker said: violated or unknown.
+        verdict: Verdict,
+        /// Where the check was asked for.
+        place: Place,
+    },
+    /// The run is not the one the trace was written from.
+    Diverged {
+        /// The first step that differs, from 0.
+        step: u32,
+        /// What the trace says happens there.
+        expected: String,
+        /// What the run did instead.
+        found: String,
+    },
+    /// The same decisions led to two different runs.
+    NonDeterminism {
+        /// The first step that differs, from 0.
+        step: u32,
+        /// What the first run did there.
+        first: String,
+        /// What the second run did there.
+        second: String,
+    },
+    /// A task did not come back to the scheduler.
+    Hang {
+        /// The task.
+        task: TaskId,
+        /// What it did last or was about to do.
+        last: String,
+        /// How long was waited, in seconds.
+        seconds: u64,
+    },
+    /// The library was used in a way that cannot work; the text says what to do instead.
+    Misuse {
+        /// What is wrong and what to do.
+        message: String,
+        /// Where in the user's source, as `file:line:column`.
+        place: String,
+    },
+}
+
+/// A task that waits for ever.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Wait {
+    /// The task.
+    pub task: TaskId,
+    /// What it waits to do; none if it waits for something that is not of this library.
+    pub op: Option<&'static Op>,
+    /// The object it waits for.
+    pub object: Option<ObjectId>,
+    /// The task whose end it waits for.
+    pub target: Option<TaskId>,
+    /// Where in the user's source it waits; where the task was spawned if nothing better is known.
+    pub place: Place,
+    /// Who holds the object, since which step and from which place.
+    pub holder: Option<Holder>,
+}
+
+/// Who holds a lock.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Holder {
+    /// The task.
+    pub task: TaskId,
+    /// The step in which it acquired it.
+    pub step: u32,
+    /// Where it did.
+    pub place: &'static Location<'static>,
+}
+
+/// What makes two failures the same: their kind and their place.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Signature {
+    /// The kind of failure, one word.
+    pub kind: &'static str,
+    /// The place or places, sorted, as text.
+    pub place: String,
+}
+
+impl Failure {
+    /// The kind of failure in one word or two, such as `panic` or `deadlock`.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Failure::Panic { .. } => "panic",
+            Failure::Error { .. } => "error",
+            Failure::Deadlock { .. } => "deadlock",
+            Failure::StepLimit { .. } => "step limit",
+            Failure::History { verdict: Verdict::Unknown(_), .. } => "undecided",
+            Failure::History { .. } => "history",
+            Failure::Diverged { .. } => "diverged",
+            Failure::NonDeterminism { .. } => "non-determinism",
+            Failure::Hang { .. } => "hang",
+            Failure::Misuse { .. } => "misuse",
+        }
+    }
+
+    /// What a shrunk run must share with this one to count as the same failure.
+    pub fn signature(&self) -> Signature {
+        let place = match self {
+            Failure::Panic { place, .. } | Failure::Misuse { place, .. } => place.clone(),
+            Failure::Error { message } => message.clone(),
+            Failure::Deadlock { waits } => {
+                let mut places: Vec<String> = core_of(waits)
+                    .map(|w| format!("{} {}", w.op.map_or("wait", |op| op.name), w.place))
+                    .collect();
+                places.sort();
+                places.dedup();
+                places.join(", ")
+            }
+            Failure::StepLimit { .. } => String::new(),
+            Failure::History { place, condition, .. } => format!("{condition} {place}"),
+            Failure::Diverged { .. } | Failure::NonDeterminism { .. } | Failure::Hang { .. } => {
+                String::new()
+            }
+        };
+        Signature { kind: self.kind(), place }
+    }
+}
+
+/// The waits that wait for each other in a circle, if there is one; else all.
+fn core_of(waits: &[Wait]) -> impl Iterator<Item = &Wait> {
+    let next = |task: TaskId| -> Option<TaskId> {
+        let wait = waits.iter().find(|w| w.task == task)?;
+        wait.holder.map(|h| h.task).or(wait.target)
+    };
+    let mut circle: Vec<TaskId> = Vec::new();
+    for wait in waits {
+        let mut path = vec![wait.task];
+        while let Some(task) = next(path[path.len() - 1]) {
+            if let Some(at) = path.iter().position(|t| *t == task) {
+                circle = path.split_off(at);
+                break;
+            }
+            path.push(task);
+        }
+        if !circle.is_empty() {
+            break;
+        }
+    }
+    waits.iter().filter(move |w| circle.is_empty() || circle.contains(&w.task))
+}

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use crate::event::Event;
 use crate::ids::{ObjectId, Place, Seed, TaskId};
 use crate::op::Op;
+use crate::pool::Pool;
 
 /// Answers the choices of runs. One value serves many runs, one after the other.
 ///
@@ -112,57 +113,137 @@ pub struct TaskRow {
     pub place: Place,
     /// What it is doing.
     pub status: Status,
-    /// What it will do next. Empty before its first step, and while it waits for something that
-    /// is not of this library. Several inside `join!`: one step does all that are enabled.
-    pub announced: Vec<Announced>,
+    /// What it will do next.
+    pub announced: Announcements,
     /// How many tasks it has spawned.
     pub(crate) children: u32,
+    /// Position among the candidates, or `u32::MAX`.
+    pub(crate) ready_at: u32,
+    /// How many of its announced operations can be done now.
+    pub(crate) enabled: u32,
+    /// Something that is not of this library called its waker.
+    pub(crate) woken: bool,
+    /// To be dropped at its next step.
+    pub(crate) aborted: bool,
+}
+
+/// What a task will do next: nothing is known before its first step and while it waits for
+/// something that is not of this library; one operation usually; several inside `join!`, where
+/// one step does all that are enabled.
+#[derive(Clone, Debug, Default)]
+pub struct Announcements {
+    // The usual one has a place of its own: no list to go through, nothing to allocate.
+    pub(crate) first: Option<Announced>,
+    pub(crate) more: Vec<Announced>,
+}
+
+impl Announcements {
+    /// All of them.
+    #[inline]
+    pub fn iter(&self) -> impl Iterator<Item = &Announced> {
+        self.first.iter().chain(&self.more)
+    }
+
+    /// Whether nothing is known.
+    pub fn is_empty(&self) -> bool {
+        self.first.is_none() && self.more.is_empty()
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.first = None;
+        self.more.clear();
+    }
+
+    #[inline]
+    pub(crate) fn push(&mut self, announced: Announced) {
+        match self.first {
+            None => self.first = Some(announced),
+            Some(_) => self.more.push(announced),
+        }
+    }
+
+    pub(crate) fn find_mut(&mut self, key: u32) -> Option<&mut Announced> {
+        self.first.iter_mut().chain(&mut self.more).find(|a| a.key == key)
+    }
+
+    pub(crate) fn remove(&mut self, key: u32) -> Option<Announced> {
+        if self.first.is_some_and(|a| a.key == key) {
+            return self.first.take();
+        }
+        let at = self.more.iter().position(|a| a.key == key)?;
+        Some(self.more.remove(at))
+    }
+}
+
+/// The part of a run's state that strategies see.
+#[derive(Debug, Default)]
+pub(crate) struct Board {
+    /// The number of the step to be chosen or being taken.
+    pub(crate) step: u32,
+    /// The task that took the last step.
+    pub(crate) last: Option<TaskId>,
+    /// The tasks that can step, in no meaningful order.
+    pub(crate) ready: Vec<TaskId>,
+    pub(crate) tasks: Pool<TaskRow>,
+    pub(crate) events: Vec<Event>,
 }
 
 /// A run between two steps, as a [`Strategy`] sees it.
 #[derive(Clone, Copy)]
 pub struct View<'a> {
-    pub(crate) step: u32,
-    pub(crate) last: Option<TaskId>,
-    pub(crate) candidates: &'a [TaskId],
-    pub(crate) tasks: &'a [TaskRow],
-    pub(crate) events: &'a [Event],
+    board: &'a Board,
 }
 
 impl<'a> View<'a> {
+    #[inline]
+    pub(crate) fn of(board: &'a Board) -> View<'a> {
+        View { board }
+    }
+
     /// The number of the step to be chosen, from 0.
     pub fn step(&self) -> u32 {
-        self.step
+        self.board.step
     }
 
     /// The task that took the last step; none before the first.
     pub fn last(&self) -> Option<TaskId> {
-        self.last
+        self.board.last
     }
 
     /// The tasks that can step, in no meaningful order. Never empty when a strategy is asked.
+    #[inline]
     pub fn candidates(&self) -> &'a [TaskId] {
-        self.candidates
+        &self.board.ready
     }
 
     /// All tasks of the run so far, ended ones too, by [`TaskId`].
     pub fn tasks(&self) -> &'a [TaskRow] {
-        self.tasks
+        &self.board.tasks
     }
 
     /// One task.
     pub fn task(&self, id: TaskId) -> &'a TaskRow {
-        &self.tasks[id.index()]
+        self.board.tasks.at(id.index())
     }
 
     /// All that has happened so far.
     pub fn events(&self) -> &'a [Event] {
-        self.events
+        &self.board.events
     }
 
     /// What happened in the last step.
     pub fn news(&self) -> &'a [Event] {
-        let from = self.events.iter().rposition(|e| e.step + 1 != self.step);
-        &self.events[from.map_or(0, |i| i + 1)..]
+        let from = self.events().iter().rposition(|e| e.step + 1 != self.step());
+        &self.events()[from.map_or(0, |i| i + 1)..]
+    }
+}
+
+impl std::fmt::Debug for View<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("View")
+            .field("step", &self.step())
+            .field("last", &self.last())
+            .field("candidates", &self.candidates())
+            .finish_non_exhaustive()
     }
 }

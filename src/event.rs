@@ -39,6 +39,8 @@ pub enum Values {
     Refused(u64, u64),
     /// An attempt that failed (`try_lock` on a held lock).
     Failed,
+    /// The task it was about: the one spawned, joined or aborted.
+    Task(TaskId),
 }
 
 /// How the bits of an object's [`Values`] are read.

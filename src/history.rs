@@ -44,3 +44,9 @@ pub struct HistoryRecord {
     /// What a checker said of it, if one was asked. Its indices are those of `operations`.
     pub verdict: Option<Verdict>,
 }
+
+/// A history that is being recorded.
+pub(crate) trait HistorySource: Send + Sync {
+    /// The history as it stands, in text.
+    fn record(&self) -> HistoryRecord;
+}

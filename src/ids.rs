@@ -19,7 +19,7 @@ impl fmt::Display for Seed {
 }
 
 /// A task of one run: the n-th to be spawned, the body of the test being number 0.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct TaskId(pub u32);
 
 impl TaskId {
@@ -61,6 +61,12 @@ impl TaskPath {
         let mut path = self.0.clone();
         path.push(nth);
         TaskPath(path)
+    }
+
+    /// The path of the task reached from this one by these child numbers.
+    pub(crate) fn descendant(mut self, nths: &[u32]) -> TaskPath {
+        self.0.extend_from_slice(nths);
+        self
     }
 
     /// The child numbers, from the body of the test down.
@@ -108,7 +114,9 @@ pub struct InvalidTaskPath;
 
 impl fmt::Display for InvalidTaskPath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("not a task path: expected numbers joined by dots, beginning with 0, like `0.1`")
+        f.write_str(
+            "not a task path: expected numbers joined by dots, beginning with 0, like `0.1`",
+        )
     }
 }
 

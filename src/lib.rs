@@ -1,12 +1,200 @@
-//! Runs concurrent Rust under a scheduler of its own.
+//! Runs concurrent Rust under a scheduler of its own: finds the interleaving that breaks the code,
+//! cuts it down to the steps that matter, explains it on one screen and replays it.
+//!
+//! This page is the manual. The README shows a failing test and its screen first, and says how to
+//! bring the library into a crate of your own and which variables of the environment it listens to.
+//!
+//! # A test
+//!
+//! A test is an `async fn` under [`#[sim::test]`](macro@test). It creates what it tests, spawns
+//! tasks, waits for them, and asserts. It is run once for each seed, 1000 times unless told
+//! otherwise; a seed is an interleaving, the same on every machine. Nothing may be kept from run to
+//! run, so create everything in the body.
+//!
+//! ```
+//! use std::sync::Arc;
+//!
+//! #[sim::test(seeds = 200)]
+//! async fn a_lock_keeps_both_increments() {
+//!     let counter = Arc::new(sim::Mutex::new(0));
+//!     let tasks = [(); 2].map(|()| {
+//!         let counter = counter.clone();
+//!         sim::spawn(async move { *counter.lock().await += 1 })
+//!     });
+//!     for task in tasks {
+//!         task.await.unwrap();
+//!     }
+//!     assert_eq!(*counter.lock().await, 2);
+//! }
+//! ```
+//!
+//! [`Runner`] is the function under the attribute, for programs and for tests of tests: it gives a
+//! [`Report`](report::Report), which is data. This one has a bug to find:
+//!
+//! ```
+//! use sim::run::{Failure, Outcome};
+//! use sim::{Atomic, Ordering::SeqCst, Runner};
+//! use std::sync::Arc;
+//!
+//! let report = Runner::new().hermetic().seeds(0..100).run(async || {
+//!     let counter = Arc::new(Atomic::new(0));
+//!     sim::map_concurrently(0..2, |_| {
+//!         let counter = counter.clone();
+//!         async move {
+//!             let value = counter.load(SeqCst).await;
+//!             counter.store(value + 1, SeqCst).await;
+//!         }
+//!     })
+//!     .await;
+//!     assert_eq!(counter.load(SeqCst).await, 2);
+//! });
+//! // Real threads may or may not show it.
+//! assert!(report.finding.is_some() || !sim::SIMULATED);
+//! if let Some(finding) = report.finding {
+//!     assert!(matches!(finding.run.outcome, Outcome::Failed(Failure::Panic { .. })));
+//! }
+//! ```
+//!
+//! # Points, steps and runs
+//!
+//! A **point** is an await on something of this library: [`Atomic`], [`Cell`], [`Mutex`], a
+//! [`JoinHandle`], [`yield_now`](task::yield_now). There the task says what it does next, and any
+//! other task may go first. From one point to the next it runs alone: that is a **step**. Spawning
+//! and dropping a guard take effect at once and are no points. A task that waits for a lock or for
+//! another task cannot step; when a lock is freed every waiter can, and whoever is chosen gets it.
+//!
+//! A **run** is one execution of the body. All that is open in it, which task steps and which value
+//! [`rand`] draws, is a **decision**, and the decisions are the run: written down they are its
+//! **trace**, which replays it without seed and strategy. A run fails if
+//!
+//! - a task panics, or the body returns an error;
+//! - tasks are left and none can step: a deadlock;
+//! - it takes more than a million steps: a loop without end;
+//! - a [`History`] that was checked is not [linearizable](check::linearizable()), or the checker
+//!   cannot decide within its budget;
+//! - it is not the run that its trace was written from;
+//! - one step does not end within ten seconds; that ends the process, with the trace written.
+//!
+//! # Modules, in the order to read them
+//!
+//! | module | what is in it |
+//! |---|---|
+//! | [`sync`] | [`Atomic`], [`Cell`], [`Mutex`]: what tasks share |
+//! | [`task`] | [`spawn`], [`map_concurrently`], named tasks, yielding, the spawner of real tasks |
+//! | [`mod@rand`] | random values that are decisions |
+//! | [`recorder`] | [`History`]: what clients asked and were told |
+//! | [`check`] | models of data structures, and the search for an order that explains a history |
+//! | [`runner`] | [`Runner`], for programs that find bugs without a test harness |
+//! | [`report`] | what was found, as data and as text |
+//! | [`run`] | one run: how it ended, its steps, its events |
+//! | [`mod@strategy`], [`choice`] | who answers the choices of a run |
+//! | [`shrink`], [`schedule`] | making a failing run smaller |
+//! | [`trace`] | the file format |
+//! | [`ids`], [`op`], [`event`], [`history`], [`verdict`] | the words of all these, as types |
+//!
+//! # The two builds
+//!
+//! With the feature `sim`, the default, a primitive is simulated inside a run and real outside one.
+//! Without it, or under `--cfg sim_real`, it is always the real one, at no cost, and a test or
+//! [`Runner`] becomes a stress test: the same body on real threads, the same checks, 100 seeds unless
+//! told otherwise. The signatures are the same; [`SIMULATED`] tells which build it is. Libraries
+//! depend on it with `default-features = false`, and switch `sim` on in their dev-dependencies.
+//!
+//! Outside of runs, code over these primitives needs nothing from this library:
+//!
+//! ```
+//! sim::block_on(async {
+//!     let list = sim::Mutex::new(vec![1]);
+//!     list.lock().await.push(2);
+//!     assert_eq!(list.into_inner(), [1, 2]);
+//! });
+//! ```
+//!
+//! # Limits
+//!
+//! - Memory is sequentially consistent in a run, whatever the [`Ordering`]: what weaker orderings
+//!   allow is not explored.
+//! - What does not await something of this library is not interleaved. One poll of a `join!` or
+//!   `select!` is one step, whatever its branches do in it.
+//! - The order of a `HashMap`, clocks, random generators, real threads, files, sockets and the
+//!   polling order of `select!` are out of control. The first seed and every failing one are run
+//!   twice, and the first step that differs is [reported](run::Failure::NonDeterminism).
+//! - A lock of std held across a point, a blocking call, a loop without an await keep the run from
+//!   going on until the watchdog ends the process. [`block_on`] in a run panics.
+//! - An atomic or cell in a `static` is made with `const_new` and starts each run afresh. A
+//!   [`Mutex`] in a `static` fails the second run that meets it.
+//! - Seeds are walked at random so far. A test that passes is no proof.
 
 #![forbid(unsafe_code)]
 
+// L0: data. What only runs use is dead in a build that cannot simulate.
+#[cfg_attr(not(all(feature = "sim", not(sim_real))), allow(dead_code))]
 pub mod choice;
 pub mod event;
 pub mod history;
 pub mod ids;
 pub mod op;
+mod panics;
+#[cfg_attr(not(all(feature = "sim", not(sim_real))), allow(dead_code))]
+mod pool;
+mod rng;
 pub mod run;
+pub mod schedule;
 pub mod trace;
 pub mod verdict;
+
+// L1: siblings
+pub mod check;
+#[cfg(all(feature = "sim", not(sim_real)))]
+mod memory;
+pub mod report;
+#[cfg(all(feature = "sim", not(sim_real)))]
+mod rt;
+pub mod shrink;
+pub mod strategy;
+
+// L2: the contract between primitives and a run
+mod seam;
+
+// L3: what users type
+pub mod rand;
+pub mod recorder;
+pub mod sync;
+pub mod task;
+
+// L4: wiring. Traces are of no use to real threads.
+#[cfg_attr(not(all(feature = "sim", not(sim_real))), allow(dead_code))]
+mod config;
+#[cfg_attr(not(all(feature = "sim", not(sim_real))), allow(dead_code))]
+mod persistence;
+#[cfg_attr(not(all(feature = "sim", not(sim_real))), allow(dead_code))]
+pub mod runner;
+#[cfg(all(feature = "sim", not(sim_real)))]
+mod simulate;
+#[cfg(all(feature = "sim", not(sim_real)))]
+use simulate as engine;
+#[cfg(not(all(feature = "sim", not(sim_real))))]
+mod stress;
+#[cfg(not(all(feature = "sim", not(sim_real))))]
+use stress as engine;
+
+pub use self::recorder::History;
+pub use self::runner::Runner;
+pub use self::sync::{Atomic, Cell, Mutex, MutexGuard, Ordering};
+pub use self::task::{JoinError, JoinHandle, block_on, map_concurrently, spawn};
+pub use sim_macros::test;
+
+/// Whether this build can simulate: whether a [`Runner`] runs its body under the scheduler, and not
+/// on real threads.
+pub const SIMULATED: bool = seam::SIMULATED;
+
+/// For the expansion of `#[sim::test]`.
+#[doc(hidden)]
+pub mod __private {
+    pub use crate::runner::{Attributes, TestSite as Site, test};
+}
+
+// Its code blocks are tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}

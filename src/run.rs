@@ -1,5 +1,6 @@
 //! One execution of a test body: what was decided, what happened, how it ended.
 
+use std::any::Any;
 use std::fmt;
 use std::panic::Location;
 
@@ -80,6 +81,9 @@ pub struct StepRecord {
     pub task: TaskId,
     /// How many tasks could have.
     pub candidates: u32,
+    /// Whether this is a preemption: another task stepped before, could have gone on, and did not
+    /// yield.
+    pub preempts: bool,
 }
 
 /// One value drawn.
@@ -129,7 +133,8 @@ pub enum Failure {
     StepLimit {
         /// The limit.
         steps: u32,
-        /// The shortest sequence of steps that the end of the run repeats; empty if it does not.
+        /// The shortest sequence of steps that the end of the run repeats, four times or more; empty
+        /// if there is none.
         cycle: Vec<StepRecord>,
     },
     /// A history is not explained by its model.
@@ -161,14 +166,19 @@ pub enum Failure {
         /// What the second run did there.
         second: String,
     },
-    /// A task did not come back to the scheduler.
+    /// A task did not come back to the scheduler; on real threads, a run did not end.
     Hang {
-        /// The task.
+        /// The task; on real threads, the body of the test.
         task: TaskId,
-        /// What it did last or was about to do.
+        /// What it did last or was about to do; on real threads, the tasks that had not ended.
         last: String,
         /// How long was waited, in seconds.
         seconds: u64,
+    },
+    /// The trace that was to be replayed cannot be read, so nothing was run.
+    Unreadable {
+        /// Why, with the file and the line.
+        message: String,
     },
     /// The library was used in a way that cannot work; the text says what to do instead.
     Misuse {
@@ -229,6 +239,7 @@ impl Failure {
             Failure::Diverged { .. } => "diverged",
             Failure::NonDeterminism { .. } => "non-determinism",
             Failure::Hang { .. } => "hang",
+            Failure::Unreadable { .. } => "unreadable",
             Failure::Misuse { .. } => "misuse",
         }
     }
@@ -237,7 +248,7 @@ impl Failure {
     pub fn signature(&self) -> Signature {
         let place = match self {
             Failure::Panic { place, .. } | Failure::Misuse { place, .. } => place.clone(),
-            Failure::Error { message } => message.clone(),
+            Failure::Error { message } | Failure::Unreadable { message } => message.clone(),
             Failure::Deadlock { waits } => {
                 let mut places: Vec<String> = core_of(waits)
                     .map(|w| format!("{} {}", w.op.map_or("wait", |op| op.name), w.place))
@@ -258,23 +269,36 @@ impl Failure {
 
 /// The waits that wait for each other in a circle, if there is one; else all.
 fn core_of(waits: &[Wait]) -> impl Iterator<Item = &Wait> {
+    let circle = circle_of(waits);
+    waits.iter().filter(move |w| circle.is_empty() || circle.contains(&w.task))
+}
+
+/// The tasks that wait for each other in a circle, each for the next and the last for the first;
+/// empty if there is no circle.
+pub(crate) fn circle_of(waits: &[Wait]) -> Vec<TaskId> {
     let next = |task: TaskId| -> Option<TaskId> {
         let wait = waits.iter().find(|w| w.task == task)?;
         wait.holder.map(|h| h.task).or(wait.target)
     };
-    let mut circle: Vec<TaskId> = Vec::new();
     for wait in waits {
         let mut path = vec![wait.task];
         while let Some(task) = next(path[path.len() - 1]) {
             if let Some(at) = path.iter().position(|t| *t == task) {
-                circle = path.split_off(at);
-                break;
+                return path.split_off(at);
             }
             path.push(task);
         }
-        if !circle.is_empty() {
-            break;
-        }
     }
-    waits.iter().filter(move |w| circle.is_empty() || circle.contains(&w.task))
+    Vec::new()
+}
+
+/// The text of a panic payload.
+pub(crate) fn panic_text(payload: &(dyn Any + Send)) -> String {
+    if let Some(text) = payload.downcast_ref::<&str>() {
+        (*text).to_owned()
+    } else if let Some(text) = payload.downcast_ref::<String>() {
+        text.clone()
+    } else {
+        "a panic whose payload is not text".to_owned()
+    }
 }

@@ -1,12 +1,14 @@
 //! The unpause trace: all decisions of a run, with what was done at each.
 //!
 //! A [`Trace`] owns all it says and outlives the run and the process it came from. It is written
-//! to a file and read back by [`format`](crate::trace::format), and a replay needs nothing else:
+//! to a file and read back by [`mod@format`], and a replay needs nothing else:
 //! no seed, no strategy, no environment.
 
 pub mod format;
 
-use crate::ids::{Seed, TaskPath};
+use crate::event::{Event, ValueKind, Values};
+use crate::ids::{ObjectId, Seed, TaskPath};
+use crate::run::Run;
 
 /// All decisions of a run, with what was done at each.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -20,6 +22,61 @@ pub struct Trace {
     pub objects: Vec<TraceObject>,
     /// One entry for every step, in order.
     pub steps: Vec<TraceStep>,
+}
+
+impl Trace {
+    /// The trace of a run.
+    pub fn of(run: &Run, header: Header) -> Trace {
+        let task =
+            |t: &crate::run::TaskRecord| TraceTask { path: t.path.clone(), name: t.name.clone() };
+        let object = |o: &crate::run::ObjectRecord| TraceObject {
+            kind: o.kind.to_owned(),
+            place: o.place.to_string(),
+        };
+        let step = |s: &crate::run::StepRecord| TraceStep {
+            task: s.task.index(),
+            deeds: Vec::new(),
+            draws: Vec::new(),
+        };
+        let mut steps: Vec<TraceStep> = run.steps.iter().map(step).collect();
+        // What is done while left-over tasks are dropped belongs to no step.
+        for event in &run.events {
+            if let Some(step) = steps.get_mut(event.step as usize) {
+                step.deeds.push(Deed {
+                    op: event.op.name.to_owned(),
+                    object: event.object.map(ObjectId::index),
+                    place: event.place.to_string(),
+                    values: show_values(event, run),
+                });
+            }
+        }
+        for draw in &run.draws {
+            if let Some(step) = steps.get_mut(draw.step as usize) {
+                step.draws.push(TraceDraw { value: draw.value, bound: draw.bound });
+            }
+        }
+        let tasks = run.tasks.iter().map(task).collect();
+        let objects = run.objects.iter().map(object).collect();
+        Trace { header, tasks, objects, steps }
+    }
+}
+
+/// The values of an event as text without white space; empty if there are none.
+pub fn show_values(event: &Event, run: &Run) -> String {
+    let object = event.object.and_then(|object| run.objects.get(object.index()));
+    let kind = object.map_or(ValueKind::Opaque, |object| object.values);
+    let show = |bits| kind.show(bits);
+    match event.values {
+        Values::None => String::new(),
+        Values::Read(value) => format!("={}", show(value)),
+        Values::Wrote(value) => format!("->{}", show(value)),
+        Values::Changed(old, new) => format!("{}->{}", show(old), show(new)),
+        Values::Refused(found, wanted) => format!("{}!={}", show(found), show(wanted)),
+        Values::Failed => "failed".to_owned(),
+        Values::Task(task) => {
+            run.tasks.get(task.index()).map_or(String::new(), |task| task.path.to_string())
+        }
+    }
 }
 
 /// Where a trace comes from and how its run ended. For people; a replay does not read it.

@@ -68,6 +68,9 @@ pub struct Exhausted {
 impl fmt::Display for Exhausted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Exhausted { nodes, longest, operations } = self;
-        write!(f, "undecided after {nodes} configurations: {longest} of {operations} operations ordered")
+        write!(
+            f,
+            "undecided after {nodes} configurations: {longest} of {operations} operations ordered"
+        )
     }
 }

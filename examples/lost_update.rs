@@ -1,0 +1,153 @@
+//! Two tasks increment a counter; one increment is lost.
+//!
+//! `cargo run --example lost_update` finds the interleaving that loses it, twice: with a plain
+//! assertion about the end, and with a history of what the tasks asked and were told, checked
+//! against the model of a counter. What it prints stands at the end of this file.
+
+#![forbid(unsafe_code)]
+
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use sim::Ordering::SeqCst;
+use sim::check::models::{Counter, CounterOp, CounterRet};
+use sim::{Atomic, History};
+
+use shared::Example;
+use shared::Version::{self, Buggy, Fixed};
+
+mod shared;
+
+/// Adds one.
+async fn increment(counter: &Atomic<i64>, version: Version) {
+    match version {
+        Buggy => {
+            let value = counter.load(SeqCst).await;
+            // Another task may store here, and this one does not know.
+            counter.store(value + 1, SeqCst).await;
+        }
+        Fixed => {
+            counter.fetch_add(1, SeqCst).await;
+        }
+    }
+}
+
+/// How the program is judged.
+#[derive(Clone, Copy)]
+enum Judge {
+    Assertion,
+    Model,
+}
+
+/// Two increments at the same time, then a get.
+async fn program(version: Version, judge: Judge) {
+    let counter = Arc::new(Atomic::new(0));
+    let history = History::new(Counter::default());
+
+    let tasks = [(); 2].map(|()| {
+        let (counter, history) = (counter.clone(), history.clone());
+        sim::spawn(async move {
+            let work = async {
+                increment(&counter, version).await;
+                CounterRet::Done
+            };
+            history.call(CounterOp::Increment, work).await;
+        })
+    });
+    for task in tasks {
+        task.await.unwrap();
+    }
+    let get = async { CounterRet::Value(counter.load(SeqCst).await) };
+    let value = history.call(CounterOp::Get, get).await;
+
+    match judge {
+        Judge::Assertion => assert_eq!(value, CounterRet::Value(2)),
+        Judge::Model => history.assert_linearizable(),
+    }
+}
+
+fn main() -> ExitCode {
+    let mut example = Example::new("lost_update: two tasks increment a counter, one loses");
+    example.check("lost_update", async |version| program(version, Judge::Assertion).await);
+    example.check("lost_update_model", async |version| program(version, Judge::Model).await);
+    example.end()
+}
+
+// ---- What it prints ----
+//
+// lost_update: two tasks increment a counter, one loses
+//
+// FAILED  lost_update  seed 6: main panicked
+//
+//   assertion `left == right` failed
+//     left: Value(1)
+//    right: Value(2)
+//
+//   at          examples/lost_update.rs:64:29
+//   tested      7 runs of seeds 0 to 999, random
+//   shrunk      from 9 steps, 2 preemptions to 9 steps, 1 preemption (357 replays)
+//
+// ── schedule ── 9 steps, 4 switches, 1 preemption ───────────────────────────────────────────────────
+//
+//   step  main             0.0                0.1                                                place
+//      0  spawn 0.0, 0.1                                                  examples/lost_update.rs:49:9
+//      1  │                start
+//      2  │                load atomic = 0                               examples/lost_update.rs:25:33
+//         │                ├─ preempted ──────┐
+//      3  │                │                  start
+//      4  │                │                  load atomic = 0            examples/lost_update.rs:25:33
+//      5  │                │                  store atomic := 1          examples/lost_update.rs:27:21
+//      6  │                store atomic := 1                             examples/lost_update.rs:27:21
+//      7  join 0.0                                                        examples/lost_update.rs:49:9
+//         join 0.1                                                        examples/lost_update.rs:49:9
+//      8  load atomic = 1                                                examples/lost_update.rs:60:49
+//         panics                                                         examples/lost_update.rs:64:29
+//
+//   atomic  created at examples/lost_update.rs:44:28
+//
+// trace:   target/sim/unpause/lost_update/6.simtrace
+// replay:  SIM_REPLAY=sim1:0,0.0x2,0.1x3,0.0,0x2 cargo run --example lost_update
+//
+// the trace file, replayed, ends with the same failure
+//
+// passed  lost_update_fixed: 1000 runs, 7323 steps
+//
+// FAILED  lost_update_model  seed 6: history is not linearizable (counter)
+//
+//   checked at  examples/lost_update.rs:65:33
+//   tested      7 runs of seeds 0 to 999, random
+//   shrunk      from 9 steps, 2 preemptions to 9 steps, 1 preemption (357 replays)
+//
+// ── history ── counter, 3 operations, 3 clients ─────────────────────────────────────────────────────
+//
+//   0.0   ├─ Increment → ok ─────┤
+//   0.1      ├ Increment → ok ┤
+//   main                            ├ Get → 1 ┤
+//                                   ^^^^^^^^^^^ fits nowhere
+//
+//   `Get → 1` by main fits nowhere: after `Increment → ok` by 0.1 and `Increment → ok` by 0.0 it
+//   should have returned `2`.
+//
+// ── schedule ── 9 steps, 4 switches, 1 preemption ───────────────────────────────────────────────────
+//
+//   step  main             0.0                0.1                                                place
+//      0  spawn 0.0, 0.1                                                  examples/lost_update.rs:49:9
+//      1  │                start
+//      2  │                load atomic = 0                               examples/lost_update.rs:25:33
+//         │                ├─ preempted ──────┐
+//      3  │                │                  start
+//      4  │                │                  load atomic = 0            examples/lost_update.rs:25:33
+//      5  │                │                  store atomic := 1          examples/lost_update.rs:27:21
+//      6  │                store atomic := 1                             examples/lost_update.rs:27:21
+//      7  join 0.0                                                        examples/lost_update.rs:49:9
+//         join 0.1                                                        examples/lost_update.rs:49:9
+//      8  load atomic = 1                                                examples/lost_update.rs:60:49
+//
+//   atomic  created at examples/lost_update.rs:44:28
+//
+// trace:   target/sim/unpause/lost_update_model/6.simtrace
+// replay:  SIM_REPLAY=sim1:0,0.0x2,0.1x3,0.0,0x2 cargo run --example lost_update
+//
+// the trace file, replayed, ends with the same failure
+//
+// passed  lost_update_model_fixed: 1000 runs, 7323 steps

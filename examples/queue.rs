@@ -1,0 +1,156 @@
+//! A queue that keeps its length beside its lock, so that a dequeue need not wait to find it empty.
+//!
+//! The length lags behind, and so a task is told that the queue is empty although what it enqueued
+//! itself is still there. No assertion about the end would see it: everything is dequeued in the
+//! end. The history does. `cargo run --example queue` prints what stands at the end of this file.
+
+#![forbid(unsafe_code)]
+
+use std::collections::VecDeque;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use sim::Ordering::SeqCst;
+use sim::check::models::{Queue, QueueOp, QueueRet};
+use sim::{Atomic, History, Mutex};
+
+use shared::Example;
+use shared::Version::{self, Buggy, Fixed};
+
+mod shared;
+
+struct QuickQueue {
+    items: Mutex<VecDeque<u64>>,
+    len: Atomic<i64>,
+    version: Version,
+}
+
+impl QuickQueue {
+    fn new(version: Version) -> QuickQueue {
+        QuickQueue { items: Mutex::new(VecDeque::new()), len: Atomic::new(0), version }
+    }
+
+    async fn enqueue(&self, item: u64) {
+        let mut items = self.items.lock().await;
+        items.push_back(item);
+        match self.version {
+            // Unlocked too early: the item can be dequeued before it is counted.
+            Buggy => {
+                drop(items);
+                self.len.fetch_add(1, SeqCst).await;
+            }
+            Fixed => {
+                self.len.fetch_add(1, SeqCst).await;
+                drop(items);
+            }
+        }
+    }
+
+    async fn dequeue(&self) -> Option<u64> {
+        // The quick way: nothing to do, no lock to wait for.
+        if self.len.load(SeqCst).await == 0 {
+            return None;
+        }
+        let mut items = self.items.lock().await;
+        let item = items.pop_front()?;
+        self.len.fetch_sub(1, SeqCst).await;
+        Some(item)
+    }
+}
+
+/// One client of the queue and its record of what it asked and was told.
+#[derive(Clone)]
+struct Client {
+    queue: Arc<QuickQueue>,
+    history: History<Queue>,
+}
+
+impl Client {
+    async fn enqueue(&self, item: u64) {
+        let work = async {
+            self.queue.enqueue(item).await;
+            QueueRet::Done
+        };
+        self.history.call(QueueOp::Enqueue(item), work).await;
+    }
+
+    async fn dequeue(&self) {
+        let work = async { QueueRet::Item(self.queue.dequeue().await) };
+        self.history.call(QueueOp::Dequeue, work).await;
+    }
+}
+
+/// One client enqueues; another enqueues, then dequeues twice.
+async fn program(version: Version) {
+    let queue = Arc::new(QuickQueue::new(version));
+    let client = Client { queue, history: History::new(Queue::new()) };
+
+    let (one, other) = (client.clone(), client.clone());
+    let one = sim::spawn(async move { one.enqueue(1).await });
+    let other = sim::spawn(async move {
+        other.enqueue(2).await;
+        other.dequeue().await;
+        other.dequeue().await;
+    });
+    one.await.unwrap();
+    other.await.unwrap();
+
+    client.history.assert_linearizable();
+}
+
+fn main() -> ExitCode {
+    let mut example = Example::new("queue: its length lags behind, and a dequeue believes it");
+    example.check("queue", program);
+    example.end()
+}
+
+// ---- What it prints ----
+//
+// queue: its length lags behind, and a dequeue believes it
+//
+// FAILED  queue  seed 52: history is not linearizable (queue)
+//
+//   checked at  examples/queue.rs:98:20
+//   tested      53 runs of seeds 0 to 999, random
+//   shrunk      nothing could be left out of 12 steps, 1 preemption (519 replays)
+//
+// ── history ── queue, 4 operations, 2 clients ───────────────────────────────────────────────────────
+//
+//   0.0  ├─ Enqueue(1) → ok ────────────────────────────────────────────────┤
+//   0.1     ├ Enqueue(2) → ok ┤  ├ Dequeue → Some(1) ┤  ├ Dequeue → None ┤
+//                                                       ^^^^^^^^^^^^^^^^^^ fits nowhere
+//
+//   `Dequeue → None` by 0.1 fits nowhere: after `Enqueue(1) → ok` by 0.0, `Enqueue(2) → ok` by 0.1 and
+//   `Dequeue → Some(1)` by 0.1 it should have returned `Some(2)`. The state is then `[2]`.
+//
+// ── schedule ── 12 steps, 4 switches, 1 preemption ──────────────────────────────────────────────────
+//
+//   step  main       0.0                     0.1                                                 place
+//      0  spawn 0.0                                                            examples/queue.rs:89:15
+//         spawn 0.1                                                            examples/queue.rs:90:17
+//      1  │          start
+//      2  │          lock mutex                                                examples/queue.rs:34:36
+//         │          unlock mutex                                              examples/queue.rs:34:36
+//         │          ├─ preempted ───────────┐
+//      3  │          │                       start
+//      4  │          │                       lock mutex                        examples/queue.rs:34:36
+//         │          │                       unlock mutex                      examples/queue.rs:34:36
+//      5  │          │                       fetch_add atomic 0 → 1            examples/queue.rs:40:26
+//      6  │          │                       load atomic = 1                   examples/queue.rs:51:21
+//      7  │          │                       lock mutex                        examples/queue.rs:54:36
+//      8  │          │                       fetch_sub atomic 1 → 0            examples/queue.rs:56:18
+//         │          │                       unlock mutex                      examples/queue.rs:54:36
+//      9  │          │                       load atomic = 0                   examples/queue.rs:51:21
+//     10  │          fetch_add atomic 0 → 1                                    examples/queue.rs:40:26
+//     11  join 0.0                                                             examples/queue.rs:89:15
+//         join 0.1                                                             examples/queue.rs:90:17
+//
+//   mutex   created at examples/queue.rs:30:29
+//   atomic  created at examples/queue.rs:30:63
+//
+// trace:   target/sim/unpause/queue/52.simtrace
+// replay:  SIM_REPLAY=sim1:0,0.0x2,0.1x7,0.0,0 cargo run --example queue
+//
+// the trace file, replayed, ends with the same failure
+//
+// passed  queue_fixed: 1000 runs, 14638 steps

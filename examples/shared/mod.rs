@@ -1,0 +1,139 @@
+//! What the examples have in common: find the bug, replay its trace, show that the fix passes.
+//!
+//! An example is a program in two [`Version`]s. In a test of your own `#[sim::test]` does all this;
+//! here it is spelled out with [`sim::Runner`], and what does not come out as it should makes the
+//! process fail.
+
+use std::process::ExitCode;
+
+use sim::Runner;
+use sim::report::{Report, Style, text};
+use sim::run::{Failure, Outcome, Signature};
+
+use self::Version::{Buggy, Fixed};
+
+/// Which of its two versions a program is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Version {
+    /// The one with the bug.
+    Buggy,
+    /// The one without.
+    Fixed,
+}
+
+/// One example being shown.
+pub(crate) struct Example {
+    ok: bool,
+    /// Whether the environment asks for one run, as the command at the end of a screen does.
+    one_run: bool,
+}
+
+impl Example {
+    /// Begins an example: says what it is.
+    pub(crate) fn new(about: &str) -> Example {
+        let asked = |name| std::env::var_os(name).is_some();
+        let one_run = asked("SIM_REPLAY") || asked("SIM_SEED");
+        if !one_run {
+            println!("{about}\n");
+        }
+        Example { ok: true, one_run }
+    }
+
+    /// The program must fail when it is buggy, and pass when it is fixed.
+    #[track_caller]
+    pub(crate) fn check<B: AsyncFn(Version) + Sync>(&mut self, name: &str, program: B) {
+        if self.one_run {
+            self.show(&Runner::new().name(name).run(async || program(Buggy).await));
+        } else if sim::SIMULATED {
+            let seeds = Runner::new().name(name);
+            self.find_and_replay(&seeds, name, async || program(Buggy).await);
+            self.pass(&seeds.name(format!("{name}_fixed")), async || program(Fixed).await);
+        } else {
+            println!("real threads may or may not show the bug of {name}; 20 seeds:");
+            let seeds = Runner::new().name(name).seeds(0..20);
+            // What a panic says is on the screen; the hook would say it once more.
+            let hook = std::panic::take_hook();
+            std::panic::set_hook(Box::new(|_| {}));
+            let report = seeds.run(async || program(Buggy).await);
+            std::panic::set_hook(hook);
+            println!("{}", screen(&report));
+            self.pass(&seeds.name(format!("{name}_fixed")), async || program(Fixed).await);
+        }
+    }
+
+    /// Like [`check`](Self::check), for a bug that on real threads might hang for ever.
+    #[track_caller]
+    #[allow(dead_code, reason = "not every example has a bug that hangs")]
+    pub(crate) fn check_what_may_hang<B: AsyncFn(Version) + Sync>(
+        &mut self,
+        name: &str,
+        program: B,
+    ) {
+        if sim::SIMULATED {
+            return self.check(name, program);
+        }
+        println!("real threads might hang for ever in {name}: only the fixed version is run");
+        let seeds = Runner::new().name(format!("{name}_fixed")).seeds(0..20);
+        self.pass(&seeds, async || program(Fixed).await);
+    }
+
+    /// How the process is to end.
+    pub(crate) fn end(self) -> ExitCode {
+        if self.ok { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    }
+
+    /// Prints the screen of the one run that was asked for.
+    fn show(&mut self, report: &Report) {
+        println!("{}", screen(report));
+        // It may fail: that is what it shows. It must be the run that was asked for.
+        let failure = failure(report);
+        self.ok &= !matches!(failure, Some(Failure::Diverged { .. } | Failure::Misuse { .. }));
+    }
+
+    /// Runs seeds until one fails, then replays the trace that was written.
+    fn find_and_replay<B: AsyncFn() + Sync>(&mut self, seeds: &Runner, name: &str, program: B) {
+        let found = seeds.run(&program);
+        println!("{}", screen(&found));
+        let Some(file) = found.finding.as_ref().and_then(|finding| finding.trace_file.as_ref())
+        else {
+            return self.unexpected("no failure was found, or its trace could not be written");
+        };
+        // Hermetic: a variable that says which seeds to run must not replace this trace.
+        let again = Runner::new().name(name).hermetic().replay(file).run(&program);
+        if signature(&again) == signature(&found) {
+            println!("the trace file, replayed, ends with the same failure\n");
+        } else {
+            println!("{}", screen(&again));
+            self.unexpected("the trace file, replayed, does not end with the same failure");
+        }
+    }
+
+    /// Runs seeds, none of which must fail.
+    fn pass<B: AsyncFn() + Sync>(&mut self, seeds: &Runner, program: B) {
+        let report = seeds.run(&program);
+        println!("{}", screen(&report));
+        if !report.passed() {
+            self.unexpected("the fixed version failed");
+        }
+    }
+
+    fn unexpected(&mut self, what: &str) {
+        println!("UNEXPECTED: {what}\n");
+        self.ok = false;
+    }
+}
+
+fn screen(report: &Report) -> String {
+    text(report, &Style::default())
+}
+
+fn failure(report: &Report) -> Option<&Failure> {
+    match &report.finding.as_ref()?.run.outcome {
+        Outcome::Failed(failure) => Some(failure),
+        Outcome::Passed => None,
+    }
+}
+
+fn signature(report: &Report) -> Option<Signature> {
+    failure(report).map(Failure::signature)
+}

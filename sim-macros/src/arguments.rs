@@ -1,0 +1,278 @@
+//! The arguments of the attribute: which there are, which go together, and what is said at each
+//! one that is wrong.
+//!
+//! Reads on after an error, so that all are shown at once.
+
+use proc_macro2::{Delimiter, Ident, Span, TokenStream, TokenTree};
+use quote::ToTokens;
+use syn::ext::IdentExt;
+use syn::{Error, LitStr, Path};
+
+use crate::suggest::suggest;
+use crate::value;
+
+/// The names of all arguments, in the order in which messages list them.
+pub(crate) const NAMES: [&str; 8] =
+    ["seeds", "seed", "strategy", "max_steps", "time", "replay", "must_fail", "crate"];
+
+/// Arguments that exclude each other, with the reason.
+const CONFLICTS: [(&str, &str, &str); 3] = [
+    ("seed", "seeds", "`seed` is the only one tried, `seeds` is how many are"),
+    ("replay", "seed", "a trace needs no seed"),
+    ("replay", "seeds", "a trace needs no seeds"),
+];
+
+/// What the attribute says; `None` where it says nothing.
+#[derive(Default)]
+pub(crate) struct Arguments {
+    /// From 1.
+    pub(crate) seeds: Option<u64>,
+    /// Any.
+    pub(crate) seed: Option<u64>,
+    /// Not empty.
+    pub(crate) strategy: Option<LitStr>,
+    /// From 1.
+    pub(crate) max_steps: Option<u32>,
+    /// In milliseconds, from 1.
+    pub(crate) time_ms: Option<u64>,
+    /// Not empty.
+    pub(crate) replay: Option<LitStr>,
+    /// Whether the flag is there.
+    pub(crate) must_fail: bool,
+    /// Where the library lives.
+    pub(crate) library: Option<Path>,
+}
+
+/// The arguments in `tokens`, and what is wrong with them in the order in which it stands there.
+pub(crate) fn parse(tokens: TokenStream) -> (Arguments, Vec<Error>) {
+    let mut arguments = Arguments::default();
+    let mut errors = Vec::new();
+    let mut seen: Vec<String> = Vec::new();
+    for part in split(tokens, &mut errors) {
+        let result = Part::parse(part).and_then(|part| {
+            part.check(&seen)?;
+            seen.push(part.name.clone());
+            part.store(&mut arguments)
+        });
+        errors.extend(result.err());
+    }
+    (arguments, errors)
+}
+
+/// Splits at the commas; the last one may be followed by nothing.
+fn split(tokens: TokenStream, errors: &mut Vec<Error>) -> Vec<Vec<TokenTree>> {
+    let mut parts = vec![Vec::new()];
+    for token in tokens {
+        match &token {
+            TokenTree::Punct(punct) if punct.as_char() == ',' => {
+                if parts.last().is_some_and(Vec::is_empty) {
+                    errors.push(Error::new(punct.span(), "expected an argument before this comma"));
+                } else {
+                    parts.push(Vec::new());
+                }
+            }
+            _ => parts.last_mut().expect("starts with one and only grows").push(token),
+        }
+    }
+    parts.retain(|part| !part.is_empty());
+    parts
+}
+
+/// One argument: a name, alone or with `= value`.
+struct Part {
+    name: String,
+    span: Span,
+    /// What stands after `=`; `None` without one.
+    value: Option<TokenStream>,
+}
+
+impl Part {
+    fn parse(tokens: Vec<TokenTree>) -> Result<Part, Error> {
+        let whole = || tokens.iter().cloned().collect::<TokenStream>();
+        let name = match &tokens[0] {
+            TokenTree::Ident(name) => name,
+            token => return Err(Error::new_spanned(whole(), nameless(token))),
+        };
+        let text = name.unraw().to_string();
+        let value = match &tokens[1..] {
+            [] => None,
+            [TokenTree::Punct(equals), value @ ..] if equals.as_char() == '=' => {
+                let next = value.windows(2).find_map(|pair| match pair {
+                    [TokenTree::Ident(name), TokenTree::Punct(p)] if p.as_char() == '=' => {
+                        Some(name)
+                    }
+                    _ => None,
+                });
+                if let Some(next) = next {
+                    return Err(Error::new(next.span(), format!("expected `,` before `{next}`")));
+                }
+                Some(value.iter().cloned().collect())
+            }
+            // Before what follows it, because a wrong name is what is wrong first.
+            _ if !NAMES.contains(&text.as_str()) => return Err(unknown(name, &text)),
+            [TokenTree::Group(group), ..] if group.delimiter() == Delimiter::Parenthesis => {
+                return Err(Error::new_spanned(whole(), format!("write {}", form(&text))));
+            }
+            [after, ..] => {
+                let message = format!("expected `,` or `=` after `{text}`: write {}", form(&text));
+                return Err(Error::new(after.span(), message));
+            }
+        };
+        if !NAMES.contains(&text.as_str()) {
+            return Err(unknown(name, &text));
+        }
+        Ok(Part { name: text, span: name.span(), value })
+    }
+
+    /// Whether it may stand after those of the names in `seen`.
+    fn check(&self, seen: &[String]) -> Result<(), Error> {
+        if seen.contains(&self.name) {
+            return Err(Error::new(self.span, format!("`{}` is given twice", self.name)));
+        }
+        for (a, b, reason) in CONFLICTS {
+            for (this, other) in [(a, b), (b, a)] {
+                if self.name == this && seen.iter().any(|name| name == other) {
+                    let message = format!("`{this}` together with `{other}`: {reason}");
+                    return Err(Error::new(self.span, message));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts the value where it belongs.
+    fn store(self, arguments: &mut Arguments) -> Result<(), Error> {
+        let name = self.name.as_str();
+        let value = match (self.value, name) {
+            (None, "must_fail") => {
+                arguments.must_fail = true;
+                return Ok(());
+            }
+            (Some(value), "must_fail") => {
+                let message = "`must_fail` takes no value: write `must_fail`, or leave it out";
+                return Err(error_at(&value, self.span, message));
+            }
+            (Some(value), _) if !value.is_empty() => value,
+            _ => {
+                let message = format!("`{name}` needs a value: write {}", form(name));
+                return Err(Error::new(self.span, message));
+            }
+        };
+        match name {
+            "seeds" => arguments.seeds = Some(value::integer(name, &value, 1, u64::MAX)?),
+            "seed" => arguments.seed = Some(value::integer(name, &value, 0, u64::MAX)?),
+            "max_steps" => {
+                let steps = value::integer(name, &value, 1, u32::MAX.into())?;
+                arguments.max_steps = Some(u32::try_from(steps).expect("checked to be in range"));
+            }
+            "time" => arguments.time_ms = Some(value::milliseconds(name, &value)?),
+            "strategy" => arguments.strategy = Some(value::text(name, &value)?),
+            "replay" => arguments.replay = Some(value::text(name, &value)?),
+            "crate" => arguments.library = Some(value::path(name, &value)?),
+            _ => unreachable!("every name in NAMES has an arm, and no other gets here"),
+        }
+        Ok(())
+    }
+}
+
+/// How the argument is written, as an example.
+pub(crate) fn form(name: &str) -> &'static str {
+    match name {
+        "seeds" => "`seeds = 1000`",
+        "seed" => "`seed = 7`",
+        "strategy" => "`strategy = \"random\"`",
+        "max_steps" => "`max_steps = 10000`",
+        "time" => "`time = \"5s\"`",
+        "replay" => "`replay = \"file.simtrace\"`",
+        "crate" => "`crate = path::to::sim`",
+        _ => "`must_fail`",
+    }
+}
+
+fn unknown(name: &Ident, text: &str) -> Error {
+    let message = match suggest(text, &NAMES) {
+        Some(known) => format!("unknown argument `{text}`; did you mean `{known}`?"),
+        None => format!("unknown argument `{text}`; there are `{}`", NAMES.join("`, `")),
+    };
+    Error::new(name.span(), message)
+}
+
+/// What to say about an argument that does not start with a name.
+fn nameless(token: &TokenTree) -> String {
+    let meant = match token {
+        TokenTree::Literal(literal) if literal.to_string().starts_with('"') => "strategy",
+        _ => "seeds",
+    };
+    format!("expected the name of an argument, such as {}", form(meant))
+}
+
+/// An error at the tokens, or at `span` if there are none.
+fn error_at(tokens: &TokenStream, span: Span, message: &str) -> Error {
+    if tokens.is_empty() {
+        Error::new(span, message)
+    } else {
+        Error::new_spanned(tokens.to_token_stream(), message)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use quote::quote;
+
+    /// The messages about these arguments.
+    fn errors(tokens: TokenStream) -> Vec<String> {
+        parse(tokens).1.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn nothing_is_said_about_arguments_that_are_right() {
+        let (arguments, errors) = parse(quote! {
+            seeds = 1_000u64, strategy = r"pct", max_steps = 0xff, time = "500ms", must_fail,
+            crate = crate::stub,
+        });
+        assert_eq!(errors.len(), 0);
+        assert_eq!(arguments.seeds, Some(1000));
+        assert_eq!(arguments.seed, None);
+        assert_eq!(arguments.strategy.map(|s| s.value()), Some("pct".into()));
+        assert_eq!(arguments.max_steps, Some(255));
+        assert_eq!(arguments.time_ms, Some(500));
+        assert!(arguments.replay.is_none());
+        assert!(arguments.must_fail);
+        assert!(arguments.library.is_some());
+        assert_eq!(parse(quote!(seed = 0)).0.seed, Some(0));
+        assert_eq!(parse(quote!(seeds = 18446744073709551615)).0.seeds, Some(u64::MAX));
+        assert_eq!(parse(quote!(max_steps = 4294967295)).0.max_steps, Some(u32::MAX));
+    }
+
+    #[test]
+    fn every_argument_can_stand_alone_as_its_form_says() {
+        for name in NAMES {
+            let example: TokenStream = form(name).trim_matches('`').parse().unwrap();
+            assert_eq!(errors(example), Vec::<String>::new(), "{name}");
+        }
+    }
+
+    #[test]
+    fn every_wrong_argument_is_told() {
+        let found =
+            errors(quote!(sedes = 0, seed, seed = "7", seeds = 3, must_fail = true, time = 5));
+        assert_eq!(
+            found,
+            [
+                "unknown argument `sedes`; did you mean `seeds`?",
+                "`seed` needs a value: write `seed = 7`",
+                "`seed` is given twice",
+                "`seeds` together with `seed`: `seed` is the only one tried, `seeds` is how many are",
+                "`must_fail` takes no value: write `must_fail`, or leave it out",
+                "`time` needs a string in quotes: write `time = \"5s\"`",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_literal_from_another_macro_is_a_literal() {
+        let literal = proc_macro2::Group::new(Delimiter::None, quote!(12));
+        assert_eq!(parse(quote!(seeds = #literal)).0.seeds, Some(12));
+    }
+}

@@ -1,0 +1,290 @@
+//! Writes the test: a call of the library with the place, the arguments and the body, or, if
+//! something is wrong, the errors beside a function that type-checks the body and does no more.
+
+use proc_macro2::{Span, TokenStream};
+use quote::{ToTokens, quote, quote_spanned};
+use syn::ext::IdentExt;
+use syn::spanned::Spanned;
+use syn::{Error, FnArg, ReturnType};
+
+use crate::arguments::{self, Arguments};
+use crate::function::Function;
+
+/// The expansion of the attribute with the tokens `attribute` on the item `item`.
+pub(crate) fn test(attribute: TokenStream, item: TokenStream) -> TokenStream {
+    let (arguments, mut errors) = arguments::parse(attribute);
+    let function = match Function::parse(item.clone()) {
+        Ok(function) => function,
+        Err(error) => {
+            errors.push(error);
+            let errors = errors.iter().map(Error::to_compile_error);
+            return quote!(#(#errors)* #item);
+        }
+    };
+    errors.extend(function.check());
+    if errors.is_empty() { accepted(&arguments, &function) } else { refused(function, &errors) }
+}
+
+/// The test.
+fn accepted(arguments: &Arguments, function: &Function) -> TokenStream {
+    let Function { attributes, visibility, signature, body } = function;
+    let (fn_token, name) = (&signature.fn_token, &signature.ident);
+
+    let library = match &arguments.library {
+        Some(path) => path.to_token_stream(),
+        None => quote!(::sim),
+    };
+    let text = name.unraw().to_string();
+    // With the very span of the name, because `line!()` gives the line of the outermost macro call
+    // it comes from: with a span of this expansion, that would be the line of the attribute.
+    let file = quote_spanned!(name.span()=> ::core::file!());
+    let line = quote_spanned!(name.span()=> ::core::line!());
+
+    // The call stands at the return type, so that one the library does not take is reported there;
+    // the compiler does so only if the whole call has the span of what the user wrote. All else has
+    // the hygiene of the expansion, so that lints know that nobody typed it.
+    let place = match &signature.output {
+        ReturnType::Default => name.span(),
+        ReturnType::Type(_, output) => output.span(),
+    };
+    let ours = Span::call_site().located_at(place);
+    let output = match &signature.output {
+        // Written out, because the type of a body that only panics would be inferred as `!`.
+        ReturnType::Default => quote_spanned!(ours=> -> ()),
+        written => written.to_token_stream(),
+    };
+    let closure = quote_spanned!(ours=> async || #output #body);
+
+    let seeds = option(arguments.seeds, quote!(::core::primitive::u64));
+    let seed = option(arguments.seed, quote!(::core::primitive::u64));
+    let strategy = option(arguments.strategy.as_ref(), quote!(&'static ::core::primitive::str));
+    let max_steps = option(arguments.max_steps, quote!(::core::primitive::u32));
+    let time_ms = option(arguments.time_ms, quote!(::core::primitive::u64));
+    let replay = option(arguments.replay.as_ref(), quote!(&'static ::core::primitive::str));
+    let must_fail = arguments.must_fail;
+
+    let handed = quote! {
+        __sim::Site {
+            test: ::core::concat!(::core::module_path!(), "::", #text),
+            package: ::core::env!("CARGO_PKG_NAME"),
+            version: ::core::env!("CARGO_PKG_VERSION"),
+            manifest_dir: ::core::env!("CARGO_MANIFEST_DIR"),
+            file: #file,
+            line: #line,
+        },
+        __sim::Attributes {
+            seeds: #seeds,
+            seed: #seed,
+            strategy: #strategy,
+            max_steps: #max_steps,
+            time_ms: #time_ms,
+            replay: #replay,
+            must_fail: #must_fail,
+        },
+        #closure,
+    };
+    let call = quote_spanned!(place=> __sim::test(#handed));
+
+    quote! {
+        #[::core::prelude::v1::test]
+        #(#attributes)*
+        #visibility #fn_token #name() {
+            // Imported, so that a library that is not there is one error and not three.
+            use #library::__private as __sim;
+            #call
+        }
+    }
+}
+
+/// An `Option` as an expression.
+fn option(value: Option<impl ToTokens>, of: TokenStream) -> TokenStream {
+    match value {
+        Some(value) => quote!(::core::option::Option::Some(#value)),
+        None => quote!(::core::option::Option::None::<#of>),
+    }
+}
+
+/// The errors, and the function as an ordinary `async fn` without what was refused, so that the
+/// compiler finds what is wrong in the body too, and nothing else.
+///
+/// The errors stand in the body: there they go away with a function that `#[cfg]` takes away, and
+/// a method of an `impl` may have them.
+fn refused(function: Function, errors: &[Error]) -> TokenStream {
+    let errors = errors.iter().map(Error::to_compile_error);
+    let uses_self = function.uses_self();
+    let Function { mut attributes, visibility, mut signature, body } = function;
+
+    attributes.retain(|attribute| {
+        !Function::makes_a_test(attribute) && !Function::makes_arguments(attribute)
+    });
+    signature.constness = None;
+    signature.asyncness = signature.asyncness.or(Some(Default::default()));
+    signature.safety = syn::Safety::Default;
+    signature.abi = None;
+    signature.inputs = signature
+        .inputs
+        .into_iter()
+        .filter(|input| match input {
+            // An error of its own outside an `impl`; inside one, a body that uses it needs it.
+            FnArg::Receiver(_) => uses_self,
+            FnArg::Typed(_) => true,
+        })
+        .map(|mut input| {
+            // Such as `#[case]`, which only `#[rstest]` knows.
+            match &mut input {
+                FnArg::Receiver(receiver) => receiver.attrs.clear(),
+                FnArg::Typed(typed) => typed.attrs.clear(),
+            }
+            input
+        })
+        .collect();
+
+    quote! {
+        #(#attributes)*
+        #[allow(dead_code)]
+        #visibility #signature {
+            #(#errors)*
+            #body
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The expansion as text, spaces as the token printer puts them.
+    fn expansion(attribute: TokenStream, item: TokenStream) -> String {
+        test(attribute, item).to_string()
+    }
+
+    #[test]
+    fn the_expansion_is_the_contract_with_the_library() {
+        let found = expansion(
+            quote!(
+                seeds = 100,
+                strategy = "random",
+                max_steps = 9,
+                time = "2m",
+                must_fail,
+                crate = crate::stub
+            ),
+            quote! {
+                /// What it shows.
+                #[should_panic]
+                pub(crate) async fn name() -> Result<(), E> { work().await? }
+            },
+        );
+        let expected = quote! {
+            #[::core::prelude::v1::test]
+            /// What it shows.
+            #[should_panic]
+            pub(crate) fn name() {
+                use crate::stub::__private as __sim;
+                __sim::test(
+                    __sim::Site {
+                        test: ::core::concat!(::core::module_path!(), "::", "name"),
+                        package: ::core::env!("CARGO_PKG_NAME"),
+                        version: ::core::env!("CARGO_PKG_VERSION"),
+                        manifest_dir: ::core::env!("CARGO_MANIFEST_DIR"),
+                        file: ::core::file!(),
+                        line: ::core::line!(),
+                    },
+                    __sim::Attributes {
+                        seeds: ::core::option::Option::Some(100u64),
+                        seed: ::core::option::Option::None::<::core::primitive::u64>,
+                        strategy: ::core::option::Option::Some("random"),
+                        max_steps: ::core::option::Option::Some(9u32),
+                        time_ms: ::core::option::Option::Some(120000u64),
+                        replay: ::core::option::Option::None::<&'static ::core::primitive::str>,
+                        must_fail: true,
+                    },
+                    async || -> Result<(), E> { work().await? },
+                )
+            }
+        };
+        assert_eq!(found, expected.to_string());
+    }
+
+    #[test]
+    fn the_library_is_sim_and_the_body_returns_unit_unless_told_otherwise() {
+        let found = expansion(
+            quote!(),
+            quote!(
+                async fn r#loop() {
+                    work().await
+                }
+            ),
+        );
+        assert!(
+            found.contains(
+                &quote!(
+                    use ::sim::__private as __sim;
+                )
+                .to_string()
+            )
+        );
+        assert!(found.contains(&quote!("::", "loop").to_string()));
+        assert!(found.contains(&quote!(async || -> () { work().await }).to_string()));
+    }
+
+    #[test]
+    fn attributes_inside_the_body_move_to_the_function() {
+        let found = expansion(
+            quote!(),
+            quote!(
+                async fn f() {
+                    #![allow(unused)]
+                    let x = 1;
+                }
+            ),
+        );
+        assert!(found.contains(&quote!(#[allow(unused)] fn f()).to_string()));
+        assert!(
+            found.contains(
+                &quote!(async || -> () {
+                    let x = 1;
+                })
+                .to_string()
+            )
+        );
+    }
+
+    #[test]
+    fn a_refused_test_keeps_its_body_and_loses_what_was_refused() {
+        let found = expansion(
+            quote!(sedes = 1),
+            quote!(
+                #[rstest]
+                #[test]
+                unsafe extern "C" fn f(#[case] x: u32) -> u32 {
+                    x
+                }
+            ),
+        );
+        let errors = found.matches("compile_error").count();
+        assert_eq!(errors, 6);
+        let start = quote!(#[allow(dead_code)] async fn f(x: u32) -> u32).to_string();
+        assert!(found.starts_with(&start), "{found}");
+        assert!(found.ends_with("{ x } }"), "{found}");
+    }
+
+    #[test]
+    fn an_item_that_is_no_function_is_left_as_it_is() {
+        let found = expansion(
+            quote!(),
+            quote!(
+                pub struct S;
+            ),
+        );
+        assert!(
+            found.ends_with(
+                &quote!(
+                    pub struct S;
+                )
+                .to_string()
+            )
+        );
+        assert_eq!(found.matches("compile_error").count(), 1);
+    }
+}

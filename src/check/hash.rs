@@ -1,0 +1,78 @@
+//! The hash of the tables of the checkers: fast, the same in every run, and well mixed.
+//!
+//! The states of a search are alike (neighbouring numbers, masks with few bits), so the words are
+//! folded by multiplication and the sum is finished as in MurmurHash3 (`fmix64`, Appleby 2011).
+//! Without the finish, tables that take their index from the low bits degenerate into lists.
+//! It does not resist an adversary, who could only slow down a check of his own history.
+
+// tidy: fixed hasher: and looked up only
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+
+/// A hash map whose layout is the same in every run. Nothing iterates over it all the same.
+pub(super) type Table<K, V> = HashMap<K, V, BuildHasherDefault<WordHasher>>;
+
+#[derive(Clone, Copy, Default)]
+pub(super) struct WordHasher(u64);
+
+impl Hasher for WordHasher {
+    fn finish(&self) -> u64 {
+        let mut word = self.0;
+        word = (word ^ (word >> 33)).wrapping_mul(0xff51_afd7_ed55_8ccd);
+        word = (word ^ (word >> 33)).wrapping_mul(0xc4ce_b9fe_1a85_ec53);
+        word ^ (word >> 33)
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for chunk in bytes.chunks(8) {
+            let mut word = [0; 8];
+            word[..chunk.len()].copy_from_slice(chunk);
+            self.write_u64(u64::from_le_bytes(word));
+        }
+    }
+
+    fn write_u8(&mut self, word: u8) {
+        self.write_u64(word.into());
+    }
+
+    fn write_u16(&mut self, word: u16) {
+        self.write_u64(word.into());
+    }
+
+    fn write_u32(&mut self, word: u32) {
+        self.write_u64(word.into());
+    }
+
+    fn write_u64(&mut self, word: u64) {
+        self.0 = (self.0.rotate_left(23) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    }
+
+    fn write_u128(&mut self, word: u128) {
+        self.write_u64(word as u64);
+        self.write_u64((word >> 64) as u64);
+    }
+
+    fn write_usize(&mut self, word: usize) {
+        self.write_u64(word as u64);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::hash::Hash;
+
+    #[test]
+    fn neighbouring_masks_spread_over_the_low_bits() {
+        let mut buckets = [0u32; 256];
+        for position in 0..64u32 {
+            for bit in 0..128 {
+                let mut hasher = WordHasher::default();
+                (position, 1u128 << bit).hash(&mut hasher);
+                buckets[(hasher.finish() & 255) as usize] += 1;
+            }
+        }
+        // 8192 keys, 32 expected in each bucket; five standard deviations are 28.
+        assert!(buckets.iter().all(|&count| (4..=60).contains(&count)), "{buckets:?}");
+    }
+}

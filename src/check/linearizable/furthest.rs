@@ -1,0 +1,71 @@
+//! The orders that got furthest, kept while the search goes on: the evidence if it fails.
+
+use super::memo::NOTHING;
+
+/// For each state reached at the furthest position, the longest order that ends in it.
+#[derive(Default)]
+pub(super) struct Furthest {
+    pub(super) at: usize,
+    pub(super) ends: Vec<End>,
+}
+
+/// An order, by its last node, the state after it, and how many operations it has.
+pub(super) struct End {
+    pub(super) order: u32,
+    pub(super) state: u32,
+    pub(super) length: u32,
+}
+
+impl Furthest {
+    // A handful is shown. More of them cost little, and the longest come late.
+    const KEPT: usize = 8;
+
+    pub(super) fn reached(&mut self, at: usize, end: End) {
+        if at < self.at {
+            return;
+        }
+        if at > self.at {
+            self.at = at;
+            self.ends.clear();
+        }
+        let full = self.ends.len() == Self::KEPT;
+        let place = match self.ends.iter().position(|kept| kept.state == end.state) {
+            None if full => (0..Self::KEPT).min_by_key(|place| self.ends[*place].length),
+            same => same,
+        };
+        match place {
+            Some(place) if self.ends[place].length < end.length => self.ends[place] = end,
+            Some(_) => {}
+            None => self.ends.push(end),
+        }
+    }
+
+    /// How many nodes of orders must be kept to spell these.
+    pub(super) fn nodes(&self) -> usize {
+        let last = self.ends.iter().filter(|end| end.order != NOTHING).map(|end| end.order).max();
+        last.map_or(0, |last| last as usize + 1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_further_position_forgets_what_came_before_and_a_state_is_kept_once() {
+        let mut furthest = Furthest::default();
+        let mut reach = |at, state, length| {
+            furthest.reached(at, End { order: length, state, length });
+            furthest.ends.iter().map(|end| (end.state, end.length)).collect::<Vec<_>>()
+        };
+        assert_eq!(reach(3, 0, 5), [(0, 5)]);
+        assert_eq!(reach(2, 1, 9), [(0, 5)]);
+        assert_eq!(reach(3, 0, 6), [(0, 6)]);
+        assert_eq!(reach(4, 1, 2), [(1, 2)]);
+        for state in 2..9 {
+            reach(4, state, 3);
+        }
+        assert_eq!(reach(4, 9, 4)[0], (9, 4), "it takes the place of the shortest");
+        assert_eq!(furthest.nodes(), 5);
+    }
+}

@@ -1,0 +1,17 @@
+//! Checkers: does a history have a sequential explanation?
+//!
+//! A [`Model`] says what an object does when it is used by one client at a time; a checker takes a
+//! history of concurrent [`Operation`](crate::history::Operation)s and gives a
+//! [`Verdict`](crate::verdict::Verdict). Checkers are pure: they count configurations, not
+//! seconds, and the same history always gets the same verdict with the same evidence.
+
+mod hash;
+mod limits;
+mod model;
+
+pub mod linearizable;
+pub mod models;
+
+pub use limits::{Budget, Malformed, MalformedKind};
+pub use linearizable::{linearizable, linearizable_counted};
+pub use model::{Key, Model};

@@ -1,0 +1,113 @@
+//! A cell with compare-and-swap.
+
+use super::{Shipped, Value};
+use crate::check::Model;
+
+/// A register that can also be changed on condition: what Jepsen calls `cas-register`.
+///
+/// ```
+/// use sim::check::{models::{CasRegister, CasRegisterOp::*, CasRegisterRet}, Model};
+/// let mut register = CasRegister::new(0);
+/// assert_eq!(register.step(&Cas(0, 1)), CasRegisterRet::Swapped(true));
+/// assert_eq!(register.step(&Cas(0, 2)), CasRegisterRet::Swapped(false));
+/// assert_eq!(register.step(&Read), CasRegisterRet::Value(1));
+/// ```
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
+pub struct CasRegister<T = u64>(T);
+
+impl<T> CasRegister<T> {
+    /// A register that holds `value`.
+    pub fn new(value: T) -> Self {
+        CasRegister(value)
+    }
+}
+
+/// What to do with a [`CasRegister`].
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum CasRegisterOp<T = u64> {
+    /// Returns the value.
+    Read,
+    /// Sets it.
+    Write(T),
+    /// Sets it to the second value if it is the first, and says whether it was.
+    Cas(T, T),
+}
+
+/// What a [`CasRegister`] returns.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum CasRegisterRet<T = u64> {
+    /// Written.
+    Done,
+    /// The value read.
+    Value(T),
+    /// Whether the value was the expected one and has been replaced.
+    Swapped(bool),
+}
+
+impl<T: Value> Model for CasRegister<T> {
+    type Op = CasRegisterOp<T>;
+    type Ret = CasRegisterRet<T>;
+
+    fn step(&mut self, op: &Self::Op) -> Self::Ret {
+        match op {
+            CasRegisterOp::Read => CasRegisterRet::Value(self.0.clone()),
+            CasRegisterOp::Write(value) => {
+                self.0 = value.clone();
+                CasRegisterRet::Done
+            }
+            CasRegisterOp::Cas(expected, value) => {
+                let swapped = self.0 == *expected;
+                if swapped {
+                    self.0 = value.clone();
+                }
+                CasRegisterRet::Swapped(swapped)
+            }
+        }
+    }
+
+    fn observes(op: &Self::Op, ret: &Self::Ret) -> bool {
+        // A swap of a value for itself observes too: it succeeds in one state only and leaves it.
+        match op {
+            CasRegisterOp::Read => true,
+            CasRegisterOp::Write(_) => false,
+            CasRegisterOp::Cas(expected, value) => {
+                *ret == CasRegisterRet::Swapped(false) || expected == value
+            }
+        }
+    }
+
+    fn name() -> &'static str {
+        CasRegister::NAME
+    }
+
+    fn ret_text(ret: &Self::Ret) -> String {
+        match ret {
+            CasRegisterRet::Done => "ok".to_owned(),
+            CasRegisterRet::Value(value) => format!("{value:?}"),
+            CasRegisterRet::Swapped(swapped) => format!("{swapped}"),
+        }
+    }
+
+    fn state_text(&self) -> String {
+        format!("{:?}", self.0)
+    }
+}
+
+impl Shipped for CasRegister {
+    const NAME: &'static str = "cas-register";
+    const SUMMARY: &'static str = "read, write, cas(expected, new)";
+
+    fn initial() -> Self {
+        CasRegister::new(0)
+    }
+
+    fn alphabet() -> Vec<(Self::Op, Vec<Self::Ret>)> {
+        use CasRegisterRet::{Done, Swapped, Value};
+        vec![
+            (CasRegisterOp::Cas(0, 1), vec![Swapped(true), Swapped(false)]),
+            (CasRegisterOp::Read, vec![Value(1), Value(0)]),
+            (CasRegisterOp::Write(0), vec![Done]),
+            (CasRegisterOp::Cas(1, 1), vec![Swapped(true)]),
+        ]
+    }
+}

@@ -1,0 +1,128 @@
+//! Values by key.
+
+use std::collections::BTreeMap;
+
+use super::{Shipped, Value};
+use crate::check::{Key, Model};
+
+/// A map from keys to values, such as a key-value store. Checked key by key, unless its length
+/// is asked for.
+///
+/// ```
+/// use sim::check::{models::{Map, MapOp::*, MapRet}, Model};
+/// let mut map = Map::new();
+/// assert_eq!(map.step(&Put("a", 1)), MapRet::Value(None));
+/// assert_eq!(map.step(&Put("a", 2)), MapRet::Value(Some(1)));
+/// assert_eq!(map.step(&Get("a")), MapRet::Value(Some(2)));
+/// assert_eq!(map.step(&Len), MapRet::Len(1));
+/// assert_eq!(map.step(&Delete("a")), MapRet::Value(Some(2)));
+/// ```
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Map<K = u64, V = u64>(BTreeMap<K, V>);
+
+impl<K, V> Map<K, V> {
+    /// An empty map.
+    pub fn new() -> Self {
+        Map(BTreeMap::new())
+    }
+}
+
+impl<K, V> Default for Map<K, V> {
+    fn default() -> Self {
+        Map::new()
+    }
+}
+
+impl<K: Ord, V> FromIterator<(K, V)> for Map<K, V> {
+    /// A map that holds these; of two with the same key, the later one.
+    fn from_iter<I: IntoIterator<Item = (K, V)>>(entries: I) -> Self {
+        Map(entries.into_iter().collect())
+    }
+}
+
+/// What to do with a [`Map`].
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum MapOp<K = u64, V = u64> {
+    /// Returns the value of a key.
+    Get(K),
+    /// Sets it and returns the one before.
+    Put(K, V),
+    /// Removes it and returns it.
+    Delete(K),
+    /// Returns how many keys there are. One such operation in a history, and its keys cannot be
+    /// checked one by one.
+    Len,
+}
+
+/// What a [`Map`] returns.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum MapRet<V = u64> {
+    /// The value that the key has or had; `None` if the key is or was absent.
+    Value(Option<V>),
+    /// The number of keys.
+    Len(usize),
+}
+
+impl<K: Value + Ord, V: Value> Model for Map<K, V> {
+    type Op = MapOp<K, V>;
+    type Ret = MapRet<V>;
+
+    fn step(&mut self, op: &Self::Op) -> Self::Ret {
+        match op {
+            MapOp::Get(key) => MapRet::Value(self.0.get(key).cloned()),
+            MapOp::Put(key, value) => MapRet::Value(self.0.insert(key.clone(), value.clone())),
+            MapOp::Delete(key) => MapRet::Value(self.0.remove(key)),
+            MapOp::Len => MapRet::Len(self.0.len()),
+        }
+    }
+
+    fn partition(op: &Self::Op) -> Option<Key> {
+        match op {
+            MapOp::Get(key) | MapOp::Put(key, _) | MapOp::Delete(key) => Some(Key::of(key)),
+            MapOp::Len => None,
+        }
+    }
+
+    fn observes(op: &Self::Op, ret: &Self::Ret) -> bool {
+        match op {
+            MapOp::Get(_) | MapOp::Len => true,
+            MapOp::Put(..) => false,
+            MapOp::Delete(_) => *ret == MapRet::Value(None),
+        }
+    }
+
+    fn name() -> &'static str {
+        Map::NAME
+    }
+
+    fn ret_text(ret: &Self::Ret) -> String {
+        match ret {
+            MapRet::Value(value) => format!("{value:?}"),
+            MapRet::Len(len) => len.to_string(),
+        }
+    }
+
+    fn state_text(&self) -> String {
+        format!("{:?}", self.0)
+    }
+}
+
+impl Shipped for Map {
+    const NAME: &'static str = "map";
+    const SUMMARY: &'static str = "get, put, delete, len; checked by key";
+
+    fn initial() -> Self {
+        Map::new()
+    }
+
+    fn alphabet() -> Vec<(Self::Op, Vec<Self::Ret>)> {
+        use MapRet::{Len, Value};
+        vec![
+            (MapOp::Put(1, 7), vec![Value(None), Value(Some(7))]),
+            (MapOp::Put(2, 7), vec![Value(None)]),
+            (MapOp::Get(2), vec![Value(Some(7)), Value(None)]),
+            (MapOp::Delete(1), vec![Value(Some(7)), Value(None)]),
+            (MapOp::Len, vec![Len(1)]),
+        ]
+    }
+}

@@ -1,0 +1,126 @@
+//! First in, first out.
+
+use std::collections::VecDeque;
+
+use super::{Shipped, Value};
+use crate::check::Model;
+
+/// An unbounded queue: what was enqueued first is dequeued first.
+///
+/// ```
+/// use sim::check::{models::{Queue, QueueOp::*, QueueRet::*}, Model};
+/// let mut queue = Queue::from_iter(["a"]);
+/// assert_eq!(queue.step(&Enqueue("b")), Done);
+/// assert_eq!(queue.step(&Dequeue), Item(Some("a")));
+/// assert_eq!(queue.step(&Dequeue), Item(Some("b")));
+/// assert_eq!(queue.step(&Dequeue), Item(None));
+/// ```
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Queue<T = u64>(VecDeque<T>);
+
+impl<T> Queue<T> {
+    /// An empty queue.
+    pub fn new() -> Self {
+        Queue(VecDeque::new())
+    }
+}
+
+impl<T> Default for Queue<T> {
+    fn default() -> Self {
+        Queue::new()
+    }
+}
+
+impl<T> FromIterator<T> for Queue<T> {
+    /// A queue that holds these, the first at the front.
+    fn from_iter<I: IntoIterator<Item = T>>(items: I) -> Self {
+        Queue(items.into_iter().collect())
+    }
+}
+
+/// What to do with a [`Queue`].
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum QueueOp<T = u64> {
+    /// Puts an item at the back.
+    Enqueue(T),
+    /// Takes the item at the front, if there is one.
+    Dequeue,
+}
+
+/// What a [`Queue`] returns.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum QueueRet<T = u64> {
+    /// Enqueued.
+    Done,
+    /// What was dequeued; `None` if the queue was empty.
+    Item(Option<T>),
+}
+
+impl<T: Value> Model for Queue<T> {
+    type Op = QueueOp<T>;
+    type Ret = QueueRet<T>;
+
+    fn step(&mut self, op: &Self::Op) -> Self::Ret {
+        match op {
+            QueueOp::Enqueue(item) => {
+                self.0.push_back(item.clone());
+                QueueRet::Done
+            }
+            QueueOp::Dequeue => QueueRet::Item(self.0.pop_front()),
+        }
+    }
+
+    fn observes(_op: &Self::Op, ret: &Self::Ret) -> bool {
+        matches!(ret, QueueRet::Item(None))
+    }
+
+    /// As the default, but looks before it copies the queue.
+    fn successors(&self, op: &Self::Op, ret: Option<&Self::Ret>, out: &mut Vec<Self>) {
+        let returns = match op {
+            QueueOp::Enqueue(_) => ret.is_none_or(|ret| *ret == QueueRet::Done),
+            QueueOp::Dequeue => match ret {
+                Some(QueueRet::Item(item)) => item.as_ref() == self.0.front(),
+                Some(QueueRet::Done) => false,
+                None => true,
+            },
+        };
+        if returns {
+            let mut next = self.clone();
+            next.step(op);
+            out.push(next);
+        }
+    }
+
+    fn name() -> &'static str {
+        Queue::NAME
+    }
+
+    fn ret_text(ret: &Self::Ret) -> String {
+        match ret {
+            QueueRet::Done => "ok".to_owned(),
+            QueueRet::Item(item) => format!("{item:?}"),
+        }
+    }
+
+    fn state_text(&self) -> String {
+        format!("{:?}", self.0)
+    }
+}
+
+impl Shipped for Queue {
+    const NAME: &'static str = "queue";
+    const SUMMARY: &'static str = "enqueue, dequeue; first in, first out";
+
+    fn initial() -> Self {
+        Queue::new()
+    }
+
+    fn alphabet() -> Vec<(Self::Op, Vec<Self::Ret>)> {
+        use QueueRet::{Done, Item};
+        vec![
+            (QueueOp::Enqueue(1), vec![Done]),
+            (QueueOp::Enqueue(2), vec![Done]),
+            (QueueOp::Dequeue, vec![Item(Some(2)), Item(Some(1)), Item(None)]),
+        ]
+    }
+}

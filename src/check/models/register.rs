@@ -1,0 +1,92 @@
+//! A cell that is read and written as a whole.
+
+use super::{Shipped, Value};
+use crate::check::Model;
+
+/// A register: a read returns what was written last.
+///
+/// ```
+/// use sim::check::{models::{Register, RegisterOp, RegisterRet}, Model};
+/// let mut register = Register::new("old");
+/// assert_eq!(register.step(&RegisterOp::Write("new")), RegisterRet::Done);
+/// assert_eq!(register.step(&RegisterOp::Read), RegisterRet::Value("new"));
+/// ```
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
+pub struct Register<T = u64>(T);
+
+impl<T> Register<T> {
+    /// A register that holds `value`.
+    pub fn new(value: T) -> Self {
+        Register(value)
+    }
+}
+
+/// What to do with a [`Register`].
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum RegisterOp<T = u64> {
+    /// Returns the value.
+    Read,
+    /// Sets it.
+    Write(T),
+}
+
+/// What a [`Register`] returns.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum RegisterRet<T = u64> {
+    /// Written.
+    Done,
+    /// The value read.
+    Value(T),
+}
+
+impl<T: Value> Model for Register<T> {
+    type Op = RegisterOp<T>;
+    type Ret = RegisterRet<T>;
+
+    fn step(&mut self, op: &Self::Op) -> Self::Ret {
+        match op {
+            RegisterOp::Read => RegisterRet::Value(self.0.clone()),
+            RegisterOp::Write(value) => {
+                self.0 = value.clone();
+                RegisterRet::Done
+            }
+        }
+    }
+
+    fn observes(op: &Self::Op, _ret: &Self::Ret) -> bool {
+        matches!(op, RegisterOp::Read)
+    }
+
+    fn name() -> &'static str {
+        Register::NAME
+    }
+
+    fn ret_text(ret: &Self::Ret) -> String {
+        match ret {
+            RegisterRet::Done => "ok".to_owned(),
+            RegisterRet::Value(value) => format!("{value:?}"),
+        }
+    }
+
+    fn state_text(&self) -> String {
+        format!("{:?}", self.0)
+    }
+}
+
+impl Shipped for Register {
+    const NAME: &'static str = "register";
+    const SUMMARY: &'static str = "read, write";
+
+    fn initial() -> Self {
+        Register::new(0)
+    }
+
+    fn alphabet() -> Vec<(Self::Op, Vec<Self::Ret>)> {
+        use RegisterRet::{Done, Value};
+        vec![
+            (RegisterOp::Read, vec![Value(1), Value(0), Value(2)]),
+            (RegisterOp::Write(1), vec![Done]),
+            (RegisterOp::Write(2), vec![Done]),
+        ]
+    }
+}

@@ -1,0 +1,124 @@
+//! Last in, first out.
+
+use super::{Shipped, Value};
+use crate::check::Model;
+
+/// An unbounded stack: what was pushed last is popped first.
+///
+/// ```
+/// use sim::check::{models::{Stack, StackOp::*, StackRet::*}, Model};
+/// let mut stack = Stack::from_iter(["a"]);
+/// assert_eq!(stack.step(&Push("b")), Done);
+/// assert_eq!(stack.step(&Pop), Item(Some("b")));
+/// assert_eq!(stack.step(&Pop), Item(Some("a")));
+/// assert_eq!(stack.step(&Pop), Item(None));
+/// ```
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Stack<T = u64>(Vec<T>);
+
+impl<T> Stack<T> {
+    /// An empty stack.
+    pub fn new() -> Self {
+        Stack(Vec::new())
+    }
+}
+
+impl<T> Default for Stack<T> {
+    fn default() -> Self {
+        Stack::new()
+    }
+}
+
+impl<T> FromIterator<T> for Stack<T> {
+    /// A stack that holds these, the last on top.
+    fn from_iter<I: IntoIterator<Item = T>>(items: I) -> Self {
+        Stack(items.into_iter().collect())
+    }
+}
+
+/// What to do with a [`Stack`].
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum StackOp<T = u64> {
+    /// Puts an item on top.
+    Push(T),
+    /// Takes the item on top, if there is one.
+    Pop,
+}
+
+/// What a [`Stack`] returns.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum StackRet<T = u64> {
+    /// Pushed.
+    Done,
+    /// What was popped; `None` if the stack was empty.
+    Item(Option<T>),
+}
+
+impl<T: Value> Model for Stack<T> {
+    type Op = StackOp<T>;
+    type Ret = StackRet<T>;
+
+    fn step(&mut self, op: &Self::Op) -> Self::Ret {
+        match op {
+            StackOp::Push(item) => {
+                self.0.push(item.clone());
+                StackRet::Done
+            }
+            StackOp::Pop => StackRet::Item(self.0.pop()),
+        }
+    }
+
+    fn observes(_op: &Self::Op, ret: &Self::Ret) -> bool {
+        matches!(ret, StackRet::Item(None))
+    }
+
+    /// As the default, but looks before it copies the stack.
+    fn successors(&self, op: &Self::Op, ret: Option<&Self::Ret>, out: &mut Vec<Self>) {
+        let returns = match op {
+            StackOp::Push(_) => ret.is_none_or(|ret| *ret == StackRet::Done),
+            StackOp::Pop => match ret {
+                Some(StackRet::Item(item)) => item.as_ref() == self.0.last(),
+                Some(StackRet::Done) => false,
+                None => true,
+            },
+        };
+        if returns {
+            let mut next = self.clone();
+            next.step(op);
+            out.push(next);
+        }
+    }
+
+    fn name() -> &'static str {
+        Stack::NAME
+    }
+
+    fn ret_text(ret: &Self::Ret) -> String {
+        match ret {
+            StackRet::Done => "ok".to_owned(),
+            StackRet::Item(item) => format!("{item:?}"),
+        }
+    }
+
+    fn state_text(&self) -> String {
+        format!("{:?}", self.0)
+    }
+}
+
+impl Shipped for Stack {
+    const NAME: &'static str = "stack";
+    const SUMMARY: &'static str = "push, pop; last in, first out";
+
+    fn initial() -> Self {
+        Stack::new()
+    }
+
+    fn alphabet() -> Vec<(Self::Op, Vec<Self::Ret>)> {
+        use StackRet::{Done, Item};
+        vec![
+            (StackOp::Push(1), vec![Done]),
+            (StackOp::Push(2), vec![Done]),
+            (StackOp::Pop, vec![Item(Some(2)), Item(Some(1)), Item(None)]),
+        ]
+    }
+}

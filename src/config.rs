@@ -1,0 +1,419 @@
+//! What a test is run with: defaults, overridden by attributes or [`Runner`](crate::Runner) calls,
+//! overridden by the environment.
+//!
+//! | variable | meaning | grammar |
+//! |---|---|---|
+//! | `SIM_SEED` | just this seed | a number |
+//! | `SIM_SEEDS` | how many seeds, or which | `1000`, `500..1000` |
+//! | `SIM_STRATEGY` | who answers the choices | a name of [`strategy::STRATEGIES`](crate::strategy::STRATEGIES) |
+//! | `SIM_TIME` | stop after this time, before the seeds are used up | `500ms`, `5s`, `2m`, `1h` |
+//! | `SIM_STEPS` | steps a run may take | a number |
+//! | `SIM_REPLAY` | replay this and nothing else | a file, or an inline trace `sim1:…` |
+//! | `SIM_JOBS` | seeds run at once | a number |
+//! | `SIM_SHARD` | every n-th seed, beginning with the k-th | `k/n`, k from 1 to n |
+//! | `SIM_HANG` | how long a step may take; on real threads, a run | a time; `0s` for no limit |
+//! | `SIM_LOG` | when `tracing` subscribers hear of runs: never, of the last replay, of all; said, and not `off`, it also has the last replay's panic shown with its backtrace | `off`, `replay`, `all` |
+//! | `SIM_OUT` | where traces are written, in a folder for each test | a folder |
+//!
+//! A bad value is an error that names variable, value and grammar; a variable that begins with
+//! `SIM_` and is not one of these is a warning.
+
+use std::ffi::OsString;
+use std::fmt;
+use std::ops::Range;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::strategy::{self, STRATEGIES};
+
+/// Seeds run when nothing says how many.
+const SEEDS: u64 = 1000;
+/// Seeds run on real threads when nothing says how many: each costs threads.
+const SEEDS_REAL: u64 = 100;
+/// Steps a run may take when nothing says how many.
+const STEPS_MAX: u32 = 1_000_000;
+/// How long a step may take when nothing says how long.
+const HANG: Duration = Duration::from_secs(10);
+
+/// The settings of one test, with `None` where nothing was said.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Settings {
+    pub(crate) seed: Option<u64>,
+    pub(crate) seeds: Option<Range<u64>>,
+    pub(crate) strategy: Option<String>,
+    pub(crate) time: Option<Duration>,
+    pub(crate) steps_max: Option<u32>,
+    pub(crate) replay: Option<String>,
+    pub(crate) jobs: Option<usize>,
+    pub(crate) shard: Option<Shard>,
+    pub(crate) hang: Option<Duration>,
+    pub(crate) log: Option<Log>,
+    pub(crate) out: Option<PathBuf>,
+}
+
+/// The settings of one test, with nothing left open.
+#[derive(Clone, Debug)]
+pub(crate) struct Config {
+    /// The first seed and how many follow one another from it, those of other shards included.
+    first: u64,
+    count: u64,
+    shard: Shard,
+    pub(crate) strategy: &'static strategy::StrategyRow,
+    pub(crate) time: Option<Duration>,
+    pub(crate) steps_max: u32,
+    /// A file or an inline trace.
+    pub(crate) replay: Option<String>,
+    pub(crate) jobs: usize,
+    /// None: wait for ever.
+    pub(crate) hang: Option<Duration>,
+    pub(crate) log: Log,
+    /// Whether the panic hook is to hear of the panic of the last replay: with `SIM_LOG` said.
+    pub(crate) backtrace: bool,
+    pub(crate) out: Option<PathBuf>,
+}
+
+/// Every `of`-th seed, beginning with number `number`, from 1.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Shard {
+    pub(crate) number: u64,
+    pub(crate) of: u64,
+}
+
+/// When subscribers of `tracing` hear of runs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) enum Log {
+    /// Never.
+    Off,
+    /// In the last run before a report, and in replays.
+    #[default]
+    Replay,
+    /// In every run.
+    All,
+}
+
+/// A setting that cannot be used.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct InvalidSetting {
+    /// Where it comes from, such as `SIM_SEEDS`.
+    pub name: String,
+    /// What it was.
+    pub value: String,
+    /// What it should look like.
+    pub grammar: String,
+}
+
+impl fmt::Display for InvalidSetting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let InvalidSetting { name, value, grammar } = self;
+        write!(f, "{name} is {value:?}, but should be {grammar}")
+    }
+}
+
+impl std::error::Error for InvalidSetting {}
+
+impl Settings {
+    /// The settings in the environment, and warnings about variables that look like one.
+    pub(crate) fn from_environment(
+        variables: impl IntoIterator<Item = (OsString, OsString)>,
+    ) -> Result<(Settings, Vec<String>), InvalidSetting> {
+        let mut settings = Settings::default();
+        let mut warnings = Vec::new();
+        for (name, value) in variables {
+            let Some(name) = name.to_str().filter(|name| name.starts_with("SIM_")) else {
+                continue;
+            };
+            let value = value.to_string_lossy();
+            match settings.set(name, &value) {
+                Known::Yes => {}
+                Known::No => warnings.push(unknown(name)),
+                Known::Bad(grammar) => {
+                    let (name, value) = (name.to_owned(), value.into_owned());
+                    return Err(InvalidSetting { name, value, grammar });
+                }
+            }
+        }
+        warnings.sort();
+        Ok((settings, warnings))
+    }
+
+    fn set(&mut self, name: &str, value: &str) -> Known {
+        fn read<T>(into: &mut Option<T>, value: Option<T>, grammar: &str) -> Known {
+            match value {
+                None => Known::Bad(grammar.to_owned()),
+                value => {
+                    *into = value;
+                    Known::Yes
+                }
+            }
+        }
+        match name {
+            "SIM_SEED" => read(&mut self.seed, value.parse().ok(), "a number like 17"),
+            "SIM_SEEDS" => read(
+                &mut self.seeds,
+                parse_seeds(value),
+                "a number of seeds like 1000, or a range like 500..1000, and not empty",
+            ),
+            "SIM_STRATEGY" => {
+                let known = strategy::find(value).map(|row| row.name.to_owned());
+                read(&mut self.strategy, known, &strategy_grammar())
+            }
+            "SIM_TIME" => read(&mut self.time, parse_time(value), TIME_GRAMMAR),
+            "SIM_STEPS" => {
+                let steps = value.parse().ok().filter(|steps| *steps > 0);
+                read(&mut self.steps_max, steps, "a number of steps like 100000")
+            }
+            "SIM_REPLAY" => {
+                let source = Some(value.to_owned()).filter(|value| !value.is_empty());
+                read(
+                    &mut self.replay,
+                    source,
+                    "the name of a trace file, or an inline trace sim1:…",
+                )
+            }
+            "SIM_JOBS" => {
+                let jobs = value.parse().ok().filter(|jobs| (1..=1024).contains(jobs));
+                read(&mut self.jobs, jobs, "a number of threads from 1 to 1024")
+            }
+            "SIM_SHARD" => {
+                read(&mut self.shard, parse_shard(value), "k/n with k from 1 to n, like 2/4")
+            }
+            "SIM_HANG" => read(&mut self.hang, parse_time(value), TIME_GRAMMAR),
+            "SIM_LOG" => {
+                let log = match value {
+                    "off" => Some(Log::Off),
+                    "replay" => Some(Log::Replay),
+                    "all" => Some(Log::All),
+                    _ => None,
+                };
+                read(&mut self.log, log, "off, replay or all")
+            }
+            "SIM_OUT" => {
+                let out = Some(PathBuf::from(value)).filter(|_| !value.is_empty());
+                read(&mut self.out, out, "the name of a folder")
+            }
+            _ => Known::No,
+        }
+    }
+
+    /// These settings, those in `over` having precedence.
+    pub(crate) fn overridden_by(self, over: Settings) -> Settings {
+        // One seed and many seeds answer the same question, so the later answer replaces both.
+        let seeds_said = over.seed.is_some() || over.seeds.is_some();
+        let (seed, seeds) =
+            if seeds_said { (over.seed, over.seeds) } else { (self.seed, self.seeds) };
+        Settings {
+            seed,
+            seeds,
+            strategy: over.strategy.or(self.strategy),
+            time: over.time.or(self.time),
+            steps_max: over.steps_max.or(self.steps_max),
+            // Whoever asks for a seed does not want the replay of an attribute.
+            replay: over.replay.or(self.replay.filter(|_| !seeds_said)),
+            jobs: over.jobs.or(self.jobs),
+            shard: over.shard.or(self.shard),
+            hang: over.hang.or(self.hang),
+            log: over.log.or(self.log),
+            out: over.out.or(self.out),
+        }
+    }
+
+    /// These settings with defaults where nothing was said.
+    pub(crate) fn resolve(self) -> Result<Config, InvalidSetting> {
+        let name = self.strategy.as_deref().unwrap_or(STRATEGIES[0].name);
+        let strategy = strategy::find(name).ok_or_else(|| InvalidSetting {
+            name: "strategy".to_owned(),
+            value: name.to_owned(),
+            grammar: strategy_grammar(),
+        })?;
+        let many = if crate::seam::SIMULATED { SEEDS } else { SEEDS_REAL };
+        let (first, count) = match (self.seed, self.seeds) {
+            (Some(seed), _) => (seed, 1),
+            (None, Some(seeds)) => (seeds.start, seeds.end.saturating_sub(seeds.start)),
+            (None, None) => (0, many),
+        };
+        let cores = || std::thread::available_parallelism().map_or(1, usize::from);
+        Ok(Config {
+            first,
+            count,
+            shard: self.shard.unwrap_or(Shard { number: 1, of: 1 }),
+            strategy,
+            time: self.time,
+            steps_max: self.steps_max.unwrap_or(STEPS_MAX),
+            replay: self.replay,
+            jobs: self.jobs.unwrap_or_else(cores),
+            hang: Some(self.hang.unwrap_or(HANG)).filter(|hang| !hang.is_zero()),
+            log: self.log.unwrap_or_default(),
+            backtrace: self.log.is_some_and(|log| log != Log::Off),
+            out: self.out,
+        })
+    }
+}
+
+impl Config {
+    /// The `n`-th seed to run; none when they are used up.
+    pub(crate) fn seed(&self, n: u64) -> Option<u64> {
+        let offset = n.checked_mul(self.shard.of)?.checked_add(self.shard.number - 1)?;
+        (offset < self.count).then(|| self.first + offset)
+    }
+}
+
+impl Config {
+    /// The last seed to run.
+    pub(crate) fn last_seed(&self) -> Option<u64> {
+        let length = self.count.checked_sub(self.shard.number)?;
+        self.seed(length / self.shard.of)
+    }
+}
+
+enum Known {
+    Yes,
+    No,
+    Bad(String),
+}
+
+const TIME_GRAMMAR: &str = "a time like 500ms, 5s, 2m or 1h";
+
+fn strategy_grammar() -> String {
+    let names: Vec<&str> = STRATEGIES.iter().map(|row| row.name).collect();
+    format!("the name of a strategy: {}", names.join(", "))
+}
+
+fn parse_seeds(text: &str) -> Option<Range<u64>> {
+    let seeds = match text.split_once("..") {
+        None => 0..text.parse().ok()?,
+        Some((start, end)) => start.parse().ok()?..end.parse().ok()?,
+    };
+    Some(seeds).filter(|seeds| !seeds.is_empty())
+}
+
+fn parse_shard(text: &str) -> Option<Shard> {
+    let (number, of) = text.split_once('/')?;
+    let shard = Shard { number: number.parse().ok()?, of: of.parse().ok()? };
+    Some(shard).filter(|shard| (1..=shard.of).contains(&shard.number))
+}
+
+fn parse_time(text: &str) -> Option<Duration> {
+    let digits = text.find(|c: char| !c.is_ascii_digit())?;
+    let number: u64 = text[..digits].parse().ok()?;
+    match &text[digits..] {
+        "ms" => Some(Duration::from_millis(number)),
+        "s" => Some(Duration::from_secs(number)),
+        "m" => number.checked_mul(60).map(Duration::from_secs),
+        "h" => number.checked_mul(3600).map(Duration::from_secs),
+        _ => None,
+    }
+}
+
+/// All variables, for suggestions.
+const VARIABLES: [&str; 11] = [
+    "SIM_SEED",
+    "SIM_SEEDS",
+    "SIM_STRATEGY",
+    "SIM_TIME",
+    "SIM_STEPS",
+    "SIM_REPLAY",
+    "SIM_JOBS",
+    "SIM_SHARD",
+    "SIM_HANG",
+    "SIM_LOG",
+    "SIM_OUT",
+];
+
+fn unknown(name: &str) -> String {
+    let near = VARIABLES.iter().min_by_key(|known| distance(name, known));
+    match near {
+        Some(near) if distance(name, near) <= 3 => {
+            format!("the environment variable {name} means nothing: was {near} meant?")
+        }
+        _ => format!(
+            "the environment variable {name} means nothing; known: {}",
+            VARIABLES.join(", ")
+        ),
+    }
+}
+
+/// How many letters must be inserted, left out or replaced to turn `a` into `b` (Levenshtein 1966).
+fn distance(a: &str, b: &str) -> usize {
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.bytes().enumerate() {
+        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
+        for (j, y) in b.bytes().enumerate() {
+            let replaced = diagonal + usize::from(x != y);
+            diagonal = row[j + 1];
+            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn environment(pairs: &[(&str, &str)]) -> Result<(Settings, Vec<String>), InvalidSetting> {
+        Settings::from_environment(pairs.iter().map(|(n, v)| ((*n).into(), (*v).into())))
+    }
+
+    #[test]
+    fn a_bad_value_names_variable_value_and_grammar() {
+        for (name, value) in [
+            ("SIM_SEED", "x"),
+            ("SIM_SEEDS", "0"),
+            ("SIM_SEEDS", "9..3"),
+            ("SIM_STRATEGY", "rnd"),
+            ("SIM_TIME", "5"),
+            ("SIM_TIME", "s"),
+            ("SIM_STEPS", "0"),
+            ("SIM_REPLAY", ""),
+            ("SIM_JOBS", "0"),
+            ("SIM_SHARD", "5/4"),
+            ("SIM_SHARD", "0/4"),
+            ("SIM_LOG", "yes"),
+            ("SIM_HANG", "-1s"),
+            ("SIM_OUT", ""),
+        ] {
+            let error = environment(&[(name, value)]).unwrap_err();
+            assert_eq!((error.name.as_str(), error.value.as_str()), (name, value));
+            assert!(!error.grammar.is_empty());
+        }
+    }
+
+    #[test]
+    fn an_unknown_variable_is_a_warning_with_a_suggestion() {
+        let (_, warnings) = environment(&[("SIM_SEDE", "1"), ("SIMULATE", "1")]).unwrap();
+        assert_eq!(
+            warnings,
+            ["the environment variable SIM_SEDE means nothing: was SIM_SEED meant?"]
+        );
+    }
+
+    #[test]
+    fn the_environment_overrides_attributes() {
+        let attributes =
+            Settings { seeds: Some(0..5), replay: Some("a".into()), ..Settings::default() };
+        let (environment, _) = environment(&[("SIM_SEED", "17")]).unwrap();
+        let config = attributes.overridden_by(environment).resolve().unwrap();
+        assert_eq!((config.seed(0), config.seed(1), config.replay), (Some(17), None, None));
+    }
+
+    #[test]
+    fn shards_split_the_seeds() {
+        let all: Vec<u64> = (1..=3)
+            .flat_map(|number| {
+                let shard = Some(Shard { number, of: 3 });
+                let settings = Settings { seeds: Some(10..20), shard, ..Settings::default() };
+                let config = settings.resolve().unwrap();
+                (0..).map_while(move |n| config.seed(n)).collect::<Vec<_>>()
+            })
+            .collect();
+        assert_eq!(all, [10, 13, 16, 19, 11, 14, 17, 12, 15, 18]);
+    }
+
+    #[test]
+    fn times_are_read() {
+        assert_eq!(parse_time("500ms"), Some(Duration::from_millis(500)));
+        assert_eq!(parse_time("2m"), Some(Duration::from_secs(120)));
+        assert_eq!(parse_time("99999999999999999999h"), None);
+        assert_eq!(parse_time(""), None);
+    }
+}

@@ -1,0 +1,66 @@
+//! What a panic said, and where, kept off the screen.
+//!
+//! `catch_unwind` gives the payload of a panic but not its place. The engine of the build installs
+//! one panic hook for the process. A panic that belongs to a run is taken down there, for whoever
+//! catches it on the same thread; every other one goes to the hook that was there before.
+
+use std::cell::RefCell;
+use std::panic::PanicHookInfo;
+use std::sync::Once;
+
+use crate::run::panic_text;
+
+/// Message and place of a panic.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Panicked {
+    pub(crate) message: String,
+    /// As `file:line:column`; empty if unknown.
+    pub(crate) place: String,
+}
+
+/// What is to be done with a panic.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Heard {
+    /// It belongs to no run: the hook that was there before shows it.
+    Foreign,
+    /// It belongs to a run and was taken down: nobody shows it.
+    Taken,
+    /// It was taken down, and is to be shown nevertheless.
+    Shown,
+}
+
+thread_local! {
+    static LAST: RefCell<Option<Panicked>> = const { RefCell::new(None) };
+}
+
+/// Installs the hook, the first time it is called. `hear` is called at each panic of the process.
+pub(crate) fn install(hear: fn(&PanicHookInfo<'_>) -> Heard) {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let before = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |info| {
+            if hear(info) != Heard::Taken {
+                before(info);
+            }
+        }));
+    });
+}
+
+/// What the hook was told.
+pub(crate) fn panicked(info: &PanicHookInfo<'_>) -> Panicked {
+    let place = info.location().map_or_else(String::new, ToString::to_string);
+    Panicked { message: panic_text(info.payload()), place }
+}
+
+/// A panic hook was called on this thread. Gives the panic noted before, if there was one since the
+/// last [`take`]: a second one within a step may be a panic while unwinding, after which the
+/// process aborts.
+pub(crate) fn note(panicked: Panicked) -> Option<Panicked> {
+    LAST.with(|last| last.replace(Some(panicked)))
+}
+
+/// The last panic noted on this thread since the last call; none if there was none, or if the
+/// program replaced the hook.
+pub(crate) fn take() -> Option<Panicked> {
+    LAST.with(RefCell::take)
+}

@@ -1,0 +1,192 @@
+//! Trace files: where they are kept, how they are written and read.
+//!
+//! A failing run writes `target/sim/<package>/<test>/<seed>.simtrace`. Files that the user keeps
+//! live in `sim-regressions/<test>/` beside the package's `Cargo.toml` and are replayed before any
+//! seed; they are written by no program.
+
+use std::ffi::OsStr;
+use std::fmt;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::report::Origin;
+use crate::runner::Site;
+use crate::trace::Trace;
+use crate::trace::format::{self, TraceError};
+
+/// The ending of trace files.
+const ENDING: &str = "simtrace";
+
+/// A trace that cannot be used.
+#[derive(Debug)]
+pub(crate) enum Unreadable {
+    /// The file cannot be read.
+    Io(PathBuf, io::Error),
+    /// The file is not a trace.
+    Format(PathBuf, TraceError),
+    /// The inline trace is not one.
+    Inline(String),
+}
+
+impl Unreadable {
+    /// The same with another name for the file.
+    pub(crate) fn of(self, path: PathBuf) -> Unreadable {
+        match self {
+            Unreadable::Io(_, error) => Unreadable::Io(path, error),
+            Unreadable::Format(_, error) => Unreadable::Format(path, error),
+            Unreadable::Inline(error) => Unreadable::Inline(error),
+        }
+    }
+}
+
+impl fmt::Display for Unreadable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Unreadable::Io(path, error) => write!(f, "cannot read {}: {error}", path.display()),
+            Unreadable::Format(path, error) => write!(f, "{}: {error}", path.display()),
+            Unreadable::Inline(error) => write!(f, "inline trace: {error}"),
+        }
+    }
+}
+
+/// The trace in a file or in the text itself. A relative name is looked for where the process is,
+/// where Cargo was started, beside the package's `Cargo.toml` and in the folders above that: Cargo
+/// runs a test in the folder of its package, and is itself mostly run in that of the workspace.
+pub(crate) fn read_source(source: &str, site: &Site) -> Result<Trace, Unreadable> {
+    if format::is_inline(source) {
+        return format::parse_inline(source).map_err(|error| Unreadable::Inline(error.to_string()));
+    }
+    let path = PathBuf::from(source);
+    let above = site.manifest_dir.as_deref().into_iter().flat_map(Path::ancestors);
+    let folders = started_in(site).into_iter().chain(above.map(Path::to_owned));
+    let found = match path.exists() {
+        true => None,
+        false => folders.map(|folder| folder.join(&path)).find(|path| path.exists()),
+    };
+    match found {
+        // Named as the user named it.
+        Some(found) => read(&found).map_err(|error| error.of(path)),
+        None if path.exists() || path.is_absolute() => read(&path),
+        None => {
+            let looked =
+                "no such file here, beside the package's Cargo.toml or in a folder above it";
+            Err(Unreadable::Io(path, io::Error::new(io::ErrorKind::NotFound, looked)))
+        }
+    }
+}
+
+/// What a report calls this source.
+pub(crate) fn origin(source: &str, site: &Site) -> Origin {
+    if format::is_inline(source) {
+        Origin::Inline
+    } else if Path::new(source).is_absolute() {
+        // That of an attribute was made absolute.
+        Origin::File(shorter(source.into(), site).display().to_string())
+    } else {
+        Origin::File(source.to_owned())
+    }
+}
+
+/// The trace in a file.
+pub(crate) fn read(path: &Path) -> Result<Trace, Unreadable> {
+    let bytes = fs::read(path).map_err(|error| Unreadable::Io(path.to_owned(), error))?;
+    format::parse(&bytes).map_err(|error| Unreadable::Format(path.to_owned(), error))
+}
+
+/// The traces the user keeps for a test, by name.
+pub(crate) fn regressions(site: &Site) -> Vec<PathBuf> {
+    let Some(manifest_dir) = &site.manifest_dir else { return Vec::new() };
+    let folder = manifest_dir.join("sim-regressions").join(folder_name(&site.test));
+    let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
+    let mut files: Vec<PathBuf> = entries
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|path| path.extension() == Some(OsStr::new(ENDING)))
+        .collect();
+    files.sort();
+    files
+}
+
+/// Writes the trace of a failing run. Returns where, as seen from where the user is.
+pub(crate) fn write(trace: &Trace, site: &Site, out: Option<&Path>) -> io::Result<PathBuf> {
+    let folder = match (out, started_in(site)) {
+        // Who names a folder means it from where he is.
+        (Some(out), Some(there)) => there.join(out).join(folder_name(&site.test)),
+        (Some(out), None) => out.join(folder_name(&site.test)),
+        (None, _) => target_folder(site)
+            .join("sim")
+            .join(folder_name(&site.package))
+            .join(folder_name(&site.test)),
+    };
+    let path = folder.join(format!("{}.{ENDING}", trace.header.seed));
+    let named = |what: &str, path: &Path, error: io::Error| {
+        io::Error::new(error.kind(), format!("{what} {}: {error}", path.display()))
+    };
+    fs::create_dir_all(&folder).map_err(|error| named("folder", &folder, error))?;
+    // Another process or thread may be writing the same: each file appears whole.
+    static DRAFTS: AtomicU64 = AtomicU64::new(0);
+    let (process, draft) = (std::process::id(), DRAFTS.fetch_add(1, Ordering::Relaxed));
+    let draft = folder.join(format!("{}.{process}.{draft}.tmp", trace.header.seed));
+    let written = fs::write(&draft, format::write(trace)).and_then(|()| fs::rename(&draft, &path));
+    if let Err(error) = written {
+        // It may not be there at all.
+        let _ = fs::remove_file(&draft);
+        return Err(named("file", &path, error));
+    }
+    Ok(shorter(path, site))
+}
+
+/// Cargo's target folder: the one above the running program that Cargo has marked as its own.
+fn target_folder(site: &Site) -> PathBuf {
+    let program = std::env::current_exe().ok();
+    let above = program.as_deref().into_iter().flat_map(Path::ancestors);
+    let marked = above.filter(|folder| folder.join("CACHEDIR.TAG").exists()).last();
+    match (marked, &site.manifest_dir) {
+        (Some(folder), _) => folder.to_owned(),
+        (None, Some(manifest_dir)) => manifest_dir.join("target"),
+        (None, None) => PathBuf::from("target"),
+    }
+}
+
+/// The folder that the user is in, if that is sure: Cargo runs a test elsewhere, in the folder of its
+/// package, but leaves `PWD` as the shell said it. It is believed if it is where the process is, or a
+/// folder above the package in which Cargo can be started.
+fn started_in(site: &Site) -> Option<PathBuf> {
+    let shell = PathBuf::from(std::env::var_os("PWD")?);
+    let here = std::env::current_dir().ok()?;
+    let above = site.manifest_dir.as_deref()?.ancestors().any(|folder| folder == shell);
+    let believed = shell == here || (above && shell.join("Cargo.toml").exists());
+    believed.then_some(shell)
+}
+
+/// The path as seen from where the user is, if it is below; else from the root.
+pub(crate) fn shorter(path: PathBuf, site: &Site) -> PathBuf {
+    let short =
+        started_in(site).and_then(|there| path.strip_prefix(there).ok().map(Path::to_owned));
+    match short {
+        Some(short) => short,
+        None => std::path::absolute(&path).unwrap_or(path),
+    }
+}
+
+/// A name as a folder name: what is not a letter, a digit, `-`, `_` or `.` becomes `_`, and `::`
+/// becomes `.`.
+fn folder_name(name: &str) -> String {
+    let plain = |c: char| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '_' };
+    let name: String = name.replace("::", ".").chars().map(plain).collect();
+    if name.trim_matches('.').is_empty() { "_".to_owned() } else { name }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_test_name_is_one_folder_that_stays_inside() {
+        assert_eq!(folder_name("a::b::case_1"), "a.b.case_1");
+        assert_eq!(folder_name("../x/y"), ".._x_y");
+        assert_eq!(folder_name(".."), "_");
+        assert_eq!(folder_name(""), "_");
+    }
+}

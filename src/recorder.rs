@@ -1,0 +1,448 @@
+//! Records what clients asked and what they were told, and has it checked.
+//!
+//! # When an operation begins
+//!
+//! An invocation is stamped in the step of the operation's first visible access, and a return in
+//! that of its last. Stamped when the call is made, an invocation would share a step with the
+//! return before it: a task runs on from one operation into the next up to its next point, so no
+//! scheduler could ever have another task's operation end in between, and most violations would
+//! stay hidden.
+//!
+//! ```text
+//!           step 7                     step 9
+//! task A    …last access, return │      first access of the next operation…
+//! task B                         │ last access, return
+//!                                ▲                    ▲
+//!              stamped here: overlaps B   stamped here: after B
+//! ```
+//!
+//! A call that waits for something that is not of this library, such as a message of another
+//! crate's channel, is stamped when it begins to wait: what it asked for may be done by another
+//! task from then on.
+
+use std::fmt;
+use std::future::Future;
+use std::panic::Location;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::task::{Context, Poll, ready};
+
+use pin_project_lite::pin_project;
+
+use crate::check::{Budget, Model, linearizable};
+use crate::history::{HistoryRecord, HistorySource, Operation};
+use crate::run::Failure;
+use crate::seam;
+use crate::verdict::Verdict;
+
+/// Configurations a check may visit unless it is told otherwise: some seconds at the most.
+const NODES: u64 = 20_000_000;
+
+/// What clients asked of a thing and what they were told, to be checked against a model of it.
+///
+/// A clone is another handle of the same history. A client is a task; a task that has two calls
+/// open at once, in a `join!`, counts as two.
+///
+/// ```
+/// use sim::check::models::{Counter, CounterOp, CounterRet};
+/// use sim::{Atomic, History, Ordering::SeqCst};
+///
+/// # sim::block_on(async {
+/// let counter = Atomic::new(0);
+/// let history = History::new(Counter::default());
+/// history.call(CounterOp::Increment, async {
+///     counter.fetch_add(1, SeqCst).await;
+///     CounterRet::Done
+/// }).await;
+/// history.call(CounterOp::Get, async { CounterRet::Value(counter.load(SeqCst).await) }).await;
+/// history.assert_linearizable();
+/// # });
+/// ```
+pub struct History<M: Model> {
+    recorder: Arc<Recorder<M>>,
+}
+
+/// What the handles of a history share.
+struct Recorder<M: Model> {
+    initial: M,
+    /// Its number in the run it is recorded in.
+    number: OnceLock<usize>,
+    records: Mutex<Records<M>>,
+}
+
+struct Records<M: Model> {
+    calls: Vec<Call<M>>,
+    lanes: Vec<Lane>,
+    /// Tells apart what is stamped between the same two operations.
+    stamps: u64,
+    verdict: Option<Verdict>,
+}
+
+/// One call.
+struct Call<M: Model> {
+    lane: u32,
+    op: M::Op,
+    /// The clock when the call was made.
+    made: u64,
+    invoked: Option<Stamp>,
+    returned: Option<(M::Ret, Stamp)>,
+    /// Whether nothing happened: it is left out of the history.
+    failed: bool,
+    /// Whether it was made with [`History::invoke`], so that nobody sees its accesses happen.
+    explicit: bool,
+}
+
+/// A client, or one of the calls it has open at once.
+struct Lane {
+    task: u64,
+    name: String,
+    open: bool,
+}
+
+/// A moment. Invocations come before the operation whose number they hold, returns after.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Stamp {
+    /// Twice the number of the operation; one more if after it.
+    time: u64,
+    order: u64,
+}
+
+impl<M> History<M>
+where
+    M: Model + Send + Sync + 'static,
+    M::Op: Send + Sync,
+    M::Ret: Send + Sync,
+{
+    /// An empty history of a thing that begins as `initial`.
+    pub fn new(initial: M) -> History<M> {
+        let (calls, lanes) = (Vec::new(), Vec::new());
+        let records = Mutex::new(Records { calls, lanes, stamps: 0, verdict: None });
+        let recorder = Arc::new(Recorder { initial, number: OnceLock::new(), records });
+        if let Some(number) = seam::add_history(recorder.clone()) {
+            // Nobody else has the recorder yet.
+            let _ = recorder.number.set(number);
+        }
+        History { recorder }
+    }
+
+    /// Records one call: `op` is what the client asks, `work` asks it and gives what it is told.
+    ///
+    /// If the future is dropped before it is ready, the call may or may not have taken effect, and
+    /// the history says so.
+    pub fn call<F>(&self, op: M::Op, work: F) -> Recorded<M, F>
+    where
+        F: Future<Output = M::Ret>,
+    {
+        Recorded { history: self.clone(), op: Some(op), call: OpenCall(None), future: work }
+    }
+
+    /// Records that the current task asks `op`; what becomes of it is said with the [`Invoked`].
+    ///
+    /// The invocation is stamped in the step of the task's next visible access.
+    #[must_use = "an invocation without ok, fail or info is one whose outcome is unknown"]
+    pub fn invoke(&self, op: M::Op) -> Invoked<M> {
+        let made = seam::clock();
+        Invoked { history: self.clone(), call: Some(self.recorder.open(op, made, true)) }
+    }
+
+    /// The operations so far, by time of invocation. Those that failed are not among them.
+    pub fn operations(&self) -> Vec<Operation<M::Op, M::Ret>> {
+        self.recorder.stamp_open();
+        let records = self.recorder.lock();
+        records.ranked(|call| call.op.clone(), |ret| ret.clone())
+    }
+
+    /// Whether the history so far is linearizable, within a budget of 20 million configurations.
+    pub fn check(&self) -> Verdict {
+        self.check_within(&Budget::nodes(NODES))
+    }
+
+    /// Whether the history so far is linearizable.
+    pub fn check_within(&self, budget: &Budget<'_>) -> Verdict {
+        let operations = self.operations();
+        let verdict = linearizable(&self.recorder.initial, &operations, budget)
+            .expect("the recorder stamps what it records in order");
+        self.recorder.lock().verdict = Some(verdict.clone());
+        verdict
+    }
+
+    /// Fails the run unless the history so far is linearizable. The report shows the operation that
+    /// fits nowhere. Running out of budget fails the run too: unknown is not a pass.
+    ///
+    /// # Panics
+    /// Outside a run, unless the history is linearizable.
+    #[track_caller]
+    pub fn assert_linearizable(&self) {
+        let place = Location::caller();
+        let verdict = self.check();
+        if verdict.is_consistent() {
+            return;
+        }
+        if let Some(history) = self.recorder.number.get() {
+            seam::fail(|| Failure::History {
+                history: *history,
+                condition: "linearizability".to_owned(),
+                verdict: verdict.clone(),
+                place,
+            });
+        }
+        panic!("the history is not linearizable: {verdict:?}");
+    }
+}
+
+impl<M: Model> Recorder<M> {
+    fn lock(&self) -> MutexGuard<'_, Records<M>> {
+        self.records.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A call is made by the current task. Returns its number.
+    fn open(&self, op: M::Op, made: u64, explicit: bool) -> usize {
+        let task = seam::client();
+        let mut records = self.lock();
+        let free = records.lanes.iter().position(|lane| lane.task == task && !lane.open);
+        let lane = free.unwrap_or_else(|| {
+            let others = records.lanes.iter().filter(|lane| lane.task == task).count();
+            let name = seam::client_name();
+            let name = if others == 0 { name } else { format!("{name} ({})", others + 1) };
+            records.lanes.push(Lane { task, name, open: true });
+            records.lanes.len() - 1
+        });
+        records.lanes[lane].open = true;
+        let lane = u32::try_from(lane).expect("fewer than 2^32 clients");
+        let (invoked, returned, failed) = (None, None, false);
+        records.calls.push(Call { lane, op, made, invoked, returned, failed, explicit });
+        records.calls.len() - 1
+    }
+
+    /// Stamps the invocations of explicit calls whose outcome is not known yet: what they did may
+    /// have been seen.
+    fn stamp_open(&self) {
+        let calls = self.lock().calls.len();
+        for call in 0..calls {
+            self.stamp_explicit(call);
+        }
+    }
+
+    /// Stamps the invocation of an explicit call at the first access of the task that made it; at
+    /// the call itself if there was none and others acted since, maybe for it.
+    fn stamp_explicit(&self, call: usize) {
+        let (made, task) = {
+            let records = self.lock();
+            let Call { made, lane, explicit, failed, invoked, .. } = records.calls[call];
+            if !explicit || failed || invoked.is_some() {
+                return;
+            }
+            (made, records.lanes[lane as usize].task)
+        };
+        let others = seam::clock() > made;
+        if let Some(first) = seam::first_access_since(made, task).or(others.then_some(made)) {
+            self.lock().invoked(call, first);
+        }
+    }
+}
+
+impl<M: Model> Records<M> {
+    fn stamp(&mut self, time: u64) -> Stamp {
+        self.stamps += 1;
+        Stamp { time, order: self.stamps }
+    }
+
+    /// The first visible access of the call was the operation that the clock counted as `clock`.
+    fn invoked(&mut self, call: usize, clock: u64) {
+        if self.calls[call].invoked.is_none() {
+            self.calls[call].invoked = Some(self.stamp(2 * clock));
+        }
+    }
+
+    /// The call began to wait for others when the clock stood at `clock`.
+    fn waits(&mut self, call: usize, clock: u64) {
+        if self.calls[call].invoked.is_none() {
+            self.calls[call].invoked = Some(self.stamp((2 * clock).saturating_sub(1)));
+        }
+    }
+
+    /// The call ended with the last operation that the clock has counted.
+    fn ended(&mut self, call: usize, clock: u64, ret: Option<M::Ret>) {
+        let after_last = (2 * clock).saturating_sub(1);
+        if self.calls[call].invoked.is_none() {
+            // It touched nothing: it took no time.
+            self.calls[call].invoked = Some(self.stamp(after_last));
+        }
+        if let Some(ret) = ret {
+            let stamp = self.stamp(after_last);
+            self.calls[call].returned = Some((ret, stamp));
+            let lane = self.calls[call].lane as usize;
+            self.lanes[lane].open = false;
+        }
+    }
+
+    /// The calls by time of invocation, their times numbered from 0.
+    fn ranked<O, R>(
+        &self,
+        op: impl Fn(&Call<M>) -> O,
+        ret: impl Fn(&M::Ret) -> R,
+    ) -> Vec<Operation<O, R>> {
+        // A call that has touched nothing yet and is still open begins after all that happened.
+        let begin =
+            |call: &Call<M>| call.invoked.unwrap_or(Stamp { time: u64::MAX, order: call.made });
+        let mut calls: Vec<&Call<M>> = self.calls.iter().filter(|call| !call.failed).collect();
+        calls.sort_by_key(|call| begin(call));
+        let mut stamps: Vec<Stamp> = Vec::with_capacity(2 * calls.len());
+        for call in &calls {
+            stamps.push(begin(call));
+            stamps.extend(call.returned.as_ref().map(|(_, stamp)| *stamp));
+        }
+        stamps.sort();
+        // Open calls of one moment must have different times too.
+        let mut next_open = stamps.len() as u64;
+        let mut rank = |stamp: Stamp| {
+            if stamp.time == u64::MAX {
+                next_open += 1;
+                return next_open;
+            }
+            stamps.partition_point(|other| *other < stamp) as u64
+        };
+        let operation = |call: &&Call<M>| Operation {
+            client: call.lane,
+            op: op(call),
+            invoked: rank(begin(call)),
+            returned: call.returned.as_ref().map(|(value, stamp)| {
+                (ret(value), stamps.partition_point(|other| other < stamp) as u64)
+            }),
+        };
+        calls.iter().map(operation).collect()
+    }
+}
+
+impl<M> HistorySource for Recorder<M>
+where
+    M: Model + Send + Sync,
+    M::Op: Send + Sync,
+    M::Ret: Send + Sync,
+{
+    fn record(&self) -> HistoryRecord {
+        let records = self.lock();
+        HistoryRecord {
+            model: M::name().to_owned(),
+            clients: records.lanes.iter().map(|lane| lane.name.clone()).collect(),
+            operations: records.ranked(|call| M::op_text(&call.op), |ret| M::ret_text(ret)),
+            verdict: records.verdict.clone(),
+        }
+    }
+}
+
+impl<M: Model> Clone for History<M> {
+    fn clone(&self) -> History<M> {
+        History { recorder: self.recorder.clone() }
+    }
+}
+
+impl<M: Model> fmt::Debug for History<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let calls = self.recorder.lock().calls.len();
+        f.debug_struct("History").field("model", &M::name()).field("calls", &calls).finish()
+    }
+}
+
+/// A call that was made, see [`History::invoke`]. Dropped without a word, its outcome is unknown.
+#[derive(Debug)]
+pub struct Invoked<M: Model> {
+    history: History<M>,
+    /// Taken when the outcome is said.
+    call: Option<usize>,
+}
+
+impl<M: Model> Invoked<M> {
+    /// It returned `ret`.
+    pub fn ok(mut self, ret: M::Ret) {
+        self.end(Some(ret));
+    }
+
+    /// It did not happen, and never will.
+    pub fn fail(mut self) {
+        let Some(call) = self.call.take() else { return };
+        let mut records = self.history.recorder.lock();
+        records.calls[call].failed = true;
+        let lane = records.calls[call].lane as usize;
+        records.lanes[lane].open = false;
+    }
+
+    /// Nobody knows whether it happened or will happen.
+    pub fn info(mut self) {
+        self.end(None);
+    }
+}
+
+impl<M: Model> Invoked<M> {
+    fn end(&mut self, ret: Option<M::Ret>) {
+        let Some(call) = self.call.take() else { return };
+        let recorder = &self.history.recorder;
+        recorder.stamp_explicit(call);
+        recorder.lock().ended(call, seam::clock(), ret);
+    }
+}
+
+impl<M: Model> Drop for Invoked<M> {
+    fn drop(&mut self) {
+        self.end(None);
+    }
+}
+
+pin_project! {
+    /// The future of [`History::call`].
+    #[must_use = "futures do nothing unless you `.await` or poll them"]
+    pub struct Recorded<M: Model, F> {
+        history: History<M>,
+        // Taken when the future is first polled: the call is made then, by the task that polls.
+        op: Option<M::Op>,
+        call: OpenCall,
+        #[pin]
+        future: F,
+    }
+
+    impl<M: Model, F> PinnedDrop for Recorded<M, F> {
+        fn drop(this: Pin<&mut Self>) {
+            let this = this.project();
+            if let Some(call) = this.call.0.take() {
+                this.history.recorder.lock().ended(call, seam::clock(), None);
+            }
+        }
+    }
+}
+
+/// The number of a call that has been made and has not returned.
+struct OpenCall(Option<usize>);
+
+impl<M, F> Future for Recorded<M, F>
+where
+    M: Model,
+    F: Future<Output = M::Ret>,
+{
+    type Output = M::Ret;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<M::Ret> {
+        let this = self.project();
+        let recorder = &this.history.recorder;
+        let (before, announced) = (seam::clock(), seam::announced());
+        if let Some(op) = this.op.take() {
+            this.call.0 = Some(recorder.open(op, before, false));
+        }
+        let polled = this.future.poll(cx);
+        let call = this.call.0.expect("polled after it was ready");
+        if seam::moved_since(before) {
+            recorder.lock().invoked(call, before);
+        } else if polled.is_pending() && seam::announced() == announced {
+            recorder.lock().waits(call, before);
+        }
+        let ret = ready!(polled);
+        recorder.lock().ended(call, seam::clock(), Some(ret.clone()));
+        this.call.0 = None;
+        Poll::Ready(ret)
+    }
+}
+
+impl<M: Model, F> fmt::Debug for Recorded<M, F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Recorded").finish_non_exhaustive()
+    }
+}

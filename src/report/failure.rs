@@ -1,0 +1,326 @@
+//! Each kind of failure in words: a headline, and below it what the user needs to understand it.
+
+use super::intervals;
+use super::names::Names;
+use super::schedule::plural;
+use super::screen::{Line, Paint, Screen, clean, cut, cut_place};
+use super::{Finding, Report};
+use crate::history::HistoryRecord;
+use crate::ids::TaskId;
+use crate::run::{Failure, Outcome, Wait, circle_of};
+use crate::verdict::{Evidence, Verdict};
+
+/// How many lines of a message are shown.
+const MESSAGE_LINES: usize = 24;
+/// How many waiting tasks are told of.
+const WAITS_MAX: usize = 12;
+/// Up to how many operations an order is told in full.
+const ORDER_MAX: usize = 5;
+
+/// What went wrong, as part of a sentence.
+pub(super) fn headline(report: &Report, finding: &Finding, names: &Names<'_>) -> String {
+    let Outcome::Failed(failure) = &finding.run.outcome else {
+        return "the run passed".to_owned();
+    };
+    match failure {
+        Failure::Panic { task, .. } => format!("{} panicked", names.task(*task)),
+        Failure::Error { .. } => "the test returned an error".to_owned(),
+        Failure::Deadlock { waits } => match &circle_of(waits)[..] {
+            [] => format!("deadlock, {} for ever", count_waiting(waits.len())),
+            [one] => format!("deadlock, {} waits for itself", names.task(*one)),
+            [a, b] => {
+                format!("deadlock, {} and {} wait for each other", names.task(*a), names.task(*b))
+            }
+            circle => format!("deadlock, {} tasks wait for each other", circle.len()),
+        },
+        Failure::StepLimit { steps, .. } => format!("no end after {}", plural(*steps, "step")),
+        Failure::History { history, condition, verdict, .. } => {
+            let model = finding.run.histories.get(*history).map_or("", |h| &h.model);
+            let model = if model.is_empty() { String::new() } else { format!(" ({model})") };
+            let adjective = adjective(condition);
+            match verdict {
+                Verdict::Unknown(_) => {
+                    format!("undecided whether the history is {adjective}{model}")
+                }
+                _ => format!("history is not {adjective}{model}"),
+            }
+        }
+        Failure::Diverged { step, .. } => format!("the run left its trace at step {step}"),
+        Failure::NonDeterminism { step, .. } => {
+            format!("two runs with the same decisions differ at step {step}")
+        }
+        Failure::Hang { seconds, .. } if report.real => {
+            format!("the run has not ended after {seconds} s")
+        }
+        Failure::Hang { task, seconds, .. } => {
+            format!("{} has not come back for {seconds} s", names.task(*task))
+        }
+        Failure::Unreadable { .. } => "the trace cannot be read".to_owned(),
+        Failure::Misuse { .. } => "this cannot work".to_owned(),
+    }
+}
+
+fn count_waiting(n: usize) -> String {
+    if n == 1 { "1 task waits".to_owned() } else { format!("{n} tasks wait") }
+}
+
+/// What a history is that satisfies a condition.
+fn adjective(condition: &str) -> String {
+    match condition {
+        "linearizability" => "linearizable".to_owned(),
+        "sequential consistency" => "sequentially consistent".to_owned(),
+        "serializability" => "serializable".to_owned(),
+        "eventual consistency" => "eventually consistent".to_owned(),
+        other => format!("consistent with {}", clean(other)),
+    }
+}
+
+/// Writes the message and the places, directly below the headline.
+pub(super) fn facts(screen: &mut Screen, report: &Report, finding: &Finding) {
+    let Outcome::Failed(failure) = &finding.run.outcome else {
+        return;
+    };
+    match failure {
+        Failure::Panic { message, place, .. } | Failure::Misuse { message, place } => {
+            text(screen, message);
+            field(screen, "at", place);
+        }
+        Failure::Error { message } | Failure::Unreadable { message } => text(screen, message),
+        Failure::History { place, verdict, .. } => {
+            if let Verdict::Unknown(exhausted) = verdict {
+                text(screen, &exhausted.to_string());
+            }
+            field(screen, "checked at", &place.to_string());
+        }
+        Failure::Diverged { expected, found, .. } => {
+            field(screen, "expected", expected);
+            field(screen, "found", found);
+        }
+        Failure::NonDeterminism { first, second, .. } => {
+            field(screen, "first run", first);
+            field(screen, "second run", second);
+        }
+        Failure::Hang { last, .. } if report.real => field(screen, "not ended", last),
+        Failure::Hang { last, .. } => field(screen, "last", last),
+        Failure::StepLimit { cycle, .. } => match cycle.len() {
+            0 => text(
+                screen,
+                "The end of the run does not repeat itself: it may just need a higher limit.",
+            ),
+            n => text(
+                screen,
+                &format!("The run goes round in a circle of {}.", plural(n as u64, "step")),
+            ),
+        },
+        Failure::Deadlock { .. } => {}
+    }
+}
+
+/// Writes what explains the failure: pictures, tables, causes and remedies.
+pub(super) fn details(screen: &mut Screen, report: &Report, finding: &Finding, names: &Names<'_>) {
+    let Outcome::Failed(failure) = &finding.run.outcome else {
+        return;
+    };
+    match failure {
+        Failure::Deadlock { waits } => deadlock(screen, waits, names),
+        Failure::History { history, verdict, .. } => {
+            if let Some(history) = finding.run.histories.get(*history) {
+                self::history(screen, history, verdict);
+            }
+            if let Verdict::Unknown(_) = verdict {
+                help(screen, UNDECIDED);
+            }
+        }
+        Failure::StepLimit { .. } => help(screen, STEP_LIMIT),
+        Failure::Diverged { .. } => help(screen, DIVERGED),
+        Failure::NonDeterminism { .. } => help(screen, NON_DETERMINISM),
+        Failure::Hang { .. } if report.real => help(screen, HANG_REAL),
+        Failure::Hang { .. } => help(screen, HANG),
+        Failure::Panic { .. }
+        | Failure::Error { .. }
+        | Failure::Unreadable { .. }
+        | Failure::Misuse { .. } => {}
+    }
+}
+
+/// Writes a label and what belongs to it. Nothing if that is empty.
+pub(super) fn field(screen: &mut Screen, label: &str, body: &str) {
+    screen.paragraph(2, (Paint::Faint, &format!("{label:<12}")), (Paint::Plain, body));
+}
+
+/// Writes a message, such as that of a panic, and an empty line below it.
+fn text(screen: &mut Screen, message: &str) {
+    let lines: Vec<&str> = message.lines().collect();
+    for line in lines.iter().take(MESSAGE_LINES) {
+        // A line without end must not push the rest off the screen.
+        let line = cut(line, MESSAGE_LINES * screen.width() / 4);
+        screen.paragraph(2, (Paint::Plain, ""), (Paint::Strong, &line));
+    }
+    if lines.len() > MESSAGE_LINES {
+        let left_out = plural((lines.len() - MESSAGE_LINES) as u64, "line");
+        screen.line(Line::of(Paint::Notice, &format!("  … {left_out} more …")));
+    }
+    screen.blank();
+}
+
+fn help(screen: &mut Screen, body: &str) {
+    screen.blank();
+    for (n, part) in body.split('\n').enumerate() {
+        field(screen, if n == 0 { "help" } else { "" }, part);
+    }
+}
+
+const UNDECIDED: &str = "The budget of the checker ran out, and undecided is not a pass. \
+    Record fewer operations or fewer concurrent clients, give the model a `partition` so that keys \
+    are checked apart, or raise the budget.";
+
+const STEP_LIMIT: &str = "A loop that waits for another task without an end never lets the run end: \
+    look for a task that spins on a value nobody is left to change. \
+    If the test is just long, raise `max_steps`.";
+
+const NON_DETERMINISM: &str = "Something decides that the scheduler does not control. Usual causes:\n\
+    - iteration over a HashMap or HashSet: use BTreeMap, or a hasher with a fixed seed\n\
+    - Instant::now, SystemTime::now or a real timer: use sim::time\n\
+    - a random number generator: use sim::rand\n\
+    - real threads, files or sockets: keep them out of the test\n\
+    - select!, which polls in random order: use select_biased!\n\
+    - a static or thread-local that keeps its value from run to run";
+
+const HANG: &str = "The task did not give the turn back at an await. Usual causes:\n\
+    - a lock of std or parking_lot held across an await: use sim::Mutex\n\
+    - a blocking call: thread::sleep, a channel of std, a file, a socket\n\
+    - block_on inside a task: await the future instead\n\
+    - a loop without an await: put sim::yield_now().await into it";
+
+const HANG_REAL: &str = "Real threads cannot be asked what they wait for. Usual causes:\n\
+    - a deadlock, which the build with the feature `sim` finds and explains\n\
+    - a loop that waits for a value that nobody is left to change\n\
+    - a run that needs more time: raise SIM_HANG";
+
+const DIVERGED: &str = "The code is not the one the trace was written from. If that is meant, delete \
+    the trace; what stands at `record:` looks for the failure anew and writes another.";
+
+/// Who waits for what, held by whom.
+fn deadlock(screen: &mut Screen, waits: &[Wait], names: &Names<'_>) {
+    let circle = circle_of(waits);
+    screen.heading("deadlock", &names_of_circle(&circle, names));
+    let mut waits: Vec<&Wait> = waits.iter().collect();
+    // The circle first, in its order: the others wait only because of it.
+    waits.sort_by_key(|w| circle.iter().position(|t| *t == w.task).unwrap_or(circle.len()));
+    let tasks = waits.iter().map(|w| names.task(w.task).chars().count());
+    let left = tasks.max().unwrap_or(0).min(screen.width() / 4) + 4;
+    for wait in waits.iter().take(WAITS_MAX) {
+        let mut line = Line::default();
+        line.put(2, Paint::Strong, &cut(&names.task(wait.task), left - 4));
+        line.put(left, Paint::Plain, &names.wait(wait));
+        place(screen, line, &wait.place.to_string());
+        if let Some(holder) = &wait.holder {
+            let mut line = Line::default();
+            let text = format!("held by {} since step {}", names.task(holder.task), holder.step);
+            line.put(left, Paint::Faint, &text);
+            place(screen, line, &holder.place.to_string());
+        }
+    }
+    if waits.len() > WAITS_MAX {
+        let left_out = plural((waits.len() - WAITS_MAX) as u64, "task");
+        screen.line(Line::of(Paint::Notice, &format!("  … {left_out} more …")));
+    }
+    if circle.is_empty() {
+        screen.blank();
+        let text = "Nobody is left who could wake them.";
+        screen.paragraph(2, (Paint::Plain, ""), (Paint::Strong, text));
+    }
+}
+
+fn names_of_circle(circle: &[TaskId], names: &Names<'_>) -> String {
+    let shown = circle.iter().chain(circle.first()).map(|t| names.task(*t));
+    shown.collect::<Vec<_>>().join(" → ")
+}
+
+/// Adds a line with a place on the right, or below if there is no room.
+fn place(screen: &mut Screen, mut line: Line, place: &str) {
+    let room = screen.width().saturating_sub(line.len() + 2);
+    if room < 16 {
+        screen.line(line);
+        line = Line::default();
+    }
+    let place = cut_place(&clean(place), screen.width() - line.len() - 2);
+    line.put(screen.width() - place.chars().count(), Paint::Faint, &place);
+    screen.line(line);
+}
+
+/// The picture of a history and what is wrong with it in a sentence.
+fn history(screen: &mut Screen, history: &HistoryRecord, verdict: &Verdict) {
+    let operations = plural(history.operations.len() as u64, "operation");
+    let clients = plural(history.clients.len() as u64, "client");
+    let of = if history.model.is_empty() { "" } else { ", " };
+    let remark = format!("{}{of}{operations}, {clients}", clean(&history.model));
+    screen.heading("history", &remark);
+    // The record says what its verdict is; if it has none, the failure does.
+    let recorded = history.verdict.as_ref().unwrap_or(verdict);
+    let evidence = match recorded {
+        Verdict::Violated(evidence) => Some(&**evidence),
+        Verdict::Consistent(_) | Verdict::Unknown(_) => None,
+    };
+    intervals::draw(screen, history, evidence);
+    if let Some(sentence) = evidence.and_then(|e| misfit(history, e)) {
+        screen.blank();
+        screen.paragraph(2, (Paint::Plain, ""), (Paint::Strong, &sentence));
+    }
+}
+
+/// Which operation fits nowhere, what it returned, what it should have returned, and after what.
+fn misfit(history: &HistoryRecord, evidence: &Evidence) -> Option<String> {
+    let operation = history.operations.get(evidence.misfit)?;
+    let by = intervals::client(history, operation.client);
+    let order = evidence.partial.first().map_or(&[][..], |order| order);
+    let after = order_in_words(history, order);
+    let expected: Vec<String> =
+        evidence.expected.iter().map(|e| format!("`{}`", cut(&clean(e), 60))).collect();
+    let verdict = match &expected[..] {
+        [] => "the model does not allow it".to_owned(),
+        expected => format!("it should have returned {}", one_of(expected)),
+    };
+    let mut sentence =
+        format!("`{}` by {by} fits nowhere: {after} {verdict}.", intervals::operation(operation));
+    // Often the misfit asks for the state itself, and it need not be said twice.
+    if !evidence.state.is_empty() && evidence.expected != [evidence.state.as_str()] {
+        let state = cut(&clean(&evidence.state), 200);
+        sentence += &format!(" The state is then `{state}`.");
+    }
+    match evidence.partial.len() {
+        0 | 1 => {}
+        2 => sentence += " Another order gets as far and no further.",
+        n => sentence += &format!(" {} other orders get as far and no further.", n - 1),
+    }
+    Some(sentence)
+}
+
+fn order_in_words(history: &HistoryRecord, order: &[usize]) -> String {
+    let name = |i: &usize| match history.operations.get(*i) {
+        Some(o) => {
+            format!("`{}` by {}", intervals::operation(o), intervals::client(history, o.client))
+        }
+        None => format!("operation {i}"),
+    };
+    let names = |order: &[usize]| order.iter().map(name).collect::<Vec<_>>().join(", ");
+    match order {
+        [] => "as the first of all".to_owned(),
+        [one] => format!("after {}", name(one)),
+        [most @ .., last] if order.len() <= ORDER_MAX => {
+            format!("after {} and {}", names(most), name(last))
+        }
+        long => {
+            let (count, last) = (long.len(), &long[long.len() - 3..]);
+            format!("after {count} operations, the last of them {},", names(last))
+        }
+    }
+}
+
+/// `a`, `a or b`, `a, b or c`.
+fn one_of(texts: &[String]) -> String {
+    match texts {
+        [most @ .., last] if !most.is_empty() => format!("{} or {last}", most.join(", ")),
+        _ => texts.join(""),
+    }
+}

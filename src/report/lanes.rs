@@ -1,0 +1,340 @@
+//! Draws the rows of a schedule: a column for each task, or a list if there are too many tasks.
+//!
+//! ```text
+//!  step  main            0.0              0.1                                        place
+//!     0  spawn 0.0, 0.1                                              src/counter.rs:9:22
+//!     1  │               load atomic = 0                             src/counter.rs:4:19
+//!        │               ├─ preempted ────┐
+//!     2  │               │                load atomic = 0            src/counter.rs:4:19
+//! ```
+//!
+//! Only one task acts in a row, so a text may run over the columns to its right; a bar shows a task
+//! that has begun, has not done its last and is not having its turn.
+
+use std::collections::BTreeMap;
+
+use super::names::Names;
+use super::schedule::Row;
+use super::screen::{Line, Paint, Screen, cut, cut_place, wrap};
+use crate::ids::TaskId;
+
+/// With more tasks than this there is a list instead of columns.
+const COLUMNS_MAX: usize = 6;
+/// How narrow a column may get, and the last one, which no text can run out of; and how narrow if
+/// that is not enough. The first has room for the word between two lanes.
+const COLUMN_LEAST: [(usize, usize); 2] = [(14, 28), (8, 20)];
+/// How wide places may be, with few tasks and with many.
+const PLACE_MAX: usize = 32;
+const PLACE_MAX_MANY: usize = 24;
+/// Up to how many tasks are few.
+const FEW_TASKS: usize = 3;
+/// Where texts begin if step numbers have at most four digits.
+const GUTTER: usize = 8;
+/// How many lines a text may take that is too long for its column.
+const DEED_LINES: usize = 4;
+/// How wide the names in a list may be.
+const LIST_NAME_MAX: usize = 20;
+
+/// Draws the rows with a line above that says what stands where.
+pub(super) fn draw(screen: &mut Screen, rows: &[Row], names: &Names<'_>) {
+    let tasks = lifetimes(rows);
+    let place_max = if tasks.len() <= FEW_TASKS { PLACE_MAX } else { PLACE_MAX_MANY };
+    let frame = Frame::new(screen.width(), place_max, rows);
+    if let Some(columns) = Columns::fit(&frame, rows, &tasks, names) {
+        return draw_columns(screen, &frame, rows, &columns);
+    }
+    // In a list there is room again.
+    let frame = Frame::new(screen.width(), PLACE_MAX, rows);
+    draw_list(screen, &frame, rows, tasks.keys(), names);
+}
+
+/// What columns and lists have in common: the step on the left, the place on the right.
+struct Frame {
+    width: usize,
+    left: usize,
+    place_width: usize,
+}
+
+impl Frame {
+    fn new(width: usize, place_max: usize, rows: &[Row]) -> Frame {
+        // A place that is cut is cut at a slash, so that it may get shorter than it has to.
+        let place_max = place_max.min(width / 3);
+        let places = rows.iter().filter_map(deed);
+        let places = places.map(|(_, _, place)| cut_place(place, place_max).chars().count());
+        let step = rows.iter().filter_map(|row| match row {
+            Row::Deed { step, .. } => *step,
+            _ => None,
+        });
+        let digits = step.max().map_or(1, |s| s.to_string().len());
+        let left = GUTTER.max(digits + 4);
+        Frame { width, left, place_width: places.max().unwrap_or(0) }
+    }
+
+    /// How wide the texts may be in all.
+    fn area(&self) -> usize {
+        let place = if self.place_width > 0 { self.place_width + 2 } else { 0 };
+        self.width - self.left - place
+    }
+
+    fn end(&self) -> usize {
+        self.left + self.area()
+    }
+
+    fn header(&self) -> Line {
+        let mut line = Line::default();
+        line.put(self.left - 6, Paint::Faint, "step");
+        if self.place_width > 0 {
+            line.put(self.width - "place".len(), Paint::Faint, "place");
+        }
+        line
+    }
+
+    fn edges(&self, line: &mut Line, step: Option<usize>, place: &str) {
+        if let Some(step) = step {
+            let step = step.to_string();
+            line.put((self.left - 2).saturating_sub(step.len()), Paint::Faint, &step);
+        }
+        let place = cut_place(place, self.place_width);
+        if !place.is_empty() {
+            line.put(self.width - place.chars().count(), Paint::Faint, &place);
+        }
+    }
+
+    fn remark(&self, text: &str) -> Line {
+        let mut line = Line::default();
+        line.put(self.left - 6, Paint::Notice, text);
+        line
+    }
+}
+
+fn deed(row: &Row) -> Option<(TaskId, &str, &str)> {
+    match row {
+        Row::Deed { task, text, place, .. } => Some((*task, text, place)),
+        Row::Preempted { .. } | Row::Remark(_) => None,
+    }
+}
+
+/// The first and the last row of each task.
+fn lifetimes(rows: &[Row]) -> BTreeMap<TaskId, (usize, usize)> {
+    let mut lifetimes = BTreeMap::new();
+    for (i, row) in rows.iter().enumerate() {
+        let tasks = match row {
+            Row::Deed { task, .. } => vec![*task],
+            Row::Preempted { from, to } => vec![*from, *to],
+            Row::Remark(_) => vec![],
+        };
+        for task in tasks {
+            lifetimes.entry(task).or_insert((i, i)).1 = i;
+        }
+    }
+    lifetimes
+}
+
+/// Where the columns stand.
+struct Columns {
+    // By column, from left to right.
+    columns: Vec<Column>,
+}
+
+struct Column {
+    task: TaskId,
+    name: String,
+    start: usize,
+    width: usize,
+    // The first and the last row in which the task does something.
+    life: (usize, usize),
+}
+
+impl Columns {
+    /// None if there are more tasks than find room.
+    fn fit(
+        frame: &Frame,
+        rows: &[Row],
+        tasks: &BTreeMap<TaskId, (usize, usize)>,
+        names: &Names<'_>,
+    ) -> Option<Columns> {
+        if tasks.len() > COLUMNS_MAX {
+            return None;
+        }
+        let needed = |task: TaskId| {
+            let texts = rows.iter().filter_map(deed).filter(|(t, _, _)| *t == task);
+            let texts = texts.map(|(_, text, _)| text.chars().count());
+            texts.max().unwrap_or(0).max(names.task(task).chars().count()) + 2
+        };
+        let mut widths: Vec<usize> = tasks.keys().map(|task| needed(*task)).collect();
+        shrink_to(&mut widths, frame.area())?;
+        let mut start = frame.left;
+        let columns = tasks.iter().zip(widths).map(|((task, life), width)| {
+            let column = Column { task: *task, name: names.task(*task), start, width, life: *life };
+            start += width;
+            column
+        });
+        Some(Columns { columns: columns.collect() })
+    }
+
+    /// The names of the tasks; paths and given names on two lines if they are too long for one.
+    fn header(&self, screen: &mut Screen, frame: &Frame) {
+        let whole = |c: &Column| c.name.chars().count() < c.width;
+        let two_lines = !self.columns.iter().all(whole);
+        let (mut upper, mut lower) = (frame.header(), Line::default());
+        for column in &self.columns {
+            let name = match column.name.split_once(' ') {
+                Some((path, name)) if two_lines => {
+                    lower.put(column.start, Paint::Strong, &cut(name, column.width - 1));
+                    path
+                }
+                _ => &column.name,
+            };
+            upper.put(column.start, Paint::Strong, &cut(name, column.width - 1));
+        }
+        screen.line(upper);
+        if lower.len() > 0 {
+            screen.line(lower);
+        }
+    }
+
+    /// The bars of the tasks that are alive in a row.
+    fn lanes(&self, row: usize) -> Line {
+        let mut line = Line::default();
+        for column in self.columns.iter().filter(|c| (c.life.0..=c.life.1).contains(&row)) {
+            line.put(column.start, Paint::Faint, "│");
+        }
+        line
+    }
+
+    fn of(&self, task: TaskId) -> Option<&Column> {
+        self.columns.iter().find(|c| c.task == task)
+    }
+}
+
+/// Takes from the widest columns until they fit.
+fn shrink_to(widths: &mut [usize], area: usize) -> Option<()> {
+    let last = widths.len().checked_sub(1)?;
+    for (least, least_last) in COLUMN_LEAST {
+        let spare =
+            |(i, w): (usize, &usize)| w.saturating_sub(if i == last { least_last } else { least });
+        while widths.iter().sum::<usize>() > area {
+            let widest = widths.iter().enumerate().max_by_key(|column| spare(*column));
+            match widest.filter(|column| spare(*column) > 0).map(|(i, _)| i) {
+                Some(i) => widths[i] -= 1,
+                None => break,
+            }
+        }
+    }
+    (widths.iter().sum::<usize>() <= area).then_some(())
+}
+
+fn draw_columns(screen: &mut Screen, frame: &Frame, rows: &[Row], columns: &Columns) {
+    columns.header(screen, frame);
+    for (i, row) in rows.iter().enumerate() {
+        let lanes = columns.lanes(i);
+        match row {
+            Row::Deed { step, task, text, place, fatal } => {
+                let Some(column) = columns.of(*task) else {
+                    continue;
+                };
+                let paint = if *fatal { Paint::Bad } else { Paint::Plain };
+                let texts = wrap_deed(text, frame.end() - column.start);
+                for (n, text) in texts.iter().enumerate() {
+                    let mut line = lanes.clone();
+                    // A blank behind it keeps bars off the text.
+                    line.put(column.start, paint, &format!("{text} "));
+                    if n == 0 {
+                        frame.edges(&mut line, *step, place);
+                    }
+                    screen.line(line);
+                }
+            }
+            Row::Preempted { from, to } => {
+                if let (Some(from), Some(to)) = (columns.of(*from), columns.of(*to)) {
+                    let mut line = lanes;
+                    arrow(&mut line, from, to, i);
+                    screen.line(line);
+                }
+            }
+            Row::Remark(text) => screen.line(frame.remark(text)),
+        }
+    }
+}
+
+/// What was done, in as many lines as it needs, all but the first indented.
+fn wrap_deed(text: &str, width: usize) -> Vec<String> {
+    if text.chars().count() <= width {
+        return vec![text.to_owned()];
+    }
+    let mut lines = wrap(text, width.saturating_sub(2).max(1));
+    lines.truncate(DEED_LINES);
+    lines.iter_mut().skip(1).for_each(|line| line.insert_str(0, "  "));
+    lines
+}
+
+/// A line from one lane to another.
+fn arrow(line: &mut Line, from: &Column, to: &Column, row: usize) {
+    let goes_on = from.life.1 > row;
+    let (left, right) = (from.start.min(to.start), from.start.max(to.start));
+    for column in left..=right {
+        line.put_char(column, Paint::Notice, '─');
+    }
+    let (leave, arrive) = match (from.start < to.start, goes_on) {
+        (true, true) => ('├', '┐'),
+        (true, false) => ('└', '┐'),
+        (false, true) => ('┤', '┌'),
+        (false, false) => ('┘', '┌'),
+    };
+    line.put_char(from.start, Paint::Notice, leave);
+    line.put_char(to.start, Paint::Notice, arrive);
+    let word = " preempted ";
+    if right - left >= word.len() + 3 {
+        line.put(left + 2, Paint::Notice, word);
+    }
+}
+
+fn draw_list<'a>(
+    screen: &mut Screen,
+    frame: &Frame,
+    rows: &[Row],
+    tasks: impl Iterator<Item = &'a TaskId>,
+    names: &Names<'_>,
+) {
+    let longest = tasks.map(|task| names.task(*task).chars().count()).max().unwrap_or(0);
+    let name_width = longest.clamp(4, LIST_NAME_MAX.min(frame.area() / 3).max(4));
+    // A mark stands before the name of a task that takes the turn from another.
+    let names_at = frame.left + 2;
+    let texts = names_at + name_width + 2;
+    let mut header = frame.header();
+    header.put(names_at, Paint::Strong, "task");
+    screen.line(header);
+    let (mut last, mut mark) = (None, false);
+    for row in rows {
+        let mut line = Line::default();
+        match row {
+            Row::Preempted { .. } => {
+                mark = true;
+                continue;
+            }
+            Row::Deed { step, task, text, place, fatal } => {
+                if std::mem::take(&mut mark) {
+                    line.put(frame.left, Paint::Notice, ">");
+                }
+                // The name stands where the turn changes, so that one sees where it does.
+                if last != Some(*task) || *fatal {
+                    line.put(names_at, Paint::Strong, &cut(&names.task(*task), name_width));
+                }
+                last = Some(*task);
+                let paint = if *fatal { Paint::Bad } else { Paint::Plain };
+                line.put(texts, paint, &cut(text, frame.end().saturating_sub(texts)));
+                frame.edges(&mut line, *step, place);
+            }
+            Row::Remark(text) => {
+                last = None;
+                line = frame.remark(text);
+            }
+        }
+        screen.line(line);
+    }
+    if rows.iter().any(|row| matches!(row, Row::Preempted { .. })) {
+        screen.blank();
+        let text = "> takes the turn from a task that could have gone on";
+        screen.line(Line::of(Paint::Notice, &format!("  {text}")));
+    }
+}

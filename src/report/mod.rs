@@ -1,0 +1,156 @@
+//! What testing found, as data, and its renderers.
+//!
+//! The runner fills a [`Report`] and hands it to a renderer, a pure function from the report and a
+//! [`Style`] to text. Nothing here prints, reads the environment or looks at a terminal, and no
+//! program reads what a renderer wrote: a tool that wants to know something reads the [`Report`].
+
+mod failure;
+mod intervals;
+mod lanes;
+mod names;
+mod one_line;
+mod schedule;
+mod screen;
+mod text;
+
+#[cfg(test)]
+mod properties;
+#[cfg(test)]
+mod sample;
+#[cfg(test)]
+mod tests;
+
+use crate::ids::Seed;
+use crate::run::Run;
+
+pub use one_line::one_line;
+pub use screen::Style;
+pub use text::text;
+
+/// What running one test came to.
+#[derive(Clone, Debug, Default)]
+pub struct Report {
+    /// The test, as `module::name`.
+    pub test: String,
+    /// The name of its package; empty if it is not known.
+    pub package: String,
+    /// How many runs were done, those of shrinking not counted.
+    pub runs: u64,
+    /// The first and the last seed that were to be tried; none if no seeds were asked for.
+    pub seeds: Option<(u64, u64)>,
+    /// How many steps these runs took in all; 0 if that was not counted.
+    pub steps: u64,
+    /// What was wrong; none if the test passed.
+    pub finding: Option<Box<Finding>>,
+    /// What was replayed, if that is what was asked for.
+    pub replayed: Option<Origin>,
+    /// What the user should know besides, a sentence each. The tasks in [`Run::leaked`] need no
+    /// warning here: a renderer tells of them anyway.
+    pub warnings: Vec<String>,
+    /// Whether it ran on real threads, where nothing can be replayed.
+    pub real: bool,
+}
+
+impl Report {
+    /// Whether nothing was wrong.
+    ///
+    /// ```
+    /// assert!(sim::report::Report::default().passed());
+    /// ```
+    pub fn passed(&self) -> bool {
+        self.finding.is_none()
+    }
+}
+
+/// A failure that was found, and what became of it.
+#[derive(Clone, Debug)]
+pub struct Finding {
+    /// The failing run: shrunk, if that succeeded, and replayed.
+    pub run: Run,
+    /// Where its decisions came from at first.
+    pub from: Origin,
+    /// The size of the run as it was found.
+    pub original: Size,
+    /// What shrinking did; none if it was not tried.
+    pub shrunk: Option<Shrinking>,
+    /// The path of the trace file, if one was written.
+    pub trace_file: Option<String>,
+    /// Why no trace file could be written, if that was tried.
+    pub trace_error: Option<String>,
+    /// The command that replays the run, on one line; none if nothing can be replayed.
+    pub replay: Option<String>,
+    /// The command that looks for the failure anew, on one line, if what was replayed no longer fits.
+    pub record: Option<String>,
+}
+
+/// Where the decisions of a run came from.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Origin {
+    /// A strategy drew them from this seed.
+    Seed(Seed),
+    /// A trace file with this path.
+    File(String),
+    /// A trace that was given as text.
+    Inline,
+}
+
+/// What shrinking did.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Shrinking {
+    /// How many runs it took.
+    pub replays: u32,
+    /// The size of the run that is left.
+    pub size: Size,
+    /// Whether it went on until nothing smaller failed. If not, its budget ran out first.
+    pub complete: bool,
+}
+
+/// How much there is to a run.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub struct Size {
+    /// Its tasks, the body of the test among them.
+    pub tasks: u32,
+    /// Its steps.
+    pub steps: u32,
+    /// Its steps by another task than that of the step before.
+    pub switches: u32,
+    /// Its switches away from a task that could have gone on.
+    pub preemptions: u32,
+    /// The values drawn in it.
+    pub draws: u32,
+}
+
+impl Size {
+    /// The size of a run. Takes time linear in its steps.
+    pub fn of(run: &Run) -> Size {
+        let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
+        let switches = || run.steps.windows(2).filter(|w| w[0].task != w[1].task);
+        Size {
+            tasks: count(run.tasks.len()),
+            steps: count(run.steps.len()),
+            switches: count(switches().count()),
+            preemptions: count(switches().filter(|w| w[1].preempts).count()),
+            draws: count(run.draws.len()),
+        }
+    }
+}
+
+/// A way to show a [`Report`].
+#[derive(Clone, Copy, Debug)]
+pub struct Renderer {
+    /// The name it is asked for by.
+    pub name: &'static str,
+    /// The report as text in its format. Never panics, whatever the report.
+    pub render: fn(&Report, &Style) -> String,
+}
+
+/// All renderers. To add one, write its file and add its row.
+///
+/// ```
+/// use sim::report::{RENDERERS, Report, Style};
+/// let renderer = RENDERERS.iter().find(|r| r.name == "text").unwrap();
+/// let report = Report { test: "queue::is_fifo".into(), runs: 10, steps: 70, ..Report::default() };
+/// let screen = (renderer.render)(&report, &Style::default());
+/// assert_eq!(screen, "passed  queue::is_fifo: 10 runs, 70 steps\n");
+/// ```
+pub const RENDERERS: &[Renderer] = &[Renderer { name: "text", render: text }];

@@ -1,0 +1,102 @@
+//! What the tasks, objects and operations of a run are called on the screen.
+
+use std::collections::BTreeMap;
+
+use super::screen::{clean, cut};
+use crate::event::{Event, Values};
+use crate::ids::{ObjectId, TaskId};
+use crate::op::Access;
+use crate::run::{Run, Wait};
+
+/// How long a task's name may be on the screen, in columns.
+const NAME_MAX: usize = 40;
+
+/// The names of one run.
+pub(super) struct Names<'a> {
+    run: &'a Run,
+    objects: Vec<String>,
+}
+
+impl<'a> Names<'a> {
+    /// Takes time linear in the run, but for a logarithm for each task.
+    pub(super) fn new(run: &'a Run) -> Names<'a> {
+        Names { run, objects: object_names(run) }
+    }
+
+    /// A task: `main`, `0.1` or `0.1 writer`.
+    pub(super) fn task(&self, id: TaskId) -> String {
+        let task = self.run.tasks.get(id.index());
+        task.map_or_else(|| format!("task {}", id.0), |t| cut(&clean(&t.to_string()), NAME_MAX))
+    }
+
+    /// An object: `mutex`, or `mutex#1` if there are several of the kind.
+    pub(super) fn object(&self, id: ObjectId) -> String {
+        self.objects.get(id.index()).cloned().unwrap_or_else(|| format!("object#{}", id.0))
+    }
+
+    /// The task that the event with this index in [`Run::events`] spawned.
+    pub(super) fn spawned_by(&self, event: usize) -> Option<TaskId> {
+        let event = self.run.events.get(event)?;
+        match event.values {
+            Values::Task(task) if event.op.access == Access::Spawn => Some(task),
+            _ => None,
+        }
+    }
+
+    /// What an event did, such as `load atomic = 0`.
+    pub(super) fn event(&self, event: &Event) -> String {
+        let mut text = event.op.name.to_owned();
+        if let Values::Task(task) = event.values {
+            text = format!("{text} {}", self.task(task));
+        }
+        if let Some(object) = event.object {
+            text = format!("{text} {}", self.object(object));
+        }
+        text + &self.values(event)
+    }
+
+    /// What a task waits for, such as `waits to lock mutex`.
+    pub(super) fn wait(&self, wait: &Wait) -> String {
+        let object = wait.object.map(|id| self.object(id));
+        match (wait.target, wait.op, object) {
+            (Some(task), _, _) => format!("waits for {} to end", self.task(task)),
+            (None, Some(op), Some(object)) => format!("waits to {} {object}", op.name),
+            (None, Some(op), None) => format!("waits to {}", op.name),
+            (None, None, Some(object)) => format!("waits for {object}"),
+            (None, None, None) => "waits".to_owned(),
+        }
+    }
+
+    fn values(&self, event: &Event) -> String {
+        let object = event.object.and_then(|id| self.run.objects.get(id.index()));
+        let kind = object.map(|o| o.values).unwrap_or_default();
+        let show = |bits| kind.show(bits);
+        if kind == Default::default() && event.values != Values::Failed {
+            return String::new();
+        }
+        match event.values {
+            Values::None => String::new(),
+            Values::Read(saw) => format!(" = {}", show(saw)),
+            Values::Wrote(left) => format!(" := {}", show(left)),
+            Values::Changed(saw, left) => format!(" {} → {}", show(saw), show(left)),
+            Values::Refused(saw, wanted) => format!(" = {}, wanted {}", show(saw), show(wanted)),
+            Values::Failed => " failed".to_owned(),
+            Values::Task(_) => String::new(),
+        }
+    }
+}
+
+/// The kind of each object, numbered where a kind has several.
+fn object_names(run: &Run) -> Vec<String> {
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    for object in &run.objects {
+        *counts.entry(object.kind).or_default() += 1;
+    }
+    let mut next: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut name = |kind: &'static str| {
+        let n = next.entry(kind).or_default();
+        *n += 1;
+        if counts[kind] == 1 { kind.to_owned() } else { format!("{kind}#{}", *n - 1) }
+    };
+    run.objects.iter().map(|o| name(o.kind)).collect()
+}

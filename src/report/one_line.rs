@@ -1,0 +1,52 @@
+//! A failure in one line: for the header of a trace, and for the text a test fails with.
+
+use crate::ids::TaskId;
+use crate::run::{Failure, Run};
+use crate::verdict::Verdict;
+
+/// What was wrong, on one line, the message of a panic included.
+pub fn one_line(failure: &Failure, run: &Run) -> String {
+    let task = |id: TaskId| match run.tasks.get(id.index()) {
+        Some(task) => task.to_string(),
+        None => "main".to_owned(),
+    };
+    let line = match failure {
+        Failure::Panic { task: id, message, place } if place.is_empty() => {
+            format!("panic in {}: {message}", task(*id))
+        }
+        Failure::Panic { task: id, message, place } => {
+            format!("panic in {} at {place}: {message}", task(*id))
+        }
+        Failure::Error { message } => format!("the test returned the error {message}"),
+        Failure::Deadlock { waits } => {
+            let waits: Vec<String> = waits
+                .iter()
+                .map(|wait| {
+                    let op = wait.op.map_or("wait", |op| op.name);
+                    format!("{} at {op}, {}", task(wait.task), wait.place)
+                })
+                .collect();
+            format!("deadlock: {}", waits.join("; "))
+        }
+        Failure::StepLimit { steps, .. } => format!("no end after {steps} steps"),
+        Failure::History { condition, verdict: Verdict::Unknown(why), place, .. } => {
+            format!("{condition} {why}, checked at {place}")
+        }
+        Failure::History { condition, place, .. } => {
+            format!("{condition} violated, checked at {place}")
+        }
+        Failure::Diverged { step, expected, found } => {
+            format!("diverged at step {step}: expected {expected}, found {found}")
+        }
+        Failure::NonDeterminism { step, first, second } => {
+            format!("non-determinism at step {step}: first {first}, then {second}")
+        }
+        Failure::Hang { task: id, last, seconds } => {
+            format!("hang: {} did not come back for {seconds} s from {last}", task(*id))
+        }
+        Failure::Unreadable { message } => message.clone(),
+        Failure::Misuse { message, place } if place.is_empty() => message.clone(),
+        Failure::Misuse { message, place } => format!("{message} (at {place})"),
+    };
+    line.replace(['\n', '\r'], " ")
+}

@@ -1,0 +1,301 @@
+//! What holds for the screen of any report, even of one that no run could give.
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+use super::sample::{COMPARE_EXCHANGE, JOIN, LOAD, LOCK, SPAWN, call, here};
+use super::*;
+use crate::event::{Event, ValueKind, Values};
+use crate::history::{HistoryRecord, Operation};
+use crate::ids::{ObjectId, TaskId, TaskPath};
+use crate::op::Op;
+use crate::run::{
+    DrawRecord, Failure, Holder, ObjectRecord, Outcome, StepRecord, TaskRecord, Wait,
+};
+use crate::verdict::{Evidence, Exhausted, Verdict};
+
+/// Numbers of tasks, objects and operations, some of which do not exist.
+fn number() -> impl Strategy<Value = u32> {
+    prop_oneof![20 => 0..12u32, 1 => any::<u32>()]
+}
+
+/// Names and messages, hostile ones too.
+fn text_of_a_user() -> impl Strategy<Value = String> {
+    let hostile = "(\u{1b}\\[2J|\u{1b}\\[31m|\r|\n|\t|\u{202e}|\u{200b}|`|→|…|.){0,12}";
+    prop_oneof!["[a-z]{0,8}", hostile, "x{200,300}", ".{0,40}"]
+}
+
+fn task() -> impl Strategy<Value = TaskRecord> {
+    (vec(0..4u32, 0..4), proptest::option::of(text_of_a_user())).prop_map(|(path, name)| {
+        let path = path.into_iter().fold(TaskPath::main(), |path, n| path.child(n));
+        TaskRecord { path, name, place: here() }
+    })
+}
+
+fn object() -> impl Strategy<Value = ObjectRecord> {
+    let kind = prop_oneof![Just("atomic"), Just("mutex"), Just("cell")];
+    let values = prop_oneof![
+        Just(ValueKind::Opaque),
+        Just(ValueKind::Unsigned),
+        Just(ValueKind::Signed),
+        Just(ValueKind::Bool),
+        Just(ValueKind::Pointer)
+    ];
+    (kind, values).prop_map(|(kind, values)| {
+        let (creator, ordinal) = (None, 0);
+        ObjectRecord { kind, values, place: here(), creator, ordinal }
+    })
+}
+
+fn op() -> impl Strategy<Value = &'static Op> {
+    let ops: [&'static Op; 5] = [&LOAD, &COMPARE_EXCHANGE, &LOCK, &SPAWN, &JOIN];
+    (0..ops.len()).prop_map(move |i| ops[i])
+}
+
+fn event() -> impl Strategy<Value = Event> {
+    let values = (0..6, any::<u64>(), any::<u64>()).prop_map(|(kind, a, b)| match kind {
+        0 => Values::None,
+        1 => Values::Read(a),
+        2 => Values::Wrote(a),
+        3 => Values::Changed(a, b),
+        4 => Values::Refused(a, b),
+        _ => Values::Failed,
+    });
+    let object = proptest::option::of(number().prop_map(ObjectId));
+    (0..120u32, number().prop_map(TaskId), object, op(), values).prop_map(
+        |(step, task, object, op, values)| Event { step, task, object, op, place: here(), values },
+    )
+}
+
+fn step() -> impl Strategy<Value = StepRecord> {
+    (number().prop_map(TaskId), any::<bool>()).prop_map(|(task, preempts)| StepRecord {
+        task,
+        candidates: 2,
+        preempts,
+    })
+}
+
+fn operation() -> impl Strategy<Value = Operation<String, String>> {
+    let returned = proptest::option::of((text_of_a_user(), 0..200u64));
+    (0..5u32, text_of_a_user(), 0..200u64, returned)
+        .prop_map(|(client, op, invoked, returned)| Operation { client, op, invoked, returned })
+}
+
+fn verdict() -> impl Strategy<Value = Verdict> {
+    let index = || 0..80usize;
+    let evidence = (
+        vec(vec(index(), 0..8), 0..4),
+        index(),
+        vec(text_of_a_user(), 0..4),
+        text_of_a_user(),
+        vec(index(), 0..4),
+    );
+    let evidence = evidence.prop_map(|(partial, misfit, expected, state, part)| {
+        Verdict::Violated(Box::new(Evidence { partial, misfit, expected, state, part }))
+    });
+    prop_oneof![4 => evidence, 1 => Just(Verdict::Unknown(Exhausted::default()))]
+}
+
+fn history() -> impl Strategy<Value = HistoryRecord> {
+    let parts = (
+        text_of_a_user(),
+        vec(text_of_a_user(), 0..4),
+        vec(operation(), 0..60),
+        proptest::option::of(verdict()),
+    );
+    parts.prop_map(|(model, clients, operations, verdict)| HistoryRecord {
+        model,
+        clients,
+        operations,
+        verdict,
+    })
+}
+
+fn wait() -> impl Strategy<Value = Wait> {
+    use proptest::option::of;
+    let parts = (number(), of(op()), of(number()), of(number()), of((number(), number())));
+    parts.prop_map(|(task, op, object, target, holder)| Wait {
+        task: TaskId(task),
+        op,
+        object: object.map(ObjectId),
+        target: target.map(TaskId),
+        place: here(),
+        holder: holder.map(|(task, step)| Holder { task: TaskId(task), step, place: here() }),
+    })
+}
+
+fn failure() -> impl Strategy<Value = Failure> {
+    let t = text_of_a_user;
+    let task = || number().prop_map(TaskId);
+    prop_oneof![
+        (task(), t(), t()).prop_map(|(task, message, place)| Failure::Panic {
+            task,
+            message,
+            place
+        }),
+        t().prop_map(|message| Failure::Error { message }),
+        vec(wait(), 0..20).prop_map(|waits| Failure::Deadlock { waits }),
+        (any::<u32>(), vec(step(), 0..6))
+            .prop_map(|(steps, cycle)| Failure::StepLimit { steps, cycle }),
+        (0..2usize, t(), verdict()).prop_map(|(history, condition, verdict)| {
+            Failure::History { history, condition, verdict, place: here() }
+        }),
+        (number(), t(), t()).prop_map(|(step, expected, found)| Failure::Diverged {
+            step,
+            expected,
+            found
+        }),
+        (number(), t(), t()).prop_map(|(step, first, second)| Failure::NonDeterminism {
+            step,
+            first,
+            second
+        }),
+        (task(), t(), any::<u64>()).prop_map(|(task, last, seconds)| Failure::Hang {
+            task,
+            last,
+            seconds
+        }),
+        (t(), t()).prop_map(|(message, place)| Failure::Misuse { message, place }),
+    ]
+}
+
+fn run() -> impl Strategy<Value = Run> {
+    let draw = (0..120u32, any::<u64>(), any::<u64>())
+        .prop_map(|(step, value, bound)| DrawRecord { step, value, bound });
+    let parts = (
+        failure(),
+        vec(task(), 0..12),
+        vec(object(), 0..12),
+        vec(step(), 0..120),
+        vec(draw, 0..8),
+        vec(event(), 0..120),
+        vec(history(), 0..2),
+        vec(number().prop_map(TaskId), 0..8),
+    );
+    parts.prop_map(|(failure, tasks, objects, steps, draws, events, histories, leaked)| Run {
+        seed: Seed(7),
+        strategy: "random".to_owned(),
+        outcome: Outcome::Failed(failure),
+        tasks,
+        objects,
+        steps,
+        draws,
+        events,
+        histories,
+        leaked,
+    })
+}
+
+fn report() -> impl Strategy<Value = Report> {
+    let t = text_of_a_user;
+    let parts = (run(), t(), vec(t(), 0..3), any::<bool>(), any::<u64>(), t(), 0..3);
+    parts.prop_map(|(run, test, warnings, real, runs, text, from)| {
+        let original = Size::of(&run);
+        let finding = Finding {
+            run,
+            from: match from {
+                0 => Origin::Seed(Seed(runs)),
+                1 => Origin::File(text.clone()),
+                _ => Origin::Inline,
+            },
+            original,
+            shrunk: Some(Shrinking { replays: 3, size: original, complete: real }),
+            trace_file: Some(text.clone()),
+            trace_error: Some(text.clone()),
+            replay: Some(text.clone()),
+            record: Some(text),
+        };
+        let replayed = Some(finding.from.clone());
+        let package = test.clone();
+        let (seeds, finding) = (Some((0, runs)), Some(Box::new(finding)));
+        Report { test, package, runs, seeds, steps: runs, finding, replayed, warnings, real }
+    })
+}
+
+fn may_be_wide(line: &str) -> bool {
+    ["trace:", "replay:", "record:"].iter().any(|label| line.starts_with(label))
+}
+
+/// The text without ANSI colours.
+fn without_color(text: &str) -> String {
+    let mut parts = text.split("\x1b[");
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |text, part| text + part.split_once('m').map_or("", |(_, rest)| rest))
+}
+
+/// Operations one after the other by random clients, each with a text of its own, some open.
+fn proper_history() -> impl Strategy<Value = HistoryRecord> {
+    let calls = vec((0..4u32, 1..12u64, proptest::bool::weighted(0.9)), 1..=40);
+    (calls, 0..40usize).prop_map(|(calls, misfit)| {
+        let mut free = [0u64; 4];
+        let mut operations = Vec::new();
+        for (n, (client, length, returns)) in calls.iter().enumerate() {
+            // Times are multiples of 64 plus a number of their own, so no two are the same.
+            let from = free[*client as usize].max(4 * n as u64);
+            let end = from + length;
+            free[*client as usize] = end + 1;
+            let (op, result) = (format!("op{n}(x)"), format!("r{n}y"));
+            let times = (from * 64 + n as u64, end * 64 + n as u64);
+            let returned = returns.then_some((result.as_str(), times.1));
+            operations.push(call(*client, &op, times.0, returned));
+        }
+        operations.sort_by_key(|o| o.invoked);
+        let misfit = misfit.min(operations.len() - 1);
+        let evidence = Evidence { misfit, ..Evidence::default() };
+        let clients = (0..4).map(|n| format!("client{n}")).collect();
+        let verdict = Some(Verdict::Violated(Box::new(evidence)));
+        HistoryRecord { model: "model".to_owned(), clients, operations, verdict }
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn no_line_is_too_wide_and_nothing_escapes_the_screen(report in report(), width in 0..160usize) {
+        let plain = text(&report, &Style { color: false, width });
+        for line in plain.lines().filter(|line| !may_be_wide(line)) {
+            prop_assert!(line.chars().count() <= width.max(Style::WIDTH_MIN), "{line}");
+        }
+        prop_assert!(plain.chars().all(|c| c == '\n' || !c.is_control()));
+        let invisible = plain.contains(['\u{202e}', '\u{200b}']);
+        prop_assert!(!invisible, "{plain}");
+    }
+
+    #[test]
+    fn colours_change_nothing_but_colours(report in report()) {
+        let plain = text(&report, &Style { color: false, width: 100 });
+        let colored = text(&report, &Style { color: true, width: 100 });
+        prop_assert_eq!(without_color(&colored), plain);
+    }
+
+    #[test]
+    fn every_operation_of_a_history_is_shown(history in proper_history(), width in 60..140usize) {
+        let mut report = super::sample::lost_update();
+        let finding = report.finding.as_mut().unwrap();
+        let operations = history.operations.clone();
+        finding.run.histories = vec![history];
+        finding.run.steps.clear();
+        let screen = text(&report, &Style { color: false, width });
+        for operation in &operations {
+            let result = operation.returned.as_ref().map_or("?", |(result, _)| result);
+            let label = format!("{} → {result}", operation.op);
+            prop_assert!(screen.contains(&label), "{label} is missing in\n{screen}");
+        }
+        prop_assert!(screen.contains("^^"));
+    }
+}
+
+#[test]
+fn a_run_of_ten_thousand_steps_and_fifty_tasks_fits_a_screen() {
+    let mut sample = super::sample::Sample::of(&["worker"; 50]);
+    let counter = Some(sample.object("atomic", ValueKind::Unsigned));
+    for n in 0..10_000 {
+        sample.preempt(n * 7 % 50).did(&LOAD, counter, Values::Read(u64::from(n)));
+    }
+    let message = "too many".to_owned();
+    let report = sample.report("crowd::it_fits", Failure::Error { message });
+    let screen = text(&report, &Style::default());
+    assert!(screen.lines().count() < 70, "{screen}");
+    assert!(screen.contains("… 9960 steps …"), "{screen}");
+}

@@ -1,0 +1,380 @@
+//! Runs made by hand for the tests of the renderers. The places they show are those of this file.
+
+use std::panic::Location;
+
+use super::{Finding, Origin, Report, Shrinking, Size};
+use crate::event::{Event, ValueKind, Values};
+use crate::history::{HistoryRecord, Operation};
+use crate::ids::{ObjectId, Place, Seed, TaskId, TaskPath};
+use crate::op::{Access, Op};
+use crate::run::{Failure, Holder, ObjectRecord, Outcome, Run, StepRecord, TaskRecord, Wait};
+use crate::verdict::{Evidence, Exhausted, Verdict};
+
+pub(super) const LOAD: Op = Op::new("load", Access::Read);
+pub(super) const STORE: Op = Op::new("store", Access::Write);
+pub(super) const COMPARE_EXCHANGE: Op = Op::new("compare_exchange", Access::ReadModifyWrite);
+pub(super) const LOCK: Op = Op::new("lock", Access::Lock);
+pub(super) const RECEIVE: Op = Op::new("receive", Access::ReadModifyWrite);
+pub(super) const SPAWN: Op = Op::new("spawn", Access::Spawn);
+pub(super) const JOIN: Op = Op::new("join", Access::Join);
+
+#[track_caller]
+pub(super) fn here() -> Place {
+    Location::caller()
+}
+
+/// A run that is being written down.
+pub(super) struct Sample {
+    pub(super) run: Run,
+}
+
+impl Sample {
+    /// A run of the body of the test and its children, with these names.
+    #[track_caller]
+    pub(super) fn of(children: &[&str]) -> Sample {
+        let main = TaskRecord { path: TaskPath::main(), name: None, place: here() };
+        let child = |(n, name): (u32, &&str)| TaskRecord {
+            path: TaskPath::main().child(n),
+            name: (!name.is_empty()).then(|| (*name).to_owned()),
+            place: here(),
+        };
+        let tasks = std::iter::once(main).chain((0..).zip(children).map(child)).collect();
+        let run = Run {
+            seed: Seed(17),
+            strategy: "random".to_owned(),
+            outcome: Outcome::Passed,
+            tasks,
+            objects: vec![],
+            steps: vec![],
+            draws: vec![],
+            events: vec![],
+            histories: vec![],
+            leaked: vec![],
+        };
+        Sample { run }
+    }
+
+    #[track_caller]
+    pub(super) fn object(&mut self, kind: &'static str, values: ValueKind) -> ObjectId {
+        let ordinal = 0;
+        let object = ObjectRecord { kind, values, place: here(), creator: None, ordinal };
+        self.run.objects.push(object);
+        ObjectId(self.run.objects.len() as u32 - 1)
+    }
+
+    /// A step that is no preemption.
+    pub(super) fn step(&mut self, task: u32) -> &mut Sample {
+        self.run.steps.push(StepRecord { task: TaskId(task), candidates: 2, preempts: false });
+        self
+    }
+
+    pub(super) fn preempt(&mut self, task: u32) -> &mut Sample {
+        self.run.steps.push(StepRecord { task: TaskId(task), candidates: 2, preempts: true });
+        self
+    }
+
+    /// Something the last step did.
+    #[track_caller]
+    pub(super) fn did(&mut self, op: &'static Op, object: Option<ObjectId>, values: Values) {
+        let step = self.run.steps.len() as u32 - 1;
+        let task = self.run.steps[step as usize].task;
+        let spawns = |e: &&Event| e.op.access == Access::Spawn;
+        let values = match op.access {
+            Access::Spawn => {
+                Values::Task(TaskId(self.run.events.iter().filter(spawns).count() as u32 + 1))
+            }
+            _ => values,
+        };
+        self.run.events.push(Event { step, task, object, op, place: here(), values });
+    }
+
+    /// A report of this run with everything in it that a report can have.
+    pub(super) fn report(mut self, test: &str, failure: Failure) -> Report {
+        self.run.outcome = Outcome::Failed(failure);
+        let size = Size::of(&self.run);
+        let original = Size { steps: 47, switches: 30, preemptions: 21, ..size };
+        let file = format!("target/sim/demo/{}/17.simtrace", test.replace("::", "__"));
+        let finding = Finding {
+            run: self.run,
+            from: Origin::Seed(Seed(17)),
+            original,
+            shrunk: Some(Shrinking { replays: 312, size, complete: true }),
+            replay: Some(format!("SIM_REPLAY={file} cargo test -p demo {test} -- --exact")),
+            trace_file: Some(file),
+            trace_error: None,
+            record: None,
+        };
+        Report {
+            test: test.to_owned(),
+            package: "demo".to_owned(),
+            runs: 18,
+            seeds: Some((0, 999)),
+            steps: 812,
+            finding: Some(Box::new(finding)),
+            replayed: None,
+            warnings: vec![],
+            real: false,
+        }
+    }
+}
+
+/// One operation of a history: client, what was asked, when, what came back, when.
+pub(super) fn call(
+    client: u32,
+    op: &str,
+    invoked: u64,
+    returned: Option<(&str, u64)>,
+) -> Operation<String, String> {
+    let returned = returned.map(|(result, time)| (result.to_owned(), time));
+    Operation { client, op: op.to_owned(), invoked, returned }
+}
+
+/// Two increments that load and then store, and one is lost.
+pub(super) fn lost_update() -> Report {
+    let mut s = Sample::of(&["", ""]);
+    let counter = Some(s.object("atomic", ValueKind::Unsigned));
+    s.step(0);
+    for _ in 0..2 {
+        s.did(&SPAWN, None, Values::None);
+    }
+    s.step(1);
+    s.step(1).did(&LOAD, counter, Values::Read(0));
+    s.preempt(2);
+    s.step(2).did(&LOAD, counter, Values::Read(0));
+    s.step(2).did(&STORE, counter, Values::Wrote(1));
+    s.step(1).did(&STORE, counter, Values::Wrote(1));
+    s.step(0).did(&JOIN, None, Values::None);
+    s.step(0).did(&JOIN, None, Values::None);
+    s.step(0).did(&LOAD, counter, Values::Read(1));
+    let evidence = Evidence {
+        partial: vec![vec![0, 1]],
+        misfit: 2,
+        expected: vec!["2".to_owned()],
+        state: "2".to_owned(),
+        part: vec![],
+    };
+    s.run.histories = vec![HistoryRecord {
+        model: "counter".to_owned(),
+        clients: vec!["main".to_owned(), "0.0".to_owned(), "0.1".to_owned()],
+        operations: vec![
+            call(1, "inc", 2, Some(("()", 7))),
+            call(2, "inc", 4, Some(("()", 6))),
+            call(0, "get", 9, Some(("1", 10))),
+        ],
+        verdict: Some(Verdict::Violated(Box::new(evidence))),
+    }];
+    let failure = Failure::History {
+        history: 0,
+        condition: "linearizability".to_owned(),
+        verdict: s.run.histories[0].verdict.clone().unwrap(),
+        place: here(),
+    };
+    s.report("lost_update::increments_are_not_lost", failure)
+}
+
+/// Two transfers that lock two accounts in opposite order.
+pub(super) fn deadlock() -> Report {
+    let mut s = Sample::of(&["there", "back"]);
+    let a = s.object("mutex", ValueKind::Opaque);
+    let b = s.object("mutex", ValueKind::Opaque);
+    s.step(0);
+    s.did(&SPAWN, None, Values::None);
+    s.did(&SPAWN, None, Values::None);
+    s.step(1);
+    s.step(1).did(&LOCK, Some(a), Values::None);
+    let there = here();
+    s.preempt(2);
+    s.step(2).did(&LOCK, Some(b), Values::None);
+    let back = here();
+    let wait = |task, object, holder, step, held, place| Wait {
+        task: TaskId(task),
+        op: Some(&LOCK),
+        object: Some(object),
+        target: None,
+        place,
+        holder: Some(Holder { task: TaskId(holder), step, place: held }),
+    };
+    let join = Wait {
+        task: TaskId::MAIN,
+        op: Some(&JOIN),
+        object: None,
+        target: Some(TaskId(1)),
+        place: here(),
+        holder: None,
+    };
+    let waits = vec![join, wait(1, b, 2, 4, back, here()), wait(2, a, 1, 2, there, here())];
+    s.report("bank::transfers_do_not_block", Failure::Deadlock { waits })
+}
+
+/// A task that spins on a flag nobody sets, while another one is done.
+pub(super) fn spin() -> Report {
+    let mut s = Sample::of(&["spinner", "other"]);
+    let flag = Some(s.object("atomic", ValueKind::Bool));
+    let tries = Some(s.object("atomic", ValueKind::Unsigned));
+    s.step(0);
+    s.did(&SPAWN, None, Values::None);
+    s.did(&SPAWN, None, Values::None);
+    s.step(2);
+    s.step(2).did(&STORE, flag, Values::Wrote(0));
+    s.step(1);
+    let (from, mut n) = (s.run.steps.len(), 0);
+    while s.run.steps.len() < 1000 {
+        s.step(1).did(&LOAD, flag, Values::Read(0));
+        s.step(1).did(&COMPARE_EXCHANGE, tries, Values::Changed(n, n + 1));
+        n += 1;
+    }
+    let cycle = s.run.steps[from..from + 2].to_vec();
+    s.report("spin::the_flag_is_seen", Failure::StepLimit { steps: 1000, cycle })
+}
+
+/// A panic in a task, after a value was drawn and an exchange was refused.
+pub(super) fn panic() -> Report {
+    let mut s = Sample::of(&["writer"]);
+    let slot = Some(s.object("atomic", ValueKind::Signed));
+    s.step(0).did(&SPAWN, None, Values::None);
+    s.step(1);
+    let draw = crate::run::DrawRecord { step: 1, value: 3, bound: 10 };
+    s.run.draws.push(draw);
+    s.preempt(0).did(&STORE, slot, Values::Wrote(u64::MAX));
+    s.step(1).did(&COMPARE_EXCHANGE, slot, Values::Refused(u64::MAX, 0));
+    let message =
+        "assertion `left == right` failed: the slot was free\n  left: Err(-1)\n right: Ok(0)";
+    let (message, place) = (message.to_owned(), here().to_string());
+    s.report("slot::a_free_slot_is_taken", Failure::Panic { task: TaskId(1), message, place })
+}
+
+/// A queue whose history is long and whose reader got an element twice.
+pub(super) fn queue() -> Report {
+    let mut s = Sample::of(&["producer", "consumer"]);
+    s.step(0);
+    let mut operations = vec![];
+    for n in 0..14 {
+        operations.push(call(0, &format!("push({n})"), 10 * n, Some(("()", 10 * n + 3))));
+        operations.push(call(1, "pop()", 10 * n + 1, Some((&format!("Some({n})"), 10 * n + 8))));
+    }
+    operations.push(call(0, "push(99)", 150, None));
+    operations.push(call(1, "pop()", 151, Some(("Some(13)", 152))));
+    let evidence = Evidence {
+        partial: vec![(0..28).collect(), (0..28).collect(), (0..28).collect()],
+        misfit: 29,
+        expected: vec!["None".to_owned(), "Some(99)".to_owned()],
+        state: "[]".to_owned(),
+        part: vec![],
+    };
+    let verdict = Verdict::Violated(Box::new(evidence));
+    s.run.histories = vec![HistoryRecord {
+        model: "queue".to_owned(),
+        clients: vec!["producer".to_owned(), "consumer".to_owned()],
+        operations,
+        verdict: Some(verdict.clone()),
+    }];
+    let condition = "sequential consistency".to_owned();
+    let failure = Failure::History { history: 0, condition, verdict, place: here() };
+    s.report("queue::each_element_is_popped_once", failure)
+}
+
+/// Many tasks that do the same, so many that there is no room for columns.
+pub(super) fn crowd() -> Report {
+    let mut s = Sample::of(&["a"; 9]);
+    let counter = Some(s.object("atomic", ValueKind::Unsigned));
+    s.step(0);
+    for _ in 0..9 {
+        s.did(&SPAWN, None, Values::None);
+    }
+    for task in 1..10 {
+        s.step(task).did(&LOAD, counter, Values::Read(0));
+    }
+    for task in 1..10 {
+        s.preempt(task).did(&STORE, counter, Values::Wrote(1));
+    }
+    s.run.leaked = vec![TaskId(3), TaskId(4)];
+    s.report("crowd::nobody_is_lost", Failure::Error { message: "Lost(8)".to_owned() })
+}
+
+/// The lost update, but the run ended in another way.
+pub(super) fn lost_update_that(failure: Failure) -> Report {
+    let mut report = lost_update();
+    if let Some(finding) = &mut report.finding {
+        finding.run.outcome = Outcome::Failed(failure);
+    }
+    report
+}
+
+/// A history that the checker could not decide, on real threads.
+pub(super) fn undecided_on_real_threads() -> Report {
+    let s = Sample::of(&[]);
+    let exhausted = Exhausted { nodes: 1_000_000, longest: 2, operations: 3 };
+    let mut report = s.report(
+        "real::increments_are_not_lost",
+        Failure::History {
+            history: 0,
+            condition: "linearizability".to_owned(),
+            verdict: Verdict::Unknown(exhausted),
+            place: here(),
+        },
+    );
+    report.real = true;
+    if let Some(finding) = &mut report.finding {
+        let mut history = match lost_update().finding {
+            Some(other) => other.run.histories[0].clone(),
+            None => HistoryRecord::default(),
+        };
+        history.verdict = None;
+        history.clients = vec!["main".into(), "0.0".into(), "0.1".into()];
+        (finding.run.histories, finding.run.strategy) = (vec![history], "seeded jitter".into());
+        (finding.shrunk, finding.replay, finding.trace_file) = (None, None, None);
+        finding.trace_error = Some("permission denied: target/sim".to_owned());
+    }
+    report
+}
+
+/// Two tasks that wait for a message nobody will send.
+pub(super) fn starved() -> Report {
+    let mut s = Sample::of(&["reader"]);
+    let channel = Some(s.object("channel", ValueKind::Opaque));
+    s.step(0).did(&SPAWN, None, Values::None);
+    s.step(1);
+    let wait = |task, op, object, target| Wait {
+        task: TaskId(task),
+        op,
+        object,
+        target,
+        place: here(),
+        holder: None,
+    };
+    let main = wait(0, Some(&JOIN), None, Some(TaskId(1)));
+    let waits = vec![main, wait(1, Some(&RECEIVE), channel, None)];
+    s.report("channel::the_reader_ends", Failure::Deadlock { waits })
+}
+
+/// Six tasks and a schedule that is long, with operations that have long names.
+pub(super) fn long() -> Report {
+    let mut s = Sample::of(&["reader", "writer", "", "a_task_with_a_long_name", "closer"]);
+    let flag = Some(s.object("atomic", ValueKind::Bool));
+    let count = Some(s.object("atomic", ValueKind::Unsigned));
+    s.step(0);
+    for _ in 0..5 {
+        s.did(&SPAWN, None, Values::None);
+    }
+    for n in 0..60u64 {
+        let task = 1 + (n * 3) as u32 % 5;
+        s.preempt(task).did(&COMPARE_EXCHANGE, count, Values::Changed(n, n + 1));
+        s.step(task).did(&LOAD, flag, Values::Read(n % 2));
+    }
+    s.preempt(5).did(&COMPARE_EXCHANGE, count, Values::Refused(1_000_000, 999_999));
+    let (message, place) = ("too late".to_owned(), here().to_string());
+    s.report("long::it_ends_in_time", Failure::Panic { task: TaskId(5), message, place })
+}
+
+/// A run on real threads that did not end.
+pub(super) fn no_end_on_real_threads() -> Report {
+    let mut report = undecided_on_real_threads();
+    report.test = "real::locks_are_freed".to_owned();
+    if let Some(finding) = &mut report.finding {
+        let last = "main, 0.0 left, 0.1 right".to_owned();
+        let failure = Failure::Hang { task: TaskId::MAIN, last, seconds: 10 };
+        finding.run.outcome = Outcome::Failed(failure);
+        finding.trace_error = None;
+    }
+    report
+}

@@ -1,0 +1,291 @@
+//! Which rows the schedule of a run has: its steps, what they did, and where the turn was taken.
+//!
+//! Of a long schedule only the beginning and the end are shown; of one that ends in a loop, the way
+//! into the loop and one round. How rows are drawn is the business of [`lanes`].
+
+use std::ops::Range;
+
+use super::Size;
+use super::lanes;
+use super::names::Names;
+use super::screen::{Line, Paint, Screen, clean, cut_place};
+use crate::ids::{ObjectId, TaskId};
+use crate::run::{Failure, Outcome, Run};
+
+/// A schedule of at most this many steps is shown in full.
+const STEPS_MAX: usize = 48;
+/// Of a longer one, this many steps from its beginning and from its end.
+const STEPS_HEAD: usize = 12;
+const STEPS_TAIL: usize = 28;
+/// How many rows one step may take.
+const ROWS_PER_STEP: usize = 12;
+/// How many waiting tasks are drawn at the end.
+const WAITS_MAX: usize = 12;
+/// How many objects the legend explains.
+const OBJECTS_MAX: usize = 10;
+
+/// A row of the schedule.
+pub(super) enum Row {
+    /// What a task did.
+    Deed {
+        /// The step it belongs to, in its first row.
+        step: Option<usize>,
+        task: TaskId,
+        text: String,
+        place: String,
+        /// Whether this is how the run failed.
+        fatal: bool,
+    },
+    /// The turn was taken from one task by another.
+    Preempted { from: TaskId, to: TaskId },
+    /// Something about the schedule itself, such as how many steps are left out.
+    Remark(String),
+}
+
+/// Draws the schedule of a run. Nothing if it has no steps, as on real threads.
+pub(super) fn draw(screen: &mut Screen, run: &Run, names: &Names<'_>) {
+    if run.steps.is_empty() {
+        return;
+    }
+    screen.heading("schedule", &summary(run));
+    let table = Table::new(run, names);
+    lanes::draw(screen, &table.rows, names);
+    legend(screen, run, names, &table.objects);
+}
+
+fn summary(run: &Run) -> String {
+    let size = Size::of(run);
+    let mut parts = vec![plural(size.steps, "step"), plural(size.switches, "switch")];
+    parts.push(plural(size.preemptions, "preemption"));
+    parts.extend((size.draws > 0).then(|| format!("{} drawn", plural(size.draws, "value"))));
+    parts.join(", ")
+}
+
+/// `1 step`, `2 steps`, `2 switches`.
+pub(super) fn plural(n: impl Into<u64>, noun: &str) -> String {
+    let n: u64 = n.into();
+    let ending = if noun.ends_with("ch") { "es" } else { "s" };
+    format!("{n} {noun}{}", if n == 1 { "" } else { ending })
+}
+
+/// The rows while they are put together.
+struct Table<'a> {
+    run: &'a Run,
+    names: &'a Names<'a>,
+    // The indices of the events and draws of each step.
+    events: Vec<Vec<usize>>,
+    draws: Vec<Vec<usize>>,
+    rows: Vec<Row>,
+    // The objects that are spoken of. Invariant: no duplicates.
+    objects: Vec<ObjectId>,
+}
+
+impl<'a> Table<'a> {
+    fn new(run: &'a Run, names: &'a Names<'a>) -> Table<'a> {
+        let steps = run.steps.len();
+        let events = by_step(steps, run.events.iter().map(|e| e.step));
+        let draws = by_step(steps, run.draws.iter().map(|d| d.step));
+        let mut table = Table { run, names, events, draws, rows: vec![], objects: vec![] };
+        match (table.loop_at_end(), parting(run)) {
+            (Some(Loop { start, period }), _) => {
+                table.elided(0..start);
+                let rounds = (steps - start) / period;
+                let these =
+                    if period == 1 { "this step".into() } else { format!("these {period} steps") };
+                let remark = format!("{these} over and over, {rounds} times, to the end:");
+                table.rows.push(Row::Remark(remark));
+                table.elided(start..start + period);
+            }
+            (None, Some((step, remark))) => {
+                let step = steps.min(step as usize);
+                table.elided(0..step);
+                table.rows.push(Row::Remark(remark.to_owned()));
+                table.elided(step..steps);
+            }
+            (None, None) => table.elided(0..steps),
+        }
+        table.ending();
+        table
+    }
+
+    /// Where the loop begins that a run without end ends in.
+    fn loop_at_end(&self) -> Option<Loop> {
+        let Outcome::Failed(Failure::StepLimit { cycle, .. }) = &self.run.outcome else {
+            return None;
+        };
+        let (steps, period) = (self.run.steps.len(), cycle.len());
+        if period == 0 || 2 * period > steps {
+            return None;
+        }
+        let same = |i: &usize| self.deeds(*i).eq(self.deeds(i + period));
+        let start = (0..steps - period).rev().take_while(same).last()?;
+        Some(Loop { start, period })
+    }
+
+    /// What a step did, but for the values.
+    fn deeds(
+        &self,
+        step: usize,
+    ) -> impl Iterator<Item = (TaskId, Option<(&str, Option<ObjectId>)>)> {
+        let task = (self.run.steps[step].task, None);
+        let events = self.events[step].iter().map(|i| &self.run.events[*i]);
+        std::iter::once(task).chain(events.map(|e| (e.task, Some((e.op.name, e.object)))))
+    }
+
+    /// Steps, and the number of those left out if they are many.
+    fn elided(&mut self, range: Range<usize>) {
+        let (start, end) = (range.start, range.end);
+        if range.len() <= STEPS_MAX {
+            return range.for_each(|step| self.step(step));
+        }
+        (start..start + STEPS_HEAD).for_each(|step| self.step(step));
+        let left_out = range.len() - STEPS_HEAD - STEPS_TAIL;
+        self.rows.push(Row::Remark(format!("… {} …", plural(left_out as u64, "step"))));
+        (end - STEPS_TAIL..end).for_each(|step| self.step(step));
+    }
+
+    fn step(&mut self, step: usize) {
+        let run = self.run;
+        let task = run.steps[step].task;
+        if run.steps[step].preempts && step > 0 && run.steps[step - 1].task != task {
+            self.rows.push(Row::Preempted { from: run.steps[step - 1].task, to: task });
+        }
+        let mut deeds: Vec<(TaskId, String, String)> = Vec::new();
+        let mut events = &self.events[step][..];
+        while let Some(index) = events.first() {
+            let event = &run.events[*index];
+            let (now, later) = events.split_at(self.alike(events));
+            events = later;
+            deeds.push((event.task, self.text(now), event.place.to_string()));
+            self.objects.extend(event.object.filter(|id| !self.objects.contains(id)));
+        }
+        for draw in self.draws[step].iter().map(|i| run.draws[*i]) {
+            deeds.push((task, format!("draw {} below {}", draw.value, draw.bound), String::new()));
+        }
+        if deeds.is_empty() {
+            let first = run.steps[..step].iter().all(|s| s.task != task);
+            let text = if first { "start" } else { "(nothing shared)" };
+            deeds.push((task, text.to_owned(), String::new()));
+        }
+        let left_out = deeds.len().saturating_sub(ROWS_PER_STEP);
+        deeds.truncate(ROWS_PER_STEP);
+        let mut step = Some(step);
+        for (task, text, place) in deeds {
+            self.rows.push(Row::Deed { step: step.take(), task, text, place, fatal: false });
+        }
+        if left_out > 0 {
+            let text = format!("… {left_out} more");
+            let place = String::new();
+            self.rows.push(Row::Deed { step: None, task, text, place, fatal: false });
+        }
+    }
+    /// How many of these events are told of as one: spawns at one place, such as in a loop.
+    fn alike(&self, events: &[usize]) -> usize {
+        let first = &self.run.events[events[0]];
+        let alike = |i: &&usize| {
+            let event = &self.run.events[**i];
+            self.names.spawned_by(**i).is_some()
+                && (event.task, event.place) == (first.task, first.place)
+        };
+        events.iter().take_while(alike).count().max(1)
+    }
+
+    /// What events that are told of as one did.
+    fn text(&self, events: &[usize]) -> String {
+        let spawned: Vec<TaskId> =
+            events.iter().filter_map(|i| self.names.spawned_by(*i)).collect();
+        let name = |id: &TaskId| self.names.task(*id);
+        match &spawned[..] {
+            [first, _, _, .., last] => format!("spawn {} to {}", name(first), name(last)),
+            [_, _, ..] => {
+                format!("spawn {}", spawned.iter().map(name).collect::<Vec<_>>().join(", "))
+            }
+            _ => self.names.event(&self.run.events[events[0]]),
+        }
+    }
+
+    /// How the run ended, in the columns of the tasks it ended for.
+    fn ending(&mut self) {
+        let Outcome::Failed(failure) = &self.run.outcome else {
+            return;
+        };
+        let mut row = |task: TaskId, text: &str, place: &str| {
+            let (text, place) = (text.to_owned(), clean(place));
+            self.rows.push(Row::Deed { step: None, task, text, place, fatal: true });
+        };
+        match failure {
+            Failure::Panic { task, place, .. } => row(*task, "panics", place),
+            Failure::Error { .. } => row(TaskId::MAIN, "returns an error", ""),
+            Failure::Hang { task, .. } => row(*task, "does not come back", ""),
+            Failure::Deadlock { waits } => {
+                for wait in waits.iter().take(WAITS_MAX) {
+                    row(wait.task, &self.names.wait(wait), &wait.place.to_string());
+                    let new = wait.object.filter(|id| !self.objects.contains(id));
+                    self.objects.extend(new);
+                }
+                if waits.len() > WAITS_MAX {
+                    let left_out = plural((waits.len() - WAITS_MAX) as u64, "waiting task");
+                    self.rows.push(Row::Remark(format!("… {left_out} more …")));
+                }
+            }
+            Failure::StepLimit { .. }
+            | Failure::History { .. }
+            | Failure::Diverged { .. }
+            | Failure::NonDeterminism { .. }
+            | Failure::Unreadable { .. }
+            | Failure::Misuse { .. } => {}
+        }
+    }
+}
+
+/// The step at which the run is not what it should be, and what to say there.
+fn parting(run: &Run) -> Option<(u32, &'static str)> {
+    match &run.outcome {
+        Outcome::Failed(Failure::Diverged { step, .. }) => {
+            Some((*step, "here the trace goes on differently"))
+        }
+        Outcome::Failed(Failure::NonDeterminism { step, .. }) => {
+            Some((*step, "here the other run went on differently"))
+        }
+        _ => None,
+    }
+}
+
+/// Where a run turns in circles, in steps.
+struct Loop {
+    start: usize,
+    period: usize,
+}
+
+/// The indices of things, by the step each belongs to. Things of no step are left out.
+fn by_step(steps: usize, of: impl Iterator<Item = u32>) -> Vec<Vec<usize>> {
+    let mut table = vec![Vec::new(); steps];
+    for (index, step) in of.enumerate() {
+        if let Some(row) = table.get_mut(step as usize) {
+            row.push(index);
+        }
+    }
+    table
+}
+
+/// Tells where the objects that were spoken of come from.
+fn legend(screen: &mut Screen, run: &Run, names: &Names<'_>, objects: &[ObjectId]) {
+    let mut objects: Vec<ObjectId> =
+        objects.iter().copied().filter(|id| id.index() < run.objects.len()).collect();
+    objects.sort();
+    let left_out = objects.len().saturating_sub(OBJECTS_MAX);
+    objects.truncate(OBJECTS_MAX);
+    let name_width = objects.iter().map(|id| names.object(*id).chars().count()).max();
+    screen.blank();
+    for id in &objects {
+        let mut line = Line::default();
+        line.put(2, Paint::Strong, &names.object(*id));
+        line.put(name_width.unwrap_or(0) + 4, Paint::Faint, "created at ");
+        let room = screen.width().saturating_sub(line.len());
+        let place = cut_place(&run.objects[id.index()].place.to_string(), room);
+        screen.line(line.with(Paint::Faint, &place));
+    }
+    if left_out > 0 {
+        screen.line(Line::of(Paint::Faint, &format!("  … {left_out} more objects")));
+    }
+}

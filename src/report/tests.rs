@@ -1,0 +1,143 @@
+//! What the screens look like, one for each kind of failure: the files in `screens/`.
+//! `UPDATE_EXPECT=1 cargo test` writes them anew.
+
+use expect_test::{ExpectFile, expect_file};
+
+use super::sample::*;
+use super::*;
+use crate::ids::TaskId;
+use crate::run::Failure;
+
+fn check(report: &Report, expect: ExpectFile) {
+    expect.assert_eq(&text(report, &Style::default()));
+}
+
+#[test]
+fn a_lost_update() {
+    check(&lost_update(), expect_file!["screens/a_lost_update.txt"]);
+}
+
+#[test]
+fn a_deadlock() {
+    check(&deadlock(), expect_file!["screens/a_deadlock.txt"]);
+}
+
+#[test]
+fn a_loop_without_end() {
+    check(&spin(), expect_file!["screens/a_loop_without_end.txt"]);
+}
+
+#[test]
+fn a_panic() {
+    check(&panic(), expect_file!["screens/a_panic.txt"]);
+}
+
+#[test]
+fn a_long_history() {
+    check(&queue(), expect_file!["screens/a_long_history.txt"]);
+}
+
+#[test]
+fn more_tasks_than_columns() {
+    check(&crowd(), expect_file!["screens/more_tasks_than_columns.txt"]);
+}
+
+#[test]
+fn a_long_schedule_of_many_tasks() {
+    check(&long(), expect_file!["screens/a_long_schedule_of_many_tasks.txt"]);
+}
+
+#[test]
+fn a_wait_for_what_never_comes() {
+    check(&starved(), expect_file!["screens/a_wait_for_what_never_comes.txt"]);
+}
+
+#[test]
+fn a_trace_that_is_stale() {
+    let mut report = lost_update_that(Failure::Diverged {
+        step: 4,
+        expected: "0.1 load atomic at src/counter.rs:12:20".to_owned(),
+        found: "0.1 lock mutex at src/counter.rs:12:31".to_owned(),
+    });
+    if let Some(finding) = &mut report.finding {
+        finding.from = Origin::File("sim-regressions/lost_update/17.simtrace".to_owned());
+        (finding.shrunk, finding.trace_file, finding.replay) = (None, None, None);
+        let test = "lost_update::increments_are_not_lost";
+        finding.record = Some(format!("cargo test -p demo {test} -- --exact"));
+        finding.run.steps.truncate(4);
+    }
+    check(&report, expect_file!["screens/a_trace_that_is_stale.txt"]);
+}
+
+#[test]
+fn a_test_that_is_not_deterministic() {
+    let report = lost_update_that(Failure::NonDeterminism {
+        step: 3,
+        first: "0.1 load atomic at src/counter.rs:12:20".to_owned(),
+        second: "0.0 store atomic at src/counter.rs:13:17".to_owned(),
+    });
+    check(&report, expect_file!["screens/a_test_that_is_not_deterministic.txt"]);
+}
+
+#[test]
+fn a_task_that_hangs() {
+    let report = lost_update_that(Failure::Hang {
+        task: TaskId(2),
+        last: "store atomic at src/counter.rs:13:17".to_owned(),
+        seconds: 10,
+    });
+    check(&report, expect_file!["screens/a_task_that_hangs.txt"]);
+}
+
+#[test]
+fn a_misuse() {
+    let mut report = lost_update_that(Failure::Misuse {
+        message: "a Mutex made in one run was locked in another: make it inside the test, or use \
+                  an Atomic, which may live in a static"
+            .to_owned(),
+        place: "src/counter.rs:3:1".to_owned(),
+    });
+    if let Some(finding) = &mut report.finding {
+        (finding.shrunk, finding.run.steps) = (None, vec![]);
+    }
+    check(&report, expect_file!["screens/a_misuse.txt"]);
+}
+
+#[test]
+fn an_undecided_history_on_real_threads() {
+    check(
+        &undecided_on_real_threads(),
+        expect_file!["screens/an_undecided_history_on_real_threads.txt"],
+    );
+}
+
+#[test]
+fn a_run_without_end_on_real_threads() {
+    check(&no_end_on_real_threads(), expect_file!["screens/a_run_without_end_on_real_threads.txt"]);
+}
+
+#[test]
+fn a_test_that_passes() {
+    let report = Report {
+        test: "lost_update::increments_are_not_lost".to_owned(),
+        runs: 1000,
+        steps: 12345,
+        warnings: vec![
+            "SIM_SEDS is not a variable of this library: did you mean SIM_SEEDS?".into(),
+        ],
+        ..Report::default()
+    };
+    check(&report, expect_file!["screens/a_test_that_passes.txt"]);
+}
+
+#[test]
+fn a_narrow_screen() {
+    let style = Style { color: false, width: 60 };
+    expect_file!["screens/a_narrow_screen.txt"].assert_eq(&text(&lost_update(), &style));
+}
+
+#[test]
+fn a_screen_in_colour() {
+    let style = Style { color: true, width: 100 };
+    expect_file!["screens/a_screen_in_colour.txt"].assert_eq(&text(&lost_update(), &style));
+}

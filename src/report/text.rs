@@ -1,0 +1,176 @@
+//! The report as text for a terminal: what a user sees when a test has failed.
+//!
+//! One frame for all failures: verdict and seed, message and place, what shrinking did, what explains
+//! the failure (see [`failure`](super::failure)), the schedule, notes, and last the commands to
+//! go on with.
+
+use super::failure::{details, facts, field, headline};
+use super::names::Names;
+use super::schedule::{self, plural};
+use super::screen::{Line, Paint, Screen, Style, clean, cut};
+use super::{Finding, Origin, Report, Shrinking, Size};
+use crate::ids::TaskId;
+
+/// How many leaked tasks are named.
+const LEAKED_MAX: usize = 5;
+
+/// The report as lines of text, each ending in a line feed; in colour only if the style says so.
+///
+/// No line is wider than the style asks for except those that begin with `trace:`, `replay:` or
+/// `record:`, which are to be copied. Control characters in names and messages are escaped. Takes time linear
+/// in the length of the run, and shows of a long one the beginning and the end.
+///
+/// ```
+/// use sim::report::{Report, Style, text};
+/// let report = Report { test: "queue::is_fifo".into(), runs: 10, steps: 70, ..Report::default() };
+/// assert_eq!(text(&report, &Style::default()), "passed  queue::is_fifo: 10 runs, 70 steps\n");
+/// ```
+pub fn text(report: &Report, style: &Style) -> String {
+    let mut screen = Screen::new(style);
+    match &report.finding {
+        Some(finding) => failed(&mut screen, report, finding),
+        None => passed(&mut screen, report),
+    }
+    screen.finish()
+}
+
+fn passed(screen: &mut Screen, report: &Report) {
+    let real = if report.real { " on real threads" } else { "" };
+    if let Some(from) = &report.replayed {
+        let what = match from {
+            Origin::Seed(seed) => format!("the replay of seed {seed}"),
+            Origin::File(path) => format!("the replay of {}", clean(path)),
+            Origin::Inline => "the replay of a given trace".to_owned(),
+        };
+        let name = clean(&report.test);
+        screen.paragraph(0, (Paint::Good, "passed  "), (Paint::Plain, &name));
+        screen.paragraph(
+            8,
+            (Paint::Plain, ""),
+            (Paint::Plain, &format!("{what}{}", steps(report))),
+        );
+        return warnings(screen, report);
+    }
+    let counts = format!(": {}{real}{}", plural(report.runs, "run"), steps(report));
+    // The counts are the news; a long name gives way to them.
+    let name = cut(&clean(&report.test), screen.width() - 8 - counts.len().min(32));
+    let line = Line::of(Paint::Good, "passed").with(Paint::Plain, &format!("  {name}{counts}"));
+    screen.line(line);
+    warnings(screen, report);
+}
+
+fn failed(screen: &mut Screen, report: &Report, finding: &Finding) {
+    let names = Names::new(&finding.run);
+    verdict(screen, report, finding, &headline(report, finding, &names));
+    if report.real {
+        let line = Line::of(Paint::Notice, "        REAL THREADS: not replayable");
+        screen.line(line);
+    }
+    screen.blank();
+    facts(screen, report, finding);
+    field(screen, "tested", &tested(report, finding));
+    if let Some(shrinking) = &finding.shrunk {
+        field(screen, "shrunk", &shrunk(&finding.original, shrinking));
+    }
+    details(screen, report, finding, &names);
+    schedule::draw(screen, &finding.run, &names);
+    screen.blank();
+    leaked(screen, finding, &names);
+    warnings(screen, report);
+    screen.blank();
+    let end = [
+        ("trace:", &finding.trace_file, Paint::Plain),
+        ("trace:", &not_written(finding), Paint::Notice),
+        ("replay:", &finding.replay, Paint::Strong),
+        ("record:", &finding.record, Paint::Strong),
+    ];
+    for (label, text, paint) in end {
+        if let Some(text) = text {
+            screen.uncut(Line::of(Paint::Faint, &format!("{label:<9}")).with(paint, text));
+        }
+    }
+}
+
+/// The first line; a second one if it is too long.
+fn verdict(screen: &mut Screen, report: &Report, finding: &Finding, headline: &str) {
+    let origin = match &finding.from {
+        Origin::Seed(seed) => format!("seed {seed}"),
+        Origin::File(path) => format!("replay of {}", clean(path)),
+        Origin::Inline => "replay of a given trace".to_owned(),
+    };
+    let name = clean(&report.test);
+    let failed = Line::of(Paint::Bad, "FAILED").with(Paint::Plain, "  ");
+    let line = failed.clone().with(Paint::Strong, &name);
+    let line = line.with(Paint::Plain, &format!("  {origin}: ")).with(Paint::Bad, headline);
+    if line.len() <= screen.width() {
+        return screen.line(line);
+    }
+    screen.paragraph(0, (Paint::Bad, "FAILED  "), (Paint::Strong, &name));
+    screen.paragraph(8, (Paint::Plain, ""), (Paint::Bad, &format!("{origin}: {headline}")));
+}
+
+fn tested(report: &Report, finding: &Finding) -> String {
+    if report.runs == 0 || !matches!(finding.from, Origin::Seed(_)) {
+        return String::new();
+    }
+    let seeds = match report.seeds {
+        Some((first, last)) if first == last => format!(" of seed {first}"),
+        Some((first, last)) => format!(" of seeds {first} to {last}"),
+        None => String::new(),
+    };
+    let strategy = &finding.run.strategy;
+    let strategy = if strategy.is_empty() { String::new() } else { format!(", {strategy}") };
+    format!("{}{seeds}{}{strategy}", plural(report.runs, "run"), steps(report))
+}
+
+/// How many steps were taken, if anybody counted: real threads take none.
+fn steps(report: &Report) -> String {
+    if report.real || report.steps == 0 {
+        String::new()
+    } else {
+        format!(", {}", plural(report.steps, "step"))
+    }
+}
+
+/// From what to what, in the measures that matter and those that changed.
+fn shrunk(original: &Size, shrinking: &Shrinking) -> String {
+    let measures = |size: &Size| {
+        let steps = [plural(size.steps, "step"), plural(size.preemptions, "preemption")];
+        let tasks = (original.tasks != shrinking.size.tasks).then(|| plural(size.tasks, "task"));
+        let draws = (original.draws != shrinking.size.draws).then(|| plural(size.draws, "draw"));
+        Vec::from_iter(steps.into_iter().chain(tasks).chain(draws)).join(", ")
+    };
+    let (from, to) = (measures(original), measures(&shrinking.size));
+    let replays = plural(shrinking.replays, "replay");
+    let budget = if shrinking.complete { "" } else { ", then the budget was used up" };
+    if original == &shrinking.size {
+        format!("nothing could be left out of {to} ({replays}{budget})")
+    } else {
+        format!("from {from} to {to} ({replays}{budget})")
+    }
+}
+
+fn not_written(finding: &Finding) -> Option<String> {
+    finding.trace_error.as_ref().map(|error| format!("could not be written: {error}"))
+}
+
+fn leaked(screen: &mut Screen, finding: &Finding, names: &Names<'_>) {
+    let leaked = &finding.run.leaked;
+    let name = |task: &TaskId| names.task(*task);
+    let mut list = Vec::from_iter(leaked.iter().take(LEAKED_MAX).map(name)).join(", ");
+    if leaked.len() > LEAKED_MAX {
+        list += &format!(" and {} more", leaked.len() - LEAKED_MAX);
+    }
+    let text = match leaked.len() {
+        0 => return,
+        1 => format!("a task had not ended when the test did: {list}"),
+        n => format!("{n} tasks had not ended when the test did: {list}"),
+    };
+    screen.paragraph(0, (Paint::Notice, "note:    "), (Paint::Plain, &text));
+}
+
+fn warnings(screen: &mut Screen, report: &Report) {
+    for warning in &report.warnings {
+        screen.paragraph(0, (Paint::Notice, "warning: "), (Paint::Plain, warning));
+    }
+}

@@ -1,0 +1,75 @@
+//! The future of a task, with its result once it has one.
+//!
+//! One box holds both: the future until it ends, its result until the handle asks for it. The
+//! executor sees it as [`Body`], the handle takes the result out by its type.
+
+use std::any::Any;
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use pin_project_lite::pin_project;
+
+/// What the executor needs of a task's future.
+pub(crate) trait Body {
+    /// Runs the task to its next point. `Ready` once.
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()>;
+
+    /// Drops the future or the result, whichever there is.
+    fn clear(self: Pin<&mut Self>);
+
+    /// Moves the result into `into`, which is an `Option<T>`; false if there is none to take.
+    fn take(self: Pin<&mut Self>, into: &mut dyn Any) -> bool;
+}
+
+/// A spawned task.
+pub(crate) type BoxBody = Pin<Box<dyn Body + Send>>;
+
+pin_project! {
+    #[project = TaskProjection]
+    pub(crate) enum TaskBody<F: Future> {
+        Running { #[pin] future: F },
+        Ended { output: Option<F::Output> },
+    }
+}
+
+impl<F: Future> TaskBody<F> {
+    pub(crate) fn new(future: F) -> TaskBody<F> {
+        TaskBody::Running { future }
+    }
+}
+
+impl<F: Future> Body for TaskBody<F>
+where
+    F::Output: 'static,
+{
+    #[inline]
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        let output = match self.as_mut().project() {
+            TaskProjection::Running { future } => match future.poll(cx) {
+                Poll::Ready(output) => output,
+                Poll::Pending => return Poll::Pending,
+            },
+            TaskProjection::Ended { .. } => return Poll::Ready(()),
+        };
+        self.set(TaskBody::Ended { output: Some(output) });
+        Poll::Ready(())
+    }
+
+    fn clear(mut self: Pin<&mut Self>) {
+        self.set(TaskBody::Ended { output: None });
+    }
+
+    fn take(self: Pin<&mut Self>, into: &mut dyn Any) -> bool {
+        let TaskProjection::Ended { output } = self.project() else {
+            return false;
+        };
+        match into.downcast_mut::<Option<F::Output>>() {
+            Some(into) if output.is_some() => {
+                *into = output.take();
+                true
+            }
+            _ => false,
+        }
+    }
+}

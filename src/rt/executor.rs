@@ -1,0 +1,308 @@
+//! The executor: who steps next, its poll up to its next point, and the end of the run.
+
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::task::{Context, Poll, Waker};
+
+use super::Limits;
+use super::body::{Body, BoxBody};
+use super::diagnose::{doing, stuck, woken_from_outside};
+use super::panics::{self, Panicked};
+use super::record::repeated_suffix;
+use super::state::State;
+use super::waker::Wakers;
+use super::world::{Choice, World};
+use crate::choice::{Mismatch, TaskRow};
+use crate::ids::TaskId;
+use crate::run::Failure;
+
+/// How often the tasks that destructors spawned at the end of a run are dropped in their turn.
+const DROP_ROUNDS_MAX: u32 = 100;
+
+/// A run in progress.
+pub(super) struct Executor<'a, B> {
+    pub(super) world: &'a World,
+    pub(super) wakers: &'a mut Wakers,
+    pub(super) bodies: &'a mut Vec<Option<BoxBody>>,
+    pub(super) main: Pin<&'a mut B>,
+    pub(super) limits: &'a Limits,
+    pub(super) progress: &'a AtomicU32,
+}
+
+impl<B: Body> Executor<'_, B> {
+    /// Takes steps until the run is over.
+    #[inline]
+    pub(super) fn run(&mut self) {
+        loop {
+            let mut state = self.world.state();
+            let Some(task) = self.decide(&mut state) else { return };
+            self.progress.store(state.board.step, Ordering::Relaxed);
+            let aborted = state.take_aborted(task);
+            let branches = !state.foreign.is_empty();
+            drop(state);
+            if aborted {
+                self.cancel(task);
+            } else {
+                if branches {
+                    self.wake_branches(task);
+                }
+                self.poll(task);
+            }
+            if tracing::enabled!(target: "sim", tracing::Level::TRACE) {
+                self.show_step();
+            }
+        }
+    }
+
+    /// The last step is over; who takes the next one? None if the run is over. The scheduling
+    /// decision, on one screen.
+    #[inline]
+    fn decide(&mut self, state: &mut State) -> Option<TaskId> {
+        if !state.inbox.is_empty() {
+            self.take_in(state);
+        }
+        state.leave_step(self.world.take_announced());
+        if state.over {
+            return None;
+        }
+        if state.board.ready.is_empty() {
+            state.fail(stuck(self.world, state));
+            return None;
+        }
+        if state.board.step >= self.limits.steps_max {
+            let cycle = repeated_suffix(&state.record, &state.board.events).to_vec();
+            state.fail(Failure::StepLimit { steps: self.limits.steps_max, cycle });
+            return None;
+        }
+        let task = match self.world.choose(Choice::Task(state)) {
+            Ok(answer) => state.board.ready[answer as usize],
+            Err(failure) => {
+                state.fail(*failure);
+                return None;
+            }
+        };
+        self.world.enter_step(state, task, self.wakers.get_or_make(task));
+        match self.limits.hang {
+            Some((step, seconds)) if step == state.board.step => {
+                let last = doing(state, task);
+                state.fail(Failure::Hang { task, last, seconds });
+                None
+            }
+            _ => Some(task),
+        }
+    }
+
+    /// Takes in the bodies of tasks that were spawned.
+    fn take_in(&mut self, state: &mut State) {
+        for (task, body) in state.inbox.drain(..) {
+            if self.bodies.len() <= task.index() {
+                self.bodies.resize_with(task.index() + 1, || None);
+            }
+            self.bodies[task.index()] = Some(body);
+        }
+    }
+
+    #[inline]
+    fn poll(&mut self, task: TaskId) {
+        let waker = self.wakers.get(task);
+        let mut cx = Context::from_waker(waker);
+        let polled = if task == TaskId::MAIN {
+            let main = self.main.as_mut();
+            catch_unwind(AssertUnwindSafe(|| main.poll(&mut cx)))
+        } else {
+            let body = self.bodies[task.index()].as_mut().expect("a task that can step has a body");
+            catch_unwind(AssertUnwindSafe(|| body.as_mut().poll(&mut cx)))
+        };
+        match polled {
+            Ok(Poll::Pending) => {}
+            Ok(Poll::Ready(())) => self.end(task, false),
+            Err(payload) => self.panicked(task, payload),
+        }
+    }
+
+    /// Drops the future of an aborted task.
+    #[cold]
+    fn cancel(&mut self, task: TaskId) {
+        if let Some(body) = self.bodies[task.index()].as_mut() {
+            let body = body.as_mut();
+            if let Err(payload) = catch_unwind(AssertUnwindSafe(|| body.clear())) {
+                self.panicked(task, payload);
+            }
+        }
+        self.end(task, true);
+    }
+
+    fn end(&mut self, task: TaskId, cancelled: bool) {
+        let body = if task == TaskId::MAIN { None } else { self.bodies[task.index()].take() };
+        // The future that announced it was forgotten without being dropped.
+        self.world.take_announced();
+        let (unwanted, wakers) = self.world.state().end_task(task, body, cancelled);
+        if unwanted.is_none() && wakers.is_empty() {
+            return;
+        }
+        let dropped = catch_unwind(AssertUnwindSafe(|| {
+            wakers.into_iter().for_each(Waker::wake);
+            drop(unwanted);
+        }));
+        if let Err(payload) = dropped {
+            self.panicked(task, payload);
+        }
+    }
+
+    /// Notes the panic of a task, unless it was unwound because its run had failed.
+    #[cold]
+    fn panicked(&mut self, task: TaskId, payload: Box<dyn Any + Send>) {
+        if let Some(Panicked { message, place }) = panics::take(&*payload) {
+            self.world.state().fail(Failure::Panic { task, message, place });
+        }
+        // A payload has a destructor too. What panics there is forgotten: it may do so again.
+        if let Err(payload) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
+            panics::take(&*payload);
+            std::mem::forget(payload);
+        }
+    }
+
+    /// Wakes the branches of a combinator that have wakers of their own and can go on now.
+    #[cold]
+    fn wake_branches(&mut self, task: TaskId) {
+        let wakers: Vec<Waker> = {
+            let state = self.world.state();
+            let row: &TaskRow = &state.board.tasks[task.index()];
+            let can = |key| row.announced.iter().any(|a| a.key == key && a.enabled);
+            // Cloned below, without the borrow: `clone` is user code.
+            let count = state.foreign.iter().filter(|(w, _)| w.task == task && can(w.key)).count();
+            drop(state);
+            (0..count).filter_map(|n| self.foreign_waker(task, n)).collect()
+        };
+        let woken = catch_unwind(AssertUnwindSafe(|| wakers.into_iter().for_each(Waker::wake)));
+        if let Err(payload) = woken {
+            self.panicked(task, payload);
+        }
+        self.world.state().board.tasks.at_mut(task.index()).woken = false;
+    }
+
+    /// The waker of the `nth` announcement of `task` that can go on and has one of its own.
+    fn foreign_waker(&self, task: TaskId, nth: usize) -> Option<Waker> {
+        let mut state = self.world.state();
+        let State { foreign, board, .. } = &mut *state;
+        let row = board.tasks.at(task.index());
+        let can = |key| row.announced.iter().any(|a| a.key == key && a.enabled);
+        let at = (0..foreign.len())
+            .filter(|i| foreign[*i].0.task == task && can(foreign[*i].0.key))
+            .nth(nth)?;
+        let (waiter, waker) = foreign.swap_remove(at);
+        drop(state);
+        let copy = waker.clone();
+        let mut state = self.world.state();
+        let end = state.foreign.len();
+        state.foreign.push((waiter, waker));
+        state.foreign.swap(at, end);
+        Some(copy)
+    }
+
+    /// Shows the operations of the step just taken to the subscriber of `tracing`, if there is one.
+    #[cold]
+    fn show_step(&self) {
+        let mut index = {
+            let state = self.world.state();
+            let step = state.board.step;
+            state.board.events.iter().rposition(|e| e.step != step).map_or(0, |i| i + 1)
+        };
+        while let Some(event) = {
+            let state = self.world.state();
+            state.board.events.get(index).copied()
+        } {
+            tracing::trace!(
+                target: "sim",
+                step = event.step,
+                task = event.task.0,
+                object = event.object.map(|o| o.0),
+                values = ?event.values,
+                place = %event.place,
+                "{}",
+                event.op.name,
+            );
+            index += 1;
+        }
+    }
+
+    /// The run is over: asks the strategy whether it agrees, then drops what is left of the
+    /// tasks, inside the run.
+    pub(super) fn finish(&mut self) {
+        let mut state = self.world.state();
+        let strayed = self.world.signals.strayed.load(Ordering::Acquire);
+        if strayed != 0 && state.failure.is_none() {
+            let failure = woken_from_outside(&state, TaskId(strayed - 1));
+            state.fail(failure);
+        }
+        drop(state);
+        let state = self.world.state();
+        if !matches!(state.failure, Some(Failure::Diverged { .. })) {
+            let end = self.world.strategy().end(&state.view());
+            drop(state);
+            if let Err(mismatch) = end {
+                let Mismatch { step, expected, found } = mismatch;
+                let mut state = self.world.state();
+                if state.failure.is_none() {
+                    state.fail(Failure::Diverged { step, expected, found });
+                }
+            }
+        } else {
+            drop(state);
+        }
+        self.world.state().resume(TaskId::MAIN);
+        let main = self.main.as_mut();
+        if let Err(payload) = catch_unwind(AssertUnwindSafe(|| main.clear())) {
+            self.panicked(TaskId::MAIN, payload);
+        }
+        // A destructor may spawn once more.
+        let mut next = 1;
+        for _ in 0..DROP_ROUNDS_MAX {
+            let mut state = self.world.state();
+            self.take_in(&mut state);
+            let tasks = state.board.tasks.len();
+            drop(state);
+            for index in next..tasks {
+                self.drop_task(TaskId(index as u32));
+            }
+            next = tasks;
+            if self.world.state().inbox.is_empty() {
+                return;
+            }
+        }
+        // Dropped, they would spawn again; kept, they would be tasks of the next run.
+        let mut state = self.world.state();
+        let left = std::mem::take(&mut state.inbox);
+        let place = state.board.tasks.last().map_or(String::new(), |row| row.place.to_string());
+        let message = "a destructor spawns a task that spawns again when it is dropped, without \
+                       end: end the tasks before the test body ends"
+            .to_owned();
+        state.fail(Failure::Misuse { message, place });
+        std::mem::forget(left);
+    }
+
+    /// Drops what is left of a task: its future, or its result that nobody asked for.
+    #[inline]
+    fn drop_task(&mut self, task: TaskId) {
+        let mut state = self.world.state();
+        let mut ended = state.slots[task.index()].ended.take();
+        let body = self.bodies.get_mut(task.index()).and_then(Option::take);
+        if body.is_some() {
+            state.resume(task);
+        }
+        drop(state);
+        if ended.is_none() && body.is_none() {
+            return;
+        }
+        let mut left = body;
+        let dropped = catch_unwind(AssertUnwindSafe(|| {
+            drop(left.take());
+            drop(ended.take());
+        }));
+        if let Err(payload) = dropped {
+            self.panicked(task, payload);
+        }
+    }
+}

@@ -1,0 +1,215 @@
+//! One run: tasks, points, steps.
+//!
+//! [`Worker::run`] does one run. Its executor asks the strategy who steps, polls that task up to its
+//! next point, and goes on until the body of the test has ended or something is wrong. All that a
+//! primitive may ask is in [`world`](World); the executor has no special case for any of them.
+//!
+//! A worker owns all that runs need and uses it again for the next one: after the first few runs
+//! a run allocates what its body allocates and one box for each task it spawns.
+
+mod body;
+mod diagnose;
+mod executor;
+mod object;
+mod panics;
+mod record;
+mod services;
+mod slot;
+mod state;
+mod waker;
+mod world;
+
+use std::future::Future;
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+
+pub(crate) use self::body::TaskBody;
+pub(crate) use self::object::Object;
+pub(crate) use self::services::Ended;
+pub(crate) use self::world::{Arrival, Deed, WORLD, World};
+
+use self::body::BoxBody;
+use self::executor::Executor;
+use self::state::State;
+use self::waker::{Signals, Wakers};
+use crate::choice::Strategy;
+use crate::ids::{Place, Seed, TaskId, TaskPath};
+use crate::run::{Failure, Outcome, Run, TaskRecord};
+use crate::schedule::Schedule;
+
+/// Numbers runs and worlds, process-wide. Only ever compared for equality.
+static NUMBERS: AtomicU64 = AtomicU64::new(1);
+
+/// How far a run may go.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limits {
+    /// Steps a run may take.
+    pub(crate) steps_max: u32,
+    /// A step before which the run is to stop, as hung; `seconds` is for the report.
+    pub(crate) hang: Option<(u32, u64)>,
+}
+
+/// Runs test bodies, one after the other, on the thread it is on.
+pub(crate) struct Worker {
+    world: World,
+    wakers: Wakers,
+    bodies: Vec<Option<BoxBody>>,
+    /// How far the current run is, for the watchdog.
+    progress: Arc<AtomicU32>,
+}
+
+impl Worker {
+    pub(crate) fn new(strategy: Box<dyn Strategy>) -> Worker {
+        let signals = Arc::new(Signals {
+            world: NUMBERS.fetch_add(1, Ordering::Relaxed),
+            running: AtomicBool::new(false),
+            strayed: AtomicU32::new(0),
+        });
+        Worker {
+            world: World::new(strategy, signals.clone()),
+            wakers: Wakers::new(signals),
+            bodies: Vec::new(),
+            progress: Arc::default(),
+        }
+    }
+
+    /// Has another strategy answer the next run's choices; returns the one before.
+    pub(crate) fn set_strategy(&mut self, strategy: Box<dyn Strategy>) -> Box<dyn Strategy> {
+        self.world.set_strategy(strategy)
+    }
+
+    /// The number of the step being taken, kept up to date while a run is on.
+    pub(crate) fn progress(&self) -> Arc<AtomicU32> {
+        self.progress.clone()
+    }
+
+    /// Runs `body` once. Returns its failure, if it fails; [`Worker::extract`] tells the rest.
+    pub(crate) fn run<F>(
+        &mut self,
+        seed: Seed,
+        limits: &Limits,
+        place: Place,
+        body: F,
+    ) -> Option<Failure>
+    where
+        F: Future<Output = ()>,
+    {
+        let number = NUMBERS.fetch_add(1, Ordering::Relaxed);
+        {
+            let mut state = self.world.state();
+            let stale = state.begin(number);
+            state.add_task(None, None, place);
+            drop(state);
+            drop(stale);
+        }
+        self.world.strategy().begin(seed);
+        self.world.signals.running.store(true, Ordering::Relaxed);
+        let mut main = pin!(TaskBody::new(body));
+        let Worker { world, wakers, bodies, progress } = self;
+        let mut executor =
+            Executor { world, wakers, bodies, main: main.as_mut(), limits, progress };
+        WORLD.set(world, || {
+            executor.run();
+            executor.finish();
+        });
+        self.world.signals.running.store(false, Ordering::Relaxed);
+        self.world.signals.strayed.store(0, Ordering::Relaxed);
+        let tasks = self.world.state().board.tasks.len();
+        self.wakers.retire_kept(tasks);
+        self.world.state().failure.clone()
+    }
+
+    /// The last run as data of its own.
+    pub(crate) fn extract(&self, seed: Seed, strategy: &str) -> Run {
+        let state = self.world.state();
+        let mut tasks: Vec<TaskRecord> = Vec::with_capacity(state.board.tasks.len());
+        for (row, path) in state.board.tasks.iter().zip(paths(&state)) {
+            let name = row.name.as_deref().map(str::to_owned);
+            tasks.push(TaskRecord { path, name, place: row.place });
+        }
+        let mut objects = Vec::with_capacity(state.objects.rows.len());
+        for row in state.objects.rows.iter() {
+            let mut record = row.record;
+            let same = |other: &&crate::run::ObjectRecord| {
+                (other.place, other.kind) == (record.place, record.kind)
+            };
+            record.ordinal = objects.iter().filter(same).count() as u32;
+            objects.push(record);
+        }
+        let outcome = match &state.failure {
+            Some(failure) => Outcome::Failed(failure.clone()),
+            None => Outcome::Passed,
+        };
+        let leaked = leaked(&state);
+        let sources = state.record.histories.clone();
+        let mut run = Run {
+            seed,
+            strategy: strategy.to_owned(),
+            outcome,
+            tasks,
+            objects,
+            steps: state.record.steps.clone(),
+            draws: state.record.draws.clone(),
+            events: state.board.events.clone(),
+            histories: Vec::new(),
+            leaked,
+        };
+        drop(state);
+        // The texts of operations are made by user code.
+        run.histories = sources.iter().map(|source| source.record()).collect();
+        run
+    }
+
+    /// How many steps the last run took.
+    pub(crate) fn steps(&self) -> u64 {
+        u64::from(self.world.state().board.step)
+    }
+
+    /// The decisions of the last run.
+    pub(crate) fn schedule(&self) -> Schedule {
+        let state = self.world.state();
+        let mut schedule = Schedule { tasks: paths(&state), ..Schedule::default() };
+        for step in &state.record.steps {
+            schedule.step(step.task.index(), step.preempts);
+        }
+        for draw in &state.record.draws {
+            if let Some(step) = state.record.steps.get(draw.step as usize) {
+                schedule.draw(step.task.index(), draw.value);
+            }
+        }
+        schedule
+    }
+
+    /// Lets go of the histories of the last run.
+    pub(crate) fn forget_histories(&mut self) {
+        let histories = std::mem::take(&mut self.world.state().record.histories);
+        drop(histories);
+    }
+}
+
+/// The structural names of the tasks.
+fn paths(state: &State) -> Vec<TaskPath> {
+    let mut paths: Vec<TaskPath> = Vec::with_capacity(state.board.tasks.len());
+    for row in state.board.tasks.iter() {
+        paths.push(match row.parent {
+            Some(parent) => paths[parent.index()].child(row.nth),
+            None => TaskPath::main(),
+        });
+    }
+    paths
+}
+
+fn leaked(state: &State) -> Vec<TaskId> {
+    if state.failure.is_some() {
+        return Vec::new();
+    }
+    let last = state.board.step.saturating_sub(1);
+    (1..state.board.tasks.len())
+        .filter(|i| {
+            let slot = &state.slots[*i];
+            slot.left_over && slot.detached.is_none_or(|step| step >= last && step > 0)
+        })
+        .map(|i| TaskId(i as u32))
+        .collect()
+}

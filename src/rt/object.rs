@@ -1,0 +1,205 @@
+//! How a run gets to know the shared objects of the program.
+//!
+//! A primitive carries an [`Object`]: its identity. The run keeps a row for it, found by the index
+//! that the object remembers together with the number of the run it is good for.
+//!
+//! Two kinds of objects: *local* ones (a mutex) belong to the run that created or first met them,
+//! and using them in a second run is an error; *shared* ones (an atomic, a cell) may stand in a
+//! `static` and be used by several workers at once, each with a row and a value of its own. Such an
+//! object has a process-wide number too, by which a worker finds its row again after another
+//! worker's run overwrote the remembered index.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::event::ValueKind;
+use crate::ids::{ObjectId, Place, TaskId};
+use crate::run::{Holder, ObjectRecord};
+
+/// Bits of a slot that hold the index; the rest hold the number of the run.
+const INDEX_BITS: u32 = 24;
+const INDEX_MAX: u64 = (1 << INDEX_BITS) - 1;
+
+/// Numbers shared objects. 0 is "not numbered yet".
+static NUMBERS: AtomicU64 = AtomicU64::new(1);
+
+/// The identity of a primitive, kept inside it.
+#[derive(Debug)]
+pub(crate) struct Object {
+    /// What the primitive is.
+    kind: &'static str,
+    /// Where it was created.
+    place: Place,
+    /// Whether it may be used by several runs.
+    shared: bool,
+    /// Number of the run and index of its row there; 0 before any run met it.
+    slot: AtomicU64,
+    /// Process-wide number of a shared object; 0 before any run met it.
+    number: AtomicU64,
+}
+
+impl Object {
+    pub(crate) const fn new(kind: &'static str, place: Place, shared: bool) -> Object {
+        Object { kind, place, shared, slot: AtomicU64::new(0), number: AtomicU64::new(0) }
+    }
+
+    /// The place it was created at.
+    pub(crate) fn place(&self) -> Place {
+        self.place
+    }
+
+    /// What it is.
+    pub(crate) fn kind(&self) -> &'static str {
+        self.kind
+    }
+
+    /// The next run or the next use meets it as a new object.
+    pub(crate) fn forget(&mut self) {
+        *self.slot.get_mut() = 0;
+        *self.number.get_mut() = 0;
+    }
+
+    fn number(&self) -> u64 {
+        let fresh = match self.number.load(Ordering::Relaxed) {
+            0 => NUMBERS.fetch_add(1, Ordering::Relaxed),
+            known => return known,
+        };
+        match self.number.compare_exchange(0, fresh, Ordering::Relaxed, Ordering::Relaxed) {
+            Ok(_) => fresh,
+            Err(other) => other,
+        }
+    }
+}
+
+/// A waiting announcement: whose, and which of its announcements.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Waiter {
+    pub(crate) task: TaskId,
+    pub(crate) key: u32,
+}
+
+/// The row of an object.
+#[derive(Debug)]
+pub(crate) struct ObjectRow {
+    pub(crate) record: ObjectRecord,
+    number: u64,
+    /// Who holds it, if it is a lock and held.
+    pub(crate) holder: Option<Holder>,
+    /// Whether its waiters were last told that it is free.
+    pub(crate) told_free: bool,
+    /// Whether it is among those whose waiters are to be told.
+    pub(crate) dirty: bool,
+    /// All announcements that need it free, whether they can go on now or not.
+    pub(crate) waiters: Vec<Waiter>,
+}
+
+/// The objects of one run.
+#[derive(Debug, Default)]
+pub(crate) struct Objects {
+    pub(crate) rows: crate::pool::Pool<ObjectRow>,
+    run: u64,
+    /// Shared objects that another worker's run took the slot of: number and index.
+    contended: Vec<(u64, ObjectId)>,
+}
+
+/// Why an object cannot be used.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Unusable {
+    /// It belongs to another run.
+    OtherRun,
+    /// The run has too many objects.
+    TooMany,
+}
+
+/// An object just met or met before.
+pub(crate) enum Met {
+    Known(ObjectId),
+    New(ObjectId),
+}
+
+impl Objects {
+    /// Forgets the last run's objects.
+    pub(crate) fn begin(&mut self, run: u64) {
+        self.rows.clear();
+        self.contended.clear();
+        self.run = run;
+    }
+
+    /// The row of `object`, made if this is the first the run sees of it.
+    #[inline]
+    pub(crate) fn meet(
+        &mut self,
+        object: &Object,
+        values: ValueKind,
+        creator: Option<(TaskId, u32)>,
+    ) -> Result<Met, Unusable> {
+        let slot = object.slot.load(Ordering::Relaxed);
+        if slot >> INDEX_BITS == self.run {
+            return Ok(Met::Known(ObjectId((slot & INDEX_MAX) as u32)));
+        }
+        self.meet_slowly(object, slot, values, creator)
+    }
+
+    #[cold]
+    fn find_contended(&mut self, number: u64) -> Option<ObjectId> {
+        if let Some((_, id)) = self.contended.iter().find(|(n, _)| *n == number) {
+            return Some(*id);
+        }
+        let index = self.rows.iter().position(|row| row.number == number)?;
+        let id = ObjectId(index as u32);
+        self.contended.push((number, id));
+        Some(id)
+    }
+
+    fn meet_slowly(
+        &mut self,
+        object: &Object,
+        slot: u64,
+        values: ValueKind,
+        creator: Option<(TaskId, u32)>,
+    ) -> Result<Met, Unusable> {
+        let mut number = 0;
+        if object.shared {
+            number = object.number();
+            if slot != 0 {
+                if let Some(id) = self.find_contended(number) {
+                    object.slot.store(self.slot(id), Ordering::Relaxed);
+                    return Ok(Met::Known(id));
+                }
+            }
+        } else if slot != 0 {
+            return Err(Unusable::OtherRun);
+        }
+        if self.rows.len() as u64 > INDEX_MAX {
+            return Err(Unusable::TooMany);
+        }
+        let id = ObjectId(self.rows.len() as u32);
+        let record =
+            ObjectRecord { kind: object.kind, values, place: object.place, creator, ordinal: 0 };
+        let row = self.rows.push(|| ObjectRow {
+            record,
+            number,
+            holder: None,
+            told_free: true,
+            dirty: false,
+            waiters: Vec::new(),
+        });
+        row.record = record;
+        row.number = number;
+        row.holder = None;
+        row.told_free = true;
+        row.dirty = false;
+        row.waiters.clear();
+        object.slot.store(self.slot(id), Ordering::Relaxed);
+        Ok(Met::New(id))
+    }
+
+    fn slot(&self, id: ObjectId) -> u64 {
+        self.run << INDEX_BITS | u64::from(id.0)
+    }
+
+    /// The row of `object` if this run has met it. For drops, which must not make rows.
+    pub(crate) fn find(&self, object: &Object) -> Option<ObjectId> {
+        let slot = object.slot.load(Ordering::Relaxed);
+        (slot >> INDEX_BITS == self.run).then_some(ObjectId((slot & INDEX_MAX) as u32))
+    }
+}

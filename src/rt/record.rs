@@ -1,0 +1,47 @@
+//! What a run leaves behind, in the form it is collected in.
+
+use std::sync::Arc;
+
+use crate::event::Event;
+use crate::history::HistorySource;
+use crate::ids::ObjectId;
+use crate::run::{DrawRecord, StepRecord};
+
+/// The decisions of one run, and its histories. The vectors keep their allocations from run to run.
+#[derive(Default)]
+pub(crate) struct Record {
+    pub(crate) steps: Vec<StepRecord>,
+    pub(crate) draws: Vec<DrawRecord>,
+    pub(crate) histories: Vec<Arc<dyn HistorySource>>,
+}
+
+impl Record {
+    pub(crate) fn clear(&mut self) {
+        self.steps.clear();
+        self.draws.clear();
+        debug_assert!(self.histories.is_empty(), "histories are taken out at the end of a run");
+    }
+}
+
+/// The shortest sequence of steps that the end of the run repeats at least four times. Steps are
+/// the same if the same task did the same operations to the same objects, whatever the values.
+pub(crate) fn repeated_suffix<'a>(record: &'a Record, events: &[Event]) -> &'a [StepRecord] {
+    const LONGEST: usize = 256;
+    const REPEATS: usize = 4;
+    let steps = record.steps.len();
+    let window = steps.min(LONGEST * REPEATS);
+    let from = steps - window;
+    // What each of the last steps did: the events are in the order of their steps.
+    let mut deeds: Vec<Vec<(&str, Option<ObjectId>)>> = vec![Vec::new(); window];
+    for event in events.iter().rev().take_while(|event| event.step as usize >= from) {
+        if let Some(deeds) = deeds.get_mut(event.step as usize - from) {
+            deeds.push((event.op.name, event.object));
+        }
+    }
+    let same = |i: usize, j: usize| {
+        record.steps[from + i].task == record.steps[from + j].task && deeds[i] == deeds[j]
+    };
+    let repeats = |p: &usize| (window - (REPEATS - 1) * p..window).all(|i| same(i, i - p));
+    let period = (1..=window / REPEATS).find(repeats).unwrap_or(0);
+    &record.steps[steps - period..]
+}

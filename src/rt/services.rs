@@ -1,0 +1,178 @@
+//! What primitives may ask of a run besides points: locks, tasks, histories.
+
+use std::sync::Arc;
+
+use super::body::BoxBody;
+use super::object::Object;
+use super::slot::Ticket;
+use super::world::{Deed, World};
+use crate::event::Values;
+use crate::history::HistorySource;
+use crate::ids::{Place, TaskId};
+use crate::op::{Access, Op};
+
+const SPAWN: Op = Op::new("spawn", Access::Spawn);
+const ABORT: Op = Op::new("abort", Access::Abort);
+const UNLOCK: Op = Op::new("unlock", Access::Unlock);
+
+/// How a task ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Ended {
+    Completed,
+    Cancelled,
+}
+
+impl World {
+    // ---- locks
+
+    /// Takes the lock that the announced operation asked for.
+    pub(crate) fn acquire(&self, deed: &Deed) {
+        let mut state = self.state();
+        let (_, waker) = state.retract(deed.ticket.waiter);
+        state.acquire(deed.object.expect("a lock is an object"), deed.place);
+        state.happened(deed.op, deed.object, deed.place, Values::None);
+        drop(state);
+        drop(waker);
+    }
+
+    /// Takes the lock if it is free.
+    pub(crate) fn try_acquire(&self, deed: &Deed) -> bool {
+        let mut state = self.retract_to_do(&deed.ticket);
+        let object = deed.object.expect("a lock is an object");
+        let free = state.row(object).holder.is_none();
+        if free {
+            state.acquire(object, deed.place);
+        }
+        let values = if free { Values::None } else { Values::Failed };
+        state.happened(deed.op, deed.object, deed.place, values);
+        free
+    }
+
+    /// Frees the lock. Not a point; nothing happens if the object is not of this run.
+    pub(crate) fn release(&self, object: &Object) {
+        let mut state = self.state();
+        let Some(id) = state.objects.find(object) else {
+            return;
+        };
+        let Some(holder) = state.row(id).holder else {
+            return;
+        };
+        state.release(id);
+        state.happened(&UNLOCK, Some(id), holder.place, Values::None);
+    }
+
+    // ---- tasks
+
+    /// Spawns a task. Not a point: it is a candidate at the next one.
+    pub(crate) fn spawn(&self, body: BoxBody, name: Option<Arc<str>>, place: Place) -> TaskId {
+        let mut state = self.state();
+        let parent = state.current();
+        let task = state.add_task(Some(parent), name, place);
+        state.inbox.push((task, body));
+        state.happened(&SPAWN, None, place, Values::Task(task));
+        task
+    }
+
+    /// The number of this world.
+    pub(crate) fn number(&self) -> u64 {
+        self.signals.world
+    }
+
+    /// Whether `task` has ended, and whether by being aborted.
+    pub(crate) fn ended(&self, task: TaskId) -> Option<Ended> {
+        let state = self.state();
+        state.is_done(task).then(|| {
+            if state.slots[task.index()].cancelled { Ended::Cancelled } else { Ended::Completed }
+        })
+    }
+
+    /// Does the announced join; the result is handed out to be taken apart without a borrow.
+    pub(crate) fn join(
+        &self,
+        ticket: Option<&Ticket>,
+        op: &'static Op,
+        target: TaskId,
+        place: Place,
+    ) -> Option<BoxBody> {
+        let mut state = self.state();
+        let waker = ticket.and_then(|ticket| state.retract(ticket.waiter).1);
+        state.happened(op, None, place, Values::Task(target));
+        let body = state.slots[target.index()].ended.take();
+        drop(state);
+        drop(waker);
+        body
+    }
+
+    /// Asks a task to end before its next step. Not a point.
+    pub(crate) fn abort(&self, run: u64, task: TaskId, place: Place) {
+        let mut state = self.state();
+        if run == state.run && !state.is_done(task) {
+            state.abort(task);
+            state.happened(&ABORT, None, place, Values::Task(task));
+        }
+    }
+
+    /// The handle of a task was given up.
+    pub(crate) fn detach(&self, run: u64, task: TaskId, for_good: bool) {
+        let mut state = self.state();
+        if run != state.run {
+            return;
+        }
+        let step = state.board.step;
+        let slot = &mut state.slots[task.index()];
+        // Given up on purpose counts as given up before the run began.
+        slot.detached = Some(if for_good { 0 } else { step });
+        let body = slot.ended.take();
+        drop(state);
+        drop(body);
+    }
+
+    // ---- histories
+
+    /// The clock of histories: how many operations have taken effect.
+    pub(crate) fn clock(&self) -> u64 {
+        self.state().board.events.len() as u64
+    }
+
+    /// The number of the first operation of the task with this number, as [`World::client`] gives
+    /// it, since `mark` operations had been done.
+    pub(crate) fn first_access_since(&self, mark: u64, task: u64) -> Option<u64> {
+        let state = self.state();
+        let later = state.board.events.get(mark as usize..)?;
+        later.iter().position(|event| u64::from(event.task.0) == task).map(|at| mark + at as u64)
+    }
+
+    /// The number of the current task.
+    pub(crate) fn client(&self) -> u64 {
+        u64::from(self.state().current().0)
+    }
+
+    /// The name of the current task.
+    pub(crate) fn client_name(&self) -> String {
+        let state = self.state();
+        let mut task = state.current();
+        let is_main = task == TaskId::MAIN;
+        let name = state.board.tasks[task.index()].name.clone();
+        let mut path = Vec::new();
+        while let Some(parent) = state.board.tasks[task.index()].parent {
+            path.push(state.board.tasks[task.index()].nth.to_string());
+            task = parent;
+        }
+        drop(state);
+        path.push("0".to_owned());
+        path.reverse();
+        let path = path.join(".");
+        match name {
+            Some(name) => format!("{path} {name}"),
+            None if is_main => "main".to_owned(),
+            None => path,
+        }
+    }
+
+    /// A history belongs to this run. Returns its number in it.
+    pub(crate) fn add_history(&self, history: Arc<dyn HistorySource>) -> usize {
+        let mut state = self.state();
+        state.record.histories.push(history);
+        state.record.histories.len() - 1
+    }
+}

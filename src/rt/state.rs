@@ -1,0 +1,478 @@
+//! The state of a run: tasks, who can step, what is announced, what happened.
+//!
+//! Plain data and plain work. Nothing here calls user code, so a borrow of the state may be held
+//! around every function; wakers and bodies that have to be dropped are handed out.
+//!
+//! A task can step if it was woken, is to be aborted, or has an announced operation that can be
+//! done now. `ready` holds those tasks, in no meaningful order, each knowing its position, so that
+//! entering and leaving cost the same whatever the number of tasks.
+
+use std::sync::Arc;
+use std::task::Waker;
+
+use super::body::BoxBody;
+use super::object::{ObjectRow, Objects, Waiter};
+use super::record::Record;
+use super::slot::{Slot, Ticket};
+use crate::choice::{Announced, Announcements, Board, Status, TaskRow, View};
+use crate::event::{Event, Values};
+use crate::ids::{ObjectId, Place, TaskId};
+use crate::memory::Memory;
+use crate::op::{Access, Op};
+use crate::pool::Pool;
+use crate::run::{Failure, Holder, StepRecord};
+
+/// `TaskRow::ready_at` of a task that is not in `ready`.
+const NOT_READY: u32 = u32::MAX;
+
+/// The state of one run.
+pub(crate) struct State {
+    pub(crate) run: u64,
+    current: TaskId,
+    pub(crate) board: Board,
+    pub(crate) slots: Pool<Slot>,
+    pub(crate) objects: Objects,
+    pub(crate) memory: Memory,
+    pub(crate) record: Record,
+    pub(crate) failure: Option<Failure>,
+    /// The body of the test has ended, or something is wrong.
+    pub(crate) over: bool,
+    /// Bodies of tasks spawned in this step.
+    pub(crate) inbox: Vec<(TaskId, BoxBody)>,
+    /// Wakers of announcements made inside combinators that have wakers of their own.
+    pub(crate) foreign: Vec<(Waiter, Waker)>,
+    /// Locks taken or freed in this step.
+    dirty: Vec<ObjectId>,
+    keys: u32,
+}
+
+impl Default for State {
+    fn default() -> State {
+        State {
+            run: 0,
+            current: TaskId::MAIN,
+            board: Board::default(),
+            slots: Pool::default(),
+            objects: Objects::default(),
+            memory: Memory::default(),
+            record: Record::default(),
+            failure: None,
+            over: false,
+            inbox: Vec::new(),
+            foreign: Vec::new(),
+            dirty: Vec::new(),
+            keys: 0,
+        }
+    }
+}
+
+impl State {
+    /// Forgets the last run. Hands out what must be dropped without a borrow.
+    #[must_use]
+    pub(crate) fn begin(&mut self, run: u64) -> Vec<(Waiter, Waker)> {
+        self.run = run;
+        self.board.step = 0;
+        self.current = TaskId::MAIN;
+        self.board.last = None;
+        self.board.tasks.clear();
+        self.slots.clear();
+        self.board.ready.clear();
+        self.objects.begin(run);
+        self.memory.clear();
+        self.board.events.clear();
+        self.record.clear();
+        self.failure = None;
+        self.over = false;
+        self.dirty.clear();
+        self.keys = 0;
+        std::mem::take(&mut self.foreign)
+    }
+
+    pub(crate) fn current(&self) -> TaskId {
+        self.current
+    }
+
+    /// The first failure is the one that counts.
+    pub(crate) fn fail(&mut self, failure: Failure) {
+        self.failure.get_or_insert(failure);
+        self.over = true;
+    }
+
+    /// What strategies see.
+    pub(crate) fn view(&self) -> View<'_> {
+        View::of(&self.board)
+    }
+
+    // ---- tasks
+
+    /// Adds a task that can step. `parent` is none for the body of the test.
+    pub(crate) fn add_task(
+        &mut self,
+        parent: Option<TaskId>,
+        name: Option<Arc<str>>,
+        place: Place,
+    ) -> TaskId {
+        let id = TaskId(self.board.tasks.len() as u32);
+        let nth = parent.map_or(0, |parent| {
+            let children = &mut self.board.tasks.at_mut(parent.index()).children;
+            *children += 1;
+            *children - 1
+        });
+        let row = self.board.tasks.push(|| TaskRow {
+            parent,
+            nth,
+            name: None,
+            place,
+            status: Status::Blocked,
+            announced: Announcements::default(),
+            children: 0,
+            ready_at: NOT_READY,
+            enabled: 0,
+            woken: true,
+            aborted: false,
+        });
+        row.parent = parent;
+        row.nth = nth;
+        row.name = name;
+        row.place = place;
+        row.status = Status::Blocked;
+        row.announced.clear();
+        row.children = 0;
+        row.ready_at = NOT_READY;
+        row.enabled = 0;
+        // Its first step needs no announcement.
+        row.woken = true;
+        row.aborted = false;
+        let slot = self.slots.push(Slot::default);
+        slot.cancelled = false;
+        slot.joiner = None;
+        slot.detached = None;
+        slot.objects = 0;
+        slot.left_over = false;
+        self.insert_ready(id);
+        id
+    }
+
+    #[inline]
+    pub(crate) fn is_done(&self, task: TaskId) -> bool {
+        self.board.tasks.at(task.index()).status == Status::Done
+    }
+
+    /// Something that is not of this library woke `task`.
+    pub(crate) fn wake(&mut self, task: TaskId) {
+        if task.index() < self.board.tasks.len() && !self.is_done(task) {
+            self.board.tasks.at_mut(task.index()).woken = true;
+            self.insert_ready(task);
+        }
+    }
+
+    /// Asks `task` to end before its next step.
+    pub(crate) fn abort(&mut self, task: TaskId) {
+        if !self.is_done(task) {
+            self.board.tasks.at_mut(task.index()).aborted = true;
+            self.insert_ready(task);
+        }
+    }
+
+    /// The chosen task is about to be polled.
+    #[inline]
+    pub(crate) fn enter_step(&mut self, task: TaskId, preempts: bool) {
+        let candidates = self.board.ready.len() as u32;
+        self.record.steps.push(StepRecord { task, candidates, preempts });
+        self.current = task;
+        self.board.tasks.at_mut(task.index()).woken = false;
+    }
+
+    /// Whether the chosen task is to be dropped, not polled.
+    #[inline]
+    pub(crate) fn take_aborted(&mut self, task: TaskId) -> bool {
+        std::mem::take(&mut self.board.tasks.at_mut(task.index()).aborted)
+    }
+
+    /// The run is over and what is left of `task` is being dropped.
+    pub(crate) fn resume(&mut self, task: TaskId) {
+        self.current = task;
+        self.slots.at_mut(task.index()).left_over = true;
+    }
+
+    /// The polled task came back: who can step now?
+    #[inline]
+    pub(crate) fn leave_step(&mut self, announced: Option<Announced>) {
+        let steps = self.record.steps.len() as u32;
+        if steps == self.board.step {
+            // The first step has not been taken.
+            return;
+        }
+        let task = self.current;
+        self.board.last = Some(task);
+        self.board.step = steps;
+        if !self.dirty.is_empty() {
+            self.tell_all();
+        }
+        let row = self.board.tasks.at_mut(task.index());
+        if let Some(announced) = announced {
+            row.announced.push(announced);
+            row.enabled += 1;
+        } else if row.ready_at != NOT_READY && !can_step(row) {
+            self.remove_ready(task);
+        }
+    }
+
+    #[cold]
+    fn tell_all(&mut self) {
+        while let Some(object) = self.dirty.pop() {
+            self.tell_waiters(object);
+        }
+    }
+
+    /// `task` ended; `body` holds its result. Hands back the body if nobody will ask for it, and
+    /// wakers to be called: a future that the task polled and others share lives on without it, and
+    /// one of those others has to poll it now.
+    #[must_use]
+    pub(crate) fn end_task(
+        &mut self,
+        task: TaskId,
+        body: Option<BoxBody>,
+        cancelled: bool,
+    ) -> (Option<BoxBody>, Vec<Waker>) {
+        let mut wakers = Vec::new();
+        let left = |state: &State| {
+            let mut left = state.board.tasks.at(task.index()).announced.iter();
+            left.next().map(|announced| announced.key)
+        };
+        while let Some(key) = left(self) {
+            wakers.extend(self.retract(Waiter { task, key }).1);
+        }
+        self.remove_ready(task);
+        self.board.tasks.at_mut(task.index()).status = Status::Done;
+        self.over |= task == TaskId::MAIN;
+        let slot = self.slots.at_mut(task.index());
+        slot.cancelled = cancelled;
+        if let Some(joiner) = slot.joiner.take() {
+            self.set_enabled(joiner, true);
+        }
+        if self.slots.at_mut(task.index()).detached.is_some() {
+            return (body, wakers);
+        }
+        self.slots.at_mut(task.index()).ended = body;
+        (None, wakers)
+    }
+
+    // ---- announcements
+
+    /// How many there have been, those not counted that wait for nothing.
+    pub(crate) fn announcements(&self) -> u32 {
+        self.keys
+    }
+
+    /// The current task will do `op` when it steps next and the operation is enabled.
+    #[inline]
+    pub(crate) fn announce(
+        &mut self,
+        op: &'static Op,
+        object: Option<ObjectId>,
+        target: Option<TaskId>,
+        place: Place,
+    ) -> Ticket {
+        let task = self.current();
+        let key = self.keys;
+        self.keys += 1;
+        let waiter = Waiter { task, key };
+        let enabled = match (op.access, object, target) {
+            (Access::Lock, Some(object), _) => {
+                let row = &mut self.objects.rows[object.index()];
+                row.waiters.push(waiter);
+                row.told_free
+            }
+            (Access::Join, _, Some(target)) => {
+                self.slots.at_mut(target.index()).joiner = Some(waiter);
+                false
+            }
+            _ => true,
+        };
+        self.board.tasks.at_mut(task.index()).enabled += u32::from(enabled);
+        let announced = Announced { op, object, target, place, enabled, key };
+        self.board.tasks.at_mut(task.index()).announced.push(announced);
+        Ticket { run: self.run, step: self.board.step, waiter }
+    }
+
+    /// Takes an announcement back if that is all there is to do: if it is the first of its task,
+    /// has no waker of its own and waits for nothing. The usual case.
+    #[inline]
+    pub(crate) fn retract_only(&mut self, waiter: Waiter) -> bool {
+        let row = self.board.tasks.at_mut(waiter.task.index());
+        match &row.announced.first {
+            Some(first) if first.key == waiter.key && self.foreign.is_empty() => {
+                row.announced.first = None;
+                row.enabled -= 1;
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Takes an announcement back, because it is done now or because its future was dropped.
+    /// Hands out the waker kept for it.
+    #[inline]
+    pub(crate) fn retract(&mut self, waiter: Waiter) -> (Option<Announced>, Option<Waker>) {
+        let row = self.board.tasks.at_mut(waiter.task.index());
+        let Some(announced) = row.announced.remove(waiter.key) else { return (None, None) };
+        row.enabled -= u32::from(announced.enabled);
+        match (announced.op.access, announced.object, announced.target) {
+            (Access::Lock, Some(object), _) => {
+                let waiters = &mut self.objects.rows[object.index()].waiters;
+                if let Some(at) = waiters.iter().position(|w| *w == waiter) {
+                    waiters.swap_remove(at);
+                }
+            }
+            (Access::Join, _, Some(target)) => self.slots.at_mut(target.index()).joiner = None,
+            _ => {}
+        }
+        let mut waker = None;
+        if !self.foreign.is_empty() {
+            if let Some(at) = self.foreign.iter().position(|(w, _)| *w == waiter) {
+                waker = Some(self.foreign.swap_remove(at).1);
+            }
+        }
+        // A future dropped by another task than the one that made it: that one may be stuck now.
+        if waiter.task != self.current() && !self.can_step(waiter.task) {
+            self.remove_ready(waiter.task);
+        }
+        (Some(announced), waker)
+    }
+
+    /// Something took effect.
+    #[inline]
+    pub(crate) fn happened(
+        &mut self,
+        op: &'static Op,
+        object: Option<ObjectId>,
+        place: Place,
+        values: Values,
+    ) {
+        let (step, task) = (self.board.step, self.current());
+        self.board.events.push(Event { step, task, object, op, place, values });
+    }
+
+    // ---- locks
+
+    /// The row of an object.
+    pub(crate) fn row(&mut self, object: ObjectId) -> &mut ObjectRow {
+        &mut self.objects.rows[object.index()]
+    }
+
+    /// The current task takes the free lock `object`.
+    pub(crate) fn acquire(&mut self, object: ObjectId, place: Place) {
+        let holder = Holder { task: self.current(), step: self.board.step, place };
+        self.row(object).holder = Some(holder);
+        self.mark_dirty(object);
+    }
+
+    /// The lock `object` is free again.
+    pub(crate) fn release(&mut self, object: ObjectId) {
+        self.row(object).holder = None;
+        self.mark_dirty(object);
+    }
+
+    /// Waiters are told at the end of the step, so that a lock taken and freed within one costs
+    /// nothing for them.
+    fn mark_dirty(&mut self, object: ObjectId) {
+        let row = self.row(object);
+        if !row.dirty {
+            row.dirty = true;
+            self.dirty.push(object);
+        }
+    }
+
+    fn tell_waiters(&mut self, object: ObjectId) {
+        let row = self.row(object);
+        row.dirty = false;
+        let free = row.holder.is_none();
+        if row.told_free == free {
+            // An announcement made between taking and freeing has seen what was told before.
+            return;
+        }
+        row.told_free = free;
+        let waiters = std::mem::take(&mut row.waiters);
+        for waiter in &waiters {
+            self.set_enabled(*waiter, free);
+        }
+        self.row(object).waiters = waiters;
+    }
+
+    fn set_enabled(&mut self, waiter: Waiter, enabled: bool) {
+        let Waiter { task, key } = waiter;
+        let row = self.board.tasks.at_mut(task.index());
+        let Some(announced) = row.announced.find_mut(key) else { return };
+        if announced.enabled == enabled {
+            return;
+        }
+        announced.enabled = enabled;
+        if enabled {
+            row.enabled += 1;
+            self.insert_ready(task);
+        } else {
+            row.enabled -= 1;
+            if !self.can_step(task) {
+                self.remove_ready(task);
+            }
+        }
+    }
+
+    // ---- objects
+
+    /// The number the current task's next object gets among those it creates.
+    pub(crate) fn next_creation(&mut self) -> (TaskId, u32) {
+        let task = self.current();
+        let objects = &mut self.slots.at_mut(task.index()).objects;
+        *objects += 1;
+        (task, *objects - 1)
+    }
+
+    // ---- the ready set
+
+    #[inline]
+    fn can_step(&self, task: TaskId) -> bool {
+        can_step(self.board.tasks.at(task.index()))
+    }
+
+    #[inline]
+    fn insert_ready(&mut self, task: TaskId) {
+        let row = self.board.tasks.at_mut(task.index());
+        if row.ready_at == NOT_READY {
+            row.ready_at = self.board.ready.len() as u32;
+            row.status = Status::Ready;
+            self.board.ready.push(task);
+        }
+    }
+
+    #[inline]
+    fn remove_ready(&mut self, task: TaskId) {
+        let row = self.board.tasks.at_mut(task.index());
+        let at = row.ready_at as usize;
+        if row.ready_at != NOT_READY {
+            row.ready_at = NOT_READY;
+            row.status = Status::Blocked;
+            self.board.ready.swap_remove(at);
+            if let Some(moved) = self.board.ready.get(at) {
+                self.board.tasks.at_mut(moved.index()).ready_at = at as u32;
+            }
+        }
+    }
+
+    /// Whether letting `next` step takes the turn from a task that could go on and did not yield.
+    #[inline]
+    pub(crate) fn preempts(&self, next: TaskId) -> bool {
+        let Some(last) = self.board.last else { return false };
+        if last == next {
+            return false;
+        }
+        let row = self.board.tasks.at(last.index());
+        row.ready_at != NOT_READY && !row.announced.iter().all(|a| a.op.access == Access::Yield)
+    }
+}
+
+#[inline]
+fn can_step(row: &TaskRow) -> bool {
+    row.enabled > 0 || row.woken || row.aborted
+}

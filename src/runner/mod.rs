@@ -1,0 +1,223 @@
+//! Runs a test body under many seeds and reports.
+//!
+//! [`Runner`] is what `#[sim::test]` calls. The seeds are run by the engine of the build: under the
+//! scheduler, or on real threads. What comes back is a [`Report`]; making text of it and failing
+//! the test is done here, and nowhere below.
+
+mod outcome;
+mod site;
+mod test;
+
+use std::ops::Range;
+use std::panic::Location;
+use std::path::PathBuf;
+use std::time::Duration;
+
+pub use self::outcome::TestResult;
+pub(crate) use self::site::Site;
+pub use self::test::{Attributes, TestSite, test};
+pub use crate::config::InvalidSetting;
+
+use crate::config::{Config, Settings};
+use crate::engine;
+use crate::ids::Seed;
+use crate::report::Report;
+use crate::run::Run;
+
+/// Runs a test body under many seeds, one run each.
+///
+/// What is not said has a default; the environment (`SIM_SEED` and others, see the README)
+/// overrides what is said.
+///
+/// ```
+/// use sim::{Atomic, Ordering::SeqCst, Runner};
+///
+/// let report = Runner::new().seeds(0..100).run(async || {
+///     let flag = Atomic::new(false);
+///     flag.store(true, SeqCst).await;
+///     assert!(flag.load(SeqCst).await);
+/// });
+/// assert!(report.passed());
+/// ```
+#[derive(Clone, Debug)]
+pub struct Runner {
+    settings: Settings,
+    site: Site,
+    hermetic: bool,
+}
+
+impl Default for Runner {
+    #[track_caller]
+    fn default() -> Runner {
+        Runner::new()
+    }
+}
+
+impl Runner {
+    /// A runner with the defaults: 1000 seeds (100 on real threads), the random walk, at most a
+    /// million steps for each run, as many threads as there are cores.
+    #[track_caller]
+    pub fn new() -> Runner {
+        let site = Site::of_program(Location::caller());
+        Runner { settings: Settings::default(), site, hermetic: false }
+    }
+
+    pub(crate) fn of_site(site: Site, settings: Settings) -> Runner {
+        Runner { settings, site, hermetic: false }
+    }
+
+    /// The name under which traces are kept and reports speak. By default made of the file and the
+    /// line of the call of [`Runner::new`].
+    #[must_use]
+    pub fn name(mut self, name: impl Into<String>) -> Runner {
+        self.site.test = name.into();
+        self
+    }
+
+    /// Run these seeds, the end not included.
+    #[must_use]
+    pub fn seeds(mut self, seeds: Range<u64>) -> Runner {
+        self.settings.seeds = Some(seeds);
+        self.settings.seed = None;
+        self
+    }
+
+    /// Run just this seed.
+    #[must_use]
+    pub fn seed(mut self, seed: u64) -> Runner {
+        self.settings.seed = Some(seed);
+        self
+    }
+
+    /// Who answers the choices: a name of [`STRATEGIES`](crate::strategy::STRATEGIES).
+    #[must_use]
+    pub fn strategy(mut self, name: impl Into<String>) -> Runner {
+        self.settings.strategy = Some(name.into());
+        self
+    }
+
+    /// Steps that a run may take, at least 1; one that would take more fails.
+    #[must_use]
+    pub fn max_steps(mut self, steps: u32) -> Runner {
+        self.settings.steps_max = Some(steps);
+        self
+    }
+
+    /// Stop after this time even if seeds are left. The seed in progress is finished.
+    #[must_use]
+    pub fn time(mut self, time: Duration) -> Runner {
+        self.settings.time = Some(time);
+        self
+    }
+
+    /// How many seeds to run at once, at least 1. The report does not depend on it.
+    #[must_use]
+    pub fn jobs(mut self, jobs: usize) -> Runner {
+        self.settings.jobs = Some(jobs.max(1));
+        self
+    }
+
+    /// How long one step, on real threads one run, may take before the process is ended as hung;
+    /// zero for no limit.
+    #[must_use]
+    pub fn hang(mut self, time: Duration) -> Runner {
+        self.settings.hang = Some(time);
+        self
+    }
+
+    /// Replay this and run no seed: a trace file, or an inline trace `sim1:…`.
+    #[must_use]
+    pub fn replay(mut self, source: impl Into<String>) -> Runner {
+        self.settings.replay = Some(source.into());
+        self
+    }
+
+    /// Write traces into `<folder>/<test>` instead of `target/sim/<package>/<test>`.
+    #[must_use]
+    pub fn out(mut self, folder: impl Into<PathBuf>) -> Runner {
+        self.settings.out = Some(folder.into());
+        self
+    }
+
+    /// Do not look at the environment.
+    #[must_use]
+    pub fn hermetic(mut self) -> Runner {
+        self.hermetic = true;
+        self
+    }
+
+    /// Runs `body` once for each seed until one fails, shrinks that run and reports.
+    ///
+    /// The lowest failing seed is reported, whatever the number of threads.
+    ///
+    /// # Panics
+    /// If a setting cannot be used; the text names it, its value and its grammar.
+    pub fn run<B, R>(&self, body: B) -> Report
+    where
+        B: AsyncFn() -> R + Sync,
+        R: TestResult,
+    {
+        match self.try_run(body) {
+            Ok(report) => report,
+            Err(invalid) => panic!("{invalid}"),
+        }
+    }
+
+    /// Like [`run`](Self::run).
+    ///
+    /// # Errors
+    /// [`InvalidSetting`] if a setting, or a variable of the environment, cannot be used.
+    pub fn try_run<B, R>(&self, body: B) -> Result<Report, InvalidSetting>
+    where
+        B: AsyncFn() -> R + Sync,
+        R: TestResult,
+    {
+        let (config, warnings) = self.config()?;
+        let mut report = engine::run(&config, &self.site, &body);
+        report.warnings.splice(0..0, warnings);
+        Ok(report)
+    }
+
+    /// Runs `body` once, under `seed`, and gives the run whether it failed or not: all its
+    /// decisions, events and histories, not shrunk and written to no file. Which seeds to run and
+    /// what to replay is not asked; everything else that was set counts.
+    ///
+    /// For tools that look into runs that pass. On real threads a run has no steps and no events.
+    ///
+    /// # Panics
+    /// If a setting cannot be used; the text names it, its value and its grammar.
+    ///
+    /// ```
+    /// use sim::run::Outcome;
+    /// use sim::{Atomic, Ordering::SeqCst, Runner};
+    ///
+    /// let run = Runner::new().run_seed(7, async || {
+    ///     Atomic::new(0).store(1, SeqCst).await;
+    /// });
+    /// assert_eq!(run.outcome, Outcome::Passed);
+    /// // The body went to its point, and then from it to its end.
+    /// assert!(!sim::SIMULATED || (run.steps.len(), run.events.len()) == (2, 1));
+    /// ```
+    pub fn run_seed<B, R>(&self, seed: u64, body: B) -> Run
+    where
+        B: AsyncFn() -> R + Sync,
+        R: TestResult,
+    {
+        match self.config() {
+            Ok((config, _)) => engine::run_seed(&config, &self.site, &body, Seed(seed)),
+            Err(invalid) => panic!("{invalid}"),
+        }
+    }
+
+    /// What to do, and warnings about it.
+    fn config(&self) -> Result<(Config, Vec<String>), InvalidSetting> {
+        let mut warnings = Vec::new();
+        let mut settings = self.settings.clone();
+        if !self.hermetic {
+            let (environment, unknown) = Settings::from_environment(std::env::vars_os())?;
+            settings = settings.overridden_by(environment);
+            warnings = unknown;
+        }
+        Ok((settings.resolve()?, warnings))
+    }
+}

@@ -1,0 +1,199 @@
+//! What `#[sim::test]` expands to: run the body, show the report, fail the test.
+
+use std::io::{self, IsTerminal};
+use std::panic::Location;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::{Runner, Site, TestResult};
+use crate::config::Settings;
+use crate::report::{Report, Style, one_line, text};
+use crate::run::{Failure, Outcome};
+use crate::trace::format::is_inline;
+
+/// Where a test stands, as the macro knows it.
+#[derive(Clone, Copy, Debug)]
+pub struct TestSite {
+    /// `module::path::name`.
+    pub test: &'static str,
+    /// The name of its package.
+    pub package: &'static str,
+    /// The version of its package.
+    pub version: &'static str,
+    /// The folder of its package's `Cargo.toml`.
+    pub manifest_dir: &'static str,
+    /// The file of the test.
+    pub file: &'static str,
+    /// The line of its `fn`.
+    pub line: u32,
+}
+
+/// The arguments of the attribute, checked by the macro as far as it can.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Attributes {
+    /// How many seeds.
+    pub seeds: Option<u64>,
+    /// Just this seed.
+    pub seed: Option<u64>,
+    /// The name of the strategy.
+    pub strategy: Option<&'static str>,
+    /// Steps a run may take.
+    pub max_steps: Option<u32>,
+    /// When to stop, in milliseconds.
+    pub time_ms: Option<u64>,
+    /// The trace to replay.
+    pub replay: Option<&'static str>,
+    /// Whether the test is to fail under some seed.
+    pub must_fail: bool,
+}
+
+/// Runs a test and panics if it fails.
+#[track_caller]
+pub fn test<B, R>(site: TestSite, attributes: Attributes, body: B)
+where
+    B: AsyncFn() -> R + Sync,
+    R: TestResult,
+{
+    let settings = Settings {
+        seed: attributes.seed,
+        seeds: attributes.seeds.map(|seeds| 0..seeds),
+        strategy: attributes.strategy.map(str::to_owned),
+        time: attributes.time_ms.map(Duration::from_millis),
+        steps_max: attributes.max_steps,
+        replay: attributes.replay.map(|source| beside_manifest(source, site.manifest_dir)),
+        ..Settings::default()
+    };
+    let site = Site {
+        test: site.test.to_owned(),
+        package: site.package.to_owned(),
+        version: site.version.to_owned(),
+        manifest_dir: Some(PathBuf::from(site.manifest_dir)),
+        place: Location::caller(),
+        // A harness leaves out the name of the crate.
+        filter: Some(site.test.split_once("::").map_or(site.test, |(_, name)| name).to_owned()),
+    };
+    let test = site.test.clone();
+    match Runner::of_site(site, settings).try_run(body) {
+        Ok(report) => judge(&report, attributes.must_fail),
+        Err(invalid) => {
+            eprintln!("FAILED  {test}: {invalid}");
+            fail(invalid.to_string())
+        }
+    }
+}
+
+/// A file of an attribute is meant from the folder of the package, wherever the test is run.
+fn beside_manifest(source: &str, manifest_dir: &str) -> String {
+    if is_inline(source) {
+        return source.to_owned();
+    }
+    Path::new(manifest_dir).join(source).display().to_string()
+}
+
+/// Shows the report and fails the test if it has to.
+fn judge(report: &Report, must_fail: bool) {
+    let screen = text(report, &Style { color: color(), ..Style::default() });
+    let Some(finding) = report.finding.as_deref() else {
+        if must_fail && crate::seam::SIMULATED {
+            let what = match &report.replayed {
+                Some(_) => "the replay passed".to_owned(),
+                None => format!("none of {} runs did", report.runs),
+            };
+            let text = format!("the test must fail (must_fail), but {what}");
+            eprintln!("FAILED  {}: {text}\n{MUST_FAIL}", report.test);
+            show_warnings(report, &screen);
+            fail(text);
+        }
+        if must_fail {
+            eprintln!("note: real threads did not show the failure this test is about");
+        }
+        if report.replayed.is_some() {
+            // Whoever asked for a replay wants to know that it was one.
+            eprint!("{screen}");
+        } else {
+            show_warnings(report, &screen);
+        }
+        return;
+    };
+    eprint!("{screen}");
+    match &finding.run.outcome {
+        // These say that the trace was not replayed, and nothing about the program.
+        Outcome::Failed(Failure::Unreadable { .. } | Failure::Diverged { .. }) => {}
+        _ if must_fail => {
+            return eprintln!("note:    the test must fail (must_fail) and did, so it passes");
+        }
+        _ => {}
+    }
+    match &finding.run.outcome {
+        Outcome::Failed(failure) => fail(one_line(failure, &finding.run)),
+        Outcome::Passed => fail("the test failed".to_owned()),
+    }
+}
+
+const MUST_FAIL: &str = "
+  help    If what it shows has been put right, take must_fail away. If not, it needs more seeds
+          or another strategy.
+";
+
+fn show_warnings(report: &Report, screen: &str) {
+    if !report.warnings.is_empty() {
+        eprint!("{screen}");
+    }
+}
+
+/// Fails the test with a text. The panic hook is not called: it would only add the place of this
+/// line, and a backtrace, to a screen that has all there is to say.
+fn fail(text: String) -> ! {
+    std::panic::resume_unwind(Box::new(text))
+}
+
+fn color() -> bool {
+    let variable = |name: &str| std::env::var(name).ok();
+    let terminal = io::stdout().is_terminal() && io::stderr().is_terminal();
+    wants_color(terminal, &variable)
+}
+
+/// Whether to use colours. What a test prints to stderr its harness may show on stdout, so both have
+/// to be a terminal.
+fn wants_color(terminal: bool, variable: &dyn Fn(&str) -> Option<String>) -> bool {
+    let is = |name, value| variable(name).is_some_and(|found| found == value);
+    if variable("NO_COLOR").is_some_and(|value| !value.is_empty())
+        || is("CARGO_TERM_COLOR", "never")
+    {
+        return false;
+    }
+    is("CARGO_TERM_COLOR", "always") || (terminal && !is("TERM", "dumb"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn colours_are_for_terminals_and_for_who_does_not_say_no() {
+        for (terminal, variables, expected) in [
+            (true, &[][..], true),
+            (false, &[], false),
+            (true, &[("NO_COLOR", "1")], false),
+            (true, &[("NO_COLOR", "")], true),
+            (true, &[("TERM", "dumb")], false),
+            (true, &[("CARGO_TERM_COLOR", "never")], false),
+            (false, &[("CARGO_TERM_COLOR", "always")], true),
+            (false, &[("CARGO_TERM_COLOR", "auto")], false),
+            (true, &[("CARGO_TERM_COLOR", "always"), ("NO_COLOR", "1")], false),
+        ] {
+            let variable = |name: &str| {
+                let found = variables.iter().find(|(known, _)| *known == name);
+                found.map(|(_, value)| (*value).to_owned())
+            };
+            assert_eq!(wants_color(terminal, &variable), expected, "{terminal} {variables:?}");
+        }
+    }
+
+    #[test]
+    fn a_file_of_an_attribute_stands_beside_the_manifest() {
+        assert_eq!(beside_manifest("a/b.simtrace", "/p"), "/p/a/b.simtrace");
+        assert_eq!(beside_manifest("/a/b.simtrace", "/p"), "/a/b.simtrace");
+        assert_eq!(beside_manifest("sim1:0", "/p"), "sim1:0");
+    }
+}

@@ -1,0 +1,111 @@
+//! The contract between primitives and a run.
+//!
+//! A primitive is written once, over this module, and never asks which build it is in. In a build
+//! with the `sim` feature the seam leads to the run that is on, and to the real thing when none is;
+//! in a build without, it is the real thing and nothing else, at no cost.
+//!
+//! | item | in a run | outside one, and in the real build |
+//! |---|---|---|
+//! | [`Word<T>`] | a word of the run's memory | the std atomic |
+//! | [`Slot<T>`] | a value of its own for each run | a value behind a std mutex |
+//! | [`Gate`] | a lock that the scheduler knows of | nothing: the real lock does the work |
+//! | [`Point`] | announces, waits for its turn, takes effect | takes effect |
+//! | [`spawn`] | a task of the run | a task of the program's spawner |
+//! | [`draw`] | a decision of the run | a random number |
+//! | [`clock`] | operations that took effect in the run | a counter |
+
+// A simulating build has no stress runs; only its random numbers outside runs come from here.
+#[cfg_attr(all(feature = "sim", not(sim_real)), allow(dead_code))]
+pub(crate) mod jitter;
+#[cfg(not(all(feature = "sim", not(sim_real))))]
+mod real;
+#[cfg(all(feature = "sim", not(sim_real)))]
+mod sim;
+#[cfg_attr(all(feature = "sim", not(sim_real)), allow(dead_code))]
+pub(crate) mod stress;
+pub(crate) mod threads;
+#[cfg_attr(not(all(feature = "sim", not(sim_real))), allow(dead_code))]
+pub(crate) mod value;
+
+use std::any::Any;
+use std::fmt;
+use std::sync::{Mutex, PoisonError};
+
+#[cfg(not(all(feature = "sim", not(sim_real))))]
+pub(crate) use self::real::*;
+#[cfg(all(feature = "sim", not(sim_real)))]
+pub(crate) use self::sim::*;
+
+/// Why a task gave no result.
+///
+/// In a run only an abort is seen here: a panic of any task ends the run as failed.
+pub struct JoinError {
+    /// The payload of the panic; none if the task was aborted. Behind a mutex to be `Sync`.
+    panic: Option<Mutex<Box<dyn Any + Send>>>,
+}
+
+impl JoinError {
+    pub(crate) fn cancelled() -> JoinError {
+        JoinError { panic: None }
+    }
+
+    pub(crate) fn panicked(payload: Box<dyn Any + Send>) -> JoinError {
+        JoinError { panic: Some(Mutex::new(payload)) }
+    }
+
+    /// Whether the task was aborted.
+    pub fn is_cancelled(&self) -> bool {
+        self.panic.is_none()
+    }
+
+    /// Whether the task panicked.
+    pub fn is_panic(&self) -> bool {
+        self.panic.is_some()
+    }
+
+    /// The payload of the panic.
+    ///
+    /// # Errors
+    /// Gives the error back if the task was aborted.
+    pub fn try_into_panic(self) -> Result<Box<dyn Any + Send>, JoinError> {
+        match self.panic {
+            Some(payload) => Ok(payload.into_inner().unwrap_or_else(PoisonError::into_inner)),
+            None => Err(self),
+        }
+    }
+
+    /// The payload of the panic.
+    ///
+    /// # Panics
+    /// If the task was aborted.
+    pub fn into_panic(self) -> Box<dyn Any + Send> {
+        match self.try_into_panic() {
+            Ok(payload) => payload,
+            Err(_) => panic!("the task did not panic: it was aborted"),
+        }
+    }
+
+    fn text(&self) -> String {
+        match &self.panic {
+            None => "task was aborted".to_owned(),
+            Some(payload) => {
+                let payload = payload.lock().unwrap_or_else(PoisonError::into_inner);
+                format!("task panicked: {}", crate::run::panic_text(&**payload))
+            }
+        }
+    }
+}
+
+impl fmt::Debug for JoinError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "JoinError({:?})", self.text())
+    }
+}
+
+impl fmt::Display for JoinError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text())
+    }
+}
+
+impl std::error::Error for JoinError {}

@@ -1,0 +1,377 @@
+//! The real thing: what primitives are outside a run.
+//!
+//! Everything here is meant to vanish: an `Atomic` is its std atomic, a point is its effect, a gate
+//! is nothing. Debug builds look, at each point, for the jitter of a stress test on this thread
+//! ([`crate::seam::jitter`]); builds without debug assertions do not.
+
+use std::future::Future;
+use std::marker::PhantomData;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
+
+use super::JoinError;
+use super::jitter::jitter;
+use super::threads;
+use super::value::{BitChange, Bits, Number, NumberChange, Value};
+use crate::history::HistorySource;
+use crate::op::Op;
+use crate::run::Failure;
+
+/// Whether this build can simulate.
+pub(crate) const SIMULATED: bool = false;
+
+/// A place in the source; nothing in this build.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Here;
+
+/// The caller's place.
+#[inline(always)]
+pub(crate) const fn here() -> Here {
+    Here
+}
+
+/// Where an operation takes effect: on the real thing.
+#[derive(Debug)]
+pub(crate) struct At<'a>(PhantomData<&'a ()>);
+
+// ---- words
+
+/// A word of shared memory.
+#[derive(Debug)]
+pub(crate) struct Word<T: Value> {
+    std: T::Std,
+}
+
+impl<T: Value> Word<T> {
+    #[inline(always)]
+    pub(crate) fn new(value: T, _: Here) -> Word<T> {
+        Word { std: value.std() }
+    }
+
+    pub(crate) const fn of_static(std: T::Std, _: Here) -> Word<T> {
+        Word { std }
+    }
+
+    #[inline(always)]
+    pub(crate) fn get_mut(&mut self) -> &mut T {
+        T::std_get_mut(&mut self.std)
+    }
+
+    #[inline(always)]
+    pub(crate) fn into_inner(self) -> T {
+        T::std_into_inner(self.std)
+    }
+
+    #[inline(always)]
+    pub(crate) fn point<F, R>(&self, _: &'static Op, _: Here, effect: F) -> Point<'_, F>
+    where
+        F: FnOnce(&At<'_>) -> R,
+    {
+        Point { effect: Some(effect), on: PhantomData }
+    }
+
+    #[inline(always)]
+    pub(crate) fn load(&self, _: &At<'_>, order: Ordering) -> T {
+        T::std_load(&self.std, order)
+    }
+
+    #[inline(always)]
+    pub(crate) fn store(&self, _: &At<'_>, value: T, order: Ordering) {
+        T::std_store(&self.std, value, order);
+    }
+
+    #[inline(always)]
+    pub(crate) fn swap(&self, _: &At<'_>, value: T, order: Ordering) -> T {
+        T::std_swap(&self.std, value, order)
+    }
+
+    #[inline(always)]
+    pub(crate) fn compare_exchange(
+        &self,
+        _: &At<'_>,
+        (current, new): (T, T),
+        (success, failure): (Ordering, Ordering),
+        weak: bool,
+    ) -> Result<T, T> {
+        if weak {
+            T::std_compare_exchange_weak(&self.std, current, new, success, failure)
+        } else {
+            T::std_compare_exchange(&self.std, current, new, success, failure)
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn change(&self, _: &At<'_>, change: BitChange, value: T, order: Ordering) -> T
+    where
+        T: Bits,
+    {
+        T::std_change(&self.std, change, value, order)
+    }
+
+    #[inline(always)]
+    pub(crate) fn compute(&self, _: &At<'_>, change: NumberChange, value: T, order: Ordering) -> T
+    where
+        T: Number,
+    {
+        T::std_compute(&self.std, change, value, order)
+    }
+}
+
+// ---- slots
+
+/// A value of any type that is read and written as a whole.
+#[derive(Debug)]
+pub(crate) struct Slot<T> {
+    value: Mutex<T>,
+}
+
+impl<T> Slot<T> {
+    pub(crate) const fn new(value: T, _: Here) -> Slot<T> {
+        Slot { value: Mutex::new(value) }
+    }
+
+    pub(crate) const fn of_static(value: T, _: Here) -> Slot<T> {
+        Slot { value: Mutex::new(value) }
+    }
+
+    pub(crate) fn get_mut(&mut self) -> &mut T {
+        self.value.get_mut().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn into_inner(self) -> T {
+        self.value.into_inner().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    #[inline(always)]
+    pub(crate) fn point<F, R>(&self, _: &'static Op, _: Here, effect: F) -> Point<'_, F>
+    where
+        F: FnOnce(&At<'_>) -> R,
+    {
+        Point { effect: Some(effect), on: PhantomData }
+    }
+
+    /// Lends the value to `access`. `show` is for the trace.
+    #[inline]
+    pub(crate) fn access<R>(
+        &self,
+        _: &At<'_>,
+        access: impl FnOnce(&mut T) -> R,
+        _: impl FnOnce(&R, &T) -> crate::event::Values,
+    ) -> R {
+        access(&mut self.value.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+// ---- points
+
+/// An operation that takes effect when it is polled.
+#[derive(Debug)]
+#[must_use = "futures do nothing unless you `.await` or poll them"]
+pub(crate) struct Point<'a, F> {
+    effect: Option<F>,
+    on: PhantomData<&'a ()>,
+}
+
+// The effect is taken out by value and nothing is pinned.
+impl<F> Unpin for Point<'_, F> {}
+
+impl<F, R> Future for Point<'_, F>
+where
+    F: FnOnce(&At<'_>) -> R,
+{
+    type Output = R;
+
+    #[inline(always)]
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<R> {
+        if jitter() {
+            return give_way(cx);
+        }
+        let effect = self.effect.take().expect("polled after it was ready");
+        Poll::Ready(effect(&At(PhantomData)))
+    }
+}
+
+/// The task was aborted: what it was about to do stays undone.
+#[cold]
+fn give_way<R>(cx: &Context<'_>) -> Poll<R> {
+    cx.waker().wake_by_ref();
+    Poll::Pending
+}
+
+// ---- locks
+
+/// What the scheduler knows of a lock; nothing in this build.
+#[derive(Debug)]
+pub(crate) struct Gate;
+
+/// Leave to use a lock.
+#[derive(Debug)]
+pub(crate) struct Pass<'a>(PhantomData<&'a ()>);
+
+impl Gate {
+    pub(crate) fn new(_: &'static str, _: Here) -> Gate {
+        Gate
+    }
+
+    #[inline(always)]
+    pub(crate) fn enter(&self, _: &'static Op, _: Here) -> Enter<'_> {
+        Enter(PhantomData)
+    }
+
+    /// `None` if the scheduler knows that the lock is held.
+    #[inline(always)]
+    pub(crate) fn try_enter(&self, _: &'static Op, _: Here) -> TryEnter<'_> {
+        TryEnter(PhantomData)
+    }
+}
+
+/// Waits until the lock is free and takes it.
+#[derive(Debug)]
+pub(crate) struct Enter<'a>(PhantomData<&'a ()>);
+
+impl<'a> Future for Enter<'a> {
+    type Output = Pass<'a>;
+
+    #[inline(always)]
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Pass<'a>> {
+        if jitter() {
+            return give_way(cx);
+        }
+        Poll::Ready(Pass(PhantomData))
+    }
+}
+
+/// Takes the lock if it is free.
+#[derive(Debug)]
+pub(crate) struct TryEnter<'a>(PhantomData<&'a ()>);
+
+impl<'a> Future for TryEnter<'a> {
+    type Output = Option<Pass<'a>>;
+
+    #[inline(always)]
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Pass<'a>>> {
+        if jitter() {
+            return give_way(cx);
+        }
+        Poll::Ready(Some(Pass(PhantomData)))
+    }
+}
+
+// ---- tasks
+
+/// The handle of a task.
+#[derive(Debug)]
+pub(crate) struct Handle<T>(threads::Handle<T>);
+
+/// Spawns a task.
+pub(crate) fn spawn<F>(name: Option<std::sync::Arc<str>>, _: Here, future: F) -> Handle<F::Output>
+where
+    F: Future + Send + 'static,
+    F::Output: Send + 'static,
+{
+    Handle(threads::spawn(name.as_deref(), future))
+}
+
+impl<T> Handle<T> {
+    pub(crate) fn poll_join(
+        &mut self,
+        cx: &mut Context<'_>,
+        _: Here,
+    ) -> Poll<Result<T, JoinError>> {
+        self.0.poll_join(cx)
+    }
+
+    pub(crate) fn abort(&self, _: Here) {
+        self.0.abort();
+    }
+
+    pub(crate) fn is_finished(&self) -> bool {
+        self.0.is_finished()
+    }
+
+    /// The task goes on by itself.
+    pub(crate) fn detach(self) {}
+}
+
+// ---- turns, draws, clocks
+
+/// Lets other tasks go first, once.
+#[derive(Debug, Default)]
+pub(crate) struct Turn {
+    yielded: bool,
+}
+
+impl Turn {
+    pub(crate) fn new(_: &'static Op, _: Here) -> Turn {
+        Turn { yielded: false }
+    }
+}
+
+impl Future for Turn {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        if jitter() {
+            return give_way(cx);
+        }
+        if std::mem::replace(&mut self.yielded, true) {
+            return Poll::Ready(());
+        }
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    }
+}
+
+/// A random number below `bound`.
+pub(crate) fn draw(bound: u64, _: &'static str) -> u64 {
+    super::jitter::draw(bound)
+}
+
+static CLOCK: AtomicU64 = AtomicU64::new(0);
+
+/// A moment, later than all moments told before.
+pub(crate) fn clock() -> u64 {
+    CLOCK.fetch_add(1, Ordering::SeqCst)
+}
+
+/// Whether an operation took effect since the moment `mark`: it may have.
+pub(crate) fn moved_since(_: u64) -> bool {
+    true
+}
+
+/// How many operations have been announced: none ever is.
+pub(crate) fn announced() -> u32 {
+    0
+}
+
+/// The first operation of a client since the moment `mark`: as far as is known, then.
+pub(crate) fn first_access_since(mark: u64, _: u64) -> Option<u64> {
+    Some(mark)
+}
+
+/// A number for the current thread.
+pub(crate) fn client() -> u64 {
+    threads::client()
+}
+
+/// The name of the current thread.
+pub(crate) fn client_name() -> String {
+    threads::client_name()
+}
+
+/// A history begins to be recorded; its number in the stress run, none outside one.
+pub(crate) fn add_history(history: Arc<dyn HistorySource>) -> Option<usize> {
+    super::stress::add_history(history)
+}
+
+/// Ends the run as failed; outside a stress run, does nothing.
+pub(crate) fn fail(failure: impl FnOnce() -> Failure) {
+    super::stress::fail(failure);
+}
+
+/// Whether a simulated run is on on this thread: there is none in this build.
+pub(crate) fn in_run() -> bool {
+    false
+}

@@ -1,0 +1,109 @@
+//! Gates: what the scheduler knows of locks.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use super::Here;
+use super::point::{Source, Stop};
+use crate::event::ValueKind;
+use crate::ids::{ObjectId, Place};
+use crate::op::{Access, Op};
+use crate::rt::{Object, WORLD, World};
+
+/// What the scheduler knows of a lock.
+#[derive(Debug)]
+pub(crate) struct Gate {
+    object: Object,
+}
+
+/// Leave to use a lock: the lock is taken until this is dropped.
+#[derive(Debug)]
+pub(crate) struct Pass<'a> {
+    /// None outside runs, where the real lock does the work.
+    gate: Option<&'a Gate>,
+}
+
+impl Gate {
+    pub(crate) fn new(kind: &'static str, here: Here) -> Gate {
+        let object = Object::new(kind, here, false);
+        if WORLD.is_set() {
+            WORLD.with(|world| world.created(&object, ValueKind::Opaque, 0));
+        }
+        Gate { object }
+    }
+
+    /// Waits until the lock is free and takes it. `op` has [`Access::Lock`].
+    pub(crate) fn enter(&self, op: &'static Op, here: Here) -> Enter<'_> {
+        debug_assert_eq!(op.access, Access::Lock);
+        Enter { gate: self, stop: Stop::new(op, here) }
+    }
+
+    /// Takes the lock if it is free. `op` has [`Access::TryLock`].
+    pub(crate) fn try_enter(&self, op: &'static Op, here: Here) -> TryEnter<'_> {
+        debug_assert_eq!(op.access, Access::TryLock);
+        TryEnter { gate: self, stop: Stop::new(op, here) }
+    }
+}
+
+impl Source for Gate {
+    fn meet(&self, world: &World, place: Place) -> Option<ObjectId> {
+        Some(world.meet(&self.object, ValueKind::Opaque, place, || 0))
+    }
+}
+
+impl Drop for Pass<'_> {
+    fn drop(&mut self) {
+        if let Some(gate) = self.gate {
+            if WORLD.is_set() {
+                WORLD.with(|world| world.release(&gate.object));
+            }
+        }
+    }
+}
+
+/// Waits until the lock is free and takes it.
+#[must_use = "futures do nothing unless you `.await` or poll them"]
+pub(crate) struct Enter<'a> {
+    gate: &'a Gate,
+    stop: Stop,
+}
+
+impl<'a> Future for Enter<'a> {
+    type Output = Pass<'a>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Pass<'a>> {
+        let Enter { gate, stop } = &mut *self;
+        if !WORLD.is_set() {
+            return Poll::Ready(Pass { gate: None });
+        }
+        WORLD.with(|world| {
+            stop.poll(world, cx, *gate).map(|()| {
+                world.acquire(&stop.deed);
+                Pass { gate: Some(gate) }
+            })
+        })
+    }
+}
+
+/// Takes the lock if it is free.
+#[must_use = "futures do nothing unless you `.await` or poll them"]
+pub(crate) struct TryEnter<'a> {
+    gate: &'a Gate,
+    stop: Stop,
+}
+
+impl<'a> Future for TryEnter<'a> {
+    type Output = Option<Pass<'a>>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Pass<'a>>> {
+        let TryEnter { gate, stop } = &mut *self;
+        if !WORLD.is_set() {
+            return Poll::Ready(Some(Pass { gate: None }));
+        }
+        WORLD.with(|world| {
+            stop.poll(world, cx, *gate)
+                .map(|()| world.try_acquire(&stop.deed).then_some(Pass { gate: Some(gate) }))
+        })
+    }
+}

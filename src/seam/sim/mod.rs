@@ -1,0 +1,91 @@
+//! Primitives in a build that can simulate: they lead to the run that is on, if one is on on this
+//! thread, and are the real thing otherwise.
+
+mod gate;
+mod handle;
+mod point;
+mod slot;
+mod word;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+pub(crate) use self::gate::{Enter, Gate, Pass};
+pub(crate) use self::handle::{Handle, spawn};
+pub(crate) use self::point::Turn;
+pub(crate) use self::slot::Slot;
+pub(crate) use self::word::Word;
+
+use super::{jitter, threads};
+use crate::history::HistorySource;
+use crate::ids::Place;
+use crate::rt::{WORLD, World};
+use crate::run::Failure;
+
+/// Whether this build can simulate.
+pub(crate) const SIMULATED: bool = true;
+
+/// A place in the source.
+pub(crate) type Here = Place;
+
+/// The caller's place.
+#[inline(always)]
+#[track_caller]
+pub(crate) const fn here() -> Here {
+    std::panic::Location::caller()
+}
+
+/// A random number below `bound`: in a run, one of its decisions.
+pub(crate) fn draw(bound: u64, why: &'static str) -> u64 {
+    if WORLD.is_set() { WORLD.with(|world| world.draw(bound, why)) } else { jitter::draw(bound) }
+}
+
+static CLOCK: AtomicU64 = AtomicU64::new(0);
+
+/// In a run, how many operations have taken effect; else a counter.
+pub(crate) fn clock() -> u64 {
+    if WORLD.is_set() { WORLD.with(World::clock) } else { CLOCK.fetch_add(1, Ordering::SeqCst) }
+}
+
+/// Whether an operation took effect since the moment `mark`.
+pub(crate) fn moved_since(mark: u64) -> bool {
+    !WORLD.is_set() || WORLD.with(World::clock) > mark
+}
+
+/// The first operation of a [`client`], counted as [`clock`] does, since the moment `mark`.
+pub(crate) fn first_access_since(mark: u64, client: u64) -> Option<u64> {
+    let in_run = |world: &World| world.first_access_since(mark, client);
+    if WORLD.is_set() { WORLD.with(in_run) } else { Some(mark) }
+}
+
+/// A number that another announcement in the run changes.
+pub(crate) fn announced() -> u32 {
+    if WORLD.is_set() { WORLD.with(World::announced) } else { 0 }
+}
+
+/// A number for the current task.
+pub(crate) fn client() -> u64 {
+    if WORLD.is_set() { WORLD.with(World::client) } else { threads::client() }
+}
+
+/// The name of the current task.
+pub(crate) fn client_name() -> String {
+    if WORLD.is_set() { WORLD.with(World::client_name) } else { threads::client_name() }
+}
+
+/// A history begins to be recorded; its number in the run, none outside one.
+pub(crate) fn add_history(history: Arc<dyn HistorySource>) -> Option<usize> {
+    WORLD.is_set().then(|| WORLD.with(|world| world.add_history(history)))
+}
+
+/// Ends the run as failed; outside a run, does nothing.
+pub(crate) fn fail(failure: impl FnOnce() -> Failure) {
+    if WORLD.is_set() {
+        WORLD.with(|world| world.fail(failure()))
+    }
+}
+
+/// Whether a run is on on this thread.
+pub(crate) fn in_run() -> bool {
+    WORLD.is_set()
+}

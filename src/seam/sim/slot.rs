@@ -1,0 +1,151 @@
+//! Slots: the shared memory of cells.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use super::Here;
+use super::point::{At, Point, Source};
+use crate::event::Values;
+use crate::ids::{ObjectId, Place};
+use crate::op::Op;
+use crate::rt::{Object, WORLD, World};
+use crate::seam::value::kind_of;
+
+/// A value of any type that is read and written as a whole. Each run has its own, which starts as
+/// a clone of the one that was there before any run.
+#[derive(Debug)]
+pub(crate) struct Slot<T> {
+    object: Object,
+    values: Mutex<SlotValues<T>>,
+}
+
+#[derive(Debug)]
+struct SlotValues<T> {
+    /// The value outside runs, and the one with which each run begins.
+    initial: T,
+    /// A cell made in a run has one run; in place, so that making one allocates nothing.
+    in_first: Option<InRun<T>>,
+    /// Further workers whose runs use a cell that was made outside of them.
+    in_others: Vec<InRun<T>>,
+}
+
+#[derive(Debug)]
+struct InRun<T> {
+    /// Which worker's run: its next one replaces this entry.
+    world: u64,
+    run: u64,
+    value: T,
+}
+
+impl<T> Slot<T> {
+    pub(crate) fn new(value: T, here: Here) -> Slot<T>
+    where
+        T: 'static,
+    {
+        let slot = Slot::of_static(value, here);
+        if WORLD.is_set() {
+            WORLD.with(|world| world.created(&slot.object, kind_of::<T>(), 0));
+        }
+        slot
+    }
+
+    pub(crate) const fn of_static(value: T, here: Here) -> Slot<T> {
+        let values = SlotValues { initial: value, in_first: None, in_others: Vec::new() };
+        Slot { object: Object::new("cell", here, true), values: Mutex::new(values) }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, SlotValues<T>> {
+        self.values.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn get_mut(&mut self) -> &mut T {
+        let values = self.values.get_mut().unwrap_or_else(PoisonError::into_inner);
+        match values.current() {
+            Some(at) => &mut values.at(at).value,
+            None => &mut values.initial,
+        }
+    }
+
+    pub(crate) fn into_inner(self) -> T {
+        let mut values = self.values.into_inner().unwrap_or_else(PoisonError::into_inner);
+        match values.current() {
+            Some(0) => values.in_first.map_or(values.initial, |first| first.value),
+            Some(at) => values.in_others.swap_remove(at - 1).value,
+            None => values.initial,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn point<F, R>(&self, op: &'static Op, here: Here, effect: F) -> Point<'_, Self, F>
+    where
+        F: FnOnce(&At<'_>) -> R,
+        T: 'static,
+    {
+        Point::new(self, op, here, effect)
+    }
+
+    /// Lends the value to `access`; `show` tells the trace what happened.
+    pub(crate) fn access<R>(
+        &self,
+        at: &At<'_>,
+        access: impl FnOnce(&mut T) -> R,
+        show: impl FnOnce(&R, &T) -> Values,
+    ) -> R
+    where
+        T: Clone,
+    {
+        let At::Run(world, stop) = at else {
+            return access(&mut self.lock().initial);
+        };
+        world.pass(&stop.deed);
+        let (number, run) = (world.number(), world.run());
+        let mut values = self.lock();
+        let found = values.position(|v| v.run == run);
+        let mut stale = None;
+        let at = found.unwrap_or_else(|| {
+            let fresh = InRun { world: number, run, value: values.initial.clone() };
+            let old = values.position(|v| v.world == number);
+            match old {
+                Some(at) => stale = Some(std::mem::replace(values.at(at), fresh)),
+                None if values.in_first.is_none() => values.in_first = Some(fresh),
+                None => values.in_others.push(fresh),
+            }
+            old.unwrap_or(values.in_others.len())
+        });
+        let value = &mut values.at(at).value;
+        let result = access(value);
+        let shown = show(&result, value);
+        drop(values);
+        drop(stale);
+        world.note(shown);
+        result
+    }
+}
+
+impl<T> SlotValues<T> {
+    /// The entry of the run that is on on this thread.
+    fn current(&self) -> Option<usize> {
+        if !WORLD.is_set() {
+            return None;
+        }
+        let run = WORLD.with(World::run);
+        self.position(|v| v.run == run)
+    }
+
+    fn position(&self, is: impl FnMut(&InRun<T>) -> bool) -> Option<usize> {
+        self.in_first.iter().chain(&self.in_others).position(is)
+    }
+
+    /// The entry at a [`position`](Self::position).
+    fn at(&mut self, position: usize) -> &mut InRun<T> {
+        match (position, &mut self.in_first) {
+            (0, Some(first)) => first,
+            _ => &mut self.in_others[position - 1],
+        }
+    }
+}
+
+impl<T: 'static> Source for Slot<T> {
+    fn meet(&self, world: &World, place: Place) -> Option<ObjectId> {
+        Some(world.meet(&self.object, kind_of::<T>(), place, || 0))
+    }
+}

@@ -1,0 +1,153 @@
+//! Words: the shared memory of atomics.
+
+use std::sync::atomic::Ordering;
+
+use super::Here;
+use super::point::{At, Point, Source};
+use crate::event::Values;
+use crate::ids::{ObjectId, Place};
+use crate::op::Op;
+use crate::rt::{Deed, Object, WORLD, World};
+use crate::seam::value::{BitChange, Bits, Number, NumberChange, Value};
+
+/// A word of shared memory.
+#[derive(Debug)]
+pub(crate) struct Word<T: Value> {
+    /// The value outside runs, and the one with which each run begins.
+    std: T::Std,
+    object: Object,
+}
+
+impl<T: Value> Word<T> {
+    pub(crate) fn new(value: T, here: Here) -> Word<T> {
+        let object = Object::new("atomic", here, true);
+        if WORLD.is_set() {
+            WORLD.with(|world| world.created(&object, T::KIND, value.to_bits()));
+        }
+        Word { std: value.std(), object }
+    }
+
+    pub(crate) const fn of_static(std: T::Std, here: Here) -> Word<T> {
+        Word { std, object: Object::new("atomic", here, true) }
+    }
+
+    pub(crate) fn get_mut(&mut self) -> &mut T {
+        if let Some(bits) = self.bits_in_run() {
+            *T::std_get_mut(&mut self.std) = T::from_bits(bits);
+            self.object.forget();
+        }
+        T::std_get_mut(&mut self.std)
+    }
+
+    pub(crate) fn into_inner(self) -> T {
+        match self.bits_in_run() {
+            Some(bits) => T::from_bits(bits),
+            None => T::std_into_inner(self.std),
+        }
+    }
+
+    fn bits_in_run(&self) -> Option<u64> {
+        if !WORLD.is_set() {
+            return None;
+        }
+        WORLD.with(|world| world.peek(&self.object))
+    }
+
+    #[inline]
+    pub(crate) fn point<F, R>(&self, op: &'static Op, here: Here, effect: F) -> Point<'_, Self, F>
+    where
+        F: FnOnce(&At<'_>) -> R,
+    {
+        Point::new(self, op, here, effect)
+    }
+
+    #[inline]
+    pub(crate) fn load(&self, at: &At<'_>, order: Ordering) -> T {
+        match at {
+            At::Real => T::std_load(&self.std, order),
+            At::Run(world, stop) => world.perform(&stop.deed, |memory, object| {
+                let bits = memory.load(object);
+                (T::from_bits(bits), Values::Read(bits))
+            }),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn store(&self, at: &At<'_>, value: T, order: Ordering) {
+        match at {
+            At::Real => T::std_store(&self.std, value, order),
+            At::Run(world, stop) => world.perform(&stop.deed, |memory, object| {
+                memory.store(object, value.to_bits());
+                ((), Values::Wrote(value.to_bits()))
+            }),
+        }
+    }
+
+    pub(crate) fn swap(&self, at: &At<'_>, value: T, order: Ordering) -> T {
+        match at {
+            At::Real => T::std_swap(&self.std, value, order),
+            At::Run(world, stop) => change(world, &stop.deed, |_| value),
+        }
+    }
+
+    pub(crate) fn compare_exchange(
+        &self,
+        at: &At<'_>,
+        (current, new): (T, T),
+        (success, failure): (Ordering, Ordering),
+        weak: bool,
+    ) -> Result<T, T> {
+        match at {
+            At::Real if weak => {
+                T::std_compare_exchange_weak(&self.std, current, new, success, failure)
+            }
+            At::Real => T::std_compare_exchange(&self.std, current, new, success, failure),
+            At::Run(world, stop) => world.perform(&stop.deed, |memory, object| {
+                let (wanted, new) = (current.to_bits(), new.to_bits());
+                let (old, stored) = memory.change(object, |old| (old == wanted).then_some(new));
+                match stored {
+                    Some(new) => (Ok(T::from_bits(old)), Values::Changed(old, new)),
+                    None => (Err(T::from_bits(old)), Values::Refused(old, wanted)),
+                }
+            }),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn change(&self, at: &At<'_>, kind: BitChange, value: T, order: Ordering) -> T
+    where
+        T: Bits,
+    {
+        match at {
+            At::Real => T::std_change(&self.std, kind, value, order),
+            At::Run(world, stop) => change(world, &stop.deed, |old| T::change(old, kind, value)),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn compute(&self, at: &At<'_>, kind: NumberChange, value: T, order: Ordering) -> T
+    where
+        T: Number,
+    {
+        match at {
+            At::Real => T::std_compute(&self.std, kind, value, order),
+            At::Run(world, stop) => change(world, &stop.deed, |old| T::compute(old, kind, value)),
+        }
+    }
+}
+
+#[inline]
+fn change<T: Value>(world: &World, deed: &Deed, change: impl FnOnce(T) -> T) -> T {
+    world.perform(deed, |memory, object| {
+        let (old, new) = memory.change(object, |old| Some(change(T::from_bits(old)).to_bits()));
+        (T::from_bits(old), Values::Changed(old, new.unwrap_or(old)))
+    })
+}
+
+impl<T: Value> Source for Word<T> {
+    #[inline]
+    fn meet(&self, world: &World, place: Place) -> Option<ObjectId> {
+        let initial = || T::std_load(&self.std, Ordering::Relaxed).to_bits();
+        Some(world.meet(&self.object, T::KIND, place, initial))
+    }
+}

@@ -1,0 +1,332 @@
+//! The tasks of one stress run on real threads.
+//!
+//! A run gathers its tasks: they start together when the task that spawned them first waits, each
+//! is shaken by a generator of its own, and the first panic or failed check ends them all. A task
+//! takes part while it is polled, on whatever thread that is.
+
+use std::any::Any;
+use std::cell::RefCell;
+use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+
+use futures::future::AbortHandle;
+use pin_project_lite::pin_project;
+
+use super::jitter::{self, Shaker};
+use super::threads;
+use crate::history::{HistoryRecord, HistorySource};
+use crate::ids::{Place, TaskId, TaskPath};
+use crate::panics::{self, Heard, Panicked};
+use crate::run::{Failure, TaskRecord, panic_text};
+
+/// How long a task waits for its start if the one that spawned it neither waits nor ends.
+const START: Duration = Duration::from_millis(5);
+
+thread_local! {
+    static CURRENT: RefCell<Option<Arc<Member>>> = const { RefCell::new(None) };
+}
+
+/// One stress run.
+pub(crate) struct StressRun {
+    seed: u64,
+    /// Whether panics are shown when they happen.
+    loud: bool,
+    /// What is told as the place of its tasks: real threads do not note it.
+    place: Place,
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    /// By [`TaskId`], the body being the first.
+    tasks: Vec<Task>,
+    /// Tasks below this number may start.
+    released: usize,
+    panics: Vec<(TaskId, Panicked)>,
+    histories: Vec<Arc<dyn HistorySource>>,
+    failure: Option<Failure>,
+}
+
+struct Task {
+    record: TaskRecord,
+    children: u32,
+    abort: AbortHandle,
+    ended: bool,
+}
+
+/// One task of a stress run. When it is dropped the task has ended.
+pub(crate) struct Member {
+    run: Arc<StressRun>,
+    task: TaskId,
+    /// A number that no other task of the process has, and the task's name.
+    client: (u64, String),
+}
+
+/// Unwinds a task whose check failed. Not a panic of the program: the hook is not called.
+struct CheckFailed;
+
+impl StressRun {
+    /// A run whose jitter comes from `seed`, and its body, which `abort` ends.
+    pub(crate) fn begin(
+        (seed, place): (u64, Place),
+        loud: bool,
+        abort: AbortHandle,
+    ) -> (Arc<StressRun>, Arc<Member>) {
+        let (state, changed) = (Mutex::default(), Condvar::new());
+        let run = Arc::new(StressRun { seed, loud, place, state, changed });
+        let body = run.add(None, None, abort);
+        (run, body)
+    }
+
+    /// A task spawned by `parent`, or the body.
+    fn add(
+        self: &Arc<StressRun>,
+        parent: Option<TaskId>,
+        name: Option<&str>,
+        abort: AbortHandle,
+    ) -> Arc<Member> {
+        let mut state = self.lock();
+        let task = TaskId(u32::try_from(state.tasks.len()).expect("fewer than 2^32 tasks"));
+        let path = match parent.map(|parent| &mut state.tasks[parent.index()]) {
+            None => TaskPath::main(),
+            Some(parent) => {
+                parent.children += 1;
+                parent.record.path.child(parent.children - 1)
+            }
+        };
+        let record = TaskRecord { path, name: name.map(str::to_owned), place: self.place };
+        let client = (threads::new_client(), record.to_string());
+        state.tasks.push(Task { record, children: 0, abort, ended: false });
+        Arc::new(Member { run: self.clone(), task, client })
+    }
+
+    /// Lets every task start, aborts those that are left, waits for them for at most `patience`.
+    /// Returns those that still have not ended.
+    pub(crate) fn finish(&self, patience: Duration) -> Vec<TaskRecord> {
+        self.abort_all();
+        let left = |state: &mut State| state.tasks.iter().any(|task| !task.ended);
+        drop(self.changed.wait_timeout_while(self.lock(), patience, left));
+        self.left()
+    }
+
+    fn abort_all(&self) {
+        let mut state = self.lock();
+        state.released = usize::MAX;
+        let aborts: Vec<AbortHandle> = state.tasks.iter().map(|task| task.abort.clone()).collect();
+        drop(state);
+        self.changed.notify_all();
+        // This wakes tasks, which is code of the user's executor.
+        aborts.iter().for_each(AbortHandle::abort);
+    }
+
+    /// The tasks that have not ended.
+    pub(crate) fn left(&self) -> Vec<TaskRecord> {
+        let state = self.lock();
+        state.tasks.iter().filter(|task| !task.ended).map(|task| task.record.clone()).collect()
+    }
+
+    /// All tasks by [`TaskId`].
+    pub(crate) fn tasks(&self) -> Vec<TaskRecord> {
+        self.lock().tasks.iter().map(|task| task.record.clone()).collect()
+    }
+
+    /// What failed first: a check, or else a task that panicked.
+    pub(crate) fn failure(&self) -> Option<Failure> {
+        let state = self.lock();
+        state.failure.clone().or_else(|| {
+            let (task, Panicked { message, place }) = state.panics.first()?.clone();
+            Some(Failure::Panic { task, message, place })
+        })
+    }
+
+    /// The histories recorded so far, in text.
+    pub(crate) fn histories(&self) -> Vec<HistoryRecord> {
+        let sources = self.lock().histories.clone();
+        sources.iter().map(|source| source.record()).collect()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+// ---- tasks
+
+pin_project! {
+    /// A future that takes part in a run, if it belongs to one, whenever it is polled.
+    pub(crate) struct InRun<F> {
+        member: Option<Arc<Member>>,
+        // Kept here while the task is not polled.
+        shaker: Option<Shaker>,
+        // When the task starts without being let; none once it has started.
+        start: Option<Instant>,
+        #[pin]
+        future: Option<F>,
+    }
+}
+
+/// The current task spawns another, ended by `abort`: if it takes part in a run, so does that one.
+pub(crate) fn join_in(name: Option<&str>, abort: AbortHandle) -> Option<Arc<Member>> {
+    let parent = current()?;
+    Some(parent.run.add(Some(parent.task), name, abort))
+}
+
+impl<F> InRun<F> {
+    /// The `future` of the task `member`; `abort` ends it.
+    pub(crate) fn new(member: Option<Arc<Member>>, abort: AbortHandle, future: F) -> InRun<F> {
+        let number = |member: &Member| u64::from(member.task.0);
+        let seed = |member: &Arc<Member>| {
+            member.run.seed.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(number(member))
+        };
+        let shaker = member.as_ref().map(|member| Shaker::new(seed(member), abort));
+        let gated = member.as_ref().filter(|member| member.task != TaskId::MAIN);
+        let start = gated.map(|_| Instant::now() + START);
+        InRun { member, shaker, start, future: Some(future) }
+    }
+}
+
+impl<F: Future> Future for InRun<F> {
+    type Output = F::Output;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
+        let mut this = self.project();
+        let poll = |future: Pin<&mut Option<F>>, cx: &mut Context<'_>| {
+            future.as_pin_mut().expect("polled after it was ready").poll(cx)
+        };
+        let Some(member) = &*this.member else {
+            return poll(this.future, cx);
+        };
+        if let Some(deadline) = *this.start {
+            // Only a task of the program's own spawner gets here early, see `wait_for_start`.
+            if !member.may_start() && Instant::now() < deadline {
+                cx.waker().wake_by_ref();
+                return Poll::Pending;
+            }
+            *this.start = None;
+        }
+        let _entered = Entered::enter(member, this.shaker);
+        let polled = poll(this.future.as_mut(), cx);
+        if polled.is_ready() {
+            // Destructors belong to the run too.
+            if let Err(payload) = catch_unwind(AssertUnwindSafe(|| this.future.set(None))) {
+                member.panicked(&*payload);
+            }
+        }
+        // It waits or has ended: whom it spawned may start.
+        release();
+        polled
+    }
+}
+
+/// The current thread polls a task until dropped.
+struct Entered<'a> {
+    before: (Option<Arc<Member>>, Option<Shaker>),
+    shaker: &'a mut Option<Shaker>,
+}
+
+impl<'a> Entered<'a> {
+    fn enter(member: &Arc<Member>, shaker: &'a mut Option<Shaker>) -> Entered<'a> {
+        let outer = CURRENT.with(|current| current.replace(Some(member.clone())));
+        let before = (outer, jitter::set(shaker.take()));
+        Entered { before, shaker }
+    }
+}
+
+impl Drop for Entered<'_> {
+    fn drop(&mut self) {
+        let (member, shaker) = std::mem::take(&mut self.before);
+        // Bound, not dropped inside: it may be the last of its run.
+        let _member = CURRENT.with(|current| current.replace(member));
+        *self.shaker = jitter::set(shaker);
+    }
+}
+
+impl Member {
+    fn may_start(&self) -> bool {
+        self.run.lock().released > self.task.index()
+    }
+
+    /// Blocks the thread until the task may start.
+    pub(crate) fn wait_for_start(&self) {
+        let early = |state: &mut State| state.released <= self.task.index();
+        drop(self.run.changed.wait_timeout_while(self.run.lock(), START, early));
+    }
+
+    /// The task panicked on this thread: the run has failed, and ends.
+    pub(crate) fn panicked(&self, payload: &(dyn Any + Send)) {
+        let noted = panics::take();
+        if payload.is::<CheckFailed>() {
+            return;
+        }
+        let unknown = || Panicked { message: panic_text(payload), place: String::new() };
+        self.run.lock().panics.push((self.task, noted.unwrap_or_else(unknown)));
+        self.run.abort_all();
+    }
+}
+
+impl Drop for Member {
+    fn drop(&mut self) {
+        self.run.lock().tasks[self.task.index()].ended = true;
+        self.run.changed.notify_all();
+    }
+}
+
+// ---- the task that this thread polls
+
+fn current() -> Option<Arc<Member>> {
+    CURRENT.with(|current| current.borrow().clone())
+}
+
+/// The current task waits for another: those spawned so far may start.
+pub(crate) fn release() {
+    if let Some(member) = current() {
+        let mut state = member.run.lock();
+        if state.released < state.tasks.len() {
+            state.released = state.tasks.len();
+            member.run.changed.notify_all();
+        }
+    }
+}
+
+/// A number for the current task, if it takes part in a stress run.
+pub(crate) fn client() -> Option<u64> {
+    current().map(|member| member.client.0)
+}
+
+/// The name of the current task, if it takes part in a stress run.
+pub(crate) fn client_name() -> Option<String> {
+    current().map(|member| member.client.1.clone())
+}
+
+/// A history begins to be recorded in the stress run of this thread; its number there.
+pub(crate) fn add_history(history: Arc<dyn HistorySource>) -> Option<usize> {
+    let member = current()?;
+    let mut state = member.run.lock();
+    state.histories.push(history);
+    Some(state.histories.len() - 1)
+}
+
+/// Notes a failure of the stress run of this thread, if there is one, ends it and unwinds.
+pub(crate) fn fail(failure: impl FnOnce() -> Failure) {
+    if let Some(member) = current() {
+        let failure = failure();
+        member.run.lock().failure.get_or_insert(failure);
+        member.run.abort_all();
+        std::panic::resume_unwind(Box::new(CheckFailed));
+    }
+}
+
+/// What the panic hook of the process does with a panic.
+pub(crate) fn hear(info: &std::panic::PanicHookInfo<'_>) -> Heard {
+    // A panic may come while the thread ends, when nothing is left of it to ask.
+    let Ok(Some(member)) = CURRENT.try_with(|current| current.borrow().clone()) else {
+        return Heard::Foreign;
+    };
+    panics::note(panics::panicked(info));
+    if member.run.loud { Heard::Shown } else { Heard::Taken }
+}

@@ -1,0 +1,139 @@
+//! Spawning for real.
+//!
+//! A program sets its spawner once, one line for tokio or smol; without one, each task is an OS
+//! thread. In a stress test tasks take part in the run of the task that spawned them, see
+//! [`stress`](super::stress).
+
+use std::cell::Cell;
+use std::future::Future;
+use std::panic::AssertUnwindSafe;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::task::{Context, Poll};
+
+use futures::FutureExt;
+use futures::channel::oneshot;
+use futures::future::{AbortHandle, BoxFuture, abortable};
+
+use super::JoinError;
+use super::stress::{self, InRun};
+
+type Spawner = Box<dyn Fn(BoxFuture<'static, ()>) + Send + Sync>;
+
+static SPAWNER: OnceLock<Spawner> = OnceLock::new();
+
+/// Has tasks spawned by `spawner` from here on. False if one was set before; then that one stays.
+pub(crate) fn set_spawner(spawner: Spawner) -> bool {
+    SPAWNER.set(spawner).is_ok()
+}
+
+/// The real handle of a task.
+#[derive(Debug)]
+pub(crate) struct Handle<T> {
+    result: oneshot::Receiver<Result<T, JoinError>>,
+    abort: AbortHandle,
+    finished: Arc<AtomicBool>,
+}
+
+/// Spawns a task for real.
+pub(crate) fn spawn<F>(name: Option<&str>, future: F) -> Handle<F::Output>
+where
+    F: Future + Send + 'static,
+    F::Output: Send + 'static,
+{
+    let (send, result) = oneshot::channel();
+    let (future, abort) = abortable(AssertUnwindSafe(future).catch_unwind());
+    let finished = Arc::new(AtomicBool::new(false));
+    let member = stress::join_in(name, abort.clone());
+    let future = InRun::new(member.clone(), abort.clone(), future);
+    let task = {
+        let finished = finished.clone();
+        let member = member.clone();
+        async move {
+            let outcome = match future.await {
+                Ok(Ok(output)) => Ok(output),
+                Ok(Err(payload)) => {
+                    if let Some(member) = &member {
+                        member.panicked(&*payload);
+                    }
+                    Err(JoinError::panicked(payload))
+                }
+                Err(_) => Err(JoinError::cancelled()),
+            };
+            finished.store(true, Ordering::Release);
+            // The handle may be gone: nobody wants to know.
+            let _ = send.send(outcome);
+            // Last, so that a run whose tasks have all ended has nothing left to do.
+            drop(member);
+        }
+    };
+    match SPAWNER.get() {
+        Some(spawner) => spawner(Box::pin(task)),
+        None => {
+            let mut thread = std::thread::Builder::new();
+            if let Some(name) = name {
+                thread = thread.name(name.to_owned());
+            }
+            let run = move || {
+                if let Some(member) = member {
+                    member.wait_for_start();
+                }
+                futures::executor::block_on(task);
+            };
+            thread.spawn(run).expect("the operating system has a thread for the task");
+        }
+    }
+    Handle { result, abort, finished }
+}
+
+impl<T> Handle<T> {
+    /// Waits for the task to end.
+    pub(crate) fn poll_join(&mut self, cx: &mut Context<'_>) -> Poll<Result<T, JoinError>> {
+        stress::release();
+        Pin::new(&mut self.result)
+            .poll(cx)
+            // The spawner dropped the task: the runtime it belongs to is shutting down.
+            .map(|result| result.unwrap_or(Err(JoinError::cancelled())))
+    }
+
+    /// Asks the task to end at its next point.
+    pub(crate) fn abort(&self) {
+        self.abort.abort();
+    }
+
+    /// Whether it has ended.
+    pub(crate) fn is_finished(&self) -> bool {
+        self.finished.load(Ordering::Acquire)
+    }
+}
+
+thread_local! {
+    static CLIENT: Cell<u64> = const { Cell::new(0) };
+}
+static CLIENTS: AtomicU64 = AtomicU64::new(1);
+
+/// A number that nobody else got.
+pub(crate) fn new_client() -> u64 {
+    CLIENTS.fetch_add(1, Ordering::Relaxed)
+}
+
+/// A number for the current task, or thread if it is no task of a stress run, that no other has.
+pub(crate) fn client() -> u64 {
+    stress::client().unwrap_or_else(|| {
+        CLIENT.with(|client| {
+            if client.get() == 0 {
+                client.set(new_client());
+            }
+            client.get()
+        })
+    })
+}
+
+/// The name of the [`client`].
+pub(crate) fn client_name() -> String {
+    stress::client_name().unwrap_or_else(|| {
+        let thread = std::thread::current();
+        thread.name().map_or_else(|| format!("thread {}", client()), str::to_owned)
+    })
+}

@@ -1,0 +1,130 @@
+//! Looks for schedules with fewer preemptions that have nothing in common with the best so far.
+//!
+//! The other passes change one thing at a time and so can get stuck: where another task would do
+//! the same harm with one preemption less, or where a preemption can go only if another one moves.
+//! This pass asks the other way round: which schedules with fewer preemptions are there at all?
+//! It goes through lists of turns, short ones first, in which all turns are open but fewer than the
+//! best schedule has preemptions, which are cut after some number of steps: iterative context
+//! bounding (Musuvathi and Qadeer, PLDI 2007, section 3), over lenient schedules. For a small run
+//! that is nearly all there is; for a large one it stops after [`CANDIDATES`].
+
+use crate::schedule::Turn;
+
+use super::Search;
+
+/// How many candidates are looked at in each of the two parts, those that were tried before
+/// included: so what this pass does depends on the best schedule alone, and shrinking a result
+/// again changes nothing.
+const CANDIDATES: u64 = 600;
+
+/// How many places to cut a task at are tried.
+const PLACES: usize = 24;
+
+pub(super) fn run(search: &mut Search<'_>) {
+    let preemptions = search.cost().preemptions as usize;
+    let turns = search.best().turns.len();
+    let places = places(search);
+    let waits = waits(search);
+    // Fewer preemptions first; then as many, but fewer turns or steps.
+    let fewer = (0..preemptions, turns + 1);
+    let equal = (preemptions..preemptions + 1, turns);
+    for (cuts, turns) in [fewer, equal] {
+        let left = search.worth(CANDIDATES);
+        let mut walk = Walk { places: &places, waits: &waits, turns: Vec::new(), left };
+        for length in 1..=turns {
+            for cuts in cuts.clone().take_while(|cuts| *cuts < length) {
+                if walk.extend(search, length, cuts) {
+                    return;
+                }
+            }
+            if walk.left == 0 || search.spent() {
+                break;
+            }
+        }
+    }
+}
+
+struct Walk<'a> {
+    /// Where each task may be cut: after so many steps since it was cut before.
+    places: &'a [Vec<u32>],
+    /// Tasks that may go on after an open turn.
+    waits: &'a [bool],
+    turns: Vec<Turn>,
+    left: u64,
+}
+
+impl Walk<'_> {
+    /// Tries all lists that begin with `self.turns` and go on with `length` turns, `cuts` of them
+    /// cut. Tells whether one was better. The last turn is never cut: nothing comes after it.
+    fn extend(&mut self, search: &mut Search<'_>, length: usize, cuts: usize) -> bool {
+        if length == 0 {
+            self.left = self.left.saturating_sub(1);
+            return search.attempt_turns(self.turns.iter().copied());
+        }
+        let tasks: Vec<usize> = (0..self.places.len()).filter(|t| self.can_follow(*t)).collect();
+        if tasks.is_empty() {
+            // There may be more dead ends than lists: they count as well.
+            self.left = self.left.saturating_sub(1);
+        }
+        for task in tasks {
+            let places: &[u32] = if cuts > 0 { &self.places[task] } else { &[] };
+            for steps in [Turn::OPEN].into_iter().chain(places.iter().copied()) {
+                let cuts = cuts - usize::from(steps != Turn::OPEN);
+                // All but the last of the turns that follow can be cut.
+                if cuts > length.saturating_sub(2) || self.left == 0 || search.spent() {
+                    continue;
+                }
+                self.turns.push(Turn { task, steps, preempts: false });
+                let better = self.extend(search, length - 1, cuts);
+                self.turns.pop();
+                if better {
+                    return true;
+                }
+            }
+        }
+        false
+    }
+
+    fn can_follow(&self, task: usize) -> bool {
+        let ended =
+            |turn: &Turn| turn.task == task && turn.steps == Turn::OPEN && !self.waits[task];
+        self.turns.last().is_none_or(|last| last.task != task) && !self.turns.iter().any(ended)
+    }
+}
+
+/// Which tasks were seen waiting: they went on after a turn that was not cut.
+fn waits(search: &Search<'_>) -> Vec<bool> {
+    let best = search.best();
+    let mut waits = vec![false; best.tasks.len()];
+    let mut stopped = vec![false; best.tasks.len()];
+    for (i, turn) in best.turns.iter().enumerate() {
+        waits[turn.task] |= stopped[turn.task];
+        stopped[turn.task] = best.turns.get(i + 1).is_some_and(|next| !next.preempts);
+    }
+    waits
+}
+
+/// Where each task may be cut: anywhere if it is short, else where it was cut and close to that.
+fn places(search: &Search<'_>) -> Vec<Vec<u32>> {
+    let best = search.best();
+    let mut taken = vec![0u32; best.tasks.len()];
+    let mut near = vec![Vec::new(); best.tasks.len()];
+    for turn in &best.turns {
+        taken[turn.task] += turn.steps;
+        for at in [taken[turn.task], turn.steps].into_iter() {
+            if near[turn.task].len() < PLACES {
+                near[turn.task].extend([at, at.saturating_sub(1).max(1), at + 1]);
+            }
+        }
+    }
+    let places = |(taken, mut near): (u32, Vec<u32>)| match taken as usize <= PLACES {
+        // A task that hardly ran may have more to do than the best run shows.
+        true => (1..=taken.max(3)).collect(),
+        false => {
+            near.sort_unstable();
+            near.dedup();
+            near
+        }
+    };
+    taken.into_iter().zip(near).map(places).collect()
+}

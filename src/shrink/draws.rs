@@ -1,0 +1,67 @@
+//! Replaces the values drawn by the default, 0, or by smaller ones.
+//!
+//! All of them first, then pieces of each task's draws, then single values: 0, and if that will not
+//! do, as far down as halves, quarters, … of it can be taken away.
+
+use super::Search;
+
+pub(super) fn run(search: &mut Search<'_>) {
+    let none = vec![Vec::new(); search.best().tasks.len()];
+    if search.cost().draws_set == 0 || search.attempt_draws(none) {
+        return;
+    }
+    let mut task = 0;
+    while task < search.best().draws.len() && !search.spent() {
+        clear(search, task);
+        // Many replays for each value: only when few are left or all else is done.
+        if search.finest(search.cost().draws_set as usize) == 1 {
+            lower(search, task);
+        }
+        task += 1;
+    }
+}
+
+/// Sets pieces of the draws of a task to 0, big ones first.
+fn clear(search: &mut Search<'_>, task: usize) {
+    let drawn = |search: &Search<'_>| search.best().draws.get(task).map_or(0, Vec::len);
+    let mut size = drawn(search);
+    while size > 0 && !search.spent() {
+        let mut from = 0;
+        while from < drawn(search) {
+            let mut draws = search.best().draws.clone();
+            let to = draws[task].len().min(from + size);
+            draws[task][from..to].fill(0);
+            search.attempt_draws(draws);
+            from += size;
+        }
+        if size <= search.finest(drawn(search)) {
+            break;
+        }
+        size /= 2;
+    }
+}
+
+/// Makes single values smaller.
+fn lower(search: &mut Search<'_>, task: usize) {
+    let mut nth = 0;
+    let value = |search: &Search<'_>, nth: usize| {
+        search.best().draws.get(task).and_then(|draws| draws.get(nth)).copied()
+    };
+    while let Some(first) = value(search, nth) {
+        let mut less = first.div_ceil(2);
+        while less > 0 && !search.spent() {
+            // Another table of tasks may have come with a better schedule.
+            let Some(now) = value(search, nth) else { break };
+            if less > now {
+                less = now;
+                continue;
+            }
+            let mut draws = search.best().draws.clone();
+            draws[task][nth] = now - less;
+            if !search.attempt_draws(draws) {
+                less /= 2;
+            }
+        }
+        nth += 1;
+    }
+}

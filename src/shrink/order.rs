@@ -1,0 +1,24 @@
+//! Lets two neighbouring groups of turns change places.
+//!
+//! Who runs first decides which switches are preemptions: in a ring of locks, a task that comes when
+//! its second lock is taken already stops by itself. A group may be a single turn.
+
+use super::Search;
+
+/// How many candidates are looked at, those that were tried before included. All there are for up
+/// to 11 turns, else groups that are short together first.
+const CANDIDATES: u64 = 220;
+
+pub(super) fn run(search: &mut Search<'_>) {
+    let turns = search.best().turns.clone();
+    let together =
+        (2..=turns.len()).flat_map(|len| (0..=turns.len() - len).map(move |at| (at, len)));
+    let pairs =
+        together.flat_map(|(at, len)| (1..len).map(move |middle| (at, at + middle, at + len)));
+    for (from, middle, to) in pairs.take(search.worth(CANDIDATES) as usize) {
+        let changed = [&turns[..from], &turns[middle..to], &turns[from..middle], &turns[to..]];
+        if search.attempt_turns(changed.concat()) || search.spent() {
+            return;
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! Lets every task take its steps of a stretch in one go.
+//!
+//! After the stretch each task is where it was, so what follows still fits: this is what makes
+//! long schedules short, when only a small part of the switches matters. The tasks go in the order
+//! of their last turns in the stretch, so that it ends with the task it ended with, or in the order of
+//! their first ones.
+
+use std::ops::Range;
+
+use crate::schedule::Turn;
+
+use super::Search;
+
+pub(super) fn run(search: &mut Search<'_>) {
+    search.sweep(3, &[by_last, by_first]);
+}
+
+fn by_first(turns: &[Turn], piece: Range<usize>) -> Option<Vec<Turn>> {
+    let order = met(turns[piece.clone()].iter());
+    grouped(turns, piece, &order)
+}
+
+fn by_last(turns: &[Turn], piece: Range<usize>) -> Option<Vec<Turn>> {
+    let mut order = met(turns[piece.clone()].iter().rev());
+    order.reverse();
+    grouped(turns, piece, &order)
+}
+
+/// The tasks of these turns as they are met for the first time.
+fn met<'a>(turns: impl Iterator<Item = &'a Turn>) -> Vec<usize> {
+    let mut seen: Vec<bool> = Vec::new();
+    let mut order = Vec::new();
+    for turn in turns {
+        if seen.len() <= turn.task {
+            seen.resize(turn.task + 1, false);
+        }
+        if !std::mem::replace(&mut seen[turn.task], true) {
+            order.push(turn.task);
+        }
+    }
+    order
+}
+
+/// The steps of a piece, one turn for each task in this order; `None` if it is so already.
+fn grouped(turns: &[Turn], piece: Range<usize>, order: &[usize]) -> Option<Vec<Turn>> {
+    if order.len() == piece.len() {
+        return None;
+    }
+    let mut steps = vec![0u32; order.iter().max()? + 1];
+    for turn in &turns[piece.clone()] {
+        steps[turn.task] = steps[turn.task].saturating_add(turn.steps);
+    }
+    let group = order.iter().map(|&task| Turn { task, steps: steps[task], preempts: false });
+    let before = turns[..piece.start].iter().copied();
+    Some(before.chain(group).chain(turns[piece.end..].iter().copied()).collect())
+}

@@ -1,0 +1,220 @@
+//! What every pass is given: the smallest failing schedule so far, and a way to try another.
+
+// tidy: never iterated: looked up only
+use std::collections::HashSet;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::ops::Range;
+
+use super::{Budget, Replayer};
+use crate::schedule::{Cost, Schedule, Turn, join};
+
+/// A search for smaller schedules that fail in the same way.
+///
+/// Accepts a candidate only if the schedule that really ran costs less than the best so far, so
+/// it ends whatever the passes do. Remembers what it tried: a pass may propose the same thing
+/// again and again for free.
+pub struct Search<'a> {
+    replayer: &'a mut dyn Replayer,
+    best: Schedule,
+    cost: Cost,
+    /// Hashes of the task paths of `best`.
+    names: Vec<u64>,
+    /// Hashes of the schedules that were replayed and of those that came out. It has at most two
+    /// for every replay, so the budget bounds it. What did not cost less than an earlier best does
+    /// not cost less than this one, so nothing in it is worth a second replay.
+    tried: HashSet<u64>,
+    budget: Budget,
+    replays: u64,
+    /// Passes cut a schedule in at most about this many pieces.
+    pieces: usize,
+    /// Candidates replayed and accepted since the last `take_counts`.
+    counts: (u64, u64),
+}
+
+impl<'a> Search<'a> {
+    /// The number of pieces that stands for single turns.
+    pub(super) const CLOSE: usize = usize::MAX;
+
+    /// Replays `start` and goes on from what really ran; `None` if it does not fail.
+    pub(super) fn begin(
+        start: &Schedule,
+        replayer: &'a mut dyn Replayer,
+        budget: Budget,
+    ) -> Option<Search<'a>> {
+        let best = replayer.replay(start)?.into_canonical();
+        let mut search = Search {
+            replayer,
+            cost: best.cost(),
+            names: names(&best),
+            best,
+            tried: HashSet::new(),
+            budget,
+            replays: 1,
+            pieces: Search::CLOSE,
+            counts: (0, 0),
+        };
+        search.tried.insert(hash(&search.names, &search.best));
+        Some(search)
+    }
+
+    /// The smallest schedule so far, as it ran: tasks sorted by path, a list of draws for each.
+    pub fn best(&self) -> &Schedule {
+        &self.best
+    }
+
+    /// What it costs.
+    pub fn cost(&self) -> Cost {
+        self.cost
+    }
+
+    /// Whether the budget is used up. Nothing is replayed from then on, so a pass need not ask for
+    /// the sake of the budget, but only to end sooner.
+    pub fn spent(&self) -> bool {
+        self.replays >= self.budget.replays
+    }
+
+    /// Tries these turns with the draws of the best schedule. Tells whether that was better; then
+    /// it is the best from now on.
+    pub fn attempt_turns(&mut self, turns: impl IntoIterator<Item = Turn>) -> bool {
+        let candidate = Schedule {
+            tasks: self.best.tasks.clone(),
+            turns: join(turns),
+            draws: self.best.draws.clone(),
+        };
+        self.attempt(candidate)
+    }
+
+    /// Tries the turns of the best schedule with these draws. As
+    /// [`attempt_turns`](Search::attempt_turns).
+    pub fn attempt_draws(&mut self, draws: Vec<Vec<u64>>) -> bool {
+        let candidate =
+            Schedule { tasks: self.best.tasks.clone(), turns: self.best.turns.clone(), draws };
+        self.attempt(candidate)
+    }
+
+    /// Goes through the turns of the best schedule in pieces, big ones first, and tries each
+    /// `edit` on each piece: the turns it gives replace the whole schedule's. Pieces overlap by
+    /// half. O(turns) per candidate; about 4 candidates for each edit and piece of the finest size.
+    pub fn sweep(&mut self, smallest: usize, edits: &[Edit]) {
+        let smallest = smallest.max(1);
+        let mut size = self.best.turns.len();
+        while size >= smallest {
+            let stride = size.div_ceil(2);
+            let mut end = self.best.turns.len();
+            while end > 0 && !self.spent() {
+                let piece = end.saturating_sub(size)..end;
+                let better = edits.iter().any(|edit| {
+                    let turns = edit(&self.best.turns, piece.clone());
+                    turns.is_some_and(|turns| self.attempt_turns(turns))
+                });
+                end = match better {
+                    true => end.min(self.best.turns.len()),
+                    false => end.saturating_sub(stride),
+                };
+            }
+            if size <= self.finest(self.best.turns.len()) || self.spent() {
+                break;
+            }
+            // Never past the smallest size without trying that.
+            size = match size > smallest {
+                true => (size / 2).max(smallest).min(self.best.turns.len()),
+                false => break,
+            };
+        }
+    }
+
+    /// The smallest piece to be tried now of something with `len` parts, at least 1.
+    ///
+    /// The search begins with few big pieces in all passes and looks closer only when nothing more
+    /// comes of that, so that one pass on a long schedule does not eat the budget of all.
+    pub fn finest(&self, len: usize) -> usize {
+        (len / self.pieces).max(1)
+    }
+
+    /// How many replays the best schedule is worth to a pass that tries this and that: at least 1,
+    /// at most `most`. A long run is not worth many, as they see but little of what there is.
+    ///
+    /// Says the same for the same schedule, whatever is left of the budget: so that shrinking a
+    /// result again changes nothing.
+    pub fn worth(&self, most: u64) -> u64 {
+        /// Steps that such a pass may have replayed.
+        const STEPS: u64 = 2_000_000;
+        most.min(STEPS / self.cost.steps.max(1)).max(1)
+    }
+
+    pub(super) fn set_pieces(&mut self, pieces: usize) {
+        self.pieces = pieces;
+    }
+
+    /// Whether the search looks as closely as it ever does.
+    pub(super) fn is_close(&self) -> bool {
+        self.pieces == Search::CLOSE
+    }
+
+    pub(super) fn replays(&self) -> u64 {
+        self.replays
+    }
+
+    /// How many candidates were replayed and accepted since this was asked last.
+    pub(super) fn take_counts(&mut self) -> (u64, u64) {
+        std::mem::take(&mut self.counts)
+    }
+
+    pub(super) fn into_best(self) -> Schedule {
+        self.best
+    }
+
+    fn attempt(&mut self, candidate: Schedule) -> bool {
+        if self.spent() || !self.tried.insert(hash(&self.names, &candidate)) {
+            return false;
+        }
+        self.replays += 1;
+        self.counts.0 += 1;
+        let Some(ran) = self.replayer.replay(&candidate) else {
+            return false;
+        };
+        let ran = ran.into_canonical();
+        let names = names(&ran);
+        self.tried.insert(hash(&names, &ran));
+        let cost = ran.cost();
+        if cost >= self.cost {
+            return false;
+        }
+        self.counts.1 += 1;
+        self.best = ran;
+        self.cost = cost;
+        self.names = names;
+        true
+    }
+}
+
+/// Makes other turns of the turns of a schedule, by changing something in a piece of them. `None`
+/// if there is nothing to change.
+pub type Edit = fn(&[Turn], Range<usize>) -> Option<Vec<Turn>>;
+
+fn names(schedule: &Schedule) -> Vec<u64> {
+    let hash = |path| {
+        let mut hasher = DefaultHasher::new();
+        Hash::hash(path, &mut hasher);
+        hasher.finish()
+    };
+    schedule.tasks.iter().map(hash).collect()
+}
+
+/// A hash that is equal for schedules that mean the same in every run: how long the last turn is
+/// does not matter, as its task goes on by default. `names[t]` is the hash of the path of task `t`,
+/// so schedules with different tables can be compared.
+fn hash(names: &[u64], schedule: &Schedule) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    for (i, turn) in schedule.turns.iter().enumerate() {
+        let last = i + 1 == schedule.turns.len();
+        (names[turn.task], if last { Turn::OPEN } else { turn.steps }).hash(&mut hasher);
+    }
+    for (task, draws) in schedule.draws.iter().enumerate() {
+        let used = draws.iter().rposition(|draw| *draw != 0).map_or(0, |last| last + 1);
+        if used > 0 {
+            (names[task], &draws[..used]).hash(&mut hasher);
+        }
+    }
+    hasher.finish()
+}

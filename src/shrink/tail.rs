@@ -1,0 +1,18 @@
+//! Drops the end of a schedule: from there on the run goes by default, without preemptions.
+//!
+//! What matters for a failure has often happened long before it shows. Tries to keep nothing, then
+//! half, then three quarters, and so on: about log2(turns) replays.
+
+use super::Search;
+
+pub(super) fn run(search: &mut Search<'_>) {
+    let mut dropped = search.best().turns.len();
+    while dropped > 0 && !search.spent() {
+        let turns = &search.best().turns;
+        let kept = turns.len().saturating_sub(dropped);
+        let candidate = turns[..kept].to_vec();
+        if !search.attempt_turns(candidate) || kept == 0 {
+            dropped /= 2;
+        }
+    }
+}

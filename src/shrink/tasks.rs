@@ -1,0 +1,61 @@
+//! Drops tasks, so that they run last or never; or lets a task run in one go.
+//!
+//! All tasks together first, then halves, quarters, down to single ones. Tasks that cannot be dropped
+//! may still do with one turn each: the place of its first, or that of its last.
+
+use std::ops::Range;
+
+use crate::schedule::Turn;
+
+use super::Search;
+
+pub(super) fn run(search: &mut Search<'_>) {
+    let mut size = search.best().tasks.len();
+    while size > 0 && !search.spent() {
+        let mut from = 0;
+        // The table of tasks changes with the best schedule, so its length is asked each time.
+        while from < search.best().tasks.len() {
+            for edit in [without, into_first, into_last] {
+                let candidate = edit(&search.best().turns, from..from + size);
+                search.attempt_turns(candidate);
+            }
+            from += size;
+        }
+        if size <= search.finest(search.best().tasks.len()) {
+            break;
+        }
+        size /= 2;
+    }
+}
+
+fn without(turns: &[Turn], tasks: Range<usize>) -> Vec<Turn> {
+    turns.iter().filter(|turn| !tasks.contains(&turn.task)).copied().collect()
+}
+
+/// Each of the tasks does in its first turn what it did in all.
+fn into_first(turns: &[Turn], tasks: Range<usize>) -> Vec<Turn> {
+    let mut candidate = turns.to_vec();
+    gather(candidate.iter_mut(), tasks);
+    candidate
+}
+
+/// Each of the tasks does in its last turn what it did in all.
+fn into_last(turns: &[Turn], tasks: Range<usize>) -> Vec<Turn> {
+    let mut candidate = turns.to_vec();
+    gather(candidate.iter_mut().rev(), tasks);
+    candidate
+}
+
+/// Adds the steps of later turns of a task to the first that comes.
+fn gather<'a>(turns: impl Iterator<Item = &'a mut Turn>, tasks: Range<usize>) {
+    let mut first: Vec<Option<&mut Turn>> = tasks.clone().map(|_| None).collect();
+    for turn in turns.filter(|turn| tasks.contains(&turn.task)) {
+        match &mut first[turn.task - tasks.start] {
+            Some(first) => {
+                first.steps = first.steps.saturating_add(turn.steps);
+                turn.steps = 0;
+            }
+            none => *none = Some(turn),
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! Drops turns, or lets them join another turn of their task.
+
+use std::ops::Range;
+
+use crate::schedule::Turn;
+
+use super::Search;
+
+pub(super) fn run(search: &mut Search<'_>) {
+    search.sweep(1, &[without, open, later, earlier]);
+}
+
+/// The turns of the piece are left out: the tasks do later what they did in them.
+fn without(turns: &[Turn], piece: Range<usize>) -> Option<Vec<Turn>> {
+    Some([&turns[..piece.start], &turns[piece.end..]].concat())
+}
+
+/// The first turn of the piece goes on for as long as it can, and the others are left out.
+fn open(turns: &[Turn], piece: Range<usize>) -> Option<Vec<Turn>> {
+    let mut candidate = without(turns, piece.start + 1..piece.end)?;
+    candidate[piece.start].steps = Turn::OPEN;
+    Some(candidate)
+}
+
+/// Each task takes its steps of the piece in its first turn after it.
+fn later(turns: &[Turn], piece: Range<usize>) -> Option<Vec<Turn>> {
+    hand_over(turns, piece.clone(), piece.end..turns.len())
+}
+
+/// Each task takes its steps of the piece in its last turn before it.
+fn earlier(turns: &[Turn], piece: Range<usize>) -> Option<Vec<Turn>> {
+    hand_over(turns, piece.clone(), (0..piece.start).rev())
+}
+
+/// Each task takes its steps of the piece in the first of its turns in `places`; `None` if a task of
+/// the piece has none there.
+fn hand_over(
+    turns: &[Turn],
+    piece: Range<usize>,
+    places: impl Iterator<Item = usize>,
+) -> Option<Vec<Turn>> {
+    let tasks = turns.iter().map(|turn| turn.task).max()? + 1;
+    let mut takers = vec![None; tasks];
+    for at in places {
+        takers[turns[at].task].get_or_insert(at);
+    }
+    let mut candidate = turns.to_vec();
+    for at in piece {
+        let taker = takers[turns[at].task]?;
+        candidate[taker].steps = candidate[taker].steps.saturating_add(turns[at].steps);
+        candidate[at].steps = 0;
+    }
+    Some(candidate)
+}

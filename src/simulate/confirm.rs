@@ -1,0 +1,204 @@
+//! What is done with a failing run: it is run again, shrunk, replayed, written down.
+
+use std::sync::Arc;
+
+use super::session::Session;
+use super::watchdog::{Job, Unwatch};
+use crate::event::ValueKind;
+use crate::persistence;
+use crate::report::{Finding, Origin, Report, Shrinking, Size};
+use crate::rt::{Limits, Worker};
+use crate::run::{Failure, Outcome, Run, Signature};
+use crate::runner::TestResult;
+use crate::schedule::Schedule;
+use crate::shrink::{Budget, Replayer, shrink};
+use crate::trace::show_values;
+
+/// Replays that shrinking may take.
+const REPLAYS: u64 = 4000;
+/// Steps that shrinking may take in all: about a second.
+const STEPS: u64 = 20_000_000;
+
+/// Reports a failing run: confirmed, shrunk, replayed, written to a file.
+pub(super) fn report<B, R>(session: &Session<'_, B>, run: Run, from: Origin, runs: u64) -> Report
+where
+    B: AsyncFn() -> R + Sync,
+    R: TestResult,
+{
+    let original = Size::of(&run);
+    let (run, shrunk) = session.quietly(|| match same_again(session, &run) {
+        Ok(()) => shrunk(session, run),
+        Err(failure) => (Run { outcome: Outcome::Failed(failure), ..run }, None),
+    });
+    let trace = session.trace(&run);
+    let run = match &run.outcome {
+        // There is nothing to replay: the next run would be yet another one.
+        Outcome::Failed(Failure::NonDeterminism { .. }) => run,
+        _ => {
+            let again = session.loudly(|| session.replay(&trace));
+            // Who answered the choices at first is news; that they were replayed since is not.
+            let (seed, strategy) = (run.seed, run.strategy.clone());
+            if same_failure(&again, &run) { Run { seed, strategy, ..again } } else { run }
+        }
+    };
+    let written = persistence::write(&trace, session.site, session.config.out.as_deref());
+    let (trace_file, trace_error) = match written {
+        Ok(path) => (Some(path.display().to_string()), None),
+        Err(error) => (None, Some(error.to_string())),
+    };
+    let replay = Some(session.replay_command(&trace, trace_file.as_deref().unwrap_or_default()));
+    let mut report = session.report(runs, 0);
+    report.finding = Some(Box::new(Finding {
+        run,
+        from,
+        original,
+        shrunk,
+        trace_file,
+        trace_error,
+        replay,
+        record: None,
+    }));
+    report
+}
+
+/// Whether the decisions of `run` lead to the same run again.
+///
+/// # Errors
+/// The failure that reports the first step that differs.
+pub(super) fn same_again<B, R>(session: &Session<'_, B>, run: &Run) -> Result<(), Failure>
+where
+    B: AsyncFn() -> R + Sync,
+    R: TestResult,
+{
+    let job = Job::Again(Arc::new(run.clone()));
+    let again = session.run_with(job.strategy(), "again", run.seed, job);
+    if let Outcome::Failed(failure @ Failure::Misuse { .. }) = &again.outcome {
+        // What was used wrongly is often wrong in the second run only, as a lock in a `static` is.
+        // It says what to do about it, and that the two runs differ says less.
+        return if same_failure(run, &again) { Ok(()) } else { Err(failure.clone()) };
+    }
+    if let Outcome::Failed(Failure::Diverged { step, expected, found }) = &again.outcome {
+        let (first, second) = (expected.clone(), found.clone());
+        // What was done before says more, if it differed already.
+        same_deeds(run, &again, *step)?;
+        return Err(Failure::NonDeterminism { step: *step, first, second });
+    }
+    same_deeds(run, &again, u32::MAX)?;
+    if same_failure(run, &again) {
+        return Ok(());
+    }
+    let tell = |run: &Run| match &run.outcome {
+        Outcome::Passed => "the run passed".to_owned(),
+        Outcome::Failed(failure) => crate::report::one_line(failure, run),
+    };
+    let step = run.steps.len() as u32;
+    Err(Failure::NonDeterminism { step, first: tell(run), second: tell(&again) })
+}
+
+/// Whether two runs did the same before step `end`.
+fn same_deeds(run: &Run, again: &Run, end: u32) -> Result<(), Failure> {
+    if run.events == again.events {
+        return Ok(());
+    }
+    let before = |run: &Run| run.events.iter().take_while(|event| event.step < end).count();
+    let shown = |run: &Run, index: usize| match run.events.get(index) {
+        None => "nothing".to_owned(),
+        Some(event) => {
+            let object = event.object.map_or(String::new(), |object| {
+                format!(" {}#{}", run.objects[object.index()].kind, object.0)
+            });
+            let values = show_values(event, run);
+            format!("{}{object} {values} at {}", event.op.name, event.place)
+        }
+    };
+    let pointer = |run: &Run, index: usize| {
+        let object = run.events.get(index).and_then(|event| event.object);
+        object.is_some_and(|object| run.objects[object.index()].values == ValueKind::Pointer)
+    };
+    for index in 0..before(run).max(before(again)) {
+        let same = run.events.get(index) == again.events.get(index)
+            || (pointer(run, index) && shown(run, index) == shown(again, index));
+        if !same {
+            let step = run.events.get(index).map_or(run.steps.len() as u32, |event| event.step);
+            let (first, second) = (shown(run, index), shown(again, index));
+            return Err(Failure::NonDeterminism { step, first, second });
+        }
+    }
+    Ok(())
+}
+
+fn signature(run: &Run) -> Option<Signature> {
+    match &run.outcome {
+        Outcome::Passed => None,
+        Outcome::Failed(failure) => Some(failure.signature()),
+    }
+}
+
+fn same_failure(a: &Run, b: &Run) -> bool {
+    signature(a) == signature(b)
+}
+
+/// The smallest run found that fails as `run` does.
+fn shrunk<B, R>(session: &Session<'_, B>, run: Run) -> (Run, Option<Shrinking>)
+where
+    B: AsyncFn() -> R + Sync,
+    R: TestResult,
+{
+    let Some(wanted) = signature(&run) else { return (run, None) };
+    let by_steps = STEPS / (run.steps.len() as u64).max(1);
+    let replays = REPLAYS.min(by_steps).max(20);
+    let worker = Worker::new(Job::Follow(Arc::default()).strategy());
+    let job = Job::Follow(Arc::default());
+    let watched = session.watch.follow(worker.progress(), job, run.seed);
+    // A schedule with a piece cut out may never end: tasks that spawn each other can keep all others
+    // waiting. One that takes much longer than the run it came from is no smaller one.
+    let mut limits = session.limits();
+    if !matches!(run.outcome, Outcome::Failed(Failure::StepLimit { .. })) {
+        let steps = u32::try_from(run.steps.len()).unwrap_or(u32::MAX);
+        limits.steps_max = limits.steps_max.min(steps.saturating_mul(4).saturating_add(1000));
+    }
+    let mut lenient = Lenient { session, worker, watched, limits, wanted: wanted.clone() };
+    let result = shrink(Schedule::of(&run), &mut lenient, &Budget { replays });
+    drop(lenient);
+    let job = Job::Follow(Arc::new(result.schedule));
+    let small = session.run_with(job.strategy(), "follow", run.seed, job);
+    // The decisions alone must lead to the same failure, twice.
+    let fails = signature(&small) == Some(wanted) && same_again(session, &small).is_ok();
+    if !fails {
+        return (run, None);
+    }
+    let small = Run { strategy: run.strategy, ..small };
+    let size = Size::of(&small);
+    let shrinking = Shrinking {
+        replays: u32::try_from(result.replays).unwrap_or(u32::MAX),
+        size,
+        complete: result.complete,
+    };
+    (small, Some(shrinking))
+}
+
+/// Tries schedules for the shrinker.
+struct Lenient<'a, 'b, B> {
+    session: &'a Session<'b, B>,
+    worker: Worker,
+    watched: Unwatch<'a>,
+    limits: Limits,
+    wanted: Signature,
+}
+
+impl<B, R> Replayer for Lenient<'_, '_, B>
+where
+    B: AsyncFn() -> R + Sync,
+    R: TestResult,
+{
+    fn replay(&mut self, schedule: &Schedule) -> Option<Schedule> {
+        let job = Job::Follow(Arc::new(schedule.clone()));
+        self.worker.set_strategy(job.strategy());
+        self.watched.watched.begin_job(job);
+        let failure = self.session.once(&mut self.worker, crate::ids::Seed(0), &self.limits);
+        let same = failure.is_some_and(|failure| failure.signature() == self.wanted);
+        let schedule = same.then(|| self.worker.schedule());
+        self.worker.forget_histories();
+        schedule
+    }
+}

@@ -1,0 +1,217 @@
+//! The engine of the simulating build: explore, confirm, shrink, report.
+//!
+//! Seeds are run until one fails. The failing run is replayed strictly, to see that it is a
+//! function of its decisions; it is shrunk; what is left is replayed twice more and written to a
+//! file. Everything a run does is quiet until the last replay.
+
+mod confirm;
+mod explore;
+mod hook;
+mod session;
+mod watchdog;
+
+use std::path::PathBuf;
+
+use crate::config::Config;
+use crate::ids::Seed;
+use crate::persistence::{self, Unreadable};
+use crate::report::{Finding, Origin, Report, Size};
+use crate::rt::WORLD;
+use crate::run::{Failure, Outcome, Run};
+use crate::runner::{Site, TestResult};
+use crate::trace::Trace;
+
+use self::session::Session;
+
+/// Runs `body` as `config` says and reports.
+pub(crate) fn run<B, R>(config: &Config, site: &Site, body: &B) -> Report
+where
+    B: AsyncFn() -> R + Sync,
+    R: TestResult,
+{
+    refuse_nesting();
+    hook::install();
+    let session = Session::new(config, site, body);
+    std::thread::scope(|scope| {
+        let _ended = watched(&session, scope);
+        match &config.replay {
+            Some(source) => replay(&session, source),
+            None => search(&session, scope),
+        }
+    })
+}
+
+/// The run of one seed, as it comes: not confirmed, not shrunk, not written down.
+pub(crate) fn run_seed<B, R>(config: &Config, site: &Site, body: &B, seed: Seed) -> Run
+where
+    B: AsyncFn() -> R + Sync,
+    R: TestResult,
+{
+    refuse_nesting();
+    hook::install();
+    let session = Session::new(config, site, body);
+    std::thread::scope(|scope| {
+        let _ended = watched(&session, scope);
+        let job = watchdog::Job::Seeds(config.strategy.create);
+        session.loudly(|| session.run_with(job.strategy(), config.strategy.name, seed, job))
+    })
+}
+
+fn refuse_nesting() {
+    assert!(
+        !WORLD.is_set(),
+        "a Runner was started inside a run: start it outside, and let the body be one program"
+    );
+}
+
+/// Starts the watchdog, if there is to be one. It ends with what is returned, even in a panic.
+fn watched<'scope, 'env, B, R>(
+    session: &'env Session<'env, B>,
+    scope: &'scope std::thread::Scope<'scope, 'env>,
+) -> watchdog::EndOnDrop<'env>
+where
+    B: AsyncFn() -> R + Sync,
+    R: TestResult + 'env,
+{
+    if let Some(patience) = session.config.hang {
+        scope.spawn(move || watchdog::watch(session, patience));
+    }
+    session.watch.end_on_drop()
+}
+
+/// Replays one trace, strictly, and reports how it ended.
+fn replay<B, R>(session: &Session<'_, B>, source: &str) -> Report
+where
+    B: AsyncFn() -> R + Sync,
+    R: TestResult,
+{
+    let from = persistence::origin(source, session.site);
+    let trace = match persistence::read_source(source, session.site) {
+        Ok(trace) => trace,
+        Err(unreadable) => {
+            let named = match &from {
+                Origin::File(file) => unreadable.of(file.into()),
+                _ => unreadable,
+            };
+            return cannot_read(session, from, &named);
+        }
+    };
+    let run = session.loudly(|| session.replay(&trace));
+    report_replay(session, run, from, trace)
+}
+
+fn report_replay<B, R>(session: &Session<'_, B>, run: Run, from: Origin, trace: Trace) -> Report
+where
+    B: AsyncFn() -> R + Sync,
+    R: TestResult,
+{
+    let mut report = session.report(1, run.steps.len() as u64);
+    report.seeds = None;
+    report.replayed = Some(from.clone());
+    let Outcome::Failed(failure) = &run.outcome else { return report };
+    let diverged = matches!(failure, Failure::Diverged { .. });
+    let (test, of) = (&session.site.test, &trace.header.test);
+    if diverged && !of.is_empty() && of != test {
+        report.warnings.push(format!("the trace says that it is of another test, {of}"));
+    }
+    let source = match &from {
+        Origin::File(file) => file.clone(),
+        _ => crate::trace::format::inline(&trace),
+    };
+    report.finding = Some(Box::new(Finding {
+        original: Size::of(&run),
+        run,
+        shrunk: None,
+        trace_file: None,
+        trace_error: None,
+        replay: Some(session.site.replay_command(&source)),
+        record: diverged.then(|| session.site.command()),
+        from,
+    }));
+    report
+}
+
+/// A trace that cannot be read fails the test: nobody must believe it was replayed.
+fn cannot_read<B, R>(session: &Session<'_, B>, from: Origin, why: &Unreadable) -> Report
+where
+    B: AsyncFn() -> R + Sync,
+    R: TestResult,
+{
+    let run = session.empty_run(Seed(0), Failure::Unreadable { message: why.to_string() });
+    let mut report = session.report(0, 0);
+    report.seeds = None;
+    report.replayed = Some(from.clone());
+    report.finding = Some(Box::new(Finding {
+        original: Size::of(&run),
+        run,
+        from,
+        shrunk: None,
+        trace_file: None,
+        trace_error: None,
+        replay: None,
+        record: None,
+    }));
+    report
+}
+
+/// Replays the traces the user keeps, then runs the seeds.
+fn search<'scope, B, R>(
+    session: &'scope Session<'_, B>,
+    scope: &'scope std::thread::Scope<'scope, '_>,
+) -> Report
+where
+    B: AsyncFn() -> R + Sync,
+    R: TestResult,
+{
+    let mut warnings = Vec::new();
+    for path in persistence::regressions(session.site) {
+        if let Some(mut report) = kept(session, path, &mut warnings) {
+            report.warnings.splice(0..0, warnings);
+            return report;
+        }
+    }
+    let explored = explore::explore(session, scope);
+    let mut report = match explored.found {
+        Some((n, run)) => {
+            let seed = run.seed;
+            confirm::report(session, run, Origin::Seed(seed), n + 1)
+        }
+        None => session.report(explored.runs, explored.steps),
+    };
+    warnings.extend(explored.warnings);
+    report.warnings.extend(warnings);
+    report
+}
+
+/// Replays a trace that the user keeps. Gives a report if it fails.
+fn kept<B, R>(session: &Session<'_, B>, path: PathBuf, warnings: &mut Vec<String>) -> Option<Report>
+where
+    B: AsyncFn() -> R + Sync,
+    R: TestResult,
+{
+    let short = persistence::shorter(path.clone(), session.site);
+    let name = short.display().to_string();
+    let from = Origin::File(name.clone());
+    let trace = match persistence::read(&path) {
+        Ok(trace) => trace,
+        Err(unreadable) => return Some(cannot_read(session, from, &unreadable.of(short))),
+    };
+    let run = session.quietly(|| session.replay(&trace));
+    match &run.outcome {
+        Outcome::Passed => None,
+        Outcome::Failed(Failure::Diverged { step, expected, found }) => {
+            // The code has changed since. The decisions are still a good guess.
+            warnings.push(format!(
+                "{name} is stale from step {step} on (expected {expected}; found {found}): it was \
+                 followed as far as it fits. Delete it, or replace it by a new trace of the failure \
+                 it stands for"
+            ));
+            let run = session.quietly(|| session.follow_trace(&trace));
+            (run.outcome != Outcome::Passed).then(|| confirm::report(session, run, from, 1))
+        }
+        Outcome::Failed(_) => {
+            let run = session.loudly(|| session.replay(&trace));
+            Some(report_replay(session, run, from, trace))
+        }
+    }
+}

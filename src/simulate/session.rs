@@ -1,0 +1,168 @@
+//! What the parts of the engine share: the body, its settings, and ways to run it once.
+
+use std::sync::Arc;
+
+use super::hook;
+use super::watchdog::{Job, Watch};
+use crate::choice::Strategy;
+use crate::config::{Config, Log};
+use crate::ids::Seed;
+use crate::report::Report;
+use crate::rt::{Limits, WORLD, Worker};
+use crate::run::{Failure, Outcome, Run};
+use crate::runner::{Site, TestResult};
+use crate::schedule::Schedule;
+use crate::strategy::{Again, Follow, Replay};
+use crate::trace::{Header, Trace, format};
+
+/// An inline trace longer than this is not put on the screen; the file serves.
+const INLINE_MAX: usize = 400;
+
+/// One test being run.
+pub(crate) struct Session<'a, B> {
+    pub(super) config: &'a Config,
+    pub(super) site: &'a Site,
+    pub(super) body: &'a B,
+    pub(super) watch: Watch,
+}
+
+impl<'a, B, R> Session<'a, B>
+where
+    B: AsyncFn() -> R + Sync,
+    R: TestResult,
+{
+    pub(super) fn new(config: &'a Config, site: &'a Site, body: &'a B) -> Session<'a, B> {
+        Session { config, site, body, watch: Watch::new(site.command()) }
+    }
+
+    pub(super) fn limits(&self) -> Limits {
+        Limits { steps_max: self.config.steps_max, hang: None }
+    }
+
+    /// Runs the body once on `worker`.
+    #[inline]
+    pub(super) fn once(&self, worker: &mut Worker, seed: Seed, limits: &Limits) -> Option<Failure> {
+        worker.run(seed, limits, self.site.place, async {
+            if let Some(message) = (self.body)().await.error() {
+                WORLD.with(|world| world.fail(Failure::Error { message }));
+            }
+        })
+    }
+
+    /// One run under a strategy made for it, as data.
+    pub(super) fn run_with(
+        &self,
+        strategy: Box<dyn Strategy>,
+        name: &str,
+        seed: Seed,
+        job: Job,
+    ) -> Run {
+        let mut worker = Worker::new(strategy);
+        let _watched = self.watch.follow(worker.progress(), job, seed);
+        self.once(&mut worker, seed, &self.limits());
+        let run = worker.extract(seed, name);
+        worker.forget_histories();
+        run
+    }
+
+    /// The run of a trace, strictly.
+    pub(super) fn replay(&self, trace: &Trace) -> Run {
+        let job = Job::Replay(Arc::new(trace.clone()));
+        self.run_with(job.strategy(), "replay", trace.header.seed, job)
+    }
+
+    /// A run that follows a trace as far as it fits.
+    pub(super) fn follow_trace(&self, trace: &Trace) -> Run {
+        let job = Job::Follow(Arc::new(Schedule::from_trace(trace)));
+        self.run_with(job.strategy(), "follow", trace.header.seed, job)
+    }
+
+    /// Does `act` with runs heard by subscribers of `tracing` and, if that is wanted, the panic hook.
+    pub(super) fn loudly<T>(&self, act: impl FnOnce() -> T) -> T {
+        match (self.config.log, self.config.backtrace) {
+            (Log::Off, _) => self.quietly(act),
+            (_, true) => hook::loudly(act),
+            (_, false) => act(),
+        }
+    }
+
+    /// Does `act` with runs unheard, unless all are to be heard.
+    pub(super) fn quietly<T>(&self, act: impl FnOnce() -> T) -> T {
+        // Setting a subscriber costs something on every later event, so only if there is one.
+        if self.config.log == Log::All || !tracing::dispatcher::has_been_set() {
+            return act();
+        }
+        let silence = tracing::Dispatch::new(tracing::subscriber::NoSubscriber::new());
+        tracing::dispatcher::with_default(&silence, act)
+    }
+
+    // ---- reports
+
+    /// A report of this test without a finding.
+    pub(super) fn report(&self, runs: u64, steps: u64) -> Report {
+        let first = self.config.seed(0);
+        Report {
+            test: self.site.test.clone(),
+            package: self.site.package.clone(),
+            runs,
+            seeds: first.map(|first| (first, self.config.last_seed().unwrap_or(first))),
+            steps,
+            finding: None,
+            replayed: None,
+            warnings: Vec::new(),
+            real: false,
+        }
+    }
+
+    /// A run that failed before its first step.
+    pub(super) fn empty_run(&self, seed: Seed, failure: Failure) -> Run {
+        Run {
+            seed,
+            strategy: String::new(),
+            outcome: Outcome::Failed(failure),
+            tasks: Vec::new(),
+            objects: Vec::new(),
+            steps: Vec::new(),
+            draws: Vec::new(),
+            events: Vec::new(),
+            histories: Vec::new(),
+            leaked: Vec::new(),
+        }
+    }
+
+    /// The trace of a run of this test.
+    pub(super) fn trace(&self, run: &Run) -> Trace {
+        let verdict = match &run.outcome {
+            Outcome::Passed => "passed".to_owned(),
+            Outcome::Failed(failure) => crate::report::one_line(failure, run),
+        };
+        let header = Header {
+            test: self.site.test.clone(),
+            package: self.site.package_and_version(),
+            seed: run.seed,
+            strategy: self.config.strategy.name.to_owned(),
+            verdict,
+        };
+        Trace::of(run, header)
+    }
+
+    /// The command that replays a trace that stands in `file`.
+    pub(super) fn replay_command(&self, trace: &Trace, file: &str) -> String {
+        let inline = format::inline(trace);
+        let short = inline.len() <= INLINE_MAX || file.is_empty();
+        let source = if short { &inline } else { file };
+        self.site.replay_command(source)
+    }
+}
+
+impl Job {
+    /// Answers the choices of this job.
+    pub(super) fn strategy(&self) -> Box<dyn Strategy> {
+        match self {
+            Job::Seeds(create) => create(),
+            Job::Replay(trace) => Box::new(Replay::new((**trace).clone())),
+            Job::Again(run) => Box::new(Again::new(run)),
+            Job::Follow(schedule) => Box::new(Follow::new(schedule.clone())),
+        }
+    }
+}

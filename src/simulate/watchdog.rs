@@ -1,0 +1,269 @@
+//! Catches a task that never comes back to the scheduler.
+//!
+//! A step that takes for ever cannot be interrupted and its worker cannot be asked. But a run is a
+//! function of its decisions: the watchdog, on a thread of its own, does the same run again up to
+//! the step that hangs, and so gets its trace, its task and what it was about to do. Then it ends
+//! the process.
+
+use std::cell::RefCell;
+use std::io::Write;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, mpsc};
+use std::time::{Duration, Instant};
+
+use super::session::Session;
+use crate::choice::Strategy;
+use crate::ids::Seed;
+use crate::persistence;
+use crate::report::{Finding, Origin, Size, Style, text};
+use crate::rt::{Limits, Worker};
+use crate::run::{Failure, Run};
+use crate::runner::TestResult;
+use crate::schedule::Schedule;
+use crate::trace::Trace;
+
+/// The exit code of a process that a hang ended: that of a panic.
+const EXIT: i32 = 101;
+
+/// What a worker is doing, well enough to do it again.
+#[derive(Clone)]
+pub(crate) enum Job {
+    /// One seed after another, under a strategy that this makes.
+    Seeds(fn() -> Box<dyn Strategy>),
+    /// One trace, strictly.
+    Replay(Arc<Trace>),
+    /// One run of this process, strictly.
+    Again(Arc<Run>),
+    /// One schedule, leniently.
+    Follow(Arc<Schedule>),
+}
+
+/// The workers that are watched.
+pub(crate) struct Watch {
+    /// What runs the test again.
+    command: Arc<str>,
+    state: Mutex<State>,
+    ended: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    ended: bool,
+    watched: Vec<Arc<Watched>>,
+}
+
+/// One worker.
+pub(crate) struct Watched {
+    /// The step it is in.
+    step: Arc<AtomicU32>,
+    /// How many runs it has begun.
+    pub(super) runs: AtomicU64,
+    /// The seed of the current one.
+    pub(super) seed: AtomicU64,
+    job: Mutex<Job>,
+    /// What runs the test again.
+    command: Arc<str>,
+}
+
+impl Watched {
+    /// The worker begins a run.
+    #[inline]
+    pub(super) fn begin(&self, seed: u64) {
+        self.seed.store(seed, Ordering::Relaxed);
+        self.runs.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// The worker begins a run of another kind.
+    pub(super) fn begin_job(&self, job: Job) {
+        *self.job.lock().unwrap_or_else(PoisonError::into_inner) = job;
+        self.runs.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn position(&self) -> (u64, u32) {
+        (self.runs.load(Ordering::Relaxed), self.step.load(Ordering::Relaxed))
+    }
+}
+
+thread_local! {
+    static HERE: RefCell<Option<Arc<Watched>>> = const { RefCell::new(None) };
+}
+
+/// The run and the step this thread is in, if it is in any.
+pub(super) fn position() -> Option<(u64, u32)> {
+    HERE.with(|here| here.borrow().as_ref().map(|watched| watched.position()))
+}
+
+/// What this thread is running, in words, for a message before an abort.
+pub(super) fn whereabouts() -> String {
+    HERE.with(|here| match &*here.borrow() {
+        Some(watched) => {
+            let (seed, step) = (&watched.seed, &watched.step);
+            let (seed, step) = (seed.load(Ordering::Relaxed), step.load(Ordering::Relaxed));
+            let command = &watched.command;
+            let job = watched.job.lock().unwrap_or_else(PoisonError::into_inner);
+            match *job {
+                Job::Seeds(_) => format!(
+                    "It was step {step} of seed {seed}. To run it again:\n\n  \
+                     SIM_SEED={seed} {command}\n"
+                ),
+                _ => format!(
+                    "It was step {step} of a run made from one of seed {seed} while that was \
+                     replayed or shrunk. To come here again:\n\n  {command}\n"
+                ),
+            }
+        }
+        None => "It is not known in which run.".to_owned(),
+    })
+}
+
+/// Stops watching a worker when dropped.
+pub(crate) struct Unwatch<'a> {
+    watch: &'a Watch,
+    pub(super) watched: Arc<Watched>,
+    before: Option<Arc<Watched>>,
+}
+
+impl Drop for Unwatch<'_> {
+    fn drop(&mut self) {
+        HERE.with(|here| *here.borrow_mut() = self.before.take());
+        self.watch.lock().watched.retain(|other| !Arc::ptr_eq(other, &self.watched));
+    }
+}
+
+/// Ends the watch when dropped.
+pub(crate) struct EndOnDrop<'a>(&'a Watch);
+
+impl Drop for EndOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.lock().ended = true;
+        self.0.ended.notify_all();
+    }
+}
+
+impl Watch {
+    /// Watches nothing yet; `command` runs the test again.
+    pub(super) fn new(command: String) -> Watch {
+        Watch { command: command.into(), state: Mutex::default(), ended: Condvar::new() }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn end_on_drop(&self) -> EndOnDrop<'_> {
+        EndOnDrop(self)
+    }
+
+    /// Watches a worker of the current thread, whose step is kept in `step`. The seed is that of its
+    /// first run, or the one that what it replays came from.
+    pub(super) fn follow(&self, step: Arc<AtomicU32>, job: Job, seed: Seed) -> Unwatch<'_> {
+        let (runs, seed, job) = (AtomicU64::new(0), AtomicU64::new(seed.0), Mutex::new(job));
+        let watched = Watched { step, runs, seed, job, command: self.command.clone() };
+        let watched = Arc::new(watched);
+        self.lock().watched.push(watched.clone());
+        let before = HERE.with(|here| here.borrow_mut().replace(watched.clone()));
+        Unwatch { watch: self, watched, before }
+    }
+}
+
+/// Looks at the workers from time to time until the watch ends; ends the process if one hangs.
+pub(super) fn watch<B, R>(session: &Session<'_, B>, patience: Duration)
+where
+    B: AsyncFn() -> R + Sync,
+    R: TestResult,
+{
+    let interval = (patience / 20).clamp(Duration::from_millis(5), Duration::from_millis(500));
+    // Where each worker was when it was first seen there, and when.
+    let mut seen: Vec<(Arc<Watched>, (u64, u32), Instant)> = Vec::new();
+    let mut state = session.watch.lock();
+    while !state.ended {
+        let now = Instant::now();
+        seen.retain(|(old, ..)| state.watched.iter().any(|new| Arc::ptr_eq(old, new)));
+        let mut hung = None;
+        for watched in &state.watched {
+            let position = watched.position();
+            match seen.iter_mut().find(|(old, ..)| Arc::ptr_eq(old, watched)) {
+                Some((_, at, _)) if *at == position => {}
+                Some((_, at, since)) => (*at, *since) = (position, now),
+                None => seen.push((watched.clone(), position, now)),
+            }
+        }
+        for (watched, position, since) in &seen {
+            if now.duration_since(*since) >= patience {
+                hung = Some((watched.clone(), position.1));
+            }
+        }
+        if let Some((watched, step)) = hung {
+            drop(state);
+            end_process(session, &watched, step, patience);
+        }
+        let waited = session.watch.ended.wait_timeout(state, interval);
+        state = waited.unwrap_or_else(PoisonError::into_inner).0;
+    }
+}
+
+/// Tells of the hang and ends the process.
+fn end_process<B, R>(
+    session: &Session<'_, B>,
+    watched: &Watched,
+    step: u32,
+    patience: Duration,
+) -> !
+where
+    B: AsyncFn() -> R + Sync,
+    R: TestResult,
+{
+    let seed = Seed(watched.seed.load(Ordering::Relaxed));
+    let job = watched.job.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    let mut report = session.report(watched.runs.load(Ordering::Relaxed), u64::from(step));
+    if !matches!(job, Job::Seeds(_)) && session.config.replay.is_none() {
+        report.warnings.push(
+            "the hang was met while a failing run was replayed or shrunk, not while seeds were run"
+                .to_owned(),
+        );
+    }
+    std::thread::scope(|scope| {
+        let (send, receive) = mpsc::channel();
+        scope.spawn(move || {
+            let mut worker = Worker::new(job.strategy());
+            let hang = Some((step, patience.as_secs()));
+            session.once(&mut worker, seed, &Limits { hang, ..session.limits() });
+            // Nobody listens any more if it took too long.
+            let _ = send.send(worker.extract(seed, session.config.strategy.name));
+        });
+        let run = receive.recv_timeout(patience).unwrap_or_else(|_| lost(session, seed, patience));
+        let trace = session.trace(&run);
+        let written = persistence::write(&trace, session.site, session.config.out.as_deref());
+        let (trace_file, trace_error) = match written {
+            Ok(path) => (Some(path.display().to_string()), None),
+            Err(error) => (None, Some(error.to_string())),
+        };
+        let replay = trace_file.as_deref().map(|file| session.site.replay_command(file));
+        let original = Size::of(&run);
+        let from = match &session.config.replay {
+            Some(source) => persistence::origin(source, session.site),
+            None => Origin::Seed(seed),
+        };
+        report.replayed = session.config.replay.is_some().then(|| from.clone());
+        let shrunk = None;
+        let record = None;
+        let finding =
+            Finding { run, from, original, shrunk, trace_file, trace_error, replay, record };
+        report.finding = Some(Box::new(finding));
+        // Not `eprint!`: a test harness may have taken that, and will have no time to show it.
+        let screen = text(&report, &Style::default());
+        let _ = std::io::stderr().lock().write_all(screen.as_bytes());
+        std::process::exit(EXIT)
+    })
+}
+
+/// What is left to say if the run did not get to the hang again.
+fn lost<B, R>(session: &Session<'_, B>, seed: Seed, patience: Duration) -> Run
+where
+    B: AsyncFn() -> R + Sync,
+    R: TestResult,
+{
+    let last = "unknown: the run did not come to the same step again".to_owned();
+    let task = crate::ids::TaskId::MAIN;
+    session.empty_run(seed, Failure::Hang { task, last, seconds: patience.as_secs() })
+}

@@ -1,0 +1,84 @@
+//! The same run again, in the same process: the decisions of a [`Run`], and an error at the first
+//! one that does not fit.
+//!
+//! Runs of one program with the same decisions number their tasks alike, so nothing has to be
+//! matched. What was done at each step is for the caller to compare.
+
+use crate::choice::{Draw, Mismatch, Strategy, View};
+use crate::ids::Seed;
+use crate::run::{DrawRecord, Run, StepRecord};
+
+/// Repeats a run.
+#[derive(Debug)]
+pub struct Again {
+    steps: Vec<StepRecord>,
+    draws: Vec<DrawRecord>,
+    step: usize,
+    drawn: usize,
+}
+
+impl Again {
+    /// Will repeat `run`.
+    pub fn new(run: &Run) -> Again {
+        Again { steps: run.steps.clone(), draws: run.draws.clone(), step: 0, drawn: 0 }
+    }
+}
+
+impl Strategy for Again {
+    fn begin(&mut self, _: Seed) {
+        self.step = 0;
+        self.drawn = 0;
+    }
+
+    fn sees_forced_steps(&self) -> bool {
+        true
+    }
+
+    fn pick(&mut self, view: &View<'_>) -> Result<usize, Mismatch> {
+        let step = self.step as u32;
+        let candidates = view.candidates();
+        let found = || format!("{} tasks that can step", candidates.len());
+        let Some(record) = self.steps.get(self.step) else {
+            let expected = "the end of the run".to_owned();
+            return Err(Mismatch { step, expected, found: found() });
+        };
+        self.step += 1;
+        let at = candidates.iter().position(|task| *task == record.task);
+        match at {
+            Some(at) if candidates.len() == record.candidates as usize => Ok(at),
+            _ => Err(Mismatch {
+                step,
+                expected: format!("{} tasks that can step", record.candidates),
+                found: found(),
+            }),
+        }
+    }
+
+    fn draw(&mut self, draw: &Draw) -> Result<u64, Mismatch> {
+        let recorded = self.draws.get(self.drawn);
+        self.drawn += 1;
+        let step = self.step.saturating_sub(1) as u32;
+        match recorded {
+            Some(record) if record.bound == draw.bound && record.step == step => Ok(record.value),
+            other => Err(Mismatch {
+                step,
+                expected: other.map_or_else(
+                    || "no further draw".to_owned(),
+                    |record| format!("a draw below {} in step {}", record.bound, record.step),
+                ),
+                found: format!("a draw below {}", draw.bound),
+            }),
+        }
+    }
+
+    fn end(&mut self, _: &View<'_>) -> Result<(), Mismatch> {
+        if self.step == self.steps.len() {
+            return Ok(());
+        }
+        Err(Mismatch {
+            step: self.step as u32,
+            expected: format!("{} steps", self.steps.len()),
+            found: format!("{} steps", self.step),
+        })
+    }
+}

@@ -1,0 +1,34 @@
+//! The random walk: every candidate with the same probability, at every step.
+//!
+//! A run of k steps with at most n candidates each has a probability of at least n^-k, so every
+//! interleaving is possible; almost surely fair. Needs to know nothing of the program.
+
+use crate::choice::{Draw, Mismatch, Strategy, View};
+use crate::ids::Seed;
+use crate::rng::Rng;
+
+/// Picks uniformly. A step costs one random number, whatever the number of tasks.
+#[derive(Debug)]
+pub(crate) struct RandomWalk {
+    rng: Rng,
+}
+
+impl Default for RandomWalk {
+    fn default() -> RandomWalk {
+        RandomWalk { rng: Rng::new(0) }
+    }
+}
+
+impl Strategy for RandomWalk {
+    fn begin(&mut self, seed: Seed) {
+        self.rng = Rng::new(seed.0);
+    }
+
+    fn pick(&mut self, view: &View<'_>) -> Result<usize, Mismatch> {
+        Ok(self.rng.below(view.candidates().len() as u64) as usize)
+    }
+
+    fn draw(&mut self, draw: &Draw) -> Result<u64, Mismatch> {
+        Ok(self.rng.below(draw.bound))
+    }
+}

@@ -1,0 +1,155 @@
+//! Strict replay: the decisions of a trace, and an error at the first step that is not the one
+//! the trace tells of.
+//!
+//! Compared are tasks, operations and objects. Values and source lines may differ, so that a trace
+//! survives an edit that moves code.
+
+use super::roster::{Roster, path_of};
+use crate::choice::{Draw, Mismatch, Strategy, View};
+use crate::event::Event;
+use crate::ids::{ObjectId, Seed, TaskPath};
+use crate::trace::{Deed, Trace, TraceDraw};
+
+/// Replays a trace strictly.
+///
+/// An inline trace tells who stepped but not what was done; then only that is compared.
+#[derive(Debug)]
+pub struct Replay {
+    trace: Trace,
+    roster: Roster,
+    /// Steps chosen so far.
+    step: usize,
+    /// Draws answered in the current step.
+    drawn: usize,
+    /// Whether the trace tells what was done.
+    tells_deeds: bool,
+}
+
+impl Replay {
+    /// Will replay `trace`.
+    pub fn new(trace: Trace) -> Replay {
+        let roster = Roster::new(trace.tasks.iter().map(|task| &task.path));
+        let tells_deeds = trace.steps.iter().any(|step| !step.deeds.is_empty());
+        Replay { trace, roster, step: 0, drawn: 0, tells_deeds }
+    }
+
+    /// Compares what the last step did with what the trace says it did.
+    fn compare_last(&mut self, view: &View<'_>) -> Result<(), Mismatch> {
+        let Some(last) = self.step.checked_sub(1) else {
+            return Ok(());
+        };
+        let expected = &self.trace.steps[last];
+        if expected.draws.len() != self.drawn {
+            return Err(Mismatch {
+                step: last as u32,
+                expected: format!("{} values drawn", expected.draws.len()),
+                found: format!("{} values drawn", self.drawn),
+            });
+        }
+        if !self.tells_deeds {
+            return Ok(());
+        }
+        let from = view.events().iter().rposition(|e| e.step as usize != last);
+        let news = &view.events()[from.map_or(0, |i| i + 1)..];
+        let same = |deed: &Deed, event: &Event| {
+            deed.op == event.op.name && deed.object == event.object.map(ObjectId::index)
+        };
+        let equal = expected.deeds.len() == news.len()
+            && expected.deeds.iter().zip(news).all(|(deed, event)| same(deed, event));
+        if equal {
+            return Ok(());
+        }
+        let path = &self.trace.tasks[expected.task].path;
+        let tell = |deeds: Vec<String>| match deeds.is_empty() {
+            true => format!("{}: no operation", name(path)),
+            false => format!("{}: {}", name(path), deeds.join(", ")),
+        };
+        let named = |op: &str, object: Option<usize>, place: &dyn std::fmt::Display| {
+            let object = object.map_or(String::new(), |object| format!(" of object {object}"));
+            format!("{op}{object} at {place}")
+        };
+        let expected = expected.deeds.iter().map(|d| named(&d.op, d.object, &d.place)).collect();
+        let found = news
+            .iter()
+            .map(|e| named(e.op.name, e.object.map(ObjectId::index), &e.place))
+            .collect();
+        Err(Mismatch { step: last as u32, expected: tell(expected), found: tell(found) })
+    }
+}
+
+/// What the report calls a task: `main`, `0.1`.
+fn name(path: &TaskPath) -> String {
+    match path.segments().len() {
+        1 => "main".to_owned(),
+        _ => path.to_string(),
+    }
+}
+
+impl Strategy for Replay {
+    fn begin(&mut self, _: Seed) {
+        self.roster.restart();
+        self.step = 0;
+        self.drawn = 0;
+    }
+
+    fn sees_forced_steps(&self) -> bool {
+        true
+    }
+
+    fn pick(&mut self, view: &View<'_>) -> Result<usize, Mismatch> {
+        self.compare_last(view)?;
+        self.drawn = 0;
+        self.roster.update(view);
+        let step = self.step as u32;
+        let candidates = || {
+            let mut paths: Vec<_> = view.candidates().iter().map(|t| path_of(view, *t)).collect();
+            paths.sort();
+            let paths: Vec<String> = paths.iter().map(name).collect();
+            paths.join(", ")
+        };
+        let Some(next) = self.trace.steps.get(self.step) else {
+            return Err(Mismatch {
+                step,
+                expected: "the end of the run".to_owned(),
+                found: format!("tasks that can go on: {}", candidates()),
+            });
+        };
+        self.step += 1;
+        let task = self.roster.task(next.task);
+        let at = task.and_then(|task| view.candidates().iter().position(|t| *t == task));
+        at.ok_or_else(|| Mismatch {
+            step,
+            expected: format!("a step of {}", name(&self.trace.tasks[next.task].path)),
+            found: format!("tasks that can step: {}", candidates()),
+        })
+    }
+
+    fn draw(&mut self, draw: &Draw) -> Result<u64, Mismatch> {
+        let step = self.step.saturating_sub(1);
+        let drawn = self.trace.steps.get(step).and_then(|s| s.draws.get(self.drawn));
+        self.drawn += 1;
+        match drawn {
+            Some(TraceDraw { value, bound }) if *bound == draw.bound => Ok(*value),
+            _ => Err(Mismatch {
+                step: step as u32,
+                expected: drawn.map_or_else(
+                    || "no further draw".to_owned(),
+                    |d| format!("a draw of a value below {}", d.bound),
+                ),
+                found: format!("a draw of a value below {}", draw.bound),
+            }),
+        }
+    }
+
+    fn end(&mut self, view: &View<'_>) -> Result<(), Mismatch> {
+        self.compare_last(view)?;
+        match self.trace.steps.get(self.step) {
+            None => Ok(()),
+            Some(next) => Err(Mismatch {
+                step: self.step as u32,
+                expected: format!("a step of {}", name(&self.trace.tasks[next.task].path)),
+                found: "the end of the run".to_owned(),
+            }),
+        }
+    }
+}

@@ -1,0 +1,218 @@
+//! The engine of the real build: the same bodies on real threads.
+//!
+//! Each seed is one run: tasks start together, and seeded jitter shakes them at each operation.
+//! What fails is real but cannot be replayed; the report keeps the history.
+
+use std::io::Write;
+use std::panic::AssertUnwindSafe;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use futures::FutureExt;
+use futures::future::abortable;
+
+use crate::config::Config;
+use crate::ids::{Place, Seed, TaskId};
+use crate::panics;
+use crate::report::{Finding, Origin, Report, Size, Style, text};
+use crate::run::{Failure, Outcome, Run, TaskRecord};
+use crate::runner::{Site, TestResult};
+use crate::seam::stress::{InRun, StressRun, hear};
+
+/// How long tasks that were left over may take to end.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// The same once a run had tasks that did not.
+const PATIENCE_LOST: Duration = Duration::from_millis(20);
+/// The exit code of a process that a hang ended: that of a panic.
+const EXIT: i32 = 101;
+
+/// Runs `body` once for each seed on real threads and reports.
+pub(crate) fn run<B, R>(config: &Config, site: &Site, body: &B) -> Report
+where
+    B: AsyncFn() -> R + Sync,
+    R: TestResult,
+{
+    panics::install(hear);
+    let mut report = Report {
+        test: site.test.clone(),
+        package: site.package.clone(),
+        seeds: config.seed(0).map(|first| (first, config.last_seed().unwrap_or(first))),
+        real: true,
+        ..Report::default()
+    };
+    if let Some(source) = &config.replay {
+        report.warnings.push(format!(
+            "{source} was not replayed: real threads follow no trace; build with the feature `sim`"
+        ));
+    }
+    let began = Instant::now();
+    let watched = Watched::default();
+    std::thread::scope(|scope| {
+        if let Some(patience) = config.hang {
+            let (watched, report) = (&watched, report.clone());
+            scope.spawn(move || watch(watched, report, patience));
+        }
+        let _ended = EndOnDrop(&watched);
+        let mut patience = PATIENCE;
+        for n in 0.. {
+            let late = config.time.is_some_and(|time| began.elapsed() >= time);
+            let Some(seed) = config.seed(n).filter(|_| !late) else { break };
+            report.runs += 1;
+            let (run, left) = once(&watched, (seed, site.place), config.backtrace, body, patience);
+            if !left.is_empty() && patience == PATIENCE {
+                patience = PATIENCE_LOST;
+                report.warnings.push(not_ended(seed, &left));
+            }
+            if run.outcome != Outcome::Passed {
+                report.finding = Some(Box::new(finding(run)));
+                break;
+            }
+        }
+    });
+    report
+}
+
+/// One run, and the tasks that did not end with it.
+fn once<B, R>(
+    watched: &Watched,
+    (seed, place): (u64, Place),
+    loud: bool,
+    body: &B,
+    patience: Duration,
+) -> (Run, Vec<TaskRecord>)
+where
+    B: AsyncFn() -> R + Sync,
+    R: TestResult,
+{
+    // Called within the run: a function may do something before it gives its future.
+    let body = async { body().await };
+    let (body, abort) = abortable(AssertUnwindSafe(body).catch_unwind());
+    let (stress, member) = StressRun::begin((seed, place), loud, abort.clone());
+    watched.begin(seed, &stress);
+    let body = InRun::new(Some(member.clone()), abort, body);
+    let error = match futures::executor::block_on(body) {
+        Ok(Ok(result)) => result.error(),
+        Ok(Err(payload)) => {
+            member.panicked(&*payload);
+            None
+        }
+        // Another task failed.
+        Err(_) => None,
+    };
+    drop(member);
+    let left = stress.finish(patience);
+    let failure = stress.failure().or_else(|| error.map(|message| Failure::Error { message }));
+    (run_of(seed, &stress, failure.map_or(Outcome::Passed, Outcome::Failed)), left)
+}
+
+/// The run of one seed, as it comes. Nothing watches it: real threads that hang do so for ever.
+pub(crate) fn run_seed<B, R>(config: &Config, site: &Site, body: &B, seed: Seed) -> Run
+where
+    B: AsyncFn() -> R + Sync,
+    R: TestResult,
+{
+    panics::install(hear);
+    let seed = (seed.0, site.place);
+    once(&Watched::default(), seed, config.backtrace, body, PATIENCE).0
+}
+
+fn run_of(seed: u64, stress: &StressRun, outcome: Outcome) -> Run {
+    Run {
+        seed: Seed(seed),
+        strategy: "seeded jitter".to_owned(),
+        outcome,
+        tasks: stress.tasks(),
+        objects: Vec::new(),
+        steps: Vec::new(),
+        draws: Vec::new(),
+        events: Vec::new(),
+        histories: stress.histories(),
+        leaked: Vec::new(),
+    }
+}
+
+fn finding(run: Run) -> Finding {
+    Finding {
+        from: Origin::Seed(run.seed),
+        original: Size::of(&run),
+        run,
+        shrunk: None,
+        trace_file: None,
+        trace_error: None,
+        replay: None,
+        record: None,
+    }
+}
+
+fn not_ended(seed: u64, left: &[TaskRecord]) -> String {
+    let (s, it) = if left.len() == 1 { ("", "it goes") } else { ("s", "they go") };
+    format!(
+        "task{s} {} of the run of seed {seed} did not end within {} s after the test body did, \
+         although aborted, and {it} on beside later runs: a task on real threads ends only at an \
+         await; have the body wait for its tasks",
+        names(left),
+        PATIENCE.as_secs(),
+    )
+}
+
+fn names(tasks: &[TaskRecord]) -> String {
+    tasks.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+}
+
+/// The run that is on, for the watchdog.
+#[derive(Default)]
+struct Watched {
+    runs: AtomicU64,
+    current: Mutex<Option<(u64, Arc<StressRun>)>>,
+    ended: Mutex<bool>,
+    end: Condvar,
+}
+
+impl Watched {
+    fn begin(&self, seed: u64, run: &Arc<StressRun>) {
+        let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
+        *current = Some((seed, run.clone()));
+        self.runs.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// Ends the watch when dropped.
+struct EndOnDrop<'a>(&'a Watched);
+
+impl Drop for EndOnDrop<'_> {
+    fn drop(&mut self) {
+        *self.0.ended.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        self.0.end.notify_all();
+    }
+}
+
+/// Ends the process when one run takes longer than `patience`: real threads cannot be stopped.
+fn watch(watched: &Watched, mut report: Report, patience: Duration) {
+    let mut ended = watched.ended.lock().unwrap_or_else(PoisonError::into_inner);
+    let (mut runs, mut since) = (0, Instant::now());
+    while !*ended {
+        let now = watched.runs.load(Ordering::Relaxed);
+        if now != runs {
+            (runs, since) = (now, Instant::now());
+        }
+        if since.elapsed() >= patience {
+            let current = watched.current.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            if let Some((seed, stress)) = current {
+                let last = names(&stress.left());
+                let seconds = patience.as_secs();
+                let failure = Failure::Hang { task: TaskId::MAIN, last, seconds };
+                report.runs = now;
+                report.finding =
+                    Some(Box::new(finding(run_of(seed, &stress, Outcome::Failed(failure)))));
+                // Not `eprint!`: a test harness may have taken that, and will not show it.
+                let screen = text(&report, &Style::default());
+                let _ = std::io::stderr().lock().write_all(screen.as_bytes());
+                std::process::exit(EXIT);
+            }
+        }
+        let interval = (patience / 20).clamp(Duration::from_millis(5), Duration::from_millis(500));
+        let waited = watched.end.wait_timeout(ended, interval);
+        ended = waited.unwrap_or_else(PoisonError::into_inner).0;
+    }
+}

@@ -1,0 +1,291 @@
+//! The atomic: one word that tasks share.
+
+use std::fmt;
+use std::future::Future;
+use std::sync::atomic::{
+    AtomicBool, AtomicI8, AtomicI16, AtomicI32, AtomicI64, AtomicIsize, AtomicPtr, AtomicU8,
+    AtomicU16, AtomicU32, AtomicU64, AtomicUsize, Ordering,
+};
+
+use crate::op::{Access, Op};
+use crate::seam::value::{BitChange, Bits, Number, NumberChange, Value};
+use crate::seam::{Here, Word, here};
+
+const LOAD: Op = Op::new("load", Access::Read);
+const STORE: Op = Op::new("store", Access::Write);
+const SWAP: Op = Op::new("swap", Access::ReadModifyWrite);
+const COMPARE_EXCHANGE: Op = Op::new("compare_exchange", Access::ReadModifyWrite);
+const FETCH_ADD: Op = Op::new("fetch_add", Access::ReadModifyWrite);
+const FETCH_SUB: Op = Op::new("fetch_sub", Access::ReadModifyWrite);
+const FETCH_MAX: Op = Op::new("fetch_max", Access::ReadModifyWrite);
+const FETCH_MIN: Op = Op::new("fetch_min", Access::ReadModifyWrite);
+const FETCH_AND: Op = Op::new("fetch_and", Access::ReadModifyWrite);
+const FETCH_NAND: Op = Op::new("fetch_nand", Access::ReadModifyWrite);
+const FETCH_OR: Op = Op::new("fetch_or", Access::ReadModifyWrite);
+const FETCH_XOR: Op = Op::new("fetch_xor", Access::ReadModifyWrite);
+
+/// A word of shared memory: the atomics of [`std::sync::atomic`] behind one generic name.
+///
+/// `T` is an integer of up to 64 bits, a `bool` or a raw pointer. Each operation is an await point:
+/// in a run, other tasks may go first there. Outside a run and in the real build it is the std
+/// operation; the real build adds nothing to it, neither size nor instructions.
+///
+/// In a run the value lives in the run: an atomic in a `static`, made with
+/// [`const_new`](Self::const_new), starts every run with its first value, in several workers at
+/// once. Memory is sequentially consistent there whatever the [`Ordering`] arguments say, so a run
+/// does not show what weaker orderings allow. A weak compare-exchange does not fail spuriously.
+///
+/// ```
+/// use sim::{Atomic, Ordering::SeqCst};
+///
+/// # sim::block_on(async {
+/// let hits = Atomic::new(0u64);
+/// assert_eq!(hits.fetch_add(1, SeqCst).await, 0);
+/// assert_eq!(hits.load(SeqCst).await, 1);
+/// # });
+/// ```
+pub struct Atomic<T: Value> {
+    word: Word<T>,
+}
+
+impl<T: Value> Atomic<T> {
+    /// An atomic that holds `value`.
+    #[track_caller]
+    pub fn new(value: T) -> Atomic<T> {
+        Atomic { word: Word::new(value, here()) }
+    }
+
+    /// The value. `&mut` shows that no other task uses it, so this is no point.
+    pub fn get_mut(&mut self) -> &mut T {
+        self.word.get_mut()
+    }
+
+    /// The value. Owning the atomic shows that no other task uses it, so this is no point.
+    pub fn into_inner(self) -> T {
+        self.word.into_inner()
+    }
+
+    /// Reads the value.
+    ///
+    /// # Panics
+    /// If `order` is `Release` or `AcqRel`, as std does.
+    #[track_caller]
+    #[inline]
+    pub fn load(&self, order: Ordering) -> impl Future<Output = T> + Send + use<'_, T> {
+        self.load_at(order, here())
+    }
+
+    #[inline]
+    fn load_at(&self, order: Ordering, here: Here) -> impl Future<Output = T> + Send + use<'_, T> {
+        assert!(
+            !matches!(order, Ordering::Release | Ordering::AcqRel),
+            "there is no such thing as a release load: use Relaxed, Acquire or SeqCst"
+        );
+        self.word.point(&LOAD, here, move |at| self.word.load(at, order))
+    }
+
+    /// Writes `value`.
+    ///
+    /// # Panics
+    /// If `order` is `Acquire` or `AcqRel`, as std does.
+    #[track_caller]
+    #[inline]
+    pub fn store(&self, value: T, order: Ordering) -> impl Future<Output = ()> + Send + use<'_, T> {
+        assert!(
+            !matches!(order, Ordering::Acquire | Ordering::AcqRel),
+            "there is no such thing as an acquire store: use Relaxed, Release or SeqCst"
+        );
+        let raw = value.into_raw();
+        self.word.point(&STORE, here(), move |at| self.word.store(at, T::from_raw(raw), order))
+    }
+
+    /// Writes `value` and returns the one before.
+    #[track_caller]
+    #[inline]
+    pub fn swap(&self, value: T, order: Ordering) -> impl Future<Output = T> + Send + use<'_, T> {
+        let raw = value.into_raw();
+        self.word.point(&SWAP, here(), move |at| self.word.swap(at, T::from_raw(raw), order))
+    }
+
+    /// Writes `new` if the value is `current`. Returns the value there was, as `Ok` if it was
+    /// replaced and as `Err` if not.
+    ///
+    /// # Panics
+    /// If `failure` is `Release` or `AcqRel`, as std does.
+    #[track_caller]
+    #[inline]
+    pub fn compare_exchange(
+        &self,
+        current: T,
+        new: T,
+        success: Ordering,
+        failure: Ordering,
+    ) -> impl Future<Output = Result<T, T>> + Send + use<'_, T> {
+        self.compare_exchange_at((current, new), (success, failure), false, here())
+    }
+
+    /// Like [`compare_exchange`](Self::compare_exchange), but on real hardware it may fail although
+    /// the value is `current`; use it in a loop.
+    ///
+    /// # Panics
+    /// If `failure` is `Release` or `AcqRel`, as std does.
+    #[track_caller]
+    #[inline]
+    pub fn compare_exchange_weak(
+        &self,
+        current: T,
+        new: T,
+        success: Ordering,
+        failure: Ordering,
+    ) -> impl Future<Output = Result<T, T>> + Send + use<'_, T> {
+        self.compare_exchange_at((current, new), (success, failure), true, here())
+    }
+
+    #[inline]
+    fn compare_exchange_at(
+        &self,
+        (current, new): (T, T),
+        orders: (Ordering, Ordering),
+        weak: bool,
+        here: Here,
+    ) -> impl Future<Output = Result<T, T>> + Send + use<'_, T> {
+        assert!(
+            !matches!(orders.1, Ordering::Release | Ordering::AcqRel),
+            "there is no such thing as a release load: let a failure be Relaxed, Acquire or SeqCst"
+        );
+        let (current, new) = (current.into_raw(), new.into_raw());
+        self.word.point(&COMPARE_EXCHANGE, here, move |at| {
+            let values = (T::from_raw(current), T::from_raw(new));
+            self.word.compare_exchange(at, values, orders, weak)
+        })
+    }
+
+    /// Replaces the value by what `update` makes of it, trying again when another task got in
+    /// between, until that worked or `update` gives `None`. A load, then a weak compare-exchange
+    /// for each try: each a point of its own, `update` running between them. Returns the last
+    /// value seen, as `Ok` if it was replaced.
+    ///
+    /// # Panics
+    /// If `fetch_order` is `Release` or `AcqRel`, as std does.
+    #[track_caller]
+    #[inline]
+    pub fn fetch_update<F>(
+        &self,
+        set_order: Ordering,
+        fetch_order: Ordering,
+        mut update: F,
+    ) -> impl Future<Output = Result<T, T>> + Send + use<'_, T, F>
+    where
+        F: FnMut(T) -> Option<T> + Send,
+    {
+        let here = here();
+        async move {
+            // Values cross the points in their raw form: a pointer is not `Send`.
+            let mut raw = self.load_at(fetch_order, here).await.into_raw();
+            loop {
+                let tried = {
+                    let old = T::from_raw(raw);
+                    match update(old) {
+                        None => return Err(old),
+                        Some(new) => {
+                            let orders = (set_order, fetch_order);
+                            self.compare_exchange_at((old, new), orders, true, here)
+                        }
+                    }
+                };
+                match tried.await {
+                    Ok(old) => return Ok(old),
+                    Err(other) => raw = other.into_raw(),
+                }
+            }
+        }
+    }
+}
+
+macro_rules! fetch {
+    ($bound:ident, $method:ident; $($(#[$doc:meta])* $name:ident $op:ident $kind:path;)*) => {
+        impl<T: $bound> Atomic<T> {$(
+            $(#[$doc])*
+            #[track_caller]
+            #[inline]
+            pub fn $name(
+                &self,
+                value: T,
+                order: Ordering,
+            ) -> impl Future<Output = T> + Send + use<'_, T> {
+                let raw = value.into_raw();
+                self.word.point(&$op, here(), move |at| {
+                    self.word.$method(at, $kind, T::from_raw(raw), order)
+                })
+            }
+        )*}
+    };
+}
+
+fetch! { Number, compute;
+    /// Adds `value`, wrapping around at the ends of the type, and returns the value before.
+    fetch_add FETCH_ADD NumberChange::Add;
+    /// Subtracts `value`, wrapping around at the ends of the type, and returns the value before.
+    fetch_sub FETCH_SUB NumberChange::Sub;
+    /// Raises the value to `value` if it is lower, and returns the value before.
+    fetch_max FETCH_MAX NumberChange::Max;
+    /// Lowers the value to `value` if it is higher, and returns the value before.
+    fetch_min FETCH_MIN NumberChange::Min;
+}
+
+fetch! { Bits, change;
+    /// Makes the value its bitwise "and" with `value`, and returns the value before.
+    fetch_and FETCH_AND BitChange::And;
+    /// Makes the value its bitwise "not and" with `value`, and returns the value before.
+    fetch_nand FETCH_NAND BitChange::Nand;
+    /// Makes the value its bitwise "or" with `value`, and returns the value before.
+    fetch_or FETCH_OR BitChange::Or;
+    /// Makes the value its bitwise "exclusive or" with `value`, and returns the value before.
+    fetch_xor FETCH_XOR BitChange::Xor;
+}
+
+macro_rules! const_new {
+    ($($type:ty, $std:ident $(, $generic:ident)?;)*) => {$(
+        impl$(<$generic: 'static>)? Atomic<$type> {
+            /// An atomic that holds `value`, for a `static`.
+            ///
+            /// A run numbers what it creates; a `static` is created by no run and is known by its
+            /// place in the source instead. Elsewhere, use [`new`](Self::new).
+            ///
+            /// ```
+            /// static HITS: sim::Atomic<u64> = sim::Atomic::<u64>::const_new(0);
+            /// ```
+            #[track_caller]
+            pub const fn const_new(value: $type) -> Self {
+                Atomic { word: Word::of_static($std::new(value), here()) }
+            }
+        }
+    )*};
+}
+
+const_new! {
+    u8, AtomicU8; u16, AtomicU16; u32, AtomicU32; u64, AtomicU64; usize, AtomicUsize;
+    i8, AtomicI8; i16, AtomicI16; i32, AtomicI32; i64, AtomicI64; isize, AtomicIsize;
+    bool, AtomicBool; *mut T, AtomicPtr, T;
+}
+
+impl<T: Value + Default> Default for Atomic<T> {
+    #[track_caller]
+    fn default() -> Atomic<T> {
+        Atomic::new(T::default())
+    }
+}
+
+impl<T: Value> From<T> for Atomic<T> {
+    #[track_caller]
+    fn from(value: T) -> Atomic<T> {
+        Atomic::new(value)
+    }
+}
+
+impl<T: Value> fmt::Debug for Atomic<T> {
+    /// Shows no value: reading it would be an access.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Atomic").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,133 @@
+//! The cell: plain shared memory for a value of any type.
+
+use std::fmt;
+use std::future::Future;
+
+use crate::event::Values;
+use crate::op::{Access, Op};
+use crate::seam::value::bits_of;
+use crate::seam::{Slot, here};
+
+const GET: Op = Op::new("get", Access::Read);
+const SET: Op = Op::new("set", Access::Write);
+const REPLACE: Op = Op::new("replace", Access::ReadModifyWrite);
+const TAKE: Op = Op::new("take", Access::ReadModifyWrite);
+
+/// Plain shared memory: a value that tasks read and write as a whole.
+///
+/// Each operation is one access and an await point, so `get` then `set` is a race, as it would be on
+/// plain memory. In a run each run has a value of its own, a clone of the one the cell was made
+/// with, so a cell in a `static` starts every run afresh. Outside a run and in the real build the
+/// value is behind a std mutex, held for one access: plain memory cannot be shared in safe Rust.
+///
+/// ```
+/// # sim::block_on(async {
+/// let name = sim::Cell::new("a".to_owned());
+/// name.set("b".to_owned()).await;
+/// assert_eq!(name.replace("c".to_owned()).await, "b");
+/// assert_eq!(name.get().await, "c");
+/// # });
+/// ```
+pub struct Cell<T> {
+    slot: Slot<T>,
+}
+
+impl<T> Cell<T> {
+    /// A cell that holds `value`.
+    #[track_caller]
+    pub fn new(value: T) -> Cell<T>
+    where
+        T: 'static,
+    {
+        Cell { slot: Slot::new(value, here()) }
+    }
+
+    /// A cell that holds `value`, for a `static`. Elsewhere, use [`new`](Self::new).
+    ///
+    /// ```
+    /// static LAST: sim::Cell<Option<u32>> = sim::Cell::const_new(None);
+    /// ```
+    #[track_caller]
+    pub const fn const_new(value: T) -> Cell<T> {
+        Cell { slot: Slot::of_static(value, here()) }
+    }
+
+    /// The value. `&mut` shows that no other task uses it, so this is no point.
+    pub fn get_mut(&mut self) -> &mut T {
+        self.slot.get_mut()
+    }
+
+    /// The value. Owning the cell shows that no other task uses it, so this is no point.
+    pub fn into_inner(self) -> T {
+        self.slot.into_inner()
+    }
+}
+
+impl<T: Clone + Send + 'static> Cell<T> {
+    /// Reads the value: a clone of it.
+    #[track_caller]
+    pub fn get(&self) -> impl Future<Output = T> + Send + use<'_, T> {
+        self.slot.point(&GET, here(), move |at| {
+            self.slot.access(at, |value| value.clone(), |value, _| read(value))
+        })
+    }
+
+    /// Writes `value`.
+    #[track_caller]
+    pub fn set(&self, value: T) -> impl Future<Output = ()> + Send + use<'_, T> {
+        self.slot.point(&SET, here(), move |at| {
+            // The old value is dropped when nothing is held any more.
+            let show = |_: &T, new: &T| bits_of(new).map_or(Values::None, Values::Wrote);
+            drop(self.slot.access(at, |place| std::mem::replace(place, value), show));
+        })
+    }
+
+    /// Writes `value` and returns the one before, in one.
+    #[track_caller]
+    pub fn replace(&self, value: T) -> impl Future<Output = T> + Send + use<'_, T> {
+        self.slot.point(&REPLACE, here(), move |at| {
+            self.slot.access(at, |place| std::mem::replace(place, value), changed)
+        })
+    }
+
+    /// Writes the default and returns the value before, in one.
+    #[track_caller]
+    pub fn take(&self) -> impl Future<Output = T> + Send + use<'_, T>
+    where
+        T: Default,
+    {
+        self.slot.point(&TAKE, here(), move |at| self.slot.access(at, std::mem::take, changed))
+    }
+}
+
+fn read<T: 'static>(value: &T) -> Values {
+    bits_of(value).map_or(Values::None, Values::Read)
+}
+
+fn changed<T: 'static>(old: &T, new: &T) -> Values {
+    match (bits_of(old), bits_of(new)) {
+        (Some(old), Some(new)) => Values::Changed(old, new),
+        _ => Values::None,
+    }
+}
+
+impl<T: Default + 'static> Default for Cell<T> {
+    #[track_caller]
+    fn default() -> Cell<T> {
+        Cell::new(T::default())
+    }
+}
+
+impl<T: 'static> From<T> for Cell<T> {
+    #[track_caller]
+    fn from(value: T) -> Cell<T> {
+        Cell::new(value)
+    }
+}
+
+impl<T> fmt::Debug for Cell<T> {
+    /// Shows no value: reading it would be an access.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Cell").finish_non_exhaustive()
+    }
+}

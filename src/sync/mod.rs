@@ -1,0 +1,15 @@
+//! Shared memory and locks: what concurrent code is written with.
+//!
+//! The names and the meaning are those of std and tokio; every access is an await point. Each
+//! primitive is one file, written once over the seam.
+
+mod atomic;
+mod cell;
+mod mutex;
+
+pub use std::sync::atomic::Ordering;
+
+pub use self::atomic::Atomic;
+pub use self::cell::Cell;
+pub use self::mutex::{Lock, Mutex, MutexGuard};
+pub use crate::seam::value::{Bits, Number, Value};

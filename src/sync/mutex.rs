@@ -1,0 +1,161 @@
+//! The mutex: a value that one task at a time may use.
+
+use std::fmt;
+use std::future::Future;
+use std::ops::{Deref, DerefMut};
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use futures::lock::{Mutex as RealMutex, MutexGuard as RealGuard, MutexLockFuture};
+
+use crate::op::{Access, Op};
+use crate::seam::{Enter, Gate, Pass, here};
+
+const LOCK: Op = Op::new("lock", Access::Lock);
+const TRY_LOCK: Op = Op::new("try_lock", Access::TryLock);
+
+/// A value that one task at a time may use: tokio's `Mutex`.
+///
+/// Locking is an await point. A task that waits cannot step; when the guard is dropped every waiter
+/// can, and whoever is chosen gets the lock, so a run shows every order that any fair or unfair lock
+/// could. Dropping the guard is no point. There is no poisoning: a panic ends the run anyway.
+///
+/// In a run a mutex belongs to that run. One that an earlier run used, in a `static` for instance,
+/// fails the run with the remedy: create it inside the test body.
+///
+/// ```
+/// # sim::block_on(async {
+/// let list = sim::Mutex::new(vec![1]);
+/// list.lock().await.push(2);
+/// assert_eq!(list.into_inner(), [1, 2]);
+/// # });
+/// ```
+pub struct Mutex<T: ?Sized> {
+    gate: Gate,
+    inner: RealMutex<T>,
+}
+
+impl<T> Mutex<T> {
+    /// A mutex around `value`.
+    #[track_caller]
+    pub fn new(value: T) -> Mutex<T> {
+        Mutex { gate: Gate::new("mutex", here()), inner: RealMutex::new(value) }
+    }
+
+    /// The value.
+    pub fn into_inner(self) -> T {
+        self.inner.into_inner()
+    }
+}
+
+impl<T: ?Sized> Mutex<T> {
+    /// Waits until no task holds the lock, then takes it. Cancel safe: dropped before it is ready,
+    /// it leaves no trace.
+    #[track_caller]
+    pub fn lock(&self) -> Lock<'_, T> {
+        Lock { enter: self.gate.enter(&LOCK, here()), pass: None, inner: self.inner.lock() }
+    }
+
+    /// Takes the lock if no task holds it; an await point, unlike tokio's, because what it finds
+    /// depends on the other tasks.
+    #[track_caller]
+    pub fn try_lock(&self) -> impl Future<Output = Option<MutexGuard<'_, T>>> + Send + use<'_, T>
+    where
+        T: Send,
+    {
+        let enter = self.gate.try_enter(&TRY_LOCK, here());
+        async move {
+            let pass = enter.await?;
+            let inner = self.inner.try_lock()?;
+            Some(MutexGuard { inner, _pass: pass })
+        }
+    }
+
+    /// The value. `&mut` shows that no task holds the lock, so this is no point.
+    pub fn get_mut(&mut self) -> &mut T {
+        self.inner.get_mut()
+    }
+}
+
+/// Waits for a [`Mutex`]; see [`Mutex::lock`].
+#[must_use = "futures do nothing unless you `.await` or poll them"]
+pub struct Lock<'a, T: ?Sized> {
+    enter: Enter<'a>,
+    pass: Option<Pass<'a>>,
+    inner: MutexLockFuture<'a, T>,
+}
+
+impl<'a, T: ?Sized> Future for Lock<'a, T> {
+    type Output = MutexGuard<'a, T>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<MutexGuard<'a, T>> {
+        let this = &mut *self;
+        if this.pass.is_none() {
+            this.pass = Some(ready!(Pin::new(&mut this.enter).poll(cx)));
+        }
+        // In a run whoever holds the pass finds the lock free; outside one, this is the lock.
+        let inner = ready!(Pin::new(&mut this.inner).poll(cx));
+        let pass = this.pass.take().expect("polled after it was ready");
+        Poll::Ready(MutexGuard { inner, _pass: pass })
+    }
+}
+
+/// Leave to use the value of a [`Mutex`]; dropping it frees the lock.
+#[must_use = "if unused, the mutex is freed at once"]
+pub struct MutexGuard<'a, T: ?Sized> {
+    // Dropped in this order: whoever is let in next must find the lock free.
+    inner: RealGuard<'a, T>,
+    _pass: Pass<'a>,
+}
+
+impl<T: ?Sized> Deref for MutexGuard<'_, T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.inner
+    }
+}
+
+impl<T: ?Sized> DerefMut for MutexGuard<'_, T> {
+    fn deref_mut(&mut self) -> &mut T {
+        &mut self.inner
+    }
+}
+
+impl<T: Default> Default for Mutex<T> {
+    #[track_caller]
+    fn default() -> Mutex<T> {
+        Mutex::new(T::default())
+    }
+}
+
+impl<T> From<T> for Mutex<T> {
+    #[track_caller]
+    fn from(value: T) -> Mutex<T> {
+        Mutex::new(value)
+    }
+}
+
+impl<T: ?Sized> fmt::Debug for Mutex<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Mutex").finish_non_exhaustive()
+    }
+}
+
+impl<T: ?Sized> fmt::Debug for Lock<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Lock").finish_non_exhaustive()
+    }
+}
+
+impl<T: ?Sized + fmt::Debug> fmt::Debug for MutexGuard<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
+    }
+}
+
+impl<T: ?Sized + fmt::Display> fmt::Display for MutexGuard<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
+    }
+}

@@ -1,0 +1,248 @@
+//! Tasks: spawning, waiting, yielding.
+//!
+//! In a run, a task is one more line of execution of the simulated program. Outside one it goes to
+//! the program's spawner, set once with [`set_spawner`], or to an OS thread of its own.
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use futures::future::BoxFuture;
+
+use crate::op::{Access, Op};
+use crate::seam::{self, Here, here};
+
+pub use crate::seam::JoinError;
+
+const YIELD: Op = Op::new("yield_now", Access::Yield);
+
+/// Spawns a task.
+///
+/// Not a point: the task can step from the spawning task's next point on. If a task panics the run
+/// fails; outside a run the panic is in the [`JoinError`].
+///
+/// ```
+/// # sim::block_on(async {
+/// let task = sim::spawn(async { 1 + 1 });
+/// assert_eq!(task.await.unwrap(), 2);
+/// # });
+/// ```
+#[track_caller]
+pub fn spawn<F>(future: F) -> JoinHandle<F::Output>
+where
+    F: Future + Send + 'static,
+    F::Output: Send + 'static,
+{
+    spawn_at(None, future, here())
+}
+
+fn spawn_at<F>(name: Option<Arc<str>>, future: F, here: Here) -> JoinHandle<F::Output>
+where
+    F: Future + Send + 'static,
+    F::Output: Send + 'static,
+{
+    JoinHandle { handle: Some(seam::spawn(name, here, future)), here }
+}
+
+/// Spawns a task that has a name.
+///
+/// ```
+/// # sim::block_on(async {
+/// let task = sim::task::Builder::new().name("writer").spawn(async { 1 });
+/// assert_eq!(task.await.unwrap(), 1);
+/// # });
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct Builder {
+    name: Option<Arc<str>>,
+}
+
+impl Builder {
+    /// A task without a name.
+    pub fn new() -> Builder {
+        Builder::default()
+    }
+
+    /// The name that reports show beside the task's path. It need not be unique.
+    #[must_use]
+    pub fn name(mut self, name: impl AsRef<str>) -> Builder {
+        self.name = Some(name.as_ref().into());
+        self
+    }
+
+    /// Spawns the task; see [`spawn`].
+    #[track_caller]
+    pub fn spawn<F>(self, future: F) -> JoinHandle<F::Output>
+    where
+        F: Future + Send + 'static,
+        F::Output: Send + 'static,
+    {
+        spawn_at(self.name, future, here())
+    }
+}
+
+/// Waits for a task and gives its result: tokio's `JoinHandle`.
+///
+/// Dropping it detaches the task. A run tells of tasks that had not ended when the test body did,
+/// unless they were detached before.
+#[must_use = "dropping the handle detaches the task"]
+pub struct JoinHandle<T> {
+    /// Taken out by `detach`.
+    handle: Option<seam::Handle<T>>,
+    here: Here,
+}
+
+impl<T> JoinHandle<T> {
+    /// Asks the task to end before its next step. Not a point; waiting for the task then gives an
+    /// error that [is an abort](JoinError::is_cancelled), unless it ended first.
+    #[track_caller]
+    pub fn abort(&self) {
+        if let Some(handle) = &self.handle {
+            handle.abort(here());
+        }
+    }
+
+    /// Whether the task has ended. Not a point.
+    pub fn is_finished(&self) -> bool {
+        self.handle.as_ref().is_none_or(seam::Handle::is_finished)
+    }
+
+    /// Lets the task go on by itself: it is not told of if it is still there at the end.
+    pub fn detach(mut self) {
+        if let Some(handle) = self.handle.take() {
+            handle.detach();
+        }
+    }
+}
+
+impl<T: 'static> Future for JoinHandle<T> {
+    type Output = Result<T, JoinError>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let here = self.here;
+        let handle = self.handle.as_mut().expect("a detached task has no handle to poll");
+        handle.poll_join(cx, here)
+    }
+}
+
+// Nothing is pinned: the handle is a number or a channel.
+impl<T> Unpin for JoinHandle<T> {}
+
+impl<T> fmt::Debug for JoinHandle<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("JoinHandle").finish_non_exhaustive()
+    }
+}
+
+/// Lets other tasks go first. A point that touches nothing.
+///
+/// ```
+/// # sim::block_on(async {
+/// sim::task::yield_now().await;
+/// # });
+/// ```
+#[track_caller]
+pub fn yield_now() -> impl Future<Output = ()> + Send {
+    seam::Turn::new(&YIELD, here())
+}
+
+/// Does `work` for every item, each in a task of its own, and gives the results in the order of the
+/// items.
+///
+/// The tasks are spawned when the future is first polled. Dropping it aborts those that are left.
+///
+/// # Panics
+/// If a task panicked or was aborted, the future panics with it.
+///
+/// ```
+/// # sim::block_on(async {
+/// let squares = sim::task::map_concurrently(1..=3u32, |n| async move { n * n }).await;
+/// assert_eq!(squares, [1, 4, 9]);
+/// # });
+/// ```
+#[track_caller]
+pub fn map_concurrently<I, W, F>(items: I, mut work: W) -> impl Future<Output = Vec<F::Output>>
+where
+    I: IntoIterator,
+    W: FnMut(I::Item) -> F,
+    F: Future + Send + 'static,
+    F::Output: Send + 'static,
+{
+    let here = here();
+    async move {
+        let spawn = |item| AbortOnDrop(spawn_at(None, work(item), here));
+        let tasks: Vec<_> = items.into_iter().map(spawn).collect();
+        let mut results = Vec::with_capacity(tasks.len());
+        for mut task in tasks {
+            match (&mut task.0).await {
+                Ok(result) => results.push(result),
+                Err(error) => match error.try_into_panic() {
+                    Ok(payload) => std::panic::resume_unwind(payload),
+                    Err(error) => panic!("map_concurrently: {error}"),
+                },
+            }
+        }
+        results
+    }
+}
+
+/// Aborts a task that nobody will wait for.
+struct AbortOnDrop<T>(JoinHandle<T>);
+
+impl<T> Drop for AbortOnDrop<T> {
+    fn drop(&mut self) {
+        if !self.0.is_finished() {
+            self.0.abort();
+        }
+    }
+}
+
+/// Sets how tasks are spawned outside of runs, once for the whole program. Without it each task is
+/// an OS thread.
+///
+/// With smol: `set_spawner(|task| smol::spawn(task).detach())`. With tokio, from its threads only:
+/// `set_spawner(|task| { tokio::spawn(task); })`; a stress test runs its body on a thread of its
+/// own and needs the handle of the runtime, `set_spawner(move |task| { handle.spawn(task); })`.
+///
+/// # Errors
+/// [`SpawnerSet`] if there is one already; then that one stays.
+pub fn set_spawner<S>(spawner: S) -> Result<(), SpawnerSet>
+where
+    S: Fn(BoxFuture<'static, ()>) + Send + Sync + 'static,
+{
+    if seam::threads::set_spawner(Box::new(spawner)) { Ok(()) } else { Err(SpawnerSet) }
+}
+
+/// The spawner had been set before.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SpawnerSet;
+
+impl fmt::Display for SpawnerSet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(
+            "the spawner is already set: call set_spawner once, at the start of the program",
+        )
+    }
+}
+
+impl std::error::Error for SpawnerSet {}
+
+/// Runs a future to its end on the calling thread.
+///
+/// For programs and examples; a test body is run by a [`Runner`](crate::Runner).
+///
+/// # Panics
+/// Inside a run: it would keep the scheduler from running the other tasks. Await the future instead.
+///
+/// ```
+/// assert_eq!(sim::block_on(async { 1 + 1 }), 2);
+/// ```
+pub fn block_on<F: Future>(future: F) -> F::Output {
+    assert!(
+        !seam::in_run(),
+        "block_on inside a run would keep the scheduler from running other tasks: await the future"
+    );
+    futures::executor::block_on(future)
+}

@@ -1,1 +1,9 @@
 //! What the tests of this package share.
+
+#![forbid(unsafe_code)]
+
+pub mod fingerprint;
+pub mod histories;
+pub mod judge;
+pub mod programs;
+pub mod seeds;

@@ -1,0 +1,145 @@
+//! Linearizability judged by trying everything, and checks of what a checker claims.
+//!
+//! Nothing here is fast or clever, and nothing is shared with the checker but the model: this is
+//! what the checker is measured by.
+
+use sim::check::Model;
+use sim::history::Operation;
+use sim::verdict::{Evidence, Verdict};
+
+/// A history of a model.
+pub type History<M> = [Operation<<M as Model>::Op, <M as Model>::Ret>];
+
+/// Whether some order of the operations that returned and of some that did not explains them.
+pub fn explicable<M: Model>(initial: &M, history: &History<M>) -> bool {
+    fn place<M: Model>(state: &M, history: &History<M>, left: u32) -> bool {
+        let waits = |i: usize| left & (1 << i) != 0;
+        if !(0..history.len()).any(|i| waits(i) && history[i].returned.is_some()) {
+            return true;
+        }
+        (0..history.len()).filter(|i| waits(*i)).any(|i| {
+            let blocked = (0..history.len()).any(|j| waits(j) && history[j].precedes(&history[i]));
+            !blocked
+                && after(state, &history[i])
+                    .iter()
+                    .any(|next| place(next, history, left & !(1 << i)))
+        })
+    }
+    place(initial, history, (1 << history.len()) - 1)
+}
+
+fn after<M: Model>(state: &M, call: &Operation<M::Op, M::Ret>) -> Vec<M> {
+    let mut states = Vec::new();
+    state.successors(&call.op, call.returned.as_ref().map(|(ret, _)| ret), &mut states);
+    states
+}
+
+/// The states that the model may be in after these operations; empty if it refuses.
+fn run<M: Model>(initial: &M, history: &History<M>, order: &[usize]) -> Vec<M> {
+    order.iter().fold(vec![initial.clone()], |states, &index| {
+        states.iter().flat_map(|state| after(state, &history[index])).collect()
+    })
+}
+
+/// Checks that `verdict` says `expected`, and that what it says in support of that is true.
+pub fn check<M: Model>(initial: &M, history: &History<M>, verdict: &Verdict, expected: bool) {
+    let fault = match verdict {
+        Verdict::Consistent(witness) if expected => witness_fault(initial, history, &witness.order),
+        Verdict::Violated(evidence) if !expected => evidence_fault(initial, history, evidence),
+        _ => Some(format!("the judge says {expected}")),
+    };
+    if let Some(fault) = fault {
+        panic!("{}: {fault}\n{verdict:?}\n{history:#?}", M::name());
+    }
+}
+
+/// What is wrong with a witness, if anything.
+pub fn witness_fault<M: Model>(
+    initial: &M,
+    history: &History<M>,
+    order: &[usize],
+) -> Option<String> {
+    let missing = absent(history, order).find(|i| history[*i].returned.is_some());
+    let missing = missing.map(|i| format!("operation {i} is missing"));
+    missing.or_else(|| order_fault(initial, history, order))
+}
+
+fn absent<O, R>(history: &[Operation<O, R>], order: &[usize]) -> impl Iterator<Item = usize> {
+    let mut present = vec![false; history.len()];
+    order.iter().for_each(|i| present[*i] = true);
+    (0..history.len()).filter(move |i| !present[*i])
+}
+
+/// What is wrong with an order of a part of a history: it must be an order, hold everything that
+/// returned before something it holds was invoked, respect real time, and suit the model.
+fn order_fault<M: Model>(initial: &M, history: &History<M>, order: &[usize]) -> Option<String> {
+    if absent(history, order).count() + order.len() != history.len() {
+        return Some(format!("an operation stands twice in {order:?}"));
+    }
+    // The earliest return of all that does not stand before the operation looked at.
+    let mut end = absent(history, order).map(|i| history[i].end()).min().unwrap_or(u64::MAX);
+    for &index in order.iter().rev() {
+        if end < history[index].invoked {
+            return Some(format!("something returned before {index} was invoked, and comes later"));
+        }
+        end = end.min(history[index].end());
+    }
+    run(initial, history, order).is_empty().then(|| format!("the model refuses {order:?}"))
+}
+
+/// What is wrong with evidence, if anything: see the fields of [`Evidence`].
+pub fn evidence_fault<M: Model>(
+    initial: &M,
+    history: &History<M>,
+    evidence: &Evidence,
+) -> Option<String> {
+    let Evidence { partial, misfit, expected, state, part } = evidence;
+    let all: Vec<usize> = (0..history.len()).collect();
+    let mut part = if part.is_empty() { all } else { part.clone() };
+    part.sort_unstable();
+    let ours: Vec<_> = part.iter().map(|i| history[*i].clone()).collect();
+    let local = |i: &usize| part.iter().position(|j| j == i).expect("evidence stays in its part");
+    let misfit = local(misfit);
+    let partial: Vec<Vec<usize>> = partial.iter().map(|p| p.iter().map(local).collect()).collect();
+    if partial.is_empty() || partial.len() > 8 {
+        return Some(format!("{} partial orders", partial.len()));
+    }
+    let end = ours[misfit].end();
+    let (mut possible, mut states_text) = (Vec::new(), Vec::new());
+    for (number, order) in partial.iter().enumerate() {
+        if let Some(fault) = order_fault(initial, &ours, order) {
+            return Some(format!("partial order {number}: {fault}"));
+        }
+        if partial[..number].contains(order) || order.len() > partial[0].len() {
+            return Some("partial orders must be distinct and the first the longest".to_owned());
+        }
+        if let Some(first) = absent(&ours, order).find(|i| ours[*i].end() < end) {
+            return Some(format!("operation {first} of the part returns before the misfit"));
+        }
+        let states = run(initial, &ours, order);
+        if order.contains(&misfit) || states.iter().any(|s| !after(s, &ours[misfit]).is_empty()) {
+            return Some(format!("the misfit fits partial order {number}"));
+        }
+        for state in &states {
+            for ret in state.returns(&ours[misfit].op) {
+                let mut next = ours[misfit].clone();
+                next.returned = Some((ret.clone(), end));
+                assert!(!after(state, &next).is_empty(), "`returns` says what cannot be");
+                possible.push(M::ret_text(&ret));
+            }
+        }
+        if number == 0 {
+            states_text = states.iter().map(|s| s.state_text()).collect();
+        }
+    }
+    if expected.is_empty() || !expected.iter().all(|text| possible.contains(text)) {
+        return Some(format!("possible were {possible:?}"));
+    }
+    if !states_text.contains(state) {
+        return Some(format!("the state is one of {states_text:?}"));
+    }
+    // What was invoked after the misfit returned must play no part.
+    let early: Vec<_> = ours.iter().filter(|call| call.invoked < end).cloned().collect();
+    (early.len() < 12 && explicable(initial, &early))
+        .then(|| "what was invoked before the misfit returned is consistent".to_owned())
+}

@@ -1,0 +1,193 @@
+//! What the library allocates: nothing for a step, one box for a spawned task, nothing for a run,
+//! and no more memory after many runs than after some.
+//!
+//! One test in a file of its own, because the allocator counts for the whole process. It counts from
+//! the start of one run's body to the start of the next, so all that is done between them is in.
+
+use std::alloc::System;
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::time::Duration;
+
+use sim::Ordering::SeqCst;
+use sim::Runner;
+use sim::check::models::{Counter, CounterOp, CounterRet};
+use sim::task::yield_now;
+use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
+
+#[global_allocator]
+static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
+
+/// Until then tables may grow: those of the checks that come before the search, and those that are
+/// as long as the longest run so far.
+const WARM_UP: usize = 200;
+
+/// What the process had at some moment.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Reading {
+    /// Calls of the allocator that gave memory: new or by moving.
+    calls: usize,
+    /// Bytes held.
+    bytes: usize,
+}
+
+fn read() -> Reading {
+    let stats = ALLOCATOR.stats();
+    let calls = stats.allocations + stats.reallocations;
+    Reading { calls, bytes: stats.bytes_allocated - stats.bytes_deallocated }
+}
+
+/// A reading at the start of each run but the last.
+fn readings<B: AsyncFn() + Sync>(runs: u64, body: B) -> Vec<Reading> {
+    let readings = Mutex::new(Vec::with_capacity(runs as usize + 10));
+    // The watchdog is a thread of its own that the allocator would count, too.
+    let runner = Runner::new().hermetic().jobs(1).hang(Duration::ZERO).seeds(0..runs);
+    let report = runner.run(async || {
+        readings.lock().unwrap().push(read());
+        body().await;
+    });
+    assert!(report.passed() && report.runs == runs, "{report:?}");
+    readings.into_inner().unwrap()
+}
+
+/// How often a run allocates once all is warm, asserted to be the same for every run.
+#[track_caller]
+fn calls_of_a_run<B: AsyncFn() + Sync>(what: &str, body: B) -> usize {
+    let readings = readings(WARM_UP as u64 + 300, body);
+    let warm = &readings[WARM_UP..];
+    let calls: Vec<usize> = warm.windows(2).map(|w| w[1].calls - w[0].calls).collect();
+    assert!(calls.windows(2).all(|w| w[0] == w[1]), "{what}: {calls:?}");
+    assert_eq!(warm[0].bytes, warm[warm.len() - 1].bytes, "{what}");
+    println!("{what}: {} allocations for each run", calls[0]);
+    calls[0]
+}
+
+async fn yields(rounds: u32) {
+    let task = move || async move {
+        for _ in 0..rounds {
+            yield_now().await;
+        }
+    };
+    let (one, two) = (sim::spawn(task()), sim::spawn(task()));
+    one.await.unwrap();
+    two.await.unwrap();
+}
+
+async fn atomics(rounds: u64) {
+    let counter = Arc::new(sim::Atomic::new(0u64));
+    let task = |counter: Arc<sim::Atomic<u64>>| async move {
+        for _ in 0..rounds {
+            let old = counter.load(SeqCst).await;
+            counter.store(old + 1, SeqCst).await;
+            let _ = counter.compare_exchange(old, 0, SeqCst, SeqCst).await;
+            counter.fetch_add(1, SeqCst).await;
+        }
+    };
+    let (one, two) = (sim::spawn(task(counter.clone())), sim::spawn(task(counter)));
+    one.await.unwrap();
+    two.await.unwrap();
+}
+
+async fn locks(rounds: u32) {
+    let total = Arc::new(sim::Mutex::new(0));
+    let task = |total: Arc<sim::Mutex<u32>>| async move {
+        for _ in 0..rounds {
+            *total.lock().await += 1;
+            let held = total.lock().await;
+            yield_now().await;
+            drop(held);
+        }
+    };
+    let (one, two) = (sim::spawn(task(total.clone())), sim::spawn(task(total)));
+    one.await.unwrap();
+    two.await.unwrap();
+}
+
+async fn draws(rounds: u32) {
+    let mut sum = 0;
+    for _ in 0..rounds {
+        sum += sim::rand::below(6);
+        yield_now().await;
+    }
+    assert!(sum <= 5 * u64::from(rounds));
+}
+
+async fn cells(rounds: u32) {
+    let cell = sim::Cell::new(0);
+    for _ in 0..rounds {
+        cell.set(cell.get().await + 1).await;
+    }
+    assert_eq!(cell.into_inner(), rounds);
+}
+
+/// Spawned and joined by turns, so that the body keeps no table of handles.
+async fn spawns(tasks: u32) {
+    for n in 0..tasks {
+        assert_eq!(sim::spawn(async move { n }).await.unwrap(), n);
+    }
+}
+
+/// All alive at once.
+async fn crowd(tasks: usize) {
+    let mut handles = Vec::with_capacity(tasks);
+    handles.extend((0..tasks).map(|n| sim::spawn(async move { n })));
+    for (n, handle) in handles.into_iter().enumerate() {
+        assert_eq!(handle.await.unwrap(), n);
+    }
+}
+
+/// Calls of one client, recorded.
+async fn calls(count: u32) {
+    let history = sim::History::new(Counter::default());
+    let counter = sim::Atomic::new(0);
+    for _ in 0..count {
+        let add = async { CounterRet::Value(counter.fetch_add(1, SeqCst).await) };
+        history.call(CounterOp::FetchAdd(1), add).await;
+    }
+}
+
+/// A body that itself allocates this often.
+async fn boxes(count: u32) {
+    for n in 0..count {
+        std::hint::black_box(Box::new(n));
+        yield_now().await;
+    }
+}
+
+#[test]
+fn a_run_allocates_a_box_for_each_task_and_what_its_body_does() {
+    if !sim::SIMULATED {
+        println!("SKIPPED: tasks are threads in this build, and threads allocate");
+        return;
+    }
+
+    assert_eq!(calls_of_a_run("nothing", async || {}), 0);
+    // Two boxes for two tasks.
+    assert_eq!(calls_of_a_run("20 yields", async || yields(10).await), 2);
+    assert_eq!(calls_of_a_run("200 yields", async || yields(100).await), 2);
+    // And one for what they share.
+    assert_eq!(calls_of_a_run("80 on an atomic", async || atomics(10).await), 3);
+    assert_eq!(calls_of_a_run("800 on an atomic", async || atomics(100).await), 3);
+    assert_eq!(calls_of_a_run("40 locks", async || locks(10).await), 3);
+    assert_eq!(calls_of_a_run("400 locks", async || locks(100).await), 3);
+    assert_eq!(calls_of_a_run("10 draws", async || draws(10).await), 0);
+    assert_eq!(calls_of_a_run("100 draws", async || draws(100).await), 0);
+    assert_eq!(calls_of_a_run("20 on a cell", async || cells(10).await), 0);
+    assert_eq!(calls_of_a_run("200 on a cell", async || cells(100).await), 0);
+    assert_eq!(calls_of_a_run("10 tasks", async || spawns(10).await), 10);
+    assert_eq!(calls_of_a_run("100 tasks", async || spawns(100).await), 100);
+    // And one for the handles.
+    assert_eq!(calls_of_a_run("10 tasks at once", async || crowd(10).await), 11);
+    assert_eq!(calls_of_a_run("1000 tasks at once", async || crowd(1000).await), 1001);
+    // A history belongs to its user, who may keep it. Its table grows 3 times from 10 to 100.
+    let few = calls_of_a_run("10 recorded calls", async || calls(10).await);
+    assert_eq!(calls_of_a_run("100 recorded calls", async || calls(100).await), few + 3);
+    // What is counted is really counted.
+    assert_eq!(calls_of_a_run("10 boxes", async || boxes(10).await), 10);
+
+    // 10^5 runs hold no more than 10^4.
+    let readings = readings(100_010, async || atomics(1).await);
+    assert_eq!(readings[100_000].bytes, readings[10_000].bytes);
+    let calls = readings[100_000].calls - readings[10_000].calls;
+    assert_eq!(calls, 3 * 90_000, "allocations of 90000 runs");
+}

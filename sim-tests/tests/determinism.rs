@@ -1,0 +1,146 @@
+//! A seed is one interleaving: in this process and another, on any number of threads, in debug and
+//! release.
+
+use std::process::Command;
+
+use sim::run::Outcome;
+use sim::{Runner, SIMULATED};
+use sim_tests::fingerprint::Fingerprint;
+use sim_tests::programs::{PROGRAMS, Program, program};
+
+const SEEDS: u64 = 1000;
+
+/// What the first thousand seeds of each program come to. A change of these re-deals all seeds: it
+/// belongs in the changelog.
+const GOLDEN: &[(&str, u64)] = &[
+    ("lost_update", 0x18a9_e2d4_5473_a5dd),
+    ("deadlock", 0xff0a_164c_5dde_ad17),
+    ("queue", 0xf7e2_2949_af2d_aa32),
+    ("store", 0x11d2_7692_ebfd_0b59),
+    ("mix", 0xabe1_923f_4586_df3f),
+];
+
+fn fingerprint(program: Program) -> u64 {
+    let mut print = Fingerprint::default();
+    for seed in 0..SEEDS {
+        print.add(&Runner::new().hermetic().run_seed(seed, program.body));
+    }
+    print.0
+}
+
+#[test]
+fn a_seed_means_what_it_always_meant() {
+    if !SIMULATED {
+        return;
+    }
+    let found: Vec<_> = PROGRAMS.iter().map(|p| (p.name, fingerprint(*p))).collect();
+    assert_eq!(found, GOLDEN);
+}
+
+#[test]
+fn a_seed_means_the_same_on_other_threads() {
+    if !SIMULATED {
+        return;
+    }
+    let threads: Vec<_> = PROGRAMS.iter().map(|p| std::thread::spawn(|| fingerprint(*p))).collect();
+    let found: Vec<_> = threads.into_iter().map(|thread| thread.join().unwrap()).collect();
+    assert_eq!(found, GOLDEN.iter().map(|(_, print)| *print).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_seed_means_the_same_in_another_process() {
+    if !SIMULATED {
+        return;
+    }
+    let child = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "child_prints_fingerprints", "--nocapture"])
+        .env("UNPAUSE_CHILD", "1")
+        // What a user sets for one test must not decide what a hermetic one does.
+        .env("SIM_SEED", "3")
+        .env("SIM_STRATEGY", "no such strategy")
+        .output()
+        .unwrap();
+    assert!(child.status.success());
+    let text = String::from_utf8(child.stdout).unwrap();
+    let of = |name: &str| {
+        let line = text.lines().find_map(|line| line.split_once(&format!("print of {name} is ")));
+        line.map(|(_, print)| print.parse().unwrap())
+    };
+    for (name, print) in GOLDEN {
+        assert_eq!(of(name), Some(*print), "{name}");
+    }
+}
+
+#[test]
+fn child_prints_fingerprints() {
+    if std::env::var_os("UNPAUSE_CHILD").is_some() {
+        for program in PROGRAMS {
+            println!("\nprint of {} is {}", program.name, fingerprint(*program));
+        }
+    }
+}
+
+/// What of a report must not depend on the number of threads.
+fn gist(program: Program, jobs: usize) -> (u64, Option<u64>, Option<String>) {
+    let out = format!("{}/jobs_{jobs}", env!("CARGO_TARGET_TMPDIR"));
+    let runner = Runner::new().hermetic().name(program.name).out(out).seeds(0..SEEDS).jobs(jobs);
+    let report = runner.run(program.body);
+    assert_eq!(report.finding.is_some(), program.fails);
+    let shrunk = report
+        .finding
+        .as_ref()
+        .map(|finding| format!("{:?} {:?} {:?}", finding.from, finding.original, finding.shrunk));
+    let print = report.finding.as_ref().map(|finding| Fingerprint::of(&finding.run).0);
+    (report.runs, print, shrunk)
+}
+
+#[test]
+fn a_report_is_the_same_with_one_two_and_four_jobs() {
+    if !SIMULATED {
+        return;
+    }
+    for program in PROGRAMS {
+        let alone = gist(*program, 1);
+        for jobs in [2, 4] {
+            assert_eq!(gist(*program, jobs), alone, "{} with {jobs} jobs", program.name);
+        }
+    }
+}
+
+#[test]
+fn the_failing_seed_that_is_reported_is_the_lowest() {
+    if !SIMULATED {
+        return;
+    }
+    for program in PROGRAMS.iter().filter(|program| program.fails) {
+        let fails = |seed: &u64| {
+            let run = Runner::new().hermetic().run_seed(*seed, program.body);
+            run.outcome != Outcome::Passed
+        };
+        let lowest = (0..SEEDS).find(fails).expect("some seed fails");
+        assert_eq!(gist(*program, 4).0, lowest + 1, "{}", program.name);
+    }
+}
+
+#[test]
+fn a_worker_that_was_used_before_does_the_same_steps() {
+    if !SIMULATED {
+        return;
+    }
+    for name in ["store", "mix"] {
+        let body = program(name).body;
+        let run = |seed| Runner::new().hermetic().run_seed(seed, body).steps.len() as u64;
+        let steps: u64 = (0..SEEDS).map(run).sum();
+        for jobs in [1, 2, 4] {
+            let report = Runner::new().hermetic().seeds(0..SEEDS).jobs(jobs).run(body);
+            assert_eq!((report.runs, report.steps), (SEEDS, steps), "{name} with {jobs} jobs");
+        }
+    }
+}
+
+#[test]
+fn a_run_on_real_threads_has_an_outcome_and_no_steps() {
+    let run = Runner::new().hermetic().run_seed(0, program("store").body);
+    assert_eq!(run.outcome, Outcome::Passed);
+    assert_eq!(run.steps.is_empty(), !SIMULATED);
+}

@@ -1,0 +1,253 @@
+//! The manifests that the README gives to a crate that uses the library, each tried by running
+//! cargo on small crates in a temporary folder.
+//!
+//! Needs no network: versions are those of the lock file of this workspace. All crates share one
+//! target folder, which stays for the next time.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// A library: real for whoever depends on it, simulated in its own tests.
+const QUEUE: &str = r#"
+[package]
+name = "queue"
+version = "0.1.0"
+edition = "2024"
+
+[features]
+# For crates that test their own code together with ours.
+sim = ["unpause/sim"]
+
+[dependencies]
+unpause = { version = "0.1", default-features = false }
+
+[dev-dependencies]
+unpause = { version = "0.1", features = ["sim"] }
+
+[lints.rust]
+unexpected_cfgs = { level = "warn", check-cfg = ["cfg(sim_real)"] }
+"#;
+
+/// A program that uses the library: its tests simulate both.
+const APP: &str = r#"
+[package]
+name = "app"
+version = "0.1.0"
+edition = "2024"
+
+[dependencies]
+queue = { path = "../queue" }
+unpause = { version = "0.1", default-features = false }
+
+[dev-dependencies]
+queue = { path = "../queue", features = ["sim"] }
+"#;
+
+/// The workspace of both. Without a resolver a workspace that is no package has the first one.
+const WORKSPACE: &str = r#"
+[workspace]
+members = ["queue", "app"]
+resolver = "3"
+"#;
+
+/// What makes a release that simulates not compile.
+const GUARD: &str = r#"const _: () = assert!(cfg!(debug_assertions) || !sim::SIMULATED, "this release simulates");"#;
+
+const QUEUE_LIB: &str = r#"
+use sim::{Atomic, Ordering::SeqCst};
+
+/// Loses updates.
+pub async fn increment(counter: &Atomic<u64>) {
+    let value = counter.load(SeqCst).await;
+    counter.store(value + 1, SeqCst).await;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+
+    #[test]
+    fn tells_its_build() {
+        println!("tested: {}", sim::SIMULATED);
+    }
+
+    #[sim::test(must_fail)]
+    async fn increments_are_lost() {
+        let counter = Arc::new(Atomic::new(0));
+        sim::map_concurrently(0..2, |_| {
+            let counter = counter.clone();
+            async move { increment(&counter).await }
+        })
+        .await;
+        assert_eq!(counter.load(SeqCst).await, 2);
+    }
+}
+"#;
+
+const APP_MAIN: &str = r#"
+fn main() {
+    let counter = sim::Atomic::new(1);
+    sim::block_on(queue::increment(&counter));
+    println!("program: {} {}", sim::SIMULATED, counter.into_inner());
+}
+
+#[sim::test(must_fail, seeds = 200)]
+async fn the_queue_is_simulated_too() {
+    println!("tested: {}", sim::SIMULATED);
+    let counter = std::sync::Arc::new(sim::Atomic::new(0));
+    sim::map_concurrently(0..2, |_| {
+        let counter = counter.clone();
+        async move { queue::increment(&counter).await }
+    })
+    .await;
+    assert_eq!(counter.load(sim::Ordering::SeqCst).await, 2);
+}
+"#;
+
+/// The crates, written anew; nobody else uses them until the guard is dropped.
+struct Crates {
+    folder: PathBuf,
+    _alone: MutexGuard<'static, ()>,
+}
+
+fn crates(workspace: &str, app: &str, main: &str) -> Crates {
+    static ALONE: Mutex<()> = Mutex::new(());
+    let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    // Tests of one process take turns by the lock, processes by folders of their own.
+    let name = format!("downstream-{}", std::process::id());
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let library = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let here = format!("path = {library:?}");
+    for (file, text) in [
+        ("Cargo.toml", workspace),
+        ("queue/Cargo.toml", QUEUE),
+        ("queue/src/lib.rs", QUEUE_LIB),
+        ("app/Cargo.toml", app),
+        ("app/src/main.rs", main),
+    ] {
+        let file = folder.join(file);
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::write(file, text.replace("version = \"0.1\"", &here)).unwrap();
+    }
+    fs::copy(library.join("Cargo.lock"), folder.join("Cargo.lock")).unwrap();
+    Crates { folder, _alone: alone }
+}
+
+impl Drop for Crates {
+    fn drop(&mut self) {
+        // Left over, it would only take room.
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}
+
+impl Crates {
+    /// What cargo prints: whether it worked, and its output and errors.
+    fn cargo(&self, arguments: &str, rustflags: &str) -> (bool, String) {
+        let mut command = Command::new(std::env::var_os("CARGO").unwrap_or("cargo".into()));
+        command.args(arguments.split(' ')).current_dir(&self.folder);
+        for (name, _) in std::env::vars_os() {
+            let text = name.to_string_lossy();
+            let ours =
+                ["CARGO_PKG_", "CARGO_MANIFEST_", "SIM_"].iter().any(|p| text.starts_with(p));
+            if ours || text.ends_with("RUSTFLAGS") {
+                command.env_remove(&name);
+            }
+        }
+        // The crates are at another place each time, and their outputs have names of that place.
+        command.env("CARGO_TARGET_DIR", Path::new(env!("CARGO_TARGET_TMPDIR")).join("downstream"));
+        command.env("RUSTFLAGS", rustflags).env("CARGO_NET_OFFLINE", "true");
+        // What is built is hardly run.
+        command.env("CARGO_INCREMENTAL", "0").env("CARGO_PROFILE_DEV_DEBUG", "0");
+        command.env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "0");
+        let output = command.output().unwrap();
+        let text = [output.stdout, output.stderr].concat();
+        (output.status.success(), String::from_utf8_lossy(&text).into_owned())
+    }
+
+    #[track_caller]
+    fn prints(&self, arguments: &str, rustflags: &str, expected: &[&str]) {
+        let (success, text) = self.cargo(arguments, rustflags);
+        assert!(success, "cargo {arguments}:\n{text}");
+        for line in expected {
+            assert!(text.contains(line), "cargo {arguments}: {line:?} is not in\n{text}");
+        }
+    }
+}
+
+fn main_with_guard() -> String {
+    format!("{GUARD}\n{APP_MAIN}")
+}
+
+#[test]
+fn a_release_is_real_and_its_tests_are_simulated() {
+    let crates = crates(WORKSPACE, APP, &main_with_guard());
+    crates.prints("run --release -q -p app", "", &["program: false 2\n"]);
+    crates.prints(
+        "test -p queue --lib -- --nocapture",
+        "",
+        &["tested: true\n", "increments_are_lost ... ok"],
+    );
+    crates.prints(
+        "test -p app -- --nocapture",
+        "",
+        &["tested: true\n", "the_queue_is_simulated_too ... ok"],
+    );
+    // Both commands that the README has for who wants to see it.
+    crates.prints("tree -e features,no-dev -i unpause", "", &["unpause v0.1.0"]);
+    let (_, tree) = crates.cargo("tree -e features,no-dev -i unpause", "");
+    assert!(!tree.contains("feature \"sim\""), "{tree}");
+    let (_, tree) = crates.cargo("tree -e features -i unpause", "");
+    assert!(tree.contains("feature \"sim\""), "{tree}");
+}
+
+#[test]
+fn a_feature_that_is_forwarded_simulates_on_request() {
+    // Without dev-dependencies that switch it on.
+    let app = APP.split("[dev-dependencies]").next().unwrap();
+    let app = app.replace("[dependencies]", "[features]\nsim = [\"queue/sim\"]\n\n[dependencies]");
+    let crates = crates(WORKSPACE, &app, APP_MAIN);
+    crates.prints("run -q -p app", "", &["program: false 2\n"]);
+    crates.prints("run -q -p app --features sim", "", &["program: true 2\n"]);
+}
+
+#[test]
+fn the_cfg_overrides_the_feature() {
+    let crates = crates(WORKSPACE, APP, APP_MAIN);
+    let real = "--cfg sim_real";
+    crates.prints(
+        "test -p app -- --nocapture",
+        real,
+        &["tested: false\n", "the_queue_is_simulated_too ... ok"],
+    );
+    crates.prints("run -q -p app --features queue/sim", real, &["program: false 2\n"]);
+}
+
+#[test]
+fn the_first_resolver_lets_dev_dependencies_into_a_release_and_the_guard_sees_it() {
+    let old = WORKSPACE.replace("resolver = \"3\"", "resolver = \"1\"");
+    let crates = crates(&old, APP, &main_with_guard());
+    let (success, text) = crates.cargo("build --release -p app", "");
+    assert!(!success && text.contains("this release simulates"), "{text}");
+}
+
+#[test]
+fn a_member_that_depends_on_the_feature_switches_it_on_for_all_built_with_it() {
+    let workspace = WORKSPACE.replace("\"app\"]", "\"app\", \"checks\"]");
+    let crates = crates(&workspace, APP, APP_MAIN);
+    let checks = crates.folder.join("checks");
+    fs::create_dir_all(checks.join("src")).unwrap();
+    let manifest = APP
+        .replace("\"app\"", "\"checks\"")
+        .replace("../queue\" }", "../queue\", features = [\"sim\"] }");
+    let here = format!("path = {:?}", Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap());
+    fs::write(checks.join("Cargo.toml"), manifest.replace("version = \"0.1\"", &here)).unwrap();
+    fs::write(checks.join("src/lib.rs"), "").unwrap();
+    // Built alone the program is real; built with the member it is not.
+    crates.prints("run -q -p app", "", &["program: false 2\n"]);
+    crates.prints("build -q --workspace", "", &[]);
+    let (_, tree) = crates.cargo("tree --workspace -e features,no-dev -i unpause", "");
+    assert!(tree.contains("feature \"sim\""), "{tree}");
+}

@@ -1,0 +1,224 @@
+//! What the README and the examples show is what is printed today.
+//!
+//! `UPDATE_EXPECT=1 cargo test -p sim-tests --test readme` writes the README's screen and the report
+//! at the end of each example anew. In the real build the examples only have to end well: what real
+//! threads show is not the same twice.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// What stands above the report in an example.
+const REPORT: &str = "\n// ---- What it prints ----\n//\n";
+
+#[test]
+fn lost_update_ends_with_what_it_prints() {
+    example("lost_update");
+}
+
+#[test]
+fn deadlock_ends_with_what_it_prints() {
+    example("deadlock");
+}
+
+#[test]
+fn queue_ends_with_what_it_prints() {
+    example("queue");
+}
+
+#[test]
+fn kv_ends_with_what_it_prints() {
+    example("kv");
+}
+
+#[test]
+fn every_example_is_tested_here() {
+    let entries = fs::read_dir(root().join("examples")).unwrap();
+    let paths = entries.map(|entry| entry.unwrap().path());
+    let sources = paths.filter(|path| path.extension().is_some_and(|ending| ending == "rs"));
+    let names = sources.map(|path| path.file_stem().unwrap().to_string_lossy().into_owned());
+    let mut names: Vec<String> = names.collect();
+    names.sort();
+    assert_eq!(names, ["deadlock", "kv", "lost_update", "queue"]);
+}
+
+#[test]
+fn an_example_that_is_asked_for_one_run_does_no_other() {
+    if !sim::SIMULATED {
+        return; // Real threads replay nothing.
+    }
+    let replay = run_example("deadlock", &[("SIM_REPLAY", "sim1:0,0.0x2,0.1x2")]);
+    assert!(replay.status.success(), "{}", stdout(&replay));
+    let text = stdout(&replay);
+    assert!(text.starts_with("FAILED  deadlock  replay of a given trace: deadlock"), "{text}");
+    assert_eq!((text.matches("FAILED").count(), text.matches("passed").count()), (1, 0), "{text}");
+
+    let stale = run_example("deadlock", &[("SIM_REPLAY", "sim1:0x9")]);
+    assert!(!stale.status.success(), "{}", stdout(&stale));
+}
+
+/// The crate of the README, with the manifest of the README, prints the screen of the README, and
+/// its binary is real.
+#[test]
+fn the_readme_shows_what_its_test_prints() {
+    if !sim::SIMULATED {
+        return; // The crate asks for its features itself: nothing would differ.
+    }
+    let readme = fs::read_to_string(root().join("README.md")).unwrap();
+    let blocks = |language| blocks(&readme, language);
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("counter");
+    fs::create_dir_all(folder.join("src")).unwrap();
+    fs::copy(root().join("Cargo.lock"), folder.join("Cargo.lock")).unwrap();
+    let here = root().display().to_string();
+    let manifest = format!(
+        "[package]\nname = \"counter\"\nversion = \"0.1.0\"\nedition = \"2024\"\n\n{}\n\
+         [workspace]\n\n[patch.crates-io]\nunpause = {{ path = {here:?} }}\n\
+         sim-macros = {{ path = {:?} }}\n",
+        blocks("toml")[0],
+        format!("{here}/sim-macros"),
+    );
+    fs::write(folder.join("Cargo.toml"), manifest).unwrap();
+    fs::write(folder.join("src/lib.rs"), blocks("rust")[0]).unwrap();
+    fs::write(folder.join("src/main.rs"), blocks("rust")[1]).unwrap();
+
+    let test = output(cargo(&folder).args(["test", "--lib"]));
+    let printed = stdout(&test);
+    let screen = printed.find("FAILED  counter").and_then(|start| {
+        let end = start + printed[start..].find("replay: ")?;
+        Some(&printed[start..end + printed[end..].find('\n')? + 1])
+    });
+    let screen = screen.unwrap_or_else(|| panic!("no screen:\n{printed}\n{}", stderr(&test)));
+    expect(&root().join("README.md"), &readme, blocks("text")[0], screen);
+
+    let run = output(cargo(&folder).arg("run"));
+    assert_eq!(stdout(&run), "simulates: false\n", "{}", stderr(&run));
+    let tree = output(cargo(&folder).args(["tree", "-e", "no-dev,features", "-i", "unpause"]));
+    assert!(tree.status.success(), "{}", stderr(&tree));
+    assert!(!stdout(&tree).contains("feature \"sim\""), "{}", stdout(&tree));
+}
+
+#[test]
+fn the_readme_lists_the_variables_of_the_configuration() {
+    let variables = |path: &str| -> Vec<String> {
+        let text = fs::read_to_string(root().join(path)).unwrap();
+        let rows =
+            text.lines().filter_map(|line| line.trim_start_matches("//! ").split_once("| `"));
+        let names = rows.filter(|(before, _)| before.is_empty()).map(|(_, after)| after);
+        let names = names.filter(|name| name.starts_with("SIM_"));
+        names.map(|name| name.split('`').next().unwrap().to_owned()).collect()
+    };
+    let known = variables("src/config.rs");
+    assert!(known.len() > 10, "{known:?}");
+    assert_eq!(variables("README.md"), known);
+    let config = fs::read_to_string(root().join("src/config.rs")).unwrap();
+    assert!(
+        known.iter().all(|name| config.contains(&format!("        \"{name}\" =>"))),
+        "{known:?}"
+    );
+}
+
+/// An example ends as it should, and its file ends with what it prints.
+#[track_caller]
+fn example(name: &str) {
+    let output = run_example(name, &[]);
+    assert!(output.status.success(), "{}{}", stdout(&output), stderr(&output));
+    assert_eq!(stderr(&output), "");
+    if !sim::SIMULATED {
+        assert!(stdout(&output).contains("real threads m"), "{}", stdout(&output));
+        return;
+    }
+    let path = root().join("examples").join(format!("{name}.rs"));
+    let source = fs::read_to_string(&path).unwrap();
+    let program = source.split(REPORT).next().unwrap().trim_end();
+    let comment = |line: &str| format!("// {}", line).trim_end().to_owned() + "\n";
+    let report: String = stdout(&output).trim_end().lines().map(comment).collect();
+    expect(&path, &source, &source[program.len()..], &format!("\n{REPORT}{report}"));
+}
+
+/// That `old`, a part of the text of the file at `path`, is `new`; makes it so if that is asked for.
+#[track_caller]
+fn expect(path: &Path, text: &str, old: &str, new: &str) {
+    if old == new {
+        return;
+    }
+    if std::env::var_os("UPDATE_EXPECT").is_some() {
+        let at = old.as_ptr() as usize - text.as_ptr() as usize;
+        fs::write(path, [&text[..at], new, &text[at + old.len()..]].concat()).unwrap();
+        return;
+    }
+    panic!(
+        "{} is not what is printed; UPDATE_EXPECT=1 writes it anew. Printed:\n{new}\nthere:\n{old}",
+        path.display()
+    );
+}
+
+/// The fenced code of a language in a text, without the fences.
+fn blocks<'a>(text: &'a str, language: &str) -> Vec<&'a str> {
+    let opening = format!("```{language}\n");
+    let starts = text.match_indices(&opening).map(|(at, _)| at + opening.len());
+    // The closing fence stands at the beginning of a line, which may be the first.
+    starts.map(|start| &text[start..start + text[start - 1..].find("\n```").unwrap()]).collect()
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
+}
+
+/// Builds all examples as the tests are built, so that nothing is built twice, and runs one of them
+/// as `cargo run` does.
+fn run_example(name: &str, environment: &[(&str, &str)]) -> Output {
+    let program = std::env::current_exe().unwrap();
+    let profile = program.parent().and_then(Path::parent).unwrap();
+    let mut build = cargo(&root());
+    build.args(["build", "--quiet", "--workspace", "--examples", "--target-dir"]);
+    build.arg(profile.parent().unwrap());
+    match profile.file_name().unwrap().to_str().unwrap() {
+        "debug" => &mut build,
+        profile => build.args(["--profile", profile]),
+    };
+    if !sim::SIMULATED {
+        build.arg("--no-default-features");
+    }
+    let built = output(&mut build);
+    assert!(built.status.success(), "{}", stderr(&built));
+
+    let mut run = Command::new(profile.join("examples").join(name));
+    run.current_dir(root()).env("CARGO_PKG_NAME", "unpause").env("RUST_BACKTRACE", "1");
+    clean(&mut run);
+    output(run.envs(environment.iter().copied()))
+}
+
+/// Cargo in a folder, off the net: all it needs is in the lock file of the project.
+fn cargo(folder: &Path) -> Command {
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.current_dir(folder).env("CARGO_NET_OFFLINE", "true").env("CARGO_TERM_COLOR", "never");
+    clean(&mut cargo);
+    cargo
+}
+
+/// Takes away what the caller set for tests of his own.
+fn clean(command: &mut Command) {
+    for (name, _) in std::env::vars_os() {
+        if name.to_string_lossy().starts_with("SIM_") {
+            command.env_remove(name);
+        }
+    }
+}
+
+fn output(command: &mut Command) -> Output {
+    command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"))
+}
+
+/// What a program printed, as if Cargo's output were in `target` and not optimized, whatever it is.
+fn stdout(output: &Output) -> String {
+    let text = String::from_utf8_lossy(&output.stdout).replace("cargo run --release", "cargo run");
+    let short = |line: &str| match (line.strip_prefix("trace:   "), line.find("/sim/")) {
+        (Some(_), Some(at)) => format!("trace:   target{}\n", &line[at..]),
+        _ => format!("{line}\n"),
+    };
+    text.lines().map(short).collect()
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}

@@ -1,0 +1,107 @@
+//! A task that never comes back ends its process, with a trace that leads to the same step.
+
+use std::path::PathBuf;
+use std::process::{Command, Output};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use sim::Ordering::SeqCst;
+use sim::trace::format;
+use sim::{Atomic, Runner, SIMULATED};
+
+/// Runs one of the programs below in a process of its own, which is to hang.
+fn child(program: &str, replay: Option<&str>) -> Output {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command
+        .args(["--exact", "hang::child_hangs", "--nocapture"])
+        .env("UNPAUSE_CHILD", program)
+        .env("SIM_HANG", "1s")
+        .env("SIM_OUT", folder(program));
+    if let Some(replay) = replay {
+        command.env("SIM_REPLAY", replay);
+    }
+    let began = Instant::now();
+    let output = command.output().unwrap();
+    assert!(began.elapsed() < Duration::from_secs(20), "it was ended");
+    output
+}
+
+fn folder(program: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("hang_{program}"))
+}
+
+fn check(program: &str, last: &str) {
+    if !SIMULATED {
+        return;
+    }
+    let _ = std::fs::remove_dir_all(folder(program));
+    let output = child(program, None);
+    let screen = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(101), "{screen}");
+    assert!(screen.contains("0.0 stuck") && screen.contains(last), "{screen}");
+    // One folder for the test, one file in it.
+    let only = |folder: PathBuf| {
+        let files: Vec<_> = std::fs::read_dir(folder).unwrap().collect();
+        assert_eq!(files.len(), 1);
+        files[0].as_ref().unwrap().path()
+    };
+    let path = only(only(folder(program)));
+    let trace = format::parse(&std::fs::read(&path).unwrap()).unwrap();
+    assert_eq!(trace.tasks[trace.steps.last().unwrap().task].name.as_deref(), Some("stuck"));
+
+    let again = child(program, Some(path.to_str().unwrap()));
+    let screen = String::from_utf8_lossy(&again.stderr).into_owned();
+    assert_eq!(again.status.code(), Some(101), "{screen}");
+    let replayed = format::parse(&std::fs::read(&path).unwrap()).unwrap();
+    assert_eq!(replayed.steps, trace.steps);
+}
+
+#[test]
+fn a_task_that_loops_without_an_await_is_caught() {
+    check("loop", "load");
+}
+
+#[test]
+fn a_real_lock_held_across_a_point_is_caught() {
+    check("lock", "load");
+}
+
+#[test]
+fn child_hangs() {
+    let Some(program) = std::env::var_os("UNPAUSE_CHILD") else { return };
+    match program.to_str() {
+        Some("loop") => {
+            Runner::new().run(async || {
+                let value = Arc::new(Atomic::new(0u8));
+                let other = value.clone();
+                let stuck = sim::task::Builder::new().name("stuck").spawn(async move {
+                    while other.load(SeqCst).await == 0 {}
+                    loop {
+                        std::thread::yield_now();
+                    }
+                });
+                value.store(1, SeqCst).await;
+                stuck.await.unwrap();
+            });
+        }
+        Some("lock") => {
+            Runner::new().run(async || {
+                let lock = Arc::new(std::sync::Mutex::new(()));
+                let value = Arc::new(Atomic::new(0u8));
+                let (his, other) = (lock.clone(), value.clone());
+                let stuck = sim::task::Builder::new().name("stuck").spawn(async move {
+                    other.load(SeqCst).await;
+                    drop(his.lock().unwrap());
+                });
+                #[expect(clippy::await_holding_lock, reason = "the bug that is to be caught")]
+                let holder = async move {
+                    let _held = lock.lock().unwrap();
+                    value.load(SeqCst).await;
+                };
+                holder.await;
+                stuck.await.unwrap();
+            });
+        }
+        _ => {}
+    }
+}

@@ -1,0 +1,157 @@
+//! Ways to use the library that cannot work: each is told, none hangs.
+
+use std::sync::{Arc, LazyLock, Mutex as StdMutex};
+use std::task::{Poll, Waker};
+use std::time::Duration;
+
+use sim::run::Failure;
+use sim::{Mutex, Runner, SIMULATED};
+use sim_tests::seeds::{fails, passes};
+
+#[test]
+fn a_runner_inside_a_run_panics_clearly() {
+    if !SIMULATED {
+        return;
+    }
+    let failure = fails("nested", async || {
+        Runner::new().hermetic().run(async || ());
+    });
+    assert!(matches!(&failure, Failure::Panic { message, .. } if message.contains("inside a run")));
+    let failure = fails("nested_seed", async || {
+        Runner::new().hermetic().run_seed(0, async || ());
+    });
+    assert!(matches!(&failure, Failure::Panic { message, .. } if message.contains("inside a run")));
+}
+
+#[test]
+fn block_on_inside_a_run_panics_clearly() {
+    if !SIMULATED {
+        return;
+    }
+    let failure = fails("block_on", async || sim::block_on(async {}));
+    assert!(
+        matches!(&failure, Failure::Panic { message, .. } if message.contains("await the future"))
+    );
+}
+
+#[test]
+fn a_waker_kept_beyond_its_run_wakes_nobody() {
+    static KEPT: StdMutex<Vec<Waker>> = StdMutex::new(Vec::new());
+    passes("kept_waker", async || {
+        for waker in KEPT.lock().unwrap().drain(..) {
+            waker.wake();
+        }
+        let task = sim::spawn(async {
+            let mut polled = 0;
+            std::future::poll_fn(|cx| {
+                polled += 1;
+                KEPT.lock().unwrap().push(cx.waker().clone());
+                if polled == 2 {
+                    return Poll::Ready(());
+                }
+                cx.waker().wake_by_ref();
+                Poll::Pending
+            })
+            .await;
+        });
+        task.await.unwrap();
+    });
+    KEPT.lock().unwrap().drain(..).for_each(Waker::wake);
+}
+
+#[test]
+fn a_task_woken_by_another_thread_is_told_where_that_comes_from() {
+    if !SIMULATED {
+        return;
+    }
+    for _ in 0..5 {
+        let failure = fails("thread", async || {
+            let (send, receive) = futures::channel::oneshot::channel();
+            let busy = sim::spawn(async {
+                for _ in 0..200_000 {
+                    sim::task::yield_now().await;
+                }
+            });
+            std::thread::spawn(move || {
+                std::thread::sleep(Duration::from_millis(1));
+                let _ = send.send(());
+            });
+            receive.await.unwrap();
+            busy.await.unwrap();
+        });
+        // Whether the wake or the end of all other work comes first is up to the thread.
+        let told = matches!(
+            failure,
+            Failure::Misuse { .. } | Failure::Deadlock { .. } | Failure::NonDeterminism { .. }
+        );
+        assert!(told, "{failure:?}");
+    }
+}
+
+#[test]
+fn a_mutex_used_by_two_runs_is_told_with_the_remedy() {
+    static SHARED: LazyLock<Mutex<u32>> = LazyLock::new(|| Mutex::new(0));
+    if !SIMULATED {
+        return;
+    }
+    let failure = fails("static_mutex", async || *SHARED.lock().await += 1);
+    let Failure::Misuse { message, place } = failure else { panic!("{failure:?}") };
+    assert!(message.contains("create it inside the test body"), "{message}");
+    assert!(place.starts_with(file!()), "{place}");
+}
+
+#[test]
+fn a_mutex_held_outside_is_a_deadlock_and_no_hang() {
+    if !SIMULATED {
+        return;
+    }
+    let lock = Mutex::new(0);
+    let _guard = sim::block_on(lock.lock());
+    let failure = fails("held_outside", async || *lock.lock().await += 1);
+    assert!(matches!(failure, Failure::Deadlock { .. } | Failure::Misuse { .. }), "{failure:?}");
+}
+
+#[test]
+fn a_handle_of_another_run_gives_an_error() {
+    static KEPT: StdMutex<Option<sim::JoinHandle<()>>> = StdMutex::new(None);
+    if !SIMULATED {
+        return;
+    }
+    let run = async || {
+        let before = KEPT.lock().unwrap().take();
+        if let Some(handle) = before {
+            assert!(handle.is_finished());
+            handle.abort();
+            assert!(handle.await.unwrap_err().is_cancelled());
+        }
+        *KEPT.lock().unwrap() = Some(sim::spawn(std::future::pending()));
+        sim::task::yield_now().await;
+    };
+    for seed in 0..20 {
+        let run = Runner::new().hermetic().run_seed(seed, run);
+        assert_eq!(run.outcome, sim::run::Outcome::Passed);
+    }
+    let handle = KEPT.lock().unwrap().take().unwrap();
+    assert!(sim::block_on(handle).is_err());
+}
+
+#[test]
+fn a_point_begun_in_one_run_can_be_finished_in_none() {
+    let flag = Arc::new(sim::Atomic::new(0u8));
+    if !SIMULATED {
+        return;
+    }
+    static KEPT: StdMutex<Option<futures::future::BoxFuture<'static, u8>>> = StdMutex::new(None);
+    let run = Runner::new().hermetic().run_seed(0, async || {
+        let flag = flag.clone();
+        let mut load: futures::future::BoxFuture<'static, u8> =
+            Box::pin(async move { flag.fetch_add(1, sim::Ordering::SeqCst).await });
+        assert!(futures::poll!(&mut load).is_pending());
+        *KEPT.lock().unwrap() = Some(load);
+        sim::task::yield_now().await;
+    });
+    assert_eq!(run.outcome, sim::run::Outcome::Passed);
+    let left = KEPT.lock().unwrap().take().unwrap();
+    assert_eq!(sim::block_on(left), 0);
+    assert_eq!(sim::block_on(flag.load(sim::Ordering::SeqCst)), 1);
+}

@@ -1,0 +1,78 @@
+//! What no seed controls is found and named; what looks like it and is not, is left alone.
+
+use std::collections::{BTreeSet, HashSet};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use sim::Ordering::SeqCst;
+use sim::run::Failure;
+use sim::{Atomic, SIMULATED};
+use sim_tests::seeds::{fails, passes};
+
+#[test]
+fn an_order_that_a_hash_map_decides_is_found() {
+    if !SIMULATED {
+        return;
+    }
+    let failure = fails("hash_map", async || {
+        let slots: Vec<_> = (0..20).map(|_| Atomic::new(0u8)).collect();
+        let order: HashSet<usize> = (0..20).collect();
+        for at in order {
+            slots[at].store(1, SeqCst).await;
+        }
+    });
+    let Failure::NonDeterminism { step, first, second } = failure else { panic!("{failure:?}") };
+    assert!(step >= 1, "the first step is the same");
+    assert_ne!(first, second);
+    passes("hash_map_fixed", async || {
+        let slots: Vec<_> = (0..20).map(|_| Atomic::new(0u8)).collect();
+        let order: BTreeSet<usize> = (0..20).collect();
+        for at in order {
+            slots[at].store(1, SeqCst).await;
+        }
+    });
+}
+
+#[test]
+fn a_counter_that_outlives_the_run_is_found_at_the_step_that_shows_it() {
+    static RUNS: AtomicU64 = AtomicU64::new(0);
+    if !SIMULATED {
+        return;
+    }
+    let failure = fails("global", async || {
+        let value = Atomic::new(0);
+        sim::task::yield_now().await;
+        value.store(RUNS.fetch_add(1, Ordering::SeqCst), SeqCst).await;
+    });
+    let Failure::NonDeterminism { step, first, second } = failure else { panic!("{failure:?}") };
+    assert_eq!(step, 2, "{first} then {second}");
+    assert_ne!(first, second);
+    static FRESH: Atomic<u64> = Atomic::<u64>::const_new(0);
+    passes("global_fixed", async || {
+        let value = Atomic::new(0);
+        sim::task::yield_now().await;
+        value.store(FRESH.fetch_add(1, SeqCst).await, SeqCst).await;
+    });
+}
+
+#[test]
+fn a_failure_that_comes_and_goes_is_found() {
+    static RUNS: AtomicU64 = AtomicU64::new(0);
+    if !SIMULATED {
+        return;
+    }
+    let failure = fails("comes_and_goes", async || {
+        sim::task::yield_now().await;
+        assert_ne!(RUNS.fetch_add(1, Ordering::SeqCst), 7);
+    });
+    assert!(matches!(failure, Failure::NonDeterminism { .. }), "{failure:?}");
+}
+
+#[test]
+fn addresses_are_no_difference() {
+    passes("addresses", async || {
+        let boxed = Box::into_raw(Box::new(5u8));
+        let pointer = Atomic::new(boxed);
+        assert_eq!(pointer.load(SeqCst).await, boxed);
+        pointer.store(std::ptr::null_mut(), SeqCst).await;
+    });
+}

@@ -1,0 +1,180 @@
+//! Every atomic type and operation does what std's does, inside a run and outside.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::*;
+
+use proptest::prelude::*;
+use sim::{Atomic, Runner};
+
+/// One operation: which, and what it is given.
+type Deed<T> = (u8, T, T);
+
+macro_rules! agrees {
+    ($($name:ident $type:ty, $std:ty, [$($number:tt)?];)*) => {$(
+        mod $name {
+            use super::*;
+
+            async fn ours(first: $type, deeds: &[Deed<$type>]) -> Vec<String> {
+                let atomic = Atomic::new(first);
+                let mut results = Vec::new();
+                for (op, a, b) in deeds.iter().copied() {
+                    use Ordering::*;
+                    let result = match op % 14 {
+                        0 => format!("{:?}", atomic.load(Acquire).await),
+                        1 => format!("{:?}", atomic.store(a, Release).await),
+                        2 => format!("{:?}", atomic.swap(a, AcqRel).await),
+                        3 => format!("{:?}", atomic.compare_exchange(a, b, SeqCst, Relaxed).await),
+                        4 => format!("{:?}", atomic.fetch_and(a, Relaxed).await),
+                        5 => format!("{:?}", atomic.fetch_nand(a, SeqCst).await),
+                        6 => format!("{:?}", atomic.fetch_or(a, SeqCst).await),
+                        7 => format!("{:?}", atomic.fetch_xor(a, SeqCst).await),
+                        8 => {
+                            let pick = |old| (old != a).then_some(b);
+                            format!("{:?}", atomic.fetch_update(SeqCst, Acquire, pick).await)
+                        }
+                        // A real one may fail for no reason: as in a loop.
+                        9 => loop {
+                            let done = atomic.compare_exchange_weak(a, b, SeqCst, SeqCst).await;
+                            if done != Err(a) {
+                                break format!("{done:?}");
+                            }
+                        },
+                        _ => agrees!(@ours atomic, op, a, $($number)?),
+                    };
+                    results.push(result);
+                }
+                results.push(format!("{:?}", atomic.into_inner()));
+                results
+            }
+
+            fn std(first: $type, deeds: &[Deed<$type>]) -> Vec<String> {
+                let atomic = <$std>::new(first);
+                let mut results = Vec::new();
+                for (op, a, b) in deeds.iter().copied() {
+                    use Ordering::*;
+                    let result = match op % 14 {
+                        0 => format!("{:?}", atomic.load(Acquire)),
+                        1 => format!("{:?}", atomic.store(a, Release)),
+                        2 => format!("{:?}", atomic.swap(a, AcqRel)),
+                        3 => format!("{:?}", atomic.compare_exchange(a, b, SeqCst, Relaxed)),
+                        4 => format!("{:?}", atomic.fetch_and(a, Relaxed)),
+                        5 => format!("{:?}", atomic.fetch_nand(a, SeqCst)),
+                        6 => format!("{:?}", atomic.fetch_or(a, SeqCst)),
+                        7 => format!("{:?}", atomic.fetch_xor(a, SeqCst)),
+                        8 => {
+                            let pick = |old| (old != a).then_some(b);
+                            format!("{:?}", atomic.fetch_update(SeqCst, Acquire, pick))
+                        }
+                        9 => format!("{:?}", atomic.compare_exchange(a, b, SeqCst, SeqCst)),
+                        _ => agrees!(@std atomic, op, a, $($number)?),
+                    };
+                    results.push(result);
+                }
+                results.push(format!("{:?}", atomic.into_inner()));
+                results
+            }
+
+            proptest! {
+                #![proptest_config(ProptestConfig { cases: 60, failure_persistence: None, ..ProptestConfig::default() })]
+                #[test]
+                fn does_what_std_does(
+                    first: $type,
+                    deeds in proptest::collection::vec(any::<Deed<$type>>(), 1..20),
+                ) {
+                    // Equal operands are rare among random ones, and the telling case.
+                    let mut deeds = deeds;
+                    for at in 1..deeds.len() {
+                        if deeds[at].0 % 2 == 0 {
+                            deeds[at].1 = deeds[at - 1].2;
+                        }
+                    }
+                    let expected = std(first, &deeds);
+                    prop_assert_eq!(&sim::block_on(ours(first, &deeds)), &expected);
+                    let run = Runner::new().hermetic().run_seed(0, async || {
+                        assert_eq!(ours(first, &deeds).await, expected);
+                    });
+                    prop_assert_eq!(run.outcome, sim::run::Outcome::Passed);
+                }
+            }
+        }
+    )*};
+    (@ours $atomic:ident, $op:ident, $a:ident, number) => {
+        match $op % 4 {
+            0 => format!("{:?}", $atomic.fetch_add($a, Ordering::SeqCst).await),
+            1 => format!("{:?}", $atomic.fetch_sub($a, Ordering::SeqCst).await),
+            2 => format!("{:?}", $atomic.fetch_max($a, Ordering::SeqCst).await),
+            _ => format!("{:?}", $atomic.fetch_min($a, Ordering::SeqCst).await),
+        }
+    };
+    (@std $atomic:ident, $op:ident, $a:ident, number) => {
+        match $op % 4 {
+            0 => format!("{:?}", $atomic.fetch_add($a, Ordering::SeqCst)),
+            1 => format!("{:?}", $atomic.fetch_sub($a, Ordering::SeqCst)),
+            2 => format!("{:?}", $atomic.fetch_max($a, Ordering::SeqCst)),
+            _ => format!("{:?}", $atomic.fetch_min($a, Ordering::SeqCst)),
+        }
+    };
+    (@$which:ident $atomic:ident, $op:ident, $a:ident,) => { String::new() };
+}
+
+agrees! {
+    of_u8 u8, AtomicU8, [number];
+    of_u16 u16, AtomicU16, [number];
+    of_u32 u32, AtomicU32, [number];
+    of_u64 u64, AtomicU64, [number];
+    of_usize usize, AtomicUsize, [number];
+    of_i8 i8, AtomicI8, [number];
+    of_i16 i16, AtomicI16, [number];
+    of_i32 i32, AtomicI32, [number];
+    of_i64 i64, AtomicI64, [number];
+    of_isize isize, AtomicIsize, [number];
+    of_bool bool, AtomicBool, [];
+}
+
+const ORDERS: [Ordering; 5] =
+    [Ordering::Relaxed, Ordering::Acquire, Ordering::Release, Ordering::AcqRel, Ordering::SeqCst];
+
+/// Whether a call panics.
+fn panics<R>(call: impl FnOnce() -> R) -> bool {
+    catch_unwind(AssertUnwindSafe(|| drop(call()))).is_err()
+}
+
+#[test]
+fn orderings_that_std_refuses_are_refused() {
+    let check = || {
+        let (ours, std) = (Atomic::new(0u8), AtomicU8::new(0));
+        for order in ORDERS {
+            let loads = panics(|| std.load(order));
+            assert_eq!(panics(|| ours.load(order)), loads, "load {order:?}");
+            let stores = panics(|| std.store(0, order));
+            assert_eq!(panics(|| ours.store(0, order)), stores, "store {order:?}");
+            for success in ORDERS {
+                let std = panics(|| std.compare_exchange(0, 0, success, order));
+                let strong = panics(|| ours.compare_exchange(0, 0, success, order));
+                let weak = panics(|| ours.compare_exchange_weak(0, 0, success, order));
+                assert_eq!((strong, weak), (std, std), "compare_exchange {success:?} {order:?}");
+            }
+            let ours = |order| {
+                sim::block_on(ours.fetch_update(Ordering::SeqCst, order, |_| None)).is_err()
+            };
+            let refused = panics(|| std.fetch_update(Ordering::SeqCst, order, |_| None::<u8>));
+            assert_eq!(panics(|| ours(order)), refused, "fetch_update {order:?}");
+        }
+    };
+    check();
+}
+
+#[test]
+fn pointers_keep_what_they_point_to() {
+    let run = Runner::new().hermetic().run_seed(0, async || {
+        let mut value = 7u8;
+        let pointer = Atomic::new(&raw mut value);
+        let null = std::ptr::null_mut();
+        let old = pointer.swap(null, Ordering::SeqCst).await;
+        assert!(std::ptr::eq(old, &raw mut value));
+        let set = pointer.compare_exchange(null, old, Ordering::SeqCst, Ordering::SeqCst).await;
+        assert_eq!(set.map(|pointer| pointer.is_null()), Ok(true));
+        assert!(std::ptr::eq(pointer.into_inner(), &raw mut value));
+    });
+    assert_eq!(run.outcome, sim::run::Outcome::Passed);
+}

@@ -1,0 +1,33 @@
+//! What a user does from the shell around a test: variables, screens, traces, replays, exit codes.
+//!
+//! The tests of `shell/fixture.rs` are the user's; those of the other files run them in child
+//! processes, as a test harness does, and look at what comes out. Without `UNPAUSE_FIXTURE` in the
+//! environment the user's tests do nothing. In the real build there is nothing to replay, and
+//! `real_threads.rs` looks at what is left.
+
+// An await forgotten in the fixture would make a test of nothing.
+#![deny(unused_must_use)]
+
+#[path = "shell/fixture.rs"]
+mod fixture;
+
+#[path = "shell/child.rs"]
+mod child;
+
+#[path = "shell/variables.rs"]
+mod variables;
+
+#[path = "shell/failures.rs"]
+mod failures;
+
+#[path = "shell/replays.rs"]
+mod replays;
+
+#[path = "shell/kept.rs"]
+mod kept;
+
+#[path = "shell/forms.rs"]
+mod forms;
+
+#[path = "shell/ends.rs"]
+mod ends;

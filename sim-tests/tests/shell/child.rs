@@ -1,0 +1,175 @@
+//! Running one test of the fixture in a process of its own, as Cargo runs it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// A way to run one test of the fixture.
+pub(crate) struct Child {
+    name: String,
+    command: Command,
+    variables: Vec<(String, String)>,
+}
+
+/// What came of it.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    pub(crate) code: Option<i32>,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+/// Will run the fixture's test `name`, with what it prints not taken by the harness. Cargo was
+/// started in the root of the workspace.
+pub(crate) fn child(name: &str) -> Child {
+    captured(name).arg("--nocapture")
+}
+
+/// The same with what it prints taken by the harness and shown if it fails, on stdout.
+pub(crate) fn captured(name: &str) -> Child {
+    let name = format!("fixture::{name}");
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    clean(&mut command);
+    command.args([&*name, "--exact"]);
+    command.current_dir(env!("CARGO_MANIFEST_DIR")).env("PWD", root());
+    Child { name, command, variables: Vec::new() }
+}
+
+/// What the fixture needs, and nothing that a user of these tests has set for himself.
+pub(crate) fn clean(command: &mut Command) {
+    for (name, _) in std::env::vars_os() {
+        let name = name.to_string_lossy();
+        let of_the_fixture = name.starts_with("UNPAUSE_");
+        if name.starts_with("SIM_") || of_the_fixture {
+            command.env_remove(&*name);
+        }
+    }
+    for name in ["RUST_BACKTRACE", "CI", "CARGO_TERM_COLOR", "NO_COLOR"] {
+        command.env_remove(name);
+    }
+    command.env("UNPAUSE_FIXTURE", "1");
+}
+
+impl Child {
+    pub(crate) fn env(mut self, name: &str, value: impl AsRef<std::ffi::OsStr>) -> Child {
+        let value = value.as_ref();
+        self.variables.push((name.to_owned(), value.to_string_lossy().into_owned()));
+        self.command.env(name, value);
+        self
+    }
+
+    pub(crate) fn arg(mut self, argument: &str) -> Child {
+        self.command.arg(argument);
+        self
+    }
+
+    pub(crate) fn in_folder(mut self, folder: &Path, shell: &Path) -> Child {
+        self.command.current_dir(folder).env("PWD", shell);
+        self
+    }
+
+    pub(crate) fn run(mut self) -> Ended {
+        let ended = Ended::of(self.command.output().unwrap());
+        // A name that is not there is a test that passes for no reason.
+        let ran = ended.stdout.contains("running 1 test") || ended.stdout.is_empty();
+        assert!(ran, "{} {:?}: {ended}", self.name, self.variables);
+        ended
+    }
+
+    /// Runs it, and sees it pass.
+    pub(crate) fn passes(self) -> Ended {
+        let about = format!("{} {:?}", self.name, self.variables);
+        let ended = self.run();
+        assert_eq!(ended.code, Some(0), "{about} should pass: {ended}");
+        ended
+    }
+
+    /// Runs it, and sees it fail as a test fails: by itself, and without a panic's noise.
+    pub(crate) fn fails(self) -> Ended {
+        let about = format!("{} {:?}", self.name, self.variables);
+        let ended = self.run();
+        assert_eq!(ended.code, Some(101), "{about} should fail: {ended}");
+        for noise in ["panicked at", "stack backtrace", "RUST_BACKTRACE", "\u{1b}["] {
+            assert!(!ended.stderr.contains(noise), "{about}: {noise:?} in {ended}");
+        }
+        ended
+    }
+}
+
+impl Ended {
+    pub(crate) fn of(output: Output) -> Ended {
+        let text = |bytes| String::from_utf8(bytes).expect("output is UTF-8");
+        Ended {
+            code: output.status.code(),
+            stdout: text(output.stdout),
+            stderr: text(output.stderr),
+        }
+    }
+
+    /// Sees these texts on stderr.
+    #[track_caller]
+    pub(crate) fn says(&self, parts: &[&str]) {
+        for part in parts {
+            assert!(self.stderr.contains(part), "{part:?} is not said: {self}");
+        }
+    }
+
+    #[track_caller]
+    pub(crate) fn says_not(&self, part: &str) {
+        assert!(!self.stderr.contains(part), "{part:?} is said: {self}");
+    }
+
+    /// What follows a label such as `replay:` at the beginning of a line.
+    #[track_caller]
+    pub(crate) fn after(&self, label: &str) -> String {
+        let line = self.stderr.lines().find_map(|line| line.strip_prefix(label));
+        line.unwrap_or_else(|| panic!("no {label} {self}")).trim().to_owned()
+    }
+
+    /// The picture of the schedule, and what is below it up to the commands.
+    #[track_caller]
+    pub(crate) fn schedule(&self) -> String {
+        let from = self.stderr.find("── schedule").unwrap_or_else(|| panic!("no schedule {self}"));
+        let rest = &self.stderr[from..];
+        let to = ["\ntrace:", "\nreplay:"].iter().filter_map(|end| rest.find(end)).min();
+        rest[..to.unwrap_or(rest.len())].trim_end().to_owned()
+    }
+}
+
+impl std::fmt::Display for Ended {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Ended { code, stdout, stderr } = self;
+        write!(f, "\n==== exit code {code:?}\n==== stdout\n{stdout}\n==== stderr\n{stderr}\n====\n")
+    }
+}
+
+/// The root of the workspace.
+pub(crate) fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
+}
+
+/// An empty folder of this name for one test.
+pub(crate) fn folder(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("shell").join(name);
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+/// All files below a folder, by path relative to it.
+pub(crate) fn files(folder: &Path) -> Vec<String> {
+    fn walk(folder: &Path, root: &Path, files: &mut Vec<String>) {
+        let Ok(entries) = fs::read_dir(folder) else { return };
+        for entry in entries {
+            let path = entry.unwrap().path();
+            match path.is_dir() {
+                true => walk(&path, root, files),
+                false => files.push(path.strip_prefix(root).unwrap().display().to_string()),
+            }
+        }
+    }
+    let mut files = Vec::new();
+    walk(folder, folder, &mut files);
+    files.sort();
+    files
+}

@@ -1,0 +1,70 @@
+//! Ends that a test harness cannot report: a process that hangs, and one that aborts.
+
+use crate::child::{captured, child};
+
+#[test]
+fn a_real_lock_across_a_point_is_a_hang_that_names_the_task() {
+    if !sim::SIMULATED {
+        return;
+    }
+    // With its output taken by the harness too: the process ends before it would be shown.
+    let ended = captured("holds_a_real_lock").env("SIM_HANG", "1s").fails();
+    ended.says(&[
+        "FAILED  shell::fixture::holds_a_real_lock  seed ",
+        ": 0.0 has not come back for 1 s\n",
+        "- a lock of std or parking_lot held across an await: use sim::Mutex\n",
+        "does not come back\n",
+    ]);
+    let again = ended.after("trace:");
+    let replay = captured("holds_a_real_lock").env("SIM_HANG", "1s").env("SIM_REPLAY", &again);
+    let replay = replay.fails();
+    // The name of a file is long: the line may end in any place.
+    let words: Vec<&str> = replay.stderr.split_whitespace().collect();
+    assert!(words.join(" ").contains("1.simtrace: 0.0 has not come back for 1 s"), "{replay}");
+    assert_eq!(replay.schedule(), ended.schedule());
+}
+
+#[test]
+fn a_test_without_end_is_told_of_with_its_circle() {
+    if !sim::SIMULATED {
+        return;
+    }
+    child("never_ends").fails().says(&[
+        "seed 0: no end after 200 steps",
+        "The run goes round in a circle of 1 step.",
+        "raise",
+        "`max_steps`",
+        "load atomic = false",
+    ]);
+}
+
+#[test]
+fn a_destructor_that_panics_while_a_panic_unwinds_does_not_abort_in_silence() {
+    if !sim::SIMULATED {
+        return;
+    }
+    let aborted = |variables: &[(&str, &str)]| {
+        let child = captured("panics_twice").env("SIM_JOBS", "1");
+        let child = variables.iter().fold(child, |child, (name, value)| child.env(name, value));
+        let ended = child.run();
+        assert_eq!(ended.code, None, "{ended}");
+        ended.says(&[
+            "\nsim: a second panic in one step. If the process aborts now, a destructor panicked while",
+            "\nfirst:  \"the first panic\" at sim-tests/tests/shell/fixture.rs:",
+            "\nsecond: \"the destructor failed as well\" at sim-tests/tests/shell/fixture.rs:",
+        ]);
+        let line = ended.stderr.lines().find(|line| line.starts_with("  SIM_SEED="));
+        let line = line.unwrap_or_else(|| panic!("{ended}")).to_owned();
+        assert_eq!(ended.stderr.matches("the first panic").count(), 1, "{ended}");
+        line
+    };
+    let line = aborted(&[]);
+    let (variable, command) = line.trim().split_once(' ').unwrap();
+    let filter = "cargo test -p sim-tests --test shell fixture::panics_twice -- --exact";
+    assert_eq!(command, filter);
+    // The seed that is named is the one.
+    let seed = variable.strip_prefix("SIM_SEED=").unwrap();
+    assert_eq!(aborted(&[("SIM_SEED", seed)]), line);
+    let before = format!("0..{seed}");
+    captured("panics_twice").env("SIM_SEEDS", before).passes();
+}

@@ -1,0 +1,171 @@
+//! A failing test: its screen, its trace file, and the command that replays it.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use crate::child::{self, Ended, child, folder, root};
+
+/// A `cargo` that runs this test binary as Cargo would: in the folder of its package, with the
+/// filter and what stands behind `--`.
+const CARGO: &str = r#"#!/bin/sh
+[ "$1" = test ] || exit 90
+shift
+filter=
+while [ $# -gt 0 ]; do
+    case $1 in
+    -p) [ "$2" = sim-tests ] || exit 91; shift ;;
+    --test) [ "$2" = shell ] || exit 92; shift ;;
+    --) shift; break ;;
+    -*) ;;
+    *) filter=$1 ;;
+    esac
+    shift
+done
+cd "$UNPAUSE_CARGO_FOLDER" && exec "$UNPAUSE_CARGO_PROGRAM" "$filter" "$@" --nocapture
+"#;
+
+/// Runs a printed command in a folder, with the real Cargo or with the one above.
+fn shell(command: &str, folder: &Path, cargo: Option<&Path>) -> Ended {
+    let mut sh = Command::new("sh");
+    child::clean(&mut sh);
+    sh.args(["-c", command]).current_dir(folder).env("PWD", folder);
+    if let Some(cargo) = cargo {
+        let path = std::env::var("PATH").unwrap();
+        sh.env("PATH", format!("{}:{path}", cargo.display()));
+        sh.env("UNPAUSE_CARGO_FOLDER", env!("CARGO_MANIFEST_DIR"));
+        sh.env("UNPAUSE_CARGO_PROGRAM", std::env::current_exe().unwrap());
+    }
+    Ended::of(sh.output().unwrap())
+}
+
+fn fake_cargo(name: &str) -> std::path::PathBuf {
+    let folder = folder(name);
+    fs::write(folder.join("cargo"), CARGO).unwrap();
+    let made = Command::new("chmod").arg("+x").arg(folder.join("cargo")).status().unwrap();
+    assert!(made.success());
+    folder
+}
+
+#[test]
+fn the_screen_is_on_stderr_and_the_trace_where_it_says() {
+    if !sim::SIMULATED {
+        return;
+    }
+    let ended = child("lost_update").fails();
+    ended.says(&[
+        "FAILED  shell::fixture::lost_update  seed 6: main panicked\n\n  an update was lost: 1 of 2\n",
+        "tested      7 runs of seeds 0 to 999, random\n",
+    ]);
+    assert!(!ended.stdout.contains("FAILED  "), "{ended}");
+    let trace = ended.after("trace:");
+    assert_eq!(trace, "target/sim/sim-tests/shell.fixture.lost_update/6.simtrace");
+    let text = fs::read_to_string(root().join(trace)).unwrap();
+    assert!(text.starts_with("simtrace 1\n"), "{text}");
+    assert!(text.contains("an update was lost: 1 of 2"), "{text}");
+}
+
+#[test]
+fn the_path_is_right_from_where_cargo_was_started() {
+    if !sim::SIMULATED {
+        return;
+    }
+    let package = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let whole = root().join("target/sim/sim-tests/shell.fixture.deadlocks/");
+    // Not below where the user is; a folder the shell is no longer in; one that is no package's.
+    for shell in [package, Path::new("/nowhere"), root().parent().unwrap()] {
+        let ended = child("deadlocks").in_folder(package, shell).fails();
+        assert!(Path::new(&ended.after("trace:")).starts_with(&whole), "{shell:?} {ended}");
+    }
+    let ended = child("deadlocks").in_folder(&root(), &root()).fails();
+    assert!(ended.after("trace:").starts_with("target/sim/"), "{ended}");
+}
+
+#[test]
+fn the_printed_command_fails_in_the_same_way() {
+    if !sim::SIMULATED {
+        return;
+    }
+    let cargo = fake_cargo("same");
+    for (test, inline) in [
+        ("lost_update", true),
+        ("deadlocks", true),
+        ("never_ends", true),
+        ("fails_after_long", false),
+    ] {
+        let first = child(test).fails();
+        let command = first.after("replay:");
+        assert_eq!(command.starts_with("SIM_REPLAY=sim1:"), inline, "{command}");
+        assert!(command.ends_with(&format!(" fixture::{test} -- --exact")), "{command}");
+        let again = shell(&command, &root(), Some(&cargo));
+        assert_eq!(again.code, Some(101), "{command} {again}");
+        same(&first, &again);
+        // And so does the command that this prints.
+        let third = shell(&again.after("replay:"), &root(), Some(&cargo));
+        assert_eq!(third.stderr, again.stderr);
+        // The file, whatever its length.
+        let file = child(test).env("SIM_REPLAY", first.after("trace:")).fails();
+        same(&first, &file);
+    }
+}
+
+/// The same failure by the same steps.
+fn same(first: &Ended, again: &Ended) {
+    assert_eq!(again.schedule(), first.schedule());
+    let headline = |ended: &Ended| {
+        // A replay has no seed, and a file in its place can make two lines of one.
+        let text: Vec<&str> = ended.stderr.split_whitespace().collect();
+        let from = text.iter().position(|word| word.ends_with(':')).unwrap();
+        text[from + 1..from + 4].join(" ")
+    };
+    assert_eq!(headline(again), headline(first));
+}
+
+/// The one test that runs Cargo itself. It has to be built already: as `cargo test` does here.
+#[test]
+fn the_printed_command_works_with_the_real_cargo() {
+    if !sim::SIMULATED {
+        return;
+    }
+    let first = child("deadlocks").fails();
+    let mut command = first.after("replay:");
+    command.push_str(" --nocapture");
+    let again = shell(&format!("CARGO_NET_OFFLINE=true {command}"), &root(), None);
+    assert_eq!(again.code, Some(101), "{command} {again}");
+    assert_eq!(again.stdout.matches("running 1 test").count(), 1, "{again}");
+    assert_eq!(again.schedule(), first.schedule());
+}
+
+#[test]
+fn the_command_does_not_reach_a_test_whose_name_begins_alike() {
+    if !sim::SIMULATED {
+        return;
+    }
+    let command = child("lost_update").fails().after("replay:");
+    let again = shell(&command, &root(), Some(&fake_cargo("alike")));
+    assert!(again.stdout.contains("running 1 test"), "{again}");
+    assert!(!again.stdout.contains("lost_update_of_another_test"), "{again}");
+}
+
+#[test]
+fn a_backtrace_is_not_on_the_screen() {
+    if !sim::SIMULATED {
+        return;
+    }
+    let plain = child("lost_update").fails().stderr;
+    for (name, value) in
+        [("RUST_BACKTRACE", "1"), ("RUST_BACKTRACE", "full"), ("NO_COLOR", "1"), ("CI", "true")]
+    {
+        assert_eq!(child("lost_update").env(name, value).fails().stderr, plain, "{name}");
+    }
+}
+
+#[test]
+fn colours_can_be_asked_for_where_there_is_no_terminal() {
+    if !sim::SIMULATED {
+        return;
+    }
+    let always = || child("lost_update").env("CARGO_TERM_COLOR", "always");
+    assert!(always().run().stderr.contains("\u{1b}[1;31mFAILED"));
+    assert!(!always().env("NO_COLOR", "1").fails().stderr.contains('\u{1b}'));
+}

@@ -1,0 +1,264 @@
+//! The tests of a user, who has bugs. They do nothing unless `UNPAUSE_FIXTURE` is set.
+//!
+//! `UNPAUSE_VARIANT` names the state the program is in, as if it had been edited.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering::SeqCst;
+
+use sim::{Atomic, Cell, Mutex};
+
+/// Whether a test is to do what it is made for.
+fn off() -> bool {
+    !sim::SIMULATED || std::env::var_os("UNPAUSE_FIXTURE").is_none()
+}
+
+fn variant(name: &str) -> bool {
+    std::env::var("UNPAUSE_VARIANT").is_ok_and(|variant| variant == name)
+}
+
+/// A counter with a lost update, and what may become of the code over time.
+async fn counts() {
+    let (hits, spare) = (Arc::new(Atomic::new(0u64)), Arc::new(Atomic::new(0u64)));
+    let add = |hits: Arc<Atomic<u64>>, spare: Arc<Atomic<u64>>| async move {
+        if variant("fixed") {
+            hits.fetch_add(1, SeqCst).await;
+            return;
+        }
+        let seen = match variant("other object") {
+            true => spare.load(SeqCst).await,
+            false => hits.load(SeqCst).await,
+        };
+        if variant("more steps") {
+            spare.load(SeqCst).await;
+        }
+        if variant("fewer steps") {
+            return;
+        }
+        match variant("other operation") {
+            true => drop(hits.swap(seen + 1, SeqCst).await),
+            false => hits.store(seen + 1, SeqCst).await,
+        }
+    };
+    let count = if variant("task missing") { 1 } else { 2 };
+    let tasks: Vec<_> = (0..count).map(|_| sim::spawn(add(hits.clone(), spare.clone()))).collect();
+    for task in tasks {
+        task.await.unwrap();
+    }
+    let found = hits.load(SeqCst).await;
+    assert!(found == 2 || variant("forgiving"), "an update was lost: {found} of 2");
+}
+
+#[sim::test]
+async fn lost_update() {
+    if !off() {
+        counts().await;
+    }
+}
+
+/// Its name begins like another.
+#[sim::test(seeds = 20)]
+async fn lost_update_of_another_test() {
+    if !off() {
+        Atomic::new(0).store(1, SeqCst).await;
+    }
+}
+
+/// Fails for one value in fifty, and tells which values it was run with.
+#[sim::test(seeds = 30)]
+async fn draws() {
+    if off() {
+        return;
+    }
+    let value = sim::rand::below(u64::MAX);
+    println!("drew {value}");
+    assert!(variant("all") || value % 50 != 0, "it was {value}");
+}
+
+#[sim::test(max_steps = 200)]
+async fn never_ends() {
+    if off() {
+        return;
+    }
+    let ready = Arc::new(Atomic::new(false));
+    while !ready.load(SeqCst).await {}
+}
+
+/// Its trace has more decisions than fit on a line.
+#[sim::test]
+async fn fails_after_long() {
+    if off() {
+        return;
+    }
+    let hits = Arc::new(Atomic::new(0u64));
+    let one = |hits: Arc<Atomic<u64>>| async move {
+        for _ in 0..100 {
+            hits.fetch_add(sim::rand::below(1000) % 2 + 1, SeqCst).await;
+        }
+    };
+    let tasks = [sim::spawn(one(hits.clone())), sim::spawn(one(hits.clone()))];
+    for task in tasks {
+        task.await.unwrap();
+    }
+    assert!(hits.load(SeqCst).await < 200, "too many");
+}
+
+#[sim::test]
+async fn returns_an_error() -> Result<(), std::num::ParseIntError> {
+    if !off() {
+        let _: u8 = "two hundred".parse()?;
+    }
+    Ok(())
+}
+
+/// Its own words are in what the harness hears.
+#[sim::test]
+#[should_panic(expected = "an update was lost: 1 of 2")]
+async fn should_panic_with_its_own_words() {
+    if off() {
+        panic!("an update was lost: 1 of 2");
+    }
+    counts().await;
+}
+
+#[sim::test(must_fail)]
+async fn must_fail() {
+    if off() {
+        let simulated = sim::SIMULATED;
+        assert!(!simulated, "wanted");
+        return;
+    }
+    counts().await;
+}
+
+#[sim::test(seeds = 10)]
+#[ignore = "is slow, says its user"]
+async fn ignored() {
+    println!("the ignored test ran");
+}
+
+#[rstest::rstest]
+#[case(1)]
+#[case(2)]
+#[sim::test]
+async fn with_cases(#[case] number: u32) {
+    assert!(off(), "case {number}");
+}
+
+#[test_case::test_case(1; "one")]
+#[test_case::test_case(2; "two")]
+#[sim::test]
+async fn with_test_cases(number: u32) {
+    assert!(off(), "test case {number}");
+}
+
+#[sim::test]
+async fn awaits_nothing() {
+    assert!(off() || variant(""), "nothing was awaited");
+}
+
+#[sim::test(seeds = 5)]
+async fn does_nothing() {
+    let _ = off();
+}
+
+/// A lock of std is held across a point, and the other task waits for it with its whole thread.
+#[sim::test]
+#[allow(clippy::await_holding_lock)]
+async fn holds_a_real_lock() {
+    if off() {
+        return;
+    }
+    let real = Arc::new(std::sync::Mutex::new(0));
+    let point = Atomic::new(0);
+    let other = real.clone();
+    let task = sim::spawn(async move { *other.lock().unwrap() += 1 });
+    let held = real.lock().unwrap();
+    point.load(SeqCst).await;
+    drop(held);
+    task.await.unwrap();
+}
+
+/// Panics under some seeds, and then its destructor panics too.
+#[sim::test(seeds = 500)]
+async fn panics_twice() {
+    struct Bomb;
+    impl Drop for Bomb {
+        fn drop(&mut self) {
+            if std::thread::panicking() {
+                panic!("the destructor failed as well");
+            }
+        }
+    }
+    if off() {
+        return;
+    }
+    let _bomb = Bomb;
+    assert!(sim::rand::below(20) != 7, "the first panic");
+    Cell::new(0).set(1).await;
+}
+
+#[sim::test]
+async fn deadlocks() {
+    if off() {
+        return;
+    }
+    let (a, b) = (Arc::new(Mutex::new(())), Arc::new(Mutex::new(())));
+    let both = |first: Arc<Mutex<()>>, second: Arc<Mutex<()>>| async move {
+        let _first = first.lock().await;
+        let _second = second.lock().await;
+    };
+    let tasks = [sim::spawn(both(a.clone(), b.clone())), sim::spawn(both(b, a))];
+    for task in tasks {
+        task.await.unwrap();
+    }
+}
+
+/// `lost_update` in a package whose folder the environment names, so that traces can be kept there.
+#[test]
+fn in_a_package() {
+    let Ok(folder) = std::env::var("UNPAUSE_PACKAGE") else {
+        return;
+    };
+    if off() {
+        return;
+    }
+    if std::env::var_os("UNPAUSE_TRACING").is_some() {
+        tracing::subscriber::set_global_default(Subscriber).expect("there is none yet");
+    }
+    let site = sim::__private::Site {
+        test: "demo::in_a_package",
+        package: "demo",
+        version: "1.2.3",
+        manifest_dir: folder.leak(),
+        file: file!(),
+        line: line!(),
+    };
+    let replay = std::env::var("UNPAUSE_ATTRIBUTE").ok().map(|source| &*source.leak());
+    let attributes = sim::__private::Attributes { seeds: Some(40), replay, ..Default::default() };
+    sim::__private::test(site, attributes, counts);
+}
+
+/// Prints the operations that it hears of.
+struct Subscriber;
+
+impl tracing::Subscriber for Subscriber {
+    fn enabled(&self, metadata: &tracing::Metadata<'_>) -> bool {
+        metadata.target() == "sim"
+    }
+
+    fn new_span(&self, _: &tracing::span::Attributes<'_>) -> tracing::span::Id {
+        tracing::span::Id::from_u64(1)
+    }
+
+    fn record(&self, _: &tracing::span::Id, _: &tracing::span::Record<'_>) {}
+
+    fn record_follows_from(&self, _: &tracing::span::Id, _: &tracing::span::Id) {}
+
+    fn event(&self, _: &tracing::Event<'_>) {
+        println!("heard an operation");
+    }
+
+    fn enter(&self, _: &tracing::span::Id) {}
+
+    fn exit(&self, _: &tracing::span::Id) {}
+}

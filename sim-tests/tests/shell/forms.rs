@@ -1,0 +1,122 @@
+//! The forms a test can have: one that must fail, panics, is ignored, returns a `Result`, has cases.
+
+use std::process::Command;
+
+use crate::child::{self, Ended, captured, child, files, folder, root};
+
+#[test]
+fn a_test_that_must_fail_passes_and_shows_what_it_is_about() {
+    if !sim::SIMULATED {
+        return;
+    }
+    let ended = child("must_fail").passes();
+    ended.says(&["an update was lost", "the test must fail (must_fail) and did, so it passes"]);
+}
+
+#[test]
+fn a_test_that_must_fail_and_does_not_fails() {
+    if !sim::SIMULATED {
+        return;
+    }
+    let ended = child("must_fail").env("UNPAUSE_VARIANT", "fixed").fails();
+    ended.says(&[
+        "FAILED  shell::fixture::must_fail: the test must fail (must_fail), but none of 1000 runs did",
+        "take must_fail away",
+    ]);
+    ended.says_not("passed");
+}
+
+#[test]
+fn the_words_of_a_panic_are_what_should_panic_hears() {
+    if !sim::SIMULATED {
+        return;
+    }
+    child("should_panic_with_its_own_words").passes();
+    let fixed = captured("should_panic_with_its_own_words").env("UNPAUSE_VARIANT", "fixed").run();
+    assert_eq!(fixed.code, Some(101), "{fixed}");
+    assert!(fixed.stdout.contains("test did not panic as expected"), "{fixed}");
+}
+
+#[test]
+fn the_error_of_a_result_is_shown() {
+    if !sim::SIMULATED {
+        return;
+    }
+    child("returns_an_error")
+        .fails()
+        .says(&["seed 0: the test returned an error", "ParseIntError { kind: InvalidDigit }"]);
+}
+
+#[test]
+fn an_ignored_test_is_not_run_unless_asked_for() {
+    if !sim::SIMULATED {
+        return;
+    }
+    let ended = child("ignored").passes();
+    assert!(ended.stdout.contains("1 ignored") && !ended.stdout.contains("the ignored test ran"));
+    let asked = child("ignored").arg("--ignored").passes();
+    assert!(asked.stdout.contains("the ignored test ran"), "{asked}");
+}
+
+#[test]
+fn each_case_has_a_trace_of_its_own() {
+    if !sim::SIMULATED {
+        return;
+    }
+    let out = folder("cases");
+    let cases = [
+        "with_cases::case_1",
+        "with_cases::case_2",
+        "with_test_cases::test_case_1_one",
+        "with_test_cases::test_case_2_two",
+    ];
+    for case in cases {
+        let ended = child(case).env("SIM_OUT", &out).fails();
+        ended.says(&[&format!("FAILED  shell::fixture::{case}  seed 0: main panicked")]);
+        assert!(ended.after("replay:").ends_with(&format!("fixture::{case} -- --exact")));
+    }
+    let expected =
+        cases.map(|case| format!("shell.fixture.{}/0.simtrace", case.replace("::", ".")));
+    assert_eq!(files(&out), expected);
+}
+
+#[test]
+fn a_test_that_awaits_nothing_fails_and_passes_like_any_other() {
+    if !sim::SIMULATED {
+        return;
+    }
+    let ended = child("awaits_nothing").fails();
+    ended.says(&["seed 0: main panicked", "nothing was awaited", "── schedule ── 1 step"]);
+    child("awaits_nothing").env("UNPAUSE_VARIANT", "").passes();
+}
+
+/// The same under nextest, which runs each test in a process of its own and knows it by its name.
+#[test]
+fn nextest_runs_the_tests_and_the_printed_command_works_after_it() {
+    if !sim::SIMULATED {
+        return;
+    }
+    let there = Command::new("cargo").args(["nextest", "--version"]).output();
+    if !there.is_ok_and(|output| output.status.success()) {
+        eprintln!("SKIPPED: cargo-nextest is not installed");
+        return;
+    }
+    let mut command = Command::new("cargo");
+    child::clean(&mut command);
+    // A nextest around this one must not decide what this one does.
+    for (name, _) in std::env::vars_os() {
+        if name.to_string_lossy().starts_with("NEXTEST") {
+            command.env_remove(name);
+        }
+    }
+    command.args(["nextest", "run", "-p", "sim-tests", "--test", "shell", "--no-fail-fast"]);
+    command.args(["--offline", "--no-capture", "fixture::deadlocks", "fixture::does_nothing"]);
+    let ended = Ended::of(command.current_dir(root()).env("PWD", root()).output().unwrap());
+    assert_eq!(ended.code, Some(100), "{ended}");
+    ended.says(&[
+        "FAILED  shell::fixture::deadlocks  seed 6: deadlock, 0.0 and 0.1 wait for each other",
+        "2 tests run: 1 passed, 1 failed",
+    ]);
+    let command = child("deadlocks").fails().after("replay:");
+    assert_eq!(ended.after("replay:"), command);
+}

@@ -1,0 +1,117 @@
+//! Traces that the user keeps in `sim-regressions/<test>/` beside `Cargo.toml`.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::child::{Child, child, files, folder};
+
+/// A package that keeps the trace of the lost update.
+fn package(name: &str) -> (PathBuf, PathBuf) {
+    let package = folder(name);
+    let kept = package.join("sim-regressions/demo.in_a_package");
+    fs::create_dir_all(&kept).unwrap();
+    let out = folder(&format!("{name}-out"));
+    child("lost_update").env("SIM_OUT", &out).fails();
+    let trace = out.join("shell.fixture.lost_update/6.simtrace");
+    let file = kept.join("lost update.simtrace");
+    fs::copy(trace, &file).unwrap();
+    fs::write(kept.join("README.md"), "Only traces are replayed.\n").unwrap();
+    (package, file)
+}
+
+fn run(package: &Path, variant: &str) -> Child {
+    let child = child("in_a_package").env("UNPAUSE_PACKAGE", package);
+    let child = child.env("UNPAUSE_VARIANT", variant).env("SIM_OUT", package.join("out"));
+    child.in_folder(package, package)
+}
+
+#[test]
+fn a_kept_trace_that_still_fails_is_the_first_thing_reported() {
+    if !sim::SIMULATED {
+        return;
+    }
+    let (package, _) = package("kept-fails");
+    let ended = run(&package, "").fails();
+    let file = "sim-regressions/demo.in_a_package/lost update.simtrace";
+    ended.says(&[&format!("replay of {file}: main panicked")]);
+    // A name with a blank is one word for the shell.
+    assert!(ended.after("replay:").starts_with(&format!("SIM_REPLAY='{file}' ")), "{ended}");
+    // Nothing was searched for, so nothing was written.
+    assert_eq!(files(&package.join("out")), [""; 0]);
+    // Whether or not a machine runs it.
+    assert_eq!(run(&package, "").env("CI", "true").fails().stderr, ended.stderr);
+}
+
+#[test]
+fn a_kept_trace_of_a_bug_that_is_gone_is_quiet() {
+    if !sim::SIMULATED {
+        return;
+    }
+    let (package, _) = package("kept-passes");
+    assert_eq!(run(&package, "forgiving").passes().stderr, "");
+}
+
+#[test]
+fn a_stale_kept_trace_is_followed_and_warned_of() {
+    if !sim::SIMULATED {
+        return;
+    }
+    let (package, _) = package("kept-stale");
+    let ended = run(&package, "fixed").passes();
+    let words = ended.stderr.split_whitespace().collect::<Vec<_>>().join(" ");
+    for part in [
+        "passed demo::in_a_package: 40 runs",
+        "warning: sim-regressions/demo.in_a_package/lost update.simtrace is stale from step 2 on",
+        "expected 0.0: load of object 0 at",
+        "found 0.0: fetch_add of object 0 at",
+        "Delete it, or replace it",
+    ] {
+        assert!(words.contains(part), "{part:?} is not said: {ended}");
+    }
+}
+
+#[test]
+fn a_stale_kept_trace_that_still_leads_to_the_failure_fails() {
+    if !sim::SIMULATED {
+        return;
+    }
+    let (package, _) = package("kept-stale-fails");
+    let ended = run(&package, "other operation").fails();
+    ended.says(&[
+        "an update was lost",
+        "lost update.simtrace: main panicked",
+        "is stale from step",
+    ]);
+    // What was followed is written down as any failure is, and not among the kept ones.
+    assert_eq!(files(&package.join("out")), ["demo.in_a_package/6.simtrace"]);
+    let kept = ["demo.in_a_package/README.md", "demo.in_a_package/lost update.simtrace"];
+    assert_eq!(files(&package.join("sim-regressions")), kept);
+}
+
+#[test]
+fn a_kept_trace_that_cannot_be_read_fails_the_test() {
+    if !sim::SIMULATED {
+        return;
+    }
+    let (package, file) = package("kept-hostile");
+    let text = fs::read_to_string(&file).unwrap();
+    fs::write(&file, &text[..text.len() / 2]).unwrap();
+    let ended = run(&package, "forgiving").fails();
+    let words = ended.stderr.split_whitespace().collect::<Vec<_>>().join(" ");
+    let file = "sim-regressions/demo.in_a_package/lost update.simtrace";
+    assert!(words.contains("the trace cannot be read"), "{ended}");
+    assert!(words.contains(&format!("{file}: line ")), "{ended}");
+}
+
+#[test]
+fn kept_traces_are_never_written() {
+    if !sim::SIMULATED {
+        return;
+    }
+    let (package, file) = package("kept-unwritten");
+    fs::remove_file(&file).unwrap();
+    let before = files(&package.join("sim-regressions"));
+    run(&package, "").fails();
+    run(&package, "").env("CI", "true").fails();
+    assert_eq!(files(&package.join("sim-regressions")), before);
+}

@@ -1,0 +1,183 @@
+//! Replays that go wrong: of a program that has changed, of what is no trace, of a fixed bug.
+
+use std::fs;
+
+use crate::child::{Ended, child, files, folder, root};
+
+/// The trace of the lost update, as text, and where it was put for this test.
+fn trace(name: &str) -> (String, std::path::PathBuf) {
+    let out = folder(name);
+    child("lost_update").env("SIM_OUT", &out).fails();
+    let file = out.join("shell.fixture.lost_update/6.simtrace");
+    (fs::read_to_string(&file).unwrap(), file)
+}
+
+#[test]
+fn a_stale_trace_is_said_to_be_stale_step_by_step() {
+    if !sim::SIMULATED {
+        return;
+    }
+    let (_, file) = trace("stale");
+    for (variant, step, expected, found) in [
+        ("other operation", 5, "0.1: store of object 0 at", "0.1: swap of object 0 at"),
+        ("other object", 2, "0.0: load of object 0 at", "0.0: load of object 1 at"),
+        ("more steps", 5, "0.1: store of object 0 at", "0.1: load of object 1 at"),
+        ("fewer steps", 5, "a step of 0.1", "tasks that can step: main"),
+        ("task missing", 0, "main: spawn at", "main: spawn at"),
+        ("fixed", 2, "0.0: load of object 0 at", "0.0: fetch_add of object 0 at"),
+    ] {
+        let ended = child("lost_update").env("SIM_REPLAY", &file);
+        let ended = ended.env("UNPAUSE_VARIANT", variant).fails();
+        let words: Vec<&str> = ended.stderr.split_whitespace().collect();
+        let headline = format!("the run left its trace at step {step}");
+        assert!(words.join(" ").contains(&headline), "{variant} {ended}");
+        ended.says(&[
+            &format!("  expected    {expected}"),
+            &format!("  found       {found}"),
+            "The code is not the one the trace was written from.",
+        ]);
+        let record = ended.after("record:");
+        assert_eq!(record, "cargo test -p sim-tests --test shell fixture::lost_update -- --exact");
+    }
+}
+
+#[test]
+fn a_stale_trace_on_the_line_is_said_to_be_stale() {
+    if !sim::SIMULATED {
+        return;
+    }
+    let inline = child("lost_update").fails().after("replay:");
+    let inline = inline.strip_prefix("SIM_REPLAY=").unwrap().split(' ').next().unwrap().to_owned();
+    for variant in ["more steps", "fewer steps", "task missing", "fixed"] {
+        let ended = child("lost_update").env("SIM_REPLAY", &inline);
+        let ended = ended.env("UNPAUSE_VARIANT", variant).fails();
+        ended.says(&["replay of a given trace: the run left its trace at step", "record:  cargo"]);
+    }
+}
+
+#[test]
+fn a_trace_of_another_test_is_said_to_be_one() {
+    if !sim::SIMULATED {
+        return;
+    }
+    let (_, file) = trace("another");
+    let ended = child("deadlocks").env("SIM_REPLAY", &file).fails();
+    ended
+        .says(&["warning: the trace says that it is of another test, shell::fixture::lost_update"]);
+}
+
+#[test]
+fn a_trace_of_a_fixed_bug_passes_and_says_so() {
+    if !sim::SIMULATED {
+        return;
+    }
+    let (_, file) = trace("fixed");
+    let replay = |source: &str| {
+        let child = child("lost_update").env("SIM_REPLAY", source);
+        child.env("UNPAUSE_VARIANT", "forgiving").passes()
+    };
+    let ended = replay(&file.display().to_string());
+    ended.says(&["passed  shell::fixture::lost_update\n        the replay of "]);
+    ended.says(&["6.simtrace, 9 steps\n"]);
+    let ended = replay("sim1:0,0.0x2,0.1x3,0.0,0x2");
+    ended.says(&["        the replay of a given trace, 9 steps\n"]);
+}
+
+#[test]
+fn what_is_no_trace_fails_the_test_with_file_and_line() {
+    if !sim::SIMULATED {
+        return;
+    }
+    let (text, file) = trace("hostile");
+    let folder = file.parent().unwrap();
+    let lines = text.lines().count();
+    let half: String = text.lines().take(lines / 2).map(|line| format!("{line}\n")).collect();
+    for (name, bytes, says) in [
+        ("truncated", half.into_bytes(), format!("line {}: ", lines / 2 + 1)),
+        ("empty", Vec::new(), "line 1: ".to_owned()),
+        ("of-bytes", vec![0xff; 100], "line 1: ".to_owned()),
+        ("edited", text.replace("store", "stare").into_bytes(), "line ".to_owned()),
+        (
+            "huge",
+            b"simtrace 1\ntask 0\nstep 99999999999999999999 0\nend 1\n".into(),
+            "line ".to_owned(),
+        ),
+        (
+            "version",
+            text.replacen("simtrace 1", "simtrace 7", 1).into_bytes(),
+            "line 1: ".to_owned(),
+        ),
+    ] {
+        let path = folder.join(format!("{name}.simtrace"));
+        fs::write(&path, bytes).unwrap();
+        let ended = child("lost_update").env("SIM_REPLAY", &path).fails();
+        unreadable(&ended, &[&format!("{name}.simtrace: {says}")]);
+    }
+    let ended = child("lost_update").env("SIM_REPLAY", folder).fails();
+    unreadable(&ended, &["cannot read "]);
+    let ended = child("lost_update").env("SIM_REPLAY", "sim-no/7.simtrace").fails();
+    unreadable(&ended, &["cannot read sim-no/7.simtrace: no such file here, beside"]);
+    for (inline, column) in [("sim1:0,zero", 8), ("sim9:0", 4), ("sim1:0x99999999999", 8)] {
+        let ended = child("lost_update").env("SIM_REPLAY", inline).fails();
+        unreadable(
+            &ended,
+            &["replay of a given trace: ", &format!("inline trace: column {column}: ")],
+        );
+    }
+}
+
+/// Sees the screen of a trace that cannot be read, and these texts on it, wherever a line ends.
+fn unreadable(ended: &Ended, parts: &[&str]) {
+    let words: Vec<&str> = ended.stderr.split_whitespace().collect();
+    let text = words.join(" ");
+    for part in [&["FAILED shell::fixture::", "the trace cannot be read"], parts].concat() {
+        let part = part.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(text.contains(&part), "{part:?} is not said: {ended}");
+    }
+    assert!(!text.contains("replay: SIM_REPLAY"), "{ended}");
+}
+
+#[test]
+fn a_failure_that_is_wanted_is_not_a_trace_that_cannot_be_replayed() {
+    if !sim::SIMULATED {
+        return;
+    }
+    child("must_fail").env("SIM_REPLAY", "nowhere").fails().says(&["cannot be read"]);
+    child("must_fail").env("SIM_REPLAY", "sim1:0x99").fails().says(&["left its trace"]);
+    let passes = child("must_fail").env("SIM_REPLAY", "sim1:0,0.0x2,0.1x3,0.0,0x2");
+    let ended = passes.env("UNPAUSE_VARIANT", "forgiving").fails();
+    ended.says(&["the test must fail (must_fail), but the replay passed"]);
+}
+
+#[test]
+fn a_replay_writes_nothing() {
+    if !sim::SIMULATED {
+        return;
+    }
+    let (_, file) = trace("writes-nothing");
+    let out = folder("writes-nothing-out");
+    child("lost_update").env("SIM_REPLAY", &file).env("SIM_OUT", &out).fails();
+    assert_eq!(files(&out), [""; 0]);
+}
+
+#[test]
+fn a_file_of_the_attribute_stands_beside_the_manifest() {
+    if !sim::SIMULATED {
+        return;
+    }
+    let (_, file) = trace("attribute");
+    let package = folder("attribute-package");
+    fs::create_dir_all(package.join("kept")).unwrap();
+    fs::copy(&file, package.join("kept/one.simtrace")).unwrap();
+    let run = |from: &std::path::Path| {
+        let child = child("in_a_package").env("UNPAUSE_PACKAGE", &package);
+        child.env("UNPAUSE_ATTRIBUTE", "kept/one.simtrace").in_folder(from, from)
+    };
+    for from in [&package, &root()] {
+        run(from).fails().says(&["kept/one.simtrace: main panicked", "1 of 2"]);
+    }
+    // Who asks for a seed does not want the replay.
+    run(&root()).env("SIM_SEED", "6").fails().says(&["seed 6: main panicked"]);
+    fs::remove_file(package.join("kept/one.simtrace")).unwrap();
+    run(&root()).fails().says(&["the trace cannot be read", "No such file"]);
+}

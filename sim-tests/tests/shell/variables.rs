@@ -1,0 +1,215 @@
+//! Each `SIM_*` variable: what it does, what it overrides, and what a bad value gives.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::time::{Duration, Instant};
+
+use crate::child::{captured, child, folder};
+
+/// The values that the fixture drew, one for each run; a seed that ran twice counts once.
+fn drawn(variables: &[(&str, &str)]) -> BTreeSet<String> {
+    let draws = child("draws").env("UNPAUSE_VARIANT", "all");
+    let draws = variables.iter().fold(draws, |child, (name, value)| child.env(name, value));
+    let stdout = draws.passes().stdout;
+    stdout.lines().filter(|line| line.starts_with("drew ")).map(str::to_owned).collect()
+}
+
+#[test]
+fn a_bad_value_fails_the_test_and_says_what_it_should_be() {
+    if !sim::SIMULATED {
+        return;
+    }
+    let time = "should be a time like 500ms, 5s, 2m or 1h";
+    for (name, value, grammar) in [
+        ("SIM_SEED", "x", "should be a number like 17"),
+        ("SIM_SEED", "", "should be a number like 17"),
+        ("SIM_SEEDS", "0", "should be a number of seeds like 1000, or a range like 500..1000"),
+        ("SIM_SEEDS", "9..3", "should be a number of seeds like 1000, or a range like 500..1000"),
+        ("SIM_STRATEGY", "rnd", "should be the name of a strategy: random"),
+        ("SIM_TIME", "5", time),
+        ("SIM_STEPS", "0", "should be a number of steps like 100000"),
+        ("SIM_REPLAY", "", "should be the name of a trace file, or an inline trace sim1:…"),
+        ("SIM_JOBS", "0", "should be a number of threads from 1 to 1024"),
+        ("SIM_SHARD", "5/4", "should be k/n with k from 1 to n, like 2/4"),
+        ("SIM_HANG", "-1s", time),
+        ("SIM_LOG", "loud", "should be off, replay or all"),
+        ("SIM_OUT", "", "should be the name of a folder"),
+    ] {
+        let ended = child("does_nothing").env(name, value).fails();
+        let words =
+            format!("FAILED  shell::fixture::does_nothing: {name} is {value:?}, but {grammar}");
+        ended.says(&[&words]);
+        assert_eq!(ended.stderr.lines().count(), 1, "{ended}");
+    }
+}
+
+#[test]
+fn an_unknown_variable_is_a_warning_and_the_test_runs() {
+    if !sim::SIMULATED {
+        return;
+    }
+    let ended = child("does_nothing").env("SIM_SEDE", "1").passes();
+    ended.says(&[
+        "passed  shell::fixture::does_nothing: 5 runs",
+        "warning: the environment variable SIM_SEDE means nothing: was SIM_SEED meant?",
+    ]);
+    child("lost_update").env("SIM_SEDE", "1").fails().says(&["was SIM_SEED meant?", "1 of 2"]);
+}
+
+#[test]
+fn a_test_that_passes_says_nothing() {
+    if !sim::SIMULATED {
+        return;
+    }
+    assert_eq!(child("does_nothing").passes().stderr, "");
+}
+
+#[test]
+fn seeds_from_the_environment_override_the_attribute() {
+    if !sim::SIMULATED {
+        return;
+    }
+    let all = drawn(&[]);
+    assert_eq!(all.len(), 30);
+    assert_eq!(drawn(&[("SIM_SEEDS", "7")]).len(), 7);
+    let (low, high) = (drawn(&[("SIM_SEEDS", "12")]), drawn(&[("SIM_SEEDS", "12..30")]));
+    assert_eq!((low.len(), high.len()), (12, 18));
+    assert_eq!(&low | &high, all);
+    let one = drawn(&[("SIM_SEED", "17")]);
+    assert!(one.len() == 1 && one.is_subset(&high), "{one:?}");
+    // One past the last number that fits is no number of seeds.
+    assert_eq!(drawn(&[("SIM_SEED", "18446744073709551615")]).len(), 1);
+}
+
+#[test]
+fn shards_run_every_seed_once() {
+    if !sim::SIMULATED {
+        return;
+    }
+    let all = drawn(&[]);
+    let shards: Vec<_> =
+        ["1/4", "2/4", "3/4", "4/4"].iter().map(|shard| drawn(&[("SIM_SHARD", shard)])).collect();
+    // Together as many as there are, and none missing: so none twice.
+    assert_eq!(shards.iter().map(BTreeSet::len).collect::<Vec<_>>(), [8, 8, 7, 7]);
+    assert_eq!(shards.into_iter().flatten().collect::<BTreeSet<_>>(), all);
+    // A shard may be empty, when there are fewer seeds than shards.
+    assert!(drawn(&[("SIM_SHARD", "3/3"), ("SIM_SEEDS", "2")]).is_empty());
+}
+
+#[test]
+fn time_stops_before_the_seeds_are_used_up() {
+    if !sim::SIMULATED {
+        return;
+    }
+    let began = Instant::now();
+    let many = [("SIM_SEEDS", "1000000000000"), ("SIM_TIME", "200ms")];
+    let child =
+        many.iter().fold(child("lost_update"), |child, (name, value)| child.env(name, value));
+    child.env("UNPAUSE_VARIANT", "forgiving").passes();
+    let took = began.elapsed();
+    assert!((Duration::from_millis(200)..Duration::from_secs(60)).contains(&took), "{took:?}");
+}
+
+#[test]
+fn steps_from_the_environment_override_the_attribute() {
+    if !sim::SIMULATED {
+        return;
+    }
+    child("never_ends").fails().says(&["seed 0: no end after 200 steps"]);
+    child("never_ends").env("SIM_STEPS", "90").fails().says(&["seed 0: no end after 90 steps"]);
+}
+
+#[test]
+fn jobs_do_not_change_the_report() {
+    if !sim::SIMULATED {
+        return;
+    }
+    let one = child("lost_update").env("SIM_JOBS", "1").fails();
+    let many = child("lost_update").env("SIM_JOBS", "7").fails();
+    assert_eq!(one.stderr, many.stderr);
+}
+
+#[test]
+fn a_strategy_from_the_environment_is_on_the_screen() {
+    if !sim::SIMULATED {
+        return;
+    }
+    for row in sim::strategy::STRATEGIES {
+        let ended = child("lost_update").env("SIM_STRATEGY", row.name).run();
+        assert!(ended.code == Some(0) || ended.stderr.contains(&format!(", {}\n", row.name)));
+    }
+}
+
+#[test]
+fn subscribers_hear_what_they_are_to_hear_and_change_nothing() {
+    if !sim::SIMULATED {
+        return;
+    }
+    let package = folder("listens");
+    let run = || child("in_a_package").env("UNPAUSE_PACKAGE", &package).env("SIM_JOBS", "1");
+    let mut screens = Vec::new();
+    let mut heard = Vec::new();
+    for log in ["off", "replay", "all"] {
+        let ended = run().env("UNPAUSE_TRACING", "1").env("SIM_LOG", log).run();
+        assert_eq!(ended.code, Some(101), "{ended}");
+        heard.push(ended.stdout.matches("heard an operation").count());
+        let from = ended.stderr.find("FAILED").unwrap_or_else(|| panic!("{ended}"));
+        screens.push(ended.stderr[from..].to_owned());
+    }
+    // Nine operations in the last replay, and those of hundreds of runs.
+    assert_eq!(heard[..2], [0, 9]);
+    assert!(heard[2] > 1000, "{heard:?}");
+    let deaf = run().fails().stderr;
+    assert!(screens.iter().all(|screen| *screen == deaf), "{screens:#?}");
+}
+
+#[test]
+fn a_log_that_is_asked_for_shows_the_panic_once_with_its_backtrace() {
+    if !sim::SIMULATED {
+        return;
+    }
+    let ended = child("lost_update").env("SIM_LOG", "replay").env("RUST_BACKTRACE", "1").run();
+    assert_eq!(ended.stderr.matches("panicked at").count(), 1, "{ended}");
+    ended.says(&["stack backtrace"]);
+    let ended = child("lost_update").env("SIM_LOG", "off").env("RUST_BACKTRACE", "1").fails();
+    ended.says(&["an update was lost"]);
+}
+
+#[test]
+fn traces_go_where_they_are_asked_to_go() {
+    if !sim::SIMULATED {
+        return;
+    }
+    let out = folder("out");
+    let ended = child("lost_update").env("SIM_OUT", &out).fails();
+    let trace = out.join("shell.fixture.lost_update/6.simtrace");
+    assert!(fs::metadata(&trace).unwrap().is_file());
+    ended.says(&["seed 6: main panicked"]);
+    assert!(trace.ends_with(ended.after("trace:")), "{ended}");
+
+    // A relative folder is meant from where Cargo was started, not from the folder of the package.
+    let ended = child("lost_update").env("SIM_OUT", "target/tmp/shell/relative").fails();
+    let file = "target/tmp/shell/relative/shell.fixture.lost_update/6.simtrace";
+    assert_eq!(ended.after("trace:"), file);
+}
+
+#[test]
+fn a_folder_that_cannot_be_written_is_said_and_the_trace_stands_on_the_line() {
+    if !sim::SIMULATED {
+        return;
+    }
+    let file = folder("no-folder").join("file");
+    fs::write(&file, "").unwrap();
+    let ended = child("lost_update").env("SIM_OUT", &file).fails();
+    ended.says(&["trace:   could not be written: folder ", "replay:  SIM_REPLAY=sim1:"]);
+}
+
+#[test]
+fn a_harness_that_takes_the_output_shows_the_same() {
+    if !sim::SIMULATED {
+        return;
+    }
+    let shown = captured("lost_update").run();
+    assert_eq!((shown.code, &*shown.stderr), (Some(101), ""));
+    assert!(shown.stdout.contains(&child("lost_update").fails().stderr), "{shown}");
+}

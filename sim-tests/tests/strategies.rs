@@ -1,0 +1,355 @@
+//! The one suite that every strategy of the registry passes; and replay, which must notice every
+//! difference and survive every trace.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use proptest::prelude::*;
+use sim::Ordering::SeqCst;
+use sim::report::Report;
+use sim::run::{Failure, Outcome, Run};
+use sim::strategy::STRATEGIES;
+use sim::trace::{Deed, Header, Trace, TraceDraw, TraceObject, TraceStep, TraceTask, format};
+use sim::{Atomic, Runner, SIMULATED};
+use sim_tests::fingerprint::Fingerprint;
+use sim_tests::programs::{PROGRAMS, Program, program};
+use sim_tests::seeds::failure;
+
+fn run(strategy: &str, seed: u64, program: Program) -> Run {
+    Runner::new().hermetic().strategy(strategy).run_seed(seed, program.body)
+}
+
+#[test]
+fn names_are_distinct_words_and_said_in_one_line() {
+    let names: BTreeSet<_> = STRATEGIES.iter().map(|row| row.name).collect();
+    assert_eq!(names.len(), STRATEGIES.len());
+    for row in STRATEGIES {
+        let word = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+        assert!(!row.name.is_empty() && row.name.chars().all(word), "{}", row.name);
+        assert!(!row.summary.is_empty() && !row.summary.contains('\n'), "{}", row.name);
+        assert_eq!(sim::strategy::find(row.name).map(|found| found.name), Some(row.name));
+    }
+}
+
+#[test]
+fn a_seed_is_one_run_and_every_answer_is_in_range() {
+    if !SIMULATED {
+        return;
+    }
+    for row in STRATEGIES {
+        for program in PROGRAMS {
+            let mut different = BTreeSet::new();
+            for seed in 0..100 {
+                let first = run(row.name, seed, *program);
+                let second = run(row.name, seed, *program);
+                let print = Fingerprint::of(&first);
+                assert_eq!(print, Fingerprint::of(&second), "{} seed {seed}", row.name);
+                let misused = matches!(first.outcome, Outcome::Failed(Failure::Misuse { .. }));
+                assert!(!misused, "{}: {:?}", row.name, first.outcome);
+                assert_eq!(first.strategy, row.name);
+                different.insert(print.0);
+            }
+            assert!(different.len() > 1, "{} runs {} in one way", row.name, program.name);
+        }
+    }
+}
+
+#[test]
+fn every_interleaving_of_a_small_program_is_reached() {
+    if !SIMULATED {
+        return;
+    }
+    for row in STRATEGIES {
+        let mut orders = BTreeSet::new();
+        for seed in 0..3000 {
+            let run = Runner::new().hermetic().strategy(row.name).run_seed(seed, async || {
+                let word = Arc::new(Atomic::new(0u8));
+                let tasks: Vec<_> = (0..2)
+                    .map(|_| {
+                        let word = word.clone();
+                        sim::spawn(async move {
+                            for _ in 0..3 {
+                                word.fetch_add(1, SeqCst).await;
+                            }
+                        })
+                    })
+                    .collect();
+                for task in tasks {
+                    task.await.unwrap();
+                }
+            });
+            let accesses = run.events.iter().filter(|event| event.object.is_some());
+            orders.insert(accesses.map(|event| event.task.0).collect::<Vec<_>>());
+        }
+        // Six accesses, three of each: twenty orders.
+        assert_eq!(orders.len(), 20, "{}", row.name);
+    }
+}
+
+#[test]
+fn a_task_that_waits_in_a_loop_does_not_keep_the_others_from_going_on() {
+    if !SIMULATED {
+        return;
+    }
+    for row in STRATEGIES {
+        for yields in [false, true] {
+            let runner = Runner::new().hermetic().strategy(row.name).max_steps(100_000);
+            let report = runner.seeds(0..100).run(async || {
+                let flag = Arc::new(Atomic::new(false));
+                let other = flag.clone();
+                let task = sim::spawn(async move { other.store(true, SeqCst).await });
+                while !flag.load(SeqCst).await {
+                    if yields {
+                        sim::task::yield_now().await;
+                    }
+                }
+                task.await.unwrap();
+            });
+            assert!(report.passed(), "{}: {:?}", row.name, report.finding);
+        }
+    }
+}
+
+// ---- replay
+
+fn trace_of(run: &Run) -> Trace {
+    Trace::of(run, Header { seed: run.seed, ..Header::default() })
+}
+
+/// Replays a trace from a file of its own.
+fn replay(name: &str, trace: &Trace, program: Program) -> Report {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("strategies");
+    std::fs::create_dir_all(&folder).unwrap();
+    let path = folder.join(format!("{name}.simtrace"));
+    std::fs::write(&path, format::write(trace)).unwrap();
+    Runner::new().hermetic().replay(path.to_str().unwrap()).run(program.body)
+}
+
+#[test]
+fn what_a_strategy_did_is_replayed_from_a_file_and_from_a_word() {
+    if !SIMULATED {
+        return;
+    }
+    for row in STRATEGIES {
+        for program in PROGRAMS {
+            for seed in 0..20 {
+                let run = run(row.name, seed, *program);
+                let (name, trace) = (format!("{}_{}", row.name, program.name), trace_of(&run));
+                let word = format::inline(&trace);
+                let from_word = Runner::new().hermetic().replay(word).run(program.body);
+                for report in [replay(&name, &trace, *program), from_word] {
+                    let outcome = match report.finding {
+                        None => Outcome::Passed,
+                        Some(found) => {
+                            let again = Run { seed: run.seed, ..found.run };
+                            assert_eq!(Fingerprint::of(&again), Fingerprint::of(&run), "{name}");
+                            again.outcome
+                        }
+                    };
+                    assert_eq!(outcome, run.outcome, "{name} seed {seed}");
+                }
+            }
+        }
+    }
+}
+
+/// The step at which the replay of a changed trace diverges.
+#[track_caller]
+fn diverges(name: &str, program: &str, change: impl FnOnce(&mut Trace)) -> usize {
+    let program = sim_tests::programs::program(program);
+    let passes = |seed: &u64| run("random", *seed, program).outcome == Outcome::Passed;
+    let seed = (0..100).find(passes).unwrap();
+    let mut trace = trace_of(&run("random", seed, program));
+    change(&mut trace);
+    let report = replay(name, &trace, program);
+    let found = report.finding.unwrap_or_else(|| panic!("{name}: the change is not noticed"));
+    match failure(&found.run) {
+        Failure::Diverged { step, expected, found } => {
+            assert_ne!(expected, found);
+            step as usize
+        }
+        other => panic!("{name}: {other:?}"),
+    }
+}
+
+#[test]
+fn replay_names_the_first_step_that_differs() {
+    if !SIMULATED {
+        return;
+    }
+    let mut at = 0;
+    let missing = diverges("missing_task", "store", |trace| {
+        at = trace.steps.len() / 2;
+        let path = "0.7".parse().unwrap();
+        trace.tasks.push(TraceTask { path, name: None });
+        trace.steps[at].task = trace.tasks.len() - 1;
+    });
+    assert_eq!(missing, at);
+    let deed = |trace: &Trace| {
+        let with_object = |step: &TraceStep| step.deeds.first().is_some_and(|d| d.object.is_some());
+        trace.steps.iter().rposition(with_object).unwrap()
+    };
+    let other_op = diverges("other_op", "store", |trace| {
+        at = deed(trace);
+        trace.steps[at].deeds[0].op = "fetch_sub".to_owned();
+    });
+    assert_eq!(other_op, at);
+    let other_object = diverges("other_object", "store", |trace| {
+        at = deed(trace);
+        let object = &mut trace.steps[at].deeds[0].object;
+        *object = Some(usize::from(*object == Some(0)));
+    });
+    assert_eq!(other_object, at);
+    let less_done = diverges("less_done", "store", |trace| {
+        at = deed(trace);
+        trace.steps[at].deeds.pop();
+    });
+    assert_eq!(less_done, at);
+    let surplus = diverges("surplus", "store", |trace| {
+        at = trace.steps.len();
+        trace.steps.push(TraceStep::default());
+    });
+    assert_eq!(surplus, at);
+    let early = diverges("early", "store", |trace| {
+        at = trace.steps.len() - 1;
+        trace.steps.pop();
+    });
+    assert_eq!(early, at);
+    type ChangeDraws = fn(&mut Vec<TraceDraw>);
+    let changes: [(&str, ChangeDraws); 3] = [
+        ("other_bound", |draws| draws[0].bound += 1),
+        ("no_draw", |draws| draws.truncate(draws.len() - 1)),
+        ("another_draw", |draws| draws.push(TraceDraw { value: 0, bound: 2 })),
+    ];
+    for (name, change) in changes {
+        let step = diverges(name, "store", |trace| {
+            at = trace.steps.iter().position(|step| !step.draws.is_empty()).unwrap();
+            change(&mut trace.steps[at].draws);
+        });
+        assert_eq!(step, at, "{name}");
+    }
+}
+
+#[test]
+fn replay_does_not_mind_other_values_and_other_places() {
+    if !SIMULATED {
+        return;
+    }
+    let program = program("store");
+    let mut trace = trace_of(&run("random", 0, program));
+    for deed in trace.steps.iter_mut().flat_map(|step| &mut step.deeds) {
+        deed.place = "elsewhere.rs:1:1".to_owned();
+        deed.values = "1->2".to_owned();
+    }
+    assert!(replay("moved", &trace, program).passed());
+}
+
+/// A change of a trace that leaves it one.
+#[derive(Clone, Copy, Debug)]
+enum Change {
+    Remove(usize),
+    Repeat(usize),
+    Swap(usize, usize),
+    Task(usize, usize),
+    Object(usize, usize),
+    Draw(usize, u64, u64),
+}
+
+fn change() -> impl Strategy<Value = Change> {
+    let at = || 0..1000usize;
+    prop_oneof![
+        at().prop_map(Change::Remove),
+        at().prop_map(Change::Repeat),
+        (at(), at()).prop_map(|(a, b)| Change::Swap(a, b)),
+        (at(), at()).prop_map(|(a, b)| Change::Task(a, b)),
+        (at(), at()).prop_map(|(a, b)| Change::Object(a, b)),
+        (at(), any::<u64>(), 1..=u64::MAX).prop_map(|(a, v, b)| Change::Draw(a, v % b, b)),
+    ]
+}
+
+fn apply(trace: &mut Trace, change: Change) {
+    let (tasks, objects, steps) = (trace.tasks.len(), trace.objects.len(), trace.steps.len());
+    if steps == 0 {
+        return;
+    }
+    match change {
+        Change::Remove(at) => drop(trace.steps.remove(at % steps)),
+        Change::Repeat(at) => trace.steps.insert(at % steps, trace.steps[at % steps].clone()),
+        Change::Swap(a, b) => trace.steps.swap(a % steps, b % steps),
+        Change::Task(at, task) => trace.steps[at % steps].task = task % tasks,
+        Change::Object(at, object) if objects > 0 => {
+            let deeds = &mut trace.steps[at % steps].deeds;
+            deeds.iter_mut().for_each(|deed| deed.object = Some(object % objects));
+        }
+        Change::Object(..) => {}
+        Change::Draw(at, value, bound) => {
+            trace.steps[at % steps].draws.push(TraceDraw { value, bound });
+        }
+    }
+}
+
+/// A trace of nothing that ever ran.
+fn invented() -> impl Strategy<Value = Trace> {
+    let deed = ("[a-z_]{1,8}", proptest::option::of(0..3usize)).prop_map(|(op, object)| Deed {
+        op,
+        object,
+        place: "x.rs:1:1".to_owned(),
+        values: String::new(),
+    });
+    let draw = (any::<u64>(), 1..=u64::MAX)
+        .prop_map(|(value, bound)| TraceDraw { value: value % bound, bound });
+    let few = 0..3usize;
+    let (deeds, draws) =
+        (proptest::collection::vec(deed, few.clone()), proptest::collection::vec(draw, few));
+    let step =
+        (0..6usize, deeds, draws).prop_map(|(task, deeds, draws)| TraceStep { task, deeds, draws });
+    proptest::collection::vec(step, 0..40).prop_map(|steps| {
+        let paths = ["0", "0.0", "0.1", "0.0.0", "0.4294967295", "0.2"];
+        let task = |path: &&str| TraceTask { path: path.parse().unwrap(), name: None };
+        let object = |n| TraceObject { kind: format!("kind{n}"), place: "x.rs:1:1".to_owned() };
+        let (tasks, objects) = (paths.iter().map(task).collect(), (0..3).map(object).collect());
+        Trace { header: Header::default(), tasks, objects, steps }
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: 100,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
+
+    #[test]
+    fn a_changed_trace_is_replayed_or_diverges(
+        seed in 0..50u64,
+        number in 0..PROGRAMS.len(),
+        changes in proptest::collection::vec(change(), 1..6),
+    ) {
+        if SIMULATED {
+            let program = PROGRAMS[number];
+            let mut trace = trace_of(&run("random", seed, program));
+            changes.into_iter().for_each(|change| apply(&mut trace, change));
+            let report = replay("changed", &trace, program);
+            if let Some(found) = report.finding {
+                let told = matches!(
+                    failure(&found.run),
+                    Failure::Diverged { .. }
+                        | Failure::Panic { .. }
+                        | Failure::Deadlock { .. }
+                        | Failure::History { .. }
+                );
+                prop_assert!(told, "{:?}", found.run.outcome);
+            }
+        }
+    }
+
+    #[test]
+    fn an_invented_trace_diverges(trace in invented(), number in 0..PROGRAMS.len()) {
+        if SIMULATED {
+            let report = replay("invented", &trace, PROGRAMS[number]);
+            let found = failure(&report.finding.expect("no program does that").run);
+            prop_assert!(matches!(found, Failure::Diverged { .. }), "{found:?}");
+        }
+    }
+}

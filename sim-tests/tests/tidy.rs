@@ -1,0 +1,95 @@
+//! Holds what a program can see of the repository's rules: arrows, bans, form.
+//!
+//! Each check is a function from texts to [`Offence`]s and stands in a file of its own with a
+//! planted offender and its fixed twin; here they are pointed at the working tree. A rule that
+//! needs judgement (is the name good, is the comment true) is a reviewer's work and not here.
+//! The rules themselves are in `ARCHITECTURE.md`.
+
+#[path = "tidy/tree.rs"]
+mod tree;
+
+#[path = "tidy/layers.rs"]
+mod layers;
+
+#[path = "tidy/bans.rs"]
+mod bans;
+
+#[path = "tidy/safety.rs"]
+mod safety;
+
+#[path = "tidy/form.rs"]
+mod form;
+
+#[path = "tidy/words.rs"]
+mod words;
+
+#[path = "tidy/source.rs"]
+mod source;
+
+use source::Library;
+use tree::{Offence, Tree};
+
+#[test]
+fn modules_name_only_what_their_layer_may() {
+    let tree = Tree::of_the_repository();
+    let dependencies = layers::dependencies(tree.text("Cargo.toml"));
+    assert_none(layers::check(&Library::parse(&tree.files), &dependencies));
+}
+
+#[test]
+fn the_feature_is_asked_for_in_two_files_only() {
+    assert_none(each(bans::feature_outside_its_files));
+}
+
+#[test]
+fn data_and_siblings_touch_nothing_outside_the_run() {
+    let tree = Tree::of_the_repository();
+    assert_none(bans::check(&Library::parse(&tree.files)));
+}
+
+#[test]
+fn no_source_contains_unsafe() {
+    assert_none(each(safety::unsafe_words));
+}
+
+#[test]
+fn every_crate_root_forbids_unsafe() {
+    assert_none(each(safety::root_without_forbid));
+}
+
+#[test]
+fn every_manifest_takes_the_lints() {
+    assert_none(each(safety::manifest_without_lints));
+}
+
+#[test]
+fn no_source_is_longer_than_the_limit() {
+    assert_none(each(form::too_long));
+}
+
+#[test]
+fn every_source_opens_with_what_it_is_for() {
+    assert_none(each(form::without_opening));
+}
+
+#[test]
+fn the_architecture_page_names_every_module() {
+    let tree = Tree::of_the_repository();
+    assert_none(form::modules_off_the_map(&tree.files));
+}
+
+#[test]
+fn no_file_names_a_machine_or_a_registry_host() {
+    assert_none(each(words::check));
+}
+
+/// The offences of all files of the repository, looked at one by one.
+fn each(check: impl Fn(&tree::File) -> Vec<Offence>) -> Vec<Offence> {
+    Tree::of_the_repository().files.iter().flat_map(check).collect()
+}
+
+#[track_caller]
+fn assert_none(offences: Vec<Offence>) {
+    let lines: Vec<String> = offences.iter().map(Offence::to_string).collect();
+    assert!(lines.is_empty(), "{} offences:\n{}", lines.len(), lines.join("\n"));
+}

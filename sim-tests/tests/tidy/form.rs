@@ -1,0 +1,100 @@
+//! The form of a file: its length, its first line, its place on the map.
+
+use std::collections::BTreeSet;
+
+use crate::tree::{File, Offence};
+
+/// Lines of a source: what still fits into a head.
+const LINES_MAX: usize = 500;
+
+/// A source of more than [`LINES_MAX`] lines.
+pub(crate) fn too_long(file: &File) -> Vec<Offence> {
+    let lines = file.text.lines().count();
+    if !file.is_rust() || lines <= LINES_MAX {
+        return Vec::new();
+    }
+    let message = format!("{lines} lines, the limit is {LINES_MAX}: which two things live here?");
+    vec![Offence::new(file, 0, message)]
+}
+
+/// A source that does not open with `//!`.
+///
+/// Inputs of the compile-fail tests are left out: their compiler errors quote line numbers, and
+/// they say in their name what is wrong with them.
+pub(crate) fn without_opening(file: &File) -> Vec<Offence> {
+    let is_ui_input = file.path.contains("/tests/ui/");
+    let opening = file.text.lines().next().and_then(|line| line.strip_prefix("//!"));
+    if !file.is_rust() || is_ui_input || opening.is_some_and(|words| !words.trim().is_empty()) {
+        return Vec::new();
+    }
+    vec![Offence::new(file, 1, "open with `//!`: what lives here, why, and what does not")]
+}
+
+const MAP: &str = "ARCHITECTURE.md";
+
+/// Top-level modules of `src/` that the architecture page does not have in backticks, as
+/// `` `ids.rs` `` or `` `rt/` ``: a file that becomes a folder stays where it is on the map.
+pub(crate) fn modules_off_the_map(files: &[File]) -> Vec<Offence> {
+    let Some(map) = files.iter().find(|file| file.path == MAP) else {
+        let message = "missing: the bird's eye, the code map, the invariants".to_owned();
+        return vec![Offence { path: MAP.to_owned(), line: 0, message }];
+    };
+    let sources = files.iter().filter(|file| file.is_rust());
+    let modules: BTreeSet<&str> = sources
+        .filter_map(|file| file.path.strip_prefix("src/"))
+        .map(|path| path.split('/').next().unwrap_or(path).trim_end_matches(".rs"))
+        .filter(|module| *module != "lib")
+        .collect();
+    let is_named = |module: &str| {
+        let forms = [format!("`{module}.rs`"), format!("`{module}/`")];
+        forms.iter().any(|form| map.text.contains(form.as_str()))
+    };
+    let lost = modules.into_iter().filter(|module| !is_named(module));
+    lost.map(|module| Offence::new(map, 0, format!("the code map has no `{module}`"))).collect()
+}
+
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_source_of_501_lines_is_too_long() {
+        let of = |path, lines: usize| too_long(&File::new(path, &"x\n".repeat(lines))).len();
+        assert_eq!((of("a.rs", 501), of("a.rs", 500), of("a.md", 501)), (1, 0, 0));
+    }
+
+    #[test]
+    fn a_source_without_an_opening_is_found() {
+        let lacks = |path, text| !without_opening(&File::new(path, text)).is_empty();
+        for path in ["src/rt/mod.rs", "examples/a.rs", "sim-tests/tests/tidy.rs"] {
+            assert!(lacks(path, "use std::fmt;\n"), "{path}");
+            assert!(lacks(path, "// A bank.\n"), "{path}");
+            assert!(lacks(path, "//!\nuse std::fmt;\n"), "{path}");
+            assert!(lacks(path, ""), "{path}");
+            assert!(!lacks(path, "//! A bank.\n"), "{path}");
+        }
+        assert!(!lacks("README.md", "# A bank\n"));
+        assert!(!lacks("sim-tests/tests/ui/unknown_argument.rs", "fn main() {}\n"));
+    }
+
+    /// What the map with this text lacks.
+    fn lost(map: &str) -> Vec<String> {
+        let sources =
+            ["src/lib.rs", "src/ids.rs", "src/trace.rs", "src/trace/format.rs", "src/rt/mod.rs"];
+        let mut files: Vec<File> = sources.iter().map(|path| File::new(path, "//! x")).collect();
+        files.push(File::new(MAP, map));
+        modules_off_the_map(&files).into_iter().map(|offence| offence.message).collect()
+    }
+
+    #[test]
+    fn a_module_off_the_map_is_found() {
+        assert_eq!(lost("`ids.rs`, `trace.rs` and `rt/`"), [""; 0]);
+        assert_eq!(lost("`ids.rs`, `trace/` and `rt.rs`"), [""; 0]);
+        assert_eq!(lost("`ids.rs`, trace and `rt/`"), ["the code map has no `trace`"]);
+        assert_eq!(lost("`trace.rs` and `rt/`"), ["the code map has no `ids`"]);
+    }
+
+    #[test]
+    fn a_missing_map_is_found() {
+        assert_eq!(modules_off_the_map(&[File::new("src/ids.rs", "")]).len(), 1);
+    }
+}

@@ -1,0 +1,292 @@
+//! The import table: which top-level module of the library may name which.
+//!
+//! Arrows point down, from wiring to data; siblings do not know each other, so each can be
+//! understood, tested and replaced alone. `lib.rs` names everything, to re-export it. A new
+//! module gets a row in [`TABLE`]; an arrow that the layers do not draw gets one in
+//! [`EXCEPTIONS`] with its reason.
+
+use crate::source::{Kind, Library, Name};
+use crate::tree::Offence;
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Layer {
+    /// L0, words as types: names data and `std`.
+    Data,
+    /// L1, each does one thing with the data: names data.
+    Sibling,
+    /// L2, the contract between primitives and a run: names data and `rt`.
+    Seam,
+    /// L3, what users type: names data, the seam and `check`.
+    Surface,
+    /// L4, puts it all together: names everything.
+    Wiring,
+}
+
+/// Every top-level module of `src/` and its layer, in reading order.
+const TABLE: &[(&str, Layer)] = &[
+    ("ids", Layer::Data),
+    ("op", Layer::Data),
+    ("event", Layer::Data),
+    ("choice", Layer::Data),
+    ("trace", Layer::Data),
+    ("history", Layer::Data),
+    ("verdict", Layer::Data),
+    ("run", Layer::Data),
+    ("panics", Layer::Data),
+    ("schedule", Layer::Data),
+    ("rng", Layer::Data),
+    ("pool", Layer::Data),
+    ("rt", Layer::Sibling),
+    ("memory", Layer::Sibling),
+    ("strategy", Layer::Sibling),
+    ("check", Layer::Sibling),
+    ("generate", Layer::Sibling),
+    ("shrink", Layer::Sibling),
+    ("report", Layer::Sibling),
+    ("seam", Layer::Seam),
+    ("sync", Layer::Surface),
+    ("task", Layer::Surface),
+    ("time", Layer::Surface),
+    ("rand", Layer::Surface),
+    ("recorder", Layer::Surface),
+    ("parallel", Layer::Surface),
+    ("runner", Layer::Wiring),
+    ("simulate", Layer::Wiring),
+    ("stress", Layer::Wiring),
+    // What `lib.rs` calls the one of the two that this build has.
+    ("engine", Layer::Wiring),
+    ("config", Layer::Wiring),
+    ("persistence", Layer::Wiring),
+];
+
+/// The crate that the frozen random stream is made with: the one that data may name.
+const RNG: &str = "rand_xoshiro";
+
+/// An arrow that the layers do not draw: from, to, why.
+type Exception = (&'static str, &'static str, &'static str);
+
+/// The arrows that stand although the layers do not draw them.
+const EXCEPTIONS: &[Exception] = &[
+    ("rt", "memory", "the world keeps the values, and asks the memory what a load may see"),
+    ("parallel", "generate", "its programs come from the generator"),
+    ("parallel", "recorder", "it records each command as a user's test would"),
+    ("parallel", "task", "its branches are tasks"),
+];
+
+/// The crates in `[dependencies]` of a manifest, as a source names them.
+pub(crate) fn dependencies(manifest: &str) -> Vec<String> {
+    let section = manifest.lines().skip_while(|line| line.trim() != "[dependencies]").skip(1);
+    let entries = section.take_while(|line| !line.starts_with('['));
+    let keys = entries.filter_map(|line| line.split_once('=')).map(|(key, _)| key.trim());
+    keys.filter(|key| !key.starts_with('#')).map(|key| key.replace('-', "_")).collect()
+}
+
+/// Arrows that the table forbids, and modules that it does not have.
+pub(crate) fn check(library: &Library<'_>, dependencies: &[String]) -> Vec<Offence> {
+    check_with(library, dependencies, EXCEPTIONS)
+}
+
+fn check_with(
+    library: &Library<'_>,
+    dependencies: &[String],
+    exceptions: &[Exception],
+) -> Vec<Offence> {
+    let mut offences = Vec::new();
+    let mut drawn: Vec<(&str, &str)> = Vec::new();
+    for module in &library.modules {
+        let Some(from) = module.path.first() else {
+            continue;
+        };
+        let Some(layer) = layer(from) else {
+            let message = format!("`{from}` has no layer: {WHERE_TO_ADD}");
+            offences.push(Offence::new(module.file, 0, message));
+            continue;
+        };
+        for name in module.names.iter().filter(|name| name.imported < 2) {
+            let verdict = match name.segments[0].as_str() {
+                "crate" => arrow(from, layer, name, exceptions),
+                other if from == "rng" && other == RNG => Ok(None),
+                other if layer == Layer::Data && is_foreign(name, other, dependencies) => {
+                    Err(format!("`{from}` is data (L0) and names `{other}`; data names only std"))
+                }
+                _ => Ok(None),
+            };
+            match verdict {
+                Ok(to) => drawn.extend(to.map(|to| (from.as_str(), to))),
+                Err(message) => offences.push(Offence::new(module.file, name.line, message)),
+            }
+        }
+    }
+    let has =
+        |wanted: &str| library.modules.iter().any(|m| m.path.first().is_some_and(|p| p == wanted));
+    for (from, to, _) in exceptions.iter().filter(|(from, to, _)| has(from) && has(to)) {
+        if !drawn.contains(&(from, to)) {
+            offences.push(Offence {
+                path: "sim-tests/tests/tidy/layers.rs".to_owned(),
+                line: 0,
+                message: format!("`{from}` no longer names `{to}`: take its row off EXCEPTIONS"),
+            });
+        }
+    }
+    offences
+}
+
+const WHERE_TO_ADD: &str =
+    "give it a row in TABLE of sim-tests/tests/tidy/layers.rs and a place in ARCHITECTURE.md";
+
+fn layer(module: &str) -> Option<Layer> {
+    TABLE.iter().find(|(name, _)| *name == module).map(|(_, layer)| *layer)
+}
+
+/// Whether the module at `path` is data or a sibling: a function of what it is given.
+pub(crate) fn is_below_the_seam(path: &[String]) -> bool {
+    let layer = path.first().and_then(|module| layer(module));
+    matches!(layer, Some(Layer::Data | Layer::Sibling))
+}
+
+/// The module that `name` points at if `from` may name it, none for `from` itself.
+fn arrow<'n>(
+    from: &str,
+    layer_from: Layer,
+    name: &'n Name,
+    exceptions: &[Exception],
+) -> Result<Option<&'n str>, String> {
+    let Some(to) = name.segments.get(1) else {
+        return match name.kind {
+            Kind::Glob => Err("`crate::*` names everything: name what you use".to_owned()),
+            _ => Ok(None),
+        };
+    };
+    if to == from {
+        return Ok(None);
+    }
+    let Some(layer_to) = layer(to) else {
+        return Err(format!(
+            "`crate::{to}` is no module of the table: import from the module that defines it; \
+             if it is a new module, {WHERE_TO_ADD}"
+        ));
+    };
+    let drawn_by_the_layers = layer_from == Layer::Wiring
+        || layer_to == Layer::Data
+        || (layer_from == Layer::Seam && to == "rt")
+        || (layer_from == Layer::Surface && (layer_to == Layer::Seam || to == "check"));
+    if drawn_by_the_layers || exceptions.iter().any(|(a, b, _)| *a == from && b == to) {
+        return Ok(Some(to));
+    }
+    Err(format!(
+        "`{from}` ({layer_from:?}) must not name `{to}` ({layer_to:?}): pass data through a type \
+         of L0, or join the two in `runner`; a needed arrow gets a row in EXCEPTIONS of \
+         sim-tests/tests/tidy/layers.rs with its reason"
+    ))
+}
+
+/// Whether `first` is a crate other than `std`. A path of one segment is a local name, unless a
+/// `use` says it.
+fn is_foreign(name: &Name, first: &str, dependencies: &[String]) -> bool {
+    let is_path = name.segments.len() > 1 || matches!(name.kind, Kind::Import { .. } | Kind::Glob);
+    is_path && dependencies.iter().any(|dependency| dependency == first)
+}
+
+mod tests {
+    use super::*;
+    use crate::tree::File;
+
+    const SOME: &[Exception] = &[("rt", "memory", "a reason")];
+
+    /// What is said of a library of these files, as `path:line` and message.
+    fn offences(files: &[(&str, &str)]) -> Vec<Offence> {
+        let files: Vec<File> = files.iter().map(|(path, text)| File::new(path, text)).collect();
+        check_with(&Library::parse(&files), &["futures".to_owned()], SOME)
+    }
+
+    #[track_caller]
+    fn assert_forbidden(path: &str, text: &str, words: &str) {
+        let found = offences(&[(path, text)]);
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert!(found[0].message.contains(words), "{found:?}");
+    }
+
+    #[track_caller]
+    fn assert_allowed(path: &str, text: &str) {
+        assert_eq!(offences(&[(path, text)]), []);
+    }
+
+    #[test]
+    fn data_names_data_and_std_alone() {
+        assert_allowed("src/run.rs", "use std::fmt; use crate::{ids::Seed, trace::format};");
+        assert_forbidden("src/run.rs", "use crate::check::Budget;", "`run` (Data)");
+        assert_forbidden("src/trace/format.rs", "use futures::Stream;", "only std");
+        assert_forbidden("src/ids.rs", "type T = futures::Never;", "only std");
+        assert_allowed("src/ids.rs", "fn f(futures: u8) -> u8 { futures }");
+    }
+
+    #[test]
+    fn a_sibling_names_no_sibling() {
+        assert_allowed("src/check/linear.rs", "use super::Budget; use crate::check::models;");
+        assert_forbidden("src/check/linear.rs", "use super::super::rt::World;", "name `rt`");
+        assert_forbidden("src/shrink.rs", "use crate::{ids::Seed,\ngenerate::Gen};", "`generate`");
+        assert_forbidden("src/strategy/pct.rs", "fn f() { crate::rt::g() }", "name `rt`");
+    }
+
+    #[test]
+    fn an_exception_is_one_arrow_and_not_its_reverse() {
+        assert_allowed("src/rt/world.rs", "use crate::memory::Memory;");
+        assert_forbidden("src/memory.rs", "use crate::rt::World;", "name `rt`");
+    }
+
+    #[test]
+    fn an_exception_that_nothing_uses_is_found() {
+        let memory = ("src/memory.rs", "");
+        let idle = offences(&[("src/rt/mod.rs", "use crate::ids::Seed;"), memory]);
+        assert!(idle[0].message.contains("take its row off"), "{idle:?}");
+        assert_eq!(offences(&[("src/rt/mod.rs", "use crate::memory::Memory;"), memory]), []);
+    }
+
+    #[test]
+    fn the_surface_is_written_over_the_seam() {
+        assert_allowed("src/sync/atomic.rs", "use crate::{op::Op, seam::Object, check::Model};");
+        assert_forbidden("src/sync/atomic.rs", "use crate::rt::World;", "name `rt`");
+        assert_forbidden("src/task.rs", "use crate::sync::Mutex;", "name `sync`");
+        assert_allowed("src/seam/sim.rs", "use crate::rt::World;");
+        assert_forbidden("src/seam/sim.rs", "use crate::memory::Memory;", "name `memory`");
+    }
+
+    #[test]
+    fn wiring_names_everything_and_nothing_below_names_it() {
+        assert_allowed("src/runner/mod.rs", "use crate::{rt::World, shrink, report, config};");
+        assert_forbidden("src/seam/mod.rs", "use crate::config::Config;", "name `config`");
+    }
+
+    #[test]
+    fn a_module_without_a_row_is_told_where_to_add_it() {
+        assert_forbidden("src/novel.rs", "", "TABLE of sim-tests/tests/tidy/layers.rs");
+        assert_forbidden("src/runner/mod.rs", "use crate::novel::X;", "TABLE of sim-tests");
+    }
+
+    #[test]
+    fn the_root_names_everything_and_is_not_named() {
+        assert_allowed("src/lib.rs", "pub mod novel; pub use rt::World; pub use crate::sync::X;");
+        assert_forbidden("src/runner/mod.rs", "use crate::Atomic;", "module that defines it");
+        assert_forbidden("src/sync/mod.rs", "use crate::*;", "name what you use");
+    }
+
+    #[test]
+    fn an_arrow_is_reported_once_where_it_is_drawn() {
+        let text = "use crate::rt::World;\nfn f(world: World) { World::step(world) }";
+        let found = offences(&[("src/shrink.rs", text)]);
+        assert_eq!(found.iter().map(|offence| offence.line).collect::<Vec<_>>(), [1]);
+    }
+
+    #[test]
+    fn dependencies_are_read_from_the_manifest() {
+        let manifest = "[package]\nname = \"x\"\n\n[dependencies]\n# why = 1\nrand_xoshiro = \
+                        \"1\"\nsim-macros = { path = \"m\" }\n\n[lints]\nworkspace = true\n";
+        assert_eq!(dependencies(manifest), ["rand_xoshiro", "sim_macros"]);
+    }
+
+    #[test]
+    fn our_manifest_has_dependencies() {
+        let tree = crate::tree::Tree::of_the_repository();
+        assert!(dependencies(tree.text("Cargo.toml")).contains(&"futures".to_owned()));
+    }
+}

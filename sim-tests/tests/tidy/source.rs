@@ -1,0 +1,421 @@
+//! The library's own sources, parsed: which paths a file names, and where.
+//!
+//! Paths come from the syntax tree (`use` trees with their groups, renames and globs; types;
+//! expressions) and from the tokens of macro calls and attributes, which the tree does not
+//! resolve. Names brought in by `use` are followed within a file, so `use std::time;` and then
+//! `time::Instant` is `std::time::Instant`. Scopes are not followed: a local name equal to an
+//! imported one counts as the imported one. Code under `#[cfg(test)]` and comments are left out.
+
+use std::collections::BTreeMap;
+
+use proc_macro2::{Delimiter, Ident, TokenStream, TokenTree};
+use syn::visit::{self, Visit};
+use syn::{Attribute, Item, Meta, UseTree};
+
+use crate::tree::File;
+
+/// The sources of the library that a user's build compiles.
+pub(crate) struct Library<'a> {
+    pub(crate) modules: Vec<Module<'a>>,
+}
+
+/// One file of the library.
+pub(crate) struct Module<'a> {
+    pub(crate) file: &'a File,
+    /// The module it is, from the root: `["check", "linear"]`, empty for `lib.rs`.
+    pub(crate) path: Vec<String>,
+    /// All paths it names outside its tests.
+    pub(crate) names: Vec<Name>,
+}
+
+/// A path that a file names.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Name {
+    /// From `crate`, from `std` (which `core` and `alloc` count as), from another crate, or
+    /// from something local to the file.
+    pub(crate) segments: Vec<String>,
+    /// How many of the leading segments were said by a `use` elsewhere in the file, not here.
+    pub(crate) imported: usize,
+    /// The line of the last segment.
+    pub(crate) line: usize,
+    /// The line on which the `use` begins; else as `line`.
+    pub(crate) item_line: usize,
+    pub(crate) kind: Kind,
+}
+
+/// How a path is named.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Kind {
+    /// In a type, an expression, a pattern.
+    Plain,
+    /// By a `use`, which calls it `alias` in this file.
+    Import { alias: String },
+    /// By a `use` that ends in `*`; the segments are those before it.
+    Glob,
+    /// As a macro that is called.
+    Macro,
+}
+
+impl<'a> Library<'a> {
+    /// Parses `src/**/*.rs` of `files`.
+    ///
+    /// # Panics
+    /// If one is not Rust, which its own build says better.
+    pub(crate) fn parse(files: &'a [File]) -> Library<'a> {
+        let ours = files.iter().filter(|f| f.path.starts_with("src/") && f.is_rust());
+        let parsed: Vec<(&File, Vec<String>, syn::File)> = ours
+            .map(|file| {
+                let syntax =
+                    syn::parse_file(&file.text).unwrap_or_else(|e| panic!("{}: {e}", file.path));
+                (file, module_path(&file.path), syntax)
+            })
+            .collect();
+        let mut only_tests = Vec::new();
+        for (_, path, syntax) in &parsed {
+            only_tests.extend(test_modules(path, &syntax.items));
+        }
+        let modules = parsed
+            .iter()
+            .filter(|(_, path, _)| !only_tests.iter().any(|test| path.starts_with(test)))
+            .map(|(file, path, syntax)| Module {
+                file,
+                path: path.clone(),
+                names: names(path, syntax),
+            })
+            .collect();
+        Library { modules }
+    }
+}
+
+/// `src/check/linear.rs` and `src/check/linear/mod.rs` are both `["check", "linear"]`.
+fn module_path(file: &str) -> Vec<String> {
+    let inner = file.trim_start_matches("src/").trim_end_matches(".rs");
+    let mut path: Vec<String> = inner.split('/').map(str::to_owned).collect();
+    if matches!(path.last().map(String::as_str), Some("mod" | "lib")) {
+        path.pop();
+    }
+    path
+}
+
+/// The modules in files of their own that `#[cfg(test)]` stands on.
+fn test_modules(path: &[String], items: &[Item]) -> Vec<Vec<String>> {
+    let declared = items.iter().filter_map(|item| match item {
+        Item::Mod(module) if module.content.is_none() && is_test(&module.attrs) => {
+            Some([path, &[module.ident.to_string()]].concat())
+        }
+        _ => None,
+    });
+    declared.collect()
+}
+
+/// The paths that `file`, the module at `module`, names outside its tests, in order.
+fn names(module: &[String], file: &syn::File) -> Vec<Name> {
+    let mut collector = Collector { module: module.to_vec(), names: Vec::new() };
+    collector.visit_file(file);
+    let mut names = collector.names;
+    follow_imports(&mut names);
+    names
+}
+
+/// Replaces a first segment that a `use` of the same file brought in by what it stands for.
+fn follow_imports(names: &mut [Name]) {
+    let mut meant: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for name in names.iter() {
+        if let Kind::Import { alias } = &name.kind {
+            meant.insert(alias.clone(), name.segments.clone());
+        }
+    }
+    for name in names {
+        let itself = matches!(&name.kind, Kind::Import { alias } if *alias == name.segments[0]);
+        if let Some(path) = meant.get(&name.segments[0]).filter(|_| !itself) {
+            name.imported = path.len();
+            name.segments.splice(..1, path.iter().cloned());
+        }
+    }
+}
+
+struct Collector {
+    /// The module that `self` means here.
+    module: Vec<String>,
+    names: Vec<Name>,
+}
+
+impl Collector {
+    fn add(&mut self, segments: Vec<String>, line: usize, item_line: usize, kind: Kind) {
+        if !segments.is_empty() {
+            let segments = self.absolute(segments);
+            self.names.push(Name { segments, imported: 0, line, item_line, kind });
+        }
+    }
+
+    /// `super::linear` is `crate::check::linear` in a child of `check`, `core::fmt` is `std::fmt`.
+    fn absolute(&self, segments: Vec<String>) -> Vec<String> {
+        let mut base = match segments[0].as_str() {
+            "core" | "alloc" => return [&["std".to_owned()], &segments[1..]].concat(),
+            "self" | "super" => self.module.clone(),
+            _ => return segments,
+        };
+        let mut rest = &segments[..];
+        while let [first, tail @ ..] = rest {
+            match first.as_str() {
+                "self" => {}
+                "super" => drop(base.pop()),
+                _ => break,
+            }
+            rest = tail;
+        }
+        [&["crate".to_owned()], &base[..], rest].concat()
+    }
+
+    fn add_use(&mut self, prefix: &[String], tree: &UseTree, item_line: usize) {
+        match tree {
+            UseTree::Path(path) => {
+                self.add_use(&joined(prefix, &path.ident), &path.tree, item_line);
+            }
+            UseTree::Name(leaf) => self.add_leaf(prefix, &leaf.ident, None, item_line),
+            UseTree::Rename(leaf) => {
+                self.add_leaf(prefix, &leaf.ident, Some(leaf.rename.to_string()), item_line);
+            }
+            UseTree::Glob(star) => {
+                let line = star.star_token.span.start().line;
+                self.add(prefix.to_vec(), line, item_line, Kind::Glob);
+            }
+            UseTree::Group(group) => {
+                group.items.iter().for_each(|tree| self.add_use(prefix, tree, item_line));
+            }
+        }
+    }
+
+    fn add_leaf(
+        &mut self,
+        prefix: &[String],
+        leaf: &Ident,
+        alias: Option<String>,
+        item_line: usize,
+    ) {
+        let is_prefix = leaf == "self" && !prefix.is_empty();
+        let segments = if is_prefix { prefix.to_vec() } else { joined(prefix, leaf) };
+        let alias = alias.unwrap_or_else(|| segments[segments.len() - 1].clone());
+        self.add(segments, line(leaf), item_line, Kind::Import { alias });
+    }
+
+    fn add_path(&mut self, path: &syn::Path, kind: Kind) {
+        let line = path.segments.last().map_or(0, |segment| line(&segment.ident));
+        let segments = path.segments.iter().map(|segment| segment.ident.to_string()).collect();
+        self.add(segments, line, line, kind);
+    }
+
+    /// The `a::b` and `a::{b, c}` among loose tokens. Each ident of an expression is a path of
+    /// one segment, and so is a field: they say nothing unless a `use` brought them in.
+    fn add_tokens(&mut self, prefix: &[String], tokens: TokenStream) {
+        let tokens: Vec<TokenTree> = tokens.into_iter().collect();
+        let mut at = 0;
+        while at < tokens.len() {
+            match &tokens[at] {
+                TokenTree::Ident(first) => {
+                    let mut path = joined(prefix, first);
+                    let mut last = first;
+                    at += 1;
+                    while is_double_colon(&tokens[at..]) {
+                        match tokens.get(at + 2) {
+                            Some(TokenTree::Ident(next)) => {
+                                path.push(next.to_string());
+                                last = next;
+                                at += 3;
+                            }
+                            Some(TokenTree::Group(group))
+                                if group.delimiter() == Delimiter::Brace =>
+                            {
+                                self.add_tokens(&path, group.stream());
+                                at += 3;
+                            }
+                            _ => break,
+                        }
+                    }
+                    let kind = if is_macro_call(&tokens[at..]) { Kind::Macro } else { Kind::Plain };
+                    self.add(path, line(last), line(last), kind);
+                }
+                TokenTree::Group(group) => {
+                    self.add_tokens(&[], group.stream());
+                    at += 1;
+                }
+                TokenTree::Punct(_) | TokenTree::Literal(_) => at += 1,
+            }
+        }
+    }
+}
+
+impl<'ast> Visit<'ast> for Collector {
+    fn visit_item(&mut self, item: &'ast Item) {
+        if !is_test(attributes(item)) {
+            visit::visit_item(self, item);
+        }
+    }
+
+    fn visit_impl_item_fn(&mut self, function: &'ast syn::ImplItemFn) {
+        if !is_test(&function.attrs) {
+            visit::visit_impl_item_fn(self, function);
+        }
+    }
+
+    fn visit_item_mod(&mut self, module: &'ast syn::ItemMod) {
+        self.module.push(module.ident.to_string());
+        visit::visit_item_mod(self, module);
+        self.module.pop();
+    }
+
+    fn visit_item_use(&mut self, item: &'ast syn::ItemUse) {
+        self.add_use(&[], &item.tree, item.use_token.span.start().line);
+    }
+
+    fn visit_path(&mut self, path: &'ast syn::Path) {
+        self.add_path(path, Kind::Plain);
+        visit::visit_path(self, path);
+    }
+
+    fn visit_macro(&mut self, call: &'ast syn::Macro) {
+        self.add_path(&call.path, Kind::Macro);
+        self.add_tokens(&[], call.tokens.clone());
+    }
+
+    /// `pub(crate)` and `pub(in …)` name an ancestor, which is no arrow.
+    fn visit_visibility(&mut self, _: &'ast syn::Visibility) {}
+
+    fn visit_attribute(&mut self, attribute: &'ast Attribute) {
+        if let Meta::List(list) = &attribute.meta {
+            self.add_tokens(&[], list.tokens.clone());
+        }
+    }
+}
+
+fn joined(prefix: &[String], last: &Ident) -> Vec<String> {
+    [prefix, &[last.to_string()]].concat()
+}
+
+fn line(ident: &Ident) -> usize {
+    ident.span().start().line
+}
+
+fn is_punct(token: Option<&TokenTree>, wanted: char) -> bool {
+    matches!(token, Some(TokenTree::Punct(punct)) if punct.as_char() == wanted)
+}
+
+fn is_double_colon(tokens: &[TokenTree]) -> bool {
+    is_punct(tokens.first(), ':') && is_punct(tokens.get(1), ':')
+}
+
+/// Whether `!` and brackets follow: `a != (b)` has a `=` between them.
+fn is_macro_call(tokens: &[TokenTree]) -> bool {
+    is_punct(tokens.first(), '!') && matches!(tokens.get(1), Some(TokenTree::Group(_)))
+}
+
+/// Whether an item with these attributes exists in test builds only.
+fn is_test(attributes: &[Attribute]) -> bool {
+    attributes.iter().any(|attribute| match &attribute.meta {
+        Meta::Path(path) => path.is_ident("test"),
+        Meta::List(list) if list.path.is_ident("cfg") => requires_test(&list.tokens),
+        _ => false,
+    })
+}
+
+/// `test` or `all(…, test, …)`. Not `any(test, …)` and not `not(test)`: users build those too.
+fn requires_test(predicate: &TokenStream) -> bool {
+    let tokens: Vec<TokenTree> = predicate.clone().into_iter().collect();
+    match &tokens[..] {
+        [TokenTree::Ident(all), TokenTree::Group(group)] if all == "all" => {
+            let parts: Vec<TokenTree> = group.stream().into_iter().collect();
+            parts
+                .split(|token| is_punct(Some(token), ','))
+                .any(|part| matches!(part, [TokenTree::Ident(word)] if word == "test"))
+        }
+        [TokenTree::Ident(word)] => word == "test",
+        _ => false,
+    }
+}
+
+fn attributes(item: &Item) -> &[Attribute] {
+    match item {
+        Item::Const(i) => &i.attrs,
+        Item::Enum(i) => &i.attrs,
+        Item::Fn(i) => &i.attrs,
+        Item::Impl(i) => &i.attrs,
+        Item::Macro(i) => &i.attrs,
+        Item::Mod(i) => &i.attrs,
+        Item::Static(i) => &i.attrs,
+        Item::Struct(i) => &i.attrs,
+        Item::Trait(i) => &i.attrs,
+        Item::Type(i) => &i.attrs,
+        Item::Use(i) => &i.attrs,
+        // The rest is rare; looking into it although a test alone has it can only be too strict.
+        _ => &[],
+    }
+}
+
+mod tests {
+    use super::*;
+
+    /// The paths that a file `src/check/linear.rs` with this text names, and whether by macro.
+    fn named(text: &str) -> Vec<String> {
+        let file = [File::new("src/check/linear.rs", text)];
+        let library = Library::parse(&file);
+        library.modules[0].names.iter().map(|name| name.segments.join("::")).collect()
+    }
+
+    #[track_caller]
+    fn assert_names(text: &str, wanted: &str) {
+        let named = named(text);
+        assert!(named.iter().any(|name| name == wanted), "{wanted} is not in {named:?}");
+    }
+
+    #[test]
+    fn nested_groups_of_a_use_are_paths() {
+        let names = named("use crate::{ids::{self, Seed as S}, rt::*};");
+        assert_eq!(names, ["crate::ids", "crate::ids::Seed", "crate::rt"]);
+    }
+
+    #[test]
+    fn relative_paths_are_made_absolute() {
+        assert_names("use super::super::rt::World;", "crate::rt::World");
+        assert_names("type T = super::Budget;", "crate::check::Budget");
+        assert_names("mod inner { fn f() { super::g() } }", "crate::check::linear::g");
+        assert_names("use core::fmt;", "std::fmt");
+    }
+
+    #[test]
+    fn imports_are_followed_within_the_file() {
+        assert_names("use std::time; fn f() { time::Instant::now(); }", "std::time::Instant::now");
+        assert_names("use std::{time as t}; type T = t::Instant;", "std::time::Instant");
+    }
+
+    #[test]
+    fn paths_in_generics_macros_and_attributes_count() {
+        assert_names("type T = Vec<Option<crate::rt::World>>;", "crate::rt::World");
+        assert_names("fn f() { assert!(a != (b), \"{}\", crate::rt::X); }", "crate::rt::X");
+        assert_names("macro_rules! m { () => { use $crate::{a, b::C}; } }", "crate::b::C");
+        assert_names("#[derive(crate::rt::Show)] struct S;", "crate::rt::Show");
+    }
+
+    #[test]
+    fn comments_and_visibilities_name_nothing() {
+        assert!(named("//! [`crate::rt`]\n/// [x](crate::rt)\npub(crate) struct S;").is_empty());
+    }
+
+    #[test]
+    fn tests_are_left_out_and_their_negation_is_not() {
+        assert!(named("#[cfg(test)] mod tests { use crate::rt; }").is_empty());
+        assert!(named("#[cfg(all(test, unix))] use crate::rt;").is_empty());
+        assert!(named("#[test] fn fact() { crate::rt::f() }").is_empty());
+        assert_names("#[cfg(not(test))] use crate::rt;", "crate::rt");
+        assert_names("#[cfg(any(test, unix))] use crate::rt;", "crate::rt");
+    }
+
+    #[test]
+    fn a_file_that_is_a_test_module_is_left_out() {
+        let tests = File::new("src/check/tests.rs", "use crate::rt;");
+        let of = |declaration: &str| {
+            let check = File::new("src/check/mod.rs", declaration);
+            Library::parse(&[check, File::new(&tests.path, &tests.text)]).modules.len()
+        };
+        assert_eq!((of("#[cfg(test)] mod tests;"), of("mod tests;")), (1, 2));
+    }
+}

@@ -1,0 +1,96 @@
+//! Words that no file contains: somebody's folders, and hosts of package registries.
+//!
+//! A path of one machine is wrong on all others, and which registry a machine uses is its own
+//! affair. The words are put together from parts here, or this file would be an offender.
+
+use crate::tree::{File, Offence};
+
+/// Beginnings of absolute paths.
+const FOLDERS: &[&str] = &[
+    concat!("/ho", "me/"),
+    concat!("/ro", "ot/"),
+    concat!("/Us", "ers/"),
+    concat!("C:", "\\Us", "ers\\"),
+    concat!("/wo", "rk/"),
+    concat!("/tm", "p/h/"),
+];
+
+const HOSTS: &[&str] = &[
+    concat!("static.", "crates.io"),
+    concat!("index.", "crates.io"),
+    concat!("registry.", "npmjs.org"),
+    concat!("py", "pi.org"),
+    concat!("files.", "pythonhosted.org"),
+    concat!("deb.", "debian.org"),
+];
+
+/// The folder of recorded histories beside the repository, which the gate alone may look for.
+const BESIDE: &str = concat!("../sha", "red");
+const GATE: &str = ".ci/run";
+
+/// Lines that name a folder of some machine or a host of a registry.
+pub(crate) fn check(file: &File) -> Vec<Offence> {
+    // Cargo writes where each package comes from into its lock file.
+    if file.path.ends_with("Cargo.lock") {
+        return Vec::new();
+    }
+    let mut offences = Vec::new();
+    for (i, line) in file.text.lines().enumerate() {
+        let mut say = |message: String| offences.push(Offence::new(file, i + 1, message));
+        if let Some(folder) = FOLDERS.iter().find(|folder| begins_a_path(line, folder)) {
+            say(format!("`{folder}` is a folder of one machine: use a relative path"));
+        }
+        if let Some(host) = HOSTS.iter().find(|host| line.contains(*host)) {
+            say(format!("`{host}` is a host of a registry: say \"crates.io\" or the like"));
+        }
+        if line.contains(BESIDE) && file.path != GATE {
+            say(format!("`{BESIDE}` is not part of the project: take a path from the environment"));
+        }
+    }
+    offences
+}
+
+/// Whether `folder` stands in `line` as the beginning of a path, not in the middle of one.
+fn begins_a_path(line: &str, folder: &str) -> bool {
+    let is_inner = |c: char| c.is_alphanumeric() || "._-*{}$)>/".contains(c);
+    line.match_indices(folder).any(|(at, _)| !line[..at].ends_with(is_inner))
+}
+
+mod tests {
+    use super::*;
+
+    fn is_found(path: &str, line: &str) -> bool {
+        !check(&File::new(path, &format!("first\n{line}\n"))).is_empty()
+    }
+
+    #[test]
+    fn a_folder_of_a_machine_is_found() {
+        for folder in FOLDERS {
+            assert!(is_found("notes.md", &format!("see {folder}x/y")), "{folder}");
+            assert!(is_found(".ci/run", &format!("\"{folder}x\"")), "{folder}");
+            assert!(!is_found("notes.md", &format!("see src{folder}x")), "{folder}");
+        }
+    }
+
+    #[test]
+    fn a_host_of_a_registry_is_found() {
+        for host in HOSTS {
+            assert!(is_found("deny.toml", &format!("allow = [\"https://{host}/\"]")), "{host}");
+            assert!(!is_found("Cargo.lock", &format!("source = \"{host}\"")), "{host}");
+        }
+        assert!(!is_found("README.md", "published on crates.io"));
+    }
+
+    #[test]
+    fn what_stands_beside_the_project_is_for_the_gate_alone() {
+        let line = format!("histories={BESIDE}/histories");
+        assert!(is_found("sim-tests/tests/peers.rs", &line));
+        assert!(!is_found(".ci/run", &line));
+    }
+
+    #[test]
+    fn the_line_is_told() {
+        let text = format!("first\nsecond {}x\n", FOLDERS[0]);
+        assert_eq!(check(&File::new("a", &text))[0].line, 2);
+    }
+}

@@ -1,0 +1,31 @@
+//! Who is measured: one file each, all with the same bodies.
+
+pub(crate) mod loom;
+pub(crate) mod ours;
+pub(crate) mod shuttle_async;
+pub(crate) mod shuttle_threads;
+#[cfg(feature = "tokio")]
+pub(crate) mod tokio;
+
+use crate::workload::Workload;
+
+/// One who runs workloads.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Peer {
+    /// What its column is called.
+    pub(crate) name: &'static str,
+    /// Whether it can run this at all.
+    pub(crate) can: fn(Workload) -> bool,
+    /// Runs the body so many times and checks that it was.
+    pub(crate) run: fn(Workload, u64),
+}
+
+/// All peers; the first is ours.
+pub(crate) const PEERS: &[Peer] = &[
+    ours::PEER,
+    shuttle_threads::PEER,
+    shuttle_async::PEER,
+    loom::PEER,
+    #[cfg(feature = "tokio")]
+    tokio::PEER,
+];

@@ -88,18 +88,15 @@ impl<T: Value> Word<T> {
     }
 
     #[inline(always)]
-    pub(crate) fn compare_exchange(
+    pub(crate) fn exchange(
         &self,
-        _: &At<'_>,
+        _: &'static Op,
+        _: Here,
         (current, new): (T, T),
-        (success, failure): (Ordering, Ordering),
+        orders: (Ordering, Ordering),
         weak: bool,
-    ) -> Result<T, T> {
-        if weak {
-            T::std_compare_exchange_weak(&self.std, current, new, success, failure)
-        } else {
-            T::std_compare_exchange(&self.std, current, new, success, failure)
-        }
+    ) -> Exchange<'_, T> {
+        Exchange { word: self, values: Some((current.into_raw(), new.into_raw())), orders, weak }
     }
 
     #[inline(always)]
@@ -190,6 +187,41 @@ where
         }
         let effect = self.effect.take().expect("polled after it was ready");
         Poll::Ready(effect(&At(PhantomData)))
+    }
+}
+
+/// A compare-exchange.
+///
+/// As the closure of a [`Point`] it would be a call in optimised code, too: the choice among the
+/// orders is large, and it is only known to be made once all is inlined. A closure cannot be told
+/// to be inlined always; a function can.
+#[must_use = "futures do nothing unless you `.await` or poll them"]
+pub(crate) struct Exchange<'a, T: Value> {
+    word: &'a Word<T>,
+    values: Option<(T::Raw, T::Raw)>,
+    orders: (Ordering, Ordering),
+    weak: bool,
+}
+
+// Nothing is pinned.
+impl<T: Value> Unpin for Exchange<'_, T> {}
+
+impl<T: Value> Future for Exchange<'_, T> {
+    type Output = Result<T, T>;
+
+    #[inline(always)]
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<T, T>> {
+        if jitter() {
+            return give_way(cx);
+        }
+        let (current, new) = self.values.take().expect("polled after it was ready");
+        let (current, new) = (T::from_raw(current), T::from_raw(new));
+        let (std, (success, failure)) = (&self.word.std, self.orders);
+        Poll::Ready(if self.weak {
+            T::std_compare_exchange_weak(std, current, new, success, failure)
+        } else {
+            T::std_compare_exchange(std, current, new, success, failure)
+        })
     }
 }
 

@@ -100,6 +100,35 @@ pub enum NumberChange {
     Min,
 }
 
+/// A compare-exchange with its orders as constants. With orders that only turn out to be constants
+/// later, when the future around it has been optimised away, std's own choice among them is no
+/// longer inlined: each operation of the real build would call a function that branches on them.
+macro_rules! exchange {
+    ($std:ident.$method:ident($($value:ident),*), $success:ident, $failure:ident) => {
+        exchange! { $std.$method($($value),*), $success, $failure;
+            Relaxed Relaxed, Relaxed Acquire, Relaxed SeqCst,
+            Acquire Relaxed, Acquire Acquire, Acquire SeqCst,
+            Release Relaxed, Release Acquire, Release SeqCst,
+            AcqRel Relaxed, AcqRel Acquire, AcqRel SeqCst,
+            SeqCst Relaxed, SeqCst Acquire, SeqCst SeqCst
+        }
+    };
+    ($std:ident.$method:ident $values:tt, $success:ident, $failure:ident;
+     $($s:ident $f:ident),*) => {
+        match ($success, $failure) {
+            $((Ordering::$s, Ordering::$f) => exchange!(@ $std.$method $values, $s $f),)*
+            // What is left has no meaning, which std says best.
+            _ => exchange!(@@ $std.$method $values, $success, $failure),
+        }
+    };
+    (@ $std:ident.$method:ident($current:ident, $new:ident), $s:ident $f:ident) => {
+        $std.$method($current, $new, Ordering::$s, Ordering::$f)
+    };
+    (@@ $std:ident.$method:ident($current:ident, $new:ident), $success:ident, $failure:ident) => {
+        $std.$method($current, $new, $success, $failure)
+    };
+}
+
 macro_rules! value {
     ($type:ty, $std:ty $(, $generic:ident)?; $kind:expr, $raw:ty;
      $into_raw:expr, $from_raw:expr; $to_bits:expr, $from_bits:expr) => {
@@ -158,7 +187,7 @@ macro_rules! value {
                 success: Ordering,
                 failure: Ordering,
             ) -> Result<Self, Self> {
-                std.compare_exchange(current, new, success, failure)
+                exchange!(std.compare_exchange(current, new), success, failure)
             }
             #[inline(always)]
             fn std_compare_exchange_weak(
@@ -168,7 +197,7 @@ macro_rules! value {
                 success: Ordering,
                 failure: Ordering,
             ) -> Result<Self, Self> {
-                std.compare_exchange_weak(current, new, success, failure)
+                exchange!(std.compare_exchange_weak(current, new), success, failure)
             }
         }
     };

@@ -153,11 +153,7 @@ impl<T: Value> Atomic<T> {
             !matches!(orders.1, Ordering::Release | Ordering::AcqRel),
             "there is no such thing as a release load: let a failure be Relaxed, Acquire or SeqCst"
         );
-        let (current, new) = (current.into_raw(), new.into_raw());
-        self.word.point(&COMPARE_EXCHANGE, here, move |at| {
-            let values = (T::from_raw(current), T::from_raw(new));
-            self.word.compare_exchange(at, values, orders, weak)
-        })
+        self.word.exchange(&COMPARE_EXCHANGE, here, (current, new), orders, weak)
     }
 
     /// Replaces the value by what `update` makes of it, trying again when another task got in

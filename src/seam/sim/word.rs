@@ -1,5 +1,6 @@
 //! Words: the shared memory of atomics.
 
+use std::future::Future;
 use std::sync::atomic::Ordering;
 
 use super::Here;
@@ -90,7 +91,24 @@ impl<T: Value> Word<T> {
         }
     }
 
-    pub(crate) fn compare_exchange(
+    /// The point of a compare-exchange. Its future is not made by the caller from
+    /// [`point`](Self::point), because the real build needs one of its own.
+    #[inline]
+    pub(crate) fn exchange(
+        &self,
+        op: &'static Op,
+        here: Here,
+        (current, new): (T, T),
+        orders: (Ordering, Ordering),
+        weak: bool,
+    ) -> impl Future<Output = Result<T, T>> + Send + use<'_, T> {
+        let (current, new) = (current.into_raw(), new.into_raw());
+        self.point(op, here, move |at| {
+            self.compare_exchange(at, (T::from_raw(current), T::from_raw(new)), orders, weak)
+        })
+    }
+
+    fn compare_exchange(
         &self,
         at: &At<'_>,
         (current, new): (T, T),

@@ -6,4 +6,5 @@ pub mod fingerprint;
 pub mod histories;
 pub mod judge;
 pub mod programs;
+pub mod real_cost;
 pub mod seeds;

@@ -1,0 +1,86 @@
+//! The real build costs what std costs: an atomic has its size, an operation its instructions.
+//!
+//! The instructions are read from the assembly that the compiler writes for `src/real_cost.rs`,
+//! optimised and without the `sim` feature. Time says nothing here, and counting instructions as
+//! they run needs a tool that not every machine has.
+
+mod real_cost {
+    pub(crate) mod assembly;
+}
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use std::sync::atomic::{
+    AtomicBool, AtomicI8, AtomicI16, AtomicI32, AtomicI64, AtomicIsize, AtomicPtr, AtomicU8,
+    AtomicU16, AtomicU32, AtomicU64, AtomicUsize,
+};
+
+use real_cost::assembly::Assembly;
+use sim::Atomic;
+use sim_tests::real_cost::PAIRS;
+
+/// A function whose name says what it does more than this one.
+const PLANTED: (&str, &str) = ("std_additions", "planted_additions");
+
+#[test]
+fn an_atomic_has_the_size_of_that_of_std() {
+    if sim::SIMULATED {
+        println!("SKIPPED: a simulating build keeps its place in the source beside it");
+        return;
+    }
+    macro_rules! check {
+        ($($ours:ty, $std:ty;)*) => {$(
+            assert_eq!(size_of::<Atomic<$ours>>(), size_of::<$std>(), stringify!($std));
+            assert_eq!(align_of::<Atomic<$ours>>(), align_of::<$std>(), stringify!($std));
+        )*};
+    }
+    check! {
+        u8, AtomicU8; u16, AtomicU16; u32, AtomicU32; u64, AtomicU64; usize, AtomicUsize;
+        i8, AtomicI8; i16, AtomicI16; i32, AtomicI32; i64, AtomicI64; isize, AtomicIsize;
+        bool, AtomicBool; *mut String, AtomicPtr<String>;
+    }
+}
+
+#[test]
+fn an_operation_has_the_instructions_of_that_of_std() {
+    if sim::SIMULATED {
+        println!("SKIPPED: compiles the real build, which the tests of that build do");
+        return;
+    }
+    let assembly = Assembly::parse(&compile());
+    for (std, ours) in PAIRS {
+        if let Err(difference) = assembly.compare(std, ours) {
+            panic!("{ours} has other instructions than {std}:\n{difference}");
+        }
+    }
+    // Work that is added is seen.
+    let (std, planted) = PLANTED;
+    let difference = assembly.compare(std, planted).expect_err("the planted work was not seen");
+    assert!(difference.contains("planted_additions"), "{difference}");
+}
+
+/// Compiles the library of this package for real and gives its assembly.
+fn compile() -> String {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("real-cost");
+    fs::create_dir_all(&folder).unwrap();
+    let assembly = folder.join("sim_tests.s");
+    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    // What the caller set for his own build, coverage for instance, is not to be measured.
+    for (name, _) in std::env::vars_os() {
+        let is_ours = name
+            .to_str()
+            .is_some_and(|name| name.ends_with("RUSTFLAGS") || name.starts_with("CARGO_PROFILE_"));
+        if is_ours {
+            cargo.env_remove(name);
+        }
+    }
+    cargo.args(["rustc", "--quiet", "--release", "--package", "sim-tests", "--lib"]);
+    cargo.args(["--no-default-features", "--target-dir"]).arg(&folder);
+    cargo.current_dir(env!("CARGO_MANIFEST_DIR")).args(["--", "-C", "codegen-units=1"]);
+    cargo.arg(format!("--emit=asm={}", assembly.display()));
+    let output = cargo.output().expect("cargo starts");
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{errors}");
+    fs::read_to_string(&assembly).unwrap_or_else(|e| panic!("{}: {e}", assembly.display()))
+}

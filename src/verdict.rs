@@ -28,30 +28,65 @@ impl Verdict {
     }
 }
 
-/// A sequential order that explains a history.
+/// That a history satisfies the condition it was checked for.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Witness {
-    /// Indices of operations in an order that respects real time and that the model accepts.
-    /// Operations without a return may be absent: they did not happen.
-    pub order: Vec<usize>,
+    /// Which engine found out, such as `search` or `unique queue`. Several if parts of the history
+    /// were decided by different ones, joined by ` + `.
+    pub engine: String,
+    /// Indices of operations in an order that the condition allows (for linearizability: one that
+    /// respects real time) and that the model accepts. Operations without a return may be absent:
+    /// they did not happen. `None` if the engine proves that there is one without making it.
+    pub order: Option<Vec<usize>>,
 }
 
-/// Why no sequential order explains a history.
+/// Why a history breaks the condition it was checked for.
+///
+/// A search shows how far any order got ([`partial`](Evidence::partial)); an engine that knows what
+/// it looks for shows the [`Anomaly`] it found. There may be both.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Evidence {
-    /// The longest orders that explain a part of the history, as indices of operations; at least
-    /// one, at most a handful.
+    /// Which engine found out, such as `search` or `unique queue`.
+    pub engine: String,
+    /// The contradiction by its name, if the engine knows one.
+    pub anomaly: Option<Anomaly>,
+    /// The longest orders that explain a part of the history, as indices of operations; at most a
+    /// handful, none if the engine makes no orders.
     pub partial: Vec<Vec<usize>>,
     /// The operation that none of them can take next although it has to come before any other
-    /// that is left returns.
+    /// that is left returns; without orders, the operation that completes the anomaly.
     pub misfit: usize,
     /// What the misfit could have returned instead, one text for each distinct possibility after
     /// `partial`. May be empty where the model cannot tell.
     pub expected: Vec<String>,
     /// The state of the model after `partial[0]`.
     pub state: String,
-    /// The operations the checker looked at, if it split the history by key; else empty, meaning all.
+    /// The operations that the contradiction is among, if not all: those of one key, or the few of
+    /// an anomaly. Empty means all.
     pub part: Vec<usize>,
+}
+
+/// A contradiction with a name.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Anomaly {
+    /// What the field calls it: `stale read`, `lost update`, `G1c`.
+    pub name: String,
+    /// What is wrong with these operations, in a sentence or two that name them by their texts.
+    pub text: String,
+    /// Which operation has to come before which. If they form a cycle, each edge leads to where the
+    /// next begins and the last to where the first does.
+    pub edges: Vec<Edge>,
+}
+
+/// One operation has to come before another.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Edge {
+    /// The index of the first operation.
+    pub from: usize,
+    /// The index of the second.
+    pub to: usize,
+    /// The reason: `returned before it was invoked`, `reads what it wrote`, `wr`.
+    pub why: String,
 }
 
 /// A budget ran out.

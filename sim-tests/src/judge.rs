@@ -44,7 +44,10 @@ fn run<M: Model>(initial: &M, history: &History<M>, order: &[usize]) -> Vec<M> {
 /// Checks that `verdict` says `expected`, and that what it says in support of that is true.
 pub fn check<M: Model>(initial: &M, history: &History<M>, verdict: &Verdict, expected: bool) {
     let fault = match verdict {
-        Verdict::Consistent(witness) if expected => witness_fault(initial, history, &witness.order),
+        Verdict::Consistent(witness) if expected => match &witness.order {
+            Some(order) => witness_fault(initial, history, order),
+            None => None,
+        },
         Verdict::Violated(evidence) if !expected => evidence_fault(initial, history, evidence),
         _ => Some(format!("the judge says {expected}")),
     };
@@ -93,7 +96,7 @@ pub fn evidence_fault<M: Model>(
     history: &History<M>,
     evidence: &Evidence,
 ) -> Option<String> {
-    let Evidence { partial, misfit, expected, state, part } = evidence;
+    let Evidence { partial, misfit, expected, state, part, .. } = evidence;
     let all: Vec<usize> = (0..history.len()).collect();
     let mut part = if part.is_empty() { all } else { part.clone() };
     part.sort_unstable();

@@ -19,6 +19,7 @@ use self::timeline::Timeline;
 use super::hash::Table;
 use super::limits::{Budget, Malformed, MalformedKind, Meter};
 use super::model::Model;
+use super::unique;
 use crate::history::Operation;
 use crate::verdict::{Evidence, Exhausted, Verdict, Witness};
 
@@ -92,8 +93,23 @@ pub fn linearizable_counted<M: Model>(
     let whole = parts.len() == 1;
     // Small parts first: the budget then goes to the hard ones when all else is known.
     parts.sort_by_key(Vec::len);
-    let mut order = Vec::with_capacity(operations.len());
+    let mut order = Some(Vec::with_capacity(operations.len()));
+    let mut engines = Vec::new();
     for events in parts {
+        match quick(initial, operations, &events, &mut meter) {
+            Some(Quick::Linearizable(engine, part)) => {
+                note(&mut engines, engine);
+                order = order.zip(part).map(|(mut order, part)| {
+                    order.extend(placed(&part, operations));
+                    order
+                });
+                continue;
+            }
+            Some(Quick::Violated(evidence)) => {
+                return Ok((Verdict::Violated(evidence), meter.nodes));
+            }
+            None => note(&mut engines, ENGINE),
+        }
         let timeline = Timeline::new(
             &events,
             |index| operations[index].returned.is_some(),
@@ -103,7 +119,11 @@ pub fn linearizable_counted<M: Model>(
             ops.iter().map(|op| timeline.index[*op as usize]).collect()
         };
         match search(initial, operations, &timeline, &mut meter) {
-            Found::Order(part) => order.extend(placed(&name(&part), operations)),
+            Found::Order(part) => {
+                if let Some(order) = &mut order {
+                    order.extend(placed(&name(&part), operations));
+                }
+            }
             Found::Stuck(stuck) => {
                 let part = if whole { Vec::new() } else { timeline.index.clone() };
                 let evidence = evidence(stuck, operations, part, name);
@@ -112,7 +132,7 @@ pub fn linearizable_counted<M: Model>(
             Found::OutOfBudget { longest } => {
                 let exhausted = Exhausted {
                     nodes: meter.nodes,
-                    longest: order.len() + longest,
+                    longest: order.map_or(0, |order| order.len()) + longest,
                     operations: operations.len(),
                 };
                 return Ok((Verdict::Unknown(exhausted), meter.nodes));
@@ -120,9 +140,71 @@ pub fn linearizable_counted<M: Model>(
         }
     }
     // Stable, so that the order within a part stays.
-    order.sort_by_key(|(point, _)| *point);
-    let order = order.into_iter().map(|(_, index)| index).collect();
-    Ok((Verdict::Consistent(Witness { order }), meter.nodes))
+    let order = order.map(|mut order| {
+        order.sort_by_key(|(point, _)| *point);
+        order.into_iter().map(|(_, index)| index).collect()
+    });
+    let witness = Witness { engine: engines.join(" + "), order };
+    Ok((Verdict::Consistent(witness), meter.nodes))
+}
+
+fn note(engines: &mut Vec<&'static str>, engine: &'static str) {
+    if !engines.contains(&engine) {
+        engines.push(engine);
+    }
+}
+
+/// What an engine for unique values says of a part.
+enum Quick {
+    Linearizable(&'static str, Option<Vec<usize>>),
+    Violated(Box<Evidence>),
+}
+
+/// Asks the engine for unique values, if the object has one and values are unique.
+fn quick<M: Model>(
+    initial: &M,
+    operations: &[Operation<M::Op, M::Ret>],
+    events: &[(usize, bool)],
+    meter: &mut Meter<'_>,
+) -> Option<Quick> {
+    let part: Vec<usize> =
+        events.iter().filter(|(_, back)| !back).map(|(index, _)| *index).collect();
+    let calls = part.iter().map(|index| &operations[*index]);
+    let plain = initial.plain(
+        &mut calls.clone().map(|call| (&call.op, call.returned.as_ref().map(|(ret, _)| ret))),
+    )?;
+    let spans: Vec<unique::Span> =
+        calls.map(|call| unique::Span { invoked: call.invoked, returned: call.end() }).collect();
+    let engine = unique::name(plain.object);
+    let own = |list: Vec<u32>| list.into_iter().map(|n| part[n as usize]).collect::<Vec<usize>>();
+    match unique::decide(&plain, &spans) {
+        unique::Ruling::NotMine => None,
+        unique::Ruling::Linearizable(order) => Some(Quick::Linearizable(engine, order.map(own))),
+        unique::Ruling::Violated(unique::Core { operations: core, mut anomaly }) => {
+            for edge in &mut anomaly.edges {
+                (edge.from, edge.to) = (part[edge.from], part[edge.to]);
+            }
+            let core = own(core);
+            let few: Vec<(usize, bool)> =
+                events.iter().filter(|(index, _)| core.contains(index)).copied().collect();
+            let timeline = Timeline::new(
+                &few,
+                |index| operations[index].returned.is_some(),
+                |a, b| operations[a].op == operations[b].op,
+            );
+            let name = |ops: &[u32]| -> Vec<usize> {
+                ops.iter().map(|op| timeline.index[*op as usize]).collect()
+            };
+            // The core alone is not linearizable, so a search over it says where it gets stuck.
+            let Found::Stuck(stuck) = search(initial, operations, &timeline, meter) else {
+                return None;
+            };
+            let mut evidence = evidence(stuck, operations, core, name);
+            evidence.engine = engine.to_owned();
+            evidence.anomaly = Some(anomaly);
+            Some(Quick::Violated(Box::new(evidence)))
+        }
+    }
 }
 
 /// The events of a history by time: the index of the operation, and whether it is the return.
@@ -186,6 +268,9 @@ fn placed<O, R>(order: &[usize], operations: &[Operation<O, R>]) -> Vec<(u64, us
     order.iter().map(place).collect()
 }
 
+/// What verdicts call the general search.
+const ENGINE: &str = "search";
+
 /// More orders than this would not fit on a screen.
 const PARTIAL_MAX: usize = 4;
 
@@ -214,5 +299,5 @@ fn evidence<M: Model>(
             }
         }
     }
-    Evidence { partial, misfit, expected, state, part }
+    Evidence { engine: ENGINE.to_owned(), anomaly: None, partial, misfit, expected, state, part }
 }

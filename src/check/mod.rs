@@ -11,6 +11,7 @@ mod model;
 
 pub mod linearizable;
 pub mod models;
+pub mod unique;
 
 pub use limits::{Budget, Malformed, MalformedKind};
 pub use linearizable::{linearizable, linearizable_counted};

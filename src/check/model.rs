@@ -4,6 +4,7 @@ use std::fmt::Debug;
 use std::hash::{Hash, Hasher};
 
 use super::hash::WordHasher;
+use super::unique::Plain;
 
 /// A sequential specification. A value of the type *is* the state of the object.
 ///
@@ -95,6 +96,20 @@ pub trait Model: Clone + Eq + Hash + Debug {
         if ret.is_none_or(|actual| Self::accepts(op, &expected, actual)) {
             out.push(next);
         }
+    }
+
+    /// The history of these calls in the words of the engines for unique values, if this object,
+    /// starting in this state, is one of theirs: see [`unique`](super::unique). One action for each
+    /// call, in order; a call without a result never returned. `None`, the default, leaves the
+    /// history to the search.
+    ///
+    /// The checker verifies that no value is added twice, so a model need not.
+    fn plain<'a>(
+        &self,
+        calls: &mut dyn Iterator<Item = (&'a Self::Op, Option<&'a Self::Ret>)>,
+    ) -> Option<Plain> {
+        let _ = calls;
+        None
     }
 
     /// What `op` could return in this state: what evidence shows as expected.

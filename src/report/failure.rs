@@ -263,6 +263,11 @@ fn history(screen: &mut Screen, history: &HistoryRecord, verdict: &Verdict) {
         Verdict::Consistent(_) | Verdict::Unknown(_) => None,
     };
     intervals::draw(screen, history, evidence);
+    if let Some(anomaly) = evidence.and_then(|e| e.anomaly.as_ref()) {
+        let sentence = format!("{}: {}", cut(&clean(&anomaly.name), 60), clean(&anomaly.text));
+        screen.blank();
+        screen.paragraph(2, (Paint::Plain, ""), (Paint::Strong, &sentence));
+    }
     if let Some(sentence) = evidence.and_then(|e| misfit(history, e)) {
         screen.blank();
         screen.paragraph(2, (Paint::Plain, ""), (Paint::Strong, &sentence));
@@ -272,6 +277,10 @@ fn history(screen: &mut Screen, history: &HistoryRecord, verdict: &Verdict) {
 /// Which operation fits nowhere, what it returned, what it should have returned, and after what.
 fn misfit(history: &HistoryRecord, evidence: &Evidence) -> Option<String> {
     let operation = history.operations.get(evidence.misfit)?;
+    if evidence.partial.is_empty() && evidence.anomaly.is_some() {
+        // No order was made, so there is nothing that it would fit after.
+        return None;
+    }
     let by = intervals::client(history, operation.client);
     let order = evidence.partial.first().map_or(&[][..], |order| order);
     let after = order_in_words(history, order);

@@ -12,7 +12,7 @@ use crate::op::Op;
 use crate::run::{
     DrawRecord, Failure, Holder, ObjectRecord, Outcome, StepRecord, TaskRecord, Wait,
 };
-use crate::verdict::{Evidence, Exhausted, Verdict};
+use crate::verdict::{Anomaly, Evidence, Exhausted, Verdict};
 
 /// Numbers of tasks, objects and operations, some of which do not exist.
 fn number() -> impl Strategy<Value = u32> {
@@ -89,9 +89,13 @@ fn verdict() -> impl Strategy<Value = Verdict> {
         vec(text_of_a_user(), 0..4),
         text_of_a_user(),
         vec(index(), 0..4),
+        proptest::option::of((text_of_a_user(), text_of_a_user())),
     );
-    let evidence = evidence.prop_map(|(partial, misfit, expected, state, part)| {
-        Verdict::Violated(Box::new(Evidence { partial, misfit, expected, state, part }))
+    let evidence = evidence.prop_map(|(partial, misfit, expected, state, part, anomaly)| {
+        let anomaly = anomaly.map(|(name, text)| Anomaly { name, text, edges: Vec::new() });
+        let engine = "search".to_owned();
+        let evidence = Evidence { engine, anomaly, partial, misfit, expected, state, part };
+        Verdict::Violated(Box::new(evidence))
     });
     prop_oneof![4 => evidence, 1 => Just(Verdict::Unknown(Exhausted::default()))]
 }

@@ -151,7 +151,7 @@ pub(super) fn lost_update() -> Report {
         misfit: 2,
         expected: vec!["2".to_owned()],
         state: "2".to_owned(),
-        part: vec![],
+        ..Evidence::default()
     };
     s.run.histories = vec![HistoryRecord {
         model: "counter".to_owned(),
@@ -259,7 +259,7 @@ pub(super) fn queue() -> Report {
         misfit: 29,
         expected: vec!["None".to_owned(), "Some(99)".to_owned()],
         state: "[]".to_owned(),
-        part: vec![],
+        ..Evidence::default()
     };
     let verdict = Verdict::Violated(Box::new(evidence));
     s.run.histories = vec![HistoryRecord {

@@ -20,9 +20,9 @@ impl Draw {
     }
 }
 
-/// Whether to take minutes instead of seconds: `SIM_LONG=1`.
+/// Whether to take minutes instead of seconds: `UNPAUSE_LONG=1`.
 pub fn long() -> bool {
-    std::env::var_os("SIM_LONG").is_some_and(|value| value != "0")
+    std::env::var_os("UNPAUSE_LONG").is_some_and(|value| value != "0")
 }
 
 /// When the operations of a history are invoked and return, and by whom; not what they are.

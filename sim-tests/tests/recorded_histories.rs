@@ -1,6 +1,6 @@
 //! Histories that others recorded from real systems, with verdicts that others gave.
 //!
-//! They are not part of this repository. `SIM_HISTORIES` names a folder with `etcd-register/*.log`
+//! They are not part of this repository. `UNPAUSE_HISTORIES` names a folder with `etcd-register/*.log`
 //! (Jepsen against etcd, as published with porcupine), `knossos-cas-register/*.edn` (as published
 //! with knossos) and a `verdicts.tsv` in each: tab separated, the file name first, the verdict fifth.
 
@@ -14,10 +14,12 @@ use sim_tests::judge;
 
 #[test]
 fn recorded_histories_get_the_published_verdicts() {
-    let Some(folder) = std::env::var_os("SIM_HISTORIES") else {
+    let Some(folder) = std::env::var_os("UNPAUSE_HISTORIES") else {
         // Straight to the stream: the harness keeps what `eprintln!` prints in a test that passes.
-        let _ =
-            writeln!(std::io::stderr(), "SKIPPED: recorded histories (SIM_HISTORIES is not set)");
+        let _ = writeln!(
+            std::io::stderr(),
+            "SKIPPED: recorded histories (UNPAUSE_HISTORIES is not set)"
+        );
         return;
     };
     family(&Path::new(&folder).join("etcd-register"), Dialect::Etcd);

@@ -5,11 +5,12 @@
 //! decisions, are the run. A strategy sees every announced operation of every task, ready or
 //! blocked: what POS, SURW, partial-order reduction and coverage need.
 
+use std::panic::Location;
 use std::sync::Arc;
 
 use crate::event::Event;
 use crate::ids::{ObjectId, Place, Seed, TaskId};
-use crate::op::Op;
+use crate::op::{Access, Op};
 use crate::pool::Pool;
 
 /// Answers the choices of runs. One value serves many runs, one after the other.
@@ -85,8 +86,25 @@ pub struct Announced {
     pub place: Place,
     /// Whether it can be done now; false while, for instance, the lock it wants is held.
     pub enabled: bool,
-    /// Tells apart the announcements of one task.
+    /// Tells apart the announcements of one task. Not 0.
     pub(crate) key: u32,
+}
+
+impl Announced {
+    /// Stands where nothing is announced: its key is 0.
+    pub(crate) const NOTHING: Announced = Announced {
+        op: &Op::new("nothing", Access::Yield),
+        object: None,
+        target: None,
+        place: Location::caller(),
+        enabled: true,
+        key: 0,
+    };
+
+    #[inline]
+    fn is_something(&self) -> bool {
+        self.key != 0
+    }
 }
 
 /// What a task is doing.
@@ -130,45 +148,58 @@ pub struct TaskRow {
 /// What a task will do next: nothing is known before its first step and while it waits for
 /// something that is not of this library; one operation usually; several inside `join!`, where
 /// one step does all that are enabled.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone)]
 pub struct Announcements {
-    // The usual one has a place of its own: no list to go through, nothing to allocate.
-    pub(crate) first: Option<Announced>,
+    // The usual one has a place of its own: no list to go through, nothing to allocate. Not in an
+    // `Option`, because copying one of those takes twice as long.
+    pub(crate) first: Announced,
     pub(crate) more: Vec<Announced>,
+}
+
+impl Default for Announcements {
+    fn default() -> Announcements {
+        Announcements { first: Announced::NOTHING, more: Vec::new() }
+    }
+}
+
+impl std::fmt::Debug for Announcements {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_list().entries(self.iter()).finish()
+    }
 }
 
 impl Announcements {
     /// All of them.
     #[inline]
     pub fn iter(&self) -> impl Iterator<Item = &Announced> {
-        self.first.iter().chain(&self.more)
+        self.first.is_something().then_some(&self.first).into_iter().chain(&self.more)
     }
 
     /// Whether nothing is known.
     pub fn is_empty(&self) -> bool {
-        self.first.is_none() && self.more.is_empty()
+        !self.first.is_something() && self.more.is_empty()
     }
 
     pub(crate) fn clear(&mut self) {
-        self.first = None;
+        self.first = Announced::NOTHING;
         self.more.clear();
     }
 
     #[inline]
     pub(crate) fn push(&mut self, announced: Announced) {
-        match self.first {
-            None => self.first = Some(announced),
-            Some(_) => self.more.push(announced),
+        match self.first.is_something() {
+            false => self.first = announced,
+            true => self.more.push(announced),
         }
     }
 
     pub(crate) fn find_mut(&mut self, key: u32) -> Option<&mut Announced> {
-        self.first.iter_mut().chain(&mut self.more).find(|a| a.key == key)
+        std::iter::once(&mut self.first).chain(&mut self.more).find(|a| a.key == key)
     }
 
     pub(crate) fn remove(&mut self, key: u32) -> Option<Announced> {
-        if self.first.is_some_and(|a| a.key == key) {
-            return self.first.take();
+        if self.first.key == key {
+            return Some(std::mem::replace(&mut self.first, Announced::NOTHING));
         }
         let at = self.more.iter().position(|a| a.key == key)?;
         Some(self.more.remove(at))
@@ -180,8 +211,8 @@ impl Announcements {
 pub(crate) struct Board {
     /// The number of the step to be chosen or being taken.
     pub(crate) step: u32,
-    /// The task that took the last step.
-    pub(crate) last: Option<TaskId>,
+    /// The task that takes the step or, between two steps, took the last one.
+    pub(crate) current: TaskId,
     /// The tasks that can step, in no meaningful order.
     pub(crate) ready: Vec<TaskId>,
     pub(crate) tasks: Pool<TaskRow>,
@@ -207,7 +238,7 @@ impl<'a> View<'a> {
 
     /// The task that took the last step; none before the first.
     pub fn last(&self) -> Option<TaskId> {
-        self.board.last
+        (self.board.step > 0).then_some(self.board.current)
     }
 
     /// The tasks that can step, in no meaningful order. Never empty when a strategy is asked.

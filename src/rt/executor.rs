@@ -7,12 +7,13 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::task::{Context, Poll, Waker};
 
 use super::Limits;
-use super::body::{Body, BoxBody};
+use super::body::Body;
 use super::diagnose::{doing, stuck, woken_from_outside};
+use super::now;
 use super::panics::{self, Panicked};
 use super::record::repeated_suffix;
+use super::seat::Seats;
 use super::state::State;
-use super::waker::Wakers;
 use super::world::{Choice, World};
 use crate::choice::{Mismatch, TaskRow};
 use crate::ids::TaskId;
@@ -24,10 +25,9 @@ const DROP_ROUNDS_MAX: u32 = 100;
 /// A run in progress.
 pub(super) struct Executor<'a, B> {
     pub(super) world: &'a World,
-    pub(super) wakers: &'a mut Wakers,
-    pub(super) bodies: &'a mut Vec<Option<BoxBody>>,
+    pub(super) seats: &'a mut Seats,
     pub(super) main: Pin<&'a mut B>,
-    pub(super) limits: &'a Limits,
+    pub(super) limits: Limits,
     pub(super) progress: &'a AtomicU32,
 }
 
@@ -37,18 +37,18 @@ impl<B: Body> Executor<'_, B> {
     pub(super) fn run(&mut self) {
         loop {
             let mut state = self.world.state();
-            let Some(task) = self.decide(&mut state) else { return };
-            self.progress.store(state.board.step, Ordering::Relaxed);
-            let aborted = state.take_aborted(task);
+            let Some((task, aborted)) = self.decide(&mut state) else { return };
+            let step = state.board.step;
             let branches = !state.foreign.is_empty();
             drop(state);
+            self.progress.store(step, Ordering::Relaxed);
             if aborted {
-                self.cancel(task);
+                self.cancel(step, task);
             } else {
                 if branches {
-                    self.wake_branches(task);
+                    self.wake_branches(step, task);
                 }
-                self.poll(task);
+                self.poll(step, task);
             }
             if tracing::enabled!(target: "sim", tracing::Level::TRACE) {
                 self.show_step();
@@ -56,14 +56,14 @@ impl<B: Body> Executor<'_, B> {
         }
     }
 
-    /// The last step is over; who takes the next one? None if the run is over. The scheduling
-    /// decision, on one screen.
-    #[inline]
-    fn decide(&mut self, state: &mut State) -> Option<TaskId> {
+    /// The last step is over; who takes the next one, and is it to be dropped instead? None if the
+    /// run is over. The scheduling decision, on one screen.
+    #[inline(always)]
+    fn decide(&mut self, state: &mut State) -> Option<(TaskId, bool)> {
         if !state.inbox.is_empty() {
             self.take_in(state);
         }
-        state.leave_step(self.world.take_announced());
+        state.leave_step(now::take_performed(), now::take_announces(), now::announced);
         if state.over {
             return None;
         }
@@ -83,36 +83,34 @@ impl<B: Body> Executor<'_, B> {
                 return None;
             }
         };
-        self.world.enter_step(state, task, self.wakers.get_or_make(task));
+        let aborted = state.enter_step(task);
         match self.limits.hang {
             Some((step, seconds)) if step == state.board.step => {
                 let last = doing(state, task);
                 state.fail(Failure::Hang { task, last, seconds });
                 None
             }
-            _ => Some(task),
+            _ => Some((task, aborted)),
         }
     }
 
     /// Takes in the bodies of tasks that were spawned.
     fn take_in(&mut self, state: &mut State) {
         for (task, body) in state.inbox.drain(..) {
-            if self.bodies.len() <= task.index() {
-                self.bodies.resize_with(task.index() + 1, || None);
-            }
-            self.bodies[task.index()] = Some(body);
+            self.seats.take_in(task, body);
         }
     }
 
-    #[inline]
-    fn poll(&mut self, task: TaskId) {
-        let waker = self.wakers.get(task);
-        let mut cx = Context::from_waker(waker);
+    #[inline(always)]
+    fn poll(&mut self, step: u32, task: TaskId) {
+        let seat = self.seats.at(task);
+        now::enter_step(step, task, &seat.waker);
+        let mut cx = Context::from_waker(&seat.waker);
         let polled = if task == TaskId::MAIN {
             let main = self.main.as_mut();
             catch_unwind(AssertUnwindSafe(|| main.poll(&mut cx)))
         } else {
-            let body = self.bodies[task.index()].as_mut().expect("a task that can step has a body");
+            let body = seat.body.as_mut().expect("a task that can step has a body");
             catch_unwind(AssertUnwindSafe(|| body.as_mut().poll(&mut cx)))
         };
         match polled {
@@ -124,8 +122,10 @@ impl<B: Body> Executor<'_, B> {
 
     /// Drops the future of an aborted task.
     #[cold]
-    fn cancel(&mut self, task: TaskId) {
-        if let Some(body) = self.bodies[task.index()].as_mut() {
+    fn cancel(&mut self, step: u32, task: TaskId) {
+        let seat = self.seats.at(task);
+        now::enter_step(step, task, &seat.waker);
+        if let Some(body) = seat.body.as_mut() {
             let body = body.as_mut();
             if let Err(payload) = catch_unwind(AssertUnwindSafe(|| body.clear())) {
                 self.panicked(task, payload);
@@ -135,10 +135,11 @@ impl<B: Body> Executor<'_, B> {
     }
 
     fn end(&mut self, task: TaskId, cancelled: bool) {
-        let body = if task == TaskId::MAIN { None } else { self.bodies[task.index()].take() };
+        let body = self.seats.at(task).body.take();
         // The future that announced it was forgotten without being dropped.
-        self.world.take_announced();
-        let (unwanted, wakers) = self.world.state().end_task(task, body, cancelled);
+        now::take_announces();
+        let performed = now::take_performed();
+        let (unwanted, wakers) = self.world.state().end_task(task, body, cancelled, performed);
         if unwanted.is_none() && wakers.is_empty() {
             return;
         }
@@ -166,7 +167,8 @@ impl<B: Body> Executor<'_, B> {
 
     /// Wakes the branches of a combinator that have wakers of their own and can go on now.
     #[cold]
-    fn wake_branches(&mut self, task: TaskId) {
+    fn wake_branches(&mut self, step: u32, task: TaskId) {
+        now::enter_step(step, task, &self.seats.at(task).waker);
         let wakers: Vec<Waker> = {
             let state = self.world.state();
             let row: &TaskRow = &state.board.tasks[task.index()];
@@ -288,7 +290,7 @@ impl<B: Body> Executor<'_, B> {
     fn drop_task(&mut self, task: TaskId) {
         let mut state = self.world.state();
         let mut ended = state.slots[task.index()].ended.take();
-        let body = self.bodies.get_mut(task.index()).and_then(Option::take);
+        let body = self.seats.at(task).body.take();
         if body.is_some() {
             state.resume(task);
         }

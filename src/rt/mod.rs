@@ -8,15 +8,17 @@
 //! a run allocates what its body allocates and one box for each task it spawns.
 
 mod body;
+mod deed;
 mod diagnose;
 mod executor;
+mod now;
 mod object;
 mod panics;
 mod record;
+mod seat;
 mod services;
 mod slot;
 mod state;
-mod waker;
 mod world;
 
 use std::future::Future;
@@ -25,14 +27,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 pub(crate) use self::body::TaskBody;
+pub(crate) use self::deed::{Arrival, Deed, meet};
+pub(crate) use self::now::{in_run, is_turn_of};
 pub(crate) use self::object::Object;
 pub(crate) use self::services::Ended;
-pub(crate) use self::world::{Arrival, Deed, WORLD, World};
+pub(crate) use self::world::{WORLD, World};
 
-use self::body::BoxBody;
 use self::executor::Executor;
+use self::seat::{Seats, Signals};
 use self::state::State;
-use self::waker::{Signals, Wakers};
 use crate::choice::Strategy;
 use crate::ids::{Place, Seed, TaskId, TaskPath};
 use crate::run::{Failure, Outcome, Run, TaskRecord};
@@ -53,8 +56,7 @@ pub(crate) struct Limits {
 /// Runs test bodies, one after the other, on the thread it is on.
 pub(crate) struct Worker {
     world: World,
-    wakers: Wakers,
-    bodies: Vec<Option<BoxBody>>,
+    seats: Seats,
     /// How far the current run is, for the watchdog.
     progress: Arc<AtomicU32>,
 }
@@ -68,8 +70,7 @@ impl Worker {
         });
         Worker {
             world: World::new(strategy, signals.clone()),
-            wakers: Wakers::new(signals),
-            bodies: Vec::new(),
+            seats: Seats::new(signals),
             progress: Arc::default(),
         }
     }
@@ -106,17 +107,19 @@ impl Worker {
         self.world.strategy().begin(seed);
         self.world.signals.running.store(true, Ordering::Relaxed);
         let mut main = pin!(TaskBody::new(body));
-        let Worker { world, wakers, bodies, progress } = self;
+        let Worker { world, seats, progress } = self;
         let mut executor =
-            Executor { world, wakers, bodies, main: main.as_mut(), limits, progress };
+            Executor { world, seats, main: main.as_mut(), limits: *limits, progress };
         WORLD.set(world, || {
-            executor.run();
-            executor.finish();
+            now::during(number, || {
+                executor.run();
+                executor.finish();
+            });
         });
         self.world.signals.running.store(false, Ordering::Relaxed);
         self.world.signals.strayed.store(0, Ordering::Relaxed);
         let tasks = self.world.state().board.tasks.len();
-        self.wakers.retire_kept(tasks);
+        self.seats.retire_kept(tasks);
         self.world.state().failure.clone()
     }
 

@@ -58,6 +58,13 @@ impl Object {
         *self.number.get_mut() = 0;
     }
 
+    /// Its row in this run, if this run has met it and no other has since.
+    #[inline]
+    pub(crate) fn in_run(&self, run: u64) -> Option<ObjectId> {
+        let slot = self.slot.load(Ordering::Relaxed);
+        (slot >> INDEX_BITS == run).then_some(ObjectId((slot & INDEX_MAX) as u32))
+    }
+
     fn number(&self) -> u64 {
         let fresh = match self.number.load(Ordering::Relaxed) {
             0 => NUMBERS.fetch_add(1, Ordering::Relaxed),
@@ -132,11 +139,10 @@ impl Objects {
         values: ValueKind,
         creator: Option<(TaskId, u32)>,
     ) -> Result<Met, Unusable> {
-        let slot = object.slot.load(Ordering::Relaxed);
-        if slot >> INDEX_BITS == self.run {
-            return Ok(Met::Known(ObjectId((slot & INDEX_MAX) as u32)));
+        match object.in_run(self.run) {
+            Some(id) => Ok(Met::Known(id)),
+            None => self.meet_slowly(object, values, creator),
         }
-        self.meet_slowly(object, slot, values, creator)
     }
 
     #[cold]
@@ -153,10 +159,10 @@ impl Objects {
     fn meet_slowly(
         &mut self,
         object: &Object,
-        slot: u64,
         values: ValueKind,
         creator: Option<(TaskId, u32)>,
     ) -> Result<Met, Unusable> {
+        let slot = object.slot.load(Ordering::Relaxed);
         let mut number = 0;
         if object.shared {
             number = object.number();
@@ -199,7 +205,6 @@ impl Objects {
 
     /// The row of `object` if this run has met it. For drops, which must not make rows.
     pub(crate) fn find(&self, object: &Object) -> Option<ObjectId> {
-        let slot = object.slot.load(Ordering::Relaxed);
-        (slot >> INDEX_BITS == self.run).then_some(ObjectId((slot & INDEX_MAX) as u32))
+        object.in_run(self.run)
     }
 }

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use super::body::BoxBody;
+use super::deed::Deed;
 use super::object::Object;
 use super::slot::Ticket;
-use super::world::{Deed, World};
+use super::world::World;
 use crate::event::Values;
 use crate::history::HistorySource;
 use crate::ids::{Place, TaskId};

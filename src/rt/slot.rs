@@ -28,3 +28,17 @@ pub(crate) struct Ticket {
     pub(crate) step: u32,
     pub(crate) waiter: Waiter,
 }
+
+impl Ticket {
+    /// Whether there is an announcement that was neither done nor taken back.
+    #[inline]
+    pub(crate) fn is_open(&self) -> bool {
+        self.run != 0
+    }
+
+    /// The announcement was done or taken back.
+    #[inline]
+    pub(crate) fn settle(&mut self) {
+        self.run = 0;
+    }
+}

@@ -25,10 +25,12 @@ use crate::run::{Failure, Holder, StepRecord};
 /// `TaskRow::ready_at` of a task that is not in `ready`.
 const NOT_READY: u32 = u32::MAX;
 
+/// 0 is no key.
+const FIRST_KEY: u32 = 1;
+
 /// The state of one run.
 pub(crate) struct State {
     pub(crate) run: u64,
-    current: TaskId,
     pub(crate) board: Board,
     pub(crate) slots: Pool<Slot>,
     pub(crate) objects: Objects,
@@ -43,14 +45,17 @@ pub(crate) struct State {
     pub(crate) foreign: Vec<(Waiter, Waker)>,
     /// Locks taken or freed in this step.
     dirty: Vec<ObjectId>,
-    keys: u32,
+    /// Whether the task that took the last step can go on and did not yield: to let another one
+    /// step is then a preemption.
+    goes_on: bool,
+    /// The key of the next announcement that is kept here.
+    next_key: u32,
 }
 
 impl Default for State {
     fn default() -> State {
         State {
             run: 0,
-            current: TaskId::MAIN,
             board: Board::default(),
             slots: Pool::default(),
             objects: Objects::default(),
@@ -61,7 +66,8 @@ impl Default for State {
             inbox: Vec::new(),
             foreign: Vec::new(),
             dirty: Vec::new(),
-            keys: 0,
+            goes_on: false,
+            next_key: FIRST_KEY,
         }
     }
 }
@@ -72,8 +78,7 @@ impl State {
     pub(crate) fn begin(&mut self, run: u64) -> Vec<(Waiter, Waker)> {
         self.run = run;
         self.board.step = 0;
-        self.current = TaskId::MAIN;
-        self.board.last = None;
+        self.board.current = TaskId::MAIN;
         self.board.tasks.clear();
         self.slots.clear();
         self.board.ready.clear();
@@ -84,12 +89,13 @@ impl State {
         self.failure = None;
         self.over = false;
         self.dirty.clear();
-        self.keys = 0;
+        self.goes_on = false;
+        self.next_key = FIRST_KEY;
         std::mem::take(&mut self.foreign)
     }
 
     pub(crate) fn current(&self) -> TaskId {
-        self.current
+        self.board.current
     }
 
     /// The first failure is the one that counts.
@@ -175,39 +181,61 @@ impl State {
     }
 
     /// The chosen task is about to be polled.
+    ///
+    /// Returns whether it is to be dropped instead.
     #[inline]
-    pub(crate) fn enter_step(&mut self, task: TaskId, preempts: bool) {
+    pub(crate) fn enter_step(&mut self, task: TaskId) -> bool {
         let candidates = self.board.ready.len() as u32;
+        let preempts = self.goes_on && self.board.current != task;
         self.record.steps.push(StepRecord { task, candidates, preempts });
-        self.current = task;
-        self.board.tasks.at_mut(task.index()).woken = false;
-    }
-
-    /// Whether the chosen task is to be dropped, not polled.
-    #[inline]
-    pub(crate) fn take_aborted(&mut self, task: TaskId) -> bool {
-        std::mem::take(&mut self.board.tasks.at_mut(task.index()).aborted)
+        self.board.current = task;
+        let row = self.board.tasks.at_mut(task.index());
+        row.woken = false;
+        std::mem::take(&mut row.aborted)
     }
 
     /// The run is over and what is left of `task` is being dropped.
     pub(crate) fn resume(&mut self, task: TaskId) {
-        self.current = task;
+        self.board.current = task;
         self.slots.at_mut(task.index()).left_over = true;
     }
 
-    /// The polled task came back: who can step now?
-    #[inline]
-    pub(crate) fn leave_step(&mut self, announced: Option<Announced>) {
+    /// The polled task came back: what did it do (the key of the announcement it did, 0 if none) and
+    /// what did it announce, if anything, and who can step now?
+    #[inline(always)]
+    pub(crate) fn leave_step(
+        &mut self,
+        performed: u32,
+        announces: bool,
+        announced: impl FnOnce() -> Announced,
+    ) {
         let steps = self.record.steps.len() as u32;
         if steps == self.board.step {
             // The first step has not been taken.
             return;
         }
-        let task = self.current;
-        self.board.last = Some(task);
+        let task = self.board.current;
         self.board.step = steps;
-        if !self.dirty.is_empty() {
-            self.tell_all();
+        let row = self.board.tasks.at_mut(task.index());
+        // Nearly always: it did the one thing it had announced and announced the next.
+        let did_first = performed != 0 && row.announced.first.key == performed;
+        if did_first && row.announced.more.is_empty() && announces && self.dirty.is_empty() {
+            let first = &mut row.announced.first;
+            *first = announced();
+            self.goes_on = first.op.access != Access::Yield;
+        } else {
+            self.leave_unusual_step(task, performed, announces.then(announced));
+        }
+    }
+
+    #[inline(never)]
+    fn leave_unusual_step(&mut self, task: TaskId, performed: u32, announced: Option<Announced>) {
+        let row = self.board.tasks.at_mut(task.index());
+        if performed != 0 && row.announced.remove(performed).is_some() {
+            row.enabled -= 1;
+        }
+        while let Some(object) = self.dirty.pop() {
+            self.tell_waiters(object);
         }
         let row = self.board.tasks.at_mut(task.index());
         if let Some(announced) = announced {
@@ -216,16 +244,13 @@ impl State {
         } else if row.ready_at != NOT_READY && !can_step(row) {
             self.remove_ready(task);
         }
+        let row = self.board.tasks.at_mut(task.index());
+        let yields = row.announced.iter().all(|a| a.op.access == Access::Yield);
+        self.goes_on = row.ready_at != NOT_READY && !yields;
     }
 
-    #[cold]
-    fn tell_all(&mut self) {
-        while let Some(object) = self.dirty.pop() {
-            self.tell_waiters(object);
-        }
-    }
-
-    /// `task` ended; `body` holds its result. Hands back the body if nobody will ask for it, and
+    /// `task` ended; `body` holds its result, and `performed` is the key of the announcement that it
+    /// did in its last step, 0 if none. Hands back the body if nobody will ask for it, and
     /// wakers to be called: a future that the task polled and others share lives on without it, and
     /// one of those others has to poll it now.
     #[must_use]
@@ -234,8 +259,14 @@ impl State {
         task: TaskId,
         body: Option<BoxBody>,
         cancelled: bool,
+        performed: u32,
     ) -> (Option<BoxBody>, Vec<Waker>) {
         let mut wakers = Vec::new();
+        // Nearly always that is all there is to take back.
+        let row = self.board.tasks.at_mut(task.index());
+        if performed != 0 && row.announced.remove(performed).is_some() {
+            row.enabled -= 1;
+        }
         let left = |state: &State| {
             let mut left = state.board.tasks.at(task.index()).announced.iter();
             left.next().map(|announced| announced.key)
@@ -262,7 +293,7 @@ impl State {
 
     /// How many there have been, those not counted that wait for nothing.
     pub(crate) fn announcements(&self) -> u32 {
-        self.keys
+        self.next_key
     }
 
     /// The current task will do `op` when it steps next and the operation is enabled.
@@ -275,8 +306,8 @@ impl State {
         place: Place,
     ) -> Ticket {
         let task = self.current();
-        let key = self.keys;
-        self.keys += 1;
+        let key = self.next_key;
+        self.next_key += 1;
         let waiter = Waiter { task, key };
         let enabled = match (op.access, object, target) {
             (Access::Lock, Some(object), _) => {
@@ -294,21 +325,6 @@ impl State {
         let announced = Announced { op, object, target, place, enabled, key };
         self.board.tasks.at_mut(task.index()).announced.push(announced);
         Ticket { run: self.run, step: self.board.step, waiter }
-    }
-
-    /// Takes an announcement back if that is all there is to do: if it is the first of its task,
-    /// has no waker of its own and waits for nothing. The usual case.
-    #[inline]
-    pub(crate) fn retract_only(&mut self, waiter: Waiter) -> bool {
-        let row = self.board.tasks.at_mut(waiter.task.index());
-        match &row.announced.first {
-            Some(first) if first.key == waiter.key && self.foreign.is_empty() => {
-                row.announced.first = None;
-                row.enabled -= 1;
-                true
-            }
-            _ => false,
-        }
     }
 
     /// Takes an announcement back, because it is done now or because its future was dropped.
@@ -458,17 +474,6 @@ impl State {
                 self.board.tasks.at_mut(moved.index()).ready_at = at as u32;
             }
         }
-    }
-
-    /// Whether letting `next` step takes the turn from a task that could go on and did not yield.
-    #[inline]
-    pub(crate) fn preempts(&self, next: TaskId) -> bool {
-        let Some(last) = self.board.last else { return false };
-        if last == next {
-            return false;
-        }
-        let row = self.board.tasks.at(last.index());
-        row.ready_at != NOT_READY && !row.announced.iter().all(|a| a.op.access == Access::Yield)
     }
 }
 

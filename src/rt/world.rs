@@ -13,41 +13,27 @@ use std::task::Waker;
 
 use scoped_tls::scoped_thread_local;
 
+use super::deed::{Arrival, Deed};
+use super::now;
 use super::object::{Met, Object, Unusable, Waiter};
 use super::panics::halt;
+use super::seat::Signals;
 use super::slot::Ticket;
 use super::state::State;
-use super::waker::Signals;
-use crate::choice::{Announced, Draw, Mismatch, Strategy};
+use crate::choice::{Draw, Mismatch, Strategy};
 use crate::event::{ValueKind, Values};
 use crate::ids::{ObjectId, Place, TaskId};
-use crate::memory::Memory;
-use crate::op::{Access, Op};
+use crate::op::Access;
 use crate::run::{DrawRecord, Failure};
 
 scoped_thread_local!(pub(crate) static WORLD: World);
 
-/// Marks the keys of announcements that wait for nothing and have no waker of their own.
-const PLAIN: u32 = 1 << 31;
-
-/// Where a run is: what every point asks, kept where asking needs no borrow.
-#[derive(Clone, Copy, Default)]
-struct Now {
-    run: u64,
-    step: u32,
-    task: u32,
-    /// Tells the waker of the task from those that combinators make of it.
-    waker: usize,
-}
-
 /// One worker's simulated machine.
 pub(crate) struct World {
-    now: Cell<Now>,
-    /// The operation that the current task announced in this step, if it needs no looking at: kept
-    /// here until the step is over, without a borrow.
-    announced: Cell<Option<Announced>>,
     state: RefCell<State>,
     strategy: RefCell<Box<dyn Strategy>>,
+    /// What the strategy says of steps that only one task can take.
+    sees_forced_steps: Cell<bool>,
     pub(super) signals: Arc<Signals>,
 }
 
@@ -62,15 +48,15 @@ pub(super) enum Choice<'a> {
 impl World {
     pub(super) fn new(strategy: Box<dyn Strategy>, signals: Arc<Signals>) -> World {
         World {
-            now: Cell::default(),
-            announced: Cell::new(None),
             state: RefCell::default(),
+            sees_forced_steps: Cell::new(strategy.sees_forced_steps()),
             strategy: RefCell::new(strategy),
             signals,
         }
     }
 
     pub(super) fn set_strategy(&self, strategy: Box<dyn Strategy>) -> Box<dyn Strategy> {
+        self.sees_forced_steps.set(strategy.sees_forced_steps());
         self.strategy.replace(strategy)
     }
 
@@ -82,36 +68,35 @@ impl World {
     pub(super) fn state(&self) -> RefMut<'_, State> {
         match self.state.try_borrow_mut() {
             Ok(state) => state,
-            Err(_) => panic!("a strategy used a primitive of the run it was deciding"),
+            Err(_) => Self::lent(),
         }
+    }
+
+    #[cold]
+    fn lent() -> ! {
+        panic!("a strategy used a primitive of the run it was deciding")
     }
 
     /// Answers a choice. Every bit of nondeterminism of a run passes here.
     #[inline]
     pub(super) fn choose(&self, choice: Choice<'_>) -> Result<u64, Box<Failure>> {
+        let bound = match &choice {
+            Choice::Task(state) => state.board.ready.len() as u64,
+            Choice::Value(draw) => draw.bound,
+        };
+        if bound == 1 && matches!(choice, Choice::Task(_)) && !self.sees_forced_steps.get() {
+            return Ok(0);
+        }
         let Ok(mut strategy) = self.strategy.try_borrow_mut() else {
             panic!("a strategy drew a value from the run it was deciding");
         };
-        let (answer, bound) = match choice {
-            Choice::Task(state)
-                if state.board.ready.len() == 1 && !strategy.sees_forced_steps() =>
-            {
-                return Ok(0);
-            }
-            Choice::Task(state) => {
-                (strategy.pick(&state.view()).map(|i| i as u64), state.board.ready.len() as u64)
-            }
-            Choice::Value(draw) => (strategy.draw(draw), draw.bound),
+        let answer = match choice {
+            Choice::Task(state) => strategy.pick(&state.view()).map(|index| index as u64),
+            Choice::Value(draw) => strategy.draw(draw),
         };
         match answer {
             Ok(answer) if answer < bound => Ok(answer),
-            Ok(answer) => Err(Box::new(Failure::Misuse {
-                message: format!("the strategy answered {answer} to a choice of {bound}"),
-                place: String::new(),
-            })),
-            Err(Mismatch { step, expected, found }) => {
-                Err(Box::new(Failure::Diverged { step, expected, found }))
-            }
+            answer => Err(no_answer(answer, bound)),
         }
     }
 
@@ -145,7 +130,7 @@ impl World {
 
     /// The number of the current run.
     pub(crate) fn run(&self) -> u64 {
-        self.now.get().run
+        now::run()
     }
 
     /// Wakes a task for something that is not of this library.
@@ -158,8 +143,7 @@ impl World {
     // ---- objects
 
     /// The object's row. The first time, `initial` gives its word.
-    #[inline]
-    pub(crate) fn meet(
+    pub(super) fn meet(
         &self,
         object: &Object,
         values: ValueKind,
@@ -197,26 +181,10 @@ impl World {
 
     // ---- points
 
-    /// The current task is at a point: it will do the deed, which waits for nothing, when it steps
-    /// next.
-    #[inline]
-    pub(crate) fn announce(&self, deed: &mut Deed, waker: &Waker) {
-        let now = self.now.get();
-        if waker.data().addr() != now.waker || self.announced.get().is_some() {
-            return self.announce_slowly(deed, None, waker);
-        }
-        let Deed { op, object, place, .. } = *deed;
-        // A task has one such announcement in a step, so the step tells it apart.
-        let key = now.step | PLAIN;
-        self.announced.set(Some(Announced { op, object, target: None, place, enabled: true, key }));
-        let waiter = Waiter { task: TaskId(now.task), key };
-        deed.ticket = Ticket { run: now.run, step: now.step, waiter };
-    }
-
-    /// Like [`announce`](Self::announce), for a deed that waits for a lock or, with a target, for
-    /// the end of a task.
-    #[cold]
-    pub(crate) fn announce_slowly(&self, deed: &mut Deed, target: Option<TaskId>, waker: &Waker) {
+    /// The current task is at a point: it will do the deed when it steps next and the deed can be
+    /// done. For what [`now::announce`] does not take, and for a deed that waits for a lock or, with
+    /// a target, for the end of a task.
+    pub(crate) fn announce(&self, deed: &mut Deed, target: Option<TaskId>, waker: &Waker) {
         let mut state = self.state();
         deed.ticket = state.announce(deed.op, deed.object, target, deed.place);
         drop(state);
@@ -225,18 +193,12 @@ impl World {
 
     /// A number that another announcement changes.
     pub(crate) fn announced(&self) -> u32 {
-        2 * self.state().announcements() + u32::from(self.announced.get().is_some())
-    }
-
-    /// What the current task announced in the step that is over.
-    #[inline]
-    pub(super) fn take_announced(&self) -> Option<Announced> {
-        self.announced.take()
+        2 * self.state().announcements() + u32::from(now::has_announced())
     }
 
     #[inline]
     fn look_at_waker(&self, ticket: &Ticket, waker: &Waker) {
-        if waker.data().addr() != self.now.get().waker {
+        if !now::is_own_waker(waker) {
             self.keep_waker(ticket.waiter, waker);
         }
     }
@@ -257,32 +219,14 @@ impl World {
         drop(old);
     }
 
-    /// `task` is about to be polled.
-    #[inline]
-    pub(super) fn enter_step(&self, state: &mut State, task: TaskId, waker: &Waker) {
-        let preempts = state.preempts(task);
-        state.enter_step(task, preempts);
-        let waker = waker.data().addr();
-        self.now.set(Now { run: state.run, step: state.board.step, task: task.0, waker });
-    }
-
     /// Whether the announcement's turn has come: its task was chosen after it was made, and it is
-    /// enabled, which all operations but those that wait always are.
-    #[inline]
+    /// enabled.
+    #[cold]
     pub(crate) fn arrived(&self, deed: &Deed, waker: &Waker) -> Arrival {
-        let (op, ticket) = (deed.op, &deed.ticket);
-        let now = self.now.get();
-        if ticket.run != now.run || ticket.waiter.task.0 != now.task {
+        let ticket = &deed.ticket;
+        if ticket.run != now::run() || !now::is_current(ticket.waiter.task) {
             return Arrival::Moved;
         }
-        if ticket.step != now.step && !matches!(op.access, Access::Lock | Access::Join) {
-            return Arrival::Now;
-        }
-        self.arrived_slowly(ticket, waker)
-    }
-
-    #[cold]
-    fn arrived_slowly(&self, ticket: &Ticket, waker: &Waker) -> Arrival {
         let state = self.state();
         let task = ticket.waiter.task;
         let row = &state.board.tasks[task.index()];
@@ -300,37 +244,23 @@ impl World {
         Arrival::Later
     }
 
-    /// Does an announced operation on a word of memory.
-    #[inline]
-    pub(crate) fn perform<R>(
-        &self,
-        deed: &Deed,
-        effect: impl FnOnce(&mut Memory, ObjectId) -> (R, Values),
-    ) -> R {
-        let mut state = self.retract_to_do(&deed.ticket);
-        let object = deed.object.expect("an operation on memory has an object");
-        let (result, values) = effect(&mut state.memory, object);
-        state.happened(deed.op, deed.object, deed.place, values);
-        result
-    }
-
     /// The state, with an announcement that is being done now taken back.
-    #[inline]
+    #[inline(always)]
     pub(super) fn retract_to_do(&self, ticket: &Ticket) -> RefMut<'_, State> {
-        let mut state = self.state();
-        if state.retract_only(ticket.waiter) {
+        let state = self.state();
+        if state.foreign.is_empty() && now::perform(ticket.waiter.key) {
             return state;
         }
-        drop(state);
-        self.retract(ticket);
-        self.state()
+        self.retract_at_once(state, ticket.waiter.key)
     }
 
-    /// Does an announced operation that has no effect on the state.
-    #[inline]
-    pub(crate) fn pass(&self, deed: &Deed) {
-        let mut state = self.retract_to_do(&deed.ticket);
-        state.happened(deed.op, deed.object, deed.place, Values::None);
+    #[cold]
+    fn retract_at_once<'a>(&'a self, mut state: RefMut<'a, State>, key: u32) -> RefMut<'a, State> {
+        let waiter = Waiter { task: state.current(), key };
+        let (_, waker) = state.retract(waiter);
+        drop(state);
+        drop(waker);
+        self.state()
     }
 
     /// Completes the last event with the values its effect turned out to have.
@@ -342,12 +272,8 @@ impl World {
 
     /// Takes back an announcement whose future is dropped.
     pub(crate) fn retract(&self, ticket: &Ticket) {
-        if let Some(announced) = self.announced.get() {
-            let now = self.now.get();
-            if announced.key == ticket.waiter.key && ticket.run == now.run {
-                self.announced.set(None);
-                return;
-            }
+        if now::retract(ticket) {
+            return;
         }
         let mut state = self.state();
         let waker = if ticket.run == state.run { state.retract(ticket.waiter).1 } else { None };
@@ -356,31 +282,16 @@ impl World {
     }
 }
 
-/// An operation, from its announcement until it is done.
-#[derive(Clone, Copy)]
-pub(crate) struct Deed {
-    pub(crate) op: &'static Op,
-    pub(crate) object: Option<ObjectId>,
-    pub(crate) place: Place,
-    pub(crate) ticket: Ticket,
-}
-
-impl Deed {
-    /// One that has not been announced.
-    #[inline]
-    pub(crate) fn new(op: &'static Op, place: Place) -> Deed {
-        Deed { op, object: None, place, ticket: Ticket::default() }
-    }
-}
-
-/// Whether an announced operation can be done.
-pub(crate) enum Arrival {
-    /// Now.
-    Now,
-    /// Not in this step.
-    Later,
-    /// Its future is being polled by another task, or in another run: it must be announced anew.
-    Moved,
+/// Why the strategy's answer to a choice of `bound` is none.
+#[cold]
+fn no_answer(answer: Result<u64, Mismatch>, bound: u64) -> Box<Failure> {
+    Box::new(match answer {
+        Ok(answer) => Failure::Misuse {
+            message: format!("the strategy answered {answer} to a choice of {bound}"),
+            place: String::new(),
+        },
+        Err(Mismatch { step, expected, found }) => Failure::Diverged { step, expected, found },
+    })
 }
 
 fn misuse(object: &Object, unusable: Unusable, place: Place) -> Failure {

@@ -215,7 +215,7 @@ impl<T: Value> Future for Exchange<'_, T> {
             return give_way(cx);
         }
         let (current, new) = self.values.take().expect("polled after it was ready");
-        let (current, new) = (T::from_raw(current), T::from_raw(new));
+        let (current, new) = (T::from_raw(&current), T::from_raw(&new));
         let (std, (success, failure)) = (&self.word.std, self.orders);
         Poll::Ready(if self.weak {
             T::std_compare_exchange_weak(std, current, new, success, failure)

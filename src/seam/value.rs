@@ -24,7 +24,7 @@ pub trait Value: Copy + sealed::Sealed + 'static {
     #[doc(hidden)]
     fn into_raw(self) -> Self::Raw;
     #[doc(hidden)]
-    fn from_raw(raw: Self::Raw) -> Self;
+    fn from_raw(raw: &Self::Raw) -> Self;
     #[doc(hidden)]
     fn to_bits(self) -> u64;
     #[doc(hidden)]
@@ -144,7 +144,7 @@ macro_rules! value {
                 $into_raw(self)
             }
             #[inline(always)]
-            fn from_raw(raw: $raw) -> Self {
+            fn from_raw(raw: &$raw) -> Self {
                 $from_raw(raw)
             }
             #[inline(always)]
@@ -235,7 +235,7 @@ macro_rules! bits {
 
 macro_rules! number {
     ($kind:expr, $wide:ty: $($type:ty, $std:ty;)*) => {$(
-        value!($type, $std; $kind, $type; |v| v, |v| v; |v| v as $wide as u64, |b| b as $type);
+        value!($type, $std; $kind, $type; |v| v, |v: &_| *v; |v| v as $wide as u64, |b| b as $type);
         bits!($type);
 
         impl Number for $type {
@@ -272,11 +272,11 @@ number! { ValueKind::Unsigned, u64:
 number! { ValueKind::Signed, i64:
     i8, AtomicI8; i16, AtomicI16; i32, AtomicI32; i64, AtomicI64; isize, AtomicIsize;
 }
-value!(bool, AtomicBool; ValueKind::Bool, bool; |v| v, |v| v; u64::from, |b| b != 0);
+value!(bool, AtomicBool; ValueKind::Bool, bool; |v| v, |v: &_| *v; u64::from, |b| b != 0);
 bits!(bool);
 // An `AtomicPtr` is the one safe way to send a pointer as it is.
 value!(*mut T, AtomicPtr<T>, T; ValueKind::Pointer, AtomicPtr<T>;
-    AtomicPtr::new, AtomicPtr::into_inner;
+    AtomicPtr::new, |p: &AtomicPtr<T>| p.load(Ordering::Relaxed);
     |p: *mut T| p.expose_provenance() as u64,
     |b: u64| std::ptr::with_exposed_provenance_mut(b as usize));
 

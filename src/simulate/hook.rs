@@ -5,7 +5,7 @@ use std::io::Write;
 use std::panic::PanicHookInfo;
 
 use crate::panics::{self, Heard, Panicked};
-use crate::rt::WORLD;
+use crate::rt::in_run;
 
 thread_local! {
     /// Whether panics in runs are passed on as well.
@@ -22,7 +22,7 @@ pub(super) fn install() {
 }
 
 fn hear(info: &PanicHookInfo<'_>) -> Heard {
-    if !WORLD.is_set() {
+    if !in_run() {
         return Heard::Foreign;
     }
     let panicked = panics::panicked(info);

@@ -16,7 +16,7 @@ use crate::config::Config;
 use crate::ids::Seed;
 use crate::persistence::{self, Unreadable};
 use crate::report::{Finding, Origin, Report, Size};
-use crate::rt::WORLD;
+use crate::rt::in_run;
 use crate::run::{Failure, Outcome, Run};
 use crate::runner::{Site, TestResult};
 use crate::trace::Trace;
@@ -59,7 +59,7 @@ where
 
 fn refuse_nesting() {
     assert!(
-        !WORLD.is_set(),
+        !in_run(),
         "a Runner was started inside a run: start it outside, and let the body be one program"
     );
 }

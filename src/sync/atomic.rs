@@ -96,7 +96,7 @@ impl<T: Value> Atomic<T> {
             "there is no such thing as an acquire store: use Relaxed, Release or SeqCst"
         );
         let raw = value.into_raw();
-        self.word.point(&STORE, here(), move |at| self.word.store(at, T::from_raw(raw), order))
+        self.word.point(&STORE, here(), move |at| self.word.store(at, T::from_raw(&raw), order))
     }
 
     /// Writes `value` and returns the one before.
@@ -104,7 +104,7 @@ impl<T: Value> Atomic<T> {
     #[inline]
     pub fn swap(&self, value: T, order: Ordering) -> impl Future<Output = T> + Send + use<'_, T> {
         let raw = value.into_raw();
-        self.word.point(&SWAP, here(), move |at| self.word.swap(at, T::from_raw(raw), order))
+        self.word.point(&SWAP, here(), move |at| self.word.swap(at, T::from_raw(&raw), order))
     }
 
     /// Writes `new` if the value is `current`. Returns the value there was, as `Ok` if it was
@@ -180,7 +180,7 @@ impl<T: Value> Atomic<T> {
             let mut raw = self.load_at(fetch_order, here).await.into_raw();
             loop {
                 let tried = {
-                    let old = T::from_raw(raw);
+                    let old = T::from_raw(&raw);
                     match update(old) {
                         None => return Err(old),
                         Some(new) => {
@@ -211,7 +211,7 @@ macro_rules! fetch {
             ) -> impl Future<Output = T> + Send + use<'_, T> {
                 let raw = value.into_raw();
                 self.word.point(&$op, here(), move |at| {
-                    self.word.$method(at, $kind, T::from_raw(raw), order)
+                    self.word.$method(at, $kind, T::from_raw(&raw), order)
                 })
             }
         )*}

@@ -9,7 +9,7 @@ use super::point::{Source, Stop};
 use crate::event::ValueKind;
 use crate::ids::{ObjectId, Place};
 use crate::op::{Access, Op};
-use crate::rt::{Object, WORLD, World};
+use crate::rt::{Object, WORLD, in_run, meet};
 
 /// What the scheduler knows of a lock.
 #[derive(Debug)]
@@ -27,7 +27,7 @@ pub(crate) struct Pass<'a> {
 impl Gate {
     pub(crate) fn new(kind: &'static str, here: Here) -> Gate {
         let object = Object::new(kind, here, false);
-        if WORLD.is_set() {
+        if in_run() {
             WORLD.with(|world| world.created(&object, ValueKind::Opaque, 0));
         }
         Gate { object }
@@ -47,15 +47,16 @@ impl Gate {
 }
 
 impl Source for Gate {
-    fn meet(&self, world: &World, place: Place) -> Option<ObjectId> {
-        Some(world.meet(&self.object, ValueKind::Opaque, place, || 0))
+    #[inline]
+    fn meet(&self, place: Place) -> Option<ObjectId> {
+        Some(meet(&self.object, ValueKind::Opaque, place, || 0))
     }
 }
 
 impl Drop for Pass<'_> {
     fn drop(&mut self) {
         if let Some(gate) = self.gate {
-            if WORLD.is_set() {
+            if in_run() {
                 WORLD.with(|world| world.release(&gate.object));
             }
         }
@@ -74,14 +75,12 @@ impl<'a> Future for Enter<'a> {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Pass<'a>> {
         let Enter { gate, stop } = &mut *self;
-        if !WORLD.is_set() {
+        if !in_run() {
             return Poll::Ready(Pass { gate: None });
         }
-        WORLD.with(|world| {
-            stop.poll(world, cx, *gate).map(|()| {
-                world.acquire(&stop.deed);
-                Pass { gate: Some(gate) }
-            })
+        stop.poll_waiting(cx, *gate).map(|()| {
+            WORLD.with(|world| world.acquire(&stop.deed));
+            Pass { gate: Some(gate) }
         })
     }
 }
@@ -98,12 +97,12 @@ impl<'a> Future for TryEnter<'a> {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Pass<'a>>> {
         let TryEnter { gate, stop } = &mut *self;
-        if !WORLD.is_set() {
+        if !in_run() {
             return Poll::Ready(Some(Pass { gate: None }));
         }
-        WORLD.with(|world| {
-            stop.poll(world, cx, *gate)
-                .map(|()| world.try_acquire(&stop.deed).then_some(Pass { gate: Some(gate) }))
+        stop.poll(cx, *gate).map(|()| {
+            let taken = WORLD.with(|world| world.try_acquire(&stop.deed));
+            taken.then_some(Pass { gate: Some(gate) })
         })
     }
 }

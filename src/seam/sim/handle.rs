@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 use super::Here;
 use crate::ids::TaskId;
 use crate::op::{Access, Op};
-use crate::rt::{Arrival, Deed, Ended, TaskBody, WORLD, World};
+use crate::rt::{Arrival, Deed, Ended, TaskBody, WORLD, World, in_run};
 use crate::seam::{JoinError, threads};
 
 /// The handle of a task.
@@ -36,7 +36,7 @@ where
     F: Future + Send + 'static,
     F::Output: Send + 'static,
 {
-    if !WORLD.is_set() {
+    if !in_run() {
         return Handle::Real(threads::spawn(name.as_deref(), future));
     }
     let body = Box::pin(TaskBody::new(future));
@@ -55,7 +55,7 @@ impl<T: 'static> Handle<T> {
     ) -> Poll<Result<T, JoinError>> {
         match self {
             Handle::Real(handle) => handle.poll_join(cx),
-            Handle::Run(_) if !WORLD.is_set() => Poll::Ready(Err(JoinError::cancelled())),
+            Handle::Run(_) if !in_run() => Poll::Ready(Err(JoinError::cancelled())),
             Handle::Run(handle) => WORLD.with(|world| handle.poll_join(world, cx, here)),
         }
     }
@@ -65,7 +65,7 @@ impl<T> Handle<T> {
     pub(crate) fn abort(&self, here: Here) {
         match self {
             Handle::Real(handle) => handle.abort(),
-            Handle::Run(handle) if WORLD.is_set() => {
+            Handle::Run(handle) if in_run() => {
                 WORLD.with(|world| world.abort(handle.run, handle.task, here));
             }
             Handle::Run(_) => {}
@@ -76,7 +76,7 @@ impl<T> Handle<T> {
         match self {
             Handle::Real(handle) => handle.is_finished(),
             Handle::Run(handle) => {
-                !WORLD.is_set()
+                !in_run()
                     || WORLD.with(|world| {
                         world.run() != handle.run || world.ended(handle.task).is_some()
                     })
@@ -116,7 +116,7 @@ impl<T: 'static> RunHandle<T> {
                 };
                 if moved {
                     let mut join = Deed::new(&JOIN, here);
-                    world.announce_slowly(&mut join, Some(self.task), cx.waker());
+                    world.announce(&mut join, Some(self.task), cx.waker());
                     self.join = Some(join);
                 }
                 Poll::Pending
@@ -138,7 +138,7 @@ impl<T: 'static> RunHandle<T> {
 
 impl<T> RunHandle<T> {
     fn settle(&mut self, for_good: bool) {
-        if !std::mem::replace(&mut self.settled, true) && WORLD.is_set() {
+        if !std::mem::replace(&mut self.settled, true) && in_run() {
             WORLD.with(|world| {
                 if let Some(join) = self.join.take() {
                     world.retract(&join.ticket);

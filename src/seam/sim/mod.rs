@@ -19,6 +19,7 @@ pub(crate) use self::word::Word;
 use super::{jitter, threads};
 use crate::history::HistorySource;
 use crate::ids::Place;
+pub(crate) use crate::rt::in_run;
 use crate::rt::{WORLD, World};
 use crate::run::Failure;
 
@@ -37,55 +38,50 @@ pub(crate) const fn here() -> Here {
 
 /// A random number below `bound`: in a run, one of its decisions.
 pub(crate) fn draw(bound: u64, why: &'static str) -> u64 {
-    if WORLD.is_set() { WORLD.with(|world| world.draw(bound, why)) } else { jitter::draw(bound) }
+    if in_run() { WORLD.with(|world| world.draw(bound, why)) } else { jitter::draw(bound) }
 }
 
 static CLOCK: AtomicU64 = AtomicU64::new(0);
 
 /// In a run, how many operations have taken effect; else a counter.
 pub(crate) fn clock() -> u64 {
-    if WORLD.is_set() { WORLD.with(World::clock) } else { CLOCK.fetch_add(1, Ordering::SeqCst) }
+    if in_run() { WORLD.with(World::clock) } else { CLOCK.fetch_add(1, Ordering::SeqCst) }
 }
 
 /// Whether an operation took effect since the moment `mark`.
 pub(crate) fn moved_since(mark: u64) -> bool {
-    !WORLD.is_set() || WORLD.with(World::clock) > mark
+    !in_run() || WORLD.with(World::clock) > mark
 }
 
 /// The first operation of a [`client`], counted as [`clock`] does, since the moment `mark`.
 pub(crate) fn first_access_since(mark: u64, client: u64) -> Option<u64> {
-    let in_run = |world: &World| world.first_access_since(mark, client);
-    if WORLD.is_set() { WORLD.with(in_run) } else { Some(mark) }
+    let first = |world: &World| world.first_access_since(mark, client);
+    if in_run() { WORLD.with(first) } else { Some(mark) }
 }
 
 /// A number that another announcement in the run changes.
 pub(crate) fn announced() -> u32 {
-    if WORLD.is_set() { WORLD.with(World::announced) } else { 0 }
+    if in_run() { WORLD.with(World::announced) } else { 0 }
 }
 
 /// A number for the current task.
 pub(crate) fn client() -> u64 {
-    if WORLD.is_set() { WORLD.with(World::client) } else { threads::client() }
+    if in_run() { WORLD.with(World::client) } else { threads::client() }
 }
 
 /// The name of the current task.
 pub(crate) fn client_name() -> String {
-    if WORLD.is_set() { WORLD.with(World::client_name) } else { threads::client_name() }
+    if in_run() { WORLD.with(World::client_name) } else { threads::client_name() }
 }
 
 /// A history begins to be recorded; its number in the run, none outside one.
 pub(crate) fn add_history(history: Arc<dyn HistorySource>) -> Option<usize> {
-    WORLD.is_set().then(|| WORLD.with(|world| world.add_history(history)))
+    in_run().then(|| WORLD.with(|world| world.add_history(history)))
 }
 
 /// Ends the run as failed; outside a run, does nothing.
 pub(crate) fn fail(failure: impl FnOnce() -> Failure) {
-    if WORLD.is_set() {
+    if in_run() {
         WORLD.with(|world| world.fail(failure()))
     }
-}
-
-/// Whether a run is on on this thread.
-pub(crate) fn in_run() -> bool {
-    WORLD.is_set()
 }

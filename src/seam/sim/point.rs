@@ -6,26 +6,27 @@ use std::task::{Context, Poll};
 
 use super::Here;
 use crate::ids::{ObjectId, Place};
-use crate::op::{Access, Op};
-use crate::rt::{Arrival, Deed, WORLD, World};
+use crate::op::Op;
+use crate::rt::{Arrival, Deed, WORLD, in_run, is_turn_of};
 
 /// Where an operation takes effect.
 pub(crate) enum At<'a> {
-    Run(&'a World, &'a Stop),
+    Run(&'a Deed),
     Real,
 }
 
 /// An object that points are at.
 pub(crate) trait Source {
     /// The object in the run that is on.
-    fn meet(&self, world: &World, place: Place) -> Option<ObjectId>;
+    fn meet(&self, place: Place) -> Option<ObjectId>;
 }
 
 /// Points that are at no object.
 pub(crate) struct Nowhere;
 
 impl Source for Nowhere {
-    fn meet(&self, _: &World, _: Place) -> Option<ObjectId> {
+    #[inline]
+    fn meet(&self, _: Place) -> Option<ObjectId> {
         None
     }
 }
@@ -34,87 +35,117 @@ impl Source for Nowhere {
 /// step in which it is enabled, taken back when dropped in between.
 pub(crate) struct Stop {
     pub(super) deed: Deed,
-    announced: bool,
 }
 
 impl Stop {
     #[inline]
     pub(super) fn new(op: &'static Op, here: Here) -> Stop {
-        Stop { deed: Deed::new(op, here), announced: false }
+        Stop { deed: Deed::new(op, here) }
     }
 
-    /// Ready when the operation is to be done, which is the caller's to do.
-    #[inline]
-    pub(super) fn poll(
-        &mut self,
-        world: &World,
-        cx: &mut Context<'_>,
-        source: &(impl Source + ?Sized),
-    ) -> Poll<()> {
-        if self.announced {
-            match world.arrived(&self.deed, cx.waker()) {
-                Arrival::Now => {
-                    self.announced = false;
-                    return Poll::Ready(());
-                }
-                Arrival::Later => return Poll::Pending,
-                Arrival::Moved => world.retract(&self.deed.ticket),
-            }
+    /// Ready when the operation is to be done, which is the caller's to do. A run is on, and the
+    /// operation waits for nothing: its turn has come when its task is chosen.
+    #[inline(always)]
+    pub(super) fn poll(&mut self, cx: &mut Context<'_>, source: &impl Source) -> Poll<()> {
+        if is_turn_of(&self.deed.ticket) {
+            self.deed.ticket.settle();
+            return Poll::Ready(());
         }
-        self.deed.object = source.meet(world, self.deed.place);
-        match self.deed.op.access {
-            Access::Lock => world.announce_slowly(&mut self.deed, None, cx.waker()),
-            _ => world.announce(&mut self.deed, cx.waker()),
+        match self.arrived(cx) {
+            Arrival::Now => return Poll::Ready(()),
+            Arrival::Later => return Poll::Pending,
+            Arrival::Moved => {}
         }
-        self.announced = true;
+        self.deed.object = source.meet(self.deed.place);
+        self.deed.announce(cx.waker());
         Poll::Pending
+    }
+
+    /// As [`poll`](Self::poll), for an operation that may have to wait for others.
+    pub(super) fn poll_waiting(&mut self, cx: &mut Context<'_>, source: &impl Source) -> Poll<()> {
+        match self.arrived(cx) {
+            Arrival::Now => return Poll::Ready(()),
+            Arrival::Later => return Poll::Pending,
+            Arrival::Moved => {}
+        }
+        self.deed.object = source.meet(self.deed.place);
+        WORLD.with(|world| world.announce(&mut self.deed, None, cx.waker()));
+        Poll::Pending
+    }
+
+    /// Moved if the operation has to be announced, for the first time or anew.
+    #[inline(always)]
+    fn arrived(&mut self, cx: &mut Context<'_>) -> Arrival {
+        match self.deed.ticket.is_open() {
+            true => self.look(cx),
+            false => Arrival::Moved,
+        }
+    }
+
+    #[inline(never)]
+    fn look(&mut self, cx: &mut Context<'_>) -> Arrival {
+        let arrival = WORLD.with(|world| world.arrived(&self.deed, cx.waker()));
+        match arrival {
+            Arrival::Now => self.deed.ticket.settle(),
+            Arrival::Later => {}
+            Arrival::Moved => self.retract(),
+        }
+        arrival
+    }
+
+    #[cold]
+    fn retract(&mut self) {
+        if in_run() {
+            WORLD.with(|world| world.retract(&self.deed.ticket));
+        }
+        self.deed.ticket.settle();
     }
 }
 
 impl Drop for Stop {
     #[inline]
     fn drop(&mut self) {
-        if self.announced && WORLD.is_set() {
-            WORLD.with(|world| world.retract(&self.deed.ticket));
+        if self.deed.ticket.is_open() {
+            self.retract();
         }
     }
 }
 
-/// An operation that waits for its turn and then takes effect.
+/// An operation that waits for its turn and then takes effect. Polled when it was ready, it is done
+/// once more.
 #[must_use = "futures do nothing unless you `.await` or poll them"]
 pub(crate) struct Point<'a, S, F> {
     source: &'a S,
     stop: Stop,
-    effect: Option<F>,
+    effect: F,
 }
 
 impl<'a, S, F> Point<'a, S, F> {
     #[inline]
     pub(super) fn new(source: &'a S, op: &'static Op, here: Here, effect: F) -> Self {
-        Point { source, stop: Stop::new(op, here), effect: Some(effect) }
+        Point { source, stop: Stop::new(op, here), effect }
     }
 }
 
-// The effect is taken out by value and nothing is pinned.
+// The effect is called where it is and nothing is pinned.
 impl<S, F> Unpin for Point<'_, S, F> {}
 
 impl<S: Source, F, R> Future for Point<'_, S, F>
 where
-    F: FnOnce(&At<'_>) -> R,
+    F: FnMut(&At<'_>) -> R,
 {
     type Output = R;
 
     #[inline]
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<R> {
         let Point { source, stop, effect } = &mut *self;
-        let take = |effect: &mut Option<F>| effect.take().expect("polled after it was ready");
-        if !WORLD.is_set() {
-            return Poll::Ready(take(effect)(&At::Real));
+        if !in_run() {
+            return Poll::Ready(effect(&At::Real));
         }
-        WORLD.with(|world| match stop.poll(world, cx, *source) {
-            Poll::Ready(()) => Poll::Ready(take(effect)(&At::Run(world, stop))),
+        match stop.poll(cx, *source) {
+            Poll::Ready(()) => Poll::Ready(effect(&At::Run(&stop.deed))),
             Poll::Pending => Poll::Pending,
-        })
+        }
     }
 }
 
@@ -136,25 +167,17 @@ impl Future for Turn {
 
     #[inline]
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        if !WORLD.is_set() {
+        if !in_run() {
             if std::mem::replace(&mut self.yielded, true) {
                 return Poll::Ready(());
             }
             cx.waker().wake_by_ref();
             return Poll::Pending;
         }
-        self.poll_in_run(cx)
-    }
-}
-
-impl Turn {
-    fn poll_in_run(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        WORLD.with(|world| match self.stop.poll(world, cx, &Nowhere) {
-            Poll::Ready(()) => {
-                world.pass(&self.stop.deed);
-                Poll::Ready(())
-            }
-            Poll::Pending => Poll::Pending,
-        })
+        let polled = self.stop.poll(cx, &Nowhere);
+        if polled.is_ready() {
+            self.stop.deed.pass();
+        }
+        polled
     }
 }

@@ -7,7 +7,7 @@ use super::point::{At, Point, Source};
 use crate::event::Values;
 use crate::ids::{ObjectId, Place};
 use crate::op::Op;
-use crate::rt::{Object, WORLD, World};
+use crate::rt::{Object, WORLD, World, in_run, meet};
 use crate::seam::value::kind_of;
 
 /// A value of any type that is read and written as a whole. Each run has its own, which starts as
@@ -42,7 +42,7 @@ impl<T> Slot<T> {
         T: 'static,
     {
         let slot = Slot::of_static(value, here);
-        if WORLD.is_set() {
+        if in_run() {
             WORLD.with(|world| world.created(&slot.object, kind_of::<T>(), 0));
         }
         slot
@@ -75,12 +75,21 @@ impl<T> Slot<T> {
     }
 
     #[inline]
-    pub(crate) fn point<F, R>(&self, op: &'static Op, here: Here, effect: F) -> Point<'_, Self, F>
+    pub(crate) fn point<F, R>(
+        &self,
+        op: &'static Op,
+        here: Here,
+        effect: F,
+    ) -> Point<'_, Self, impl FnMut(&At<'_>) -> R + use<T, F, R>>
     where
         F: FnOnce(&At<'_>) -> R,
         T: 'static,
     {
-        Point::new(self, op, here, effect)
+        // It moves a value, so it can be done only once.
+        let mut effect = Some(effect);
+        Point::new(self, op, here, move |at: &At<'_>| {
+            effect.take().expect("polled after it was ready")(at)
+        })
     }
 
     /// Lends the value to `access`; `show` tells the trace what happened.
@@ -93,11 +102,11 @@ impl<T> Slot<T> {
     where
         T: Clone,
     {
-        let At::Run(world, stop) = at else {
+        let At::Run(deed) = at else {
             return access(&mut self.lock().initial);
         };
-        world.pass(&stop.deed);
-        let (number, run) = (world.number(), world.run());
+        deed.pass();
+        let (number, run) = WORLD.with(|world| (world.number(), world.run()));
         let mut values = self.lock();
         let found = values.position(|v| v.run == run);
         let mut stale = None;
@@ -116,7 +125,7 @@ impl<T> Slot<T> {
         let shown = show(&result, value);
         drop(values);
         drop(stale);
-        world.note(shown);
+        WORLD.with(|world| world.note(shown));
         result
     }
 }
@@ -124,7 +133,7 @@ impl<T> Slot<T> {
 impl<T> SlotValues<T> {
     /// The entry of the run that is on on this thread.
     fn current(&self) -> Option<usize> {
-        if !WORLD.is_set() {
+        if !in_run() {
             return None;
         }
         let run = WORLD.with(World::run);
@@ -145,7 +154,8 @@ impl<T> SlotValues<T> {
 }
 
 impl<T: 'static> Source for Slot<T> {
-    fn meet(&self, world: &World, place: Place) -> Option<ObjectId> {
-        Some(world.meet(&self.object, kind_of::<T>(), place, || 0))
+    #[inline]
+    fn meet(&self, place: Place) -> Option<ObjectId> {
+        Some(meet(&self.object, kind_of::<T>(), place, || 0))
     }
 }

@@ -5,10 +5,9 @@ use std::sync::atomic::Ordering;
 
 use super::Here;
 use super::point::{At, Point, Source};
-use crate::event::Values;
 use crate::ids::{ObjectId, Place};
 use crate::op::Op;
-use crate::rt::{Deed, Object, WORLD, World};
+use crate::rt::{Deed, Object, WORLD, in_run, meet};
 use crate::seam::value::{BitChange, Bits, Number, NumberChange, Value};
 
 /// A word of shared memory.
@@ -22,7 +21,7 @@ pub(crate) struct Word<T: Value> {
 impl<T: Value> Word<T> {
     pub(crate) fn new(value: T, here: Here) -> Word<T> {
         let object = Object::new("atomic", here, true);
-        if WORLD.is_set() {
+        if in_run() {
             WORLD.with(|world| world.created(&object, T::KIND, value.to_bits()));
         }
         Word { std: value.std(), object }
@@ -48,7 +47,7 @@ impl<T: Value> Word<T> {
     }
 
     fn bits_in_run(&self) -> Option<u64> {
-        if !WORLD.is_set() {
+        if !in_run() {
             return None;
         }
         WORLD.with(|world| world.peek(&self.object))
@@ -57,7 +56,7 @@ impl<T: Value> Word<T> {
     #[inline]
     pub(crate) fn point<F, R>(&self, op: &'static Op, here: Here, effect: F) -> Point<'_, Self, F>
     where
-        F: FnOnce(&At<'_>) -> R,
+        F: FnMut(&At<'_>) -> R,
     {
         Point::new(self, op, here, effect)
     }
@@ -66,10 +65,7 @@ impl<T: Value> Word<T> {
     pub(crate) fn load(&self, at: &At<'_>, order: Ordering) -> T {
         match at {
             At::Real => T::std_load(&self.std, order),
-            At::Run(world, stop) => world.perform(&stop.deed, |memory, object| {
-                let bits = memory.load(object);
-                (T::from_bits(bits), Values::Read(bits))
-            }),
+            At::Run(deed) => T::from_bits(deed.load()),
         }
     }
 
@@ -77,17 +73,14 @@ impl<T: Value> Word<T> {
     pub(crate) fn store(&self, at: &At<'_>, value: T, order: Ordering) {
         match at {
             At::Real => T::std_store(&self.std, value, order),
-            At::Run(world, stop) => world.perform(&stop.deed, |memory, object| {
-                memory.store(object, value.to_bits());
-                ((), Values::Wrote(value.to_bits()))
-            }),
+            At::Run(deed) => deed.store(value.to_bits()),
         }
     }
 
     pub(crate) fn swap(&self, at: &At<'_>, value: T, order: Ordering) -> T {
         match at {
             At::Real => T::std_swap(&self.std, value, order),
-            At::Run(world, stop) => change(world, &stop.deed, |_| value),
+            At::Run(deed) => change(deed, |_| value),
         }
     }
 
@@ -104,7 +97,7 @@ impl<T: Value> Word<T> {
     ) -> impl Future<Output = Result<T, T>> + Send + use<'_, T> {
         let (current, new) = (current.into_raw(), new.into_raw());
         self.point(op, here, move |at| {
-            self.compare_exchange(at, (T::from_raw(current), T::from_raw(new)), orders, weak)
+            self.compare_exchange(at, (T::from_raw(&current), T::from_raw(&new)), orders, weak)
         })
     }
 
@@ -120,14 +113,11 @@ impl<T: Value> Word<T> {
                 T::std_compare_exchange_weak(&self.std, current, new, success, failure)
             }
             At::Real => T::std_compare_exchange(&self.std, current, new, success, failure),
-            At::Run(world, stop) => world.perform(&stop.deed, |memory, object| {
+            At::Run(deed) => {
                 let (wanted, new) = (current.to_bits(), new.to_bits());
-                let (old, stored) = memory.change(object, |old| (old == wanted).then_some(new));
-                match stored {
-                    Some(new) => (Ok(T::from_bits(old)), Values::Changed(old, new)),
-                    None => (Err(T::from_bits(old)), Values::Refused(old, wanted)),
-                }
-            }),
+                let old = deed.change(wanted, |old| (old == wanted).then_some(new));
+                if old == wanted { Ok(T::from_bits(old)) } else { Err(T::from_bits(old)) }
+            }
         }
     }
 
@@ -138,7 +128,7 @@ impl<T: Value> Word<T> {
     {
         match at {
             At::Real => T::std_change(&self.std, kind, value, order),
-            At::Run(world, stop) => change(world, &stop.deed, |old| T::change(old, kind, value)),
+            At::Run(deed) => change(deed, |old| T::change(old, kind, value)),
         }
     }
 
@@ -149,23 +139,20 @@ impl<T: Value> Word<T> {
     {
         match at {
             At::Real => T::std_compute(&self.std, kind, value, order),
-            At::Run(world, stop) => change(world, &stop.deed, |old| T::compute(old, kind, value)),
+            At::Run(deed) => change(deed, |old| T::compute(old, kind, value)),
         }
     }
 }
 
 #[inline]
-fn change<T: Value>(world: &World, deed: &Deed, change: impl FnOnce(T) -> T) -> T {
-    world.perform(deed, |memory, object| {
-        let (old, new) = memory.change(object, |old| Some(change(T::from_bits(old)).to_bits()));
-        (T::from_bits(old), Values::Changed(old, new.unwrap_or(old)))
-    })
+fn change<T: Value>(deed: &Deed, change: impl FnOnce(T) -> T) -> T {
+    T::from_bits(deed.change(0, |old| Some(change(T::from_bits(old)).to_bits())))
 }
 
 impl<T: Value> Source for Word<T> {
     #[inline]
-    fn meet(&self, world: &World, place: Place) -> Option<ObjectId> {
+    fn meet(&self, place: Place) -> Option<ObjectId> {
         let initial = || T::std_load(&self.std, Ordering::Relaxed).to_bits();
-        Some(world.meet(&self.object, T::KIND, place, initial))
+        Some(meet(&self.object, T::KIND, place, initial))
     }
 }

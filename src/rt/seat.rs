@@ -1,9 +1,12 @@
-//! The wakers of tasks, by which futures that are not of this library reach the ready set.
+//! The seats of tasks: the body, and the waker by which futures that are not of this library reach
+//! the ready set.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::task::{Wake, Waker};
 
+use super::body::BoxBody;
+use super::now::in_run;
 use super::world::WORLD;
 use crate::ids::TaskId;
 
@@ -35,7 +38,7 @@ impl Wake for TaskWaker {
         if !self.alive.load(Ordering::Relaxed) {
             return;
         }
-        let here = WORLD.is_set()
+        let here = in_run()
             && WORLD.with(|world| {
                 let ours = world.signals.world == self.signals.world;
                 if ours {
@@ -49,56 +52,68 @@ impl Wake for TaskWaker {
     }
 }
 
-/// The wakers of one worker, by position in the task table.
-pub(crate) struct Wakers {
-    signals: Arc<Signals>,
-    wakers: Vec<(Arc<TaskWaker>, Waker)>,
+/// What the executor needs to poll a task.
+pub(crate) struct Seat {
+    shared: Arc<TaskWaker>,
+    pub(crate) waker: Waker,
+    /// None before the task was spawned, for the body of the test, and when the task has ended.
+    pub(crate) body: Option<BoxBody>,
 }
 
-impl Wakers {
-    pub(crate) fn new(signals: Arc<Signals>) -> Wakers {
-        Wakers { signals, wakers: Vec::new() }
+/// The seats of one worker, by position in the task table. Wakers serve run after run.
+pub(crate) struct Seats {
+    signals: Arc<Signals>,
+    seats: Vec<Seat>,
+}
+
+impl Seats {
+    /// One seat, for the body of the test.
+    pub(crate) fn new(signals: Arc<Signals>) -> Seats {
+        let mut seats = Seats { signals, seats: Vec::new() };
+        seats.make(TaskId::MAIN);
+        seats
     }
 
-    /// The waker of `task`, which has been made.
+    /// The seat of a task that has one.
     #[inline]
-    pub(crate) fn get(&self, task: TaskId) -> &Waker {
-        &self.wakers[task.index()].1
+    pub(crate) fn at(&mut self, task: TaskId) -> &mut Seat {
+        &mut self.seats[task.index()]
     }
 
-    /// The waker of `task`, made if there is none.
-    #[inline]
-    pub(crate) fn get_or_make(&mut self, task: TaskId) -> &Waker {
-        if self.wakers.len() <= task.index() {
+    /// Seats a task.
+    pub(crate) fn take_in(&mut self, task: TaskId, body: BoxBody) {
+        if self.seats.len() <= task.index() {
             self.make(task);
         }
-        self.get(task)
+        self.seats[task.index()].body = Some(body);
     }
 
     #[cold]
     fn make(&mut self, task: TaskId) {
-        while self.wakers.len() <= task.index() {
-            let entry = self.entry(TaskId(self.wakers.len() as u32));
-            self.wakers.push(entry);
+        while self.seats.len() <= task.index() {
+            let (shared, waker) = self.waker(TaskId(self.seats.len() as u32));
+            self.seats.push(Seat { shared, waker, body: None });
         }
     }
 
-    fn entry(&self, task: TaskId) -> (Arc<TaskWaker>, Waker) {
-        let arc = Arc::new(TaskWaker {
+    fn waker(&self, task: TaskId) -> (Arc<TaskWaker>, Waker) {
+        let shared = Arc::new(TaskWaker {
             task,
             alive: AtomicBool::new(true),
             signals: self.signals.clone(),
         });
-        (arc.clone(), arc.into())
+        (shared.clone(), shared.into())
     }
 
     /// A run of `tasks` tasks is over: puts wakers that somebody kept out of use.
     pub(crate) fn retire_kept(&mut self, tasks: usize) {
-        for index in 0..tasks.min(self.wakers.len()) {
+        for index in 0..tasks.min(self.seats.len()) {
             // Ours are the `Arc` and the `Waker`.
-            if Arc::strong_count(&self.wakers[index].0) > 2 {
-                self.wakers[index].0.alive.store(false, Ordering::Relaxed);
-                self.wakers[index] = self.entry(TaskId(index as u32));
+            if Arc::strong_count(&self.seats[index].shared) > 2 {
+                self.seats[index].shared.alive.store(false, Ordering::Relaxed);
+                let (shared, waker) = self.waker(TaskId(index as u32));
+                self.seats[index].shared = shared;
+                self.seats[index].waker = waker;
             }
         }
     }

@@ -1,25 +1,26 @@
 //! Linearizability (Herlihy and Wing 1990): is there one order of all operations that respects real
 //! time and that the sequential object accepts?
 //!
-//! This file splits a history by key, has each part searched, and puts the answers together. The
+//! This file has a history split by key, has each part decided, and puts the answers together. The
 //! search is in `search.rs`; it is general, takes any [`Model`], and is exponential in
 //! how many operations overlap, not in how many there are.
 
 mod furthest;
+mod ground;
 mod mask;
 mod memo;
+mod parts;
+mod probe;
 mod search;
+mod sweep;
 mod timeline;
 
-// tidy: never iterated: looked up only
-use std::collections::hash_map::Entry;
-
-use self::search::{Found, Stuck, search};
-use self::timeline::Timeline;
-use super::hash::Table;
-use super::limits::{Budget, Malformed, MalformedKind, Meter};
+use self::parts::{Parts, by_time, merge};
+use self::search::{Found, Searcher, Stuck};
+use self::timeline::Moment;
+use super::limits::{Budget, Malformed, Meter};
 use super::model::Model;
-use super::unique;
+use super::{parallel, unique};
 use crate::history::Operation;
 use crate::verdict::{Evidence, Exhausted, Verdict, Witness};
 
@@ -39,12 +40,13 @@ use crate::verdict::{Evidence, Exhausted, Verdict, Witness};
 /// [`Malformed`] if an operation does not return after its invocation, or if two events share a time.
 ///
 /// # Panics
-/// If [`Model::observes`] is wrong in a way that shows, and on more than 2^32 operations.
+/// If [`Model::observes`] is wrong in a way that shows, and on more than 2^31 operations.
 ///
 /// # Cost
-/// O(n log n) for n operations to prepare. Then at worst O(n·2^w·s) configurations for w
-/// overlapping operations and s states, each with up to w steps of the model; mostly O(n). With
-/// [`Model::partition`] each key pays for itself.
+/// O(n) for n operations to prepare, O(n log n) if times are sparse. Then at worst O(n·2^w·s)
+/// configurations for w overlapping operations and s states, each with up to w steps of the model;
+/// mostly O(n). With [`Model::partition`] each key pays for itself. Memory is a small multiple of the
+/// history, besides what is in doubt at one place in it.
 ///
 /// ```
 /// use sim::check::{linearizable, models::{Register, RegisterOp::*, RegisterRet::*}, Budget};
@@ -87,70 +89,194 @@ pub fn linearizable_counted<M: Model>(
     operations: &[Operation<M::Op, M::Ret>],
     budget: &Budget<'_>,
 ) -> Result<(Verdict, u64), Malformed> {
-    let events = by_time(operations)?;
+    let parts = Parts::new::<M>(operations, by_time(operations)?);
     let mut meter = Meter::new(budget);
-    let mut parts = split::<M>(operations, &events);
-    let whole = parts.len() == 1;
-    // Small parts first: the budget then goes to the hard ones when all else is known.
-    parts.sort_by_key(Vec::len);
-    let mut order = Some(Vec::with_capacity(operations.len()));
-    let mut engines = Vec::new();
-    for events in parts {
-        match quick(initial, operations, &events, &mut meter) {
-            Some(Quick::Linearizable(engine, part)) => {
-                note(&mut engines, engine);
-                order = order.zip(part).map(|(mut order, part)| {
-                    order.extend(placed(&part, operations));
-                    order
-                });
-                continue;
-            }
-            Some(Quick::Violated(evidence)) => {
-                return Ok((Verdict::Violated(evidence), meter.nodes));
-            }
-            None => note(&mut engines, ENGINE),
-        }
-        let timeline = Timeline::new(
-            &events,
-            |index| operations[index].returned.is_some(),
-            |a, b| operations[a].op == operations[b].op,
-        );
-        let name = |ops: &[u32]| -> Vec<usize> {
-            ops.iter().map(|op| timeline.index[*op as usize]).collect()
-        };
-        match search(initial, operations, &timeline, &mut meter) {
-            Found::Order(part) => {
-                if let Some(order) = &mut order {
-                    order.extend(placed(&name(&part), operations));
-                }
-            }
-            Found::Stuck(stuck) => {
-                let part = if whole { Vec::new() } else { timeline.index.clone() };
-                let evidence = evidence(stuck, operations, part, name);
-                return Ok((Verdict::Violated(Box::new(evidence)), meter.nodes));
-            }
-            Found::OutOfBudget { longest } => {
-                let exhausted = Exhausted {
-                    nodes: meter.nodes,
-                    longest: order.map_or(0, |order| order.len()) + longest,
-                    operations: operations.len(),
-                };
-                return Ok((Verdict::Unknown(exhausted), meter.nodes));
-            }
+    let mut decider = Decider::new(initial, operations, parts.len() == 1);
+    let mut answer = Answer::new(operations);
+    for part in 0..parts.len() {
+        let before = meter.nodes;
+        let ruling = decider.decide(parts.get(part), &mut meter);
+        if let Some(verdict) = answer.add(ruling, meter.nodes - before) {
+            return Ok((verdict, meter.nodes));
         }
     }
-    // Stable, so that the order within a part stays.
-    let order = order.map(|mut order| {
-        order.sort_by_key(|(point, _)| *point);
-        order.into_iter().map(|(_, index)| index).collect()
-    });
-    let witness = Witness { engine: engines.join(" + "), order };
-    Ok((Verdict::Consistent(witness), meter.nodes))
+    Ok((answer.consistent(), meter.nodes))
 }
 
-fn note(engines: &mut Vec<&'static str>, engine: &'static str) {
-    if !engines.contains(&engine) {
-        engines.push(engine);
+/// [`linearizable_counted`] on up to `threads` threads, this one among them: parts of the history
+/// that [`Model::partition`] separates are decided at the same time.
+///
+/// Verdict, evidence and count are those of [`linearizable_counted`], whatever the number of threads:
+/// each part is decided alone, what counts is the first violation in the order in which one thread
+/// would have come to them, and the part in which the budget runs out is decided again with what
+/// the parts before it left over. [`Budget::stop`] is asked from this thread.
+///
+/// # Errors
+/// As [`linearizable`].
+///
+/// # Panics
+/// As [`linearizable`].
+///
+/// ```
+/// use sim::check::{linearizable_counted, linearizable_parallel, Budget};
+/// use sim::check::models::{Map, MapOp::*, MapRet::*};
+/// use sim::history::Operation;
+/// let history: Vec<_> = (0..100)
+///     .map(|i| Operation {
+///         client: 0,
+///         op: Put(i % 10, i),
+///         invoked: 2 * i,
+///         returned: Some((Value(i.checked_sub(10)), 2 * i + 1)),
+///     })
+///     .collect();
+/// let budget = Budget::default();
+/// assert_eq!(
+///     linearizable_parallel(&Map::new(), &history, &budget, 4),
+///     linearizable_counted(&Map::new(), &history, &budget),
+/// );
+/// ```
+pub fn linearizable_parallel<M>(
+    initial: &M,
+    operations: &[Operation<M::Op, M::Ret>],
+    budget: &Budget<'_>,
+    threads: usize,
+) -> Result<(Verdict, u64), Malformed>
+where
+    M: Model<Op: Sync, Ret: Sync> + Sync,
+{
+    if threads <= 1 {
+        return linearizable_counted(initial, operations, budget);
+    }
+    let parts = Parts::new::<M>(operations, by_time(operations)?);
+    let (whole, nodes_max) = (parts.len() == 1, budget.nodes);
+    let rulings = parallel::until_first(parts.len(), threads, budget.stop, || {
+        let mut decider = Decider::new(initial, operations, whole);
+        let parts = &parts;
+        move |part, stop: &dyn Fn() -> bool| {
+            let mut meter = Meter::new(&Budget { nodes: nodes_max, stop: Some(stop) });
+            let ruling = decider.decide(parts.get(part), &mut meter);
+            let is_last = !matches!(ruling, Ruling::Linearizable(..));
+            ((ruling, meter.nodes), is_last)
+        }
+    });
+    let mut answer = Answer::new(operations);
+    let mut nodes = 0;
+    for (part, (mut ruling, mut visited)) in rulings.into_iter().enumerate() {
+        if nodes + visited > budget.nodes {
+            let left = Budget { nodes: budget.nodes - nodes, ..*budget };
+            let mut meter = Meter::new(&left);
+            ruling = Decider::new(initial, operations, whole).decide(parts.get(part), &mut meter);
+            visited = meter.nodes;
+        }
+        nodes += visited;
+        if let Some(verdict) = answer.add(ruling, visited) {
+            return Ok((verdict, nodes));
+        }
+    }
+    Ok((answer.consistent(), nodes))
+}
+
+/// What is known of the parts decided so far.
+struct Answer<'a, O, R> {
+    operations: &'a [Operation<O, R>],
+    engines: Vec<&'static str>,
+    nodes: u64,
+    /// The orders of the parts, one after the other, and where each ends; `None` once an engine
+    /// made none.
+    order: Option<Vec<usize>>,
+    ends: Vec<usize>,
+}
+
+impl<'a, O, R> Answer<'a, O, R> {
+    fn new(operations: &'a [Operation<O, R>]) -> Self {
+        Answer {
+            operations,
+            engines: Vec::new(),
+            nodes: 0,
+            order: Some(Vec::new()),
+            ends: Vec::new(),
+        }
+    }
+
+    /// Takes the ruling on the next part. The verdict, if that settles it.
+    fn add(&mut self, ruling: Ruling, nodes: u64) -> Option<Verdict> {
+        self.nodes += nodes;
+        match ruling {
+            Ruling::Linearizable(engine, part) => {
+                if !self.engines.contains(&engine) {
+                    self.engines.push(engine);
+                }
+                self.order = match (self.order.take(), part) {
+                    (Some(order), Some(part)) if order.is_empty() => Some(part),
+                    (Some(mut order), Some(part)) => {
+                        order.extend(part);
+                        Some(order)
+                    }
+                    _ => None,
+                };
+                self.ends.push(self.order.as_ref().map_or(0, Vec::len));
+                None
+            }
+            Ruling::Violated(evidence) => Some(Verdict::Violated(evidence)),
+            Ruling::OutOfBudget { longest } => Some(Verdict::Unknown(Exhausted {
+                nodes: self.nodes,
+                longest: self.order.as_ref().map_or(0, Vec::len) + longest,
+                operations: self.operations.len(),
+            })),
+        }
+    }
+
+    fn consistent(self) -> Verdict {
+        let order = self.order.map(|order| match self.ends.len() {
+            1 => order,
+            _ => merge(&order, &self.ends, self.operations),
+        });
+        Verdict::Consistent(Witness { engine: self.engines.join(" + "), order })
+    }
+}
+
+/// What is known of one part, and by which engine.
+enum Ruling {
+    Linearizable(&'static str, Option<Vec<usize>>),
+    Violated(Box<Evidence>),
+    OutOfBudget { longest: usize },
+}
+
+/// Decides one part after the other.
+struct Decider<'a, M: Model> {
+    initial: &'a M,
+    operations: &'a [Operation<M::Op, M::Ret>],
+    /// Whether there is one part only.
+    whole: bool,
+    searcher: Searcher<'a, M>,
+}
+
+impl<'a, M: Model> Decider<'a, M> {
+    fn new(initial: &'a M, operations: &'a [Operation<M::Op, M::Ret>], whole: bool) -> Self {
+        Decider { initial, operations, whole, searcher: Searcher::new(operations) }
+    }
+
+    /// Asks the engine for unique values, then the search.
+    fn decide(&mut self, events: &[Moment], meter: &mut Meter<'_>) -> Ruling {
+        let Decider { initial, operations, whole, searcher } = self;
+        match quick(*initial, operations, events, searcher, meter) {
+            Some(Quick::Linearizable(engine, part)) => return Ruling::Linearizable(engine, part),
+            Some(Quick::Violated(evidence)) => return Ruling::Violated(evidence),
+            None => {}
+        }
+        match searcher.search(initial, events, meter) {
+            Found::Order(part) => Ruling::Linearizable(ENGINE, Some(part)),
+            Found::OutOfBudget { longest } => Ruling::OutOfBudget { longest },
+            Found::Stuck(stuck) => {
+                let invoked = events.iter().filter(|moment| !moment.is_return());
+                let part = if *whole {
+                    Vec::new()
+                } else {
+                    invoked.map(|moment| moment.index()).collect()
+                };
+                Ruling::Violated(Box::new(evidence(stuck, operations, part)))
+            }
+        }
     }
 }
 
@@ -164,15 +290,16 @@ enum Quick {
 fn quick<M: Model>(
     initial: &M,
     operations: &[Operation<M::Op, M::Ret>],
-    events: &[(usize, bool)],
+    events: &[Moment],
+    searcher: &mut Searcher<'_, M>,
     meter: &mut Meter<'_>,
 ) -> Option<Quick> {
-    let part: Vec<usize> =
-        events.iter().filter(|(_, back)| !back).map(|(index, _)| *index).collect();
-    let calls = part.iter().map(|index| &operations[*index]);
+    let invoked = || events.iter().filter(|event| !event.is_return()).map(|event| event.index());
+    let calls = invoked().map(|index| &operations[index]);
     let plain = initial.plain(
         &mut calls.clone().map(|call| (&call.op, call.returned.as_ref().map(|(ret, _)| ret))),
     )?;
+    let part: Vec<usize> = invoked().collect();
     let spans: Vec<unique::Span> =
         calls.map(|call| unique::Span { invoked: call.invoked, returned: call.end() }).collect();
     let engine = unique::name(plain.object);
@@ -185,87 +312,18 @@ fn quick<M: Model>(
                 (edge.from, edge.to) = (part[edge.from], part[edge.to]);
             }
             let core = own(core);
-            let few: Vec<(usize, bool)> =
-                events.iter().filter(|(index, _)| core.contains(index)).copied().collect();
-            let timeline = Timeline::new(
-                &few,
-                |index| operations[index].returned.is_some(),
-                |a, b| operations[a].op == operations[b].op,
-            );
-            let name = |ops: &[u32]| -> Vec<usize> {
-                ops.iter().map(|op| timeline.index[*op as usize]).collect()
-            };
+            let few: Vec<Moment> =
+                events.iter().filter(|event| core.contains(&event.index())).copied().collect();
             // The core alone is not linearizable, so a search over it says where it gets stuck.
-            let Found::Stuck(stuck) = search(initial, operations, &timeline, meter) else {
+            let Found::Stuck(stuck) = searcher.search(initial, &few, meter) else {
                 return None;
             };
-            let mut evidence = evidence(stuck, operations, core, name);
+            let mut evidence = evidence(stuck, operations, core);
             evidence.engine = engine.to_owned();
             evidence.anomaly = Some(anomaly);
             Some(Quick::Violated(Box::new(evidence)))
         }
     }
-}
-
-/// The events of a history by time: the index of the operation, and whether it is the return.
-fn by_time<O, R>(operations: &[Operation<O, R>]) -> Result<Vec<(usize, bool)>, Malformed> {
-    let mut events = Vec::with_capacity(2 * operations.len());
-    for (operation, Operation { invoked, returned, .. }) in operations.iter().enumerate() {
-        events.push((*invoked, operation, false));
-        if let Some((_, returned)) = returned {
-            events.push((*returned, operation, true));
-            let (invoked, returned) = (*invoked, *returned);
-            if returned <= invoked {
-                let kind = MalformedKind::ReturnNotAfterInvocation { invoked, returned };
-                return Err(Malformed { operation, kind });
-            }
-        }
-    }
-    events.sort_unstable();
-    for pair in events.windows(2) {
-        let ((time, other, _), (next, operation, _)) = (pair[0], pair[1]);
-        if time == next {
-            return Err(Malformed { operation, kind: MalformedKind::SameTime { other, time } });
-        }
-    }
-    Ok(events.into_iter().map(|(_, index, back)| (index, back)).collect())
-}
-
-/// The events of each key, in the order in which the keys first appear; one part if any operation
-/// has no key.
-fn split<M: Model>(
-    operations: &[Operation<M::Op, M::Ret>],
-    events: &[(usize, bool)],
-) -> Vec<Vec<(usize, bool)>> {
-    let keys: Option<Vec<_>> = operations.iter().map(|call| M::partition(&call.op)).collect();
-    let Some(keys) = keys else {
-        return vec![events.to_vec()];
-    };
-    let mut numbers = Table::default();
-    let mut parts: Vec<Vec<(usize, bool)>> = Vec::new();
-    for &(index, back) in events {
-        let number = match numbers.entry(keys[index]) {
-            Entry::Occupied(entry) => *entry.get(),
-            Entry::Vacant(entry) => {
-                parts.push(Vec::new());
-                *entry.insert(parts.len() - 1)
-            }
-        };
-        parts[number].push((index, back));
-    }
-    parts
-}
-
-/// Gives each operation of an order a moment at which it can take effect: as early as it and those
-/// before it allow. Since the order respects real time, that is before it returns; so the orders of
-/// all parts can be merged by these moments and the result respects real time too.
-fn placed<O, R>(order: &[usize], operations: &[Operation<O, R>]) -> Vec<(u64, usize)> {
-    let mut point = 0;
-    let place = |&index: &usize| {
-        point = operations[index].invoked.max(point);
-        (point, index)
-    };
-    order.iter().map(place).collect()
 }
 
 /// What verdicts call the general search.
@@ -278,13 +336,11 @@ fn evidence<M: Model>(
     stuck: Stuck<M>,
     operations: &[Operation<M::Op, M::Ret>],
     part: Vec<usize>,
-    name: impl Fn(&[u32]) -> Vec<usize>,
 ) -> Evidence {
-    let misfit = name(&[stuck.misfit])[0];
+    let misfit = stuck.misfit;
     let state = stuck.partial.first().map_or_else(String::new, |(_, state)| state.state_text());
     let (mut partial, mut expected): (Vec<Vec<usize>>, Vec<String>) = (Vec::new(), Vec::new());
     for (order, state) in stuck.partial {
-        let order = name(&order);
         // One order can end in several states of a nondeterministic model.
         if !partial.contains(&order) {
             if partial.len() == PARTIAL_MAX {

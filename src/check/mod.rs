@@ -8,11 +8,12 @@
 mod hash;
 mod limits;
 mod model;
+mod parallel;
 
 pub mod linearizable;
 pub mod models;
 pub mod unique;
 
 pub use limits::{Budget, Malformed, MalformedKind};
-pub use linearizable::{linearizable, linearizable_counted};
+pub use linearizable::{linearizable, linearizable_counted, linearizable_parallel};
 pub use model::{Key, Model};

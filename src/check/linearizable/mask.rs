@@ -1,6 +1,6 @@
 //! Sets of small numbers: which operations in flight are ordered already.
 //!
-//! One machine value up to 128 of them at once, a boxed slice beyond: the search is written once
+//! One machine value up to 64 of them at once, a boxed slice beyond: the search is written once
 //! over [`Mask`], and how many operations overlap is limited by memory alone.
 
 use std::hash::Hash;
@@ -11,13 +11,15 @@ pub(super) trait Mask: Clone + Eq + Hash {
     fn has(&self, bit: u32) -> bool;
     fn set(&mut self, bit: u32);
     fn clear(&mut self, bit: u32);
+    /// How many bits are set.
+    fn count(&self) -> u32;
     /// Whether every bit of `self` is set in `other`.
     fn within(&self, other: &Self) -> bool;
 }
 
-impl Mask for u128 {
+impl Mask for u64 {
     fn empty(bits: usize) -> Self {
-        assert!(bits <= 128, "the search chose too narrow a mask");
+        assert!(bits <= 64, "the search chose too narrow a mask");
         0
     }
 
@@ -31,6 +33,10 @@ impl Mask for u128 {
 
     fn clear(&mut self, bit: u32) {
         *self &= !(1 << bit);
+    }
+
+    fn count(&self) -> u32 {
+        self.count_ones()
     }
 
     fn within(&self, other: &Self) -> bool {
@@ -55,6 +61,10 @@ impl Mask for Box<[u64]> {
         self[bit as usize / 64] &= !(1 << (bit % 64));
     }
 
+    fn count(&self) -> u32 {
+        self.iter().map(|word| word.count_ones()).sum()
+    }
+
     fn within(&self, other: &Self) -> bool {
         self.iter().zip(other).all(|(own, other)| own & !other == 0)
     }
@@ -64,24 +74,26 @@ impl Mask for Box<[u64]> {
 mod tests {
     use super::*;
 
-    fn behaves_like_a_set<B: Mask>() {
-        let (mut some, mut more) = (B::empty(128), B::empty(128));
-        for bit in [0, 63, 64, 127] {
+    fn behaves_like_a_set<B: Mask>(bits: &[u32; 4], other: u32) {
+        let (mut some, mut more) = (B::empty(other as usize + 1), B::empty(other as usize + 1));
+        for &bit in bits {
             assert!(!some.has(bit));
             some.set(bit);
             more.set(bit);
             assert!(some.has(bit));
         }
-        more.set(65);
+        assert_eq!(some.count(), 4);
+        more.set(other);
         assert!(some.within(&more) && !more.within(&some) && some.within(&some));
-        more.clear(65);
-        more.clear(66);
+        more.clear(other);
+        more.clear(other - 1);
         assert!(some == more);
     }
 
     #[test]
     fn a_word_and_a_slice_are_the_same_set() {
-        behaves_like_a_set::<u128>();
-        behaves_like_a_set::<Box<[u64]>>();
+        behaves_like_a_set::<u64>(&[0, 31, 32, 61], 63);
+        behaves_like_a_set::<Box<[u64]>>(&[0, 31, 32, 61], 63);
+        behaves_like_a_set::<Box<[u64]>>(&[0, 63, 64, 127], 130);
     }
 }

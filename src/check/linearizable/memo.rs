@@ -23,6 +23,14 @@ impl<M: Clone + Eq + Hash> States<M> {
         States { states: Vec::new(), hashes: Vec::new(), table: vec![VACANT; 16] }
     }
 
+    pub(super) fn clear(&mut self) {
+        self.states.clear();
+        self.hashes.clear();
+        self.table.fill(VACANT);
+        // A large one would be wiped for every part that follows, however small.
+        self.table.truncate(1024);
+    }
+
     pub(super) fn get(&self, number: u32) -> &M {
         &self.states[number as usize]
     }
@@ -77,7 +85,8 @@ pub(super) struct Visited<B>(Table<(u32, u32, B), Antichain<B>>);
 /// Not empty. Nearly all have one member.
 struct Antichain<B> {
     one: B,
-    others: Vec<B>,
+    // Boxed to keep the entries of the table small.
+    others: Option<Box<Vec<B>>>,
 }
 
 impl<B: Mask> Visited<B> {
@@ -85,12 +94,34 @@ impl<B: Mask> Visited<B> {
         Visited(Table::default())
     }
 
+    /// How many there are, not counting those that differ in pending operations alone.
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Forgets all, and gives up the room of a table much larger than most.
+    pub(super) fn clear(&mut self) {
+        if self.0.capacity() > Self::CAPACITY_KEPT {
+            *self = Visited::new();
+        } else {
+            self.0.clear();
+        }
+    }
+
+    const CAPACITY_KEPT: usize = 1 << 16;
+
+    /// Whether a configuration that was added is still as good as any.
+    pub(super) fn has(&self, at: usize, state: u32, ordered: &B, used: &B) -> bool {
+        let kept = self.0.get(&(at as u32, state, ordered.clone()));
+        kept.is_some_and(|kept| kept.one == *used || kept.others().any(|other| other == used))
+    }
+
     /// Adds a configuration; false if one at least as good is there.
     #[must_use]
     pub(super) fn add(&mut self, at: usize, state: u32, ordered: &B, used: &B) -> bool {
         match self.0.entry((at as u32, state, ordered.clone())) {
             Entry::Vacant(entry) => {
-                entry.insert(Antichain { one: used.clone(), others: Vec::new() });
+                entry.insert(Antichain { one: used.clone(), others: None });
                 true
             }
             Entry::Occupied(mut entry) => entry.get_mut().add(used),
@@ -99,15 +130,20 @@ impl<B: Mask> Visited<B> {
 }
 
 impl<B: Mask> Antichain<B> {
+    fn others(&self) -> impl Iterator<Item = &B> {
+        self.others.iter().flat_map(|others| others.iter())
+    }
+
     fn add(&mut self, used: &B) -> bool {
-        if self.one.within(used) || self.others.iter().any(|other| other.within(used)) {
+        if self.one.within(used) || self.others().any(|other| other.within(used)) {
             return false;
         }
-        self.others.retain(|other| !used.within(other));
+        let others = self.others.get_or_insert_default();
+        others.retain(|other| !used.within(other));
         if used.within(&self.one) {
             self.one = used.clone();
         } else {
-            self.others.push(used.clone());
+            others.push(used.clone());
         }
         true
     }
@@ -115,6 +151,7 @@ impl<B: Mask> Antichain<B> {
 
 /// The orders that led to the configurations on the stack, as a tree that shares their beginnings:
 /// an order is the number of its last node.
+#[derive(Clone, Default)]
 pub(super) struct Orders {
     nodes: Vec<(u32, u32)>,
 }
@@ -123,10 +160,6 @@ pub(super) struct Orders {
 pub(super) const NOTHING: u32 = u32::MAX;
 
 impl Orders {
-    pub(super) fn new() -> Self {
-        Orders { nodes: Vec::new() }
-    }
-
     pub(super) fn extend(&mut self, order: u32, op: u32) -> u32 {
         let node = u32::try_from(self.nodes.len()).unwrap_or(NOTHING);
         assert!(node != NOTHING, "memory holds fewer than 2^32 nodes");
@@ -142,6 +175,37 @@ impl Orders {
     /// Forgets all orders made since there were `len` nodes.
     pub(super) fn truncate(&mut self, len: usize) {
         self.nodes.truncate(len);
+    }
+
+    /// Drops every node that none of `ends` goes through, and renumbers those.
+    pub(super) fn keep<'a>(&mut self, ends: impl Iterator<Item = &'a mut u32>) {
+        let ends: Vec<&mut u32> = ends.collect();
+        let mut number = vec![NOTHING; self.nodes.len()];
+        for end in &ends {
+            let mut node = **end;
+            while node != NOTHING && number[node as usize] == NOTHING {
+                number[node as usize] = 0;
+                node = self.nodes[node as usize].1;
+            }
+        }
+        // A parent stands before its children, so it has its new number before they ask.
+        let mut kept = 0;
+        for node in 0..self.nodes.len() {
+            if number[node] == NOTHING {
+                continue;
+            }
+            number[node] = kept;
+            let (op, parent) = self.nodes[node];
+            let parent = if parent == NOTHING { NOTHING } else { number[parent as usize] };
+            self.nodes[kept as usize] = (op, parent);
+            kept += 1;
+        }
+        self.nodes.truncate(kept as usize);
+        for end in ends {
+            if *end != NOTHING {
+                *end = number[*end as usize];
+            }
+        }
     }
 
     pub(super) fn spell(&self, order: u32) -> Vec<u32> {
@@ -174,7 +238,7 @@ mod tests {
 
     #[test]
     fn a_superset_of_used_pending_operations_is_refused_and_a_subset_replaces_it() {
-        let mut visited = Visited::<u128>::new();
+        let mut visited = Visited::<u64>::new();
         assert!(visited.add(3, 0, &0, &0b0110));
         assert!(!visited.add(3, 0, &0, &0b0110));
         assert!(!visited.add(3, 0, &0, &0b1110));
@@ -188,12 +252,41 @@ mod tests {
 
     #[test]
     fn an_order_is_spelled_from_its_beginning() {
-        let mut orders = Orders::new();
+        let mut orders = Orders::default();
         let seven = orders.extend(NOTHING, 7);
         let eight = orders.extend(seven, 8);
         let nine = orders.extend(seven, 9);
         assert_eq!(orders.spell(NOTHING), []);
         assert_eq!(orders.spell(eight), [7, 8]);
         assert_eq!(orders.spell(nine), [7, 9]);
+    }
+
+    #[test]
+    fn orders_that_are_kept_spell_the_same_in_less_room() {
+        let mut orders = Orders::default();
+        let seven = orders.extend(NOTHING, 7);
+        orders.extend(seven, 1);
+        let mut eight = orders.extend(seven, 8);
+        let branch = orders.extend(seven, 2);
+        let mut nine = orders.extend(eight, 9);
+        orders.extend(branch, 3);
+        let mut nothing = NOTHING;
+        orders.keep([&mut nine, &mut nothing, &mut eight].into_iter());
+        assert_eq!(orders.len(), 3);
+        assert_eq!(orders.spell(eight), [7, 8]);
+        assert_eq!(orders.spell(nine), [7, 8, 9]);
+        assert_eq!(orders.spell(nothing), []);
+    }
+
+    #[test]
+    fn a_configuration_that_a_better_one_replaced_is_no_longer_there() {
+        let mut visited = Visited::<u64>::new();
+        assert!(visited.add(3, 0, &0, &0b011));
+        assert!(visited.add(3, 0, &0, &0b100));
+        assert!(visited.has(3, 0, &0, &0b011) && visited.has(3, 0, &0, &0b100));
+        assert!(visited.add(3, 0, &0, &0b001));
+        assert!(!visited.has(3, 0, &0, &0b011) && visited.has(3, 0, &0, &0b001));
+        visited.clear();
+        assert!(!visited.has(3, 0, &0, &0b100));
     }
 }

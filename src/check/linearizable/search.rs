@@ -1,28 +1,33 @@
-//! The search for an order of one part of a history.
+//! The search for an order of one part of a history: two searches that take turns.
 //!
-//! Depth first over configurations: a position in the history, the state of the model, the
-//! operations in flight that are ordered already, and the pending ones that are. The position is
-//! always the first return whose operation is not ordered, so everything that returned before it is
-//! (Wing and Gong 1993; the memo is Lowe's, 2017; ours has no key as long as the history).
-//! From there some operation in flight goes next. Cost: O(n·2^w·s) configurations at worst,
-//! w = the widest overlap, s = the states that can be reached.
+//! The [`Probe`] goes depth first. It finds an order soon if there is one and operations overlap
+//! little, but to say that there is none it must come back to the very beginning. The [`Sweep`] takes
+//! all configurations of one position before those of the next. It never comes back, so it forgets
+//! what is behind it and proves that there is no order in memory that does not grow, but it visits
+//! everything: ten to thirty times as much as a lucky probe. Alone the probe decides nearly all
+//! histories. When it has gone no further for long, the sweep starts from where all orders come from;
+//! once it is past where the probe stood, the probe starts again from there, with nothing behind it.
+//! The two get turns in proportion, so the cost is within a constant of the better one's.
 //!
-//! If every configuration is stuck, the furthest position is the evidence: the operation that
-//! returns there fits after none of the orders that reached it, and what was invoked later played
-//! no part.
+//! O(n·2^w·s) configurations at worst, w = the widest overlap, s = the states that can be reached.
+//! If there is no order, the furthest position that any reached is the evidence: the operation
+//! that returns there fits after none of them, and what was invoked later played no part.
 
-use super::furthest::{End, Furthest};
+use super::furthest::Furthest;
+use super::ground::Ground;
 use super::mask::Mask;
-use super::memo::{NOTHING, Orders, States, Visited};
-use super::timeline::{Event, Timeline, Walk};
+use super::memo::{Orders, States};
+use super::probe::{Probe, Probed};
+use super::sweep::{Sweep, Swept};
+use super::timeline::{Event, Moment, Timeline, Walk};
 use crate::check::limits::Meter;
 use crate::check::model::Model;
 use crate::history::Operation;
 
-/// How a search ended. Operations by their number in the [`Timeline`].
+/// How a search ended. Operations by their index in the history.
 pub(super) enum Found<M> {
     /// This order explains all.
-    Order(Vec<u32>),
+    Order(Vec<usize>),
     /// None does.
     Stuck(Stuck<M>),
     /// The budget ran out when this many operations had been ordered.
@@ -32,391 +37,228 @@ pub(super) enum Found<M> {
 /// The furthest that any order got.
 pub(super) struct Stuck<M> {
     /// The operation that has to be next and cannot.
-    pub(super) misfit: u32,
+    pub(super) misfit: usize,
     /// Orders up to there and the state after each, longest first.
-    pub(super) partial: Vec<(Vec<u32>, M)>,
+    pub(super) partial: Vec<(Vec<usize>, M)>,
 }
 
-/// Searches with the narrowest masks that hold the history.
-pub(super) fn search<M: Model>(
-    initial: &M,
-    operations: &[Operation<M::Op, M::Ret>],
-    timeline: &Timeline,
-    meter: &mut Meter<'_>,
-) -> Found<M> {
-    if timeline.slots <= 128 && timeline.pending.len() <= 128 {
-        Search::<M, u128>::new(operations, timeline, meter).run(initial)
-    } else {
-        Search::<M, Box<[u64]>>::new(operations, timeline, meter).run(initial)
-    }
-}
-
-struct Search<'a, 'b, M: Model, B> {
-    operations: &'a [Operation<M::Op, M::Ret>],
-    timeline: &'a Timeline,
-    meter: &'a mut Meter<'b>,
-    /// For each operation that returns, whether it observes.
-    observer: Vec<bool>,
+/// Searches one part of a history after the other. Its tables serve them all: a part of three
+/// operations allocates nothing.
+pub(super) struct Searcher<'a, M: Model> {
+    ground: Ground<'a, M>,
     walk: Walk,
-    states: States<M>,
-    visited: Visited<B>,
-    orders: Orders,
-    /// The configurations on the way from the start to here, and siblings that wait. The walk is at
-    /// the one on top.
-    stack: Vec<Frame<B>>,
-    /// The moves listed from the configurations on the stack, those of the top one last.
-    moves: Vec<Move>,
-    furthest: Furthest,
-    longest: u32,
-    // Only kept to be filled again.
-    successors: Vec<M>,
+    probe: Probe<u64>,
 }
 
-/// Where an order leads.
-#[derive(Clone)]
-struct Configuration<B> {
-    state: u32,
-    /// The slots in flight that are ordered.
-    ordered: B,
-    /// The pending operations that are.
-    used: B,
-    /// The order itself, and its length.
-    order: u32,
-    length: u32,
+impl<'a, M: Model> Searcher<'a, M> {
+    pub(super) fn new(operations: &'a [Operation<M::Op, M::Ret>]) -> Self {
+        let (ground, walk) = (Ground::new(operations), Walk::default());
+        Searcher { ground, walk, probe: Probe::default() }
+    }
+
+    /// Searches with the narrowest masks that hold the part.
+    pub(super) fn search(
+        &mut self,
+        initial: &M,
+        moments: &[Moment],
+        meter: &mut Meter<'_>,
+    ) -> Found<M> {
+        let Searcher { ground, walk, probe } = self;
+        ground.lay(moments, walk);
+        if ground.timeline.slots <= 64 && ground.timeline.pending.len() <= 64 {
+            take_turns(initial, ground, walk, probe, meter, TURNS)
+        } else {
+            let probe = &mut Probe::<Box<[u64]>>::default();
+            take_turns(initial, ground, walk, probe, meter, TURNS)
+        }
+    }
 }
 
-struct Frame<B> {
-    here: Configuration<B>,
-    at: usize,
-    /// How many nodes of orders there were before the move that led here.
-    nodes_before: usize,
-    /// Where its moves begin in `moves`, and the one to try next.
-    moves: usize,
-    next: usize,
-    listed: Listed,
-}
-
-/// The moves that have been listed from a configuration.
-enum Listed {
-    Nothing,
-    /// Those of the operation that has to go.
-    First,
-    All,
-}
-
-/// To order `op` next, which leads to `state`.
+/// Who searches for how long.
 #[derive(Clone, Copy)]
-struct Move {
-    op: Candidate,
-    state: u32,
-    rank: Rank,
+struct Turns {
+    /// For how many configurations a probe may get no further.
+    patience: u64,
+    /// Or, if that is more, for what part of all that it has visited.
+    patience_part: u64,
+    /// How many configurations the sweep may visit for each that the probe has, before the probe gets
+    /// another turn.
+    sweep_per_probe: u64,
 }
 
-#[derive(Clone, Copy)]
-enum Candidate {
-    /// The number of an operation.
-    Returning(u32),
-    /// The number among the pending.
-    Pending(u32),
-}
+/// Measured on registers and queues with 4 and 16 operations in flight: a shorter patience has the
+/// sweep visit much where the probe would soon have got on, a smaller share for the sweep has the
+/// probe visit much in vain where there is no order.
+const TURNS: Turns = Turns { patience: 1 << 14, patience_part: 2, sweep_per_probe: 8 };
 
-/// Which moves are tried first: those after which the operation that has to go can go, and
-/// operations that must happen before those that need not.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Rank {
-    Helps,
-    PendingHelps,
-    Other,
-    PendingOther,
-}
-
-enum Entered {
-    New,
-    Known,
-    Complete(u32),
-    OutOfBudget,
-}
-
-impl<'a, 'b, M: Model, B: Mask> Search<'a, 'b, M, B> {
-    fn new(
-        operations: &'a [Operation<M::Op, M::Ret>],
-        timeline: &'a Timeline,
-        meter: &'a mut Meter<'b>,
-    ) -> Self {
-        let observes = |&index: &usize| {
-            let Operation { op, returned, .. } = &operations[index];
-            returned.as_ref().is_some_and(|(ret, _)| M::observes(op, ret))
-        };
-        Search {
-            operations,
-            timeline,
-            meter,
-            observer: timeline.index.iter().map(observes).collect(),
-            walk: Walk::new(timeline),
-            states: States::new(),
-            visited: Visited::new(),
-            orders: Orders::new(),
-            stack: Vec::new(),
-            moves: Vec::new(),
-            furthest: Furthest::default(),
-            longest: 0,
-            successors: Vec::new(),
+fn take_turns<M: Model, B: Mask>(
+    initial: &M,
+    ground: &mut Ground<'_, M>,
+    walk: &mut Walk,
+    probe: &mut Probe<B>,
+    meter: &mut Meter<'_>,
+    turns: Turns,
+) -> Found<M> {
+    let mut sweep: Option<Sweep<B>> = None;
+    // What it has visited is a measure of what it is worth to visit more.
+    let patience = |probe: &Probe<B>| turns.patience.max(probe.visits / turns.patience_part);
+    let start = ground.start(initial);
+    let mut probed = probe.start(ground, walk, start, meter);
+    loop {
+        match probed {
+            Probed::Complete(order) => return Found::Order(spell(ground, &probe.orders, order)),
+            Probed::Nothing => return stuck(ground, &mut probe.furthest, &probe.orders),
+            Probed::OutOfBudget => return out_of_budget(probe, sweep.as_ref()),
+            Probed::New => {
+                probed = probe.go(ground, walk, meter, patience(probe));
+                continue;
+            }
+            Probed::Impatient => {}
         }
+        let sweep = sweep.get_or_insert_with(|| {
+            let start = ground.start(initial);
+            Sweep::new(ground, start)
+        });
+        match sweep.go(ground, meter, probe.deepest, probe.visits * turns.sweep_per_probe) {
+            Swept::Complete(order) => return Found::Order(spell(ground, &sweep.orders, order)),
+            Swept::Nothing => return stuck(ground, &mut sweep.furthest, &sweep.orders),
+            Swept::OutOfBudget => return out_of_budget(probe, Some(sweep)),
+            Swept::Past => {
+                sweep.tidy();
+                probe.start_from(&sweep.orders, sweep.waiting());
+                let deepest = probe.deepest;
+                walk.to(&ground.timeline, deepest);
+            }
+            Swept::Tired => {}
+        }
+        probed = Probed::New;
+    }
+}
+
+fn out_of_budget<M, B>(probe: &Probe<B>, sweep: Option<&Sweep<B>>) -> Found<M> {
+    let longest = sweep.map_or(0, |sweep| sweep.longest).max(probe.longest);
+    Found::OutOfBudget { longest: longest as usize }
+}
+
+fn spell<M: Model>(ground: &Ground<'_, M>, orders: &Orders, order: u32) -> Vec<usize> {
+    orders.spell(order).into_iter().map(|op| ground.timeline.index[op as usize]).collect()
+}
+
+fn stuck<M: Model>(ground: &Ground<'_, M>, furthest: &mut Furthest, orders: &Orders) -> Found<M> {
+    let Ground { timeline: Timeline { events, index, .. }, states, .. } = ground;
+    let Event::Return(misfit) = events[furthest.at] else {
+        unreachable!("every configuration is at a return");
+    };
+    furthest.ends.sort_by_key(|end| std::cmp::Reverse(end.length));
+    let state = |number| States::get(states, number).clone();
+    let ends = furthest.ends.iter();
+    let partial = ends.map(|end| (spell(ground, orders, end.order), state(end.state))).collect();
+    Found::Stuck(Stuck { misfit: index[misfit as usize], partial })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::check::limits::Budget;
+    use crate::check::models::{CasRegister, CasRegisterOp, CasRegisterRet};
+
+    type Call = Operation<CasRegisterOp, CasRegisterRet>;
+
+    /// Tries every order.
+    fn explicable(state: &CasRegister, left: &[Call]) -> bool {
+        left.iter().all(|call| call.returned.is_none())
+            || (0..left.len()).any(|i| {
+                let (mut next, mut rest) = (state.clone(), left.to_vec());
+                let call = rest.remove(i);
+                let ret = next.step(&call.op);
+                !left.iter().any(|other| other.precedes(&call))
+                    && call.returned.is_none_or(|(actual, _)| actual == ret)
+                    && explicable(&next, &rest)
+            })
     }
 
-    fn run(mut self, initial: &M) -> Found<M> {
-        let start = Configuration {
-            state: self.states.number_of(initial.clone()),
-            ordered: B::empty(self.timeline.slots),
-            used: B::empty(self.timeline.pending.len()),
-            order: NOTHING,
-            length: 0,
-        };
-        let mut entered = self.enter(start, 0);
-        loop {
-            match entered {
-                Entered::New | Entered::Known => {}
-                Entered::Complete(order) => return Found::Order(self.orders.spell(order)),
-                Entered::OutOfBudget => {
-                    return Found::OutOfBudget { longest: self.longest as usize };
-                }
+    /// A history by up to three clients over two values, with results drawn at random.
+    fn history(draw: &mut impl FnMut(u64) -> u64) -> Vec<Call> {
+        use {CasRegisterOp::*, CasRegisterRet::*};
+        let mut calls: Vec<Call> = Vec::new();
+        let mut open: Vec<usize> = Vec::new();
+        for time in 0..14 {
+            if calls.len() < 7 && open.len() < 3 && draw(2) == 0 {
+                let op = match draw(4) {
+                    0 => Read,
+                    1 => Write(draw(2)),
+                    _ => Cas(draw(2), draw(2)),
+                };
+                open.push(calls.len());
+                calls.push(Operation { client: 0, op, invoked: time, returned: None });
+            } else if !open.is_empty() && draw(8) > 0 {
+                let call = open.remove(draw(open.len() as u64) as usize);
+                let ret = match calls[call].op {
+                    Read => Value(draw(2)),
+                    Write(_) => Done,
+                    Cas(..) => Swapped(draw(2) == 0),
+                };
+                calls[call].returned = Some((ret, time));
             }
-            entered = loop {
-                if self.stack.is_empty() {
-                    return Found::Stuck(self.stuck());
-                }
-                match self.next_move() {
-                    Some(way) if way.rank == Rank::PendingOther => break self.spread(),
-                    Some(way) => break self.take(self.stack.len() - 1, way),
-                    None => self.leave(),
-                }
+        }
+        calls
+    }
+
+    /// Searches with turns as short as they can be, so that probe and sweep relieve each other all
+    /// the time in histories that brute force can judge.
+    fn hurried<B: Mask>(calls: &[Call], turns: Turns) -> Found<CasRegister> {
+        let moments = crate::check::linearizable::by_time(calls).unwrap();
+        let (mut ground, mut walk) = (Ground::new(calls), Walk::default());
+        ground.lay(&moments, &mut walk);
+        let (mut probe, budget) = (Probe::<B>::default(), Budget::default());
+        let mut meter = Meter::new(&budget);
+        take_turns(&CasRegister::new(0), &mut ground, &mut walk, &mut probe, &mut meter, turns)
+    }
+
+    #[test]
+    fn searches_that_relieve_each_other_agree_with_brute_force() {
+        let mut word = 1u64;
+        let mut draw = |bound| {
+            word = word.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
+            (word >> 33) % bound
+        };
+        let mut found = [0, 0];
+        for round in 0..20_000 {
+            let calls = history(&mut draw);
+            let expected = explicable(&CasRegister::new(0), &calls);
+            found[usize::from(expected)] += 1;
+            let turns = Turns {
+                patience: round % 3,
+                patience_part: u64::MAX,
+                sweep_per_probe: 1 + round % 4,
             };
-        }
-    }
-
-    /// The next move from the configuration on top. The operation that has to go is tried before
-    /// the others are looked at: mostly it fits, and they never are.
-    fn next_move(&mut self) -> Option<Move> {
-        let first = self.walk.first()?;
-        loop {
-            let frame = self.stack.last_mut()?;
-            if let Some(way) = self.moves.get(frame.next) {
-                frame.next += 1;
-                return Some(*way);
-            }
-            match frame.listed {
-                Listed::Nothing => {
-                    (frame.moves, frame.next) = (self.moves.len(), self.moves.len());
-                    frame.listed = Listed::First;
-                    self.list(Candidate::Returning(first), first);
-                }
-                Listed::First => {
-                    frame.listed = Listed::All;
-                    let start = frame.next;
-                    let mut op = first;
-                    while let Some(next) = self.walk.following(op) {
-                        self.list(Candidate::Returning(next), first);
-                        op = next;
+            let short = hurried::<u64>(&calls, turns);
+            let long = hurried::<Box<[u64]>>(&calls, turns);
+            match (short, long) {
+                (Found::Order(order), Found::Order(other)) if expected => {
+                    assert_eq!(order, other, "{calls:?}");
+                    let mut register = CasRegister::new(0);
+                    for index in &order {
+                        let ret = register.step(&calls[*index].op);
+                        assert!(calls[*index].returned.as_ref().is_none_or(|(r, _)| *r == ret));
                     }
-                    for number in 0..self.walk.pending {
-                        self.list(Candidate::Pending(number), first);
+                }
+                (Found::Stuck(stuck), Found::Stuck(_)) if !expected => {
+                    // What was invoked before the misfit returned has no order, either.
+                    let end = calls[stuck.misfit].end();
+                    let early: Vec<_> =
+                        calls.iter().filter(|call| call.invoked < end).cloned().collect();
+                    assert!(!explicable(&CasRegister::new(0), &early), "{calls:?}");
+                    // What returned before can be explained, so it is the earliest such return.
+                    let mut open = early;
+                    for call in &mut open {
+                        call.returned.take_if(|(_, time)| *time >= end);
                     }
-                    // Stable: returning ones by return, pending ones by invocation.
-                    self.moves[start..].sort_by_key(|way| way.rank);
+                    assert!(explicable(&CasRegister::new(0), &open), "{calls:?}");
                 }
-                Listed::All => return None,
+                _ => panic!("brute force says {expected}: {calls:?}"),
             }
         }
-    }
-
-    /// Lists the moves of one operation from the configuration on top. `first` is the operation
-    /// that has to go.
-    fn list(&mut self, candidate: Candidate, first: u32) {
-        let Some(Frame { here, .. }) = self.stack.last() else { return };
-        let (op, eligible, is_pending) = match candidate {
-            // An observer that is not ordered yet does not fit this state.
-            Candidate::Returning(op) => {
-                (op, !self.observer[op as usize] && !self.has(here, op), false)
-            }
-            Candidate::Pending(number) => {
-                let twin = self.timeline.twin[number as usize];
-                let eligible =
-                    !here.used.has(number) && twin.is_none_or(|twin| here.used.has(twin));
-                (self.timeline.pending[number as usize], eligible, true)
-            }
-        };
-        if !eligible {
-            return;
-        }
-        let from = here.state;
-        let start = self.moves.len();
-        self.find_successors(op, from);
-        while let Some(next) = self.successors.pop() {
-            let state = self.states.number_of(next);
-            // A pending operation that changes nothing might as well not have happened.
-            if !(is_pending && state == from) {
-                self.moves.push(Move { op: candidate, state, rank: Rank::Helps });
-            }
-        }
-        for place in start..self.moves.len() {
-            let helps = op == first || {
-                self.find_successors(first, self.moves[place].state);
-                !self.successors.is_empty()
-            };
-            self.moves[place].rank = match (helps, is_pending) {
-                (true, false) => Rank::Helps,
-                (true, true) => Rank::PendingHelps,
-                (false, false) => Rank::Other,
-                (false, true) => Rank::PendingOther,
-            };
-        }
-    }
-
-    /// Whether an operation in flight is ordered.
-    fn has(&self, here: &Configuration<B>, op: u32) -> bool {
-        here.ordered.has(self.timeline.slot[op as usize])
-    }
-
-    /// Fills `successors` with the states that the model allows after an operation.
-    fn find_successors(&mut self, op: u32, state: u32) {
-        let Operation { op, returned, .. } = &self.operations[self.timeline.index[op as usize]];
-        let ret = returned.as_ref().map(|(ret, _)| ret);
-        self.successors.clear();
-        self.states.get(state).successors(op, ret, &mut self.successors);
-    }
-
-    /// Takes the move just returned and all that are left, before going on from any of them: each uses
-    /// one pending operation. Going on from the first at once would use two, three and more where
-    /// one would do, and come to the same states again with ever smaller sets.
-    fn spread(&mut self) -> Entered {
-        let parent = self.stack.len() - 1;
-        let at = self.walk.at;
-        let rest = self.stack[parent].next - 1..self.moves.len();
-        self.stack[parent].next = rest.end;
-        // From the last, so that the first is on top.
-        for place in rest.rev() {
-            match self.take(parent, self.moves[place]) {
-                Entered::New | Entered::Known => {}
-                over => return over,
-            }
-            // None of them lets the operation go that has to, so siblings share a position.
-            assert_eq!(self.walk.at, at, "a move was ranked wrongly");
-        }
-        Entered::New
-    }
-
-    fn take(&mut self, parent: usize, way: Move) -> Entered {
-        let mut here = self.stack[parent].here.clone();
-        let op = match way.op {
-            Candidate::Returning(op) => {
-                here.ordered.set(self.timeline.slot[op as usize]);
-                op
-            }
-            Candidate::Pending(number) => {
-                here.used.set(number);
-                self.timeline.pending[number as usize]
-            }
-        };
-        here.state = way.state;
-        let nodes_before = self.orders.len();
-        self.append(&mut here, op);
-        self.enter(here, nodes_before)
-    }
-
-    fn append(&mut self, here: &mut Configuration<B>, op: u32) {
-        here.order = self.orders.extend(here.order, op);
-        here.length += 1;
-    }
-
-    /// Goes on from a move to the next return that is not ordered yet. Unless the configuration
-    /// there is new, the walk is back where it was afterwards.
-    fn enter(&mut self, mut here: Configuration<B>, nodes_before: usize) -> Entered {
-        let start = self.walk.at;
-        self.settle(&mut here);
-        self.longest = self.longest.max(here.length);
-        let at = self.walk.at;
-        if at == self.timeline.events.len() {
-            return Entered::Complete(here.order);
-        }
-        let work = (at - start) as u32 + 1;
-        if !self.visited.add(at, here.state, &here.ordered, &here.used) {
-            self.walk.back(self.timeline, start);
-            self.orders.truncate(nodes_before);
-            return if self.meter.work(work) { Entered::Known } else { Entered::OutOfBudget };
-        }
-        if !self.meter.visit(work) {
-            return Entered::OutOfBudget;
-        }
-        // Nothing is found at `next`, so the first look lists moves.
-        let listed = Listed::Nothing;
-        let (moves, next) = (self.moves.len(), usize::MAX);
-        self.stack.push(Frame { here, at, nodes_before, moves, next, listed });
-        Entered::New
-    }
-
-    /// Orders every observer in flight that fits the state, and passes events until the return of an
-    /// operation that is not ordered. An observer that fits now loses nothing by going now:
-    /// taking it out of its place in any later order and putting it here changes no state.
-    fn settle(&mut self, here: &mut Configuration<B>) {
-        let mut in_flight = self.walk.first();
-        while let Some(op) = in_flight {
-            self.observe(here, op);
-            in_flight = self.walk.following(op);
-        }
-        while let Some(event) = self.timeline.events.get(self.walk.at) {
-            if let Event::Return(op) = event {
-                if !self.has(here, *op) {
-                    return;
-                }
-                here.ordered.clear(self.timeline.slot[*op as usize]);
-            }
-            self.walk.forward(self.timeline);
-            if let Event::Invoke(op) = event {
-                self.observe(here, *op);
-            }
-        }
-    }
-
-    fn observe(&mut self, here: &mut Configuration<B>, op: u32) {
-        if !self.observer[op as usize] || self.has(here, op) {
-            return;
-        }
-        self.find_successors(op, here.state);
-        if self.successors.is_empty() {
-            return;
-        }
-        let current = self.states.get(here.state);
-        let Operation { op: asked, returned, .. } =
-            &self.operations[self.timeline.index[op as usize]];
-        assert!(
-            self.successors.iter().all(|next| next == current),
-            "the model {} says that {asked:?} only observes when it returns {:?}, but it changes \
-             {current:?}: correct its `observes`",
-            M::name(),
-            returned.as_ref().map(|(ret, _)| ret),
-        );
-        here.ordered.set(self.timeline.slot[op as usize]);
-        self.append(here, op);
-    }
-
-    /// Gives up the configuration on top.
-    fn leave(&mut self) {
-        let Some(Frame { here, at, nodes_before, moves, .. }) = self.stack.pop() else { return };
-        let Configuration { order, state, length, .. } = here;
-        self.furthest.reached(at, End { order, state, length });
-        self.orders.truncate(nodes_before.max(self.furthest.nodes()));
-        self.moves.truncate(moves);
-        // A sibling stands where this one stood.
-        let at = self.stack.last().map_or(0, |frame| frame.at);
-        self.walk.back(self.timeline, at);
-    }
-
-    fn stuck(mut self) -> Stuck<M> {
-        let Event::Return(misfit) = self.timeline.events[self.furthest.at] else {
-            unreachable!("every configuration is at a return");
-        };
-        self.furthest.ends.sort_by_key(|end| std::cmp::Reverse(end.length));
-        let spell = |end: &End| (self.orders.spell(end.order), self.states.get(end.state).clone());
-        Stuck { misfit, partial: self.furthest.ends.iter().map(spell).collect() }
+        assert!(found.iter().all(|count| *count > 2000), "{found:?}");
     }
 }

@@ -9,6 +9,30 @@
 //! in a list by time of return; going back restores the list in place (dancing links, Knuth
 //! 2000), so that a step costs O(1) and a configuration stores none of it.
 
+/// The invocation or the return of an operation of the history: its index, and which of the two.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) struct Moment(u32);
+
+impl Moment {
+    /// No moment.
+    pub(super) const NONE: Moment = Moment(u32::MAX);
+
+    /// # Panics
+    /// If `index` is not less than 2^31 - 1.
+    pub(super) fn new(index: usize, is_return: bool) -> Moment {
+        let index = u32::try_from(index).ok().filter(|index| *index < u32::MAX / 2);
+        Moment(index.expect("fewer than 2^31 operations") << 1 | u32::from(is_return))
+    }
+
+    pub(super) fn index(self) -> usize {
+        (self.0 >> 1) as usize
+    }
+
+    pub(super) fn is_return(self) -> bool {
+        self.0 & 1 == 1
+    }
+}
+
 /// What happened at one position.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Event {
@@ -21,6 +45,7 @@ pub(super) enum Event {
 }
 
 /// The fixed part: events by time, and what they need to know of operations.
+#[derive(Default)]
 pub(super) struct Timeline {
     pub(super) events: Vec<Event>,
     /// The index in the history of each operation.
@@ -36,63 +61,74 @@ pub(super) struct Timeline {
     /// For each operation that returns: at its invocation, the operation in flight that returns
     /// last before it, or the number of operations if none does.
     after: Vec<u32>,
+    /// The position of each return.
+    returns: Vec<u32>,
+    /// By index in the history: its number here. Those of other parts are left over.
+    number: Vec<u32>,
+    free: Vec<u32>,
 }
 
 impl Timeline {
-    /// `events` are (index in the history, whether it is the return) by time. `returns` says of an
-    /// index whether the operation ever returns, `equal` whether two ask for the same.
-    pub(super) fn new(
-        events: &[(usize, bool)],
+    /// Lays out these events of the history, by time, in place of what was here. `returns` says of
+    /// an index whether the operation ever returns, `equal` whether two ask for the same.
+    pub(super) fn lay(
+        &mut self,
+        moments: &[Moment],
         returns: impl Fn(usize) -> bool,
         equal: impl Fn(usize, usize) -> bool,
-    ) -> Timeline {
-        let mut timeline = Timeline {
-            events: Vec::with_capacity(events.len()),
-            index: events.iter().filter(|(_, back)| !back).map(|(index, _)| *index).collect(),
-            slot: Vec::new(),
-            slots: 0,
-            pending: Vec::new(),
-            twin: Vec::new(),
-            after: Vec::new(),
-        };
-        let number = u32::try_from(timeline.index.len()).expect("fewer than 2^32 operations");
-        assert!(u32::try_from(events.len()).is_ok(), "fewer than 2^32 events");
-        timeline.name_events(events, &returns);
-        timeline.give_slots();
-        timeline.order_by_return(number);
-        timeline.find_twins(&equal);
-        timeline
+        walk: &mut Walk,
+    ) {
+        self.events.clear();
+        self.index.clear();
+        self.slot.clear();
+        self.slots = 0;
+        self.pending.clear();
+        self.twin.clear();
+        self.returns.clear();
+        self.free.clear();
+        self.name_events(moments, &returns);
+        self.give_slots();
+        self.order_by_return(walk);
+        self.find_twins(&equal);
+        walk.start(self);
     }
 
-    fn name_events(&mut self, events: &[(usize, bool)], returns: &impl Fn(usize) -> bool) {
-        let mut open = super::Table::<usize, u32>::default();
-        let mut number = 0;
-        for &(index, back) in events {
-            self.events.push(if back {
-                Event::Return(open.remove(&index).expect("a return follows its invocation"))
-            } else if returns(index) {
-                open.insert(index, number);
-                Event::Invoke(number)
+    fn name_events(&mut self, moments: &[Moment], returns: &impl Fn(usize) -> bool) {
+        for moment in moments {
+            let index = moment.index();
+            if moment.is_return() {
+                let op = self.number[index];
+                self.returns[op as usize] = self.events.len() as u32;
+                self.events.push(Event::Return(op));
+                continue;
+            }
+            let op = self.index.len() as u32;
+            self.index.push(index);
+            self.returns.push(0);
+            self.events.push(if returns(index) {
+                if index >= self.number.len() {
+                    self.number.resize(index + 1, 0);
+                }
+                self.number[index] = op;
+                Event::Invoke(op)
             } else {
-                self.pending.push(number);
+                self.pending.push(op);
                 Event::Pending
             });
-            number += u32::from(!back);
         }
     }
 
     fn give_slots(&mut self) {
-        let mut free = Vec::new();
-        self.slot = vec![0; self.index.len()];
+        self.slot.resize(self.index.len(), 0);
         for event in &self.events {
             match *event {
                 Event::Invoke(op) => {
-                    self.slot[op as usize] = free.pop().unwrap_or_else(|| {
+                    self.slot[op as usize] = self.free.pop().unwrap_or_else(|| {
                         self.slots += 1;
                         (self.slots - 1) as u32
                     });
                 }
-                Event::Return(op) => free.push(self.slot[op as usize]),
+                Event::Return(op) => self.free.push(self.slot[op as usize]),
                 Event::Pending => {}
             }
         }
@@ -100,19 +136,16 @@ impl Timeline {
 
     /// O(n·w), w = the number of operations in flight: insertion into a sorted list, from its end
     /// because who comes last mostly returns last.
-    fn order_by_return(&mut self, number: u32) {
-        let mut returns = vec![0; self.index.len()];
-        for (position, event) in self.events.iter().enumerate() {
-            if let Event::Return(op) = event {
-                returns[*op as usize] = position;
-            }
-        }
-        self.after = vec![number; self.index.len()];
-        let mut walk = Walk::new(self);
-        for event in self.events.clone() {
-            if let Event::Invoke(op) = event {
-                let mut after = walk.before[number as usize];
-                while after != number && returns[after as usize] > returns[op as usize] {
+    fn order_by_return(&mut self, walk: &mut Walk) {
+        let sentinel = self.index.len() as u32;
+        self.after.clear();
+        self.after.resize(self.index.len(), sentinel);
+        walk.start(self);
+        for position in 0..self.events.len() {
+            if let Event::Invoke(op) = self.events[position] {
+                let mut after = walk.before[sentinel as usize];
+                while after != sentinel && self.returns[after as usize] > self.returns[op as usize]
+                {
                     after = walk.before[after as usize];
                 }
                 self.after[op as usize] = after;
@@ -145,6 +178,7 @@ impl Timeline {
 }
 
 /// A position in a [`Timeline`] and the operations in flight there.
+#[derive(Clone, Default)]
 pub(super) struct Walk {
     /// How many events have been passed.
     pub(super) at: usize,
@@ -156,9 +190,16 @@ pub(super) struct Walk {
 }
 
 impl Walk {
-    pub(super) fn new(timeline: &Timeline) -> Walk {
-        let ring = vec![timeline.index.len() as u32; timeline.index.len() + 1];
-        Walk { at: 0, pending: 0, next: ring.clone(), before: ring }
+    /// Goes to the beginning of a timeline, which need not be the one it was on.
+    pub(super) fn start(&mut self, timeline: &Timeline) {
+        let count = timeline.index.len();
+        self.at = 0;
+        self.pending = 0;
+        // Links of an operation are written when it is invoked, so only the sentinel needs any.
+        self.next.resize(count + 1, 0);
+        self.before.resize(count + 1, 0);
+        self.next[count] = count as u32;
+        self.before[count] = count as u32;
     }
 
     /// The operation in flight that returns first.
@@ -185,6 +226,14 @@ impl Walk {
             Event::Pending => self.pending += 1,
         }
         self.at += 1;
+    }
+
+    /// Goes to a position, forth or back.
+    pub(super) fn to(&mut self, timeline: &Timeline, at: usize) {
+        while self.at < at {
+            self.forward(timeline);
+        }
+        self.back(timeline, at);
     }
 
     /// Goes back to a position passed before.
@@ -217,11 +266,24 @@ impl Walk {
 mod tests {
     use super::*;
 
+    /// A walk at the beginning of the timeline of these events.
+    fn lay(
+        events: &[(usize, bool)],
+        returns: impl Fn(usize) -> bool,
+        equal: impl Fn(usize, usize) -> bool,
+    ) -> (Timeline, Walk) {
+        let moments: Vec<_> =
+            events.iter().map(|&(index, back)| Moment::new(index, back)).collect();
+        let (mut timeline, mut walk) = (Timeline::default(), Walk::default());
+        timeline.lay(&moments, returns, equal, &mut walk);
+        (timeline, walk)
+    }
+
     /// 0 is invoked first and returns last, 3 never returns.
-    fn example() -> Timeline {
+    fn example() -> (Timeline, Walk) {
         let events = [(0, false), (1, false), (3, false), (2, false), (2, true), (1, true)];
         let events: Vec<_> = events.into_iter().chain([(4, false), (4, true), (0, true)]).collect();
-        Timeline::new(&events, |index| index != 3, |_, _| true)
+        lay(&events, |index| index != 3, |_, _| true)
     }
 
     fn in_flight(timeline: &Timeline, walk: &Walk) -> Vec<usize> {
@@ -231,8 +293,7 @@ mod tests {
 
     #[test]
     fn operations_in_flight_stand_in_the_order_of_their_returns_on_the_way_there_and_back() {
-        let timeline = example();
-        let mut walk = Walk::new(&timeline);
+        let (timeline, mut walk) = example();
         let mut seen = vec![in_flight(&timeline, &walk)];
         while walk.at < timeline.events.len() {
             walk.forward(&timeline);
@@ -248,14 +309,27 @@ mod tests {
     }
 
     #[test]
+    fn a_timeline_laid_over_another_forgets_it() {
+        let (mut timeline, mut walk) = example();
+        let moments: Vec<_> = [(4, false), (1, false), (1, true), (4, true)]
+            .map(|(index, back)| Moment::new(index, back))
+            .to_vec();
+        timeline.lay(&moments, |_| true, |_, _| true, &mut walk);
+        assert_eq!((timeline.slots, timeline.index.as_slice()), (2, &[4, 1][..]));
+        assert_eq!(timeline.pending, []);
+        walk.to(&timeline, 2);
+        assert_eq!(in_flight(&timeline, &walk), [1, 4]);
+    }
+
+    #[test]
     fn slots_are_used_again() {
-        assert_eq!(example().slots, 3);
+        assert_eq!(example().0.slots, 3);
     }
 
     #[test]
     fn equal_pending_operations_are_chained() {
         let events: Vec<_> = (0..4).map(|index| (index, false)).collect();
-        let timeline = Timeline::new(&events, |_| false, |a, b| a % 2 == b % 2);
+        let (timeline, _) = lay(&events, |_| false, |a, b| a % 2 == b % 2);
         assert_eq!(timeline.twin, [None, None, Some(0), Some(1)]);
     }
 }

@@ -1,0 +1,205 @@
+//! Position by position: the search that never comes back.
+//!
+//! All configurations at one position are visited before any at the next, as in just-in-time
+//! linearization (Lowe 2017). A configuration is reached from those before it only, so a position that
+//! is done is done with: its memo is dropped, and the orders that led to nothing are forgotten. What
+//! is kept are the configurations that wait and the orders that led to those.
+
+use std::collections::BTreeMap;
+
+use super::furthest::{End, Furthest};
+use super::ground::{Candidate, Configuration, Ground};
+use super::mask::Mask;
+use super::memo::{Orders, Visited};
+use super::timeline::Walk;
+use crate::check::limits::Meter;
+use crate::check::model::Model;
+
+pub(super) struct Sweep<B> {
+    pub(super) orders: Orders,
+    /// The orders that ended at the position being swept, or the last one.
+    pub(super) furthest: Furthest,
+    pub(super) longest: u32,
+    walk: Walk,
+    /// The configurations that wait, by position.
+    waiting: BTreeMap<usize, Bucket<B>>,
+    // Only kept to be filled again.
+    spare: Vec<Bucket<B>>,
+    states: Vec<u32>,
+    /// How many nodes of orders there may be before those that lead nowhere are dropped.
+    nodes_max: usize,
+}
+
+/// The configurations at one position.
+struct Bucket<B> {
+    visited: Visited<B>,
+    /// Those to visit, by how many pending operations they use. Fewest go first: what uses more of
+    /// the same is then never visited.
+    layers: Vec<Vec<Configuration<B>>>,
+}
+
+/// Where a sweep has got.
+pub(super) enum Swept {
+    /// To the end, by this order.
+    Complete(u32),
+    /// No configuration is left.
+    Nothing,
+    /// Past the position it was sent to.
+    Past,
+    /// As far as it was let.
+    Tired,
+    OutOfBudget,
+}
+
+impl<B: Mask> Sweep<B> {
+    const NODES_MAX: usize = 1 << 14;
+
+    pub(super) fn new<M: Model>(ground: &mut Ground<'_, M>, start: Configuration<B>) -> Self {
+        let mut sweep = Sweep {
+            orders: Orders::default(),
+            furthest: Furthest::default(),
+            longest: 0,
+            walk: Walk::default(),
+            waiting: BTreeMap::new(),
+            spare: Vec::new(),
+            states: Vec::new(),
+            nodes_max: Self::NODES_MAX,
+        };
+        sweep.walk.start(&ground.timeline);
+        let complete = sweep.arrive(ground, start);
+        assert!(complete.is_none(), "the probe came to the end at once");
+        sweep
+    }
+
+    /// The configurations that wait, by position.
+    pub(super) fn waiting(&self) -> impl Iterator<Item = (usize, &Configuration<B>)> {
+        let layers = self.waiting.iter();
+        layers.flat_map(|(at, bucket)| bucket.layers.iter().flatten().map(|here| (*at, here)))
+    }
+
+    /// Goes on until every configuration up to a position has been visited, or `visits` more.
+    pub(super) fn go<M: Model>(
+        &mut self,
+        ground: &mut Ground<'_, M>,
+        meter: &mut Meter<'_>,
+        past: usize,
+        mut visits: u64,
+    ) -> Swept {
+        loop {
+            let Some(mut entry) = self.waiting.first_entry() else { return Swept::Nothing };
+            let at = *entry.key();
+            if at > past {
+                return Swept::Past;
+            }
+            let Bucket { visited, layers } = entry.get_mut();
+            let Some(here) = layers.iter_mut().find_map(Vec::pop) else {
+                let mut bucket = entry.remove();
+                bucket.visited.clear();
+                self.spare.push(bucket);
+                continue;
+            };
+            if !visited.has(at, here.state, &here.ordered, &here.used) {
+                continue;
+            }
+            if visits == 0 {
+                self.wait(at, here);
+                return Swept::Tired;
+            }
+            visits -= 1;
+            if !meter.visit(1) {
+                return Swept::OutOfBudget;
+            }
+            if let Some(order) = self.visit(ground, at, here) {
+                return Swept::Complete(order);
+            }
+            if !meter.work(self.walk.pending) {
+                return Swept::OutOfBudget;
+            }
+            if self.orders.len() > self.nodes_max {
+                self.tidy();
+            }
+        }
+    }
+
+    /// Takes every move from a configuration. The order, if one of them leads to the end.
+    fn visit<M: Model>(
+        &mut self,
+        ground: &mut Ground<'_, M>,
+        at: usize,
+        here: Configuration<B>,
+    ) -> Option<u32> {
+        self.walk.to(&ground.timeline, at);
+        let Configuration { order, state, length, .. } = here;
+        self.furthest.reached(at, End { order, state, length });
+        let mut candidate = self.walk.first();
+        while let Some(op) = candidate {
+            if let Some(order) = self.take(ground, &here, Candidate::Returning(op)) {
+                return Some(order);
+            }
+            candidate = self.walk.following(op);
+        }
+        (0..self.walk.pending)
+            .find_map(|number| self.take(ground, &here, Candidate::Pending(number)))
+    }
+
+    fn take<M: Model>(
+        &mut self,
+        ground: &mut Ground<'_, M>,
+        here: &Configuration<B>,
+        candidate: Candidate,
+    ) -> Option<u32> {
+        let mut states = std::mem::take(&mut self.states);
+        ground.moves(here, candidate, |state| states.push(state));
+        let complete = states.drain(..).find_map(|state| {
+            let next = ground.after(here, candidate, state, &mut self.orders);
+            self.arrive(ground, next)
+        });
+        self.states = states;
+        complete
+    }
+
+    /// Settles a configuration and has it wait there if it is new. Its order, if that is the end.
+    fn arrive<M: Model>(
+        &mut self,
+        ground: &mut Ground<'_, M>,
+        mut here: Configuration<B>,
+    ) -> Option<u32> {
+        let start = self.walk.at;
+        let nodes_before = self.orders.len() - usize::from(here.length > 0);
+        ground.settle(&mut here, &mut self.walk, &mut self.orders);
+        self.longest = self.longest.max(here.length);
+        let at = self.walk.at;
+        self.walk.back(&ground.timeline, start);
+        if at == ground.timeline.events.len() {
+            return Some(here.order);
+        }
+        let spare = &mut self.spare;
+        let bucket = self.waiting.entry(at).or_insert_with(|| {
+            spare.pop().unwrap_or_else(|| Bucket { visited: Visited::new(), layers: Vec::new() })
+        });
+        if bucket.visited.add(at, here.state, &here.ordered, &here.used) {
+            self.wait(at, here);
+        } else {
+            self.orders.truncate(nodes_before);
+        }
+        None
+    }
+
+    fn wait(&mut self, at: usize, here: Configuration<B>) {
+        let used = here.used.count() as usize;
+        let bucket = self.waiting.get_mut(&at).expect("made before");
+        if bucket.layers.len() <= used {
+            bucket.layers.resize_with(used + 1, Vec::new);
+        }
+        bucket.layers[used].push(here);
+    }
+
+    /// Drops the orders that lead nowhere.
+    pub(super) fn tidy(&mut self) {
+        let waiting = self.waiting.values_mut().flat_map(|bucket| bucket.layers.iter_mut());
+        let waiting = waiting.flatten().map(|here| &mut here.order);
+        let ends = self.furthest.ends.iter_mut().map(|end| &mut end.order);
+        self.orders.keep(waiting.chain(ends));
+        self.nodes_max = (2 * self.orders.len()).max(Self::NODES_MAX);
+    }
+}

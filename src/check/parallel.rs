@@ -1,0 +1,135 @@
+//! Independent pieces of one check on several threads: the one file below the runner that has any.
+//!
+//! A check in a run is single-threaded like the run; threads are for whoever asks for them by number.
+//! The result does not depend on that number: pieces do not know of each other, and what comes after
+//! the first piece that ends it all is thrown away.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::Duration;
+
+/// How often the caller is asked whether to stop while its own thread has nothing else to do.
+const POLL: Duration = Duration::from_millis(5);
+
+/// Does the pieces `0..count` and returns what they gave, up to and with the first (the lowest, not
+/// the earliest) that says it is the last.
+///
+/// Each thread makes a worker with `worker` and gives it one piece after the other, with a function
+/// that says whether to stop; a worker that was stopped has to say that this piece is the last.
+/// `stop` is asked on this thread only. No more than `threads` threads and no more than pieces.
+///
+/// # Panics
+/// If a worker does: with what the worker panicked with.
+pub(super) fn until_first<T, W>(
+    count: usize,
+    threads: usize,
+    stop: Option<&dyn Fn() -> bool>,
+    worker: impl Fn() -> W + Sync,
+) -> Vec<T>
+where
+    T: Send,
+    W: FnMut(usize, &dyn Fn() -> bool) -> (T, bool),
+{
+    let (next, last, halt) =
+        (AtomicUsize::new(0), AtomicUsize::new(usize::MAX), AtomicBool::new(false));
+    // One thread's share: pieces as they come, until none below the last is left. Pieces are handed
+    // out in order, so all below one that was begun have been begun.
+    let share = |stop: &dyn Fn() -> bool| {
+        let mut work = worker();
+        let mut done = Vec::new();
+        loop {
+            let piece = next.fetch_add(1, Relaxed);
+            if piece >= count || piece > last.load(Relaxed) {
+                return done;
+            }
+            // What is being done above the last is given up: its result is not wanted.
+            let (result, is_last) = work(piece, &|| piece > last.load(Relaxed) || stop());
+            if is_last {
+                last.fetch_min(piece, Relaxed);
+            }
+            done.push((piece, result));
+        }
+    };
+    let mut all = std::thread::scope(|scope| {
+        let (ended, ends) = channel::<()>();
+        let others: Vec<_> = (1..threads.min(count))
+            .map(|_| {
+                let (share, halt, ended) = (&share, &halt, ended.clone());
+                scope.spawn(move || {
+                    let _ended = ended;
+                    share(&|| halt.load(Relaxed))
+                })
+            })
+            .collect();
+        drop(ended);
+        let asked = || {
+            if stop.is_some_and(|stop| stop()) {
+                halt.store(true, Relaxed);
+            }
+            halt.load(Relaxed)
+        };
+        let mut all = share(&asked);
+        // The channel closes when the last of the others has ended, in whatever way.
+        while let Err(RecvTimeoutError::Timeout) = ends.recv_timeout(POLL) {
+            asked();
+        }
+        for other in others {
+            match other.join() {
+                Ok(done) => all.extend(done),
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
+        }
+        all
+    });
+    all.sort_by_key(|(piece, _)| *piece);
+    let end = last.load(Relaxed);
+    all.into_iter().take_while(|(piece, _)| *piece <= end).map(|(_, result)| result).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_lowest_piece_that_ends_it_is_the_last_whoever_is_first() {
+        for threads in [1, 2, 5, 100] {
+            let done = until_first(50, threads, None, || {
+                |piece, _: &dyn Fn() -> bool| {
+                    if piece == 20 {
+                        std::thread::sleep(Duration::from_millis(2));
+                    }
+                    (piece, piece % 10 == 0 && piece >= 20)
+                }
+            });
+            assert_eq!(done, (0..=20).collect::<Vec<_>>(), "{threads} threads");
+        }
+    }
+
+    #[test]
+    fn all_are_told_to_stop_though_only_one_thread_asks() {
+        let stop = || true;
+        let done = until_first(4, 2, Some(&stop), || {
+            |piece, stop: &dyn Fn() -> bool| {
+                while !stop() {
+                    std::thread::yield_now();
+                }
+                (piece, true)
+            }
+        });
+        assert_eq!(done, [0]);
+    }
+
+    #[test]
+    fn a_panic_in_a_worker_is_a_panic_here() {
+        let run = || {
+            until_first(8, 4, None, || {
+                |piece, _: &dyn Fn() -> bool| {
+                    assert!(piece != 5, "piece five");
+                    (piece, false)
+                }
+            })
+        };
+        let panic = std::panic::catch_unwind(run).unwrap_err();
+        assert_eq!(panic.downcast_ref::<&str>(), Some(&"piece five"));
+    }
+}

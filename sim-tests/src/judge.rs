@@ -12,20 +12,106 @@ pub type History<M> = [Operation<<M as Model>::Op, <M as Model>::Ret>];
 
 /// Whether some order of the operations that returned and of some that did not explains them.
 pub fn explicable<M: Model>(initial: &M, history: &History<M>) -> bool {
-    fn place<M: Model>(state: &M, history: &History<M>, left: u32) -> bool {
+    explicable_in(initial, history, |i, j| history[i].precedes(&history[j]))
+}
+
+/// Whether some order does in which `i` stands before `j` wherever `before(i, j)` says so.
+pub fn explicable_in<M: Model>(
+    initial: &M,
+    history: &History<M>,
+    before: impl Fn(usize, usize) -> bool,
+) -> bool {
+    fn place<M: Model>(
+        state: &M,
+        history: &History<M>,
+        before: &impl Fn(usize, usize) -> bool,
+        left: u32,
+    ) -> bool {
         let waits = |i: usize| left & (1 << i) != 0;
         if !(0..history.len()).any(|i| waits(i) && history[i].returned.is_some()) {
             return true;
         }
         (0..history.len()).filter(|i| waits(*i)).any(|i| {
-            let blocked = (0..history.len()).any(|j| waits(j) && history[j].precedes(&history[i]));
+            let blocked = (0..history.len()).any(|j| waits(j) && before(j, i));
             !blocked
                 && after(state, &history[i])
                     .iter()
-                    .any(|next| place(next, history, left & !(1 << i)))
+                    .any(|next| place(next, history, before, left & !(1 << i)))
         })
     }
-    place(initial, history, (1 << history.len()) - 1)
+    place(initial, history, &before, (1 << history.len()) - 1)
+}
+
+/// What is wrong with an order, and evidence, under another order relation, if anything: an order
+/// holds no operation twice and nothing without what comes before it, and suits the model.
+pub fn fault_in<M: Model>(
+    initial: &M,
+    history: &History<M>,
+    verdict: &Verdict,
+    before: impl Fn(usize, usize) -> bool,
+) -> Option<String> {
+    let order_fault = |order: &[usize]| {
+        for (place, &i) in order.iter().enumerate() {
+            if order[..place].contains(&i) {
+                return Some(format!("{i} stands twice"));
+            }
+            if let Some(j) =
+                (0..history.len()).find(|j| before(*j, i) && !order[..place].contains(j))
+            {
+                return Some(format!("{j} must stand before {i}"));
+            }
+        }
+        run(initial, history, order).is_empty().then(|| format!("the model refuses {order:?}"))
+    };
+    match verdict {
+        Verdict::Consistent(witness) => {
+            let order = witness.order.as_ref().expect("a search makes an order");
+            let missing = absent(history, order).find(|i| history[*i].returned.is_some());
+            missing.map(|i| format!("operation {i} is missing")).or_else(|| order_fault(order))
+        }
+        Verdict::Violated(evidence) => {
+            let Evidence { partial, misfit, expected, .. } = evidence.as_ref();
+            let mut possible = Vec::new();
+            for order in partial {
+                let states = run(initial, history, order);
+                let fits = states.iter().any(|s| !after(s, &history[*misfit]).is_empty());
+                if order.contains(misfit) || fits {
+                    return Some(format!("the misfit fits {order:?}"));
+                }
+                let with = [&order[..], &[*misfit]].concat();
+                if let Some(fault) = order_fault(order) {
+                    return Some(fault);
+                }
+                if let Some(j) =
+                    (0..history.len()).find(|j| before(*j, *misfit) && !with.contains(j))
+                {
+                    return Some(format!("{j} must stand before the misfit"));
+                }
+                possible.extend(states.iter().flat_map(|s| s.returns(&history[*misfit].op)));
+            }
+            let possible: Vec<String> = possible.iter().map(M::ret_text).collect();
+            let is_told = !expected.is_empty() && expected.iter().all(|t| possible.contains(t));
+            (partial.is_empty() || !is_told).then(|| format!("possible were {possible:?}"))
+        }
+        Verdict::Unknown(_) => Some("undecided".to_owned()),
+    }
+}
+
+/// How many orders of all the operations that returned, and of any of those that did not, real time
+/// and the model allow. States that an operation may lead to are counted one by one.
+pub fn orders<M: Model>(state: &M, history: &History<M>, taken: u32) -> u64 {
+    let waits = |i: usize| taken & (1 << i) == 0;
+    let all = 0..history.len();
+    let is_complete = !all.clone().any(|i| waits(i) && history[i].returned.is_some());
+    let more = all
+        .clone()
+        .filter(|i| waits(*i))
+        .filter(|i| !all.clone().any(|j| waits(j) && history[j].precedes(&history[*i])));
+    let more = more.map(|i| {
+        let next = after(state, &history[i]);
+        next.iter().map(|next| orders(next, history, taken | 1 << i)).sum::<u64>()
+    });
+    u64::from(is_complete) + more.sum::<u64>()
 }
 
 fn after<M: Model>(state: &M, call: &Operation<M::Op, M::Ret>) -> Vec<M> {

@@ -3,7 +3,10 @@
 use std::cell::Cell;
 
 use sim::check::models::*;
-use sim::check::{Budget, Malformed, MalformedKind, Model, linearizable, linearizable_counted};
+use sim::check::{
+    Budget, Malformed, MalformedKind, Model, linearizable, linearizable_counted,
+    linearizable_parallel,
+};
 use sim::history::Operation;
 use sim::verdict::{Evidence, Exhausted, Verdict};
 use sim_tests::histories::{Draw, random};
@@ -305,4 +308,59 @@ fn a_model_that_calls_a_writer_an_observer_is_told_so() {
         "the model Wrong says that 3 only observes when it returns Some(()), but it changes \
          Wrong(0): correct its `observes`"
     );
+}
+
+#[test]
+fn the_answer_does_not_depend_on_the_number_of_threads() {
+    for seed in 0..40 {
+        let lies = seed as usize % 4;
+        let mut history = random::<Map>(&mut Draw(seed), 400, 6, 50, lies);
+        history.retain(|call| call.op != MapOp::Len);
+        for nodes in [5, 60, 150, 100_000] {
+            let budget = Budget::nodes(nodes);
+            let one = linearizable_counted(&Map::new(), &history, &budget).unwrap();
+            for threads in [1, 2, 3, 16] {
+                let more = linearizable_parallel(&Map::new(), &history, &budget, threads).unwrap();
+                assert_eq!(more, one, "seed {seed}, {nodes} nodes, {threads} threads");
+            }
+        }
+    }
+}
+
+#[test]
+fn threads_stop_when_the_caller_says_so() {
+    let history = slow_violation();
+    let keyed = history.into_iter().map(|call| {
+        let op = match call.op {
+            RegisterOp::Write(value) => MapOp::Put(value % 2, value),
+            RegisterOp::Read => MapOp::Get(0),
+        };
+        Operation { client: 0, op, invoked: call.invoked, returned: None }
+    });
+    let mut history: Vec<Operation<MapOp, MapRet>> = keyed.collect();
+    history.push(call(MapOp::Get(0), 200, MapRet::Value(Some(99)), 201));
+    history.push(call(MapOp::Get(1), 202, MapRet::Value(Some(99)), 203));
+    let stop = || true;
+    let budget = Budget { stop: Some(&stop), ..Budget::default() };
+    let (verdict, _) = linearizable_parallel(&Map::new(), &history, &budget, 2).unwrap();
+    assert!(!verdict.is_consistent(), "{verdict:?}");
+}
+
+#[test]
+fn a_violation_among_many_overlapping_operations_is_proved_in_memory_that_does_not_grow() {
+    let mut history = random::<CasRegister>(&mut Draw(6), 3000, 12, usize::MAX / 2, 0);
+    let judge = |history: &judge::History<CasRegister>| {
+        linearizable_counted(&CasRegister::new(0), history, &Budget::default()).unwrap()
+    };
+    let (verdict, nodes) = judge(&history);
+    assert!(verdict.is_consistent());
+    let read = |call: &Operation<CasRegisterOp, CasRegisterRet>| call.op == CasRegisterOp::Read;
+    let call = history.iter_mut().skip(2900).find(|call| read(call)).unwrap();
+    call.returned.as_mut().unwrap().0 = CasRegisterRet::Value(7);
+    let end = call.end();
+    let (verdict, more) = judge(&history);
+    let Verdict::Violated(evidence) = verdict else { panic!("{verdict:?}") };
+    assert_eq!(history[evidence.misfit].end(), end);
+    assert_eq!(judge::evidence_fault(&CasRegister::new(0), &history, &evidence), None);
+    assert!(more > 10 * nodes, "nothing to prove: {nodes} and {more}");
 }

@@ -125,6 +125,14 @@ pub enum MalformedKind {
         /// The time they share.
         time: u64,
     },
+    /// A client invoked an operation before its last one returned, where the order of a client's
+    /// operations matters. A client whose operation never returned has to go on as another.
+    ClientOverlaps {
+        /// The client.
+        client: u32,
+        /// The index of the operation that was still open.
+        other: usize,
+    },
 }
 
 impl fmt::Display for Malformed {
@@ -138,6 +146,11 @@ impl fmt::Display for Malformed {
             MalformedKind::SameTime { other, time } => {
                 write!(f, "operations {other} and {operation} both have an event at time {time}")
             }
+            MalformedKind::ClientOverlaps { client, other } => write!(
+                f,
+                "client {client} invoked operation {operation} before its operation {other} \
+                 returned: give it another client's number"
+            ),
         }
     }
 }

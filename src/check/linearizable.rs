@@ -8,7 +8,7 @@
 mod furthest;
 mod ground;
 mod mask;
-mod memo;
+pub(super) mod memo;
 mod parts;
 mod probe;
 mod search;
@@ -174,6 +174,14 @@ where
         }
     }
     Ok((answer.consistent(), nodes))
+}
+
+/// The events of a history by time: the index of the operation, and whether it is the return.
+pub(super) fn events<O, R>(
+    operations: &[Operation<O, R>],
+) -> Result<impl Iterator<Item = (usize, bool)>, Malformed> {
+    let moments = by_time(operations)?;
+    Ok(moments.into_iter().map(|moment| (moment.index(), moment.is_return())))
 }
 
 /// What is known of the parts decided so far.

@@ -5,15 +5,22 @@
 //! [`Verdict`](crate::verdict::Verdict). Checkers are pure: they count configurations, not
 //! seconds, and the same history always gets the same verdict with the same evidence.
 
+mod forest;
 mod hash;
 mod limits;
+mod lines;
 mod model;
 mod parallel;
 
 pub mod linearizable;
 pub mod models;
+mod quiescent;
+mod sequential;
 pub mod unique;
 
+pub use forest::{Branch, Forest, Growth, forest};
 pub use limits::{Budget, Malformed, MalformedKind};
 pub use linearizable::{linearizable, linearizable_counted, linearizable_parallel};
 pub use model::{Key, Model};
+pub use quiescent::quiescent;
+pub use sequential::sequential;

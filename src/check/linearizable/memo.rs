@@ -9,7 +9,7 @@ use crate::check::hash::{Table, WordHasher};
 
 /// The states of the model, numbered as they are met. Open addressing over the numbers, so that each
 /// state is kept once.
-pub(super) struct States<M> {
+pub(in crate::check) struct States<M> {
     states: Vec<M>,
     hashes: Vec<u64>,
     // Length a power of two, at most half full. VACANT or an index into `states`.
@@ -19,11 +19,11 @@ pub(super) struct States<M> {
 const VACANT: u32 = u32::MAX;
 
 impl<M: Clone + Eq + Hash> States<M> {
-    pub(super) fn new() -> Self {
+    pub(in crate::check) fn new() -> Self {
         States { states: Vec::new(), hashes: Vec::new(), table: vec![VACANT; 16] }
     }
 
-    pub(super) fn clear(&mut self) {
+    pub(in crate::check) fn clear(&mut self) {
         self.states.clear();
         self.hashes.clear();
         self.table.fill(VACANT);
@@ -31,11 +31,11 @@ impl<M: Clone + Eq + Hash> States<M> {
         self.table.truncate(1024);
     }
 
-    pub(super) fn get(&self, number: u32) -> &M {
+    pub(in crate::check) fn get(&self, number: u32) -> &M {
         &self.states[number as usize]
     }
 
-    pub(super) fn number_of(&mut self, state: M) -> u32 {
+    pub(in crate::check) fn number_of(&mut self, state: M) -> u32 {
         let mut hasher = WordHasher::default();
         state.hash(&mut hasher);
         let hash = hasher.finish();
@@ -152,15 +152,15 @@ impl<B: Mask> Antichain<B> {
 /// The orders that led to the configurations on the stack, as a tree that shares their beginnings:
 /// an order is the number of its last node.
 #[derive(Clone, Default)]
-pub(super) struct Orders {
+pub(in crate::check) struct Orders {
     nodes: Vec<(u32, u32)>,
 }
 
 /// The order of no operations.
-pub(super) const NOTHING: u32 = u32::MAX;
+pub(in crate::check) const NOTHING: u32 = u32::MAX;
 
 impl Orders {
-    pub(super) fn extend(&mut self, order: u32, op: u32) -> u32 {
+    pub(in crate::check) fn extend(&mut self, order: u32, op: u32) -> u32 {
         let node = u32::try_from(self.nodes.len()).unwrap_or(NOTHING);
         assert!(node != NOTHING, "memory holds fewer than 2^32 nodes");
         self.nodes.push((op, order));
@@ -168,17 +168,17 @@ impl Orders {
     }
 
     /// The number of nodes: what [`truncate`](Orders::truncate) goes back to.
-    pub(super) fn len(&self) -> usize {
+    pub(in crate::check) fn len(&self) -> usize {
         self.nodes.len()
     }
 
     /// Forgets all orders made since there were `len` nodes.
-    pub(super) fn truncate(&mut self, len: usize) {
+    pub(in crate::check) fn truncate(&mut self, len: usize) {
         self.nodes.truncate(len);
     }
 
     /// Drops every node that none of `ends` goes through, and renumbers those.
-    pub(super) fn keep<'a>(&mut self, ends: impl Iterator<Item = &'a mut u32>) {
+    pub(in crate::check) fn keep<'a>(&mut self, ends: impl Iterator<Item = &'a mut u32>) {
         let ends: Vec<&mut u32> = ends.collect();
         let mut number = vec![NOTHING; self.nodes.len()];
         for end in &ends {
@@ -208,7 +208,7 @@ impl Orders {
         }
     }
 
-    pub(super) fn spell(&self, order: u32) -> Vec<u32> {
+    pub(in crate::check) fn spell(&self, order: u32) -> Vec<u32> {
         let mut node = order;
         let mut ops: Vec<u32> = std::iter::from_fn(|| {
             let (op, parent) = *self.nodes.get(node as usize)?;

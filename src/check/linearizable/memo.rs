@@ -85,7 +85,8 @@ pub(super) struct Visited<B>(Table<(u32, u32, B), Antichain<B>>);
 /// Not empty. Nearly all have one member.
 struct Antichain<B> {
     one: B,
-    // Boxed to keep the entries of the table small.
+    // Rarely there: a word in each entry of the table instead of three.
+    #[allow(clippy::box_collection)]
     others: Option<Box<Vec<B>>>,
 }
 

@@ -8,6 +8,7 @@ mod counter;
 mod map;
 mod queue;
 mod register;
+mod set;
 mod stack;
 
 use std::fmt::Debug;
@@ -18,6 +19,7 @@ pub use counter::{Counter, CounterOp, CounterRet};
 pub use map::{Map, MapOp, MapRet};
 pub use queue::{Queue, QueueOp, QueueRet};
 pub use register::{Register, RegisterOp, RegisterRet};
+pub use set::{Set, SetOp};
 pub use stack::{Stack, StackOp, StackRet};
 
 use super::model::Model;
@@ -37,7 +39,7 @@ use super::model::Model;
 /// }
 /// let mut names = Names(Vec::new());
 /// registry(&mut names);
-/// assert_eq!(names.0, ["register", "cas-register", "counter", "queue", "stack", "map"]);
+/// assert_eq!(names.0, ["register", "cas-register", "counter", "queue", "stack", "set", "map"]);
 /// ```
 pub fn registry(visitor: &mut impl Visitor) {
     visitor.visit::<Register>();
@@ -45,6 +47,7 @@ pub fn registry(visitor: &mut impl Visitor) {
     visitor.visit::<Counter>();
     visitor.visit::<Queue>();
     visitor.visit::<Stack>();
+    visitor.visit::<Set>();
     visitor.visit::<Map>();
 }
 

@@ -116,12 +116,15 @@ fn main() -> ExitCode {
 //
 // ── history ── queue, 4 operations, 2 clients ───────────────────────────────────────────────────────
 //
-//   0.0  ├─ Enqueue(1) → ok ────────────────────────────────────────────────┤
-//   0.1     ├ Enqueue(2) → ok ┤  ├ Dequeue → Some(1) ┤  ├ Dequeue → None ┤
-//                                                       ^^^^^^^^^^^^^^^^^^ fits nowhere
+//   0.1  ├ Enqueue(2) → ok ┤  ├ Dequeue → None ┤
+//                             ^^^^^^^^^^^^^^^^^^ fits nowhere
 //
-//   `Dequeue → None` by 0.1 fits nowhere: after `Enqueue(1) → ok` by 0.0, `Enqueue(2) → ok` by 0.1 and
-//   `Dequeue → Some(1)` by 0.1 it should have returned `Some(2)`. The state is then `[2]`.
+//   empty while it held an item: `Dequeue` by client 1 -> None found nothing, but all the while there
+//   was an item inside, added by `Enqueue(2)` by client 1 -> ok, which had returned before that was
+//   invoked; nothing took it before that returned.
+//
+//   `Dequeue → None` by 0.1 fits nowhere: after `Enqueue(2) → ok` by 0.1 it should have returned
+//   `Some(2)`. The state is then `[2]`.
 //
 // ── schedule ── 12 steps, 4 switches, 1 preemption ──────────────────────────────────────────────────
 //

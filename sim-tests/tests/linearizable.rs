@@ -43,7 +43,7 @@ fn illegal<M: Model>(initial: M, history: &judge::History<M>) -> Evidence {
 #[test]
 fn a_queue_does_not_overtake() {
     use {QueueOp::*, QueueRet::*};
-    let evidence = illegal(
+    let mut evidence = illegal(
         Queue::new(),
         &[
             call(Enqueue(1), 1, Done, 2),
@@ -51,16 +51,17 @@ fn a_queue_does_not_overtake() {
             call(Dequeue, 5, Item(Some(2)), 6),
         ],
     );
+    assert_eq!(evidence.anomaly.take().map(|anomaly| anomaly.name).as_deref(), Some("lost item"));
     assert_eq!(
         evidence,
         Evidence {
-            engine: "search".to_owned(),
+            engine: "unique queue".to_owned(),
             anomaly: None,
             partial: vec![vec![0, 1]],
             misfit: 2,
             expected: vec!["Some(1)".to_owned()],
             state: "[1, 2]".to_owned(),
-            part: vec![],
+            part: vec![0, 1, 2],
         }
     );
 }
@@ -188,7 +189,7 @@ fn an_impossible_history_is_refused() {
 fn an_exhausted_budget_is_no_verdict() {
     use {RegisterOp::*, RegisterRet::*};
     let history =
-        [call(Write(1), 1, Done, 2), call(Write(2), 3, Done, 4), call(Read, 5, Value(2), 6)];
+        [call(Write(1), 1, Done, 2), call(Write(1), 3, Done, 4), call(Read, 5, Value(1), 6)];
     let check = |budget: &Budget<'_>| linearizable(&Register::new(0), &history, budget).unwrap();
     let exhausted = Exhausted { nodes: 1, longest: 1, operations: 3 };
     assert_eq!(check(&Budget::nodes(1)), Verdict::Unknown(exhausted));

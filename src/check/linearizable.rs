@@ -11,16 +11,18 @@ mod mask;
 pub(super) mod memo;
 mod parts;
 mod probe;
+mod quick;
 mod search;
 mod sweep;
 mod timeline;
 
 use self::parts::{Parts, by_time, merge};
+use self::quick::quick;
 use self::search::{Found, Searcher, Stuck};
 use self::timeline::Moment;
 use super::limits::{Budget, Malformed, Meter};
 use super::model::Model;
-use super::{parallel, unique};
+use super::parallel;
 use crate::history::Operation;
 use crate::verdict::{Evidence, Exhausted, Verdict, Witness};
 
@@ -267,10 +269,8 @@ impl<'a, M: Model> Decider<'a, M> {
     /// Asks the engine for unique values, then the search.
     fn decide(&mut self, events: &[Moment], meter: &mut Meter<'_>) -> Ruling {
         let Decider { initial, operations, whole, searcher } = self;
-        match quick(*initial, operations, events, searcher, meter) {
-            Some(Quick::Linearizable(engine, part)) => return Ruling::Linearizable(engine, part),
-            Some(Quick::Violated(evidence)) => return Ruling::Violated(evidence),
-            None => {}
+        if let Some(ruling) = quick(*initial, operations, events, searcher, meter) {
+            return ruling;
         }
         match searcher.search(initial, events, meter) {
             Found::Order(part) => Ruling::Linearizable(ENGINE, Some(part)),
@@ -284,52 +284,6 @@ impl<'a, M: Model> Decider<'a, M> {
                 };
                 Ruling::Violated(Box::new(evidence(stuck, operations, part)))
             }
-        }
-    }
-}
-
-/// What an engine for unique values says of a part.
-enum Quick {
-    Linearizable(&'static str, Option<Vec<usize>>),
-    Violated(Box<Evidence>),
-}
-
-/// Asks the engine for unique values, if the object has one and values are unique.
-fn quick<M: Model>(
-    initial: &M,
-    operations: &[Operation<M::Op, M::Ret>],
-    events: &[Moment],
-    searcher: &mut Searcher<'_, M>,
-    meter: &mut Meter<'_>,
-) -> Option<Quick> {
-    let invoked = || events.iter().filter(|event| !event.is_return()).map(|event| event.index());
-    let calls = invoked().map(|index| &operations[index]);
-    let plain = initial.plain(
-        &mut calls.clone().map(|call| (&call.op, call.returned.as_ref().map(|(ret, _)| ret))),
-    )?;
-    let part: Vec<usize> = invoked().collect();
-    let spans: Vec<unique::Span> =
-        calls.map(|call| unique::Span { invoked: call.invoked, returned: call.end() }).collect();
-    let engine = unique::name(plain.object);
-    let own = |list: Vec<u32>| list.into_iter().map(|n| part[n as usize]).collect::<Vec<usize>>();
-    match unique::decide(&plain, &spans) {
-        unique::Ruling::NotMine => None,
-        unique::Ruling::Linearizable(order) => Some(Quick::Linearizable(engine, order.map(own))),
-        unique::Ruling::Violated(unique::Core { operations: core, mut anomaly }) => {
-            for edge in &mut anomaly.edges {
-                (edge.from, edge.to) = (part[edge.from], part[edge.to]);
-            }
-            let core = own(core);
-            let few: Vec<Moment> =
-                events.iter().filter(|event| core.contains(&event.index())).copied().collect();
-            // The core alone is not linearizable, so a search over it says where it gets stuck.
-            let Found::Stuck(stuck) = searcher.search(initial, &few, meter) else {
-                return None;
-            };
-            let mut evidence = evidence(stuck, operations, core);
-            evidence.engine = engine.to_owned();
-            evidence.anomaly = Some(anomaly);
-            Some(Quick::Violated(Box::new(evidence)))
         }
     }
 }

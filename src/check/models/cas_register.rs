@@ -2,6 +2,7 @@
 
 use super::{Shipped, Value};
 use crate::check::Model;
+use crate::check::unique::{Action, Plain, PlainObject, Values};
 
 /// A register that can also be changed on condition: what Jepsen calls `cas-register`.
 ///
@@ -74,6 +75,32 @@ impl<T: Value> Model for CasRegister<T> {
                 *ret == CasRegisterRet::Swapped(false) || expected == value
             }
         }
+    }
+
+    fn plain<'a>(
+        &self,
+        calls: &mut dyn Iterator<Item = (&'a Self::Op, Option<&'a Self::Ret>)>,
+    ) -> Option<Plain> {
+        use {CasRegisterOp::*, CasRegisterRet::*};
+        let mut values = Values::default();
+        let initial = vec![values.number(&self.0)];
+        let action = |(op, ret): (&Self::Op, Option<&Self::Ret>)| match (op, ret) {
+            (Write(value), None | Some(Done)) => Some(Action::Add(values.number(value))),
+            (Read, Some(Value(value))) => Some(Action::Peek(values.number(value))),
+            (Read, None) => Some(Action::Nothing),
+            // A swap of a value for itself only looks whether it is there.
+            (Cas(old, new), None) if old == new => Some(Action::Nothing),
+            (Cas(old, new), Some(Swapped(true))) if old == new => {
+                Some(Action::Peek(values.number(old)))
+            }
+            (Cas(old, new), None | Some(Swapped(true))) => {
+                Some(Action::Swap(values.number(old), values.number(new)))
+            }
+            (Cas(old, _), Some(Swapped(false))) => Some(Action::Absent(values.number(old))),
+            _ => None,
+        };
+        let actions = calls.map(action).collect::<Option<_>>()?;
+        Some(Plain { object: PlainObject::Register, initial, actions })
     }
 
     fn name() -> &'static str {

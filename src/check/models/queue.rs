@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use super::{Shipped, Value};
 use crate::check::Model;
+use crate::check::unique::{Action, Plain, PlainObject, Values};
 
 /// An unbounded queue: what was enqueued first is dequeued first.
 ///
@@ -89,6 +90,27 @@ impl<T: Value> Model for Queue<T> {
             next.step(op);
             out.push(next);
         }
+    }
+
+    fn plain<'a>(
+        &self,
+        calls: &mut dyn Iterator<Item = (&'a Self::Op, Option<&'a Self::Ret>)>,
+    ) -> Option<Plain> {
+        let mut values = Values::default();
+        let initial = self.0.iter().map(|item| values.number(item)).collect();
+        let action = |(op, ret): (&Self::Op, Option<&Self::Ret>)| match (op, ret) {
+            (QueueOp::Enqueue(item), None | Some(QueueRet::Done)) => {
+                Some(Action::Add(values.number(item)))
+            }
+            (QueueOp::Dequeue, Some(QueueRet::Item(Some(item)))) => {
+                Some(Action::Take(values.number(item)))
+            }
+            (QueueOp::Dequeue, Some(QueueRet::Item(None))) => Some(Action::Empty),
+            (QueueOp::Dequeue, None) => Some(Action::TakeUnknown),
+            _ => None,
+        };
+        let actions = calls.map(action).collect::<Option<_>>()?;
+        Some(Plain { object: PlainObject::Queue, initial, actions })
     }
 
     fn name() -> &'static str {

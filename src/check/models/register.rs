@@ -2,6 +2,7 @@
 
 use super::{Shipped, Value};
 use crate::check::Model;
+use crate::check::unique::{Action, Plain, PlainObject, Values};
 
 /// A register: a read returns what was written last.
 ///
@@ -55,6 +56,26 @@ impl<T: Value> Model for Register<T> {
 
     fn observes(op: &Self::Op, _ret: &Self::Ret) -> bool {
         matches!(op, RegisterOp::Read)
+    }
+
+    fn plain<'a>(
+        &self,
+        calls: &mut dyn Iterator<Item = (&'a Self::Op, Option<&'a Self::Ret>)>,
+    ) -> Option<Plain> {
+        let mut values = Values::default();
+        let initial = vec![values.number(&self.0)];
+        let action = |(op, ret): (&Self::Op, Option<&Self::Ret>)| match (op, ret) {
+            (RegisterOp::Write(value), None | Some(RegisterRet::Done)) => {
+                Some(Action::Add(values.number(value)))
+            }
+            (RegisterOp::Read, Some(RegisterRet::Value(value))) => {
+                Some(Action::Peek(values.number(value)))
+            }
+            (RegisterOp::Read, None) => Some(Action::Nothing),
+            _ => None,
+        };
+        let actions = calls.map(action).collect::<Option<_>>()?;
+        Some(Plain { object: PlainObject::Register, initial, actions })
     }
 
     fn name() -> &'static str {

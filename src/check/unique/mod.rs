@@ -7,6 +7,14 @@
 //! history in the words of this file, a [`Plain`] history; the checker then verifies that values are
 //! unique and chooses the engine, or falls back to the search.
 
+mod queue;
+mod register;
+mod set;
+mod values;
+
+#[cfg(test)]
+mod trial;
+
 use std::hash::Hash;
 
 use super::hash::Table;
@@ -53,9 +61,10 @@ pub enum Action {
     TakeUnknown,
     /// Found nothing to take or to look at.
     Empty,
-    /// Saw the value and left it: read, contains that found it, peek.
+    /// Saw the value and left it: read, contains that found it, insert that did too, peek.
     Peek(u32),
-    /// Saw that a set did not have the value: contains, insert or remove that failed.
+    /// Saw that a set did not have the value: contains or remove that failed; that a register
+    /// did not hold it: a swap that failed.
     Absent(u32),
     /// Replaced the first value of a register by the second.
     Swap(u32, u32),
@@ -120,6 +129,8 @@ pub(super) enum Ruling {
 pub(super) struct Core {
     /// By index, in any order.
     pub(super) operations: Vec<u32>,
+    /// In its text, `{0}` stands for the first of `operations`, `{1}` for the second, and so on. Its
+    /// edges are between indices of the history.
     pub(super) anomaly: Anomaly,
 }
 
@@ -128,11 +139,10 @@ pub(super) struct Core {
 pub(super) fn decide(plain: &Plain, spans: &[Span]) -> Ruling {
     debug_assert_eq!(plain.actions.len(), spans.len());
     match plain.object {
-        PlainObject::Register
-        | PlainObject::Set
-        | PlainObject::Queue
-        | PlainObject::Stack
-        | PlainObject::PriorityQueue => Ruling::NotMine,
+        PlainObject::Register => register::decide(plain, spans),
+        PlainObject::Set => set::decide(plain, spans),
+        PlainObject::Queue => queue::decide(plain, spans),
+        PlainObject::Stack | PlainObject::PriorityQueue => Ruling::NotMine,
     }
 }
 

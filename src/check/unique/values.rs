@@ -1,0 +1,119 @@
+//! What the engines for unique values share: who added and who took each value, and how the
+//! operations of a contradiction are gathered and named. No engine is here.
+
+use super::{Action, Core, Plain, Ruling, Span};
+use crate::verdict::{Anomaly, Edge};
+
+/// No operation.
+pub(super) const NONE: u32 = u32::MAX;
+/// Stands for the operation that put the initial values in: it is not part of the history.
+pub(super) const START: u32 = u32::MAX - 1;
+
+/// How many values there are: one more than the largest number. `None` if numbers are so large that
+/// they were not given out by counting, or if times or operations are too many to be shifted or
+/// numbered.
+pub(super) fn count(plain: &Plain, spans: &[Span]) -> Option<usize> {
+    let mut count = 0;
+    for &value in &plain.initial {
+        count = count.max(value as usize + 1);
+    }
+    for action in &plain.actions {
+        let largest = match *action {
+            Action::Add(value) | Action::Take(value) | Action::Peek(value) => value,
+            Action::Absent(value) => value,
+            Action::Swap(old, new) => old.max(new),
+            Action::TakeUnknown | Action::Empty | Action::Nothing => continue,
+        };
+        count = count.max(largest as usize + 1);
+    }
+    let operations = plain.actions.len();
+    let room = u64::MAX - 2 * plain.initial.len() as u64 - 4;
+    let late =
+        |span: &Span| span.invoked > room || span.returned > room && span.returned != u64::MAX;
+    let fits = count <= 2 * operations + plain.initial.len()
+        && operations < START as usize
+        && !spans.iter().any(late);
+    fits.then_some(count)
+}
+
+/// For each value, the operation that added it and the one that took it: an index, [`START`] or
+/// [`NONE`].
+pub(super) struct Rows {
+    pub(super) add: Vec<u32>,
+    pub(super) take: Vec<u32>,
+}
+
+impl Rows {
+    /// `None` if a value is added or taken twice, even by an operation that never returned.
+    pub(super) fn new(plain: &Plain, spans: &[Span]) -> Option<Rows> {
+        let count = count(plain, spans)?;
+        let mut rows = Rows { add: vec![NONE; count], take: vec![NONE; count] };
+        for &value in &plain.initial {
+            once(&mut rows.add[value as usize], START)?;
+        }
+        for (index, action) in plain.actions.iter().enumerate() {
+            match *action {
+                Action::Add(value) => once(&mut rows.add[value as usize], index as u32)?,
+                Action::Take(value) => once(&mut rows.take[value as usize], index as u32)?,
+                _ => {}
+            }
+        }
+        Some(rows)
+    }
+}
+
+/// Fills a place, or says that it was filled before.
+pub(super) fn once(place: &mut u32, operation: u32) -> Option<()> {
+    (std::mem::replace(place, operation) == NONE).then_some(())
+}
+
+/// The contradiction as it is gathered.
+#[derive(Default)]
+pub(super) struct Contradiction {
+    operations: Vec<u32>,
+    edges: Vec<Edge>,
+}
+
+/// Why one operation comes before another in real time.
+pub(super) const RETURNED: &str = "returned before it was invoked";
+
+impl Contradiction {
+    /// Takes the operation in and gives what stands for it in the text.
+    pub(super) fn name(&mut self, operation: u32) -> String {
+        debug_assert!(operation < START);
+        let place = self.operations.iter().position(|known| *known == operation);
+        let place = place.unwrap_or_else(|| {
+            self.operations.push(operation);
+            self.operations.len() - 1
+        });
+        format!("{{{place}}}")
+    }
+
+    /// Takes the operation in if it is one. Those with names come first.
+    pub(super) fn with(&mut self, operation: u32) {
+        if operation < START {
+            self.operations.push(operation);
+        }
+    }
+
+    /// The first few that were taken in.
+    pub(super) fn named(&self) -> &[u32] {
+        &self.operations[..self.operations.len().min(4)]
+    }
+
+    pub(super) fn edge(&mut self, from: u32, to: u32, why: &str) {
+        self.edges.push(Edge { from: from as usize, to: to as usize, why: why.to_owned() });
+    }
+
+    pub(super) fn ruling(self, name: &str, text: String) -> Ruling {
+        let Contradiction { operations, edges } = self;
+        // The first of several mentions stays where it is: the text counts on it.
+        let mut first: Vec<(u32, usize)> = operations.iter().copied().zip(0..).collect();
+        first.sort_unstable();
+        first.dedup_by_key(|(operation, _)| *operation);
+        first.sort_unstable_by_key(|(_, place)| *place);
+        let operations = first.into_iter().map(|(operation, _)| operation).collect();
+        let anomaly = Anomaly { name: name.to_owned(), text, edges };
+        Ruling::Violated(Core { operations, anomaly })
+    }
+}

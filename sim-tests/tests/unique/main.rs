@@ -1,9 +1,12 @@
 //! Histories in which no value is written twice: engines that need no search decide them, and say
 //! the same as the search and as the judge, who tries everything.
 
+mod collections;
+mod priority_queue;
 mod queue;
 mod register;
 mod set;
+mod stack;
 
 use sim::check::{Budget, Key, Model, linearizable, linearizable_counted};
 use sim::verdict::{Evidence, Verdict};

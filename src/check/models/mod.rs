@@ -6,6 +6,7 @@
 mod cas_register;
 mod counter;
 mod map;
+mod priority_queue;
 mod queue;
 mod register;
 mod set;
@@ -17,6 +18,7 @@ use std::hash::Hash;
 pub use cas_register::{CasRegister, CasRegisterOp, CasRegisterRet};
 pub use counter::{Counter, CounterOp, CounterRet};
 pub use map::{Map, MapOp, MapRet};
+pub use priority_queue::{PriorityQueue, PriorityQueueOp, PriorityQueueRet};
 pub use queue::{Queue, QueueOp, QueueRet};
 pub use register::{Register, RegisterOp, RegisterRet};
 pub use set::{Set, SetOp};
@@ -39,7 +41,8 @@ use super::model::Model;
 /// }
 /// let mut names = Names(Vec::new());
 /// registry(&mut names);
-/// assert_eq!(names.0, ["register", "cas-register", "counter", "queue", "stack", "set", "map"]);
+/// assert_eq!(names.0[..3], ["register", "cas-register", "counter"]);
+/// assert_eq!(names.0[3..], ["queue", "stack", "priority-queue", "set", "map"]);
 /// ```
 pub fn registry(visitor: &mut impl Visitor) {
     visitor.visit::<Register>();
@@ -47,6 +50,7 @@ pub fn registry(visitor: &mut impl Visitor) {
     visitor.visit::<Counter>();
     visitor.visit::<Queue>();
     visitor.visit::<Stack>();
+    visitor.visit::<PriorityQueue>();
     visitor.visit::<Set>();
     visitor.visit::<Map>();
 }

@@ -2,6 +2,7 @@
 
 use super::{Shipped, Value};
 use crate::check::Model;
+use crate::check::unique::{Action, Plain, PlainObject, Values};
 
 /// An unbounded stack: what was pushed last is popped first.
 ///
@@ -87,6 +88,31 @@ impl<T: Value> Model for Stack<T> {
             next.step(op);
             out.push(next);
         }
+    }
+
+    fn plain<'a>(
+        &self,
+        calls: &mut dyn Iterator<Item = (&'a Self::Op, Option<&'a Self::Ret>)>,
+    ) -> Option<Plain> {
+        let mut values = Values::default();
+        let initial = self.0.iter().map(|item| values.number(item)).collect();
+        let action = |(op, ret): (&'a Self::Op, Option<&'a Self::Ret>)| {
+            Some(match (op, ret) {
+                (StackOp::Push(item), None | Some(StackRet::Done)) => {
+                    Action::Add(values.number(item))
+                }
+                (StackOp::Pop, Some(StackRet::Item(Some(item)))) => {
+                    Action::Take(values.number(item))
+                }
+                (StackOp::Pop, Some(StackRet::Item(None))) => Action::Empty,
+                (StackOp::Pop, None) => Action::TakeUnknown,
+                // A result that the operation does not have.
+                (StackOp::Push(_), Some(StackRet::Item(_)))
+                | (StackOp::Pop, Some(StackRet::Done)) => return None,
+            })
+        };
+        let actions = calls.map(action).collect::<Option<Vec<Action>>>()?;
+        Some(Plain { object: PlainObject::Stack, initial, actions })
     }
 
     fn name() -> &'static str {

@@ -7,9 +7,15 @@
 //! history in the words of this file, a [`Plain`] history; the checker then verifies that values are
 //! unique and chooses the engine, or falls back to the search.
 
+mod bottom;
+mod intervals;
+mod items;
+mod pending;
+mod priority_queue;
 mod queue;
 mod register;
 mod set;
+mod stack;
 mod values;
 
 #[cfg(test)]
@@ -142,7 +148,8 @@ pub(super) fn decide(plain: &Plain, spans: &[Span]) -> Ruling {
         PlainObject::Register => register::decide(plain, spans),
         PlainObject::Set => set::decide(plain, spans),
         PlainObject::Queue => queue::decide(plain, spans),
-        PlainObject::Stack | PlainObject::PriorityQueue => Ruling::NotMine,
+        PlainObject::Stack => stack::decide(plain, spans),
+        PlainObject::PriorityQueue => priority_queue::decide(plain, spans),
     }
 }
 

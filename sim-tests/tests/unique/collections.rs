@@ -1,0 +1,378 @@
+//! Histories of a stack or a priority queue in which no item goes in twice, and what is asked of all
+//! of them.
+
+use std::collections::BTreeMap;
+
+use sim::check::{Budget, Model, linearizable, linearizable_counted};
+use sim::history::Operation;
+use sim::verdict::Verdict;
+use sim_tests::histories::{Draw, Recorded};
+use sim_tests::judge;
+
+/// An object that items go into and come out of, in the words of its model.
+pub(crate) trait Collection: Model {
+    /// What verdicts call its engine.
+    const ENGINE: &'static str;
+    /// Whether it has an operation that looks without taking.
+    const LOOKS: bool;
+    /// Whether two items can be told apart otherwise than by when they went in.
+    const RANKS: bool;
+    /// An object that holds these.
+    fn holding(items: &[u64]) -> Self;
+    fn put(item: u64) -> Self::Op;
+    fn done() -> Self::Ret;
+    fn take() -> Self::Op;
+    fn look() -> Self::Op;
+    fn item(item: Option<u64>) -> Self::Ret;
+    /// What an operation puts in.
+    fn puts(op: &Self::Op) -> Option<u64>;
+    /// The item that a result is.
+    fn got(ret: &Self::Ret) -> Option<u64>;
+}
+
+/// The model without its engine.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(crate) struct Searched<M>(M);
+
+impl<M: Model> Model for Searched<M> {
+    type Op = M::Op;
+    type Ret = M::Ret;
+
+    fn step(&mut self, op: &M::Op) -> M::Ret {
+        self.0.step(op)
+    }
+
+    fn observes(op: &M::Op, ret: &M::Ret) -> bool {
+        M::observes(op, ret)
+    }
+}
+
+/// Whether to take minutes in place of seconds: `UNPAUSE_LONG=1`.
+pub(crate) fn long() -> bool {
+    std::env::var_os("UNPAUSE_LONG").is_some_and(|value| value != "0")
+}
+
+/// How many histories there were of each kind.
+#[derive(Default, Debug)]
+pub(crate) struct Tally {
+    /// Decided by the engine: violated, consistent.
+    pub(crate) decided: [u64; 2],
+    /// Left to the search.
+    pub(crate) searched: u64,
+    /// The operations that evidence spoke of, at most and in all.
+    pub(crate) core_max: usize,
+    pub(crate) core_sum: usize,
+}
+
+impl Tally {
+    /// Compares the verdict with what is known, and checks what it says in support.
+    pub(crate) fn check<M: Collection>(
+        &mut self,
+        initial: &M,
+        history: &judge::History<M>,
+        expected: bool,
+    ) {
+        let (verdict, nodes) =
+            linearizable_counted(initial, history, &Budget::default()).expect("well-formed");
+        judge::check(initial, history, &verdict, expected);
+        match verdict {
+            Verdict::Consistent(witness) if witness.engine == M::ENGINE => {
+                assert_eq!(nodes, 0, "nothing was left to search");
+                self.decided[1] += 1;
+            }
+            Verdict::Violated(evidence) if evidence.engine == M::ENGINE => {
+                let anomaly = evidence.anomaly.expect("the engine names it");
+                assert!(!anomaly.name.is_empty() && !anomaly.text.is_empty());
+                for edge in &anomaly.edges {
+                    assert!(evidence.part.contains(&edge.from) && evidence.part.contains(&edge.to));
+                    let precedes = history[edge.from].precedes(&history[edge.to]);
+                    assert!(precedes || edge.why != "returned before it was invoked", "{edge:?}");
+                }
+                self.decided[0] += 1;
+                self.core_max = self.core_max.max(evidence.part.len());
+                self.core_sum += evidence.part.len();
+                // Of one item alone: it does not matter what else became of it.
+                let alone = ["before", "after", "never", "twice"];
+                if !alone.iter().any(|word| anomaly.name.contains(word)) {
+                    whole_items::<M>(history, &evidence.part);
+                }
+            }
+            _ => self.searched += 1,
+        }
+    }
+
+    /// As [`check`](Tally::check), with what the general search says as what is known.
+    pub(crate) fn compare<M: Collection>(&mut self, initial: &M, history: &judge::History<M>) {
+        let budget = Budget::nodes(10_000);
+        let verdict = linearizable(&Searched(initial.clone()), history, &budget);
+        match verdict.expect("well-formed") {
+            Verdict::Unknown(_) => {}
+            verdict => self.check(initial, history, verdict.is_consistent()),
+        }
+    }
+
+    /// The share of the histories that the engine decided, in percent.
+    pub(crate) fn share(&self) -> u64 {
+        let decided = self.decided[0] + self.decided[1];
+        100 * decided / (decided + self.searched).max(1)
+    }
+}
+
+/// No contradiction may come from leaving out that an item was taken.
+fn whole_items<M: Collection>(history: &judge::History<M>, part: &[usize]) {
+    let took = |call: &Operation<M::Op, M::Ret>| match &call.returned {
+        Some((ret, _)) if call.op == M::take() => M::got(ret),
+        _ => None,
+    };
+    for item in part.iter().filter_map(|index| M::puts(&history[*index].op)) {
+        let take = history.iter().position(|call| took(call) == Some(item));
+        assert!(take.is_none_or(|take| part.contains(&take)), "{item} leaves {take:?}: {part:?}");
+    }
+}
+
+/// When an operation is invoked and returns, and by whom.
+type Times = (u32, u64, Option<u64>);
+
+/// All ways in which `count` operations of up to three clients can overlap, some without a return.
+fn shapes(count: usize) -> Vec<Vec<Times>> {
+    fn extend(shape: &mut Vec<Times>, time: u64, count: usize, out: &mut Vec<Vec<Times>>) {
+        if shape.len() == count {
+            out.push(shape.clone());
+        } else if let Some(client) =
+            (0..3).find(|client| shape.iter().all(|call| call.0 != *client || call.2.is_some()))
+        {
+            shape.push((client, time, None));
+            extend(shape, time + 1, count, out);
+            shape.pop();
+        }
+        for call in 0..shape.len() {
+            if shape[call].2.is_none() {
+                shape[call].2 = Some(time);
+                extend(shape, time + 1, count, out);
+                shape[call].2 = None;
+            }
+        }
+    }
+    let mut out = Vec::new();
+    extend(&mut Vec::new(), 0, count, &mut out);
+    out
+}
+
+/// Calls `found` with all histories of `count` operations by up to three clients, some pending, of up
+/// to `items` items none of which goes in twice.
+pub(crate) fn every<M: Collection>(count: usize, items: u64, mut found: impl FnMut(&Recorded<M>)) {
+    fn fill<M: Collection>(
+        shape: &[Times],
+        items: u64,
+        history: &mut Recorded<M>,
+        found: &mut impl FnMut(&Recorded<M>),
+    ) {
+        let Some(&(client, invoked, end)) = shape.get(history.len()) else {
+            return found(history);
+        };
+        let mut next = |op: M::Op, ret: M::Ret, history: &mut Recorded<M>| {
+            let returned = end.map(|end| (ret, end));
+            history.push(Operation { client, op, invoked, returned });
+            fill::<M>(shape, items, history, found);
+            history.pop();
+        };
+        let inside = |item: u64, history: &Recorded<M>| {
+            history.iter().any(|call| M::puts(&call.op) == Some(item))
+        };
+        for item in (1..=items).filter(|item| !inside(*item, history)).collect::<Vec<_>>() {
+            next(M::put(item), M::done(), history);
+            if !M::RANKS {
+                // The others are as good: items are numbered as they go in.
+                break;
+            }
+        }
+        let results = (1..=items).map(Some).chain([None]);
+        for result in results.take(if end.is_some() { usize::MAX } else { 1 }) {
+            next(M::take(), M::item(result), history);
+            if M::LOOKS {
+                next(M::look(), M::item(result), history);
+            }
+        }
+    }
+    for shape in shapes(count) {
+        fill::<M>(&shape, items, &mut Recorded::<M>::new(), &mut found);
+    }
+}
+
+/// What a random history is like.
+#[derive(Clone, Copy)]
+pub(crate) struct Sort {
+    pub(crate) operations: usize,
+    pub(crate) clients: usize,
+    /// How many items are inside, more or less, when there are no more additions than removals.
+    pub(crate) backlog: usize,
+    /// Of so many operations that do not put, about one looks, if the object can.
+    pub(crate) looks_one_in: usize,
+    /// About one operation in so many never returns.
+    pub(crate) pending_one_in: usize,
+    /// How many of the results are exchanged for others.
+    pub(crate) lies: usize,
+}
+
+/// A random history of an object that holds `initial` at the start: what a correct one could have
+/// recorded, and then some lies.
+pub(crate) fn random<M: Collection>(draw: &mut Draw, initial: &[u64], sort: Sort) -> Recorded<M> {
+    let mut state = M::holding(initial);
+    let mut history = Recorded::<M>::with_capacity(sort.operations);
+    let mut open: Vec<Option<(usize, Option<M::Ret>)>> = vec![None; sort.clients];
+    let (mut time, mut items, mut inside) = (0, 0, initial.len());
+    while history.len() < sort.operations || open.iter().any(Option::is_some) {
+        let client = draw.below(sort.clients);
+        time += 1;
+        open[client] = match open[client].take() {
+            None if history.len() == sort.operations => None,
+            None => {
+                let puts = draw.below(100) < if inside > sort.backlog { 40 } else { 60 };
+                let op = match draw.below(sort.looks_one_in.max(2)) {
+                    _ if puts => {
+                        items += 1;
+                        inside += 1;
+                        // Distinct: the multiplier is odd. The items of the start are below 1000.
+                        M::put(1000 + ((items * 0x2545_f491) & 0xffff_ffff))
+                    }
+                    0 if M::LOOKS => M::look(),
+                    _ if M::LOOKS && sort.looks_one_in == 1 && draw.below(6) > 0 => M::look(),
+                    _ => {
+                        inside = inside.saturating_sub(1);
+                        M::take()
+                    }
+                };
+                let client = client as u32;
+                history.push(Operation { client, op, invoked: time, returned: None });
+                Some((history.len() - 1, None))
+            }
+            Some((index, None)) => {
+                let lost = draw.below(sort.pending_one_in) == 0;
+                // Of those that do not return, half take effect.
+                let ret = (!lost || draw.below(2) == 0).then(|| state.step(&history[index].op));
+                if lost { None } else { Some((index, ret)) }
+            }
+            Some((index, Some(ret))) => {
+                history[index].returned = Some((ret, time));
+                None
+            }
+        };
+    }
+    for _ in 0..sort.lies {
+        let takes: Vec<usize> = (0..history.len())
+            .filter(|i| M::puts(&history[*i].op).is_none() && history[*i].returned.is_some())
+            .collect();
+        if takes.is_empty() {
+            break;
+        }
+        let [one, other] = [(); 2].map(|()| takes[draw.below(takes.len())]);
+        let results = [one, other].map(|i| history[i].returned.clone().expect("filtered").0);
+        let [first, second] = results;
+        if draw.below(4) == 0 {
+            history[one].returned.as_mut().expect("filtered").0 = M::item(None);
+        } else {
+            history[one].returned.as_mut().expect("filtered").0 = second;
+            history[other].returned.as_mut().expect("filtered").0 = first;
+        }
+    }
+    history
+}
+
+/// All short histories against brute force.
+pub(crate) fn all_short_histories<M: Collection>() {
+    for count in 1..=if long() { 5 } else { 4 } {
+        let mut tally = Tally::default();
+        // A third item where it does not cost minutes.
+        let items = if count < 4 || long() { 3 } else { 2 };
+        every::<M>(count, items, |history| {
+            let initial = M::holding(&[]);
+            tally.check(&initial, history, judge::explicable(&initial, history));
+        });
+        println!("{}: {count} operations, {tally:?}", M::ENGINE);
+        assert!(tally.share() >= 90, "{tally:?}");
+        assert!(tally.decided.iter().all(|decided| *decided > 0));
+    }
+}
+
+/// Random histories that brute force can judge, and longer ones against the search.
+pub(crate) fn random_histories<M: Collection>(pending: bool) {
+    let mut draw = Draw(7);
+    let (mut short, mut longer) = (Tally::default(), Tally::default());
+    for case in 0..if long() { 1_000_000 } else { 40_000 } {
+        let initial: Vec<u64> = (1..=[0, 0, 0, 1, 3][draw.below(5)]).collect();
+        let sort = Sort {
+            operations: 1 + draw.below(if case % 4 == 0 { 24 } else { 7 }),
+            clients: 1 + draw.below(4),
+            backlog: draw.below(6),
+            // Now and then nearly all do, so that many look at one item.
+            looks_one_in: [1, 4, 6][draw.below(3)],
+            pending_one_in: if pending { 2 + draw.below(10) } else { usize::MAX },
+            lies: draw.below(3),
+        };
+        let history = random::<M>(&mut draw, &initial, sort);
+        let initial = M::holding(&initial);
+        if history.len() <= 7 {
+            short.check(&initial, &history, judge::explicable(&initial, &history));
+        } else {
+            longer.compare(&initial, &history);
+        }
+    }
+    println!("{}: short {short:?}, longer {longer:?}", M::ENGINE);
+    for tally in [short, longer] {
+        let enough = if pending { 80 } else { 100 };
+        assert!(tally.share() >= enough, "{}% decided: {tally:?}", tally.share());
+        assert!(tally.decided.iter().all(|decided| *decided > 1000), "{tally:?}");
+    }
+}
+
+/// Long histories are decided without a search, and what is wrong is a few operations.
+pub(crate) fn long_histories<M: Collection>() {
+    for clients in [4, 16, 64] {
+        let sort = Sort {
+            operations: 100_000,
+            clients,
+            backlog: 32,
+            looks_one_in: 6,
+            pending_one_in: usize::MAX,
+            lies: 0,
+        };
+        let mut history = random::<M>(&mut Draw(clients as u64), &[], sort);
+        let check = |history: &Recorded<M>| {
+            linearizable_counted(&M::holding(&[]), history, &Budget::default()).unwrap()
+        };
+        let (verdict, nodes) = check(&history);
+        assert!(verdict.is_consistent() && nodes == 0, "{clients} clients: {nodes} {verdict:?}");
+        swap_two_results::<M>(&mut history);
+        let (verdict, nodes) = check(&history);
+        let Verdict::Violated(evidence) = verdict else { panic!("{clients}: {verdict:?}") };
+        assert!(nodes < 100 && evidence.part.len() <= 8, "{nodes} {evidence:?}");
+    }
+}
+
+/// Exchanges two results near the end, of removals one after the other of items that were both inside.
+fn swap_two_results<M: Collection>(history: &mut Recorded<M>) {
+    let removal = |call: &Operation<M::Op, M::Ret>| match &call.returned {
+        Some((ret, _)) if call.op == M::take() => M::got(ret),
+        _ => None,
+    };
+    let puts = (0..).zip(&*history).filter_map(|(i, call)| Some((M::puts(&call.op)?, i)));
+    let puts: BTreeMap<u64, usize> = puts.collect();
+    for first in history.len() * 9 / 10..history.len() {
+        let Some(one) = removal(&history[first]) else { continue };
+        let put_one = puts[&one];
+        for second in first + 1..history.len().min(first + 500) {
+            let Some(other) = removal(&history[second]) else { continue };
+            let put_other = puts[&other];
+            let before = |a: usize, b: usize| history[a].precedes(&history[b]);
+            let apart = before(put_one, first) && before(put_other, first) && before(first, second);
+            // The one that comes out first lies on top, or is smaller.
+            let fits = if M::RANKS { one < other } else { before(put_other, put_one) };
+            if apart && fits {
+                history[first].returned.as_mut().expect("it returned").0 = M::item(Some(other));
+                history[second].returned.as_mut().expect("it returned").0 = M::item(Some(one));
+                return;
+            }
+        }
+    }
+    panic!("no two results to exchange");
+}

@@ -1,0 +1,372 @@
+//! Takes items of a stack away from the bottom, as long as there is one that can lie there.
+//!
+//! To find the next item fast, the moments are taken one by one, those that fewest items cover first. One
+//! that nothing covers suits all operations open then; one that a single item covers suits that item's
+//! operations, and waits for the item to be taken away. A moment that two cover suits nobody as yet.
+//! Each moment and each operation is met a bounded number of times. An item that can be popped as soon
+//! as it is pushed is in nobody's way, and not looked at.
+//!
+//! Shapes: an *entry* is an operation of an item with its moments; the items looked at are numbered
+//! anew, densely; entries stand item by item.
+
+use super::intervals::{Covers, NONE, Stabs};
+use super::items::{Item, Items};
+use super::pending::Least;
+
+/// The items that are surely inside at some moment, numbered anew, and their operations.
+pub(super) struct Layout {
+    /// Which item each number is, as the history calls it.
+    pub(super) values: Vec<u32>,
+    /// When it is surely inside: from, until before.
+    inside: Vec<(u32, u32)>,
+    /// The entries of each number: from here until where those of the next begin; by first moment.
+    starts: Vec<u32>,
+    entries: Vec<Entry>,
+    /// How many moments there are.
+    count: u32,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    first: u32,
+    last: u32,
+    /// `NONE` for what may not be left out: adds and takes.
+    look: u32,
+}
+
+impl Layout {
+    /// The items of a history. O(n).
+    pub(super) fn new(items: &Items) -> Layout {
+        let size = items.of.iter().filter(|item| item.stays()).count();
+        let mut layout = Layout {
+            values: Vec::with_capacity(size),
+            inside: Vec::with_capacity(size),
+            starts: Vec::with_capacity(size + 1),
+            entries: Vec::with_capacity(2 * size),
+            count: items.moments.count,
+        };
+        let entry = |operation: u32, look: u32| {
+            let (first, last) = items.moments.of[operation as usize];
+            Entry { first, last, look }
+        };
+        for (value, item) in (0..).zip(&items.of).filter(|(_, item)| item.stays()) {
+            let start = layout.entries.len();
+            layout.values.push(value);
+            layout.inside.push((item.from, item.to));
+            layout.starts.push(start as u32);
+            layout.entries.push(entry(item.add, NONE));
+            for look in items.looks(value) {
+                layout.entries.push(entry(*look, *look));
+            }
+            if item.take != NONE {
+                layout.entries.push(entry(item.take, NONE));
+            }
+            if layout.entries.len() > start + 2 {
+                layout.entries[start..].sort_unstable_by_key(|entry| entry.first);
+            }
+        }
+        layout.starts.push(layout.entries.len() as u32);
+        layout
+    }
+
+    /// The items that are left when as many as possible have been taken away. O(n log n).
+    pub(super) fn stuck(&self) -> Vec<u32> {
+        Removal::new(self).run()
+    }
+
+    /// Two items of which one was pushed while the other was surely inside, and the other popped while
+    /// the one was: first the one below. O(n log n).
+    pub(super) fn crossing(&self, items: &Items, stuck: &[u32]) -> Option<[u32; 2]> {
+        let of = |operation: u32| items.moments.of[operation as usize];
+        let item = |number: u32| items.of[self.values[number as usize] as usize];
+        let mut above: Vec<u32> = stuck.to_vec();
+        above.sort_unstable_by_key(|number| of(item(*number).add).0);
+        let mut below: Vec<u32> = stuck.to_vec();
+        below.retain(|number| item(*number).take != NONE);
+        below.sort_unstable_by_key(|number| item(*number).from);
+        // Of the items pushed after a moment and before another, when the last one leaves.
+        let mut leaves = Least::new(self.count);
+        while let Some(under) = below.pop() {
+            let Item { from, to, take, .. } = item(under);
+            while above.last().is_some_and(|over| of(item(*over).add).0 >= from) {
+                let over = item(above.pop().expect("looked at"));
+                leaves.put(self.count - over.from, NONE - 1 - over.to);
+            }
+            let latest = leaves.from(self.count - to);
+            if latest != NONE && NONE - 1 - latest > of(take).1 {
+                let fits = |over: &&u32| {
+                    let over = item(**over);
+                    of(over.add).0 >= from && over.from <= to && over.to > of(take).1
+                };
+                let over = stuck.iter().find(fits).expect("it was put there");
+                return Some([under, *over]);
+            }
+        }
+        None
+    }
+
+    /// As few of these stuck items as are stuck without the others: no one of them can be left out, unless
+    /// the work, some fifty times that of finding them stuck, did not suffice (Zeller and Hildebrandt
+    /// 2002, `ddmin`).
+    pub(super) fn fewer(&self, mut stuck: Vec<u32>) -> Vec<u32> {
+        let mut work = 64 * self.entries_in(&stuck) + 100_000;
+        let mut chunks = 2;
+        while chunks <= stuck.len() {
+            let size = stuck.len().div_ceil(chunks);
+            let mut fewer = None;
+            for start in (0..stuck.len()).step_by(size) {
+                let end = (start + size).min(stuck.len());
+                let rest = [&stuck[..start], &stuck[end..]].concat();
+                let cost = self.entries_in(&rest);
+                if work < cost {
+                    return stuck;
+                }
+                work -= cost;
+                let left = self.only(&rest, |_| true).stuck();
+                if !left.is_empty() {
+                    fewer = Some(left.iter().map(|number| rest[*number as usize]).collect());
+                    break;
+                }
+            }
+            (stuck, chunks) = match fewer {
+                Some(fewer) => (fewer, 2.max(chunks - 1)),
+                None if size == 1 => return stuck,
+                None => (stuck, 2 * chunks),
+            };
+            chunks = chunks.min(stuck.len().max(2));
+        }
+        stuck
+    }
+
+    /// Which of the looks at these stuck items keep them stuck.
+    pub(super) fn looks_needed(&self, stuck: &[u32]) -> Vec<u32> {
+        let entries = stuck.iter().flat_map(|number| &self.entries[self.entries_of(*number)]);
+        let looks = entries.map(|entry| entry.look).filter(|look| *look != NONE);
+        let mut needed: Vec<u32> = looks.collect();
+        needed.sort_unstable();
+        let suffices = |looks: &[u32]| {
+            let kept = |look: u32| looks.binary_search(&look).is_ok();
+            self.only(stuck, kept).stuck().len() == stuck.len()
+        };
+        // Halves first, for there may be many, and few are ever needed.
+        let mut size = needed.len();
+        let mut work = 64 * self.entries_in(stuck) + 100_000;
+        while size > 0 {
+            let mut start = 0;
+            while start < needed.len() {
+                let end = (start + size).min(needed.len());
+                let fewer = [&needed[..start], &needed[end..]].concat();
+                let cost = 2 * stuck.len() + fewer.len();
+                if work < cost {
+                    return needed;
+                }
+                work -= cost;
+                if suffices(&fewer) {
+                    needed = fewer;
+                } else {
+                    start = end;
+                }
+            }
+            size /= 2;
+        }
+        needed
+    }
+
+    fn entries_of(&self, number: u32) -> std::ops::Range<usize> {
+        let number = number as usize;
+        self.starts[number] as usize..self.starts[number + 1] as usize
+    }
+
+    fn entries_in(&self, numbers: &[u32]) -> usize {
+        numbers.iter().map(|number| self.entries_of(*number).len()).sum()
+    }
+
+    /// These items alone, in this order, without the looks that are not kept. The moments are numbered
+    /// anew, so that the work is in proportion to what is left.
+    fn only(&self, numbers: &[u32], kept: impl Fn(u32) -> bool) -> Layout {
+        let mut layout = Layout {
+            values: Vec::with_capacity(numbers.len()),
+            inside: Vec::with_capacity(numbers.len()),
+            starts: vec![0],
+            entries: Vec::new(),
+            count: 0,
+        };
+        for number in numbers {
+            layout.values.push(self.values[*number as usize]);
+            layout.inside.push(self.inside[*number as usize]);
+            let entries = self.entries[self.entries_of(*number)].iter();
+            layout.entries.extend(entries.filter(|e| e.look == NONE || kept(e.look)));
+            layout.starts.push(layout.entries.len() as u32);
+        }
+        // Before a moment something may open, after it something may close. As in `Moments`, one place
+        // between an opening and a closing that follows is enough.
+        let Layout { inside, entries, count, .. } = &mut layout;
+        let opens = |moment: u32| 2 * moment;
+        let closes = |moment: u32| 2 * moment + 1;
+        let mut edges: Vec<u32> = Vec::with_capacity(2 * (entries.len() + inside.len()));
+        edges.extend(entries.iter().flat_map(|e| [opens(e.first), closes(e.last)]));
+        edges.extend(inside.iter().flat_map(|(from, to)| [closes(from - 1), opens(*to)]));
+        edges.sort_unstable();
+        edges.dedup();
+        // By place in `edges`: how many moments are over before it.
+        let mut over = Vec::with_capacity(edges.len());
+        let mut opened = false;
+        for edge in &edges {
+            if edge & 1 == 1 {
+                *count += u32::from(opened);
+            }
+            opened = edge & 1 == 0;
+            over.push(*count);
+        }
+        *count += u32::from(opened);
+        let before = |edge: u32| over[edges.binary_search(&edge).expect("collected above")];
+        for entry in entries {
+            entry.first = before(opens(entry.first));
+            entry.last = before(closes(entry.last)) - 1;
+        }
+        for (from, to) in inside {
+            *from = before(closes(*from - 1));
+            *to = before(opens(*to));
+        }
+        layout
+    }
+}
+
+/// Groups longer than this are looked through with a tree.
+const FEW: usize = 4;
+
+/// The taking away, under way.
+struct Removal<'a> {
+    layout: &'a Layout,
+    covers: Covers,
+    /// All entries by first moment, and where those begin that begin after each moment.
+    by_first: Stabs,
+    after: Vec<u32>,
+    /// Which entry is at each place of `by_first`, and the other way round.
+    entry_at: Vec<u32>,
+    place_of: Vec<u32>,
+    /// The number of each entry's item.
+    owner: Vec<u32>,
+    /// All entries item by item, if some item has many.
+    by_item: Option<Stabs>,
+    /// Which entries have no moment yet, and how many of each item.
+    open: Vec<bool>,
+    left: Vec<u32>,
+    /// The moments that wait for an item to be taken away: the last one, and the one before each.
+    waiting: Vec<u32>,
+    earlier: Vec<u32>,
+    /// Moments that nothing covers, and items that can be taken away.
+    free: Vec<u32>,
+    ready: Vec<u32>,
+}
+
+impl<'a> Removal<'a> {
+    fn new(layout: &'a Layout) -> Self {
+        let Layout { entries, inside, count, .. } = layout;
+        let mut after = vec![0; *count as usize + 1];
+        for entry in entries {
+            after[entry.first as usize + 1] += 1;
+        }
+        for moment in 0..*count as usize {
+            after[moment + 1] += after[moment];
+        }
+        // Sorted by counting; `after[m]` moves from where those of `m` begin to where they end.
+        let (mut entry_at, mut place_of) = (vec![0; entries.len()], vec![0; entries.len()]);
+        for (number, entry) in (0..).zip(entries) {
+            let place = &mut after[entry.first as usize];
+            entry_at[*place as usize] = number;
+            place_of[number as usize] = *place;
+            *place += 1;
+        }
+        let mut owner = Vec::with_capacity(entries.len());
+        let mut left = Vec::with_capacity(inside.len());
+        for number in 0..inside.len() as u32 {
+            let size = layout.entries_of(number).len();
+            owner.extend(std::iter::repeat_n(number, size));
+            left.push(size as u32);
+        }
+        let many = left.iter().any(|size| *size as usize > FEW);
+        Removal {
+            layout,
+            covers: Covers::new(inside, *count),
+            by_first: Stabs::new(entry_at.iter().map(|entry| entries[*entry as usize].last)),
+            after,
+            entry_at,
+            place_of,
+            owner,
+            by_item: many.then(|| Stabs::new(entries.iter().map(|entry| entry.last))),
+            open: vec![true; entries.len()],
+            left,
+            waiting: vec![NONE; inside.len()],
+            earlier: vec![NONE; *count as usize],
+            free: Vec::new(),
+            ready: Vec::new(),
+        }
+    }
+
+    fn run(mut self) -> Vec<u32> {
+        loop {
+            if let Some(item) = self.ready.pop() {
+                self.covers.remove(self.layout.inside[item as usize], item);
+                let mut moment = self.waiting[item as usize];
+                while moment != NONE {
+                    self.free.push(moment);
+                    moment = self.earlier[moment as usize];
+                }
+            } else if let Some(moment) = self.free.pop() {
+                let end = self.after[moment as usize] as usize;
+                while let Some(place) = self.by_first.find(0, end, moment) {
+                    self.suits(self.entry_at[place] as usize);
+                }
+            } else {
+                match self.covers.pop() {
+                    Some((moment, None)) => self.free.push(moment),
+                    Some((moment, Some(item))) => {
+                        self.earlier[moment as usize] = self.waiting[item as usize];
+                        self.waiting[item as usize] = moment;
+                        self.suits_own(item, moment);
+                    }
+                    None => break,
+                }
+            }
+        }
+        (0..self.left.len() as u32).filter(|item| self.left[*item as usize] > 0).collect()
+    }
+
+    /// The operations of an item that are open at a moment that nothing else covers.
+    fn suits_own(&mut self, item: u32, moment: u32) {
+        let range = self.layout.entries_of(item);
+        let entries = &self.layout.entries;
+        if range.len() <= FEW {
+            for entry in range {
+                let Entry { first, last, .. } = entries[entry];
+                if self.open[entry] && (first..=last).contains(&moment) {
+                    self.suits(entry);
+                }
+            }
+            return;
+        }
+        let count = entries[range.clone()].partition_point(|entry| entry.first <= moment);
+        let find =
+            |tree: &Option<Stabs>| tree.as_ref()?.find(range.start, range.start + count, moment);
+        while let Some(entry) = find(&self.by_item) {
+            self.suits(entry);
+        }
+    }
+
+    /// An operation has found its moment.
+    fn suits(&mut self, entry: usize) {
+        debug_assert!(self.open[entry]);
+        self.open[entry] = false;
+        self.by_first.remove(self.place_of[entry] as usize);
+        if let Some(tree) = &mut self.by_item {
+            tree.remove(entry);
+        }
+        let item = self.owner[entry];
+        let left = &mut self.left[item as usize];
+        *left -= 1;
+        if *left == 0 {
+            self.ready.push(item);
+        }
+    }
+}

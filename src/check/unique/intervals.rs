@@ -1,0 +1,442 @@
+//! Moments, and which of them are covered: the arithmetic under the engines for collections.
+//!
+//! All that an engine needs of the times of a history is at which *moments* an operation can take
+//! effect. Between a return and the next call nothing new opens, and between a call and the next
+//! return nothing closes, so it is enough to look at the places where a call is directly followed by a
+//! return: every operation that is open at any other place is open at a neighbouring one of these too,
+//! and no item that is surely inside there is surely inside only here. These places are the moments,
+//! numbered from 0; an operation is open during a range of them, never an empty one, and one operation
+//! returned before another was called if and only if its last moment is before the other's first.
+//! There are about half as many moments as operations.
+//!
+//! Nothing here knows what an operation does.
+
+use super::Span;
+
+/// No operation, no value, no moment.
+pub(super) const NONE: u32 = u32::MAX;
+
+/// During which moments each operation was open.
+#[derive(Debug)]
+pub(super) struct Moments {
+    /// The first and the last moment of each operation.
+    pub(super) of: Vec<(u32, u32)>,
+    /// How many moments there are.
+    pub(super) count: u32,
+}
+
+impl Moments {
+    /// The moments of a history after `before` earlier ones. An operation that never returned is open
+    /// to the end. O(n) if times are positions, more or less; O(n log n) otherwise.
+    pub(super) fn new(spans: &[Span], before: u32) -> Moments {
+        let mut of = vec![(0, 0); spans.len()];
+        let mut count = before;
+        let mut after_call = false;
+        for event in by_time(spans) {
+            let operation = (event >> 1) as usize;
+            if event & 1 == 0 {
+                of[operation].0 = count;
+                after_call = true;
+            } else {
+                count += u32::from(after_call);
+                after_call = false;
+                of[operation].1 = count - 1;
+            }
+        }
+        count += u32::from(after_call);
+        for (moments, span) in of.iter_mut().zip(spans) {
+            if span.returned == u64::MAX {
+                moments.1 = count - 1;
+            }
+        }
+        Moments { of, count }
+    }
+}
+
+/// The calls and returns in order: twice the number of the operation, plus one if it is the return.
+fn by_time(spans: &[Span]) -> Vec<u32> {
+    assert!(u32::try_from(2 * spans.len()).is_ok(), "fewer than 2^31 operations");
+    let times = |span: &Span| [span.invoked, span.returned];
+    let all = || spans.iter().flat_map(times).filter(|time| *time != u64::MAX);
+    let (Some(first), Some(last)) = (all().min(), all().max()) else {
+        return Vec::new();
+    };
+    // Usually times are positions in the history, and then nothing needs to be sorted.
+    if last - first < 16 * spans.len() as u64 {
+        let mut slots = vec![NONE; (last - first) as usize + 1];
+        for (number, span) in (0..).zip(spans) {
+            slots[(span.invoked - first) as usize] = 2 * number;
+            if span.returned != u64::MAX {
+                slots[(span.returned - first) as usize] = 2 * number + 1;
+            }
+        }
+        slots.retain(|event| *event != NONE);
+        return slots;
+    }
+    let mut events = Vec::with_capacity(2 * spans.len());
+    for (number, span) in (0..).zip(spans) {
+        events.push((span.invoked, 2 * number));
+        if span.returned != u64::MAX {
+            events.push((span.returned, 2 * number + 1));
+        }
+    }
+    events.sort_unstable();
+    events.into_iter().map(|(_, event)| event).collect()
+}
+
+/// The first uncovered moment from each moment on, while more and more are covered: union-find over
+/// runs of covered moments. O(α) amortised.
+#[derive(Debug)]
+pub(super) struct Uncovered(Vec<u32>);
+
+impl Uncovered {
+    /// All of `count` moments are uncovered.
+    pub(super) fn new(count: u32) -> Uncovered {
+        Uncovered((0..=count).collect())
+    }
+
+    /// The first uncovered moment that is not before this one; the number of moments if there is none.
+    pub(super) fn from(&mut self, moment: u32) -> u32 {
+        let next = &mut self.0;
+        let mut at = moment as usize;
+        while next[at] as usize != at {
+            // Path halving.
+            next[at] = next[next[at] as usize];
+            at = next[at] as usize;
+        }
+        at as u32
+    }
+
+    /// Covers the moments from `from` until before `to`.
+    pub(super) fn cover(&mut self, from: u32, to: u32) {
+        let mut at = self.from(from);
+        while at < to {
+            self.0[at as usize] = to.min(self.0.len() as u32 - 1);
+            at = self.from(at + 1);
+        }
+    }
+}
+
+/// As few of the ranges (from, until before, name) as can cover all moments from `first` to `last`, by
+/// name. None if they do not all together.
+pub(super) fn fewest(
+    ranges: impl Iterator<Item = (u32, u32, u32)>,
+    first: u32,
+    last: u32,
+) -> Option<Vec<u32>> {
+    let mut near: Vec<_> = ranges.filter(|(from, to, _)| *from <= last && *to > first).collect();
+    near.sort_unstable();
+    let (mut chosen, mut covered, mut next) = (Vec::new(), first, 0);
+    while covered <= last {
+        // Of those that leave no hole, the one that reaches furthest.
+        let mut best = (covered, NONE);
+        while let Some(&(from, to, name)) = near.get(next).filter(|range| range.0 <= covered) {
+            debug_assert!(from < to);
+            best = best.max((to, name));
+            next += 1;
+        }
+        if best.0 == covered {
+            return None;
+        }
+        covered = best.0;
+        chosen.push(best.1);
+    }
+    Some(chosen)
+}
+
+/// How many ranges cover each moment, while ranges are taken away and moments taken out, and which
+/// range it is if it is one: a segment tree of counts with the exclusive or of names beside each.
+#[derive(Debug)]
+pub(super) struct Covers {
+    /// Node 1 is the root, the children of i are 2i and 2i + 1, the leaves come last.
+    nodes: Vec<Cover>,
+    leaves: usize,
+}
+
+#[derive(Clone, Copy, Default, Debug)]
+struct Cover {
+    /// The least count below, of the ranges that end below or here.
+    least: i32,
+    /// How many ranges cover just what is below this node, as it was split up.
+    count: i32,
+    /// The exclusive or of their names.
+    names: u32,
+}
+
+/// More than any count: a moment that was taken out.
+const GONE: i32 = i32::MAX / 2;
+
+impl Covers {
+    /// Ranges by number: from, until before. O(ranges + moments).
+    pub(super) fn new(ranges: &[(u32, u32)], count: u32) -> Covers {
+        let leaves = (count as usize).next_power_of_two().max(2);
+        let mut nodes = vec![Cover::default(); 2 * leaves];
+        for (name, &(from, to)) in (0..).zip(ranges) {
+            for (moment, sign) in [(from, 1), (to, -1)] {
+                if let Some(leaf) = nodes.get_mut(leaves + moment as usize) {
+                    leaf.least += sign;
+                    leaf.names ^= name;
+                }
+            }
+        }
+        let (mut open, mut names) = (0, 0);
+        for leaf in &mut nodes[leaves..leaves + count as usize] {
+            open += leaf.least;
+            names ^= leaf.names;
+            (leaf.least, leaf.names) = (open, names);
+        }
+        nodes[leaves + count as usize..].fill(Cover { least: GONE, count: 0, names: 0 });
+        for node in (1..leaves).rev() {
+            nodes[node].least = nodes[2 * node].least.min(nodes[2 * node + 1].least);
+        }
+        Covers { nodes, leaves }
+    }
+
+    /// Takes a range away. O(log moments).
+    pub(super) fn remove(&mut self, (from, to): (u32, u32), name: u32) {
+        let (left, right) = (self.leaves + from as usize, self.leaves + to as usize - 1);
+        let (mut low, mut high) = (left, right + 1);
+        while low < high {
+            if low & 1 == 1 {
+                self.take_off(low, name);
+                low += 1;
+            }
+            if high & 1 == 1 {
+                high -= 1;
+                self.take_off(high, name);
+            }
+            (low, high) = (low >> 1, high >> 1);
+        }
+        self.renew_above(left);
+        if left >> 1 != right >> 1 {
+            self.renew_above(right);
+        }
+    }
+
+    fn take_off(&mut self, node: usize, name: u32) {
+        let node = &mut self.nodes[node];
+        node.least -= 1;
+        node.count -= 1;
+        node.names ^= name;
+    }
+
+    fn renew_above(&mut self, mut node: usize) {
+        while node > 1 {
+            node >>= 1;
+            let least = self.nodes[2 * node].least.min(self.nodes[2 * node + 1].least);
+            self.nodes[node].least = least + self.nodes[node].count;
+        }
+    }
+
+    /// Takes out a moment that at most one range covers: the moment and, if there is one, the range.
+    pub(super) fn pop(&mut self) -> Option<(u32, Option<u32>)> {
+        if self.nodes[1].least > 1 {
+            return None;
+        }
+        let (mut node, mut names, mut above) = (1, 0, 0);
+        while node < self.leaves {
+            names ^= self.nodes[node].names;
+            above += self.nodes[node].count;
+            let left = self.nodes[2 * node].least <= self.nodes[2 * node + 1].least;
+            node = 2 * node + usize::from(!left);
+        }
+        names ^= self.nodes[node].names;
+        let count = self.nodes[node].least + above;
+        self.nodes[node].least = GONE;
+        self.renew_above(node);
+        Some(((node - self.leaves) as u32, (count == 1).then_some(names)))
+    }
+}
+
+/// Ranges in the order of their first moments, to be found by a moment in them and taken out: a tree
+/// of the greatest last moments. O(log n) for each one found.
+#[derive(Debug)]
+pub(super) struct Stabs {
+    /// As in [`Covers`]; one more than the last moment, 0 for what was taken out.
+    ends: Vec<u32>,
+    leaves: usize,
+}
+
+impl Stabs {
+    /// Ranges given by their last moments, in the order of their first.
+    pub(super) fn new(lasts: impl ExactSizeIterator<Item = u32>) -> Stabs {
+        let leaves = lasts.len().next_power_of_two().max(2);
+        let mut ends = vec![0; 2 * leaves];
+        for (leaf, last) in ends[leaves..].iter_mut().zip(lasts) {
+            *leaf = last + 1;
+        }
+        for node in (1..leaves).rev() {
+            ends[node] = ends[2 * node].max(ends[2 * node + 1]);
+        }
+        Stabs { ends, leaves }
+    }
+
+    /// Takes one out.
+    pub(super) fn remove(&mut self, number: usize) {
+        let mut node = self.leaves + number;
+        self.ends[node] = 0;
+        while node > 1 {
+            node >>= 1;
+            let end = self.ends[2 * node].max(self.ends[2 * node + 1]);
+            if self.ends[node] == end {
+                break;
+            }
+            self.ends[node] = end;
+        }
+    }
+
+    /// The last of those numbered `from` until before `to` that has not ended at this moment.
+    pub(super) fn find(&self, from: usize, to: usize, moment: u32) -> Option<usize> {
+        if from >= to {
+            return None;
+        }
+        // Upwards and to the left, until a whole subtree has one; then down.
+        let mut node = self.leaves + to - 1;
+        while self.ends[node] <= moment {
+            while node & 1 == 0 {
+                node >>= 1;
+            }
+            if node == 1 {
+                return None;
+            }
+            node -= 1;
+        }
+        while node < self.leaves {
+            node = 2 * node + usize::from(self.ends[2 * node + 1] > moment);
+        }
+        Some(node - self.leaves).filter(|number| *number >= from)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Numbers that look random: a linear congruence modulo 2^64, its high bits.
+    struct Draw(u64);
+
+    impl Draw {
+        fn below(&mut self, bound: u32) -> u32 {
+            self.0 = self.0.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
+            ((self.0 >> 33) % u64::from(bound)) as u32
+        }
+
+        fn range(&mut self, count: u32) -> (u32, u32) {
+            let (one, other) = (self.below(count), self.below(count));
+            (one.min(other), one.max(other) + 1)
+        }
+    }
+
+    #[test]
+    fn precedence_is_what_the_times_say_however_they_are_spaced() {
+        let mut draw = Draw(1);
+        for case in 0..2000 {
+            let count = 1 + draw.below(6);
+            let mut times: Vec<u64> = (0..2 * u64::from(count)).collect();
+            for place in (1..times.len()).rev() {
+                times.swap(place, draw.below(place as u32 + 1) as usize);
+            }
+            let space = if case % 2 == 0 { 1 } else { 1 << 40 };
+            let span = |pair: &[u64]| {
+                let (one, other) = (pair[0] * space, pair[1] * space);
+                let pending = case % 3 == 0 && one % 3 == 0;
+                let returned = if pending { u64::MAX } else { one.max(other) };
+                Span { invoked: one.min(other), returned }
+            };
+            let spans: Vec<Span> = times.chunks(2).map(span).collect();
+            let moments = Moments::new(&spans, 3);
+            for (one, a) in moments.of.iter().enumerate() {
+                assert!(3 <= a.0 && a.0 <= a.1 && a.1 < moments.count);
+                for (other, b) in moments.of.iter().enumerate() {
+                    assert_eq!(spans[one].returned < spans[other].invoked, a.1 < b.0);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_first_uncovered_moment_is_found() {
+        let mut draw = Draw(2);
+        for _ in 0..300 {
+            let count = 1 + draw.below(20);
+            let (mut uncovered, mut plain) = (Uncovered::new(count), vec![false; count as usize]);
+            for _ in 0..8 {
+                let (from, to) = draw.range(count);
+                uncovered.cover(from, to);
+                plain[from as usize..to as usize].fill(true);
+                for moment in 0..count {
+                    let next = (moment..count).find(|m| !plain[*m as usize]).unwrap_or(count);
+                    assert_eq!(uncovered.from(moment), next);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_fewest_ranges_that_cover_are_found() {
+        let mut draw = Draw(3);
+        for _ in 0..2000 {
+            let ranges: Vec<_> = (0..5).map(|name| (draw.range(8), name)).collect();
+            let (first, end) = draw.range(8);
+            let covers = |set: u32| {
+                (first..end).all(|moment| {
+                    ranges.iter().any(|((from, to), name)| {
+                        set >> name & 1 == 1 && (*from..*to).contains(&moment)
+                    })
+                })
+            };
+            let least = (0..32u32).filter(|set| covers(*set)).map(u32::count_ones).min();
+            let found = fewest(ranges.iter().map(|((a, b), n)| (*a, *b, *n)), first, end - 1);
+            assert_eq!(found.as_ref().map(|found| found.len() as u32), least);
+            assert!(found.is_none_or(|found| covers(found.iter().map(|name| 1 << name).sum())));
+        }
+    }
+
+    #[test]
+    fn moments_come_out_when_at_most_one_range_is_left_on_them() {
+        let mut draw = Draw(4);
+        for _ in 0..500 {
+            let count = 1 + draw.below(20);
+            let ranges: Vec<_> = (0..draw.below(7)).map(|_| draw.range(count)).collect();
+            let mut covers = Covers::new(&ranges, count);
+            let mut there: Vec<bool> = vec![true; ranges.len()];
+            let mut out = vec![false; count as usize];
+            for turn in 0..=ranges.len() {
+                let on = |moment: u32, there: &[bool]| -> Vec<u32> {
+                    let ranges = (0..).zip(&ranges);
+                    let on = ranges.filter(|(_, (from, to))| (*from..*to).contains(&moment));
+                    on.map(|(name, _)| name).filter(|name| there[*name as usize]).collect()
+                };
+                while let Some((moment, name)) = covers.pop() {
+                    assert!(!std::mem::replace(&mut out[moment as usize], true));
+                    assert_eq!(on(moment, &there), Vec::from_iter(name));
+                }
+                assert!((0..count).all(|m| out[m as usize] == (on(m, &there).len() < 2)));
+                if turn < ranges.len() {
+                    there[turn] = false;
+                    covers.remove(ranges[turn], turn as u32);
+                }
+            }
+            assert!(out.iter().all(|out| *out));
+        }
+    }
+
+    #[test]
+    fn the_last_range_that_has_not_ended_is_found() {
+        let mut draw = Draw(5);
+        for _ in 0..500 {
+            let mut lasts: Vec<u32> = (0..1 + draw.below(20)).map(|_| draw.below(10)).collect();
+            let mut stabs = Stabs::new(lasts.iter().copied());
+            for _ in 0..20 {
+                let (from, to) = draw.range(lasts.len() as u32);
+                let (from, to, moment) = (from as usize, to as usize, 1 + draw.below(10));
+                let plain = (from..to).rev().find(|number| lasts[*number] >= moment);
+                assert_eq!(stabs.find(from, to, moment), plain);
+                if let Some(number) = plain {
+                    stabs.remove(number);
+                    lasts[number] = 0;
+                }
+            }
+        }
+    }
+}

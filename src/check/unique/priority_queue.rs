@@ -1,0 +1,130 @@
+//! Priority queues in which no two items are alike: O(n log n), mostly O(n).
+//!
+//! An item can be taken, or seen at the front, only while no smaller one is inside. So each removal and
+//! look of an item needs a moment at which no smaller item is *surely* inside, and that is enough
+//! (arXiv 2410.04581, priority queues; there the greatest comes out first). Items are gone through from
+//! the smallest, and the moments at which one is surely inside are covered for those after it. Finding
+//! the queue empty needs a moment at which nothing at all is surely inside.
+//!
+//! Items with equal priorities are not for this engine: a model must not give numbers to a history of
+//! them. Removals that never returned are judged both ways, see [`pending`](super::pending).
+
+use super::intervals::{NONE, Uncovered, fewest};
+use super::items::{Item, Items, Words, edge};
+use super::pending::{self, Collection};
+use super::{Core, Plain, Ruling, Span};
+use crate::verdict::Anomaly;
+
+const WORDS: Words = Words { added: "inserted", taken: "removed" };
+
+/// Decides a history of a priority queue.
+pub(super) fn decide(plain: &Plain, spans: &[Span]) -> Ruling {
+    match Items::new(plain, spans, WORDS) {
+        Ok(items) => pending::decide(PriorityQueue { initial: &plain.initial }, items),
+        Err(ruling) => ruling,
+    }
+}
+
+struct PriorityQueue<'a> {
+    initial: &'a [u32],
+}
+
+/// An operation that fits at no moment: a removal or look of an item, or one that found nothing.
+pub(super) struct Fault {
+    operation: u32,
+    item: Option<u32>,
+}
+
+impl Collection for PriorityQueue<'_> {
+    type Fault = Fault;
+
+    fn fault(&self, items: &Items) -> Option<Fault> {
+        let mut uncovered = Uncovered::new(items.moments.count);
+        let fits = |operation: u32, uncovered: &mut Uncovered| {
+            let (first, last) = items.moments.of[operation as usize];
+            uncovered.from(first) <= last
+        };
+        for (value, item) in (0..).zip(&items.of).filter(|(_, item)| item.add != NONE) {
+            let take = Some(item.take).filter(|take| *take != NONE);
+            let looks = items.looks(value).iter().copied();
+            for operation in take.into_iter().chain(looks) {
+                if !fits(operation, &mut uncovered) {
+                    return Some(Fault { operation, item: Some(value) });
+                }
+            }
+            if item.stays() {
+                uncovered.cover(item.from, item.to);
+            }
+        }
+        let misfit = items.empty.iter().find(|operation| !fits(**operation, &mut uncovered));
+        misfit.map(|operation| Fault { operation: *operation, item: None })
+    }
+
+    /// The operation, and as few smaller items as leave it no moment.
+    fn core(&self, items: &Items, fault: Fault) -> Core {
+        let Fault { operation, item } = fault;
+        let smaller = item.unwrap_or(NONE);
+        let (first, last) = items.moments.of[operation as usize];
+        let near = (0..smaller).zip(&items.of).filter(|(_, item)| item.stays());
+        let near = near.map(|(value, item)| (item.from, item.to, value));
+        let mut values = fewest(near, first, last).expect("all its moments are covered");
+        let cover: Vec<Item> = values.iter().map(|value| items.of[*value as usize]).collect();
+        values.extend(item);
+        let told: Vec<u32> = self.initial.iter().copied().filter(|v| *v < smaller).collect();
+        let core = items.core(vec![operation], &values, &told);
+        let at = |operation: u32| core.iter().position(|other| *other == operation);
+        let adds: Vec<String> = cover
+            .iter()
+            .map(|item| at(item.add).map_or("the start".to_owned(), |n| format!("{{{n}}}")))
+            .collect();
+        let (adds, count) = (adds.join(", "), cover.len());
+        let (name, what) = match item {
+            Some(_) => ("a smaller item was there", "a smaller item was inside"),
+            None => ("empty while it held an item", "an item was inside"),
+        };
+        let text = match count {
+            1 => format!("all the while {{0}} was open, {what}, from {adds}"),
+            _ => format!("at each moment at which {{0}} was open, {what}, from one of: {adds}"),
+        };
+        let mut edges = Vec::new();
+        if let [smaller] = cover[..] {
+            let why = "returned before it was invoked";
+            let (called, returned) = items.bounds(operation, item);
+            if let Some(called) = called.filter(|_| smaller.first < items.operations) {
+                edges.push(edge(smaller.first, called, why));
+            }
+            if let Some(returned) = returned.filter(|_| smaller.take != NONE) {
+                edges.push(edge(returned, smaller.last, why));
+            }
+        }
+        Core { operations: core, anomaly: Anomaly { name: name.to_owned(), text, edges } }
+    }
+
+    fn deadlines(&self, items: &Items) -> Vec<(u32, u32)> {
+        // The smaller an item, the more operations it is in the way of: those of all greater ones.
+        // `ends[m]` is the least last moment of those that begin at `m` or later, among those so far.
+        let mut found = Vec::new();
+        let mut ends = pending::Least::new(items.moments.count);
+        for operation in &items.empty {
+            let (first, last) = items.moments.of[*operation as usize];
+            ends.put(first, last);
+        }
+        let all = (0..items.of.len() as u32).zip(&items.of);
+        for (value, item) in all.rev().filter(|(_, item)| item.add != NONE) {
+            if item.take == NONE {
+                let deadline = ends.from(item.from);
+                if deadline != NONE {
+                    found.push((deadline, value));
+                }
+            } else {
+                let (first, last) = items.moments.of[item.take as usize];
+                ends.put(first, last);
+            }
+            for look in items.looks(value) {
+                let (first, last) = items.moments.of[*look as usize];
+                ends.put(first, last);
+            }
+        }
+        found
+    }
+}

@@ -1,0 +1,174 @@
+//! Stacks in which no two items are alike: O(n log n).
+//!
+//! Where a stack would be empty without some item, that item lies at the bottom, and there it can be
+//! pushed, seen and popped. So if each operation of an item has a moment at which no *other* item is
+//! surely inside, the item can be at the bottom all its time, and the history is linearizable if and
+//! only if it is without that item. Taking away such items until none is left shows that it is; being
+//! stuck shows that it is not (arXiv 2410.04581, stacks). Popping from an empty stack needs a moment at
+//! which nothing at all is surely inside, which depends on nothing else.
+//!
+//! The taking away is in `bottom.rs`; here are the other rules, and the words for what is wrong.
+
+use super::bottom::Layout;
+use super::intervals::{NONE, Uncovered, fewest};
+use super::items::{Item, Items, Words, edge};
+use super::pending::{self, Collection};
+use super::{Core, Plain, Ruling, Span};
+use crate::verdict::Anomaly;
+
+const WORDS: Words = Words { added: "pushed", taken: "popped" };
+
+/// Decides a history of a stack.
+pub(super) fn decide(plain: &Plain, spans: &[Span]) -> Ruling {
+    match Items::new(plain, spans, WORDS) {
+        Ok(items) => pending::decide(Stack { initial: &plain.initial }, items),
+        Err(ruling) => ruling,
+    }
+}
+
+struct Stack<'a> {
+    initial: &'a [u32],
+}
+
+/// What cannot be.
+pub(super) enum Fault {
+    /// This operation found nothing, and at each of its moments there was something.
+    NotEmpty(u32),
+    /// None of these can be at the bottom of the others.
+    Stuck(Layout, Vec<u32>),
+}
+
+impl Collection for Stack<'_> {
+    type Fault = Fault;
+
+    fn fault(&self, items: &Items) -> Option<Fault> {
+        if !items.empty.is_empty() {
+            let mut uncovered = Uncovered::new(items.moments.count);
+            for item in items.of.iter().filter(|item| item.stays()) {
+                uncovered.cover(item.from, item.to);
+            }
+            for operation in &items.empty {
+                let (first, last) = items.moments.of[*operation as usize];
+                if uncovered.from(first) > last {
+                    return Some(Fault::NotEmpty(*operation));
+                }
+            }
+        }
+        let layout = Layout::new(items);
+        let stuck = layout.stuck();
+        (!stuck.is_empty()).then_some(Fault::Stuck(layout, stuck))
+    }
+
+    fn core(&self, items: &Items, fault: Fault) -> Core {
+        match fault {
+            Fault::NotEmpty(operation) => self.not_empty(items, operation),
+            Fault::Stuck(layout, stuck) => self.out_of_order(items, &layout, stuck),
+        }
+    }
+
+    fn deadlines(&self, items: &Items) -> Vec<(u32, u32)> {
+        // What is still inside is in the way of an item under it: one that was surely inside when it
+        // was pushed and popped only after it had been. `ends` is of the pops of those under it.
+        let count = items.moments.count;
+        let mut empty = pending::Least::new(count);
+        for operation in &items.empty {
+            let (first, last) = items.moments.of[*operation as usize];
+            empty.put(first, last);
+        }
+        let of = |operation: u32| items.moments.of[operation as usize];
+        let stays: Vec<Item> = items.of.iter().filter(|item| item.stays()).copied().collect();
+        let mut taken: Vec<Item> = stays.iter().filter(|item| item.take != NONE).copied().collect();
+        taken.sort_unstable_by_key(|item| item.from);
+        let mut untaken: Vec<u32> = items.untaken().collect();
+        untaken.sort_unstable_by_key(|value| of(items.of[*value as usize].add).0);
+        let (mut ends, mut next, mut found) = (pending::Least::new(count), 0, Vec::new());
+        for value in untaken {
+            let item = items.of[value as usize];
+            while let Some(under) = taken.get(next).filter(|t| t.from <= of(item.add).0) {
+                ends.put(under.to, of(under.take).1);
+                next += 1;
+            }
+            let deadline = ends.from(item.from).min(empty.from(item.from));
+            if deadline != NONE {
+                found.push((deadline, value));
+            }
+        }
+        found
+    }
+}
+
+impl Stack<'_> {
+    fn not_empty(&self, items: &Items, operation: u32) -> Core {
+        let (first, last) = items.moments.of[operation as usize];
+        let near = (0..).zip(&items.of).filter(|(_, item)| item.stays());
+        let near = near.map(|(value, item)| (item.from, item.to, value));
+        let values = fewest(near, first, last).expect("all its moments are covered");
+        let core = items.core(vec![operation], &values, self.initial);
+        let text = match values.len() {
+            1 => "all the while {0} was open, the same item was inside".to_owned(),
+            _ => "at each moment at which {0} was open, an item was inside".to_owned(),
+        };
+        let mut edges = Vec::new();
+        if let [value] = values[..] {
+            let Item { first, last, take, .. } = items.of[value as usize];
+            if first < items.operations {
+                edges.push(edge(first, operation, "returned before it was invoked"));
+            }
+            if take != NONE {
+                edges.push(edge(operation, last, "returned before it was invoked"));
+            }
+        }
+        let name = "empty while it held an item".to_owned();
+        Core { operations: core, anomaly: Anomaly { name, text, edges } }
+    }
+
+    /// As few of the stuck items as are stuck by themselves.
+    fn out_of_order(&self, items: &Items, layout: &Layout, stuck: Vec<u32>) -> Core {
+        let pair = layout.crossing(items, &stuck);
+        let few = pair.map_or_else(|| layout.fewer(stuck), |pair| pair.to_vec());
+        let values: Vec<u32> = few.iter().map(|number| layout.values[*number as usize]).collect();
+        // What was there at the start under all of these stays under them, whatever becomes of it.
+        let under = self.initial.iter().position(|value| values.contains(value));
+        let told = &self.initial[under.unwrap_or(self.initial.len())..];
+        let looks = match pair {
+            Some(_) => Vec::new(),
+            None => layout.looks_needed(&few),
+        };
+        let core = items.core(looks, &values, told);
+        let mut anomaly = Anomaly { name: "popped out of order".to_owned(), ..Anomaly::default() };
+        let place = |operation: u32| core.iter().position(|other| *other == operation);
+        if pair.is_some() {
+            let [under, over] = [values[0], values[1]].map(|value| items.of[value as usize]);
+            let text = |operation, otherwise: &str| {
+                place(operation).map_or(otherwise.to_owned(), |n| format!("{{{n}}}"))
+            };
+            anomaly.text = format!(
+                "{} returned what lay under the item of {}",
+                text(under.take, "the pop"),
+                text(over.add, "the start"),
+            );
+            if over.add < items.operations && under.first < items.operations {
+                anomaly.edges.push(edge(under.first, over.add, "returned before it was invoked"));
+            }
+            if over.first < items.operations {
+                let why = "returned before it was invoked";
+                anomaly.edges.push(edge(over.first, under.last, why));
+            }
+            if over.take != NONE {
+                let why = "returned before it was invoked";
+                anomaly.edges.push(edge(under.take, over.last, why));
+                let why = "took what lay on top";
+                if over.last == over.take {
+                    anomaly.edges.push(edge(over.take, under.take, why));
+                }
+            }
+        } else {
+            anomaly.text = format!(
+                "none of the {} items of these operations can lie under all others: each has an \
+                 operation during which one of the others is inside at any moment",
+                values.len()
+            );
+        }
+        Core { operations: core, anomaly }
+    }
+}

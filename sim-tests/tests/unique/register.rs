@@ -97,9 +97,9 @@ fn a_stale_read_is_told_with_the_two_writes() {
     assert_eq!((name.as_str(), part), ("stale read", vec![0, 2, 4]));
     assert_eq!(
         text,
-        "`Read` by client 0 -> 1 was invoked after `Write(2)` by client 0 -> ok had returned, so it \
-         cannot find a value from before that; but the value it found is the earlier one, since \
-         `Write(1)` by client 0 -> ok had returned before `Write(2)` by client 0 -> ok was invoked."
+        "`Read -> 1` was invoked after `Write(2) -> ok` had returned, so it cannot find a value from \
+         before that; but the value it found is the earlier one, since `Write(1) -> ok` had returned \
+         before `Write(2) -> ok` was invoked."
     );
 }
 

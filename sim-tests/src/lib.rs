@@ -8,3 +8,4 @@ pub mod judge;
 pub mod programs;
 pub mod real_cost;
 pub mod seeds;
+pub mod streams;

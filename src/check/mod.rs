@@ -14,6 +14,7 @@ mod parallel;
 
 pub mod linearizable;
 pub mod models;
+pub mod online;
 mod quiescent;
 mod sequential;
 pub mod unique;

@@ -1,0 +1,330 @@
+//! The possibilities of one part of an object: all of it, or one key.
+//!
+//! An invocation takes a slot and changes nothing else. A return keeps the possibilities in which
+//! the call can have returned that; a call that failed, those in which it had no effect. If none is
+//! left, this event is the earliest at which anybody could know.
+
+use super::closure::{self, CHUNK, Closed, Returning, SHOWN, Stepper};
+use super::orders::{BUILT, Entry, GONE, Orders, START, renamed};
+use super::possibility::{Frontier, InFlight, Lost, Place, Possibility, Window};
+use crate::check::model::Model;
+use crate::verdict::{Anomaly, Evidence};
+
+/// Possibilities whose closures are put together before the next are made.
+const BATCH: usize = 16 * CHUNK;
+
+pub(super) struct Part<M: Model> {
+    window: Window<M>,
+    free: Vec<usize>,
+    /// Never empty, unless the history is violated.
+    possibilities: Vec<Possibility<M>>,
+    orders: Orders,
+}
+
+/// What an event leaves.
+pub(super) enum Left {
+    Something,
+    Nothing(Box<Evidence>),
+    TooMany,
+}
+
+/// How the work is done.
+pub(super) struct Means<M: Model> {
+    pub(super) limit: usize,
+    pub(super) threads: usize,
+    pub(super) stepper: Stepper<M>,
+    /// Possibilities looked at so far.
+    pub(super) visited: u64,
+}
+
+impl<M: Model> Part<M> {
+    pub(super) fn new(initial: &M) -> Self {
+        let start = Possibility {
+            state: initial.clone(),
+            places: Vec::new(),
+            used: Vec::new(),
+            order: START,
+            trail: Vec::new(),
+            length: 0,
+        };
+        Part {
+            window: Window { slots: Vec::new(), lost: Vec::new() },
+            free: Vec::new(),
+            possibilities: vec![start],
+            orders: Orders::default(),
+        }
+    }
+
+    /// A call begins. Returns its slot.
+    pub(super) fn invoke(&mut self, op: M::Op, number: u64) -> usize {
+        let slot = self.free.pop().unwrap_or_else(|| {
+            self.window.slots.push(None);
+            self.possibilities.iter_mut().for_each(|here| here.places.push(Place::free()));
+            self.window.slots.len() - 1
+        });
+        self.window.slots[slot] = Some(InFlight { op, number });
+        slot
+    }
+
+    /// The call in `slot` returned `ret`.
+    #[must_use]
+    pub(super) fn returned(&mut self, slot: usize, ret: &M::Ret, means: &mut Means<M>) -> Left {
+        let call = closure::call(&self.window, slot);
+        let (number, observes) = (call.number, M::observes(&call.op, ret));
+        let mut kept = Vec::with_capacity(self.possibilities.len());
+        let (mut refused, mut undecided) = (Vec::new(), Vec::new());
+        for mut here in std::mem::take(&mut self.possibilities) {
+            match &here.places[slot] {
+                Place::Taken(answer) if answer.allows(&call.op, ret) => {
+                    here.places[slot] = Place::free();
+                    kept.push(here);
+                }
+                Place::Taken(_) => refused.push(here),
+                Place::Open(seen) => {
+                    let fits = seen.iter().find(|seen| seen.answer.allows(&call.op, ret));
+                    let earlier =
+                        fits.map(|seen| Entry::Inserted { op: number, after: seen.after });
+                    let now = || observes && self.fits(&here, &call.op, ret);
+                    let Some(entry) = earlier.or_else(|| now().then_some(Entry::Next(number)))
+                    else {
+                        undecided.push(here);
+                        continue;
+                    };
+                    // What can still go before an observer can as well go after it.
+                    if !observes {
+                        undecided.push(here.clone());
+                    }
+                    here.order = self.orders.extend(here.order, entry);
+                    here.length += 1;
+                    here.places[slot] = Place::free();
+                    kept.push(here);
+                }
+            }
+        }
+        self.possibilities = kept;
+        let mut furthest = Vec::new();
+        if !undecided.is_empty() {
+            let returning = Returning { slot, ret, observes, limit: means.limit };
+            // In batches, so that what is pointless is dropped before there is too much of it.
+            for batch in undecided.chunks(BATCH) {
+                let outcomes = (means.stepper)(&self.window, batch, &returning, means.threads);
+                for (closed, visited) in outcomes {
+                    means.visited += visited;
+                    match closed {
+                        Closed::Left(left) => {
+                            for next in left {
+                                let next = self.settled(next);
+                                self.possibilities.push(next);
+                            }
+                        }
+                        Closed::Nothing(ends) => furthest.extend(ends),
+                        Closed::TooMany => return Left::TooMany,
+                    }
+                }
+                if self.possibilities.len() > means.limit && !self.reduce(means.limit) {
+                    return Left::TooMany;
+                }
+            }
+        }
+        means.visited += 1;
+        if self.possibilities.is_empty() {
+            let ends = if furthest.is_empty() { refused } else { furthest };
+            return Left::Nothing(self.evidence(ends, slot));
+        }
+        self.free(slot);
+        self.tidy(means.limit)
+    }
+
+    /// Whether an observer may be told `ret` in the state of `here`.
+    fn fits(&self, here: &Possibility<M>, op: &M::Op, ret: &M::Ret) -> bool {
+        let mut successors = Vec::new();
+        here.state.successors(op, Some(ret), &mut successors);
+        assert!(
+            successors.iter().all(|next| *next == here.state),
+            "the model {} says that {op:?} only observes when it returns {ret:?}, but it changes \
+             {:?}: correct its `observes`",
+            M::name(),
+            here.state,
+        );
+        !successors.is_empty()
+    }
+
+    /// The call in `slot` did not happen.
+    #[must_use]
+    pub(super) fn failed(&mut self, slot: usize, means: &mut Means<M>) -> Left {
+        means.visited += 1;
+        let all = std::mem::take(&mut self.possibilities);
+        let (kept, refused): (Vec<_>, Vec<_>) =
+            all.into_iter().partition(|here| here.places[slot].is_open());
+        if kept.is_empty() {
+            let mut evidence = self.evidence(refused, slot);
+            let call = closure::call(&self.window, slot);
+            evidence.expected.clear();
+            evidence.anomaly = Some(Anomaly {
+                name: "aborted read".to_owned(),
+                text: format!(
+                    "`{}` did not happen, and nothing else explains what was returned before it was \
+                     known to have failed.",
+                    M::op_text(&call.op)
+                ),
+                edges: Vec::new(),
+            });
+            return Left::Nothing(evidence);
+        }
+        self.possibilities = kept;
+        for here in &mut self.possibilities {
+            here.places[slot] = Place::free();
+        }
+        self.free(slot);
+        self.tidy(means.limit)
+    }
+
+    /// The call in `slot` never returns: it goes to its equals among the lost.
+    #[must_use]
+    pub(super) fn lost(&mut self, slot: usize, means: &mut Means<M>) -> Left {
+        let InFlight { op, number } = self.free(slot);
+        let known = self.window.lost.iter().position(|lost| lost.op == op);
+        let kind = known.unwrap_or_else(|| {
+            self.window.lost.push(Lost { op, numbers: Vec::new() });
+            self.possibilities.iter_mut().for_each(|here| here.used.push(0));
+            self.window.lost.len() - 1
+        });
+        let Part { window, orders, possibilities, .. } = self;
+        let numbers = &mut window.lost[kind].numbers;
+        let rank = numbers.partition_point(|other| *other < number);
+        numbers.insert(rank, number);
+        for here in possibilities {
+            let taken = !here.places[slot].is_open();
+            here.places[slot] = Place::free();
+            // Whoever used some of the equal ones used the first of them: equal ones may change names.
+            let used = here.used[kind] as usize;
+            let (from, to) = match taken {
+                true if rank > used => (number, numbers[used]),
+                false if rank < used => (numbers[used], number),
+                _ => (number, number),
+            };
+            here.used[kind] += u32::from(taken);
+            if from != to {
+                here.order = orders.extend(here.order, Entry::Renamed { from, to });
+            }
+        }
+        self.tidy(means.limit)
+    }
+
+    /// How many possibilities there are.
+    pub(super) fn possibilities(&self) -> usize {
+        self.possibilities.len()
+    }
+
+    /// Calls in flight, lost ones that may take effect, slots, and entries of orders.
+    pub(super) fn sizes(&self) -> [usize; 4] {
+        let lost = self.window.lost.iter().map(|lost| lost.numbers.len()).sum();
+        let slots = self.window.slots.len();
+        [slots - self.free.len(), lost, slots, self.orders.len()]
+    }
+
+    fn free(&mut self, slot: usize) -> InFlight<M::Op> {
+        self.free.push(slot);
+        self.window.slots[slot].take().expect("a call in flight has its slot until it ends")
+    }
+
+    /// Puts what a closure appended into the orders.
+    fn settled(&mut self, mut here: Possibility<M>) -> Possibility<M> {
+        let mut nodes = Vec::with_capacity(here.trail.len());
+        for op in here.trail.drain(..) {
+            here.order = self.orders.extend(here.order, Entry::Next(op));
+            nodes.push(here.order);
+        }
+        here.rename(|after| match after {
+            START | GONE => after,
+            built if built & BUILT != 0 => nodes[(built & !BUILT) as usize - 1],
+            node => node,
+        });
+        here
+    }
+
+    /// Drops what is pointless, and forgets what is done.
+    fn tidy(&mut self, limit: usize) -> Left {
+        if !self.reduce(limit) {
+            return Left::TooMany;
+        }
+        self.forget_lost();
+        if self.orders.is_long() {
+            let ends = self.possibilities.iter().map(|here| here.order);
+            let names = self.orders.cut(ends);
+            for here in &mut self.possibilities {
+                here.order = renamed(&names, here.order);
+                here.rename(|after| renamed(&names, after));
+            }
+        }
+        Left::Something
+    }
+
+    /// Drops possibilities that others cover. False if more than the limit are left.
+    fn reduce(&mut self, limit: usize) -> bool {
+        if self.possibilities.len() > 1 {
+            let mut frontier = Frontier::new();
+            for here in self.possibilities.drain(..) {
+                frontier.add(here);
+            }
+            self.possibilities.extend(frontier.into_members());
+        }
+        self.possibilities.len() <= limit
+    }
+
+    /// Forgets lost calls that every possibility has used.
+    fn forget_lost(&mut self) {
+        for kind in (0..self.window.lost.len()).rev() {
+            let used = self.possibilities.iter().map(|here| here.used[kind]).min().unwrap_or(0);
+            if used == 0 {
+                continue;
+            }
+            let numbers = &mut self.window.lost[kind].numbers;
+            numbers.drain(..used as usize);
+            let all = numbers.is_empty();
+            for here in &mut self.possibilities {
+                here.used[kind] -= used;
+                if all {
+                    here.used.remove(kind);
+                }
+            }
+            if all {
+                self.window.lost.remove(kind);
+            }
+        }
+    }
+
+    /// That none of these, which got furthest, can go on with the call in `slot`.
+    fn evidence(&mut self, mut ends: Vec<Possibility<M>>, slot: usize) -> Box<Evidence> {
+        ends.sort_by_key(|end| std::cmp::Reverse(end.length));
+        let mut evidence = Evidence { engine: super::ENGINE.to_owned(), ..Evidence::default() };
+        for end in ends {
+            let end = self.settled(end);
+            let order = self.orders.spell(end.order);
+            if evidence.partial.len() == SHOWN || evidence.partial.contains(&order) {
+                continue;
+            }
+            if evidence.partial.is_empty() {
+                evidence.state = end.state.state_text();
+            }
+            evidence.partial.push(order);
+            let call = closure::call(&self.window, slot);
+            let rets = match &end.places[slot] {
+                Place::Taken(answer) => answer.rets.clone(),
+                Place::Open(_) => end.state.returns(&call.op),
+            };
+            for text in rets.iter().map(|ret| M::ret_text(ret)) {
+                if !evidence.expected.contains(&text) {
+                    evidence.expected.push(text);
+                }
+            }
+        }
+        let calls = self.window.slots.iter().flatten();
+        evidence.misfit = closure::call(&self.window, slot).number as usize;
+        evidence.part = calls.map(|call| call.number as usize).collect();
+        evidence.part.extend(evidence.partial.iter().flatten());
+        evidence.part.sort_unstable();
+        evidence.part.dedup();
+        Box::new(evidence)
+    }
+}

@@ -12,6 +12,7 @@ mod lines;
 mod model;
 mod parallel;
 
+pub mod chain;
 pub mod linearizable;
 pub mod models;
 pub mod online;

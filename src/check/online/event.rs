@@ -188,6 +188,12 @@ impl<T> Clients<T> {
         self.open.insert(client, call);
     }
 
+    /// The call that the client has open.
+    pub(in crate::check) fn current(&self, client: u32) -> Result<&T, MalformedEventKind> {
+        self.not_ended(client)?;
+        self.open.get(&client).ok_or(MalformedEventKind::NothingOpen)
+    }
+
     /// Takes the call that the client has open.
     pub(in crate::check) fn close(&mut self, client: u32) -> Result<T, MalformedEventKind> {
         self.not_ended(client)?;

@@ -1,0 +1,192 @@
+//! A queue whose length is kept beside its lock, watched while it runs.
+//!
+//! The program is that of `examples/queue.rs`, for longer. Here nobody records a history to have it
+//! checked at the end: each call is told to an [`Online`] checker as it happens, and the run stops at
+//! the very event after which no explanation is left, with most calls still to come.
+//! `cargo run --example online` prints what stands at the end of this file.
+
+#![forbid(unsafe_code)]
+
+use std::collections::VecDeque;
+use std::process::ExitCode;
+use std::sync::{self, Arc};
+
+use sim::Ordering::SeqCst;
+use sim::check::Model;
+use sim::check::models::{Queue, QueueOp, QueueRet};
+use sim::check::online::{ClientEvent, Online, Status};
+use sim::{Atomic, Mutex};
+
+use shared::Example;
+use shared::Version::{self, Buggy, Fixed};
+
+mod shared;
+
+struct QuickQueue {
+    items: Mutex<VecDeque<u64>>,
+    len: Atomic<i64>,
+    version: Version,
+}
+
+impl QuickQueue {
+    fn new(version: Version) -> QuickQueue {
+        QuickQueue { items: Mutex::new(VecDeque::new()), len: Atomic::new(0), version }
+    }
+
+    async fn enqueue(&self, item: u64) {
+        let mut items = self.items.lock().await;
+        items.push_back(item);
+        match self.version {
+            // Unlocked too early: the item can be dequeued before it is counted.
+            Buggy => {
+                drop(items);
+                self.len.fetch_add(1, SeqCst).await;
+            }
+            Fixed => {
+                self.len.fetch_add(1, SeqCst).await;
+                drop(items);
+            }
+        }
+    }
+
+    async fn dequeue(&self) -> Option<u64> {
+        // The quick way: nothing to do, no lock to wait for.
+        if self.len.load(SeqCst).await == 0 {
+            return None;
+        }
+        let mut items = self.items.lock().await;
+        let item = items.pop_front()?;
+        self.len.fetch_sub(1, SeqCst).await;
+        Some(item)
+    }
+}
+
+/// A client of the queue that tells the checker what it asks and what it is told.
+#[derive(Clone)]
+struct Client {
+    number: u32,
+    queue: Arc<QuickQueue>,
+    checker: Arc<sync::Mutex<Online<Queue>>>,
+}
+
+impl Client {
+    async fn enqueue(&self, item: u64) {
+        self.begin(QueueOp::Enqueue(item)).await;
+        self.queue.enqueue(item).await;
+        self.end(QueueRet::Done);
+    }
+
+    async fn dequeue(&self) {
+        self.begin(QueueOp::Dequeue).await;
+        let item = self.queue.dequeue().await;
+        self.end(QueueRet::Item(item));
+    }
+
+    async fn begin(&self, op: QueueOp) {
+        // A point between the last return and this invocation: others may return in between.
+        sim::task::yield_now().await;
+        self.tell(ClientEvent::Invoke { client: self.number, op });
+    }
+
+    fn end(&self, ret: QueueRet) {
+        self.tell(ClientEvent::Return { client: self.number, ret });
+    }
+
+    #[track_caller]
+    fn tell(&self, event: ClientEvent<QueueOp, QueueRet>) {
+        // No await while it is held. It is poisoned by the panic that ends the run.
+        let mut checker = self.checker.lock().unwrap_or_else(sync::PoisonError::into_inner);
+        let text = match &event {
+            ClientEvent::Return { ret, .. } => Queue::<u64>::ret_text(ret),
+            _ => String::new(),
+        };
+        let status = checker.feed(event).expect("a client has one call open at a time");
+        if checker.decided_at() == Some(checker.events() - 1) {
+            let event = checker.events() - 1;
+            match (status, checker.evidence()) {
+                (Status::Violated, Some(evidence)) => panic!(
+                    "event {event} decides: operation {} returned {text}; after operations {:?} it \
+                     should have returned {}",
+                    evidence.misfit,
+                    evidence.partial[0],
+                    evidence.expected.join(" or "),
+                ),
+                _ => panic!("undecided at event {event}: too many possibilities"),
+            }
+        }
+    }
+}
+
+/// Two clients enqueue something and empty the queue again, over and over.
+async fn program(version: Version) {
+    let queue = Arc::new(QuickQueue::new(version));
+    let checker = Arc::new(sync::Mutex::new(Online::new(Queue::new())));
+    let tasks = [0, 1].map(|number| {
+        let client = Client { number, queue: queue.clone(), checker: checker.clone() };
+        sim::spawn(async move {
+            for round in 0..20 {
+                client.enqueue(2 * round + u64::from(number)).await;
+                client.dequeue().await;
+                client.dequeue().await;
+            }
+        })
+    });
+    for task in tasks {
+        task.await.unwrap();
+    }
+    let checker = checker.lock().unwrap();
+    assert_eq!((checker.status(), checker.open()), (Status::Possible, 0));
+}
+
+fn main() -> ExitCode {
+    let mut example =
+        Example::new("online: the run stops at the event that no explanation is left for");
+    example.check("online", program);
+    example.end()
+}
+
+// ---- What it prints ----
+//
+// online: the run stops at the event that no explanation is left for
+//
+// FAILED  online  seed 8: 0.0 panicked
+//
+//   event 6 decides: operation 3 returned None; after operations [0, 1, 2] it should have returned
+//   Some(0)
+//
+//   at          examples/online.rs:92:14
+//   tested      9 runs of seeds 0 to 999, random
+//   shrunk      from 304 steps, 90 preemptions to 14 steps, 1 preemption (182 replays)
+//
+// ── schedule ── 14 steps, 2 switches, 1 preemption ──────────────────────────────────────────────────
+//
+//   step  main            0.0                     0.1                                            place
+//      0  spawn 0.0, 0.1                                                      examples/online.rs:126:9
+//      1                                          start
+//      2                                          yield_now                    examples/online.rs:87:9
+//      3                                          lock mutex                  examples/online.rs:37:36
+//                                                 unlock mutex                examples/online.rs:37:36
+//                         ┌─ preempted ───────────┘
+//      4                  start
+//      5                  yield_now                                            examples/online.rs:87:9
+//      6                  lock mutex                                          examples/online.rs:37:36
+//                         unlock mutex                                        examples/online.rs:37:36
+//      7                  fetch_add atomic 0 → 1                              examples/online.rs:43:26
+//      8                  yield_now                                            examples/online.rs:87:9
+//      9                  load atomic = 1                                     examples/online.rs:54:21
+//     10                  lock mutex                                          examples/online.rs:57:36
+//     11                  fetch_sub atomic 1 → 0                              examples/online.rs:59:18
+//                         unlock mutex                                        examples/online.rs:57:36
+//     12                  yield_now                                            examples/online.rs:87:9
+//     13                  load atomic = 0                                     examples/online.rs:54:21
+//                         panics                                              examples/online.rs:92:14
+//
+//   mutex   created at examples/online.rs:33:29
+//   atomic  created at examples/online.rs:33:63
+//
+// trace:   target/sim/unpause/online/8.simtrace
+// replay:  SIM_REPLAY=sim1:0,0.1x3,0.0x10 cargo run --example online
+//
+// the trace file, replayed, ends with the same failure
+//
+// passed  online_fixed: 1000 runs, 375622 steps

@@ -90,7 +90,7 @@
 //! | [`mod@strategy`], [`choice`] | who answers the choices of a run |
 //! | [`shrink`], [`schedule`] | making a failing run smaller |
 //! | [`trace`] | the file format |
-//! | [`ids`], [`op`], [`event`], [`history`], [`verdict`] | the words of all these, as types |
+//! | [`ids`], [`op`], [`event`], [`history`], [`datum`], [`verdict`] | the words of all these, as types |
 //!
 //! # The two builds
 //!
@@ -130,6 +130,7 @@
 // L0: data. What only runs use is dead in a build that cannot simulate.
 #[cfg_attr(not(all(feature = "sim", not(sim_real))), allow(dead_code))]
 pub mod choice;
+pub mod datum;
 pub mod event;
 pub mod history;
 pub mod ids;

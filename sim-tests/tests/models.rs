@@ -2,8 +2,9 @@
 
 use std::hash::Hash;
 
-use sim::check::models::{Shipped, Visitor, registry};
+use sim::check::models::{NilRead, Shipped, Visitor, registry};
 use sim::check::{Budget, Key, Model, linearizable};
+use sim::datum::Datum;
 use sim_tests::histories::{Draw, every, long, random};
 use sim_tests::judge;
 
@@ -254,6 +255,21 @@ impl Shipped for Bag {
             (BagOp::Take, vec![None, Some(1), Some(2)]),
         ]
     }
+
+    type Recorded = Self;
+    const CALLS: &'static [&'static str] = &[];
+
+    fn recorded(_: Option<&Datum>) -> Result<Self, String> {
+        Ok(Self::initial())
+    }
+
+    fn call(f: &str, _: &Datum) -> Result<BagOp, String> {
+        Err(format!("{f}: not in files"))
+    }
+
+    fn outcome(op: &BagOp, _: &Datum, _: NilRead) -> Result<Option<Option<u8>>, String> {
+        Err(format!("{op:?}: not in files"))
+    }
 }
 
 /// A loose model with keys that share a [`Key`]: two numbers, each read to within one.
@@ -313,5 +329,20 @@ impl Shipped for Approximate {
             (ApproximateOp::Read(0), vec![1, 4]),
             (ApproximateOp::Read(1), vec![0, 2]),
         ]
+    }
+
+    type Recorded = Self;
+    const CALLS: &'static [&'static str] = &[];
+
+    fn recorded(_: Option<&Datum>) -> Result<Self, String> {
+        Ok(Self::initial())
+    }
+
+    fn call(f: &str, _: &Datum) -> Result<ApproximateOp, String> {
+        Err(format!("{f}: not in files"))
+    }
+
+    fn outcome(op: &ApproximateOp, _: &Datum, _: NilRead) -> Result<Option<i32>, String> {
+        Err(format!("{op:?}: not in files"))
     }
 }

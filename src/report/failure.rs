@@ -125,7 +125,7 @@ pub(super) fn details(screen: &mut Screen, report: &Report, finding: &Finding, n
         Failure::Deadlock { waits } => deadlock(screen, waits, names),
         Failure::History { history, verdict, .. } => {
             if let Some(history) = finding.run.histories.get(*history) {
-                self::history(screen, history, verdict);
+                self::history(screen, history, Some(verdict));
             }
             if let Verdict::Unknown(_) = verdict {
                 help(screen, UNDECIDED);
@@ -250,17 +250,16 @@ fn place(screen: &mut Screen, mut line: Line, place: &str) {
 }
 
 /// The picture of a history and what is wrong with it in a sentence.
-fn history(screen: &mut Screen, history: &HistoryRecord, verdict: &Verdict) {
+pub(super) fn history(screen: &mut Screen, history: &HistoryRecord, verdict: Option<&Verdict>) {
     let operations = plural(history.operations.len() as u64, "operation");
     let clients = plural(history.clients.len() as u64, "client");
     let of = if history.model.is_empty() { "" } else { ", " };
     let remark = format!("{}{of}{operations}, {clients}", clean(&history.model));
     screen.heading("history", &remark);
     // The record says what its verdict is; if it has none, the failure does.
-    let recorded = history.verdict.as_ref().unwrap_or(verdict);
-    let evidence = match recorded {
-        Verdict::Violated(evidence) => Some(&**evidence),
-        Verdict::Consistent(_) | Verdict::Unknown(_) => None,
+    let evidence = match history.verdict.as_ref().or(verdict) {
+        Some(Verdict::Violated(evidence)) => Some(&**evidence),
+        Some(Verdict::Consistent(_) | Verdict::Unknown(_)) | None => None,
     };
     intervals::draw(screen, history, evidence);
     if let Some(anomaly) = evidence.and_then(|e| e.anomaly.as_ref()) {

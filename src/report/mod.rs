@@ -9,6 +9,7 @@ mod intervals;
 mod lanes;
 mod names;
 mod one_line;
+mod picture;
 mod schedule;
 mod screen;
 mod text;
@@ -24,6 +25,7 @@ use crate::ids::Seed;
 use crate::run::Run;
 
 pub use one_line::one_line;
+pub use picture::history_text;
 pub use screen::Style;
 pub use text::text;
 

@@ -29,6 +29,7 @@ const TABLE: &[(&str, Layer)] = &[
     ("event", Layer::Data),
     ("choice", Layer::Data),
     ("trace", Layer::Data),
+    ("datum", Layer::Data),
     ("history", Layer::Data),
     ("verdict", Layer::Data),
     ("run", Layer::Data),

@@ -1,8 +1,9 @@
 //! A cell with compare-and-swap.
 
-use super::{Shipped, Value};
+use super::{NilRead, Shipped, Value, no_such_call, unexpected};
 use crate::check::Model;
 use crate::check::unique::{Action, Plain, PlainObject, Values};
+use crate::datum::Datum;
 
 /// A register that can also be changed on condition: what Jepsen calls `cas-register`.
 ///
@@ -136,5 +137,41 @@ impl Shipped for CasRegister {
             (CasRegisterOp::Write(0), vec![Done]),
             (CasRegisterOp::Cas(1, 1), vec![Swapped(true)]),
         ]
+    }
+
+    type Recorded = CasRegister<Datum>;
+    const CALLS: &'static [&'static str] = &["read", "write", "cas"];
+
+    fn recorded(initial: Option<&Datum>) -> Result<CasRegister<Datum>, String> {
+        Ok(CasRegister(initial.cloned().unwrap_or_default()))
+    }
+
+    fn call(f: &str, value: &Datum) -> Result<CasRegisterOp<Datum>, String> {
+        match f {
+            "read" => Ok(CasRegisterOp::Read),
+            "write" => Ok(CasRegisterOp::Write(value.clone())),
+            "cas" => match value.as_pair() {
+                Some((from, to)) => Ok(CasRegisterOp::Cas(from.clone(), to.clone())),
+                None => unexpected("[expected new]", value),
+            },
+            other => no_such_call::<Self, _>(other),
+        }
+    }
+
+    fn outcome(
+        op: &CasRegisterOp<Datum>,
+        value: &Datum,
+        nil: NilRead,
+    ) -> Result<Option<CasRegisterRet<Datum>>, String> {
+        Ok(match op {
+            CasRegisterOp::Read if value.is_nil() && nil == NilRead::Anything => None,
+            CasRegisterOp::Read => Some(CasRegisterRet::Value(value.clone())),
+            CasRegisterOp::Write(_) => Some(CasRegisterRet::Done),
+            CasRegisterOp::Cas(..) => Some(CasRegisterRet::Swapped(true)),
+        })
+    }
+
+    fn refused(op: &CasRegisterOp<Datum>) -> Option<CasRegisterRet<Datum>> {
+        matches!(op, CasRegisterOp::Cas(..)).then_some(CasRegisterRet::Swapped(false))
     }
 }

@@ -1,7 +1,8 @@
 //! A number that is added to.
 
-use super::Shipped;
+use super::{NilRead, Shipped, no_such_call, unexpected};
 use crate::check::Model;
+use crate::datum::Datum;
 
 /// A counter. Sums wrap around, as those of atomics do.
 ///
@@ -97,4 +98,35 @@ impl Shipped for Counter {
             (CounterOp::Add(2), vec![Done]),
         ]
     }
+
+    type Recorded = Counter;
+    const CALLS: &'static [&'static str] = &["read", "get", "add", "increment", "fetch-add"];
+
+    fn recorded(initial: Option<&Datum>) -> Result<Counter, String> {
+        initial.map_or(Ok(0), whole).map(Counter)
+    }
+
+    fn call(f: &str, value: &Datum) -> Result<CounterOp, String> {
+        match f {
+            "read" | "get" => Ok(CounterOp::Get),
+            "increment" => Ok(CounterOp::Increment),
+            "add" => whole(value).map(CounterOp::Add),
+            "fetch-add" => whole(value).map(CounterOp::FetchAdd),
+            other => no_such_call::<Self, _>(other),
+        }
+    }
+
+    fn outcome(op: &CounterOp, value: &Datum, nil: NilRead) -> Result<Option<CounterRet>, String> {
+        match op {
+            CounterOp::Increment | CounterOp::Add(_) => Ok(Some(CounterRet::Done)),
+            CounterOp::Get if value.is_nil() && nil == NilRead::Anything => Ok(None),
+            CounterOp::Get | CounterOp::FetchAdd(_) => {
+                whole(value).map(|number| Some(CounterRet::Value(number)))
+            }
+        }
+    }
+}
+
+fn whole(value: &Datum) -> Result<i64, String> {
+    value.as_integer().map_or_else(|| unexpected("a whole number of at most 64 bits", value), Ok)
 }

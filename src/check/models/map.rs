@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::{Shipped, Value};
+use super::{NilRead, Shipped, Value, no_such_call, unexpected};
 use crate::check::{Key, Model};
+use crate::datum::Datum;
 
 /// A map from keys to values, such as a key-value store. Checked key by key, unless its length
 /// is asked for.
@@ -61,6 +62,8 @@ pub enum MapRet<V = u64> {
     Value(Option<V>),
     /// The number of keys.
     Len(usize),
+    /// Put or deleted; what was there before was not told.
+    Done,
 }
 
 impl<K: Value + Ord, V: Value> Model for Map<K, V> {
@@ -74,6 +77,13 @@ impl<K: Value + Ord, V: Value> Model for Map<K, V> {
             MapOp::Delete(key) => MapRet::Value(self.0.remove(key)),
             MapOp::Len => MapRet::Len(self.0.len()),
         }
+    }
+
+    /// A client that puts or deletes need not be told what was there before.
+    fn accepts(op: &Self::Op, expected: &Self::Ret, actual: &Self::Ret) -> bool {
+        let told_nothing =
+            matches!(op, MapOp::Put(..) | MapOp::Delete(_)) && *actual == MapRet::Done;
+        told_nothing || expected == actual
     }
 
     fn partition(op: &Self::Op) -> Option<Key> {
@@ -99,6 +109,7 @@ impl<K: Value + Ord, V: Value> Model for Map<K, V> {
         match ret {
             MapRet::Value(value) => format!("{value:?}"),
             MapRet::Len(len) => len.to_string(),
+            MapRet::Done => "ok".to_owned(),
         }
     }
 
@@ -116,13 +127,60 @@ impl Shipped for Map {
     }
 
     fn alphabet() -> Vec<(Self::Op, Vec<Self::Ret>)> {
-        use MapRet::{Len, Value};
+        use MapRet::{Done, Len, Value};
         vec![
             (MapOp::Put(1, 7), vec![Value(None), Value(Some(7))]),
-            (MapOp::Put(2, 7), vec![Value(None)]),
+            (MapOp::Put(2, 7), vec![Done]),
             (MapOp::Get(2), vec![Value(Some(7)), Value(None)]),
             (MapOp::Delete(1), vec![Value(Some(7)), Value(None)]),
             (MapOp::Len, vec![Len(1)]),
         ]
+    }
+
+    type Recorded = Map<Datum, Datum>;
+    const CALLS: &'static [&'static str] = &["get", "put", "delete", "len"];
+    const KEYED: bool = true;
+
+    fn recorded(initial: Option<&Datum>) -> Result<Map<Datum, Datum>, String> {
+        match initial {
+            None => Ok(Map::new()),
+            Some(Datum::Map(entries)) => Ok(entries.iter().cloned().collect()),
+            Some(other) => unexpected("a map", other),
+        }
+    }
+
+    fn call(f: &str, value: &Datum) -> Result<MapOp<Datum, Datum>, String> {
+        if f == "len" {
+            return Ok(MapOp::Len);
+        }
+        let Some((key, value)) = value.as_pair() else {
+            return unexpected("[key value]", value);
+        };
+        match f {
+            "get" => Ok(MapOp::Get(key.clone())),
+            "put" if value.is_nil() => unexpected("a value other than nil", value),
+            "put" => Ok(MapOp::Put(key.clone(), value.clone())),
+            "delete" => Ok(MapOp::Delete(key.clone())),
+            other => no_such_call::<Self, _>(other),
+        }
+    }
+
+    /// A value `nil` says that there was none. What a put or a delete returned is not looked at:
+    /// files have there what was put, or what was there, or nothing.
+    fn outcome(
+        op: &MapOp<Datum, Datum>,
+        value: &Datum,
+        _nil: NilRead,
+    ) -> Result<Option<MapRet<Datum>>, String> {
+        match op {
+            MapOp::Get(_) => {
+                Ok(Some(MapRet::Value(Some(value.clone()).filter(|value| !value.is_nil()))))
+            }
+            MapOp::Put(..) | MapOp::Delete(_) => Ok(Some(MapRet::Done)),
+            MapOp::Len => match value.as_integer().and_then(|len| usize::try_from(len).ok()) {
+                Some(len) => Ok(Some(MapRet::Len(len))),
+                None => unexpected("a number of keys", value),
+            },
+        }
     }
 }

@@ -1,8 +1,9 @@
 //! The smallest first.
 
-use super::{Shipped, Value};
+use super::{NilRead, Shipped, Value, no_such_call, unexpected};
 use crate::check::Model;
 use crate::check::unique::{Action, Plain, PlainObject, Values};
+use crate::datum::Datum;
 
 /// An unbounded priority queue: the smallest item, by [`Ord`], is popped first. Of items that are
 /// equal, the one inserted first.
@@ -172,6 +173,41 @@ impl<T: Value + Ord> Model for PriorityQueue<T> {
 impl Shipped for PriorityQueue {
     const NAME: &'static str = "priority-queue";
     const SUMMARY: &'static str = "insert, pop, peek; the smallest first";
+
+    type Recorded = PriorityQueue<Datum>;
+    const CALLS: &'static [&'static str] = &["insert", "pop", "peek"];
+
+    fn recorded(initial: Option<&Datum>) -> Result<PriorityQueue<Datum>, String> {
+        match initial {
+            None => Ok(PriorityQueue::new()),
+            Some(Datum::List(items)) => Ok(items.iter().cloned().collect()),
+            Some(other) => unexpected("a list of the items", other),
+        }
+    }
+
+    fn call(f: &str, value: &Datum) -> Result<PriorityQueueOp<Datum>, String> {
+        match f {
+            "insert" if value.is_nil() => unexpected("an item other than nil", value),
+            "insert" => Ok(PriorityQueueOp::Insert(value.clone())),
+            "pop" => Ok(PriorityQueueOp::Pop),
+            "peek" => Ok(PriorityQueueOp::Peek),
+            other => no_such_call::<Self, _>(other),
+        }
+    }
+
+    /// An item `nil` says that there was none.
+    fn outcome(
+        op: &PriorityQueueOp<Datum>,
+        value: &Datum,
+        _nil: NilRead,
+    ) -> Result<Option<PriorityQueueRet<Datum>>, String> {
+        Ok(Some(match op {
+            PriorityQueueOp::Insert(_) => PriorityQueueRet::Done,
+            PriorityQueueOp::Pop | PriorityQueueOp::Peek => {
+                PriorityQueueRet::Item(Some(value.clone()).filter(|value| !value.is_nil()))
+            }
+        }))
+    }
 
     fn initial() -> Self {
         PriorityQueue::new()

@@ -2,9 +2,10 @@
 
 use std::collections::VecDeque;
 
-use super::{Shipped, Value};
+use super::{NilRead, Shipped, Value, no_such_call, unexpected};
 use crate::check::Model;
 use crate::check::unique::{Action, Plain, PlainObject, Values};
+use crate::datum::Datum;
 
 /// An unbounded queue: what was enqueued first is dequeued first.
 ///
@@ -144,5 +145,37 @@ impl Shipped for Queue {
             (QueueOp::Enqueue(2), vec![Done]),
             (QueueOp::Dequeue, vec![Item(Some(2)), Item(Some(1)), Item(None)]),
         ]
+    }
+
+    type Recorded = Queue<Datum>;
+    const CALLS: &'static [&'static str] = &["enqueue", "dequeue", "enq", "deq"];
+
+    fn recorded(initial: Option<&Datum>) -> Result<Queue<Datum>, String> {
+        match initial {
+            None => Ok(Queue::new()),
+            Some(Datum::List(items)) => Ok(items.iter().cloned().collect()),
+            Some(other) => unexpected("a list of the items, the front first", other),
+        }
+    }
+
+    fn call(f: &str, value: &Datum) -> Result<QueueOp<Datum>, String> {
+        match f {
+            "enqueue" | "enq" if value.is_nil() => unexpected("an item other than nil", value),
+            "enqueue" | "enq" => Ok(QueueOp::Enqueue(value.clone())),
+            "dequeue" | "deq" => Ok(QueueOp::Dequeue),
+            other => no_such_call::<Self, _>(other),
+        }
+    }
+
+    /// An item `nil` says that there was none.
+    fn outcome(
+        op: &QueueOp<Datum>,
+        value: &Datum,
+        _nil: NilRead,
+    ) -> Result<Option<QueueRet<Datum>>, String> {
+        Ok(Some(match op {
+            QueueOp::Enqueue(_) => QueueRet::Done,
+            QueueOp::Dequeue => QueueRet::Item(Some(value.clone()).filter(|value| !value.is_nil())),
+        }))
     }
 }

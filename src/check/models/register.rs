@@ -1,8 +1,9 @@
 //! A cell that is read and written as a whole.
 
-use super::{Shipped, Value};
+use super::{NilRead, Shipped, Value, no_such_call};
 use crate::check::Model;
 use crate::check::unique::{Action, Plain, PlainObject, Values};
+use crate::datum::Datum;
 
 /// A register: a read returns what was written last.
 ///
@@ -109,5 +110,32 @@ impl Shipped for Register {
             (RegisterOp::Write(1), vec![Done]),
             (RegisterOp::Write(2), vec![Done]),
         ]
+    }
+
+    type Recorded = Register<Datum>;
+    const CALLS: &'static [&'static str] = &["read", "write"];
+
+    fn recorded(initial: Option<&Datum>) -> Result<Register<Datum>, String> {
+        Ok(Register(initial.cloned().unwrap_or_default()))
+    }
+
+    fn call(f: &str, value: &Datum) -> Result<RegisterOp<Datum>, String> {
+        match f {
+            "read" => Ok(RegisterOp::Read),
+            "write" => Ok(RegisterOp::Write(value.clone())),
+            other => no_such_call::<Self, _>(other),
+        }
+    }
+
+    fn outcome(
+        op: &RegisterOp<Datum>,
+        value: &Datum,
+        nil: NilRead,
+    ) -> Result<Option<RegisterRet<Datum>>, String> {
+        Ok(match op {
+            RegisterOp::Read if value.is_nil() && nil == NilRead::Anything => None,
+            RegisterOp::Read => Some(RegisterRet::Value(value.clone())),
+            RegisterOp::Write(_) => Some(RegisterRet::Done),
+        })
     }
 }

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use super::{Shipped, Value};
+use super::{NilRead, Shipped, Value, no_such_call, unexpected};
 use crate::check::unique::{Action, Plain, PlainObject, Values};
 use crate::check::{Key, Model};
+use crate::datum::Datum;
 
 /// A set: each operation says whether it did, or found, what it was asked for. Checked element by
 /// element.
@@ -117,6 +118,35 @@ impl<T: Value + Ord> Model for Set<T> {
 impl Shipped for Set {
     const NAME: &'static str = "set";
     const SUMMARY: &'static str = "insert, remove, contains; checked by element";
+
+    type Recorded = Set<Datum>;
+    const CALLS: &'static [&'static str] = &["insert", "remove", "contains"];
+
+    fn recorded(initial: Option<&Datum>) -> Result<Set<Datum>, String> {
+        match initial {
+            None => Ok(Set::new()),
+            Some(Datum::Set(members) | Datum::List(members)) => {
+                Ok(members.iter().cloned().collect())
+            }
+            Some(other) => unexpected("a set or a list of members", other),
+        }
+    }
+
+    fn call(f: &str, value: &Datum) -> Result<SetOp<Datum>, String> {
+        match f {
+            "insert" => Ok(SetOp::Insert(value.clone())),
+            "remove" => Ok(SetOp::Remove(value.clone())),
+            "contains" => Ok(SetOp::Contains(value.clone())),
+            other => no_such_call::<Self, _>(other),
+        }
+    }
+
+    fn outcome(_op: &SetOp<Datum>, value: &Datum, _nil: NilRead) -> Result<Option<bool>, String> {
+        match value {
+            Datum::Bool(told) => Ok(Some(*told)),
+            other => unexpected("true or false: whether it did, or found, that", other),
+        }
+    }
 
     fn initial() -> Self {
         Set::new()

@@ -1,8 +1,9 @@
 //! Last in, first out.
 
-use super::{Shipped, Value};
+use super::{NilRead, Shipped, Value, no_such_call, unexpected};
 use crate::check::Model;
 use crate::check::unique::{Action, Plain, PlainObject, Values};
+use crate::datum::Datum;
 
 /// An unbounded stack: what was pushed last is popped first.
 ///
@@ -146,5 +147,37 @@ impl Shipped for Stack {
             (StackOp::Push(2), vec![Done]),
             (StackOp::Pop, vec![Item(Some(2)), Item(Some(1)), Item(None)]),
         ]
+    }
+
+    type Recorded = Stack<Datum>;
+    const CALLS: &'static [&'static str] = &["push", "pop"];
+
+    fn recorded(initial: Option<&Datum>) -> Result<Stack<Datum>, String> {
+        match initial {
+            None => Ok(Stack::new()),
+            Some(Datum::List(items)) => Ok(items.iter().cloned().collect()),
+            Some(other) => unexpected("a list of the items, the top last", other),
+        }
+    }
+
+    fn call(f: &str, value: &Datum) -> Result<StackOp<Datum>, String> {
+        match f {
+            "push" if value.is_nil() => unexpected("an item other than nil", value),
+            "push" => Ok(StackOp::Push(value.clone())),
+            "pop" => Ok(StackOp::Pop),
+            other => no_such_call::<Self, _>(other),
+        }
+    }
+
+    /// An item `nil` says that there was none.
+    fn outcome(
+        op: &StackOp<Datum>,
+        value: &Datum,
+        _nil: NilRead,
+    ) -> Result<Option<StackRet<Datum>>, String> {
+        Ok(Some(match op {
+            StackOp::Push(_) => StackRet::Done,
+            StackOp::Pop => StackRet::Item(Some(value.clone()).filter(|value| !value.is_nil())),
+        }))
     }
 }

@@ -1,7 +1,8 @@
 //! A cell whose versions have names, each update naming the one it replaces.
 
-use super::{Shipped, Value};
+use super::{NilRead, Shipped, Value, no_such_call, unexpected};
 use crate::check::Model;
+use crate::datum::Datum;
 
 /// What a versioned store keeps under one key: a read returns the id of the version, an update
 /// replaces the version it names by one with an id of its own.
@@ -137,5 +138,37 @@ impl Shipped for VersionedRegister {
             (VersionedRegisterOp::Update { from: 1, to: 2 }, vec![Updated(true)]),
             (VersionedRegisterOp::Update { from: 0, to: 3 }, vec![Updated(true)]),
         ]
+    }
+
+    type Recorded = VersionedRegister<Datum>;
+    const CALLS: &'static [&'static str] = &["read", "update"];
+
+    fn recorded(initial: Option<&Datum>) -> Result<VersionedRegister<Datum>, String> {
+        Ok(VersionedRegister(initial.cloned().unwrap_or_default()))
+    }
+
+    fn call(f: &str, value: &Datum) -> Result<VersionedRegisterOp<Datum>, String> {
+        match f {
+            "read" => Ok(VersionedRegisterOp::Read),
+            "update" => match value.as_pair() {
+                Some((from, to)) => {
+                    Ok(VersionedRegisterOp::Update { from: from.clone(), to: to.clone() })
+                }
+                None => unexpected("[from to], the ids of two versions", value),
+            },
+            other => no_such_call::<Self, _>(other),
+        }
+    }
+
+    fn outcome(
+        op: &VersionedRegisterOp<Datum>,
+        value: &Datum,
+        nil: NilRead,
+    ) -> Result<Option<VersionedRegisterRet<Datum>>, String> {
+        Ok(match op {
+            VersionedRegisterOp::Read if value.is_nil() && nil == NilRead::Anything => None,
+            VersionedRegisterOp::Read => Some(VersionedRegisterRet::Version(value.clone())),
+            VersionedRegisterOp::Update { .. } => Some(VersionedRegisterRet::Updated(true)),
+        })
     }
 }

@@ -1,0 +1,33 @@
+//! A history alone, as the screen of a failing run shows it: for who has no run, but a file.
+
+use super::failure;
+use super::screen::{Screen, Style};
+use crate::history::HistoryRecord;
+
+/// The history as a picture, with what its verdict says is wrong: a lane for each client, the
+/// operations as intervals, of a long history those around the operation that fits nowhere.
+///
+/// Of the operations that are not shown, the texts are not looked at: they may be empty.
+///
+/// ```
+/// use sim::history::{HistoryRecord, Operation};
+/// use sim::report::{Style, history_text};
+/// let read = Operation {
+///     client: 0,
+///     op: "read".to_owned(),
+///     invoked: 1,
+///     returned: Some(("7".to_owned(), 2)),
+/// };
+/// let history = HistoryRecord {
+///     model: "register".to_owned(),
+///     clients: vec!["process 4".to_owned()],
+///     operations: vec![read],
+///     verdict: None,
+/// };
+/// assert!(history_text(&history, &Style::default()).contains("process 4   ├─ read → 7 ─┤"));
+/// ```
+pub fn history_text(history: &HistoryRecord, style: &Style) -> String {
+    let mut screen = Screen::new(style);
+    failure::history(&mut screen, history, history.verdict.as_ref());
+    screen.finish()
+}

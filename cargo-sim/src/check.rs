@@ -1,0 +1,263 @@
+//! `cargo sim check`: the verdict on a recorded history.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read, stdin};
+use std::time::{Duration, Instant};
+
+use lexopt::prelude::*;
+use sim::check::Budget;
+use sim::check::models::NilRead;
+use sim::verdict::Verdict;
+use sim_histories::{
+    CONDITIONS, Condition, FORMATS, FileProblem, Format, Keys, Problem, ProblemKind, Question,
+    closest, condition_named, edn_value, format_named, format_of, models, read,
+};
+
+use crate::progress::{Counted, Progress};
+use crate::{Exit, Terminal, Usage};
+
+/// What a command line asks for.
+struct Asked {
+    file: String,
+    condition: &'static Condition,
+    format: Option<&'static Format>,
+    model: Option<String>,
+    initial: Option<String>,
+    keys: Keys,
+    nil: Option<NilRead>,
+    timeout: Option<Duration>,
+    nodes: u64,
+}
+
+const OPTIONS: &[&str] = &[
+    "--model",
+    "--condition",
+    "--format",
+    "--init",
+    "--keys",
+    "--nil",
+    "--timeout",
+    "--nodes",
+    "--help",
+];
+
+pub(crate) fn run(parser: lexopt::Parser, terminal: &mut Terminal) -> Result<Exit, Usage> {
+    match asked(parser)? {
+        None => {
+            terminal.print(&help());
+            Ok(Exit::Good)
+        }
+        Some(asked) => check(&asked, terminal),
+    }
+}
+
+/// None if help is asked for.
+fn asked(mut parser: lexopt::Parser) -> Result<Option<Asked>, Usage> {
+    let mut asked = Asked {
+        file: String::new(),
+        condition: &CONDITIONS[0],
+        format: None,
+        model: None,
+        initial: None,
+        keys: Keys::Auto,
+        nil: None,
+        timeout: None,
+        nodes: Budget::default().nodes,
+    };
+    let mut file = None;
+    while let Some(argument) = parser.next()? {
+        match argument {
+            Short('h') | Long("help") => return Ok(None),
+            Short('m') | Long("model") => {
+                let name = text(&mut parser)?;
+                let names: Vec<&str> = models().into_iter().map(|(name, _)| name).collect();
+                one_of("--model", &name, &names)?;
+                asked.model = Some(name);
+            }
+            Short('c') | Long("condition") => {
+                asked.condition = named(condition_named(&text(&mut parser)?))?;
+            }
+            Short('f') | Long("format") => {
+                asked.format = Some(named(format_named(&text(&mut parser)?))?);
+            }
+            Long("init") => asked.initial = Some(text(&mut parser)?),
+            Long("keys") => {
+                let value = text(&mut parser)?;
+                asked.keys = match one_of("--keys", &value, &["auto", "yes", "no"])? {
+                    0 => Keys::Auto,
+                    1 => Keys::Yes,
+                    _ => Keys::No,
+                };
+            }
+            Long("nil") => {
+                let value = text(&mut parser)?;
+                asked.nil = Some(match one_of("--nil", &value, &["nothing", "anything"])? {
+                    0 => NilRead::Nothing,
+                    _ => NilRead::Anything,
+                });
+            }
+            Short('t') | Long("timeout") => asked.timeout = Some(duration(&text(&mut parser)?)?),
+            Long("nodes") => {
+                let value = text(&mut parser)?;
+                asked.nodes = value.replace('_', "").parse().map_err(|_| {
+                    Usage(format!("--nodes takes a whole number such as 2_000_000, not {value:?}"))
+                })?;
+            }
+            Value(value) if file.is_none() => file = Some(value.to_string_lossy().into_owned()),
+            Value(value) => {
+                let value = value.to_string_lossy().into_owned();
+                return Err(Usage(format!("one file at a time; what is {value:?}?")));
+            }
+            other => return Err(Usage::unknown_option(&other, OPTIONS, "cargo sim check --help")),
+        }
+    }
+    let Some(file) = file else {
+        let message = "which file? `cargo sim check FILE`, or - for the standard input";
+        return Err(Usage(message.to_owned()));
+    };
+    Ok(Some(Asked { file, ..asked }))
+}
+
+fn text(parser: &mut lexopt::Parser) -> Result<String, Usage> {
+    Ok(parser.value()?.string()?)
+}
+
+fn named<T>(found: Result<T, Problem>) -> Result<T, Usage> {
+    found.map_err(|problem| Usage(problem.to_string()))
+}
+
+/// The index of `given` in `names`.
+fn one_of(option: &str, given: &str, names: &[&str]) -> Result<usize, Usage> {
+    names.iter().position(|name| *name == given).ok_or_else(|| {
+        let hint = closest(given, names.iter().copied())
+            .map_or_else(String::new, |name| format!("; did you mean {name}?"));
+        Usage(format!("{option} takes one of {}, not {given:?}{hint}", names.join(", ")))
+    })
+}
+
+/// `500ms`, `10s`, `2m`, `1h`; a bare number is seconds.
+fn duration(text: &str) -> Result<Duration, Usage> {
+    let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(end);
+    let milliseconds = match unit {
+        "ms" => Some(1),
+        "s" | "" => Some(1000),
+        "m" | "min" => Some(60_000),
+        "h" => Some(3_600_000),
+        _ => None,
+    };
+    let number = number.parse::<u64>().ok();
+    match number.zip(milliseconds).and_then(|(number, unit)| number.checked_mul(unit)) {
+        Some(time) => Ok(Duration::from_millis(time)),
+        None => {
+            Err(Usage(format!("--timeout takes a time such as 500ms, 10s or 2m, not {text:?}")))
+        }
+    }
+}
+
+fn check(asked: &Asked, terminal: &mut Terminal) -> Result<Exit, Usage> {
+    let file = if asked.file == "-" { "the standard input" } else { &asked.file };
+    let malformed = |problem| {
+        let at = FileProblem { path: file.into(), problem };
+        Usage(at.to_string())
+    };
+    let began = Instant::now();
+    let progress = Progress::new(terminal.is_watched());
+    let recording = recording(asked, &progress).map_err(malformed)?;
+
+    let initial = match asked.initial.as_deref().map(edn_value).transpose() {
+        Ok(initial) => initial,
+        Err(problem) => return Err(Usage(format!("--init is a value in EDN: {problem}"))),
+    };
+    let stop = || {
+        progress.say(|since| format!("checking: {} s", since.as_secs()));
+        asked.timeout.is_some_and(|timeout| began.elapsed() >= timeout)
+    };
+    let budget = Budget { nodes: asked.nodes, stop: Some(&stop) };
+    let question = Question {
+        model: asked.model.as_deref(),
+        initial,
+        keys: asked.keys,
+        nil: asked.nil,
+        budget,
+    };
+    let finding = match asked.condition.check(&recording, &question) {
+        Ok(finding) => finding,
+        Err(problem) if problem.kind == ProblemKind::Question && problem.place.is_none() => {
+            return Err(Usage(format!("{file}: {problem} (--model, --init)")));
+        }
+        Err(problem) => return Err(malformed(problem)),
+    };
+    drop(progress);
+    terminal.print(&finding.text(file, terminal.style()));
+    Ok(match finding.verdict {
+        Verdict::Consistent(_) => Exit::Good,
+        Verdict::Violated(_) => Exit::Bad,
+        Verdict::Unknown(_) => {
+            let timed_out = asked.timeout.is_some_and(|timeout| began.elapsed() >= timeout);
+            let remedy = if timed_out { "--timeout" } else { "--nodes" };
+            terminal.error(&format!("undecided is not a pass: search longer with {remedy}"));
+            Exit::Undecided
+        }
+    })
+}
+
+fn recording(asked: &Asked, progress: &Progress) -> Result<sim_histories::Recording, Problem> {
+    let problem = |error: std::io::Error| Problem {
+        place: None,
+        kind: ProblemKind::Io,
+        message: format!("cannot read it: {error}"),
+    };
+    let (input, of): (Box<dyn Read>, Option<u64>) = if asked.file == "-" {
+        (Box::new(stdin().lock()), None)
+    } else {
+        let file = File::open(&asked.file).map_err(problem)?;
+        let of = file.metadata().map_err(problem)?.len();
+        (Box::new(file), Some(of))
+    };
+    let mut input = BufReader::with_capacity(1 << 16, Counted { input, bytes: 0, of, progress });
+    let format = match asked.format {
+        Some(format) => format,
+        None => format_of(&asked.file, input.fill_buf().map_err(problem)?)?,
+    };
+    read(input, format)
+}
+
+fn help() -> String {
+    let mut help = "\
+Says whether a recorded history is linearizable, and if not, why.
+
+usage: cargo sim check [options] FILE
+       cargo sim check [options] -          reads the standard input
+
+options:
+  -m, --model MODEL          what was used; found out from the operations if only one fits
+  -c, --condition CONDITION  what to check for; linearizable if not said
+  -f, --format FORMAT        how the file is written; found out from its beginning
+      --init VALUE           the state before the first operation, in EDN: 0, nil, {:x 0 :y 0}
+      --keys auto|yes|no     whether values are [key value] on objects of their own; found out
+      --nil nothing|anything what a completed read of nil saw; in EDN anything, else nothing
+  -t, --timeout TIME         give up after this: 500ms, 10s, 2m
+      --nodes NUMBER         give up after this many configurations; 2_000_000 if not said
+  -h, --help
+
+exit codes:
+  0  consistent
+  1  violated
+  2  the command line or the file makes no sense; the message says where
+  3  undecided within the limits
+
+"
+    .to_owned();
+    let mut list = |title: &str, rows: &mut dyn Iterator<Item = (&str, &str)>| {
+        help += &format!("{title}:\n");
+        for (name, summary) in rows {
+            help += &format!("  {name:<16} {summary}\n");
+        }
+        help.push('\n');
+    };
+    list("models", &mut models().into_iter());
+    list("conditions", &mut CONDITIONS.iter().map(|row| (row.name, row.summary)));
+    list("formats", &mut FORMATS.iter().map(|row| (row.name, row.summary)));
+    help.trim_end().to_owned() + "\n"
+}

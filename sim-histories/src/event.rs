@@ -1,0 +1,99 @@
+//! One event of a history: what its fields are, whichever format they come in.
+
+use std::sync::Arc;
+
+use sim::datum::Datum;
+
+use crate::problem::{Place, Problem, ProblemKind, not_among, shown};
+
+/// What happened to a call.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Kind {
+    /// A process asks for something.
+    Invoke,
+    /// It was done.
+    Ok,
+    /// It was not done.
+    Fail,
+    /// Nobody knows.
+    Info,
+}
+
+/// One line of a history.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Event {
+    pub(crate) place: Place,
+    pub(crate) process: i64,
+    pub(crate) kind: Kind,
+    /// What is asked for.
+    pub(crate) f: Arc<str>,
+    pub(crate) key: Option<Datum>,
+    pub(crate) value: Datum,
+}
+
+/// What a call is named that has no `f`: transactions of Elle have none.
+const UNNAMED: &str = "txn";
+
+/// What a value says.
+pub(crate) enum Said {
+    /// That a client did something.
+    Event(Event),
+    /// That somebody else did, Jepsen's nemesis if so it says.
+    Note { is_nemesis: bool },
+}
+
+/// The event that a value is, or the note: a process that is no whole number is no client.
+pub(crate) fn event(place: Place, value: &Datum) -> Result<Said, Problem> {
+    let bad = |message: String| Problem::at(place, ProblemKind::Event, message);
+    let fields = match value {
+        Datum::Tagged(_, record) => record,
+        value => value,
+    };
+    if !matches!(fields, Datum::Map(_)) {
+        let found = shown(&value.to_string());
+        return Err(bad(format!(
+            "expected an event, such as {{:process 0, :type :invoke, :f :read, :value nil}}, found {found}"
+        )));
+    }
+    let process = match fields.get("process") {
+        Some(Datum::Integer(process)) => *process,
+        Some(other) => {
+            return Ok(Said::Note { is_nemesis: other.as_name() == Some("nemesis") });
+        }
+        None => return Err(bad("this event has no process".to_owned())),
+    };
+    let kind = match fields.get("type") {
+        Some(kind) => kind,
+        None => return Err(bad("this event has no type: invoke, ok, fail or info".to_owned())),
+    };
+    let kind = match kind.as_name().map(local) {
+        Some("invoke") => Kind::Invoke,
+        Some("ok") => Kind::Ok,
+        Some("fail") => Kind::Fail,
+        Some("info") => Kind::Info,
+        _ => {
+            let kinds = ["invoke", "ok", "fail", "info"];
+            let text = kind.as_name().map_or_else(|| kind.to_string(), str::to_owned);
+            return Err(bad(format!("there is no type {}", not_among(&text, "there are", &kinds))));
+        }
+    };
+    let f = match fields.get("f") {
+        None | Some(Datum::Nil) => UNNAMED.into(),
+        Some(Datum::Text(name) | Datum::Keyword(name)) => match local(name) {
+            whole if whole.len() == name.len() => name.clone(),
+            local => local.into(),
+        },
+        Some(other) => {
+            let other = shown(&other.to_string());
+            return Err(bad(format!("f is {other}, and should be the name of an operation")));
+        }
+    };
+    let key = fields.get("key").cloned();
+    let value = fields.get("value").cloned().unwrap_or_default();
+    Ok(Said::Event(Event { place, process, kind, f, key, value }))
+}
+
+/// A name without its namespace.
+fn local(name: &str) -> &str {
+    name.rsplit_once('/').map_or(name, |(_, local)| if local.is_empty() { name } else { local })
+}

@@ -1,0 +1,73 @@
+//! The logs that Jepsen wrote of a compare-and-set register in its first years:
+//! `INFO  jepsen.util - 3  :invoke  :cas  [1 2]`.
+//!
+//! Other lines of the log are left out. Here a read of `nil` saw nothing, and a compare-and-set that
+//! failed saw another value than it expected; a read that failed says nothing.
+
+use sim::check::models::NilRead;
+use sim::datum::Datum;
+
+use super::edn::Edn;
+use crate::event::{Event, Kind};
+use crate::problem::{Place, Problem, ProblemKind};
+use crate::recording::{Pairing, Recording};
+use crate::source::Source;
+
+/// What stands before the event.
+const BEFORE: &str = "jepsen.util - ";
+
+pub(super) fn begins(text: &str) -> bool {
+    text.lines().next().is_some_and(|line| line.contains(BEFORE))
+}
+
+pub(super) fn read(mut source: Source<'_>) -> Result<Recording, Problem> {
+    let mut recording = Recording::new("etcd");
+    recording.model = Some("cas-register");
+    recording.nil = NilRead::Nothing;
+    recording.failures_are_answers = true;
+    let mut pairing = Pairing::new(recording);
+    while let Some((place, line)) = source.line()? {
+        let Some((before, event)) = line.split_once(BEFORE) else {
+            continue;
+        };
+        let column = place.column + (before.chars().count() + BEFORE.len()) as u64;
+        match self::event(Place { column, ..place }, event)? {
+            Some(event) => pairing.event(event)?,
+            None => pairing.note(true),
+        }
+    }
+    pairing.finish()
+}
+
+/// Process, type, operation and value, which are values of EDN; what follows is an explanation.
+fn event(place: Place, text: &str) -> Result<Option<Event>, Problem> {
+    let mut input = text.as_bytes();
+    let mut values = Edn::new(Source::short(&mut input));
+    let here = |problem: Problem| Problem { place: Some(place), ..problem };
+    let mut next = || values.plain().map_err(here);
+    let (process, kind, f) = (next()?, next()?, next()?);
+    let Some(process) = process.and_then(|process| process.as_integer()) else {
+        return Ok(None);
+    };
+    let kind = kind.as_ref().and_then(Datum::as_name);
+    let kind = match kind {
+        Some("invoke") => Kind::Invoke,
+        Some("ok") => Kind::Ok,
+        Some("fail") => Kind::Fail,
+        Some("info") => Kind::Info,
+        _ => {
+            let message = "expected one of :invoke, :ok, :fail and :info after the process";
+            return Err(Problem::at(place, ProblemKind::Event, message));
+        }
+    };
+    let Some(f) = f.as_ref().and_then(Datum::as_name) else {
+        let message = "expected the name of an operation after the type";
+        return Err(Problem::at(place, ProblemKind::Event, message));
+    };
+    let value = match kind {
+        // Where nothing was told there is prose: `:timed-out`, `indeterminate: …`.
+        Kind::Fail | Kind::Info => Datum::Nil,
+        Kind::Invoke | Kind::Ok => next()?.unwrap_or_default(),
+    };
+    Ok(Some(Event { place, process, kind, f: f.into(), key: None, value }))
+}

@@ -1,0 +1,116 @@
+//! The format of fastlin: a header `# stack`, then one operation a line, `push 3 1 2`: its method,
+//! value, start and end.
+//!
+//! Lines come in any order, so all are read and then sorted. At equal times a return comes before an
+//! invocation: intervals that touch do not overlap. The value -1 of a removal means that there was
+//! nothing. A priority queue gives out the largest first, and the model the smallest, so its values
+//! are turned round: 3 becomes -3.
+
+use std::sync::Arc;
+
+use sim::datum::Datum;
+
+use crate::problem::{Place, Problem, ProblemKind, shown};
+use crate::recording::{Answer, Call, End, Recording};
+use crate::source::Source;
+
+/// Here the largest comes out first, in the model the smallest: its values are turned round.
+const PRIORITY_QUEUE: &str = "priority-queue";
+
+/// Header, model, and each method with what the model calls it.
+type Row = (&'static str, &'static str, &'static [(&'static str, &'static str)]);
+
+const OBJECTS: &[Row] = &[
+    ("stack", "stack", &[("push", "push"), ("pop", "pop"), ("peek", "peek")]),
+    ("queue", "queue", &[("enq", "enqueue"), ("deq", "dequeue"), ("peek", "peek")]),
+    ("priorityqueue", PRIORITY_QUEUE, &[("insert", "insert"), ("poll", "pop"), ("peek", "peek")]),
+];
+
+pub(super) fn begins(text: &str) -> bool {
+    let header = text.lines().next().and_then(|line| line.trim().strip_prefix('#'));
+    header.is_some_and(|header| OBJECTS.iter().any(|(name, ..)| *name == header.trim()))
+}
+
+pub(super) fn read(mut source: Source<'_>) -> Result<Recording, Problem> {
+    let mut row = None;
+    let mut calls: Vec<(i64, i64, Call)> = Vec::new();
+    while let Some((place, line)) = source.line()? {
+        let text = line.trim();
+        let bad = |message: String| Problem::at(place, ProblemKind::Event, message);
+        if let Some(header) = text.strip_prefix('#') {
+            let found = OBJECTS.iter().find(|(name, ..)| *name == header.trim());
+            row = row.or(found);
+            continue;
+        }
+        if text.is_empty() {
+            continue;
+        }
+        let Some((_, model, methods)) = row else {
+            return Err(bad(
+                "expected a header first: # stack, # queue or # priorityqueue".to_owned()
+            ));
+        };
+        let words: Vec<&str> = text.split_whitespace().collect();
+        let [method, value, start, end] = words[..] else {
+            return Err(bad(format!("expected `method value start end`, found {}", shown(text))));
+        };
+        let Some((_, f)) = methods.iter().find(|(name, _)| *name == method) else {
+            let names: Vec<&str> = methods.iter().map(|(name, _)| *name).collect();
+            let (method, names) = (shown(method), names.join(", "));
+            return Err(bad(format!("there is no method {method}; there are {names}")));
+        };
+        let number = |what: &str, word: &str| {
+            word.parse::<i64>().map_err(|_| {
+                bad(format!("the {what} {} is no whole number of 64 bits", shown(word)))
+            })
+        };
+        let (start, end) = (number("start", start)?, number("end", end)?);
+        if end <= start {
+            return Err(bad(format!("it ends at {end}, not after its start at {start}")));
+        }
+        let value = number("value", value)?;
+        let sign = if *model == PRIORITY_QUEUE { -1 } else { 1 };
+        calls.push((start, end, call(place, f, value, sign)));
+    }
+    let Some((_, model, _)) = row.filter(|_| !calls.is_empty()) else {
+        let message = "there is no call in this history: the file is empty";
+        return Err(Problem::whole(ProblemKind::Event, message));
+    };
+    let mut recording = Recording::new("fastlin");
+    recording.model = Some(model);
+    recording.calls = in_order(calls);
+    // Nobody says who called, so everybody calls once.
+    recording.processes = (0..recording.calls.len() as i64).collect();
+    Ok(recording)
+}
+
+fn call(place: Place, f: &str, value: i64, sign: i64) -> Call {
+    let puts = matches!(f, "push" | "enqueue" | "insert");
+    // The least number has no opposite, and is as far from all others as the one it gets.
+    let value = if value == -1 && !puts { Datum::Nil } else { value.saturating_mul(sign).into() };
+    let (asked, told) = if puts { (value, Datum::Nil) } else { (Datum::Nil, value) };
+    let end = End { place, time: 0, answer: Answer::Ok(told) };
+    let f = Arc::from(f);
+    Call { client: 0, f, key: None, value: asked, place, invoked: 0, end: Some(end) }
+}
+
+/// Gives each start and end its position in the order of all.
+fn in_order(mut calls: Vec<(i64, i64, Call)>) -> Vec<Call> {
+    calls.sort_by_key(|(start, _, call)| (*start, call.place));
+    let starts = calls.iter().enumerate().map(|(n, (start, ..))| (*start, true, n));
+    let ends = calls.iter().enumerate().map(|(n, (_, end, _))| (*end, false, n));
+    let mut events: Vec<(i64, bool, usize)> = starts.chain(ends).collect();
+    events.sort_unstable();
+    for (time, (_, begins, n)) in events.into_iter().enumerate() {
+        let call = &mut calls[n].2;
+        match &mut call.end {
+            Some(end) if !begins => end.time = time as u64,
+            _ => call.invoked = time as u64,
+        }
+    }
+    let with_client = |(n, (_, _, mut call)): (usize, (i64, i64, Call))| {
+        call.client = n as u32;
+        call
+    };
+    calls.into_iter().enumerate().map(with_client).collect()
+}

@@ -1,0 +1,26 @@
+//! One copy of each name that a file repeats on every line.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+/// More different names than this, and they are no names but values.
+const NAMES_MAX: usize = 1024;
+/// A longer one is no name either.
+const LENGTH_MAX: usize = 64;
+
+#[derive(Default)]
+pub(super) struct Names(HashSet<Arc<str>>);
+
+impl Names {
+    /// The name, shared with those before that are equal.
+    pub(super) fn name(&mut self, name: &str) -> Arc<str> {
+        if let Some(known) = self.0.get(name) {
+            return known.clone();
+        }
+        let name: Arc<str> = name.into();
+        if self.0.len() < NAMES_MAX && name.len() <= LENGTH_MAX {
+            self.0.insert(name.clone());
+        }
+        name
+    }
+}

@@ -1,0 +1,206 @@
+//! Recorded histories, from files to verdicts.
+//!
+//! A system that was tested elsewhere, by Jepsen or by a harness of your own, left a file: which
+//! process asked for what, and what it was told. This crate reads such files and has unpause check
+//! them. A file that once showed a bug becomes a regression test in one line:
+//!
+//! ```
+//! sim_histories::assert_violated!("../examples/histories/stale.edn", "cas-register");
+//! sim_histories::assert_consistent!("../examples/histories/fresh.edn", "cas-register");
+//! ```
+//!
+//! From the shell, `cargo sim check FILE` does the same.
+//!
+//! # Formats
+//!
+//! [`FORMATS`] lists them. The plainest is JSON, an event a line:
+//!
+//! ```text
+//! {"process": 0, "type": "invoke", "f": "write", "value": 1}
+//! {"process": 1, "type": "invoke", "f": "read", "value": null}
+//! {"process": 0, "type": "ok", "f": "write", "value": 1}
+//! {"process": 1, "type": "ok", "f": "read", "value": 1}
+//! ```
+//!
+//! - The order of the lines is the order of time; a field `time` is not looked at.
+//! - `type` is `invoke`, then `ok` (done, this came back), `fail` (not done: left out) or `info`
+//!   (nobody knows: it may take effect at any later time, or never). A call without an end is as one
+//!   with `info`.
+//! - `f` and `value` are what the model wants: see [`models`] and the operations of each. A field `key`
+//!   or values `[key value]` name one of many objects, which are checked one by one: see [`Keys`].
+//! - A process is a whole number; what others do (Jepsen's nemesis) are notes, counted and left out.
+//! - A whole number of more than 64 bits is kept exactly, and is a value like others.
+//!
+//! EDN says the same with keywords. There a completed read of `nil` was not written down and may be
+//! anything, as Jepsen's checkers have it: [`Question::nil`] says otherwise.
+//!
+//! # What is refused
+//!
+//! What cannot be meant is an error with line and column and what to do about it: see [`Problem`].
+//! A file without calls is an error too and no pass. Depth and size of an event are limited, and memory
+//! is a small multiple of the file, whatever is in it.
+//!
+//! # Limits
+//!
+//! The whole history is in memory while it is checked. Two processes with one number are one process.
+
+#![forbid(unsafe_code)]
+
+mod problem;
+
+mod source;
+
+mod event;
+
+mod recording;
+
+mod formats;
+
+mod by_key;
+
+mod history;
+
+mod condition;
+
+mod finding;
+
+use std::fmt;
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+
+use sim::report::Style;
+use sim::verdict::Verdict;
+
+pub use by_key::{ByKey, Keyed};
+pub use condition::{CONDITIONS, Condition, Question, condition_named};
+pub use finding::Finding;
+pub use formats::{FORMATS, Format, edn_value, format_named, format_of, read};
+pub use history::{Keys, Operations, models, operations, operations_by_key};
+pub use problem::{Place, Problem, ProblemKind, closest};
+pub use recording::{Answer, Call, End, Recording};
+
+/// Checks that the history in a file is linearizable, as an object of this model.
+///
+/// For more, such as another condition, [`read`] the file and ask a [`Condition`].
+///
+/// # Errors
+/// If the file cannot be read or is not a history of this model; the error says where and why.
+///
+/// ```
+/// # std::env::set_current_dir(env!("CARGO_MANIFEST_DIR")).unwrap();
+/// let checked = sim_histories::check("../examples/histories/stale.edn", "cas-register")?;
+/// assert!(checked.finding.verdict.is_violated());
+/// println!("{checked}");
+/// # Ok::<(), sim_histories::FileProblem>(())
+/// ```
+pub fn check(path: impl AsRef<Path>, model: &str) -> Result<Checked, FileProblem> {
+    let path = path.as_ref();
+    let wrong = |problem| FileProblem { path: path.to_owned(), problem };
+    let input_output =
+        |error: std::io::Error| Problem::whole(ProblemKind::Io, format!("cannot read it: {error}"));
+    let file = File::open(path).map_err(|error| wrong(input_output(error)))?;
+    let mut input = BufReader::new(file);
+    let beginning = input.fill_buf().map_err(|error| wrong(input_output(error)))?;
+    let format = format_of(&path.to_string_lossy(), beginning).map_err(wrong)?;
+    let recording = read(input, format).map_err(wrong)?;
+    let question = Question { model: Some(model), ..Question::default() };
+    let finding = CONDITIONS[0].check(&recording, &question).map_err(wrong)?;
+    Ok(Checked { path: path.to_owned(), finding })
+}
+
+/// A file that was checked. As text it is the verdict with its evidence.
+#[derive(Clone, Debug)]
+pub struct Checked {
+    /// The file.
+    pub path: PathBuf,
+    /// What was found in it.
+    pub finding: Finding,
+}
+
+impl Checked {
+    /// # Panics
+    /// Unless the history is consistent, with the evidence. Undecided is not consistent.
+    #[track_caller]
+    pub fn assert_consistent(&self) {
+        assert!(self.finding.verdict.is_consistent(), "{self}");
+    }
+
+    /// For histories of bugs that are kept as examples.
+    ///
+    /// # Panics
+    /// Unless the history is violated. Undecided is not violated.
+    #[track_caller]
+    pub fn assert_violated(&self) {
+        assert!(matches!(self.finding.verdict, Verdict::Violated(_)), "{self}");
+    }
+}
+
+impl fmt::Display for Checked {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.finding.text(&self.path.to_string_lossy(), &Style::default()))
+    }
+}
+
+/// A [`Problem`] and the file that has it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct FileProblem {
+    /// The file.
+    pub path: PathBuf,
+    /// What is wrong with it.
+    pub problem: Problem,
+}
+
+impl fmt::Display for FileProblem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.problem.place {
+            Some(Place { line, column }) => {
+                let (path, message) = (self.path.display(), &self.problem.message);
+                write!(f, "{path}:{line}:{column}: {message}")
+            }
+            None => write!(f, "{}: {}", self.path.display(), self.problem),
+        }
+    }
+}
+
+impl std::error::Error for FileProblem {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(&self.problem)
+    }
+}
+
+/// A regression test of a history file: panics unless it is linearizable as an object of this model.
+/// The path is relative to the `Cargo.toml` of the crate that says this.
+///
+/// ```
+/// // The whole body of a test:
+/// sim_histories::assert_consistent!("../examples/histories/fresh.edn", "cas-register");
+/// ```
+#[macro_export]
+macro_rules! assert_consistent {
+    ($path:expr, $model:expr $(,)?) => {
+        $crate::__checked(::core::env!("CARGO_MANIFEST_DIR"), $path, $model).assert_consistent()
+    };
+}
+
+/// The twin of [`assert_consistent!`] for the history of a bug: panics unless it is violated.
+///
+/// ```
+/// sim_histories::assert_violated!("../examples/histories/stale.edn", "cas-register");
+/// ```
+#[macro_export]
+macro_rules! assert_violated {
+    ($path:expr, $model:expr $(,)?) => {
+        $crate::__checked(::core::env!("CARGO_MANIFEST_DIR"), $path, $model).assert_violated()
+    };
+}
+
+/// For the expansion of the macros.
+#[doc(hidden)]
+#[track_caller]
+pub fn __checked(package: &str, path: &str, model: &str) -> Checked {
+    match check(Path::new(package).join(path), model) {
+        Ok(checked) => checked,
+        Err(problem) => panic!("{problem}"),
+    }
+}

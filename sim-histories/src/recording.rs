@@ -1,0 +1,210 @@
+//! A history as it was recorded: calls with their returns, before any model has a say.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use sim::check::models::NilRead;
+use sim::datum::Datum;
+
+use crate::event::{Event, Kind};
+use crate::problem::{Place, Problem, ProblemKind};
+
+/// The calls of a file, each with its return.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Recording {
+    /// The name of the format it was in.
+    pub format: &'static str,
+    /// The calls, by time of invocation.
+    pub calls: Vec<Call>,
+    /// The processes, in the order in which they first call; a call's `client` is an index.
+    pub processes: Vec<i64>,
+    /// The model that the file itself is about, if it says.
+    pub model: Option<&'static str>,
+    /// What a read of `nil` means in it.
+    pub nil: NilRead,
+    /// Whether a failure says more than that nothing was done: see
+    /// [`Shipped::refused`](sim::check::models::Shipped::refused).
+    pub failures_are_answers: bool,
+    /// How many events are by no client and were left out.
+    pub notes: u64,
+}
+
+/// One call of a client.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Call {
+    /// The index of its process in [`Recording::processes`].
+    pub client: u32,
+    /// What was asked for.
+    pub f: Arc<str>,
+    /// Which part of the object it is about, if that is said in a field of its own.
+    pub key: Option<Datum>,
+    /// What it was invoked with.
+    pub value: Datum,
+    /// Where in the file it was invoked.
+    pub place: Place,
+    /// When it was invoked, in the order of all events.
+    pub invoked: u64,
+    /// How it ended; none if the file does not say.
+    pub end: Option<End>,
+}
+
+/// How a call ended.
+#[derive(Clone, PartialEq, Debug)]
+pub struct End {
+    /// Where in the file.
+    pub place: Place,
+    /// When, in the order of all events.
+    pub time: u64,
+    /// What the client was told.
+    pub answer: Answer,
+}
+
+/// What a client was told.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Answer {
+    /// Done, and this is what came back.
+    Ok(Datum),
+    /// Not done.
+    Fail,
+    /// Nothing is known: it may have been done, or be done later, or never.
+    Info,
+}
+
+impl Recording {
+    pub(crate) fn new(format: &'static str) -> Recording {
+        Recording {
+            format,
+            calls: Vec::new(),
+            processes: Vec::new(),
+            model: None,
+            nil: NilRead::Nothing,
+            failures_are_answers: false,
+            notes: 0,
+        }
+    }
+
+    /// How many calls had an end of this kind; with none, how many had no end.
+    pub(crate) fn count(&self, wanted: impl Fn(Option<&Answer>) -> bool) -> usize {
+        self.calls.iter().filter(|call| wanted(call.end.as_ref().map(|end| &end.answer))).count()
+    }
+}
+
+/// Puts events together to calls, as they come.
+pub(crate) struct Pairing {
+    recording: Recording,
+    clients: HashMap<i64, u32>,
+    /// The call that each client waits for.
+    open: Vec<Option<usize>>,
+    time: u64,
+    /// Whether there were notes by others than the nemesis.
+    strangers: bool,
+}
+
+impl Pairing {
+    pub(crate) fn new(recording: Recording) -> Pairing {
+        Pairing { recording, clients: HashMap::new(), open: Vec::new(), time: 0, strangers: false }
+    }
+
+    /// An event that is by no client. Whether it is by Jepsen's nemesis, which is none.
+    pub(crate) fn note(&mut self, is_nemesis: bool) {
+        self.recording.notes += 1;
+        self.strangers |= !is_nemesis;
+    }
+
+    /// # Errors
+    /// If the event does not go with those before.
+    pub(crate) fn event(&mut self, event: Event) -> Result<(), Problem> {
+        let Event { place, process, kind, f, key, value } = event;
+        self.time += 1;
+        let time = self.time;
+        let known = self.clients.get(&process).copied();
+        let open = known.and_then(|client| self.open[client as usize]);
+        let out_of_order = |message| Err(Problem::at(place, ProblemKind::Order, message));
+        let answer = match (kind, open) {
+            (Kind::Invoke, Some(open)) => {
+                let (since, f) =
+                    (self.recording.calls[open].place.line, &self.recording.calls[open].f);
+                return out_of_order(format!(
+                    "process {process} calls while its {f} of line {since} is open; a client that \
+                     goes on after a call without an answer needs a new number, or an info before"
+                ));
+            }
+            (Kind::Invoke, None) => {
+                let client = match known {
+                    Some(client) => client,
+                    None => self.client(process, place)?,
+                };
+                self.open[client as usize] = Some(self.recording.calls.len());
+                let end = None;
+                self.recording.calls.push(Call {
+                    client,
+                    f,
+                    key,
+                    value,
+                    place,
+                    invoked: time,
+                    end,
+                });
+                return Ok(());
+            }
+            (Kind::Info, None) => {
+                self.note(true);
+                return Ok(());
+            }
+            (Kind::Ok | Kind::Fail, None) => {
+                return out_of_order(format!(
+                    "process {process} is answered without having called; an invoke is missing"
+                ));
+            }
+            (Kind::Ok, Some(_)) => Answer::Ok(value),
+            (Kind::Fail, Some(_)) => Answer::Fail,
+            (Kind::Info, Some(_)) => Answer::Info,
+        };
+        let call = open.expect("the other cases returned");
+        let called = &mut self.recording.calls[call];
+        if called.f != f {
+            let message = format!(
+                "process {process} called {} at line {} and is answered for {f}",
+                called.f, called.place.line
+            );
+            return out_of_order(message);
+        }
+        if key.is_some() && called.key != key {
+            let message = format!(
+                "process {process} called {f} for another key at line {}",
+                called.place.line
+            );
+            return out_of_order(message);
+        }
+        called.end = Some(End { place, time, answer });
+        self.open[called.client as usize] = None;
+        Ok(())
+    }
+
+    fn client(&mut self, process: i64, place: Place) -> Result<u32, Problem> {
+        let Ok(client) = u32::try_from(self.recording.processes.len()) else {
+            return Err(Problem::at(place, ProblemKind::Limit, "more than 2^32 processes"));
+        };
+        self.recording.processes.push(process);
+        self.open.push(None);
+        self.clients.insert(process, client);
+        Ok(client)
+    }
+
+    /// # Errors
+    /// If the file is empty, or nobody called whom we know for a client: there is nothing to check,
+    /// and that is no pass. A history in which only the nemesis acts is one.
+    pub(crate) fn finish(self) -> Result<Recording, Problem> {
+        let Recording { calls, notes, .. } = &self.recording;
+        let message = match (calls.is_empty(), *notes) {
+            (false, _) => return Ok(self.recording),
+            (true, 0) => "there is no event in this file".to_owned(),
+            (true, _) if !self.strangers => return Ok(self.recording),
+            (true, notes) => format!(
+                "there is no call in this history: all of its {notes} events are by processes that \
+                 are no whole numbers, and so by no client"
+            ),
+        };
+        Err(Problem::whole(ProblemKind::Event, message))
+    }
+}

@@ -1,0 +1,209 @@
+//! The bytes of a file, one at a time, with their place; and what must not get too large.
+//!
+//! A buffer of our own holds one block of the file, so that neither a file without line ends nor a
+//! pipe is held as a whole. UTF-8 is verified where a text is made of the bytes.
+
+use std::io::{ErrorKind, Read};
+
+use crate::problem::{Place, Problem, ProblemKind};
+
+/// How deep values may be nested. Deeper ones are nobody's history, and each level costs stack.
+pub(crate) const DEPTH_MAX: usize = 100;
+/// How many values one event may hold, those in values counted too.
+pub(crate) const ITEMS_MAX: usize = 1 << 20;
+/// How many bytes of text one event may have.
+pub(crate) const EVENT_BYTES_MAX: u64 = 16 << 20;
+/// How many characters a number may have.
+pub(crate) const NUMBER_MAX: usize = 1000;
+
+const BLOCK: usize = 64 << 10;
+
+/// A file being read.
+pub(crate) struct Source<'a> {
+    input: &'a mut dyn Read,
+    block: Vec<u8>,
+    /// What of the block was read from the input, and what of that was taken.
+    filled: usize,
+    next: usize,
+    at: Place,
+    /// Bytes read in all, and where the event began that is being read.
+    bytes: u64,
+    event_began: u64,
+    items: usize,
+}
+
+impl<'a> Source<'a> {
+    pub(crate) fn new(input: &'a mut dyn Read) -> Source<'a> {
+        Source::in_blocks(input, BLOCK)
+    }
+
+    /// For a text of a line or so, which needs no block as large as that of a file.
+    pub(crate) fn short(input: &'a mut &[u8]) -> Source<'a> {
+        let size = input.len().clamp(1, BLOCK);
+        Source::in_blocks(input, size)
+    }
+
+    fn in_blocks(input: &'a mut dyn Read, size: usize) -> Source<'a> {
+        let at = Place { line: 1, column: 1 };
+        let block = vec![0; size];
+        Source { input, block, filled: 0, next: 0, at, bytes: 0, event_began: 0, items: 0 }
+    }
+
+    /// Where the next byte stands.
+    pub(crate) fn at(&self) -> Place {
+        self.at
+    }
+
+    /// An error at the next byte.
+    pub(crate) fn syntax<T>(&self, message: impl Into<String>) -> Result<T, Problem> {
+        Err(Problem::at(self.at, ProblemKind::Syntax, message))
+    }
+
+    /// Says that an event begins: its size is limited.
+    pub(crate) fn begin_event(&mut self) {
+        self.event_began = self.bytes;
+        self.items = 0;
+    }
+
+    /// Counts a value of the event.
+    ///
+    /// # Errors
+    /// If it is one too many.
+    pub(crate) fn count_item(&mut self) -> Result<(), Problem> {
+        self.items += 1;
+        if self.items <= ITEMS_MAX {
+            return Ok(());
+        }
+        let message = format!("one event holds more than {ITEMS_MAX} values; split the history");
+        Err(Problem::at(self.at, ProblemKind::Limit, message))
+    }
+
+    /// The next byte, which stays.
+    pub(crate) fn peek(&mut self) -> Result<Option<u8>, Problem> {
+        if self.next == self.filled {
+            self.fill()?;
+        }
+        Ok(self.block[..self.filled].get(self.next).copied())
+    }
+
+    fn fill(&mut self) -> Result<(), Problem> {
+        (self.next, self.filled) = (0, 0);
+        loop {
+            match self.input.read(&mut self.block) {
+                Ok(count) => {
+                    self.filled = count;
+                    return Ok(());
+                }
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => {
+                    let message = format!("cannot read on: {error}");
+                    return Err(Problem::at(self.at, ProblemKind::Io, message));
+                }
+            }
+        }
+    }
+
+    /// Takes the next byte.
+    pub(crate) fn next(&mut self) -> Result<Option<u8>, Problem> {
+        let Some(byte) = self.peek()? else {
+            return Ok(None);
+        };
+        self.next += 1;
+        self.bytes += 1;
+        if byte == b'\n' {
+            self.at = Place::line(self.at.line + 1);
+        } else if byte & 0xc0 != 0x80 {
+            // A character counts where it begins.
+            self.at.column += 1;
+        }
+        if self.bytes - self.event_began > EVENT_BYTES_MAX {
+            let message = format!(
+                "one event has more than {} MiB of text; is something left open above?",
+                EVENT_BYTES_MAX >> 20
+            );
+            return Err(Problem::at(self.at, ProblemKind::Limit, message));
+        }
+        Ok(Some(byte))
+    }
+
+    /// Takes the next byte if it is `wanted`.
+    pub(crate) fn take(&mut self, wanted: u8) -> Result<bool, Problem> {
+        let is_wanted = self.peek()? == Some(wanted);
+        if is_wanted {
+            self.next()?;
+        }
+        Ok(is_wanted)
+    }
+
+    /// Takes bytes as long as they are what is wanted, appending them to `out`.
+    pub(crate) fn take_while(
+        &mut self,
+        out: &mut Vec<u8>,
+        wanted: impl Fn(u8) -> bool,
+    ) -> Result<(), Problem> {
+        while let Some(byte) = self.peek()?.filter(|byte| wanted(*byte)) {
+            out.push(byte);
+            self.next()?;
+        }
+        Ok(())
+    }
+
+    /// Takes the rest of the line, without its end; none at the end of the file.
+    pub(crate) fn line(&mut self) -> Result<Option<(Place, String)>, Problem> {
+        self.begin_event();
+        let at = self.at;
+        if self.peek()?.is_none() {
+            return Ok(None);
+        }
+        let mut bytes = Vec::new();
+        self.take_while(&mut bytes, |byte| byte != b'\n')?;
+        self.next()?;
+        if bytes.last() == Some(&b'\r') {
+            bytes.pop();
+        }
+        utf8(at, bytes).map(|text| Some((at, text)))
+    }
+
+    /// Skips the mark that some editors put before UTF-8. Other files that begin with its first byte
+    /// are in no format that is read here.
+    pub(crate) fn skip_mark(&mut self) -> Result<(), Problem> {
+        if self.peek()? != Some(0xef) {
+            return Ok(());
+        }
+        for wanted in [0xef, 0xbb, 0xbf] {
+            if !self.take(wanted)? {
+                return self.syntax("not UTF-8; convert the file, for example with iconv -t UTF-8");
+            }
+        }
+        self.at = Place::line(1);
+        Ok(())
+    }
+
+    /// What stands next, as an error names it.
+    pub(crate) fn found(&mut self) -> Result<String, Problem> {
+        Ok(match self.peek()? {
+            None => "the end of the file".to_owned(),
+            Some(b'\n') => "the end of the line".to_owned(),
+            Some(byte) if byte.is_ascii_graphic() => format!("`{}`", char::from(byte)),
+            Some(b' ') => "a blank".to_owned(),
+            Some(byte) => format!("the byte {byte:#04x}"),
+        })
+    }
+}
+
+/// The text that these bytes are, which began at `at`.
+pub(crate) fn utf8(at: Place, bytes: Vec<u8>) -> Result<String, Problem> {
+    String::from_utf8(bytes).map_err(|error| {
+        let valid = error.utf8_error().valid_up_to();
+        let before = String::from_utf8_lossy(&error.as_bytes()[..valid]).into_owned();
+        let mut at = at;
+        for letter in before.chars() {
+            at.column += 1;
+            if letter == '\n' {
+                at = Place::line(at.line + 1);
+            }
+        }
+        let message = "not UTF-8; convert the file, for example with iconv -t UTF-8";
+        Problem::at(at, ProblemKind::Syntax, message)
+    })
+}

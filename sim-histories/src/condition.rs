@@ -40,7 +40,7 @@ pub struct Condition {
     check: fn(&Recording, &Question<'_>) -> Result<Finding, Problem>,
 }
 
-/// All conditions, the usual one first. To add one that models have, write a [`Judge`] and its row.
+/// All conditions, the usual one first. To add one that models have, write a `Judge` and its row.
 ///
 /// ```
 /// assert_eq!(sim_histories::CONDITIONS[0].name, "linearizable");

@@ -109,6 +109,24 @@ const CASES: &[Case<'_>] = &[
         &[("read", "nil", "{\"0\" 5, 1 5}"), ("transfer", "{:from 0, :to 1, :amount 5}", "nil")],
         [("read", "nil", "{0 0, 1 10}"), ("read", "nil", "{0 5, 1 5}")],
     ),
+    (
+        "priority-queue",
+        None,
+        &[("insert", "3", "3"), ("insert", "2", "2")],
+        [("pop", "nil", "2"), ("pop", "nil", "3")],
+    ),
+    (
+        "set",
+        None,
+        &[("insert", "1", "true")],
+        [("contains", "1", "true"), ("contains", "1", "false")],
+    ),
+    (
+        "versioned-register",
+        Some(":a"),
+        &[("update", "[:a :b]", "[:a :b]")],
+        [("read", "nil", ":b"), ("read", "nil", ":a")],
+    ),
 ];
 
 #[test]

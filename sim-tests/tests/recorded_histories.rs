@@ -30,8 +30,8 @@ const FAMILIES: &[(&str, Decided)] = &[
     ("scal-queue", Decided::All),
     ("scal-stack", Decided::All),
     ("elle-jepsen-other", Decided::All),
-    ("scal-msq-10k", Decided::OrUndecided),
-    ("stack-1k", Decided::OrUndecided),
+    ("scal-msq-10k", Decided::All),
+    ("stack-1k", Decided::All),
 ];
 
 #[derive(Clone, Copy, PartialEq)]

@@ -18,6 +18,7 @@ pub mod models;
 pub mod online;
 mod quiescent;
 mod sequential;
+pub mod transactions;
 pub mod unique;
 
 pub use forest::{Branch, Forest, Growth, forest};

@@ -1,0 +1,213 @@
+//! The levels of isolation, and what rules them out.
+
+use std::fmt;
+
+use super::cycles::Step;
+use super::graph::{Kind, NONE};
+use crate::verdict::{Anomaly, Edge, Evidence};
+
+/// How well transactions are kept apart: each level allows less than the one before it.
+///
+/// The first three are those of Adya (1999), read as Elle does (Kingsbury and Alvaro 2020): a level is
+/// the absence of its anomalies. From snapshot isolation on, that is the same as that there is an
+/// order of what the transactions did that explains all results.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Level {
+    /// PL-1: writes of two transactions are not mixed. No `G0`, no garbage, no duplicates.
+    ReadUncommitted,
+    /// PL-2: besides, only what was committed is read, and only its final state. No `G1a`, `G1b`,
+    /// `G1c`, `dirty update` or `incompatible order`.
+    ReadCommitted,
+    /// Generalized snapshot isolation (Elnikety et al. 2005; Cerone and Gotsman 2016): a transaction
+    /// reads from the state at some moment before its commit, and nobody else commits a write to a
+    /// key that it writes between the two. No `internal`, `lost update`, `G-single`,
+    /// `G-nonadjacent`. The moment may be long past: nothing is said of real time or sessions.
+    SnapshotIsolation,
+    /// PL-3: there is a serial order that explains all results. No `G2-item`. There are no reads by
+    /// predicate here, so that PL-2.99, repeatable read, is the same.
+    Serializable,
+    /// Serializable in an order that has the transactions of each client in the order in which the
+    /// client ran them.
+    StrongSessionSerializable,
+    /// Serializable in an order that has who returned before who was invoked later: linearizable,
+    /// with transactions for operations.
+    StrictSerializable,
+}
+
+impl Level {
+    /// All levels, the weakest first.
+    pub const ALL: [Level; 6] = [
+        Level::ReadUncommitted,
+        Level::ReadCommitted,
+        Level::SnapshotIsolation,
+        Level::Serializable,
+        Level::StrongSessionSerializable,
+        Level::StrictSerializable,
+    ];
+}
+
+impl fmt::Display for Level {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Level::ReadUncommitted => "read uncommitted",
+            Level::ReadCommitted => "read committed",
+            Level::SnapshotIsolation => "snapshot isolation",
+            Level::Serializable => "serializable",
+            Level::StrongSessionSerializable => "strong session serializable",
+            Level::StrictSerializable => "strict serializable",
+        })
+    }
+}
+
+/// An anomaly, and the levels that do not allow it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Finding {
+    /// The weakest level that rules it out; all stronger ones do too.
+    pub rules_out: Level,
+    /// Its name, why it is one, and the edges of the cycle if it is a cycle.
+    pub anomaly: Anomaly,
+    /// The transactions that it is among, by index.
+    pub part: Vec<usize>,
+    /// The one of them that completes it.
+    pub misfit: usize,
+}
+
+impl Finding {
+    /// This finding as the evidence of a verdict.
+    pub(super) fn evidence(self, engine: &str) -> Evidence {
+        Evidence {
+            engine: engine.to_owned(),
+            anomaly: Some(self.anomaly),
+            partial: Vec::new(),
+            misfit: self.misfit,
+            expected: Vec::new(),
+            state: String::new(),
+            part: self.part,
+        }
+    }
+}
+
+/// What was found in a history: see [`list_append_anomalies`](super::list_append_anomalies) and
+/// [`rw_register_anomalies`](super::rw_register_anomalies).
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Anomalies {
+    /// The findings, those that rule out the weakest levels first. Of cycles, a shortest one of each
+    /// class in each knot of the graph (the shortest that was met, in a very large knot); of
+    /// anomalies of another sort, one for each transaction and key, up to some hundred.
+    pub findings: Vec<Finding>,
+}
+
+impl Anomalies {
+    /// The weakest level that was ruled out.
+    pub fn weakest(&self) -> Option<Level> {
+        self.findings.iter().map(|finding| finding.rules_out).min()
+    }
+
+    /// All levels that were ruled out: the weakest one and those above it.
+    pub fn ruled_out(&self) -> &'static [Level] {
+        let from = self.weakest().map_or(Level::ALL.len(), |level| level as usize);
+        const ALL: &[Level] = &Level::ALL;
+        &ALL[from..]
+    }
+
+    /// The worst finding that rules out `level`, if any: of the weakest level, and of those the one
+    /// with the fewest transactions.
+    pub(super) fn worst(self, level: Level) -> Option<Finding> {
+        let findings = self.findings.into_iter();
+        let ruling = findings.filter(|finding| finding.rules_out <= level);
+        ruling.min_by_key(|finding| (finding.rules_out, finding.part.len()))
+    }
+}
+
+/// Says what a write is about, for the texts of evidence.
+pub(super) trait Words {
+    fn key_of(&self, write: u32) -> String;
+    fn value_of(&self, write: u32) -> String;
+    /// `appended` or `wrote`.
+    fn wrote(&self) -> &'static str;
+    fn client_of(&self, transaction: u32) -> u32;
+}
+
+/// Why an edge of the graph holds.
+pub(super) fn why(words: &dyn Words, step: &Step) -> String {
+    let (from, to, wrote) = (step.from, step.to, words.wrote());
+    let key = || words.key_of(if step.after == NONE { step.before } else { step.after });
+    let (before, after) = (|| words.value_of(step.before), || words.value_of(step.after));
+    match step.kind {
+        Kind::Ww if step.before == NONE => {
+            format!("T{to} {wrote} {} to {} after T{from} did (ww)", after(), key())
+        }
+        Kind::Ww => {
+            format!("T{to} {wrote} {} to {} after T{from}'s {} (ww)", after(), key(), before())
+        }
+        Kind::Wr => format!("T{to} read {} of {}, which T{from} {wrote} (wr)", before(), key()),
+        Kind::Rw if step.before == NONE => {
+            format!("T{from} read {} before T{to} {wrote} {} (rw)", key(), after())
+        }
+        Kind::Rw => format!(
+            "T{from} read {} up to {}, before T{to} {wrote} {} (rw)",
+            key(),
+            before(),
+            after()
+        ),
+        Kind::Process => {
+            format!("client {} ran T{from} before T{to} (process)", words.client_of(from))
+        }
+        Kind::RealTime | Kind::On => {
+            format!("T{from} returned before T{to} was invoked (realtime)")
+        }
+    }
+}
+
+/// A cycle as a finding.
+pub(super) fn cycle(words: &dyn Words, name: &str, rules_out: Level, steps: &[Step]) -> Finding {
+    let edges: Vec<Edge> = steps
+        .iter()
+        .map(|step| Edge { from: step.from as usize, to: step.to as usize, why: why(words, step) })
+        .collect();
+    let mut round: Vec<String> = steps.iter().map(|step| format!("T{}", step.from)).collect();
+    round.push(format!("T{}", steps[0].from));
+    let reasons: Vec<&str> = edges.iter().map(|edge| edge.why.as_str()).collect();
+    let text = format!(
+        "each of these has to come before the next, and the last is the first: {}: {}",
+        round.join(", "),
+        reasons.join("; ")
+    );
+    let mut part: Vec<usize> = edges.iter().map(|edge| edge.from).collect();
+    part.sort_unstable();
+    // What closes the cycle: the last step leads back to where the first one starts.
+    let misfit = edges.last().expect("a cycle has edges").from;
+    Finding { rules_out, anomaly: Anomaly { name: name.to_owned(), text, edges }, part, misfit }
+}
+
+/// An anomaly that is no cycle. The last transaction completes it.
+pub(super) fn direct(name: &str, rules_out: Level, transactions: &[u32], text: String) -> Finding {
+    let misfit = *transactions.last().expect("an anomaly is somebody's") as usize;
+    let mut part: Vec<usize> = transactions.iter().map(|t| *t as usize).collect();
+    part.sort_unstable();
+    part.dedup();
+    let anomaly = Anomaly { name: name.to_owned(), text, edges: Vec::new() };
+    Finding { rules_out, anomaly, part, misfit }
+}
+
+/// That a search went through all orders and found none.
+pub(super) fn no_order(level: Level, engine: &str, longest: Vec<u32>, misfit: u32) -> Evidence {
+    let (name, what) = match level {
+        Level::SnapshotIsolation => ("no snapshot order", "order of snapshots and commits"),
+        _ => ("no serial order", "serial order"),
+    };
+    let text = format!(
+        "no {what} explains all that was read; the longest explains {} transactions and has no place \
+         for T{misfit}",
+        longest.len()
+    );
+    Evidence {
+        engine: engine.to_owned(),
+        anomaly: Some(Anomaly { name: name.to_owned(), text, edges: Vec::new() }),
+        partial: vec![longest.into_iter().map(|t| t as usize).collect()],
+        misfit: misfit as usize,
+        expected: Vec::new(),
+        state: String::new(),
+        part: Vec::new(),
+    }
+}

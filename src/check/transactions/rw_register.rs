@@ -1,0 +1,276 @@
+//! Transactions that write registers and read them: the order of writes is known in part.
+//!
+//! A read says whose write it saw, since values are unique. Of the order of writes it is known that the
+//! initial state is first; that who reads a version and writes the key makes the next version; and,
+//! where time counts, that what was seen or written later is not older. Cycles of what follows are
+//! violations. What has none is settled by a search for an order.
+
+use std::fmt::Debug;
+use std::hash::Hash;
+
+use super::anomalies::{Anomalies, Level, Words, cycle, no_order};
+use super::graph::{Draft, Kind, NONE};
+use super::ledger::Unusable;
+use super::order::{Search, forward, serial, snapshot};
+use super::registers::Registers;
+use super::{RegisterTransaction, cycles};
+use crate::check::limits::{Budget, Meter};
+use crate::verdict::{Exhausted, Verdict, Witness};
+
+/// Checks that a history of transactions on registers satisfies `level`.
+///
+/// An aborted transaction must not be seen. One that never returned counts as committed if somebody
+/// saw a write of it, and as never run if not.
+///
+/// Consistent: for [`Level::Serializable`] and above, [`Witness::order`] is a serial order of all that
+/// committed, and it was executed; for weaker levels there may be none. Violated: the
+/// [`Anomaly`](crate::verdict::Anomaly) of the weakest level that is ruled out, with the cycle if it
+/// is one; or, if a search tried all orders, how far it got. Unknown: the graph shows nothing, the
+/// first order that offers itself does not hold, and `budget` does not suffice to try the others.
+///
+/// # Errors
+/// [`Unusable`] if a value is written to a key twice, if a transaction does not return after its
+/// invocation or has too many or too few results, or if two events share a time.
+///
+/// # Panics
+/// On 2^30 transactions or more.
+///
+/// # Cost
+/// O(n log n) for n events and reads at a fixed concurrency, if the graph or the first order
+/// decides, as it mostly does. The search is exponential at worst (the problem is NP-complete,
+/// Papadimitriou 1979).
+///
+/// ```
+/// use sim::check::{transactions::{rw_register, Level, RegisterCall::*, Outcome::*}, Budget};
+/// use sim::history::Operation;
+/// // Both read nothing and wrote: one write is lost.
+/// let history = [
+///     Operation {
+///         client: 0,
+///         op: vec![Read("x"), Write("x", 1)],
+///         invoked: 1,
+///         returned: Some((Committed(vec![None]), 3)),
+///     },
+///     Operation {
+///         client: 1,
+///         op: vec![Read("x"), Write("x", 2)],
+///         invoked: 2,
+///         returned: Some((Committed(vec![None]), 4)),
+///     },
+/// ];
+/// let verdict = |level| rw_register(&history, level, &Budget::default()).unwrap();
+/// assert!(verdict(Level::ReadCommitted).is_consistent());
+/// let sim::verdict::Verdict::Violated(evidence) = verdict(Level::Serializable) else { panic!() };
+/// assert_eq!(evidence.anomaly.unwrap().name, "lost update");
+/// ```
+pub fn rw_register<K, V>(
+    history: &[RegisterTransaction<K, V>],
+    level: Level,
+    budget: &Budget<'_>,
+) -> Result<Verdict, Unusable>
+where
+    K: Hash + Eq + Debug,
+    V: Hash + Eq + Debug,
+{
+    let registers = Registers::new(history)?;
+    if let Some(finding) = registers.anomalies(level).worst(level) {
+        return Ok(Verdict::Violated(Box::new(finding.evidence(ENGINE))));
+    }
+    let consistent = |engine: &str, order: Option<Vec<u32>>| {
+        let order = order.map(|order| order.into_iter().map(|t| t as usize).collect());
+        Ok(Verdict::Consistent(Witness { engine: engine.to_owned(), order }))
+    };
+    if level <= Level::ReadCommitted {
+        // The versions of all keys in an order of the graph without cycles add none.
+        return consistent(ENGINE, None);
+    }
+    let problem = registers.problem();
+    // Most systems do better than they promise: the order of real time is tried first.
+    for tried in [Level::StrictSerializable, level] {
+        if tried > level && registers.is_tangled(tried) {
+            continue;
+        }
+        if let Some(order) = forward(&problem, &registers.must(tried).finish()) {
+            return consistent(SEARCH, Some(order));
+        }
+    }
+    let mut meter = Meter::new(budget);
+    let mut search = serial(&problem, &registers.must(level).finish(), &mut meter);
+    if level == Level::SnapshotIsolation && !matches!(search, Search::Found(_)) {
+        let points = registers.must(level).finish().points();
+        search = match snapshot(&problem, &points, &mut meter) {
+            Search::Found(_) => return consistent(SEARCH, None),
+            other => other,
+        };
+    }
+    match search {
+        Search::Found(order) => consistent(SEARCH, Some(order)),
+        Search::None(longest, misfit) => {
+            Ok(Verdict::Violated(Box::new(no_order(level, SEARCH, longest, misfit))))
+        }
+        Search::OutOfBudget(longest) => {
+            let exhausted = Exhausted { nodes: meter.nodes, longest, operations: history.len() };
+            Ok(Verdict::Unknown(exhausted))
+        }
+    }
+}
+
+/// All anomalies that the graph of a history of transactions on registers shows, and so levels that
+/// it rules out.
+///
+/// That a level is not ruled out here is no proof that the history satisfies it: ask
+/// [`rw_register`].
+///
+/// # Errors
+/// As [`rw_register`].
+///
+/// ```
+/// use sim::check::transactions::{rw_register_anomalies, Level, RegisterCall::*, Outcome::*};
+/// use sim::history::Operation;
+/// // Each read what the other wrote.
+/// let history = [
+///     Operation {
+///         client: 0,
+///         op: vec![Read("x"), Write("y", 1)],
+///         invoked: 1,
+///         returned: Some((Committed(vec![Some(2)]), 3)),
+///     },
+///     Operation {
+///         client: 1,
+///         op: vec![Read("y"), Write("x", 2)],
+///         invoked: 2,
+///         returned: Some((Committed(vec![Some(1)]), 4)),
+///     },
+/// ];
+/// let anomalies = rw_register_anomalies(&history).unwrap();
+/// assert_eq!(anomalies.weakest(), Some(Level::ReadCommitted));
+/// assert_eq!(anomalies.findings[0].anomaly.name, "G1c");
+/// ```
+pub fn rw_register_anomalies<K, V>(
+    history: &[RegisterTransaction<K, V>],
+) -> Result<Anomalies, Unusable>
+where
+    K: Hash + Eq + Debug,
+    V: Hash + Eq + Debug,
+{
+    Ok(Registers::new(history)?.anomalies(Level::StrictSerializable))
+}
+
+const ENGINE: &str = "rw-register cycles";
+const SEARCH: &str = "rw-register cycles + order search";
+
+impl<K, V> Registers<'_, K, V>
+where
+    K: Hash + Eq + Debug,
+    V: Hash + Eq + Debug,
+{
+    fn anomalies(&self, level: Level) -> Anomalies {
+        let mut findings = self.direct.clone();
+        let base = level.min(Level::Serializable);
+        for (name, rules_out, steps) in cycles::find(&self.draft(base).finish(), base) {
+            findings.push(cycle(self, &name, rules_out, &steps));
+        }
+        // The order of writes inferred from time is worth nothing at weaker levels. So what it shows
+        // rules out the level it was inferred for, and is asked for only if nothing else was found.
+        for timed in [Level::StrongSessionSerializable, Level::StrictSerializable] {
+            if timed > level || !findings.is_empty() {
+                break;
+            }
+            for (name, _, steps) in cycles::find(&self.draft(timed).finish(), timed) {
+                let plain = name.split("-process").next().unwrap_or(&name);
+                let plain = plain.split("-realtime").next().unwrap_or(plain);
+                let time = match timed {
+                    Level::StrictSerializable => "realtime",
+                    _ => "process",
+                };
+                findings.push(cycle(self, &format!("{plain}-{time}"), timed, &steps));
+            }
+        }
+        findings.sort_by_key(|finding| (finding.rules_out, finding.part.len()));
+        Anomalies { findings }
+    }
+
+    fn is_tangled(&self, level: Level) -> bool {
+        cycles::tangled(&self.draft(level).finish(), level)
+    }
+
+    /// The graph of all that is known.
+    fn draft(&self, level: Level) -> Draft {
+        let ledger = &self.ledger;
+        let mut draft = self.must(level);
+        // For each version, everyone who read it.
+        let mut readers = vec![NONE; self.versions()];
+        for &(_, version) in &self.reads {
+            let replaced = !self.heirs(version).is_empty();
+            if replaced && readers[version as usize] == NONE {
+                let helper = draft.helper();
+                readers[version as usize] = helper;
+                for heir in self.heirs(version) {
+                    draft.link(helper, ledger.writer(*heir), Kind::On, NONE, *heir);
+                }
+            }
+        }
+        for (earlier, later) in self.inferred(level) {
+            let helper = &mut readers[earlier as usize];
+            if *helper == NONE {
+                *helper = draft.helper();
+            }
+            draft.link(*helper, ledger.writer(later), Kind::On, NONE, later);
+        }
+        for &(transaction, version) in &self.reads {
+            let helper = readers[version as usize];
+            if helper != NONE {
+                let before = self.write_of(version);
+                draft.link(transaction, helper, Kind::Rw, before, NONE);
+            }
+        }
+        draft
+    }
+
+    /// What has to come before what, without what the search sees to itself.
+    fn must(&self, level: Level) -> Draft {
+        let ledger = &self.ledger;
+        let mut draft = Draft::new(ledger.len());
+        for &(transaction, version) in &self.reads {
+            let write = self.write_of(version);
+            if write != NONE {
+                draft.link(ledger.writer(write), transaction, Kind::Wr, write, NONE);
+            }
+        }
+        for (earlier, later) in self.inferred(level) {
+            let before = self.write_of(earlier);
+            if before != NONE {
+                draft.link(ledger.writer(before), ledger.writer(later), Kind::Ww, before, later);
+            }
+        }
+        if level >= Level::StrongSessionSerializable {
+            ledger.link_time(&mut draft, Kind::Process, |transaction| ledger.client(transaction));
+        }
+        if level == Level::StrictSerializable {
+            ledger.link_time(&mut draft, Kind::RealTime, |_| 0);
+        }
+        draft
+    }
+}
+
+impl<K, V> Words for Registers<'_, K, V>
+where
+    K: Hash + Eq + Debug,
+    V: Hash + Eq + Debug,
+{
+    fn key_of(&self, write: u32) -> String {
+        self.ledger.key_text(self.ledger.writes[write as usize].key)
+    }
+
+    fn value_of(&self, write: u32) -> String {
+        self.ledger.value_text(write)
+    }
+
+    fn wrote(&self) -> &'static str {
+        "wrote"
+    }
+
+    fn client_of(&self, transaction: u32) -> u32 {
+        self.ledger.client(transaction)
+    }
+}

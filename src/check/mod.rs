@@ -13,11 +13,13 @@ mod model;
 mod parallel;
 
 pub mod chain;
+pub mod eventual;
 pub mod linearizable;
 pub mod models;
 pub mod online;
 mod quiescent;
 mod sequential;
+pub mod session;
 pub mod transactions;
 pub mod unique;
 

@@ -1,6 +1,7 @@
 //! Isolation of transactions, beside the judge that tries every order.
 
 mod brute;
+mod scale;
 
 use brute::{Call, Time, Transaction, Workload};
 use sim::check::Budget;

@@ -9,12 +9,12 @@ use super::graph::{Graph, Kind, Kinds, NONE};
 
 /// An edge between transactions: one link, or several over helpers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Step {
-    pub(super) from: u32,
-    pub(super) to: u32,
-    pub(super) kind: Kind,
-    pub(super) before: u32,
-    pub(super) after: u32,
+pub(in crate::check) struct Step {
+    pub(in crate::check) from: u32,
+    pub(in crate::check) to: u32,
+    pub(in crate::check) kind: Kind,
+    pub(in crate::check) before: u32,
+    pub(in crate::check) after: u32,
 }
 
 /// A class of cycles. The cycle is looked for from an edge of the kinds `first`, the others are of
@@ -108,6 +108,16 @@ pub(super) fn find(graph: &Graph, level: Level) -> Vec<(String, Level, Vec<Step>
         finder.class(&class("", kinds(level), kinds(level), level), &mut found);
     }
     found
+}
+
+/// A short cycle of edges of any kind, for other checkers that compare things by a graph.
+pub(in crate::check) fn shortest_cycle(graph: &Graph) -> Option<Vec<Step>> {
+    let all = kinds(Level::StrictSerializable);
+    let mut found = Vec::new();
+    if !graph.components(all).knots.is_empty() {
+        Finder::new(graph).class(&class("", all, all, Level::StrictSerializable), &mut found);
+    }
+    found.into_iter().map(|(_, _, steps)| steps).min_by_key(Vec::len)
 }
 
 /// Knots of a class that are shown.

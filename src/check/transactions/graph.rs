@@ -6,11 +6,11 @@
 //! O(n) links where the edges themselves would be quadratic.
 
 /// No write: the initial state of a key, or nothing to say.
-pub(super) const NONE: u32 = u32::MAX;
+pub(in crate::check) const NONE: u32 = u32::MAX;
 
 /// Why one transaction comes before another.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Kind {
+pub(in crate::check) enum Kind {
     /// The second wrote the version after one of the first.
     Ww,
     /// The second read what the first wrote.
@@ -68,32 +68,39 @@ pub(super) struct Link {
 
 /// A graph under construction.
 #[derive(Clone)]
-pub(super) struct Draft {
+pub(in crate::check) struct Draft {
     transactions: u32,
     nodes: u32,
     links: Vec<Link>,
 }
 
 impl Draft {
-    pub(super) fn new(transactions: usize) -> Draft {
+    pub(in crate::check) fn new(transactions: usize) -> Draft {
         let transactions = u32::try_from(transactions).expect("fewer than 2^32 transactions");
         Draft { transactions, nodes: transactions, links: Vec::new() }
     }
 
     /// A helper.
-    pub(super) fn helper(&mut self) -> u32 {
+    pub(in crate::check) fn helper(&mut self) -> u32 {
         self.nodes = self.nodes.checked_add(1).expect("fewer than 2^32 nodes");
         self.nodes - 1
     }
 
     /// No transaction comes before itself: such a link is left out.
-    pub(super) fn link(&mut self, from: u32, to: u32, kind: Kind, before: u32, after: u32) {
+    pub(in crate::check) fn link(
+        &mut self,
+        from: u32,
+        to: u32,
+        kind: Kind,
+        before: u32,
+        after: u32,
+    ) {
         if from != to {
             self.links.push(Link { from, to, kind, before, after });
         }
     }
 
-    pub(super) fn finish(&self) -> Graph {
+    pub(in crate::check) fn finish(&self) -> Graph {
         let nodes = self.nodes as usize;
         let mut start = vec![0u32; nodes + 1];
         for link in &self.links {
@@ -115,7 +122,7 @@ impl Draft {
 }
 
 /// The links by where they start.
-pub(super) struct Graph {
+pub(in crate::check) struct Graph {
     transactions: u32,
     // `links[start[node]..start[node + 1]]` start at `node`.
     start: Vec<u32>,
@@ -135,6 +142,11 @@ pub(super) struct Components {
 impl Graph {
     pub(super) fn nodes(&self) -> usize {
         self.start.len() - 1
+    }
+
+    /// The transactions in an order that all edges agree with, if there is no cycle.
+    pub(in crate::check) fn order(&self) -> Vec<u32> {
+        self.components(Kinds(u8::MAX)).order
     }
 
     pub(super) fn is_helper(&self, node: u32) -> bool {

@@ -28,6 +28,8 @@ mod registers;
 mod rw_register;
 
 pub use anomalies::{Anomalies, Finding, Level};
+pub(in crate::check) use cycles::{Step, shortest_cycle};
+pub(in crate::check) use graph::{Draft, Graph, Kind, NONE};
 pub use ledger::{Unusable, UnusableKind};
 pub use list_append::{list_append, list_append_anomalies};
 pub use rw_register::{rw_register, rw_register_anomalies};

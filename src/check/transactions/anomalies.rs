@@ -126,6 +126,9 @@ pub(super) trait Words {
     /// `appended` or `wrote`.
     fn wrote(&self) -> &'static str;
     fn client_of(&self, transaction: u32) -> u32;
+    /// Whether a read shows all versions up to the one it saw, so that the order of versions is
+    /// what was read and not what follows from something else.
+    fn shows_all(&self) -> bool;
 }
 
 /// Why an edge of the graph holds.
@@ -137,12 +140,22 @@ pub(super) fn why(words: &dyn Words, step: &Step) -> String {
         Kind::Ww if step.before == NONE => {
             format!("T{to} {wrote} {} to {} after T{from} did (ww)", after(), key())
         }
-        Kind::Ww => {
+        Kind::Ww if words.shows_all() => {
             format!("T{to} {wrote} {} to {} after T{from}'s {} (ww)", after(), key(), before())
         }
+        Kind::Ww => format!(
+            "T{to} {wrote} {} to {} after T{from}'s {}, since somebody met the second before \
+             somebody met the first (ww)",
+            after(),
+            key(),
+            before()
+        ),
         Kind::Wr => format!("T{to} read {} of {}, which T{from} {wrote} (wr)", before(), key()),
         Kind::Rw if step.before == NONE => {
             format!("T{from} read {} before T{to} {wrote} {} (rw)", key(), after())
+        }
+        Kind::Rw if !words.shows_all() => {
+            format!("T{from} read {} of {}, before T{to} {wrote} {} (rw)", before(), key(), after())
         }
         Kind::Rw => format!(
             "T{from} read {} up to {}, before T{to} {wrote} {} (rw)",

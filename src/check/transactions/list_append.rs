@@ -314,4 +314,8 @@ where
     fn client_of(&self, transaction: u32) -> u32 {
         self.ledger.client(transaction)
     }
+
+    fn shows_all(&self) -> bool {
+        true
+    }
 }

@@ -26,6 +26,7 @@ mod lists;
 mod order;
 mod registers;
 mod rw_register;
+mod straight;
 
 pub use anomalies::{Anomalies, Finding, Level};
 pub(in crate::check) use cycles::{Step, shortest_cycle};

@@ -12,10 +12,10 @@
 
 // tidy: never iterated: looked up only
 use std::collections::HashSet;
-use std::collections::{BTreeSet, BinaryHeap};
 use std::hash::BuildHasherDefault;
 
 use super::graph::{Graph, NONE};
+use super::straight::straight;
 use crate::check::hash::WordHasher;
 use crate::check::limits::Meter;
 
@@ -47,49 +47,54 @@ pub(super) enum Search {
 
 /// What a step needs and does.
 #[derive(Clone, Default)]
-struct Step {
-    transaction: u32,
-    needs: Vec<u32>,
-    puts: Vec<u32>,
-    claims: bool,
-    frees: bool,
-    after: Vec<u32>,
+pub(super) struct Step {
+    pub(super) transaction: u32,
+    pub(super) needs: Vec<u32>,
+    pub(super) puts: Vec<u32>,
+    pub(super) claims: bool,
+    pub(super) frees: bool,
+    pub(super) after: Vec<u32>,
 }
 
 /// Where the search stands.
-struct State<'p> {
-    problem: &'p Problem,
-    steps: &'p [Step],
-    current: Vec<u32>,
+pub(super) struct State<'p> {
+    pub(super) problem: &'p Problem,
+    pub(super) steps: &'p [Step],
+    pub(super) current: Vec<u32>,
     /// The steps not yet taken that need a version.
-    needed: Vec<u32>,
-    claimed: Vec<bool>,
+    pub(super) needed: Vec<u32>,
+    pub(super) claimed: Vec<bool>,
     /// The steps not yet taken that have to come before a step.
-    waits: Vec<u32>,
+    pub(super) waits: Vec<u32>,
+    /// Which steps were taken.
+    pub(super) taken: Vec<bool>,
+    /// What has to come after a step besides, as was found out.
+    pub(super) learned: Vec<Vec<u32>>,
 }
 
 impl<'p> State<'p> {
-    fn new(problem: &'p Problem, steps: &'p [Step]) -> Self {
+    pub(super) fn new(problem: &'p Problem, steps: &'p [Step]) -> Self {
         let mut needed = vec![0; problem.key.len()];
         let mut waits = vec![0; steps.len()];
         for step in steps {
             step.needs.iter().for_each(|version| needed[*version as usize] += 1);
             step.after.iter().for_each(|other| waits[*other as usize] += 1);
         }
-        let claimed = vec![false; problem.initial.len()];
-        State { problem, steps, current: problem.initial.clone(), needed, claimed, waits }
+        let (claimed, taken) = (vec![false; problem.initial.len()], vec![false; steps.len()]);
+        let (current, learned) = (problem.initial.clone(), vec![Vec::new(); steps.len()]);
+        State { problem, steps, current, needed, claimed, waits, taken, learned }
     }
 
-    fn key(&self, version: u32) -> usize {
+    pub(super) fn key(&self, version: u32) -> usize {
         self.problem.key[version as usize] as usize
     }
 
-    fn written(&self, step: u32) -> &'p [u32] {
+    pub(super) fn written(&self, step: u32) -> &'p [u32] {
         &self.problem.writes[self.steps[step as usize].transaction as usize]
     }
 
     /// The key that the step, whose turn it is, has to wait for.
-    fn blocked(&self, step: u32) -> Option<usize> {
+    pub(super) fn blocked(&self, step: u32) -> Option<usize> {
         let Step { needs, puts, claims, .. } = &self.steps[step as usize];
         if *claims {
             let mut keys = self.written(step).iter().map(|version| self.key(*version));
@@ -107,17 +112,19 @@ impl<'p> State<'p> {
 
     /// Whether what the step reads is there. It is if all that has to come before was taken and
     /// no version was replaced too early; asked all the same, so that an order is proof.
-    fn reads_right(&self, step: u32) -> bool {
+    pub(super) fn reads_right(&self, step: u32) -> bool {
         let needs = &self.steps[step as usize].needs;
         needs.iter().all(|version| self.current[self.key(*version)] == *version)
     }
 
     /// Takes the step; the versions it replaced are for [`undo`](State::undo).
-    fn take(&mut self, step: u32) -> Vec<u32> {
+    pub(super) fn take(&mut self, step: u32) -> Vec<u32> {
         let steps = self.steps;
         let Step { needs, puts, claims, frees, after, .. } = &steps[step as usize];
+        self.taken[step as usize] = true;
         needs.iter().for_each(|version| self.needed[*version as usize] -= 1);
-        after.iter().for_each(|other| self.waits[*other as usize] -= 1);
+        let after = after.iter().chain(&self.learned[step as usize]);
+        after.for_each(|other| self.waits[*other as usize] -= 1);
         if *claims || *frees {
             for version in self.written(step) {
                 let key = self.key(*version);
@@ -132,7 +139,7 @@ impl<'p> State<'p> {
         replaced
     }
 
-    fn undo(&mut self, step: u32, replaced: &[u32]) {
+    pub(super) fn undo(&mut self, step: u32, replaced: &[u32]) {
         let steps = self.steps;
         let Step { needs, puts, claims, frees, after, .. } = &steps[step as usize];
         for (version, before) in puts.iter().zip(replaced).rev() {
@@ -145,8 +152,10 @@ impl<'p> State<'p> {
                 self.claimed[key] = !*claims;
             }
         }
-        after.iter().for_each(|other| self.waits[*other as usize] += 1);
+        let after = after.iter().chain(&self.learned[step as usize]);
+        after.for_each(|other| self.waits[*other as usize] += 1);
         needs.iter().for_each(|version| self.needed[*version as usize] += 1);
+        self.taken[step as usize] = false;
     }
 }
 
@@ -157,9 +166,9 @@ pub(super) fn serial(problem: &Problem, graph: &Graph, meter: &mut Meter<'_>) ->
 }
 
 /// The first serial order that offers itself, by rank, if it holds. That there is none says
-/// nothing.
-pub(super) fn forward(problem: &Problem, graph: &Graph) -> Option<Vec<u32>> {
-    straight(problem, &serial_steps(problem, graph))
+/// nothing. `patience` is how many corrections in a row may bring nothing new.
+pub(super) fn forward(problem: &Problem, graph: &Graph, patience: u32) -> Option<Vec<u32>> {
+    straight(problem, &serial_steps(problem, graph), patience)
 }
 
 fn serial_steps(problem: &Problem, graph: &Graph) -> Vec<Step> {
@@ -196,7 +205,7 @@ pub(super) fn snapshot(problem: &Problem, points: &Graph, meter: &mut Meter<'_>)
         }
     }
     let steps = with_order(steps, points);
-    match straight(problem, &steps) {
+    match straight(problem, &steps, 16) {
         Some(order) => Search::Found(order),
         None => exhaustive(problem, &steps, meter),
     }
@@ -220,7 +229,7 @@ fn is_last(problem: &Problem, step: &Step) -> bool {
     step.transaction != NONE && problem.counts[step.transaction as usize] && !step.claims
 }
 
-fn orderly(problem: &Problem, steps: &[Step], taken: &[u32]) -> Vec<u32> {
+pub(super) fn orderly(problem: &Problem, steps: &[Step], taken: &[u32]) -> Vec<u32> {
     let mut seen = vec![false; problem.reads.len()];
     let mut order = Vec::new();
     for step in taken.iter().map(|step| &steps[*step as usize]) {
@@ -232,61 +241,8 @@ fn orderly(problem: &Problem, steps: &[Step], taken: &[u32]) -> Vec<u32> {
     order
 }
 
-fn rank(problem: &Problem, step: &Step) -> u64 {
+pub(super) fn rank(problem: &Problem, step: &Step) -> u64 {
     if step.transaction == NONE { 0 } else { problem.rank[step.transaction as usize] }
-}
-
-/// Takes whatever can be taken, by rank, and never takes anything back: O((n + e) log n). `None` if
-/// that leads nowhere, which says nothing.
-fn straight(problem: &Problem, steps: &[Step]) -> Option<Vec<u32>> {
-    let mut state = State::new(problem, steps);
-    // By rank, the lowest first; with the key that a step waited for before.
-    let mut ready: BinaryHeap<std::cmp::Reverse<(u64, u32, usize)>> = BinaryHeap::new();
-    let mut waiting: Vec<BTreeSet<(u64, u32)>> = vec![BTreeSet::new(); problem.initial.len()];
-    let nobody = problem.initial.len();
-    for (number, step) in steps.iter().enumerate() {
-        if state.waits[number] == 0 {
-            ready.push(std::cmp::Reverse((rank(problem, step), number as u32, nobody)));
-        }
-    }
-    let mut taken = Vec::with_capacity(steps.len());
-    while let Some(std::cmp::Reverse((priority, number, from))) = ready.pop() {
-        let mut open: Vec<usize> = Vec::new();
-        if let Some(key) = state.blocked(number) {
-            waiting[key].insert((priority, number));
-            // Whoever waited behind it for another key may have its turn; for the same key, not.
-            if from != nobody && from != key {
-                open.push(from);
-            }
-        } else {
-            if !state.reads_right(number) {
-                return None;
-            }
-            state.take(number);
-            taken.push(number);
-            let step = &steps[number as usize];
-            for other in &step.after {
-                if state.waits[*other as usize] == 0 {
-                    let entry = (rank(problem, &steps[*other as usize]), *other, nobody);
-                    ready.push(std::cmp::Reverse(entry));
-                }
-            }
-            let own = step.needs.iter().chain(&step.puts).chain(match step.frees {
-                true => state.written(number),
-                false => &[],
-            });
-            open.extend(own.map(|version| state.key(*version)));
-            if from != nobody {
-                open.push(from);
-            }
-        }
-        for key in open {
-            if let Some((priority, number)) = waiting[key].pop_first() {
-                ready.push(std::cmp::Reverse((priority, number, key)));
-            }
-        }
-    }
-    (taken.len() == steps.len()).then(|| orderly(problem, steps, &taken))
 }
 
 /// Depth first with a memory of where it has been.

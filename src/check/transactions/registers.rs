@@ -224,7 +224,6 @@ where
                 self.heirs[initial].push(write);
             }
         }
-        // Own writes by key are few; they are looked up from the end of the transaction's.
         let mut finals: Table<(u32, u32), u32> = Table::default();
         for (number, write) in self.ledger.writes.iter().enumerate() {
             if self.is_final[number] {

@@ -84,13 +84,25 @@ where
         // The versions of all keys in an order of the graph without cycles add none.
         return consistent(ENGINE, None);
     }
-    let problem = registers.problem();
-    // Most systems do better than they promise: the order of real time is tried first.
-    for tried in [Level::StrictSerializable, level] {
-        if tried > level && registers.is_tangled(tried) {
-            continue;
+    let mut problem = registers.problem();
+    // Most systems do better than they promise: the order of real time is tried first. Its knots are
+    // short, so that corrections are cheap; without it they may go back to the beginning.
+    let strict = registers.must(Level::StrictSerializable).finish();
+    // Who comes before another has to be done when that one is, earliest deadline first.
+    for transaction in strict.order().into_iter().rev() {
+        let after = strict.links(transaction).iter().filter(|link| !strict.is_helper(link.to));
+        let deadlines = after.map(|link| problem.rank[link.to as usize]);
+        let rank = deadlines.min().unwrap_or(u64::MAX);
+        let own = &mut problem.rank[transaction as usize];
+        *own = rank.min(*own);
+    }
+    if !registers.is_tangled(Level::StrictSerializable) {
+        if let Some(order) = forward(&problem, &strict, 256) {
+            return consistent(SEARCH, Some(order));
         }
-        if let Some(order) = forward(&problem, &registers.must(tried).finish()) {
+    }
+    if level < Level::StrictSerializable {
+        if let Some(order) = forward(&problem, &registers.must(level).finish(), 16) {
             return consistent(SEARCH, Some(order));
         }
     }
@@ -272,5 +284,9 @@ where
 
     fn client_of(&self, transaction: u32) -> u32 {
         self.ledger.client(transaction)
+    }
+
+    fn shows_all(&self) -> bool {
+        false
     }
 }

@@ -238,18 +238,19 @@ fn permutations(values: &[u8], found: &mut dyn FnMut(&[u8]) -> bool) -> bool {
 }
 
 fn shows_nothing(w: Workload, h: &[Transaction], chosen: &[usize], lists: &[Vec<u8>]) -> bool {
-    let mut edges = vec![vec![false; h.len()]; h.len()];
+    let at = |from: usize, to: usize| from * h.len() + to;
+    let mut edges = vec![false; h.len() * h.len()];
     for (key, list) in lists.iter().enumerate() {
         let all = writes(h, chosen, key);
         let writer = |value: u8| all.iter().find(|(v, _)| *v == value).map(|(_, i)| *i);
         let last = |value: u8| {
-            let own = all.iter().filter(|(_, i)| Some(*i) == writer(value));
-            own.last().is_some_and(|(v, _)| *v == value)
+            let mut own = all.iter().filter(|(_, i)| Some(*i) == writer(value));
+            own.next_back().is_some_and(|(v, _)| *v == value)
         };
         if w == Workload::List {
             for (i, a) in list.iter().enumerate() {
                 for b in &list[i + 1..] {
-                    edges[writer(*a).unwrap()][writer(*b).unwrap()] = true;
+                    edges[at(writer(*a).unwrap(), writer(*b).unwrap())] = true;
                 }
             }
             // A transaction's own appends stand in the order in which it made them.
@@ -274,19 +275,19 @@ fn shows_nothing(w: Workload, h: &[Transaction], chosen: &[usize], lists: &[Vec<
                 if from != *i && !last(*value) {
                     return false;
                 }
-                edges[from][*i] |= from != *i;
+                edges[at(from, *i)] |= from != *i;
             }
         }
     }
     for via in 0..h.len() {
         for from in 0..h.len() {
             for to in 0..h.len() {
-                edges[from][to] |= edges[from][via] && edges[via][to];
+                edges[at(from, to)] |= edges[at(from, via)] && edges[at(via, to)];
             }
         }
     }
     // A transaction is not before itself because of its own versions, only by way of another.
-    !(0..h.len()).any(|i| (0..h.len()).any(|j| i != j && edges[i][j] && edges[j][i]))
+    !(0..h.len()).any(|i| (0..h.len()).any(|j| i != j && edges[at(i, j)] && edges[at(j, i)]))
 }
 
 /// A random history: transactions run call by call over shared state with little or no isolation,

@@ -308,21 +308,22 @@ mod tests {
             let links: Vec<_> = (0..below(14))
                 .map(|_| (below(size as u64) as u32, below(size as u64) as u32, Kind::Ww))
                 .collect();
-            let mut reach = vec![vec![false; size]; size];
-            links.iter().for_each(|(from, to, _)| reach[*from as usize][*to as usize] = true);
+            let at = |from: usize, to: usize| from * size + to;
+            let mut reach = vec![false; size * size];
+            links.iter().for_each(|(from, to, _)| reach[at(*from as usize, *to as usize)] = true);
             for via in 0..size {
                 for from in 0..size {
                     for to in 0..size {
-                        reach[from][to] |= reach[from][via] && reach[via][to];
+                        reach[at(from, to)] |= reach[at(from, via)] && reach[at(via, to)];
                     }
                 }
             }
             let found = graph(size, &links).components(Kinds::WW);
             for from in 0..size {
                 for to in 0..size {
-                    let tied = from == to || (reach[from][to] && reach[to][from]);
+                    let tied = from == to || (reach[at(from, to)] && reach[at(to, from)]);
                     assert_eq!(found.of[from] == found.of[to], tied, "{links:?}");
-                    if reach[from][to] && !tied {
+                    if reach[at(from, to)] && !tied {
                         let place = |node| found.order.iter().position(|o| *o as usize == node);
                         assert!(place(from) < place(to), "{links:?}");
                     }

@@ -6,12 +6,13 @@
 use std::fmt::Debug;
 use std::hash::Hash;
 
+use super::ListTransaction;
 use super::anomalies::{Anomalies, Level, Words, cycle, no_order};
+use super::cycles::{self, Step};
 use super::graph::{Draft, Kind, NONE};
 use super::ledger::{Fate, Item, Unusable};
 use super::lists::Lists;
 use super::order::{Problem, Search, snapshot};
-use super::{ListTransaction, cycles};
 use crate::check::limits::{Budget, Meter};
 use crate::verdict::{Exhausted, Verdict, Witness};
 
@@ -73,12 +74,16 @@ where
     V: Hash + Eq + Debug,
 {
     let lists = Lists::new(history)?;
-    let found = lists.anomalies(level);
+    let graph = lists.draft(level, false).finish();
+    let components = graph.components(cycles::kinds(level.max(Level::Serializable)));
+    // Without a cycle there is none of any class, and no need to look for them one by one.
+    let found = match components.knots.is_empty() {
+        true => lists.told(Vec::new()),
+        false => lists.anomalies(level),
+    };
     if let Some(finding) = found.worst(level) {
         return Ok(Verdict::Violated(Box::new(finding.evidence(ENGINE))));
     }
-    let graph = lists.draft(level, false).finish();
-    let components = graph.components(cycles::kinds(level.max(Level::Serializable)));
     let mut engine = ENGINE;
     if components.knots.is_empty() {
         let counts = |t: &u32| lists.ledger.fate[*t as usize].counts();
@@ -93,7 +98,7 @@ where
     if level == Level::SnapshotIsolation {
         engine = "list-append cycles + snapshot search";
         let problem = lists.problem();
-        let points = lists.draft(level, false).finish().points();
+        let points = graph.points();
         let mut meter = Meter::new(budget);
         match snapshot(&problem, &points, &mut meter) {
             Search::Found(_) => {}
@@ -212,28 +217,35 @@ where
     }
 
     fn anomalies(&self, level: Level) -> Anomalies {
-        let mut findings = self.direct.clone();
-        let mut add = |level: Level, strict: bool| {
-            let graph = self.draft(level, strict).finish();
-            for (name, rules_out, steps) in cycles::find(&graph, level) {
-                findings.push(cycle(self, &name, rules_out, &steps));
-            }
-        };
+        let mut cycles = Vec::new();
         if level > Level::ReadUncommitted {
-            add(level, false);
+            cycles = cycles::find(&self.draft(level, false).finish(), level);
         }
-        // That a transaction that never returned committed follows from what was seen only if
-        // reads are of committed data, so what is read off its appends rules out nothing less.
+        let found = self.told(cycles);
+        if found.weakest() == Some(Level::ReadUncommitted) {
+            return found;
+        }
+        let strict = self.draft(Level::ReadUncommitted, true).finish();
+        let mut findings = found.findings;
+        for (name, rules_out, steps) in cycles::find(&strict, Level::ReadUncommitted) {
+            findings.insert(0, cycle(self, &name, rules_out, &steps));
+        }
+        Anomalies { findings }
+    }
+
+    /// These cycles, and what is no cycle.
+    ///
+    /// That a transaction that never returned committed follows from what was seen only if reads are
+    /// of committed data, so what is read off its appends rules out nothing less.
+    fn told(&self, cycles: Vec<(String, Level, Vec<Step>)>) -> Anomalies {
+        let mut findings = self.direct.clone();
+        for (name, rules_out, steps) in cycles {
+            findings.push(cycle(self, &name, rules_out, &steps));
+        }
         for finding in &mut findings {
             let fate = |t: &usize| self.ledger.fate[*t];
             if finding.part.iter().any(|t| fate(t) == Fate::Seen) {
                 finding.rules_out = finding.rules_out.max(Level::ReadCommitted);
-            }
-        }
-        if !findings.iter().any(|finding| finding.rules_out == Level::ReadUncommitted) {
-            let graph = self.draft(Level::ReadUncommitted, true).finish();
-            for (name, rules_out, steps) in cycles::find(&graph, Level::ReadUncommitted) {
-                findings.push(cycle(self, &name, rules_out, &steps));
             }
         }
         findings.sort_by_key(|finding| (finding.rules_out, finding.part.len()));

@@ -37,8 +37,9 @@ use crate::verdict::{Exhausted, Verdict, Witness};
 ///
 /// # Cost
 /// O(n log n) for n events and reads at a fixed concurrency, if the graph or the first order
-/// decides, as it mostly does. The search is exponential at worst (the problem is NP-complete,
-/// Papadimitriou 1979).
+/// decides. The search is exponential at worst (the problem is NP-complete, Papadimitriou 1979).
+/// Long histories of many clients that write without reading first are often unknown: have
+/// transactions read what they write, or use [`list_append`](super::list_append()).
 ///
 /// ```
 /// use sim::check::{transactions::{rw_register, Level, RegisterCall::*, Outcome::*}, Budget};

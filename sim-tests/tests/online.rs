@@ -6,6 +6,7 @@ use std::hash::Hash;
 use sim::check::Model;
 use sim::check::models::*;
 use sim::check::online::{ClientEvent, MalformedEventKind, Online, Status};
+use sim::datum::Datum;
 use sim::verdict::{Evidence, Verdict};
 use sim_tests::histories::{Draw, Recorded, every, long, random};
 use sim_tests::judge;
@@ -430,6 +431,22 @@ impl Shipped for Pool {
             (PoolOp::Put(2), vec![None]),
             (PoolOp::Take, vec![None, Some(1), Some(2)]),
         ]
+    }
+
+    // It is in no file.
+    type Recorded = Pool;
+    const CALLS: &'static [&'static str] = &[];
+
+    fn recorded(_: Option<&Datum>) -> Result<Pool, String> {
+        Ok(Pool(0))
+    }
+
+    fn call(f: &str, _: &Datum) -> Result<PoolOp, String> {
+        Err(format!("a pool has no {f}"))
+    }
+
+    fn outcome(_: &PoolOp, _: &Datum, _: NilRead) -> Result<Option<Option<u8>>, String> {
+        Err("a pool is not recorded".to_owned())
     }
 }
 

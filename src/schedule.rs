@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use crate::ids::TaskPath;
-use crate::run::Run;
+use crate::run::{DrawRecord, Run, StepRecord};
 use crate::trace::Trace;
 
 /// Who stepped, in order, and what was drawn: the decisions of a run without what was done.
@@ -64,12 +64,21 @@ impl Schedule {
     /// The decisions of a run.
     pub fn of(run: &Run) -> Schedule {
         let tasks = run.tasks.iter().map(|task| task.path.clone()).collect();
+        Schedule::of_records(tasks, &run.steps, &run.draws)
+    }
+
+    /// The decisions in these records, in which tasks are known by their positions in `tasks`.
+    pub(crate) fn of_records(
+        tasks: Vec<TaskPath>,
+        steps: &[StepRecord],
+        draws: &[DrawRecord],
+    ) -> Schedule {
         let mut schedule = Schedule { tasks, ..Schedule::default() };
-        for step in &run.steps {
+        for step in steps {
             schedule.step(step.task.index(), step.preempts);
         }
-        for draw in &run.draws {
-            if let Some(step) = run.steps.get(draw.step as usize) {
+        for draw in draws {
+            if let Some(step) = steps.get(draw.step as usize) {
                 schedule.draw(step.task.index(), draw.value);
             }
         }

@@ -172,16 +172,7 @@ impl Worker {
     /// The decisions of the last run.
     pub(crate) fn schedule(&self) -> Schedule {
         let state = self.world.state();
-        let mut schedule = Schedule { tasks: paths(&state), ..Schedule::default() };
-        for step in &state.record.steps {
-            schedule.step(step.task.index(), step.preempts);
-        }
-        for draw in &state.record.draws {
-            if let Some(step) = state.record.steps.get(draw.step as usize) {
-                schedule.draw(step.task.index(), draw.value);
-            }
-        }
-        schedule
+        Schedule::of_records(paths(&state), &state.record.steps, &state.record.draws)
     }
 
     /// Lets go of the histories of the last run.

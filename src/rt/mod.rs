@@ -22,6 +22,7 @@ mod state;
 mod world;
 
 use std::future::Future;
+use std::ops::Range;
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -44,6 +45,10 @@ use crate::schedule::Schedule;
 /// Numbers runs and worlds, process-wide. Only ever compared for equality.
 static NUMBERS: AtomicU64 = AtomicU64::new(1);
 
+/// A worker takes so many numbers at a time: workers that run short bodies would otherwise pass the
+/// counter to and fro.
+const NUMBERS_AT_ONCE: u64 = 1024;
+
 /// How far a run may go.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
@@ -57,6 +62,8 @@ pub(crate) struct Limits {
 pub(crate) struct Worker {
     world: World,
     seats: Seats,
+    /// The numbers of the next runs.
+    numbers: Range<u64>,
     /// How far the current run is, for the watchdog.
     progress: Arc<AtomicU32>,
 }
@@ -71,6 +78,7 @@ impl Worker {
         Worker {
             world: World::new(strategy, signals.clone()),
             seats: Seats::new(signals),
+            numbers: 0..0,
             progress: Arc::default(),
         }
     }
@@ -96,7 +104,7 @@ impl Worker {
     where
         F: Future<Output = ()>,
     {
-        let number = NUMBERS.fetch_add(1, Ordering::Relaxed);
+        let number = self.number();
         {
             let mut state = self.world.state();
             let stale = state.begin(number);
@@ -107,7 +115,7 @@ impl Worker {
         self.world.strategy().begin(seed);
         self.world.signals.running.store(true, Ordering::Relaxed);
         let mut main = pin!(TaskBody::new(body));
-        let Worker { world, seats, progress } = self;
+        let Worker { world, seats, progress, .. } = self;
         let mut executor =
             Executor { world, seats, main: main.as_mut(), limits: *limits, progress };
         WORLD.set(world, || {
@@ -121,6 +129,17 @@ impl Worker {
         let tasks = self.world.state().board.tasks.len();
         self.seats.retire_kept(tasks);
         self.world.state().failure.clone()
+    }
+
+    /// The number of the next run.
+    fn number(&mut self) -> u64 {
+        if self.numbers.is_empty() {
+            let first = NUMBERS.fetch_add(NUMBERS_AT_ONCE, Ordering::Relaxed);
+            self.numbers = first..first + NUMBERS_AT_ONCE;
+        }
+        let number = self.numbers.start;
+        self.numbers.start += 1;
+        number
     }
 
     /// The last run as data of its own.

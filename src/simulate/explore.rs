@@ -1,5 +1,6 @@
 //! Runs seeds until one fails, on as many threads as pay.
 
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread::Scope;
@@ -36,6 +37,21 @@ struct Shared {
     /// Whether the time is up.
     late: AtomicBool,
     total: Mutex<Explored>,
+}
+
+impl Shared {
+    /// The positions of the next seeds of a thread. One at a time to begin with, so that a few long
+    /// runs are shared out; then more, because threads with short runs would pass the counter to and
+    /// fro.
+    fn take(&self, jobs: usize) -> Range<u64> {
+        let count = match self.next.load(Ordering::Relaxed) {
+            _ if jobs == 1 => 1,
+            begun if begun < 64 * jobs as u64 => 1,
+            _ => 16,
+        };
+        let first = self.next.fetch_add(count, Ordering::Relaxed);
+        first..first + count
+    }
 }
 
 /// Runs the seeds.
@@ -128,8 +144,12 @@ fn work<B, R>(
     let limits = session.limits();
     let (mut runs, mut steps, mut found) = (0, 0, None);
     session.quietly(|| {
+        let mut batch = 0..0;
         while !shared.late.load(Ordering::Relaxed) {
-            let n = shared.next.fetch_add(1, Ordering::Relaxed);
+            if batch.is_empty() {
+                batch = shared.take(session.config.jobs);
+            }
+            let Some(n) = batch.next() else { break };
             if n > shared.lowest.load(Ordering::Relaxed) {
                 break;
             }

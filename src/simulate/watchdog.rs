@@ -70,7 +70,8 @@ impl Watched {
     #[inline]
     pub(super) fn begin(&self, seed: u64) {
         self.seed.store(seed, Ordering::Relaxed);
-        self.runs.fetch_add(1, Ordering::Relaxed);
+        // The worker alone writes it, so it need not be one operation.
+        self.runs.store(self.runs.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
     }
 
     /// The worker begins a run of another kind.

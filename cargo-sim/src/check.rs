@@ -10,7 +10,7 @@ use sim::check::models::NilRead;
 use sim::verdict::Verdict;
 use sim_histories::{
     CONDITIONS, Condition, FORMATS, FileProblem, Format, Keys, Problem, ProblemKind, Question,
-    closest, condition_named, edn_value, format_named, format_of, models, read,
+    closest, condition_named, edn_value, format_named, format_of, models, read, tree,
 };
 
 use crate::progress::{Counted, Progress};
@@ -27,7 +27,12 @@ struct Asked {
     nil: Option<NilRead>,
     timeout: Option<Duration>,
     nodes: u64,
+    threads: usize,
+    tree: bool,
 }
+
+/// More branches than this are no picture.
+const BRANCHES_MAX: usize = 500;
 
 const OPTIONS: &[&str] = &[
     "--model",
@@ -38,6 +43,8 @@ const OPTIONS: &[&str] = &[
     "--nil",
     "--timeout",
     "--nodes",
+    "--threads",
+    "--tree",
     "--help",
 ];
 
@@ -63,6 +70,8 @@ fn asked(mut parser: lexopt::Parser) -> Result<Option<Asked>, Usage> {
         nil: None,
         timeout: None,
         nodes: Budget::default().nodes,
+        threads: std::thread::available_parallelism().map_or(1, usize::from),
+        tree: false,
     };
     let mut file = None;
     while let Some(argument) = parser.next()? {
@@ -70,7 +79,7 @@ fn asked(mut parser: lexopt::Parser) -> Result<Option<Asked>, Usage> {
             Short('h') | Long("help") => return Ok(None),
             Short('m') | Long("model") => {
                 let name = text(&mut parser)?;
-                let names: Vec<&str> = models().into_iter().map(|(name, _)| name).collect();
+                let names: Vec<&str> = all_models().into_iter().map(|(name, _)| name).collect();
                 one_of("--model", &name, &names)?;
                 asked.model = Some(name);
             }
@@ -103,6 +112,14 @@ fn asked(mut parser: lexopt::Parser) -> Result<Option<Asked>, Usage> {
                     Usage(format!("--nodes takes a whole number such as 2_000_000, not {value:?}"))
                 })?;
             }
+            Long("threads") => {
+                let value = text(&mut parser)?;
+                let threads = value.parse().ok().filter(|threads| (1..=1024).contains(threads));
+                asked.threads = threads.ok_or_else(|| {
+                    Usage(format!("--threads takes a number from 1 to 1024, not {value:?}"))
+                })?;
+            }
+            Long("tree") => asked.tree = true,
             Value(value) if file.is_none() => file = Some(value.to_string_lossy().into_owned()),
             Value(value) => {
                 let value = value.to_string_lossy().into_owned();
@@ -115,7 +132,28 @@ fn asked(mut parser: lexopt::Parser) -> Result<Option<Asked>, Usage> {
         let message = "which file? `cargo sim check FILE`, or - for the standard input";
         return Err(Usage(message.to_owned()));
     };
+    if let Some(model) = &asked.model {
+        named(asked.condition.model_named(model))?;
+    }
+    if asked.tree && asked.condition.name != CONDITIONS[0].name {
+        return Err(Usage(format!(
+            "--tree shows the orders that real time allows, which is not the question of {}: leave \
+             one of the two away",
+            asked.condition.name
+        )));
+    }
     Ok(Some(Asked { file, ..asked }))
+}
+
+/// What a history can be of, under any condition.
+fn all_models() -> Vec<(&'static str, &'static str)> {
+    let mut all = models();
+    for (name, summary) in CONDITIONS.iter().flat_map(Condition::models) {
+        if !all.iter().any(|(other, _)| *other == name) {
+            all.push((name, summary));
+        }
+    }
+    all
 }
 
 fn text(parser: &mut lexopt::Parser) -> Result<String, Usage> {
@@ -169,10 +207,7 @@ fn check(asked: &Asked, terminal: &mut Terminal) -> Result<Exit, Usage> {
         Ok(initial) => initial,
         Err(problem) => return Err(Usage(format!("--init is a value in EDN: {problem}"))),
     };
-    let stop = || {
-        progress.say(|since| format!("checking: {} s", since.as_secs()));
-        asked.timeout.is_some_and(|timeout| began.elapsed() >= timeout)
-    };
+    let stop = || asked.timeout.is_some_and(|timeout| began.elapsed() >= timeout);
     let budget = Budget { nodes: asked.nodes, stop: Some(&stop) };
     let question = Question {
         model: asked.model.as_deref(),
@@ -180,20 +215,28 @@ fn check(asked: &Asked, terminal: &mut Terminal) -> Result<Exit, Usage> {
         keys: asked.keys,
         nil: asked.nil,
         budget,
+        threads: asked.threads,
     };
-    let finding = match asked.condition.check(&recording, &question) {
-        Ok(finding) => finding,
-        Err(problem) if problem.kind == ProblemKind::Question && problem.place.is_none() => {
-            return Err(Usage(format!("{file}: {problem} (--model, --init)")));
-        }
-        Err(problem) => return Err(malformed(problem)),
-    };
+    let found = progress.during("checking", || asked.condition.check(&recording, &question));
+    let finding = found.map_err(malformed)?;
+    // Before anything is printed: what cannot be shown is an error, and no half of an answer.
+    let tree = asked.tree.then(|| tree(&recording, &question, BRANCHES_MAX)).transpose();
+    let tree = tree.map_err(malformed)?;
     drop(progress);
     terminal.print(&finding.text(file, terminal.style()));
+    if let Some(tree) = tree {
+        terminal.print(&format!(
+            "\nall orders that real time allows, from the state at the start; ✗ ends one, ✓ explains all:\n\n{tree}"
+        ));
+    }
     Ok(match finding.verdict {
         Verdict::Consistent(_) => Exit::Good,
         Verdict::Violated(_) => Exit::Bad,
         Verdict::Unknown(_) => {
+            if finding.is_silent() {
+                terminal.error("undecided is not a pass: read the replicas when all is done");
+                return Ok(Exit::Undecided);
+            }
             let timed_out = asked.timeout.is_some_and(|timeout| began.elapsed() >= timeout);
             let remedy = if timed_out { "--timeout" } else { "--nodes" };
             terminal.error(&format!("undecided is not a pass: search longer with {remedy}"));
@@ -225,7 +268,7 @@ fn recording(asked: &Asked, progress: &Progress) -> Result<sim_histories::Record
 
 fn help() -> String {
     let mut help = "\
-Says whether a recorded history is linearizable, and if not, why.
+Says whether a recorded history is linearizable, or what else is asked for, and if not, why.
 
 usage: cargo sim check [options] FILE
        cargo sim check [options] -          reads the standard input
@@ -237,6 +280,8 @@ options:
       --init VALUE           the state before the first operation, in EDN: 0, nil, {:x 0 :y 0}
       --keys auto|yes|no     whether values are [key value] on objects of their own; found out
       --nil nothing|anything what a completed read of nil saw; in EDN anything, else nothing
+      --tree                 show all orders that real time allows, for about eight operations
+      --threads NUMBER       how many threads search, with the same result; all cores if not said
   -t, --timeout TIME         give up after this: 500ms, 10s, 2m
       --nodes NUMBER         give up after this many configurations; 2_000_000 if not said
   -h, --help
@@ -249,15 +294,18 @@ exit codes:
 
 "
     .to_owned();
-    let mut list = |title: &str, rows: &mut dyn Iterator<Item = (&str, &str)>| {
+    let mut list = |title: &str, width: usize, rows: &mut dyn Iterator<Item = (&str, &str)>| {
         help += &format!("{title}:\n");
         for (name, summary) in rows {
-            help += &format!("  {name:<16} {summary}\n");
+            help += &format!("  {name:<width$}  {summary}\n");
         }
         help.push('\n');
     };
-    list("models", &mut models().into_iter());
-    list("conditions", &mut CONDITIONS.iter().map(|row| (row.name, row.summary)));
-    list("formats", &mut FORMATS.iter().map(|row| (row.name, row.summary)));
+    let conditions = CONDITIONS.iter().map(|row| (row.name, row.summary));
+    list("conditions", 27, &mut conditions.clone());
+    list("models", 18, &mut models().into_iter());
+    let others = all_models().into_iter().skip(models().len());
+    list("models of transactions, for the conditions of transactions", 18, &mut others.into_iter());
+    list("formats", 8, &mut FORMATS.iter().map(|row| (row.name, row.summary)));
     help.trim_end().to_owned() + "\n"
 }

@@ -67,7 +67,7 @@ pub struct Command {
 /// ```
 pub const COMMANDS: &[Command] = &[Command {
     name: "check",
-    summary: "says whether a recorded history is linearizable, and if not, why",
+    summary: "says whether a recorded history is linearizable (or serializable, …), and if not, why",
     run: check::run,
 }];
 

@@ -2,6 +2,7 @@
 
 use std::cell::Cell;
 use std::io::{Read, Write, stderr};
+use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 /// Nothing is shown of what takes less than this, and nothing more often.
@@ -30,13 +31,42 @@ impl Progress {
         self.write(&text(self.since.elapsed()));
     }
 
-    fn write(&self, text: &str) {
-        let width = text.chars().count();
-        let wiped = self.written.replace(width).saturating_sub(width);
-        let mut stream = stderr();
-        let _ = write!(stream, "\r{text}{}", " ".repeat(wiped));
-        let _ = stream.flush();
+    /// Does `work`, which does not say how far it is, and says meanwhile how long it has taken.
+    pub(crate) fn during<T>(&self, what: &str, work: impl FnOnce() -> T) -> T {
+        if !self.watched {
+            return work();
+        }
+        let (done, over) = channel::<()>();
+        let (since, mut written) = (Instant::now(), self.written.get());
+        std::thread::scope(|scope| {
+            let clock = scope.spawn(move || {
+                while let Err(RecvTimeoutError::Timeout) = over.recv_timeout(EVERY) {
+                    written =
+                        over_write(&format!("{what}: {} s", since.elapsed().as_secs()), written);
+                }
+                written
+            });
+            // Given up when the work is over, in whatever way.
+            let done = done;
+            let out = work();
+            drop(done);
+            self.written.set(clock.join().unwrap_or(0));
+            out
+        })
     }
+
+    fn write(&self, text: &str) {
+        self.written.set(over_write(text, self.written.get()));
+    }
+}
+
+/// Writes over a line of `written` characters, and says how many there are now.
+fn over_write(text: &str, written: usize) -> usize {
+    let width = text.chars().count();
+    let mut stream = stderr();
+    let _ = write!(stream, "\r{text}{}", " ".repeat(written.saturating_sub(width)));
+    let _ = stream.flush();
+    width
 }
 
 impl Drop for Progress {

@@ -2,12 +2,10 @@
 
 use std::fmt::Write;
 
-use sim::check::Model;
 use sim::history::{HistoryRecord, Operation};
 use sim::report::{Style, history_text};
-use sim::verdict::{Evidence, Verdict};
+use sim::verdict::{Anomaly, Evidence, Verdict};
 
-use crate::history::Operations;
 use crate::recording::{Answer, Recording};
 
 /// The verdict on a recording, with what is needed to tell it.
@@ -21,8 +19,8 @@ pub struct Finding {
     pub by_key: bool,
     /// The verdict; it speaks of operations by their index in `history` and `lines`.
     pub verdict: Verdict,
-    /// How many configurations were searched.
-    pub configurations: u64,
+    /// How many configurations were searched, if they were counted.
+    pub configurations: Option<u64>,
     /// The operations as texts. Those that the evidence does not show have none.
     pub history: HistoryRecord,
     /// The lines of the file on which each operation was called and returned.
@@ -35,6 +33,40 @@ pub struct Finding {
     pub unanswered: usize,
     /// How many events were no client's.
     pub notes: u64,
+    pub(crate) naming: Naming,
+}
+
+/// How things are called in the text of a finding.
+#[derive(Clone, Debug)]
+pub(crate) struct Naming {
+    /// The name of the model.
+    pub(crate) model: &'static str,
+    /// What the history is checked as, without an article: `cas-register, by key`.
+    pub(crate) what: String,
+    /// What it is if it satisfies the condition: an adjective, or `with` and a noun.
+    pub(crate) phrase: &'static str,
+    /// What a call is called.
+    pub(crate) unit: &'static str,
+    /// What stands before its index, where the evidence speaks of calls by their index.
+    pub(crate) numbered: Option<&'static str>,
+    /// What it means that the edges of the evidence form a cycle, if they can.
+    pub(crate) round: &'static str,
+    /// What the name of an anomaly means.
+    pub(crate) meaning: fn(&str) -> Option<&'static str>,
+}
+
+impl Default for Naming {
+    fn default() -> Naming {
+        Naming {
+            model: "",
+            what: String::new(),
+            phrase: "",
+            unit: "operation",
+            numbered: None,
+            round: "",
+            meaning: |_| None,
+        }
+    }
 }
 
 /// How many operations before the misfit, and after, get a text: more than a picture shows.
@@ -43,32 +75,35 @@ const AROUND: (usize, usize) = (48, 16);
 const ORDER_END: usize = 8;
 /// How many operations the list of lines has.
 const LINES_MAX: usize = 12;
+/// How many edges of a cycle are listed.
+const EDGES_MAX: usize = 24;
 
 impl Finding {
-    pub(crate) fn new<M: Model>(
+    /// `calls` has for each operation the index of its call; `texts` says what was asked and told.
+    pub(crate) fn new<O, R>(
         recording: &Recording,
-        operations: Operations<M::Op, M::Ret>,
+        operations: &[Operation<O, R>],
+        calls: &[u32],
         verdict: Verdict,
-        configurations: u64,
+        naming: Naming,
+        texts: impl Fn(usize, &Operation<O, R>) -> (String, Option<String>),
     ) -> Finding {
-        let Operations { operations, calls } = operations;
-        let lines = calls.iter().map(|call| {
-            let call = &recording.calls[*call as usize];
+        let call = |index: usize| &recording.calls[calls[index] as usize];
+        let line = |index: usize| {
+            let call = call(index);
             (call.place.line, call.end.as_ref().map(|end| end.place.line))
-        });
-        let lines = lines.collect();
+        };
         let shown = match &verdict {
-            Verdict::Violated(evidence) => shown(evidence, &operations),
+            Verdict::Violated(evidence) => shown(evidence, operations),
             Verdict::Consistent(_) | Verdict::Unknown(_) => Vec::new(),
         };
-        let text = |(index, operation): (usize, &Operation<M::Op, M::Ret>)| {
+        let text = |(index, operation): (usize, &Operation<O, R>)| {
             let shown = shown.binary_search(&index).is_ok();
-            let returned = operation
-                .returned
-                .as_ref()
-                .map(|(ret, time)| (if shown { M::ret_text(ret) } else { String::new() }, *time));
-            let op = if shown { M::op_text(&operation.op) } else { String::new() };
-            Operation { client: operation.client, op, invoked: operation.invoked, returned }
+            let (op, told) =
+                if shown { texts(index, operation) } else { (String::new(), Some(String::new())) };
+            let returned = operation.returned.as_ref().map(|(_, time)| *time);
+            let returned = returned.map(|time| (told.unwrap_or_default(), time));
+            Operation { client: call(index).client, op, invoked: operation.invoked, returned }
         };
         // Without evidence nothing is shown, and the texts of a long history are not small.
         let texts = match &verdict {
@@ -76,47 +111,60 @@ impl Finding {
             Verdict::Consistent(_) | Verdict::Unknown(_) => Vec::new(),
         };
         let history = HistoryRecord {
-            model: M::name().to_owned(),
+            model: naming.model.to_owned(),
             clients: recording.processes.iter().map(|n| format!("process {n}")).collect(),
             operations: texts,
             verdict: Some(verdict.clone()),
         };
         Finding {
-            model: "",
+            model: naming.model,
             condition: "",
             by_key: false,
             verdict,
-            configurations,
+            configurations: None,
             history,
-            lines,
+            lines: (0..operations.len()).map(line).collect(),
             calls: recording.calls.len(),
             failed: recording.count(|answer| answer == Some(&Answer::Fail)),
             unanswered: recording.count(|answer| matches!(answer, None | Some(Answer::Info))),
             notes: recording.notes,
+            naming,
         }
     }
 
     /// The verdict in words, with the evidence and the history around it. `file` is how the file is
     /// called in them.
     pub fn text(&self, file: &str, style: &Style) -> String {
-        let Finding { model, condition, .. } = self;
-        let by_key = if self.by_key { ", by key" } else { "" };
+        let Naming { what, phrase, unit, .. } = &self.naming;
+        let article = match what.chars().next() {
+            _ if what.ends_with("transactions") => "",
+            Some('a' | 'e' | 'i' | 'o' | 'u') => "an ",
+            _ => "a ",
+        };
+        let as_what = format!("as {article}{what}");
         let mut out = String::new();
-        // Writing to a text cannot fail.
-        let _ = match &self.verdict {
+        let line = match &self.verdict {
             Verdict::Consistent(witness) => {
-                let engine = &witness.engine;
-                writeln!(out, "consistent  {file}: {condition}, as a {model}{by_key} ({engine})")
+                format!("consistent  {file}: {phrase}, {as_what} ({})", witness.engine)
             }
             Verdict::Violated(evidence) => {
-                let engine = &evidence.engine;
-                writeln!(out, "VIOLATED  {file}: not {condition}, as a {model}{by_key} ({engine})")
+                let not = match phrase.strip_prefix("with ") {
+                    Some(noun) => format!("without {noun}"),
+                    None => format!("not {phrase}"),
+                };
+                format!("VIOLATED  {file}: {not}, {as_what} ({})", evidence.engine)
+            }
+            Verdict::Unknown(_) if self.is_silent() => {
+                format!("UNDECIDED  {file}: {phrase}, {as_what}? no final read was answered")
             }
             Verdict::Unknown(exhausted) => {
-                writeln!(out, "UNDECIDED  {file}: {condition}, as a {model}{by_key}? {exhausted}")
+                format!("UNDECIDED  {file}: {phrase}, {as_what}? {exhausted}")
             }
         };
-        let _ = write!(out, "  {}", plural(self.calls, "operation"));
+        let width = style.width.max(Style::WIDTH_MIN);
+        paragraph(&mut out, "", "    ", &line, width);
+        // Writing to a text cannot fail.
+        let _ = write!(out, "  {}", plural(self.calls, unit));
         let _ = write!(out, " by {}", plural(self.history.clients.len(), "process"));
         for (count, what) in [(self.failed, "failed"), (self.unanswered, "without an answer")] {
             if count > 0 {
@@ -126,14 +174,121 @@ impl Finding {
         if self.notes > 0 {
             let _ = write!(out, ", {} left out", plural(self.notes as usize, "note"));
         }
-        let _ = writeln!(out, "; {}", plural(self.configurations as usize, "configuration"));
+        if let Some(configurations) = self.configurations {
+            let _ = write!(out, "; {}", plural(configurations as usize, "configuration"));
+        }
+        out.push('\n');
         if let Verdict::Violated(evidence) = &self.verdict {
             out.push('\n');
-            out += &history_text(&self.history, style);
+            out += &self.picture(evidence, style);
             out.push('\n');
-            self.places(file, evidence, &mut out);
+            match self.naming.numbered {
+                None => self.places(file, evidence, &mut out),
+                Some(numbered) => self.numbered_places(file, evidence, numbered, style, &mut out),
+            }
         }
         out
+    }
+
+    /// Whether it is undecided for want of evidence, so that no longer search would help.
+    pub fn is_silent(&self) -> bool {
+        matches!(&self.verdict, Verdict::Unknown(exhausted) if exhausted.nodes == 0)
+            && self.condition == "eventual"
+    }
+
+    /// The history around the evidence, and what is wrong in it.
+    fn picture(&self, evidence: &Evidence, style: &Style) -> String {
+        let Some(anomaly) = evidence.anomaly.as_ref().filter(|_| self.naming.numbered.is_some())
+        else {
+            return history_text(&self.history, style);
+        };
+        let mut evidence = evidence.clone();
+        if evidence.partial.is_empty() {
+            // What is wrong is wrong with all of them, and not with one more than the others.
+            evidence.misfit = usize::MAX;
+        }
+        // A cycle is told edge by edge below.
+        let text = if self.is_round(evidence.anomaly.as_ref()) {
+            self.naming.round.to_owned()
+        } else {
+            anomaly.text.clone()
+        };
+        let text = match (self.naming.meaning)(&anomaly.name) {
+            Some(meaning) => format!("{meaning}. {text}"),
+            None => text,
+        };
+        evidence.anomaly = Some(Anomaly { name: anomaly.name.clone(), text, edges: Vec::new() });
+        let verdict = Some(Verdict::Violated(Box::new(evidence)));
+        history_text(&HistoryRecord { verdict, ..self.history.clone() }, style)
+    }
+
+    fn is_round(&self, anomaly: Option<&Anomaly>) -> bool {
+        !self.naming.round.is_empty() && anomaly.is_some_and(|anomaly| anomaly.edges.len() > 1)
+    }
+
+    /// The edges of a cycle and then the calls that the evidence names, with their lines.
+    fn numbered_places(
+        &self,
+        file: &str,
+        evidence: &Evidence,
+        numbered: &str,
+        style: &Style,
+        out: &mut String,
+    ) {
+        let name = |index: usize| format!("{numbered}{index}");
+        let edges = match &evidence.anomaly {
+            Some(anomaly) if self.is_round(Some(anomaly)) => &anomaly.edges[..],
+            _ => &[],
+        };
+        let width = style.width.max(Style::WIDTH_MIN);
+        for edge in edges.iter().take(EDGES_MAX) {
+            let sides =
+                [edge.from, edge.to].map(|end| format!("{} (line {})", name(end), self.line(end)));
+            let text = format!("{} before {}: {}", sides[0], sides[1], clean(&edge.why));
+            paragraph(out, "  ", "      ", &text, width);
+        }
+        if edges.len() > EDGES_MAX {
+            let _ = writeln!(out, "  … and {} more", edges.len() - EDGES_MAX);
+        }
+        if !edges.is_empty() {
+            out.push('\n');
+        }
+        let mut listed: Vec<usize> = edges.iter().flat_map(|edge| [edge.from, edge.to]).collect();
+        listed.extend(&evidence.part);
+        listed.push(evidence.misfit);
+        listed.extend(evidence.partial.iter().flat_map(|order| order.iter().rev().take(3)));
+        let mut seen = std::collections::BTreeSet::new();
+        listed.retain(|index| *index < self.lines.len() && seen.insert(*index));
+        let more = listed.len().saturating_sub(EDGES_MAX);
+        listed.truncate(EDGES_MAX);
+        listed.sort_unstable();
+        let _ = writeln!(out, "  in {file}:");
+        for index in listed {
+            let operation = &self.history.operations[index];
+            let by = &self.history.clients[operation.client as usize];
+            let own = format!("{}: ", name(index));
+            let op = operation.op.strip_prefix(&own).unwrap_or(&operation.op);
+            let told = match &operation.returned {
+                None => " → ?",
+                Some((told, _)) if told == "()" => "",
+                Some((told, _)) => &format!(" → {told}"),
+            };
+            let what = cut(&clean(&format!("{op}{told}")), CALL_MAX);
+            let text = format!("{}  line {}, {by}: {what}", name(index), self.line(index));
+            paragraph(out, "    ", "        ", &text, width);
+        }
+        if more > 0 {
+            let _ = writeln!(out, "    … and {more} more");
+        }
+    }
+
+    /// The lines on which a call begins and ends.
+    fn line(&self, index: usize) -> String {
+        match self.lines[index] {
+            (call, Some(back)) if back != call => format!("{call} to {back}"),
+            (call, Some(_)) => call.to_string(),
+            (call, None) => format!("{call}, no answer"),
+        }
     }
 
     /// Where in the file the operations stand that the evidence speaks of.
@@ -150,16 +305,8 @@ impl Finding {
         }
         listed[1..].sort_unstable();
         for index in listed {
-            let (Some(operation), Some((call, back))) =
-                (self.history.operations.get(index), self.lines.get(index))
-            else {
-                continue;
-            };
-            let lines = match back {
-                Some(back) if back != call => format!("{call} to {back}"),
-                Some(_) => call.to_string(),
-                None => format!("{call}, no answer"),
-            };
+            let Some(operation) = self.history.operations.get(index) else { continue };
+            let lines = self.line(index);
             let client = &self.history.clients[operation.client as usize];
             let op = one_line(&operation.op);
             let told = operation.returned.as_ref().map_or("?", |(told, _)| told);
@@ -169,6 +316,9 @@ impl Finding {
         }
     }
 }
+
+/// How much is shown of a call that evidence is about.
+const CALL_MAX: usize = 400;
 
 /// The operations that a picture and a sentence of the evidence may show, sorted.
 fn shown<O, R>(evidence: &Evidence, operations: &[Operation<O, R>]) -> Vec<usize> {
@@ -182,26 +332,62 @@ fn shown<O, R>(evidence: &Evidence, operations: &[Operation<O, R>]) -> Vec<usize
     let end = around.len().min((misfit + 1 + AROUND.1).max(AROUND.0 + AROUND.1));
     let start = misfit.saturating_sub(AROUND.0);
     let mut shown = around[start..end.max(start)].to_vec();
+    // A picture without a misfit shows the end.
+    shown.extend(around.iter().rev().take(AROUND.0));
     for order in &evidence.partial {
         shown.extend(order.iter().rev().take(ORDER_END));
     }
     let edges = evidence.anomaly.iter().flat_map(|anomaly| &anomaly.edges);
     shown.extend(edges.flat_map(|edge| [edge.from, edge.to]));
+    shown.extend(evidence.part.iter().take(EDGES_MAX));
     shown.sort_unstable();
     shown.dedup();
     shown
 }
 
+/// Words, broken where the width is used up; the lines after the first begin with `next`.
+fn paragraph(out: &mut String, first: &str, next: &str, text: &str, width: usize) {
+    let mut line = first.to_owned();
+    let mut used = first.chars().count();
+    let mut is_blank = true;
+    for word in text.split(' ') {
+        let length = word.chars().count();
+        if !is_blank && used + 1 + length > width {
+            out.push_str(line.trim_end());
+            out.push('\n');
+            (line, used, is_blank) = (next.to_owned(), next.chars().count(), true);
+        }
+        if !is_blank {
+            line.push(' ');
+            used += 1;
+        }
+        line.push_str(word);
+        used += length;
+        is_blank = false;
+    }
+    out.push_str(line.trim_end());
+    out.push('\n');
+}
+
 /// A text that cannot move the cursor and is not endless.
 fn one_line(text: &str) -> String {
     const TEXT_MAX: usize = 60;
+    cut(&clean(text), TEXT_MAX)
+}
+
+/// A text that cannot move the cursor.
+fn clean(text: &str) -> String {
     let is_plain = |c: char| {
         !c.is_control()
             && !matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}')
     };
-    let letters = text.chars().map(|c| if is_plain(c) { c } else { '\u{fffd}' });
-    let mut out: String = letters.take(TEXT_MAX).collect();
-    if text.chars().count() > TEXT_MAX {
+    text.chars().map(|c| if is_plain(c) { c } else { '\u{fffd}' }).collect()
+}
+
+/// A text that is not endless.
+fn cut(text: &str, max: usize) -> String {
+    let mut out: String = text.chars().take(max).collect();
+    if text.chars().count() > max {
         out.push('…');
     }
     out

@@ -9,6 +9,15 @@
 //! sim_histories::assert_consistent!("../examples/histories/fresh.edn", "cas-register");
 //! ```
 //!
+//! A third argument names another condition than linearizability:
+//!
+//! ```
+//! sim_histories::assert_violated!(
+//!     "../examples/histories/write-skew.edn", "list-append", "serializable");
+//! sim_histories::assert_consistent!(
+//!     "../examples/histories/write-skew.edn", "list-append", "snapshot-isolation");
+//! ```
+//!
 //! From the shell, `cargo sim check FILE` does the same.
 //!
 //! # Formats
@@ -34,6 +43,30 @@
 //! EDN says the same with keywords. There a completed read of `nil` was not written down and may be
 //! anything, as Jepsen's checkers have it: [`Question::nil`] says otherwise.
 //!
+//! # Conditions
+//!
+//! [`CONDITIONS`] lists them, and [`Condition::models`] says what a history can be of:
+//!
+//! - `linearizable`, `sequential` and `quiescent` are for calls of a model, see [`models`]. Only the first is
+//!   kept if it is kept for each key alone, and so only it is checked key by key; for the other two the
+//!   objects of all keys are one object.
+//! - The levels of isolation, from `read-uncommitted` to `strict-serializable`, are for transactions. The
+//!   value of a call is the list of what it does, whatever `f` is; the answer has the reads filled in:
+//!
+//!   ```text
+//!   {:process 0, :type :invoke, :f :txn, :value [[:r :x nil] [:append :y 1]]}
+//!   {:process 0, :type :ok,     :f :txn, :value [[:r :x [3 4]] [:append :y 1]]}
+//!   ```
+//!
+//!   With `:append`, keys hold lists and reads see all of them (`list-append`); with `:w` they hold one value
+//!   (`rw-register`). In JSON it is `["append", "y", 1]`. `fail` is aborted, `info` may have committed, and
+//!   nothing read is `nil`. Each value must be written to a key only once.
+//! - `session`, and each of the four guarantees that it consists of, is for `read` and `write` of registers
+//!   with or without keys. A process is a session. Each value must be written to a key only once.
+//! - `eventual` is for a replicated set: `add` with an element, and at the end `final-read` (or `read`, if it
+//!   was called when all calls of `add` had ended) of each replica, answered with the list or set of all that
+//!   it holds. The replica is the number in the field `key`, or else the process. Other reads are not judged.
+//!
 //! # What is refused
 //!
 //! What cannot be meant is an error with line and column and what to do about it: see [`Problem`].
@@ -42,7 +75,8 @@
 //!
 //! # Limits
 //!
-//! The whole history is in memory while it is checked. Two processes with one number are one process.
+//! The whole history is in memory while it is checked. Cycles of transactions are looked for without
+//! asking [`Budget::stop`](sim::check::Budget::stop), in about linear time. Two processes with one number are one process.
 
 #![forbid(unsafe_code)]
 
@@ -60,7 +94,7 @@ mod by_key;
 
 mod history;
 
-mod condition;
+mod conditions;
 
 mod finding;
 
@@ -73,7 +107,7 @@ use sim::report::Style;
 use sim::verdict::Verdict;
 
 pub use by_key::{ByKey, Keyed};
-pub use condition::{CONDITIONS, Condition, Question, condition_named};
+pub use conditions::{CONDITIONS, Condition, Question, condition_named, tree};
 pub use finding::Finding;
 pub use formats::{FORMATS, Format, edn_value, format_named, format_of, read};
 pub use history::{Keys, Operations, models, operations, operations_by_key};
@@ -82,7 +116,7 @@ pub use recording::{Answer, Call, End, Recording};
 
 /// Checks that the history in a file is linearizable, as an object of this model.
 ///
-/// For more, such as another condition, [`read`] the file and ask a [`Condition`].
+/// For more, such as another initial state, [`read`] the file and ask a [`Condition`].
 ///
 /// # Errors
 /// If the file cannot be read or is not a history of this model; the error says where and why.
@@ -95,6 +129,28 @@ pub use recording::{Answer, Call, End, Recording};
 /// # Ok::<(), sim_histories::FileProblem>(())
 /// ```
 pub fn check(path: impl AsRef<Path>, model: &str) -> Result<Checked, FileProblem> {
+    check_condition(path, model, CONDITIONS[0].name)
+}
+
+/// Checks that the history in a file satisfies one of the [`CONDITIONS`], as an object of this model.
+///
+/// # Errors
+/// As [`check`]; and if there is no such condition, or it is not for this model.
+///
+/// ```
+/// # std::env::set_current_dir(env!("CARGO_MANIFEST_DIR")).unwrap();
+/// use sim_histories::check_condition;
+/// let file = "../examples/histories/stale.edn";
+/// assert!(check_condition(file, "cas-register", "sequential")?.finding.verdict.is_violated());
+/// let problem = check_condition(file, "cas-register", "serializable").unwrap_err();
+/// assert!(problem.to_string().contains("it is for list-append, rw-register"));
+/// # Ok::<(), sim_histories::FileProblem>(())
+/// ```
+pub fn check_condition(
+    path: impl AsRef<Path>,
+    model: &str,
+    condition: &str,
+) -> Result<Checked, FileProblem> {
     let path = path.as_ref();
     let wrong = |problem| FileProblem { path: path.to_owned(), problem };
     let input_output =
@@ -105,7 +161,8 @@ pub fn check(path: impl AsRef<Path>, model: &str) -> Result<Checked, FileProblem
     let format = format_of(&path.to_string_lossy(), beginning).map_err(wrong)?;
     let recording = read(input, format).map_err(wrong)?;
     let question = Question { model: Some(model), ..Question::default() };
-    let finding = CONDITIONS[0].check(&recording, &question).map_err(wrong)?;
+    let condition = condition_named(condition).map_err(wrong)?;
+    let finding = condition.check(&recording, &question).map_err(wrong)?;
     Ok(Checked { path: path.to_owned(), finding })
 }
 
@@ -169,17 +226,25 @@ impl std::error::Error for FileProblem {
     }
 }
 
-/// A regression test of a history file: panics unless it is linearizable as an object of this model.
-/// The path is relative to the `Cargo.toml` of the crate that says this.
+/// A regression test of a history file: panics unless it is linearizable as an object of this model, or
+/// satisfies the condition that is named third. The path is relative to the `Cargo.toml` of the crate that
+/// says this.
 ///
 /// ```
 /// // The whole body of a test:
 /// sim_histories::assert_consistent!("../examples/histories/fresh.edn", "cas-register");
+/// // Of another:
+/// sim_histories::assert_consistent!(
+///     "../examples/histories/write-skew.edn", "list-append", "snapshot-isolation");
 /// ```
 #[macro_export]
 macro_rules! assert_consistent {
     ($path:expr, $model:expr $(,)?) => {
-        $crate::__checked(::core::env!("CARGO_MANIFEST_DIR"), $path, $model).assert_consistent()
+        $crate::assert_consistent!($path, $model, "linearizable")
+    };
+    ($path:expr, $model:expr, $condition:expr $(,)?) => {
+        $crate::__checked(::core::env!("CARGO_MANIFEST_DIR"), $path, $model, $condition)
+            .assert_consistent()
     };
 }
 
@@ -191,15 +256,19 @@ macro_rules! assert_consistent {
 #[macro_export]
 macro_rules! assert_violated {
     ($path:expr, $model:expr $(,)?) => {
-        $crate::__checked(::core::env!("CARGO_MANIFEST_DIR"), $path, $model).assert_violated()
+        $crate::assert_violated!($path, $model, "linearizable")
+    };
+    ($path:expr, $model:expr, $condition:expr $(,)?) => {
+        $crate::__checked(::core::env!("CARGO_MANIFEST_DIR"), $path, $model, $condition)
+            .assert_violated()
     };
 }
 
 /// For the expansion of the macros.
 #[doc(hidden)]
 #[track_caller]
-pub fn __checked(package: &str, path: &str, model: &str) -> Checked {
-    match check(Path::new(package).join(path), model) {
+pub fn __checked(package: &str, path: &str, model: &str, condition: &str) -> Checked {
+    match check_condition(Path::new(package).join(path), model, condition) {
         Ok(checked) => checked,
         Err(problem) => panic!("{problem}"),
     }

@@ -83,6 +83,14 @@ impl Recording {
         }
     }
 
+    /// The numbers of the clients as evidence has them: those of their processes, as in the file, unless
+    /// one of those is no `u32`.
+    pub(crate) fn client_numbers(&self) -> Vec<u32> {
+        let numbers: Option<Vec<u32>> =
+            self.processes.iter().map(|process| u32::try_from(*process).ok()).collect();
+        numbers.unwrap_or_else(|| (0..self.processes.len() as u32).collect())
+    }
+
     /// How many calls had an end of this kind; with none, how many had no end.
     pub(crate) fn count(&self, wanted: impl Fn(Option<&Answer>) -> bool) -> usize {
         self.calls.iter().filter(|call| wanted(call.end.as_ref().map(|end| &end.answer))).count()

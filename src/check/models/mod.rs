@@ -103,7 +103,7 @@ pub trait Shipped: Model {
     fn alphabet() -> Vec<(Self::Op, Vec<Self::Ret>)>;
 
     /// The same model over the values of files: mostly `Self` with [`Datum`] for its values.
-    type Recorded: Model;
+    type Recorded: Model<Op: Sync, Ret: Sync> + Sync;
     /// What its operations are called in files.
     const CALLS: &'static [&'static str];
     /// Whether every operation that has a value names a key: in files as `[key value]`, or as a field

@@ -138,27 +138,32 @@ pub(super) fn why(words: &dyn Words, step: &Step) -> String {
     let (before, after) = (|| words.value_of(step.before), || words.value_of(step.after));
     match step.kind {
         Kind::Ww if step.before == NONE => {
-            format!("T{to} {wrote} {} to {} after T{from} did (ww)", after(), key())
+            format!("T{to} {wrote} {} to key {} after T{from} did (ww)", after(), key())
         }
         Kind::Ww if words.shows_all() => {
-            format!("T{to} {wrote} {} to {} after T{from}'s {} (ww)", after(), key(), before())
+            format!("T{to} {wrote} {} to key {} after T{from}'s {} (ww)", after(), key(), before())
         }
         Kind::Ww => format!(
-            "T{to} {wrote} {} to {} after T{from}'s {}, since somebody met the second before \
+            "T{to} {wrote} {} to key {} after T{from}'s {}, since somebody met the second before \
              somebody met the first (ww)",
             after(),
             key(),
             before()
         ),
-        Kind::Wr => format!("T{to} read {} of {}, which T{from} {wrote} (wr)", before(), key()),
+        Kind::Wr => format!("T{to} read {} of key {}, which T{from} {wrote} (wr)", before(), key()),
         Kind::Rw if step.before == NONE => {
-            format!("T{from} read {} before T{to} {wrote} {} (rw)", key(), after())
+            format!("T{from} read key {} before T{to} {wrote} {} to it (rw)", key(), after())
         }
         Kind::Rw if !words.shows_all() => {
-            format!("T{from} read {} of {}, before T{to} {wrote} {} (rw)", before(), key(), after())
+            format!(
+                "T{from} read {} of key {}, before T{to} {wrote} {} to it (rw)",
+                before(),
+                key(),
+                after()
+            )
         }
         Kind::Rw => format!(
-            "T{from} read {} up to {}, before T{to} {wrote} {} (rw)",
+            "T{from} read key {} up to {}, before T{to} {wrote} {} to it (rw)",
             key(),
             before(),
             after()

@@ -62,7 +62,7 @@ use crate::verdict::{Exhausted, Verdict, Witness};
 /// let sim::verdict::Verdict::Violated(evidence) = verdict(Level::Serializable) else { panic!() };
 /// let anomaly = evidence.anomaly.unwrap();
 /// assert_eq!(anomaly.name, "G2-item");
-/// assert_eq!(anomaly.edges[0].why, "T0 read \"x\" before T1 appended 2 (rw)");
+/// assert_eq!(anomaly.edges[0].why, "T0 read key \"x\" before T1 appended 2 to it (rw)");
 /// ```
 pub fn list_append<K, V>(
     history: &[ListTransaction<K, V>],

@@ -1,0 +1,119 @@
+//! Session guarantees: reads and writes of registers that are replicated somehow.
+//!
+//! A history of `read` and `write`, as those of the model `register`: on one key, or on many with a
+//! field `key` or values `[key value]`. A process is a session. Each value is written to a key once, and
+//! none of them is the one that the key starts with (`--init`, else `nil`).
+
+use std::collections::HashMap;
+use std::fmt;
+
+use sim::check::models::{Register, RegisterOp, RegisterRet};
+use sim::check::session::{
+    BadSession, Guarantee, SessionCall, SessionOperation, SessionRet, session,
+};
+use sim::datum::Datum;
+use sim::history::Operation;
+
+use super::Question;
+use crate::by_key::Keyed;
+use crate::finding::{Finding, Naming};
+use crate::history::{Operations, is_by_key, operations, operations_by_key};
+use crate::problem::{Place, Problem, ProblemKind};
+use crate::recording::Recording;
+
+/// The key of a register; none if there is only one.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct Name(Option<Datum>);
+
+impl fmt::Debug for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Some(key) => write!(f, "{key}"),
+            None => f.write_str("the register"),
+        }
+    }
+}
+
+pub(super) fn check(
+    recording: &Recording,
+    question: &Question<'_>,
+    guarantees: &[Guarantee],
+) -> Result<Finding, Problem> {
+    let nil = question.nil.unwrap_or(recording.nil);
+    let by_key = is_by_key::<Register>(recording, question.keys);
+    let Operations { operations, calls } = if by_key {
+        operations_by_key::<Register>(recording, nil)?
+    } else {
+        let Operations { operations, calls } = operations::<Register>(recording, nil)?;
+        let keyed = |o: Operation<RegisterOp<Datum>, _>| {
+            let Operation { client, op, invoked, returned } = o;
+            Operation { client, op: Keyed { key: Datum::Nil, op }, invoked, returned }
+        };
+        Operations { operations: operations.into_iter().map(keyed).collect(), calls }
+    };
+    let place = |operation: usize| recording.calls[calls[operation] as usize].place;
+    let initial = question.initial.clone().unwrap_or_default();
+    let clients = recording.client_numbers();
+    let mut written: HashMap<(&Datum, &Datum), Place> = HashMap::new();
+    let mut history: Vec<SessionOperation<Name, Datum>> = Vec::with_capacity(operations.len());
+    for (index, operation) in operations.iter().enumerate() {
+        let Keyed { key, op } = &operation.op;
+        let wrong = |message| Err(Problem::at(place(index), ProblemKind::Model, message));
+        let name = Name(by_key.then(|| key.clone()));
+        let op = match op {
+            RegisterOp::Read => SessionCall::Read(name),
+            RegisterOp::Write(value) if *value == initial => {
+                return wrong(format!(
+                    "{value} is what the register starts with: who reads it could have read \
+                     nothing. Write another value, or say what it starts with (--init)"
+                ));
+            }
+            RegisterOp::Write(value) => {
+                if let Some(other) = written.insert((key, value), place(index)) {
+                    return wrong(format!(
+                        "{value} was written by the call of line {} already: each value must be \
+                         written to a key once, or a read does not say whose write it saw",
+                        other.line
+                    ));
+                }
+                SessionCall::Write(name, value.clone())
+            }
+        };
+        let returned = operation.returned.as_ref().map(|(ret, time)| match ret {
+            RegisterRet::Done => (SessionRet::Written, *time),
+            RegisterRet::Value(value) => {
+                (SessionRet::Value(Some(value).filter(|v| **v != initial).cloned()), *time)
+            }
+        });
+        let client = clients[operation.client as usize];
+        history.push(Operation { client, op, invoked: operation.invoked, returned });
+    }
+    let unfit = |bad: BadSession| match bad.operation {
+        Some(operation) => Problem::at(place(operation), ProblemKind::Model, bad.to_string()),
+        None => Problem::whole(ProblemKind::Model, bad.to_string()),
+    };
+    let verdict = session(&history, guarantees, &[]).map_err(unfit)?;
+    let what = if by_key { "register for each key" } else { "register" };
+    let naming = Naming {
+        model: "register",
+        what: what.to_owned(),
+        unit: "operation",
+        numbered: Some("operation "),
+        round: "a version would have to be later than itself",
+        ..Naming::default()
+    };
+    let finding = Finding::new(recording, &history, &calls, verdict, naming, |_, operation| {
+        let on = |key: &Name| key.0.as_ref().map_or_else(String::new, |key| format!("{key} "));
+        let op = match &operation.op {
+            SessionCall::Read(key) => format!("{}read", on(key)),
+            SessionCall::Write(key, value) => format!("{}write {value}", on(key)),
+        };
+        let told = operation.returned.as_ref().map(|(ret, _)| match ret {
+            SessionRet::Written => "ok".to_owned(),
+            SessionRet::Value(None) => "nothing".to_owned(),
+            SessionRet::Value(Some(value)) => value.to_string(),
+        });
+        (op, told)
+    });
+    Ok(Finding { by_key, ..finding })
+}

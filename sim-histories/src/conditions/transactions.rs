@@ -1,0 +1,316 @@
+//! Transactions: serializability and the levels around it.
+//!
+//! A transaction is a list of micro-operations: `[:append key value]` and `[:r key nil]` on lists, or
+//! `[:w key value]` and `[:r key nil]` on registers, also with `:read` and `:write`; with texts instead
+//! of keywords in JSON. `f` is mostly `txn` and not looked at. The answer `ok` is the same list with
+//! the reads filled in; nothing read is `nil` or, of a list, `[]`. `fail` is aborted, `info` is unknown.
+
+use sim::check::models::NilRead;
+use sim::check::transactions::{
+    Level, ListCall, Outcome, RegisterCall, Unusable, UnusableKind, list_append, rw_register,
+};
+use sim::datum::Datum;
+use sim::history::Operation;
+
+use super::{Question, refuse};
+use crate::finding::{Finding, Naming};
+use crate::history::Keys;
+use crate::problem::{Place, Problem, ProblemKind, shown};
+use crate::recording::{Answer, Call, Recording};
+
+/// What transactions can be on.
+pub(super) const WORKLOADS: &[(&str, &str)] = &[
+    ("list-append", "[:append key value], [:r key [values]]: lists that grow"),
+    ("rw-register", "[:w key value], [:r key value]: registers, each value written once"),
+];
+
+/// One micro-operation, by reference.
+#[derive(Clone, Copy, PartialEq)]
+enum Micro<'a> {
+    Append(&'a Datum, &'a Datum),
+    Write(&'a Datum, &'a Datum),
+    /// With what it saw, if the transaction was answered.
+    Read(&'a Datum, &'a Datum),
+}
+
+pub(super) fn check(
+    recording: &Recording,
+    question: &Question<'_>,
+    level: Level,
+) -> Result<Finding, Problem> {
+    refuse(
+        question.keys == Keys::Yes,
+        "to check by key (--keys yes)",
+        "a transaction is about several keys at once, and levels of isolation are not kept key by key",
+    )?;
+    refuse(
+        question.initial.is_some(),
+        "an initial state (--init)",
+        "every key of a transaction starts with nothing",
+    )?;
+    refuse(
+        question.nil == Some(NilRead::Anything),
+        "to leave reads of nil open (--nil anything)",
+        "nil is nothing in a transaction, and a transaction whose reads are not known is no evidence",
+    )?;
+    match workload(recording, question.model)? {
+        "list-append" => on_lists(recording, question, level),
+        _ => on_registers(recording, question, level),
+    }
+}
+
+/// Whether all calls are transactions, and some do something.
+pub(super) fn looks_like(recording: &Recording) -> bool {
+    let calls = &recording.calls;
+    let does = |call: &Call| call.value.as_list().is_some_and(|micros| !micros.is_empty());
+    calls.iter().any(does) && calls.iter().all(|call| micros(call.place, &call.value).is_ok())
+}
+
+/// Which of [`WORKLOADS`] the transactions are.
+fn workload(recording: &Recording, asked: Option<&str>) -> Result<&'static str, Problem> {
+    let mut known = asked.and_then(|asked| WORKLOADS.iter().find(|(name, _)| *name == asked));
+    let mut lists = false;
+    for call in &recording.calls {
+        for micro in micros(call.place, &call.value)? {
+            let (is, other) = match micro {
+                Micro::Append(..) => (&WORKLOADS[0], &WORKLOADS[1]),
+                Micro::Write(..) => (&WORKLOADS[1], &WORKLOADS[0]),
+                Micro::Read(..) => continue,
+            };
+            if known == Some(other) {
+                let message = match asked {
+                    Some(asked) => format!("{micro}: {asked} has {}", other.1),
+                    None => format!(
+                        "{micro}: so far the transactions were {}. Both in one history are not \
+                         understood",
+                        other.0
+                    ),
+                };
+                return Err(Problem::at(call.place, ProblemKind::Model, message));
+            }
+            known = Some(is);
+        }
+        if let Some(Answer::Ok(value)) = call.end.as_ref().map(|end| &end.answer) {
+            let saw_list =
+                |micro: &Micro<'_>| matches!(micro, Micro::Read(_, saw) if saw.as_list().is_some());
+            lists |= known.is_none()
+                && micros(call.place, value).is_ok_and(|micros| micros.iter().any(saw_list));
+        }
+    }
+    Ok(known.map_or(if lists { "list-append" } else { "rw-register" }, |(name, _)| name))
+}
+
+fn on_lists(
+    recording: &Recording,
+    question: &Question<'_>,
+    level: Level,
+) -> Result<Finding, Problem> {
+    let call = |micro: Micro<'_>| match micro {
+        Micro::Append(key, value) | Micro::Write(key, value) => {
+            ListCall::Append(key.clone(), value.clone())
+        }
+        Micro::Read(key, _) => ListCall::Read(key.clone()),
+    };
+    let saw = |value: &Datum| match value {
+        Datum::Nil => Ok(Vec::new()),
+        Datum::List(items) => Ok(items.to_vec()),
+        other => Err(format!("a list was read as {}", shown(&other.to_string()))),
+    };
+    let history = transactions(recording, call, saw)?;
+    let verdict = list_append(&history, level, &question.budget)
+        .map_err(|unusable| misplaced(unusable, recording))?;
+    Ok(told(recording, &history, verdict, WORKLOADS[0].0))
+}
+
+fn on_registers(
+    recording: &Recording,
+    question: &Question<'_>,
+    level: Level,
+) -> Result<Finding, Problem> {
+    let call = |micro: Micro<'_>| match micro {
+        Micro::Append(key, value) | Micro::Write(key, value) => {
+            RegisterCall::Write(key.clone(), value.clone())
+        }
+        Micro::Read(key, _) => RegisterCall::Read(key.clone()),
+    };
+    let saw = |value: &Datum| Ok(Some(value).filter(|value| !value.is_nil()).cloned());
+    let history = transactions(recording, call, saw)?;
+    let verdict = rw_register(&history, level, &question.budget)
+        .map_err(|unusable| misplaced(unusable, recording))?;
+    Ok(told(recording, &history, verdict, WORKLOADS[1].0))
+}
+
+type Transaction<C, S> = Operation<Vec<C>, Outcome<S>>;
+
+/// One transaction for each call, in the same order.
+fn transactions<C, S>(
+    recording: &Recording,
+    make: impl Fn(Micro<'_>) -> C,
+    saw: impl Fn(&Datum) -> Result<S, String>,
+) -> Result<Vec<Transaction<C, S>>, Problem> {
+    let clients = recording.client_numbers();
+    let transaction = |call: &Call| {
+        let asked = micros(call.place, &call.value)?;
+        let returned = match call.end.as_ref().map(|end| (end, &end.answer)) {
+            None | Some((_, Answer::Info)) => None,
+            Some((end, Answer::Fail)) => Some((Outcome::Aborted, end.time)),
+            Some((end, Answer::Ok(value))) => {
+                let wrong = |message| Problem::at(end.place, ProblemKind::Model, message);
+                let answered = micros(end.place, value)?;
+                let differs = (0..asked.len().max(answered.len()))
+                    .find(|n| !same(asked.get(*n), answered.get(*n)));
+                if let Some(n) = differs {
+                    let text = |micro: Option<&Micro<'_>>| {
+                        micro.map_or_else(|| "nothing".to_owned(), Micro::to_string)
+                    };
+                    return Err(wrong(format!(
+                        "the answer is not that of the transaction called at line {}: number {} was \
+                         {} and is {}",
+                        call.place.line,
+                        n + 1,
+                        text(asked.get(n)),
+                        text(answered.get(n))
+                    )));
+                }
+                let mut results = Vec::new();
+                for micro in &answered {
+                    if let Micro::Read(_, value) = micro {
+                        results.push(saw(value).map_err(|m| wrong(format!("{micro}: {m}")))?);
+                    }
+                }
+                Some((Outcome::Committed(results), end.time))
+            }
+        };
+        let client = clients[call.client as usize];
+        let op = asked.into_iter().map(&make).collect();
+        Ok(Operation { client, op, invoked: call.invoked, returned })
+    };
+    recording.calls.iter().map(transaction).collect()
+}
+
+/// Whether an answer is to what was asked: the same but for what was read.
+fn same(asked: Option<&Micro<'_>>, answered: Option<&Micro<'_>>) -> bool {
+    match (asked, answered) {
+        (Some(Micro::Read(key, _)), Some(Micro::Read(other, _))) => key == other,
+        (asked, answered) => asked == answered,
+    }
+}
+
+fn micros(place: Place, value: &Datum) -> Result<Vec<Micro<'_>>, Problem> {
+    let wrong = |found: &Datum| {
+        let message = format!(
+            "expected a transaction such as [[:append :x 1] [:r :y nil]] or [[:w :x 1] [:r :y nil]], \
+             found {}",
+            shown(&found.to_string())
+        );
+        Problem::at(place, ProblemKind::Model, message)
+    };
+    let micro = |micro| micro_of(micro).ok_or_else(|| wrong(micro));
+    let list = value.as_list().ok_or_else(|| wrong(value))?;
+    list.iter().map(micro).collect()
+}
+
+fn micro_of(micro: &Datum) -> Option<Micro<'_>> {
+    let (kind, key, value) = match micro.as_list()? {
+        [kind, key, value] => (kind, key, value),
+        [kind, key] => (kind, key, &Datum::Nil),
+        _ => return None,
+    };
+    match kind.as_name()? {
+        "append" if !value.is_nil() => Some(Micro::Append(key, value)),
+        "w" | "write" if !value.is_nil() => Some(Micro::Write(key, value)),
+        "r" | "read" => Some(Micro::Read(key, value)),
+        _ => None,
+    }
+}
+
+impl std::fmt::Display for Micro<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Micro::Append(key, value) => write!(f, "append {key} {value}"),
+            Micro::Write(key, value) => write!(f, "w {key} {value}"),
+            Micro::Read(key, value) => match value {
+                Datum::List(items) if items.len() > ITEMS_MAX => {
+                    write!(f, "r {key} [{} before", items.len() - ITEMS_MAX)?;
+                    items[items.len() - ITEMS_MAX..].iter().try_for_each(|v| write!(f, " {v}"))?;
+                    f.write_str("]")
+                }
+                value => write!(f, "r {key} {value}"),
+            },
+        }
+    }
+}
+
+/// How much of a list that was read is shown: its end.
+const ITEMS_MAX: usize = 8;
+
+/// What is wrong with a transaction, where it stands in the file.
+fn misplaced(unusable: Unusable, recording: &Recording) -> Problem {
+    let call = &recording.calls[unusable.transaction];
+    let message = match &unusable.kind {
+        UnusableKind::WrittenTwice { other, key, value } => {
+            let whose = match recording.calls[*other].place.line {
+                _ if *other == unusable.transaction => "twice".to_owned(),
+                line => format!("as that of line {line} does"),
+            };
+            format!(
+                "this transaction writes {value} to {key} {whose}: each value must be written to a \
+                 key once, or a read does not say whose write it saw"
+            )
+        }
+        _ => unusable.to_string(),
+    };
+    Problem::at(call.place, ProblemKind::Model, message)
+}
+
+/// What the field means by a name, for who does not know it.
+fn meaning(name: &str) -> Option<&'static str> {
+    let name = name.trim_end_matches("-process").trim_end_matches("-realtime");
+    Some(match name {
+        "G0" => "dirty write, two transactions wrote over each other",
+        "G1a" => "aborted read",
+        "G1b" => "intermediate read",
+        "G1c" => "circular information flow",
+        "G-single" => "read skew, one transaction saw another only in part",
+        "G-nonadjacent" | "G-nonadjacent-item" => "long fork, writes were seen in different orders",
+        "G2-item" => "write skew, each read before another wrote",
+        "dirty update" => "built on what was aborted",
+        "internal" => "a transaction does not see its own doing",
+        _ => return None,
+    })
+}
+
+fn told<C, S>(
+    recording: &Recording,
+    history: &[Transaction<C, S>],
+    verdict: sim::verdict::Verdict,
+    workload: &'static str,
+) -> Finding {
+    let calls: Vec<u32> = (0..recording.calls.len() as u32).collect();
+    let naming = Naming {
+        model: workload,
+        what: format!("{workload} transactions"),
+        unit: "transaction",
+        numbered: Some("T"),
+        round: "Each of these has to come before the next, and the last before the first",
+        meaning,
+        ..Naming::default()
+    };
+    Finding::new(recording, history, &calls, verdict, naming, |index, _| {
+        let call = &recording.calls[index];
+        let (value, outcome) = match call.end.as_ref().map(|end| &end.answer) {
+            // `()` is what a picture leaves away.
+            Some(Answer::Ok(value)) => (value, Some("()")),
+            Some(Answer::Fail) => (&call.value, Some("aborted")),
+            None | Some(Answer::Info) => (&call.value, None),
+        };
+        let is_ok = outcome == Some("()");
+        let micros = micros(call.place, value).unwrap_or_default();
+        let texts = micros.iter().map(|micro| match micro {
+            Micro::Read(key, _) if !is_ok => format!("r {key}"),
+            micro => micro.to_string(),
+        });
+        let text = texts.collect::<Vec<_>>().join(", ");
+        (format!("T{index}: {text}"), outcome.map(str::to_owned))
+    })
+}

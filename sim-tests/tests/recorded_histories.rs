@@ -65,6 +65,11 @@ fn check_family(folder: &Path, decided: Decided) {
         let [file, format, model, initial, verdict, ..] = columns[..] else {
             panic!("{row}");
         };
+        if let Some((workload, condition)) = transactions_of(model) {
+            check_transactions(&folder.join(file), workload, condition, verdict == "ok");
+            right += 1;
+            continue;
+        }
         let shipped = |name: &&str| models().iter().any(|(model, _)| model == name);
         let Some(model) = model_of(model).filter(shipped) else {
             say(&format!("LEFT OUT: {}: {file}: not for {model} as yet", folder.display()));
@@ -94,6 +99,46 @@ fn check_family(folder: &Path, decided: Decided) {
         began.elapsed()
     ));
 }
+
+/// The workload and the condition, where a table is about transactions.
+fn transactions_of(model: &str) -> Option<(&'static str, &'static str)> {
+    Some(match model {
+        "elle-list-append serializable" => ("list-append", "serializable"),
+        "elle-list-append strict-serializable" => ("list-append", "strict-serializable"),
+        _ => return None,
+    })
+}
+
+/// Checks a history of transactions at the level of the table; and that the other levels agree: what
+/// breaks one breaks those above.
+fn check_transactions(file: &Path, workload: &str, condition: &str, expected: bool) {
+    let name = file.display();
+    let verdict = |condition: &str| {
+        let checked = sim_histories::check_condition(file, workload, condition);
+        checked.unwrap_or_else(|problem| panic!("{problem}")).finding.verdict
+    };
+    let found = verdict(condition);
+    assert!(!matches!(found, Verdict::Unknown(_)), "{name}: undecided");
+    assert_eq!(found.is_consistent(), expected, "{name}: {found:?}");
+    if let Verdict::Violated(evidence) = &found {
+        let anomaly = evidence.anomaly.as_ref().expect("an anomaly");
+        assert!(!anomaly.edges.is_empty(), "{name}: {anomaly:?}");
+        let next = anomaly.edges.iter().cycle().skip(1);
+        assert!(anomaly.edges.iter().zip(next).all(|(edge, next)| edge.to == next.from), "{name}");
+    }
+    let broken = LEVELS.iter().map(|level| verdict(level).is_violated());
+    assert!(broken.is_sorted(), "{name}: a level is kept above one that is broken");
+}
+
+/// The levels of isolation, the weakest first.
+const LEVELS: [&str; 6] = [
+    "read-uncommitted",
+    "read-committed",
+    "snapshot-isolation",
+    "serializable",
+    "strong-session-serializable",
+    "strict-serializable",
+];
 
 /// What the registry calls a model of the tables.
 fn model_of(model: &str) -> Option<&'static str> {
@@ -155,6 +200,7 @@ impl Visitor for One {
             keys: Keys::Auto,
             nil: None,
             budget,
+            threads: 2,
         };
         let found =
             sim_histories::CONDITIONS[0].check(&self.recording, &question).expect("checked");

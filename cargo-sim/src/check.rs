@@ -281,7 +281,7 @@ options:
       --keys auto|yes|no     whether values are [key value] on objects of their own; found out
       --nil nothing|anything what a completed read of nil saw; in EDN anything, else nothing
       --tree                 show all orders that real time allows, for about eight operations
-      --threads NUMBER       how many threads search, with the same result; all cores if not said
+      --threads NUMBER       how many threads search, to the same result; else one a core
   -t, --timeout TIME         give up after this: 500ms, 10s, 2m
       --nodes NUMBER         give up after this many configurations; 2_000_000 if not said
   -h, --help

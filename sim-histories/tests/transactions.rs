@@ -243,6 +243,9 @@ fn what_is_old_is_refused_where_time_counts() {
             ]
         };
         is_ruled_out(&lists("[[:r :x []]]"), level, name);
+        let finding = check(&edn(&lists("[[:r :x []]]")), "edn", LEVELS[level as usize]).unwrap();
+        let screen = finding.text("it", &sim::report::Style::default());
+        assert!(screen.contains("old state") && !screen.contains("skew"), "{screen}");
         is_fine(&lists("[[:r :x [1]]]"));
     }
 }

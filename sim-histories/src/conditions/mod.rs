@@ -95,7 +95,7 @@ pub const CONDITIONS: &[Condition] = &[
     row(
         "quiescent",
         "quiescently consistent",
-        "one order of all operations that keeps the order across moments of rest",
+        "one order of all operations that keeps that across moments of rest",
         Family::Models(|recording, question| models::check(recording, question, Quiescent)),
     ),
     row(

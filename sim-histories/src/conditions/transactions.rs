@@ -265,14 +265,17 @@ fn misplaced(unusable: Unusable, recording: &Recording) -> Problem {
 
 /// What the field means by a name, for who does not know it.
 fn meaning(name: &str) -> Option<&'static str> {
-    let name = name.trim_end_matches("-process").trim_end_matches("-realtime");
     Some(match name {
+        _ if name.ends_with("-realtime") => {
+            "old state, although what is newer had ended before it began"
+        }
+        _ if name.ends_with("-process") => "old state, although its own process was further",
         "G0" => "dirty write, two transactions wrote over each other",
         "G1a" => "aborted read",
         "G1b" => "intermediate read",
         "G1c" => "circular information flow",
         "G-single" => "read skew, one transaction saw another only in part",
-        "G-nonadjacent" | "G-nonadjacent-item" => "long fork, writes were seen in different orders",
+        "G-nonadjacent" => "long fork, writes were seen in different orders",
         "G2-item" => "write skew, each read before another wrote",
         "dirty update" => "built on what was aborted",
         "internal" => "a transaction does not see its own doing",

@@ -43,6 +43,16 @@ pub trait Strategy: Send {
         false
     }
 
+    /// How many runs this strategy has still to see before it serves: it learns from them what the
+    /// program is like (how many steps, who touches what).
+    ///
+    /// Whoever made the strategy runs the body so often first, beginning each run as usual with the
+    /// seeds 0, 1, …, and forgets how they ended. A strategy made anew learns the same from the same
+    /// body, so a seed alone is the same run as that seed among others.
+    fn rehearsals(&self) -> u32 {
+        0
+    }
+
     /// The run ended, by itself or by a failure.
     ///
     /// # Errors
@@ -215,6 +225,8 @@ pub(crate) struct Board {
     pub(crate) current: TaskId,
     /// The tasks that can step, in no meaningful order.
     pub(crate) ready: Vec<TaskId>,
+    /// Those that became able to step since the last step was chosen.
+    pub(crate) arrived: Vec<TaskId>,
     pub(crate) tasks: Pool<TaskRow>,
     pub(crate) events: Vec<Event>,
 }
@@ -245,6 +257,17 @@ impl<'a> View<'a> {
     #[inline]
     pub fn candidates(&self) -> &'a [TaskId] {
         &self.board.ready
+    }
+
+    /// The tasks that became able to step since the last step was chosen, in the order in which they
+    /// did; not those that could all the time. Some may be in it twice, or be blocked again.
+    ///
+    /// What a strategy needs that keeps a table of candidates of its own, to pay for changes only.
+    /// It misses those of steps it is not asked about, unless it
+    /// [sees forced steps](Strategy::sees_forced_steps).
+    #[inline]
+    pub fn arrived(&self) -> &'a [TaskId] {
+        &self.board.arrived
     }
 
     /// All tasks of the run so far, ended ones too, by [`TaskId`].

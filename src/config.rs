@@ -5,7 +5,7 @@
 //! |---|---|---|
 //! | `SIM_SEED` | just this seed | a number |
 //! | `SIM_SEEDS` | how many seeds, or which | `1000`, `500..1000` |
-//! | `SIM_STRATEGY` | who answers the choices | a name of [`strategy::STRATEGIES`](crate::strategy::STRATEGIES) |
+//! | `SIM_STRATEGY` | who answers the choices | a name of [`STRATEGIES`](crate::strategy::STRATEGIES): `random`, `pct`, `pct:3` |
 //! | `SIM_TIME` | stop after this time, before the seeds are used up | `500ms`, `5s`, `2m`, `1h` |
 //! | `SIM_STEPS` | steps a run may take | a number |
 //! | `SIM_REPLAY` | replay this and nothing else | a file, or an inline trace `sim1:…` |
@@ -24,7 +24,7 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::strategy::{self, STRATEGIES};
+use crate::strategy::{Chosen, STRATEGIES};
 
 /// Seeds run when nothing says how many.
 const SEEDS: u64 = 1000;
@@ -58,7 +58,7 @@ pub(crate) struct Config {
     first: u64,
     count: u64,
     shard: Shard,
-    pub(crate) strategy: &'static strategy::StrategyRow,
+    pub(crate) strategy: Chosen,
     pub(crate) time: Option<Duration>,
     pub(crate) steps_max: u32,
     /// A file or an inline trace.
@@ -154,7 +154,7 @@ impl Settings {
                 "a number of seeds like 1000, or a range like 500..1000, and not empty",
             ),
             "SIM_STRATEGY" => {
-                let known = strategy::find(value).map(|row| row.name.to_owned());
+                let known = Chosen::parse(value).map(|_| value.to_owned());
                 read(&mut self.strategy, known, &strategy_grammar())
             }
             "SIM_TIME" => read(&mut self.time, parse_time(value), TIME_GRAMMAR),
@@ -220,7 +220,7 @@ impl Settings {
     /// These settings with defaults where nothing was said.
     pub(crate) fn resolve(self) -> Result<Config, InvalidSetting> {
         let name = self.strategy.as_deref().unwrap_or(STRATEGIES[0].name);
-        let strategy = strategy::find(name).ok_or_else(|| InvalidSetting {
+        let strategy = Chosen::parse(name).ok_or_else(|| InvalidSetting {
             name: "strategy".to_owned(),
             value: name.to_owned(),
             grammar: strategy_grammar(),
@@ -274,7 +274,7 @@ enum Known {
 const TIME_GRAMMAR: &str = "a time like 500ms, 5s, 2m or 1h";
 
 fn strategy_grammar() -> String {
-    let names: Vec<&str> = STRATEGIES.iter().map(|row| row.name).collect();
+    let names: Vec<String> = STRATEGIES.iter().map(|row| row.grammar()).collect();
     format!("the name of a strategy: {}", names.join(", "))
 }
 

@@ -88,6 +88,11 @@ impl Worker {
         self.world.set_strategy(strategy)
     }
 
+    /// How many runs the strategy has still to see before it serves.
+    pub(crate) fn rehearsals(&self) -> u32 {
+        self.world.rehearsals()
+    }
+
     /// The number of the step being taken, kept up to date while a run is on.
     pub(crate) fn progress(&self) -> Arc<AtomicU32> {
         self.progress.clone()

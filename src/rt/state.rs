@@ -82,6 +82,7 @@ impl State {
         self.board.tasks.clear();
         self.slots.clear();
         self.board.ready.clear();
+        self.board.arrived.clear();
         self.objects.begin(run);
         self.memory.clear();
         self.board.events.clear();
@@ -189,6 +190,7 @@ impl State {
         let preempts = self.goes_on && self.board.current != task;
         self.record.steps.push(StepRecord { task, candidates, preempts });
         self.board.current = task;
+        self.board.arrived.clear();
         let row = self.board.tasks.at_mut(task.index());
         row.woken = false;
         std::mem::take(&mut row.aborted)
@@ -459,6 +461,7 @@ impl State {
             row.ready_at = self.board.ready.len() as u32;
             row.status = Status::Ready;
             self.board.ready.push(task);
+            self.board.arrived.push(task);
         }
     }
 

@@ -60,6 +60,11 @@ impl World {
         self.strategy.replace(strategy)
     }
 
+    /// How many runs the strategy has still to see before it serves.
+    pub(super) fn rehearsals(&self) -> u32 {
+        self.strategy.borrow().rehearsals()
+    }
+
     pub(super) fn strategy(&self) -> RefMut<'_, Box<dyn Strategy>> {
         self.strategy.borrow_mut()
     }

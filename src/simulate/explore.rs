@@ -106,9 +106,9 @@ where
     B: AsyncFn() -> R + Sync,
     R: TestResult,
 {
-    let job = Job::Seeds(session.config.strategy.create);
+    let job = Job::Seeds(session.config.strategy);
     let run = session
-        .quietly(|| session.run_with(job.strategy(), session.config.strategy.name, seed, job));
+        .quietly(|| session.run_with(job.strategy(), session.config.strategy.name(), seed, job));
     let mut explored = Explored { runs: 1, steps: run.steps.len() as u64, ..Explored::default() };
     if run.outcome != Outcome::Passed {
         explored.found = Some((0, run));
@@ -138,9 +138,10 @@ fn work<B, R>(
     B: AsyncFn() -> R + Sync,
     R: TestResult,
 {
-    let create = session.config.strategy.create;
-    let mut worker = Worker::new(create());
-    let watched = session.watch.follow(worker.progress(), Job::Seeds(create), Seed(0));
+    let strategy = session.config.strategy;
+    let mut worker = Worker::new(strategy.create());
+    let watched = session.watch.follow(worker.progress(), Job::Seeds(strategy), Seed(0));
+    session.rehearse(&mut worker, &watched.watched);
     let limits = session.limits();
     let (mut runs, mut steps, mut found) = (0, 0, None);
     session.quietly(|| {
@@ -160,7 +161,7 @@ fn work<B, R>(
             steps += worker.steps();
             if failure.is_some() {
                 shared.lowest.fetch_min(n, Ordering::Relaxed);
-                found = Some((n, worker.extract(Seed(seed), session.config.strategy.name)));
+                found = Some((n, worker.extract(Seed(seed), strategy.name())));
                 break;
             }
             worker.forget_histories();

@@ -52,8 +52,8 @@ where
     let session = Session::new(config, site, body);
     std::thread::scope(|scope| {
         let _ended = watched(&session, scope);
-        let job = watchdog::Job::Seeds(config.strategy.create);
-        session.loudly(|| session.run_with(job.strategy(), config.strategy.name, seed, job))
+        let job = watchdog::Job::Seeds(config.strategy);
+        session.loudly(|| session.run_with(job.strategy(), config.strategy.name(), seed, job))
     })
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::hook;
-use super::watchdog::{Job, Watch};
+use super::watchdog::{Job, Watch, Watched};
 use crate::choice::Strategy;
 use crate::config::{Config, Log};
 use crate::ids::Seed;
@@ -49,6 +49,23 @@ where
         })
     }
 
+    /// The runs that the strategy of `worker` has to see before it serves. How they end is forgotten:
+    /// one that fails is no run of any seed.
+    pub(super) fn rehearse(&self, worker: &mut Worker, watched: &Watched) {
+        if worker.rehearsals() == 0 {
+            return;
+        }
+        let job = watched.job();
+        self.quietly(|| {
+            for n in 0..worker.rehearsals() {
+                watched.begin_job(Job::Rehearse(Box::new(job.clone()), n));
+                self.once(worker, Seed(n.into()), &self.limits());
+                worker.forget_histories();
+            }
+        });
+        watched.begin_job(job);
+    }
+
     /// One run under a strategy made for it, as data.
     pub(super) fn run_with(
         &self,
@@ -58,7 +75,8 @@ where
         job: Job,
     ) -> Run {
         let mut worker = Worker::new(strategy);
-        let _watched = self.watch.follow(worker.progress(), job, seed);
+        let watched = self.watch.follow(worker.progress(), job, seed);
+        self.rehearse(&mut worker, &watched.watched);
         self.once(&mut worker, seed, &self.limits());
         let run = worker.extract(seed, name);
         worker.forget_histories();
@@ -140,7 +158,7 @@ where
             test: self.site.test.clone(),
             package: self.site.package_and_version(),
             seed: run.seed,
-            strategy: self.config.strategy.name.to_owned(),
+            strategy: self.config.strategy.name().to_owned(),
             verdict,
         };
         Trace::of(run, header)
@@ -159,7 +177,8 @@ impl Job {
     /// Answers the choices of this job.
     pub(super) fn strategy(&self) -> Box<dyn Strategy> {
         match self {
-            Job::Seeds(create) => create(),
+            Job::Seeds(chosen) => chosen.create(),
+            Job::Rehearse(job, _) => job.strategy(),
             Job::Replay(trace) => Box::new(Replay::new((**trace).clone())),
             Job::Again(run) => Box::new(Again::new(run)),
             Job::Follow(schedule) => Box::new(Follow::new(schedule.clone())),

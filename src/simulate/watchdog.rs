@@ -12,7 +12,6 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, mpsc};
 use std::time::{Duration, Instant};
 
 use super::session::Session;
-use crate::choice::Strategy;
 use crate::ids::Seed;
 use crate::persistence;
 use crate::report::{Finding, Origin, Size, Style, text};
@@ -20,6 +19,7 @@ use crate::rt::{Limits, Worker};
 use crate::run::{Failure, Run};
 use crate::runner::TestResult;
 use crate::schedule::Schedule;
+use crate::strategy::Chosen;
 use crate::trace::Trace;
 
 /// The exit code of a process that a hang ended: that of a panic.
@@ -29,7 +29,9 @@ const EXIT: i32 = 101;
 #[derive(Clone)]
 pub(crate) enum Job {
     /// One seed after another, under a strategy that this makes.
-    Seeds(fn() -> Box<dyn Strategy>),
+    Seeds(Chosen),
+    /// A run that the strategy of another job has to see first, counted from 0.
+    Rehearse(Box<Job>, u32),
     /// One trace, strictly.
     Replay(Arc<Trace>),
     /// One run of this process, strictly.
@@ -80,6 +82,11 @@ impl Watched {
         self.runs.fetch_add(1, Ordering::Relaxed);
     }
 
+    /// What it is doing.
+    pub(super) fn job(&self) -> Job {
+        self.job.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     fn position(&self) -> (u64, u32) {
         (self.runs.load(Ordering::Relaxed), self.step.load(Ordering::Relaxed))
     }
@@ -103,7 +110,7 @@ pub(super) fn whereabouts() -> String {
             let command = &watched.command;
             let job = watched.job.lock().unwrap_or_else(PoisonError::into_inner);
             match *job {
-                Job::Seeds(_) => format!(
+                Job::Seeds(_) | Job::Rehearse(..) => format!(
                     "It was step {step} of seed {seed}. To run it again:\n\n  \
                      SIM_SEED={seed} {command}\n"
                 ),
@@ -215,9 +222,9 @@ where
     R: TestResult,
 {
     let seed = Seed(watched.seed.load(Ordering::Relaxed));
-    let job = watched.job.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    let job = watched.job();
     let mut report = session.report(watched.runs.load(Ordering::Relaxed), u64::from(step));
-    if !matches!(job, Job::Seeds(_)) && session.config.replay.is_none() {
+    if !matches!(job, Job::Seeds(_) | Job::Rehearse(..)) && session.config.replay.is_none() {
         report.warnings.push(
             "the hang was met while a failing run was replayed or shrunk, not while seeds were run"
                 .to_owned(),
@@ -228,9 +235,17 @@ where
         scope.spawn(move || {
             let mut worker = Worker::new(job.strategy());
             let hang = Some((step, patience.as_secs()));
+            let rehearsed = match &job {
+                Job::Rehearse(_, n) => *n,
+                _ => worker.rehearsals(),
+            };
+            for n in 0..rehearsed {
+                session.once(&mut worker, Seed(n.into()), &session.limits());
+                worker.forget_histories();
+            }
             session.once(&mut worker, seed, &Limits { hang, ..session.limits() });
             // Nobody listens any more if it took too long.
-            let _ = send.send(worker.extract(seed, session.config.strategy.name));
+            let _ = send.send(worker.extract(seed, session.config.strategy.name()));
         });
         let run = receive.recv_timeout(patience).unwrap_or_else(|_| lost(session, seed, patience));
         let trace = session.trace(&run);

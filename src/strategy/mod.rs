@@ -23,18 +23,35 @@ pub struct StrategyRow {
     pub name: &'static str,
     /// What it does, in one line.
     pub summary: &'static str,
+    /// Whether every interleaving has a probability above zero. If not, only what its file promises.
+    pub reaches_all: bool,
+    /// Makes one.
+    pub create: fn() -> Box<dyn Strategy>,
+    /// The same strategy with a number: what can be written behind the name and a colon.
+    pub numbered: &'static [Numbered],
+}
+
+/// A strategy with its parameter, such as `pct:3`.
+#[derive(Clone, Copy, Debug)]
+pub struct Numbered {
+    /// The name with the parameter.
+    pub name: &'static str,
     /// Makes one.
     pub create: fn() -> Box<dyn Strategy>,
 }
 
 /// All strategies that can be chosen by name. The first is the default.
-pub const STRATEGIES: &[StrategyRow] = &[StrategyRow {
-    name: "random",
-    summary: "every candidate with the same probability, at every step",
-    create: || Box::new(random::RandomWalk::default()),
-}];
+pub const STRATEGIES: &[StrategyRow] = &[
+    StrategyRow {
+        name: "random",
+        summary: "every candidate with the same probability, at every step",
+        reaches_all: true,
+        create: || Box::new(random::RandomWalk::default()),
+        numbered: &[],
+    },
+];
 
-/// The strategy called `name`.
+/// The strategy called `name`, which has no parameter.
 ///
 /// ```
 /// assert!(sim::strategy::find("random").is_some());
@@ -42,4 +59,43 @@ pub const STRATEGIES: &[StrategyRow] = &[StrategyRow {
 /// ```
 pub fn find(name: &str) -> Option<&'static StrategyRow> {
     STRATEGIES.iter().find(|row| row.name == name)
+}
+
+impl StrategyRow {
+    /// What can be written to choose it: `random`, or `pct or pct:1 to pct:8`.
+    pub(crate) fn grammar(&self) -> String {
+        match (self.numbered.first(), self.numbered.last()) {
+            (Some(first), Some(last)) => {
+                format!("{} ({} to {})", self.name, first.name, last.name)
+            }
+            _ => self.name.to_owned(),
+        }
+    }
+}
+
+/// A strategy chosen by its name, with a parameter or without.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Chosen {
+    name: &'static str,
+    create: fn() -> Box<dyn Strategy>,
+}
+
+impl Chosen {
+    /// The strategy that `text` names: a name of [`STRATEGIES`], or one of its numbered forms.
+    pub(crate) fn parse(text: &str) -> Option<Chosen> {
+        let rows = STRATEGIES.iter().map(|row| (row.name, row.create));
+        let numbered = STRATEGIES.iter().flat_map(|row| row.numbered);
+        let mut all = rows.chain(numbered.map(|form| (form.name, form.create)));
+        all.find(|(name, _)| *name == text).map(|(name, create)| Chosen { name, create })
+    }
+
+    /// Its name, with the parameter.
+    pub(crate) fn name(self) -> &'static str {
+        self.name
+    }
+
+    /// Makes one.
+    pub(crate) fn create(self) -> Box<dyn Strategy> {
+        (self.create)()
+    }
 }

@@ -155,6 +155,15 @@ pub struct TaskRow {
     pub(crate) aborted: bool,
 }
 
+impl TaskRow {
+    /// Its position among [`View::candidates`], of which it is one.
+    #[inline]
+    pub(crate) fn candidate(&self) -> usize {
+        debug_assert!(self.status == Status::Ready);
+        self.ready_at as usize
+    }
+}
+
 /// What a task will do next: nothing is known before its first step and while it waits for
 /// something that is not of this library; one operation usually; several inside `join!`, where
 /// one step does all that are enabled.
@@ -188,6 +197,14 @@ impl Announcements {
     /// Whether nothing is known.
     pub fn is_empty(&self) -> bool {
         !self.first.is_something() && self.more.is_empty()
+    }
+
+    /// Whether there is one and all are of this kind.
+    #[inline]
+    pub(crate) fn is_only(&self, access: Access) -> bool {
+        self.first.is_something()
+            && self.first.op.access == access
+            && self.more.iter().all(|announced| announced.op.access == access)
     }
 
     pub(crate) fn clear(&mut self) {

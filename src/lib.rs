@@ -75,6 +75,23 @@
 //! - it is not the run that its trace was written from;
 //! - one step does not end within ten seconds; that ends the process, with the trace written.
 //!
+//! # Strategies
+//!
+//! Who answers the choices is said by `strategy = "..."`, [`Runner::strategy`] or `SIM_STRATEGY`. Each
+//! is good at other bugs, and none at all of them.
+//!
+//! | name | good at | promise | where it is weak |
+//! |---|---|---|---|
+//! | `random`, the default | few steps, many switches | every interleaving is possible | one late step of a short task against many of a long one |
+//! | `pct`, `pct:1` to `pct:8` | few orderings far apart | `pct:d` meets a bug of d orderings with a probability of at least 1 / (n k^(d-1)), for n tasks and k steps | many switches: at most d - 1 are enforced; `pct` draws d from the seed, 2 to 5 |
+//! | `pos` | conflicts among much that is private | every partial order is possible | bugs of few orderings far apart |
+//! | `urw` | tasks of unequal length | all interleavings have the same probability, if nothing waits | much that is private |
+//! | `surw` | one contended object | all orders of the accesses to one object, drawn by the seed, have the same probability, if nothing waits | bugs between several objects |
+//!
+//! All but `random` first see a few runs of the body, to count its steps, tasks and accesses. These
+//! are no runs of a seed: how they end is not told. A seed run alone is the run it is among others. The
+//! files of [`mod@strategy`] name the papers and say more.
+//!
 //! # Modules, in the order to read them
 //!
 //! | module | what is in it |
@@ -123,7 +140,7 @@
 //!   going on until the watchdog ends the process. [`block_on`] in a run panics.
 //! - An atomic or cell in a `static` is made with `const_new` and starts each run afresh. A
 //!   [`Mutex`] in a `static` fails the second run that meets it.
-//! - Seeds are walked at random so far. A test that passes is no proof.
+//! - Every strategy so far is random. A test that passes is no proof.
 
 #![forbid(unsafe_code)]
 

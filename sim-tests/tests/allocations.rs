@@ -38,10 +38,13 @@ fn read() -> Reading {
 }
 
 /// A reading at the start of each run but the last.
-fn readings<B: AsyncFn() + Sync>(runs: u64, body: B) -> Vec<Reading> {
-    let readings = Mutex::new(Vec::with_capacity(runs as usize + 10));
+///
+/// The first runs may be those that a strategy learns from.
+fn readings<B: AsyncFn() + Sync>(strategy: &str, runs: u64, body: B) -> Vec<Reading> {
+    let readings = Mutex::new(Vec::with_capacity(runs as usize + 20));
     // The watchdog is a thread of its own that the allocator would count, too.
     let runner = Runner::new().hermetic().jobs(1).hang(Duration::ZERO).seeds(0..runs);
+    let runner = runner.strategy(strategy);
     let report = runner.run(async || {
         readings.lock().unwrap().push(read());
         body().await;
@@ -53,7 +56,13 @@ fn readings<B: AsyncFn() + Sync>(runs: u64, body: B) -> Vec<Reading> {
 /// How often a run allocates once all is warm, asserted to be the same for every run.
 #[track_caller]
 fn calls_of_a_run<B: AsyncFn() + Sync>(what: &str, body: B) -> usize {
-    let readings = readings(WARM_UP as u64 + 300, body);
+    calls_under(sim::strategy::STRATEGIES[0].name, what, body)
+}
+
+/// The same under a strategy.
+#[track_caller]
+fn calls_under<B: AsyncFn() + Sync>(strategy: &str, what: &str, body: B) -> usize {
+    let readings = readings(strategy, WARM_UP as u64 + 300, body);
     let warm = &readings[WARM_UP..];
     let calls: Vec<usize> = warm.windows(2).map(|w| w[1].calls - w[0].calls).collect();
     assert!(calls.windows(2).all(|w| w[0] == w[1]), "{what}: {calls:?}");
@@ -182,11 +191,22 @@ fn a_run_allocates_a_box_for_each_task_and_what_its_body_does() {
     // A history belongs to its user, who may keep it. Its table grows 3 times from 10 to 100.
     let few = calls_of_a_run("10 recorded calls", async || calls(10).await);
     assert_eq!(calls_of_a_run("100 recorded calls", async || calls(100).await), few + 3);
+    // Whoever answers the choices.
+    for row in sim::strategy::STRATEGIES {
+        let name = |what: &str| format!("{}: {what}", row.name);
+        let calls = calls_under(row.name, &name("200 yields"), async || yields(100).await);
+        assert_eq!(calls, 2);
+        let calls = calls_under(row.name, &name("800 on an atomic"), async || atomics(100).await);
+        assert_eq!(calls, 3);
+        assert_eq!(calls_under(row.name, &name("400 locks"), async || locks(100).await), 3);
+        assert_eq!(calls_under(row.name, &name("100 tasks"), async || spawns(100).await), 100);
+        assert_eq!(calls_under(row.name, &name("tasks at once"), async || crowd(100).await), 101);
+    }
     // What is counted is really counted.
     assert_eq!(calls_of_a_run("10 boxes", async || boxes(10).await), 10);
 
     // 10^5 runs hold no more than 10^4.
-    let readings = readings(100_010, async || atomics(1).await);
+    let readings = readings(sim::strategy::STRATEGIES[0].name, 100_010, async || atomics(1).await);
     assert_eq!(readings[100_000].bytes, readings[10_000].bytes);
     let calls = readings[100_000].calls - readings[10_000].calls;
     assert_eq!(calls, 3 * 90_000, "allocations of 90000 runs");

@@ -83,7 +83,111 @@ fn every_interleaving_of_a_small_program_is_reached() {
             orders.insert(accesses.map(|event| event.task.0).collect::<Vec<_>>());
         }
         // Six accesses, three of each: twenty orders.
-        assert_eq!(orders.len(), 20, "{}", row.name);
+        if row.reaches_all {
+            assert_eq!(orders.len(), 20, "{}", row.name);
+        }
+        // Those in which the tasks change at most three times are reached by any.
+        let changes = |order: &Vec<u32>| order.windows(2).filter(|pair| pair[0] != pair[1]).count();
+        let few = orders.iter().filter(|order| changes(order) <= 3).count();
+        assert_eq!(few, 14, "{}", row.name);
+    }
+}
+
+#[test]
+fn a_strategy_with_a_number_is_chosen_by_name_and_says_it() {
+    if !SIMULATED {
+        return;
+    }
+    let program = program("lost_update");
+    for form in STRATEGIES.iter().flat_map(|row| row.numbered) {
+        assert_eq!(run(form.name, 1, program).strategy, form.name);
+    }
+    for name in ["pct:0", "pct:9", "pct:", "pct:x", "random:2"] {
+        let refused = Runner::new().hermetic().strategy(name).try_run(program.body).unwrap_err();
+        let text = refused.to_string();
+        assert!(text.contains(name) && text.contains("pct (pct:1 to pct:8)"), "{text}");
+    }
+}
+
+#[test]
+fn a_seed_alone_is_the_run_that_it_is_among_others() {
+    if !SIMULATED {
+        return;
+    }
+    for row in STRATEGIES {
+        let program = program("lost_update");
+        let runner = || Runner::new().hermetic().strategy(row.name);
+        let report = runner().jobs(1).seeds(0..2000).run(program.body);
+        let found = report.finding.unwrap_or_else(|| panic!("{} finds nothing", row.name));
+        let alone = run(row.name, found.run.seed.0, program);
+        assert_eq!(alone.outcome, found.run.outcome, "{}", row.name);
+        assert_eq!(alone.steps.len() as u64, found.original.steps as u64, "{}", row.name);
+        if found.run.seed.0 > 0 {
+            let before = runner().seeds(0..found.run.seed.0).run(program.body);
+            assert!(before.passed(), "{}", row.name);
+        }
+    }
+}
+
+/// How many of the first 2000 seeds fail.
+fn failing<B: AsyncFn() + Sync>(strategy: &str, body: B) -> usize {
+    let runner = Runner::new().hermetic().strategy(strategy);
+    (0..2000).filter(|seed| runner.run_seed(*seed, &body).outcome != Outcome::Passed).count()
+}
+
+#[test]
+fn a_lost_update_is_found_as_often_as_is_promised() {
+    if !SIMULATED {
+        return;
+    }
+    // Of 2000: five standard deviations or more below what the strategies' own tests compute.
+    for (name, at_least) in [
+        ("random", 700),
+        ("pct:2", 150),
+        ("pct:3", 200),
+        ("pos", 500),
+        ("urw", 700),
+        ("surw", 1150),
+    ] {
+        let found = failing(name, sim_tests::programs::lost_update);
+        println!("{name}: {found} of 2000");
+        assert!(found >= at_least, "{name}: {found}");
+    }
+}
+
+/// A0 < B0 < A1 < C0 fails: three orderings.
+async fn three_orderings() {
+    let word = Arc::new(Atomic::new(0u8));
+    let seen = Arc::new(Atomic::new(0u8));
+    let task = |expected: u8, then: Option<u8>| {
+        let (word, seen) = (word.clone(), seen.clone());
+        async move {
+            for expected in std::iter::once(expected).chain(then) {
+                if word.fetch_add(1, SeqCst).await == expected {
+                    seen.fetch_add(1, SeqCst).await;
+                }
+            }
+        }
+    };
+    let tasks = [task(0, Some(2)), task(1, None), task(3, None)].map(sim::spawn);
+    for task in tasks {
+        task.await.unwrap();
+    }
+    assert_ne!(seen.load(SeqCst).await, 4);
+}
+
+#[test]
+fn a_bug_of_three_orderings_is_found_as_often_as_is_promised() {
+    if !SIMULATED {
+        return;
+    }
+    // The bound of PCT: 4 tasks and about 17 steps give one run of 1156 at least.
+    for (name, at_least) in
+        [("random", 10), ("pct:3", 2), ("pct", 1), ("pos", 10), ("urw", 10), ("surw", 10)]
+    {
+        let found = failing(name, three_orderings);
+        println!("{name}: {found} of 2000");
+        assert!(found >= at_least, "{name}: {found}");
     }
 }
 
@@ -108,6 +212,23 @@ fn a_task_that_waits_in_a_loop_does_not_keep_the_others_from_going_on() {
             });
             assert!(report.passed(), "{}: {:?}", row.name, report.finding);
         }
+        // For something that no strategy sees.
+        let runner = Runner::new().hermetic().strategy(row.name).max_steps(100_000);
+        let report = runner.seeds(0..100).run(async || {
+            let flag = Arc::new(std::sync::atomic::AtomicBool::new(false));
+            let (other, word) = (flag.clone(), Atomic::new(0u8));
+            let task = sim::spawn(async move {
+                sim::task::yield_now().await;
+                word.store(1, SeqCst).await;
+                other.store(true, std::sync::atomic::Ordering::SeqCst);
+            });
+            let own = Atomic::new(0u8);
+            while !flag.load(std::sync::atomic::Ordering::SeqCst) {
+                own.load(SeqCst).await;
+            }
+            task.await.unwrap();
+        });
+        assert!(report.passed(), "{}: {:?}", row.name, report.finding);
     }
 }
 

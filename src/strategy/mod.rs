@@ -5,10 +5,23 @@
 
 mod again;
 mod follow;
+mod pct;
+mod pos;
 mod random;
 mod replay;
+mod surw;
+mod urw;
 
+// What they are made of.
+mod dice;
+mod queue;
+mod rehearsal;
 mod roster;
+mod tally;
+mod weights;
+
+#[cfg(test)]
+mod enumerate;
 
 pub use self::again::Again;
 pub use self::follow::Follow;
@@ -47,6 +60,43 @@ pub const STRATEGIES: &[StrategyRow] = &[
         summary: "every candidate with the same probability, at every step",
         reaches_all: true,
         create: || Box::new(random::RandomWalk::default()),
+        numbered: &[],
+    },
+    StrategyRow {
+        name: "pct",
+        summary: "the task of highest priority, which loses it at a few random steps",
+        reaches_all: false,
+        create: || Box::new(<pct::Pct>::with_depth(None)),
+        numbered: &[
+            Numbered { name: "pct:1", create: || Box::new(<pct::Pct>::with_depth(Some(1))) },
+            Numbered { name: "pct:2", create: || Box::new(<pct::Pct>::with_depth(Some(2))) },
+            Numbered { name: "pct:3", create: || Box::new(<pct::Pct>::with_depth(Some(3))) },
+            Numbered { name: "pct:4", create: || Box::new(<pct::Pct>::with_depth(Some(4))) },
+            Numbered { name: "pct:5", create: || Box::new(<pct::Pct>::with_depth(Some(5))) },
+            Numbered { name: "pct:6", create: || Box::new(<pct::Pct>::with_depth(Some(6))) },
+            Numbered { name: "pct:7", create: || Box::new(<pct::Pct>::with_depth(Some(7))) },
+            Numbered { name: "pct:8", create: || Box::new(<pct::Pct>::with_depth(Some(8))) },
+        ],
+    },
+    StrategyRow {
+        name: "pos",
+        summary: "the announced operation of highest priority; conflicts deal priorities anew",
+        reaches_all: true,
+        create: || Box::new(<pos::Pos>::default()),
+        numbered: &[],
+    },
+    StrategyRow {
+        name: "urw",
+        summary: "every interleaving with the same probability, as far as the counts are right",
+        reaches_all: true,
+        create: || Box::new(<urw::Urw>::default()),
+        numbered: &[],
+    },
+    StrategyRow {
+        name: "surw",
+        summary: "every interleaving of the accesses to one object with the same probability",
+        reaches_all: true,
+        create: || Box::new(<surw::Surw>::default()),
         numbered: &[],
     },
 ];

@@ -1,0 +1,356 @@
+//! Exact probabilities, for tests: a strategy is driven over an abstract small program once for every
+//! outcome of its random choices.
+
+use std::collections::BTreeMap;
+use std::panic::Location;
+use std::sync::{Arc, Mutex};
+
+use super::dice::Dice;
+use crate::choice::{Announced, Announcements, Board, Status, Strategy, TaskRow, View};
+use crate::event::{Event, Values};
+use crate::ids::{ObjectId, Seed, TaskId};
+use crate::op::{Access, Op};
+
+/// What a task does at one of its points.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Act {
+    /// Reads, writes or does the like to an object.
+    To(u32, &'static Op),
+    /// Waits until a lock, an object, is free, and takes it.
+    Lock(u32),
+    /// Frees a lock: an operation of its own here.
+    Unlock(u32),
+    /// Touches nothing and spawns the task with this number.
+    Spawn(usize),
+    Yield,
+}
+
+pub(super) const READ: Op = Op::new("read", Access::Read);
+pub(super) const WRITE: Op = Op::new("write", Access::Write);
+const LOCK: Op = Op::new("lock", Access::Lock);
+const UNLOCK: Op = Op::new("unlock", Access::Write);
+const YIELD: Op = Op::new("yield", Access::Yield);
+
+/// Tasks by number, each what it does; those that some task spawns are not there from the start. A
+/// task has a first step that does nothing, as in a run.
+pub(super) type Program = Vec<Vec<Act>>;
+
+/// The acts in the order in which they were done: task, number of its act.
+pub(super) type Order = Vec<(usize, usize)>;
+
+/// A fraction in lowest terms.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Exact {
+    above: u128,
+    below: u128,
+}
+
+impl Exact {
+    pub(super) const ZERO: Exact = Exact { above: 0, below: 1 };
+
+    pub(super) fn new(above: u128, below: u128) -> Exact {
+        let (mut a, mut b) = (above, below);
+        while b != 0 {
+            (a, b) = (b, a % b);
+        }
+        Exact { above: above / a, below: below / a }
+    }
+
+    pub(super) fn plus(self, other: Exact) -> Exact {
+        let above = self.above * other.below + other.above * self.below;
+        Exact::new(above, self.below * other.below)
+    }
+
+    pub(super) fn times(self, other: Exact) -> Exact {
+        Exact::new(self.above * other.above, self.below * other.below)
+    }
+
+    /// The number that this is, if it is whole.
+    pub(super) fn whole(self) -> Option<u128> {
+        (self.below == 1).then_some(self.above)
+    }
+
+    pub(super) fn is_less(self, other: Exact) -> bool {
+        self.above * other.below < other.above * self.below
+    }
+}
+
+/// The choices of one run, and where it is in them.
+#[derive(Default, Debug)]
+struct Path {
+    /// Answer and bound.
+    taken: Vec<(u64, u64)>,
+    at: usize,
+    priorities: Vec<u64>,
+}
+
+/// A source of random numbers that goes through all of them, run by run.
+#[derive(Clone, Default, Debug)]
+pub(super) struct All(Arc<Mutex<Path>>);
+
+impl Path {
+    fn below(&mut self, bound: u64) -> u64 {
+        if self.at == self.taken.len() {
+            self.taken.push((0, bound));
+        }
+        self.at += 1;
+        assert_eq!(self.taken[self.at - 1].1, bound, "the strategy is not a function of its dice");
+        self.taken[self.at - 1].0
+    }
+}
+
+impl Dice for All {
+    fn reseed(&mut self, _: Seed) {}
+
+    fn below(&mut self, bound: u64) -> u64 {
+        // Nothing is random about one possibility.
+        if bound == 1 { 0 } else { self.0.lock().unwrap().below(bound) }
+    }
+
+    /// Of several numbers with the same distribution, each falls into each of the gaps between those
+    /// before it with the same probability.
+    fn priority(&mut self) -> u64 {
+        let mut path = self.0.lock().unwrap();
+        let known = path.priorities.len() as u64;
+        let gap = if known == 0 { 0 } else { path.below(known + 1) as usize };
+        let low = if gap == 0 { 0 } else { path.priorities[gap - 1] };
+        let high = path.priorities.get(gap).copied().unwrap_or(1 << 63);
+        assert!(high - low > 1, "too many priorities");
+        let middle = low + (high - low) / 2;
+        path.priorities.insert(gap, middle);
+        middle
+    }
+}
+
+impl All {
+    fn restart(&self) {
+        let mut path = self.0.lock().unwrap();
+        path.at = 0;
+        path.priorities.clear();
+    }
+
+    /// The probability of the run just made.
+    fn probability(&self) -> Exact {
+        let path = self.0.lock().unwrap();
+        let factors = path.taken.iter().map(|(_, bound)| Exact::new(1, u128::from(*bound)));
+        factors.fold(Exact::new(1, 1), Exact::times)
+    }
+
+    /// On to the next run; false if that was the last.
+    fn advance(&self) -> bool {
+        let mut path = self.0.lock().unwrap();
+        while let Some((answer, bound)) = path.taken.pop() {
+            if answer + 1 < bound {
+                path.taken.push((answer + 1, bound));
+                return true;
+            }
+        }
+        false
+    }
+}
+
+/// The probability of each order of acts under a strategy that `create` makes from its dice.
+/// Rehearsals all take the first answer of every choice.
+pub(super) fn orders<S: Strategy>(
+    program: &Program,
+    create: impl Fn(All) -> S,
+) -> BTreeMap<Order, Exact> {
+    let dice = All::default();
+    let mut strategy = create(dice.clone());
+    while strategy.rehearsals() > 0 {
+        *dice.0.lock().unwrap() = Path::default();
+        run(program, &mut strategy);
+    }
+    *dice.0.lock().unwrap() = Path::default();
+    let mut found: BTreeMap<Order, Exact> = BTreeMap::new();
+    for _ in 0..5_000_000 {
+        dice.restart();
+        let order = run(program, &mut strategy);
+        let sum = found.entry(order).or_insert(Exact::ZERO);
+        *sum = sum.plus(dice.probability());
+        if !dice.advance() {
+            let sum = found.values().fold(Exact::ZERO, |sum, one| sum.plus(*one));
+            assert_eq!(sum, Exact::new(1, 1));
+            return found;
+        }
+    }
+    panic!("too many runs");
+}
+
+/// The probability that an order has a property.
+pub(super) fn probability(
+    orders: &BTreeMap<Order, Exact>,
+    holds: impl Fn(&Order) -> bool,
+) -> Exact {
+    let those = orders.iter().filter(|(order, _)| holds(order));
+    those.fold(Exact::ZERO, |sum, (_, one)| sum.plus(*one))
+}
+
+/// All orders that a program can have.
+pub(super) fn all_orders(program: &Program) -> Vec<Order> {
+    let found = orders(program, Walk);
+    found.into_keys().collect()
+}
+
+/// The random walk over any dice.
+struct Walk(All);
+
+impl Strategy for Walk {
+    fn begin(&mut self, _: Seed) {}
+
+    fn pick(&mut self, view: &View<'_>) -> Result<usize, crate::choice::Mismatch> {
+        Ok(self.0.below(view.candidates().len() as u64) as usize)
+    }
+
+    fn draw(&mut self, _: &crate::choice::Draw) -> Result<u64, crate::choice::Mismatch> {
+        Ok(0)
+    }
+}
+
+/// An interpreter of programs that shows a strategy what a run would show it.
+struct Interpreter<'a> {
+    program: &'a Program,
+    board: Board,
+    /// By task of the board: its number in the program, and its next act; none before the first step.
+    tasks: Vec<(usize, Option<usize>)>,
+    holders: BTreeMap<u32, usize>,
+}
+
+impl Interpreter<'_> {
+    fn spawn(&mut self, number: usize, parent: Option<TaskId>) {
+        let nth = match parent {
+            Some(parent) => {
+                let children = &mut self.board.tasks.at_mut(parent.index()).children;
+                *children += 1;
+                *children - 1
+            }
+            None => self.tasks.len() as u32,
+        };
+        self.tasks.push((number, None));
+        self.board.tasks.push(|| TaskRow {
+            parent,
+            nth,
+            name: None,
+            place: Location::caller(),
+            status: Status::Blocked,
+            announced: Announcements::default(),
+            children: 0,
+            ready_at: u32::MAX,
+            enabled: 0,
+            woken: true,
+            aborted: false,
+        });
+    }
+
+    /// Brings the board up to date with who can step. Returns whether somebody can.
+    fn look(&mut self) -> bool {
+        for id in 0..self.tasks.len() {
+            let (number, next) = self.tasks[id];
+            let act = next.map(|next| self.program[number].get(next));
+            let can = match act {
+                Some(Some(Act::Lock(lock))) => !self.holders.contains_key(lock),
+                Some(None) => false,
+                _ => true,
+            };
+            let row = self.board.tasks.at_mut(id);
+            row.announced.clear();
+            let (op, object) = match act.flatten() {
+                Some(Act::To(object, op)) => (*op, Some(*object)),
+                Some(Act::Lock(object)) => (&LOCK, Some(*object)),
+                Some(Act::Unlock(object)) => (&UNLOCK, Some(*object)),
+                Some(Act::Yield | Act::Spawn(_)) => (&YIELD, None),
+                None => (&YIELD, None),
+            };
+            if act.flatten().is_some() {
+                let object = object.map(ObjectId);
+                let announced =
+                    Announced { op, object, enabled: can, key: 1, ..Announced::NOTHING };
+                row.announced.push(announced);
+            }
+            let was = row.status == Status::Ready;
+            row.status = match act {
+                Some(None) => Status::Done,
+                _ if can => Status::Ready,
+                _ => Status::Blocked,
+            };
+            let task = TaskId(id as u32);
+            if can && !was {
+                self.board.arrived.push(task);
+                self.board.ready.push(task);
+            } else if was && !can {
+                self.board.ready.retain(|other| *other != task);
+            }
+        }
+        for (at, task) in self.board.ready.iter().enumerate() {
+            self.board.tasks.at_mut(task.index()).ready_at = at as u32;
+        }
+        !self.board.ready.is_empty()
+    }
+
+    fn step(&mut self, task: TaskId, order: &mut Order) {
+        self.board.arrived.clear();
+        self.board.current = task;
+        let (number, next) = self.tasks[task.index()];
+        let Some(next) = next else {
+            self.tasks[task.index()].1 = Some(0);
+            self.board.step += 1;
+            return;
+        };
+        order.push((number, next));
+        let mut event = |op: &'static Op, object: u32| {
+            self.board.events.push(Event {
+                step: self.board.step,
+                task,
+                object: Some(ObjectId(object)),
+                op,
+                place: Location::caller(),
+                values: Values::None,
+            });
+        };
+        match self.program[number][next] {
+            Act::To(object, op) => event(op, object),
+            Act::Lock(object) => {
+                event(&LOCK, object);
+                assert!(self.holders.insert(object, number).is_none());
+            }
+            Act::Unlock(object) => {
+                event(&UNLOCK, object);
+                assert_eq!(self.holders.remove(&object), Some(number));
+            }
+            Act::Spawn(child) => self.spawn(child, Some(task)),
+            Act::Yield => {}
+        }
+        self.tasks[task.index()].1 = Some(next + 1);
+        self.board.step += 1;
+    }
+}
+
+/// One run, up to the end of all tasks or a deadlock.
+fn run<S: Strategy>(program: &Program, strategy: &mut S) -> Order {
+    let mut interpreter = Interpreter {
+        program,
+        board: Board::default(),
+        tasks: Vec::new(),
+        holders: BTreeMap::new(),
+    };
+    let spawned = |number: usize| program.iter().flatten().any(|act| *act == Act::Spawn(number));
+    for number in (0..program.len()).filter(|number| !spawned(*number)) {
+        interpreter.spawn(number, None);
+    }
+    let mut order = Vec::new();
+    strategy.begin(Seed(0));
+    while interpreter.look() {
+        let view = View::of(&interpreter.board);
+        let forced = view.candidates().len() == 1 && !strategy.sees_forced_steps();
+        let at = if forced { 0 } else { strategy.pick(&view).unwrap() };
+        let task = view.candidates()[at];
+        interpreter.step(task, &mut order);
+    }
+    strategy.end(&View::of(&interpreter.board)).unwrap();
+    order
+}
+
+/// A program of tasks that write one object so often.
+pub(super) fn writers(acts: &[usize]) -> Program {
+    acts.iter().map(|acts| vec![Act::To(0, &WRITE); *acts]).collect()
+}

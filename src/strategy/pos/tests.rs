@@ -1,0 +1,158 @@
+//! The probabilities of POS, computed for small programs.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::*;
+use crate::strategy::enumerate::{
+    Act, All, Exact, Order, Program, READ, WRITE, all_orders, orders, probability,
+};
+
+const R: Act = Act::To(0, &READ);
+const W: Act = Act::To(0, &WRITE);
+
+fn pos(dice: All) -> Pos<All> {
+    Pos {
+        dice,
+        rehearsal: Rehearsal::default(),
+        shared: Vec::new(),
+        touched: Vec::new(),
+        plain: false,
+        steps_max: 0,
+        private_steps: 0,
+        queue: Queue::default(),
+        pending: Vec::new(),
+        stands: Vec::new(),
+        started: Vec::new(),
+        last: None,
+    }
+}
+
+/// POS of which no seed, or every seed, is plain.
+struct Always(Pos<All>, bool);
+
+impl Strategy for Always {
+    fn begin(&mut self, seed: Seed) {
+        self.0.rehearsal.begin();
+        self.0.dice.reseed(seed);
+        self.0.restart();
+        self.0.plain = self.1;
+    }
+
+    fn rehearsals(&self) -> u32 {
+        self.0.rehearsals()
+    }
+
+    fn sees_forced_steps(&self) -> bool {
+        true
+    }
+
+    fn pick(&mut self, view: &View<'_>) -> Result<usize, Mismatch> {
+        self.0.pick(view)
+    }
+
+    fn draw(&mut self, draw: &Draw) -> Result<u64, Mismatch> {
+        self.0.draw(draw)
+    }
+
+    fn end(&mut self, view: &View<'_>) -> Result<(), Mismatch> {
+        self.0.end(view)
+    }
+}
+
+fn eager(program: &Program) -> BTreeMap<Order, Exact> {
+    orders(program, |dice| Always(pos(dice), false))
+}
+
+/// The reads and writes of object 0, in order.
+fn accesses(program: &Program, order: &Order) -> Vec<(usize, usize)> {
+    let touches = |(task, act): &&(usize, usize)| matches!(program[*task][*act], Act::To(0, _));
+    order.iter().filter(touches).copied().collect()
+}
+
+fn is_lost(program: &Program, order: &Order) -> bool {
+    let accesses = accesses(program, order);
+    accesses[0].0 != accesses[1].0
+}
+
+#[test]
+fn a_lost_update_is_met_by_one_run_of_three() {
+    let program = vec![vec![R, W], vec![R, W]];
+    let p = probability(&eager(&program), |order| is_lost(&program, order));
+    assert_eq!(p, Exact::new(1, 3));
+}
+
+#[test]
+fn private_operations_change_nothing() {
+    let private = |n| vec![Act::To(n, &WRITE); 20];
+    let task = |n| [private(n), vec![Act::Yield, R, W], private(n)].concat();
+    let program = vec![task(1), task(2)];
+    let p = probability(&eager(&program), |order| is_lost(&program, order));
+    assert_eq!(p, Exact::new(1, 3));
+}
+
+#[test]
+fn what_conflicts_gets_a_new_priority() {
+    // Without that, what has lost once would have lost for all the writes that follow.
+    let program = vec![vec![W, W, W], vec![W]];
+    let last = |order: &Order| order[3].0 == 1;
+    let p = probability(&eager(&program), last);
+    assert_eq!(p, Exact::new(1, 8));
+}
+
+#[test]
+fn what_does_not_conflict_keeps_its_priority() {
+    // The reads are those of one more object, shared so that they are not private.
+    let other = Act::To(1, &READ);
+    let program = vec![vec![other, other, other], vec![W], vec![Act::To(1, &WRITE), W]];
+    let found = eager(&program);
+    // The highest of four is as often that of the write as any other of these.
+    let first = |order: &Order| order[0] == (1, 0);
+    assert_eq!(probability(&found, first), Exact::new(1, 3));
+}
+
+#[test]
+fn every_partial_order_is_possible() {
+    let y = Act::To(1, &WRITE);
+    let section = || vec![Act::Lock(2), W, Act::Unlock(2)];
+    for program in [
+        vec![vec![R, W], vec![R, W]],
+        vec![vec![W, y], vec![y, W]],
+        vec![vec![W], vec![R], vec![R]],
+        vec![section(), section()],
+        vec![vec![Act::Spawn(1), W], vec![W], vec![R]],
+    ] {
+        let class = |order: &Order| class(&program, order);
+        let all: BTreeSet<_> = all_orders(&program).iter().map(class).collect();
+        let met: BTreeSet<_> = eager(&program).keys().map(class).collect();
+        assert_eq!(met, all, "{program:?}");
+    }
+}
+
+/// The order of each two acts that conflict.
+fn class(program: &Program, order: &Order) -> BTreeSet<((usize, usize), (usize, usize))> {
+    let touched = |(task, act): (usize, usize)| match program[task][act] {
+        Act::To(object, op) => Some((object, op.access)),
+        Act::Lock(object) | Act::Unlock(object) => Some((object, Access::Lock)),
+        _ => None,
+    };
+    let mut pairs = BTreeSet::new();
+    for (i, a) in order.iter().enumerate() {
+        for b in &order[i + 1..] {
+            let (Some((x, does)), Some((y, other))) = (touched(*a), touched(*b)) else { continue };
+            if x == y && does.conflicts(other) {
+                pairs.insert((*a, *b));
+            }
+        }
+    }
+    pairs
+}
+
+#[test]
+fn a_seed_that_has_no_private_operations_can_have_every_interleaving() {
+    let private = Act::To(1, &WRITE);
+    let program = vec![vec![private, W], vec![W]];
+    let plain = orders(&program, |dice| Always(pos(dice), true));
+    assert_eq!(plain.into_keys().collect::<Vec<_>>(), all_orders(&program));
+    let drawn = orders(&program, pos);
+    assert_eq!(drawn.into_keys().collect::<Vec<_>>(), all_orders(&program));
+}

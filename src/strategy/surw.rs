@@ -1,0 +1,324 @@
+//! SURW: every interleaving of the accesses *to one object* has the same probability; all else is
+//! walked at random.
+//!
+//! After Zhao, Wolff, Mathur, Roychoudhury, *Selectively Uniform Concurrency Testing* (ASPLOS 2025,
+//! doi 10.1145/3669940.3707214). Each seed selects an object for which tasks compete. At any time one task is *intended*
+//! to access it next, drawn in proportion to the accesses that it and its descendants not yet spawned
+//! have left. A random walk picks who steps; a task that would access the object and is not intended is
+//! held until it is.
+//!
+//! **Promise.** If the numbers of accesses are what was counted and no task waits for another, all
+//! orders of the accesses to the object have the same probability, however many other steps there are.
+//! Whatever the counts, every interleaving is possible. The tests compute both.
+//!
+//! **What is learnt.** In a few rehearsals: which objects several tasks access, not all of them to read,
+//! and how often each task does; the mean, rounded up. An object is selected in proportion to the
+//! number of those tasks. Tasks are known by their spawn path, objects by the number the run gives
+//! them, which differs from run to run for those that competing tasks create; then counts are wrong.
+//!
+//! **What is not promised.** A bug between accesses to several objects is met as a random walk would
+//! meet it, within the orders of the one. If all that can step are held, because the intended task
+//! waits for one of them, or if the intended task has not come to its access after twice as many steps
+//! as a run has, because it waits in a loop, another one is intended.
+
+use std::collections::BTreeMap;
+
+use super::dice::Dice;
+use super::rehearsal::Rehearsal;
+use super::tally::Tally;
+use super::weights::Weights;
+use crate::choice::{Draw, Mismatch, Status, Strategy, View};
+use crate::ids::{ObjectId, Seed, TaskId};
+use crate::op::Access;
+use crate::rng::Rng;
+
+/// Where a task is that can step, as far as is known.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Place {
+    Nowhere,
+    /// Among those that may be picked, at this position.
+    Free(u32),
+    /// Among those held, at this position.
+    Held(u32),
+}
+
+/// SURW. A step costs the logarithm of the number of tasks.
+#[derive(Debug, Default)]
+pub(crate) struct Surw<D = Rng> {
+    dice: D,
+    rehearsal: Rehearsal,
+    tally: Tally,
+    /// By object and task of the rehearsals: the accesses, and whether one was not to read.
+    accesses: BTreeMap<(u32, u32), (u64, bool)>,
+    /// Objects that tasks compete for, each with the number of these tasks.
+    contested: Vec<(ObjectId, u64)>,
+    /// The most steps that a rehearsal took.
+    steps_max: u64,
+    /// The object of this seed.
+    object: Option<ObjectId>,
+    /// By task of the rehearsals: the accesses of it and its descendants.
+    counts: Vec<u64>,
+    /// By task of this run: the accesses that it and its descendants not yet spawned have left.
+    weights: Weights,
+    /// How many tasks have been taken in.
+    tasks: usize,
+    places: Vec<Place>,
+    free: Vec<TaskId>,
+    held: Vec<TaskId>,
+    intended: Option<TaskId>,
+    /// Steps since a task was last intended.
+    waited: u64,
+}
+
+impl<D: Dice> Surw<D> {
+    /// The rehearsals are over: what do tasks compete for?
+    fn learnt(&mut self) {
+        let mut tasks: BTreeMap<u32, (u64, bool)> = BTreeMap::new();
+        for ((object, _), (_, writes)) in &self.accesses {
+            let (count, any) = tasks.entry(*object).or_default();
+            *count += 1;
+            *any |= writes;
+        }
+        let contested = tasks.iter().filter(|(_, (count, writes))| *count > 1 && *writes);
+        self.contested = contested.map(|(object, (n, _))| (ObjectId(*object), *n)).collect();
+    }
+
+    /// Selects the object of a seed.
+    fn select(&mut self) {
+        self.object = None;
+        let sum = self.contested.iter().map(|(_, n)| n).sum();
+        if sum == 0 {
+            return;
+        }
+        let mut left = self.dice.below(sum);
+        for (object, n) in &self.contested {
+            if left < *n {
+                self.object = Some(*object);
+                break;
+            }
+            left -= n;
+        }
+        self.counts.clear();
+        self.counts.resize(self.tally.len(), 0);
+        if let Some(ObjectId(object)) = self.object {
+            for ((_, task), (count, _)) in self.accesses.range((object, 0)..=(object, u32::MAX)) {
+                self.counts[*task as usize] = *count;
+            }
+        }
+        self.tally.gather(&mut self.counts);
+    }
+
+    /// Takes in tasks that were spawned: the accesses expected of them were expected of their
+    /// parents, and so may be the intention.
+    fn take_in(&mut self, view: &View<'_>) {
+        for id in self.tasks..view.tasks().len() {
+            let task = TaskId(id as u32);
+            let known = self.tally.known(view, task, false);
+            let count = known.map_or(0, |known| self.counts.get(known).copied().unwrap_or(0));
+            self.weights.set(task, count);
+            self.places.push(Place::Nowhere);
+            let Some(parent) = view.tasks()[id].parent else { continue };
+            let of_parent = self.weights.get(parent);
+            let moved = count.min(of_parent);
+            self.weights.set(parent, of_parent - moved);
+            if self.intended == Some(parent) && moved > 0 && self.dice.below(of_parent) < moved {
+                self.intended = Some(task);
+            }
+        }
+        self.tasks = view.tasks().len();
+    }
+
+    /// Moves a task from where it is.
+    fn put(&mut self, task: TaskId, place: Place) {
+        let (list, at) = match self.places[task.index()] {
+            Place::Nowhere => (None, 0),
+            Place::Free(at) => (Some(&mut self.free), at as usize),
+            Place::Held(at) => (Some(&mut self.held), at as usize),
+        };
+        if let Some(list) = list {
+            list.swap_remove(at);
+            if let Some(moved) = list.get(at) {
+                self.places[moved.index()] = match self.places[task.index()] {
+                    Place::Free(_) => Place::Free(at as u32),
+                    _ => Place::Held(at as u32),
+                };
+            }
+        }
+        self.places[task.index()] = match place {
+            Place::Nowhere => Place::Nowhere,
+            Place::Free(_) => {
+                self.free.push(task);
+                Place::Free(self.free.len() as u32 - 1)
+            }
+            Place::Held(_) => {
+                self.held.push(task);
+                Place::Held(self.held.len() as u32 - 1)
+            }
+        };
+    }
+
+    /// Intends a task. If it was held it is free.
+    fn intend(&mut self, task: Option<TaskId>) {
+        self.intended = task;
+        self.waited = 0;
+        match task {
+            Some(task) if matches!(self.places[task.index()], Place::Held(_)) => {
+                self.put(task, Place::Free(0));
+            }
+            // Nobody is to be waited for.
+            None => {
+                while let Some(task) = self.held.last().copied() {
+                    self.put(task, Place::Free(0));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Intends one of those that are held and can step, any of them.
+    fn intend_held(&mut self, view: &View<'_>) {
+        while !self.held.is_empty() {
+            let at = self.dice.below(self.held.len() as u64) as usize;
+            let task = self.held[at];
+            if view.task(task).status == Status::Ready {
+                return self.intend(Some(task));
+            }
+            self.put(task, Place::Nowhere);
+        }
+        self.waited = 0;
+    }
+
+    /// Whether the task accesses the object when it steps.
+    #[inline]
+    fn accesses(&self, view: &View<'_>, task: TaskId) -> bool {
+        let mut announced = view.task(task).announced.iter();
+        self.object.is_some() && announced.any(|a| a.enabled && a.object == self.object)
+    }
+
+    /// Whether the task accesses the object although another is intended. One that has accesses left
+    /// although none was expected becomes the intended one with the probability that it would have if
+    /// this one had been expected.
+    fn is_to_wait(&mut self, view: &View<'_>, task: TaskId) -> bool {
+        if self.intended.is_none_or(|intended| intended == task) || !self.accesses(view, task) {
+            return false;
+        }
+        if self.weights.get(task) == 0 {
+            self.weights.set(task, 1);
+            if self.dice.below(self.weights.sum()) == 0 {
+                self.intend(Some(task));
+            }
+        }
+        self.intended != Some(task)
+    }
+
+    /// Draws who is intended among those that have accesses left.
+    fn draw_intended(&mut self, view: &View<'_>) {
+        let drawn = loop {
+            match self.weights.draw(&mut self.dice) {
+                // Fewer accesses than expected.
+                Some(task) if view.task(task).status == Status::Done => self.weights.set(task, 0),
+                drawn => break drawn,
+            }
+        };
+        self.intend(drawn);
+    }
+
+    fn pick_free(&mut self, view: &View<'_>) -> Option<TaskId> {
+        loop {
+            if self.free.is_empty() {
+                self.intend_held(view);
+            }
+            if self.free.is_empty() {
+                return None;
+            }
+            let task = self.free[self.dice.below(self.free.len() as u64) as usize];
+            if view.task(task).status != Status::Ready {
+                self.put(task, Place::Nowhere);
+            } else if self.is_to_wait(view, task) {
+                self.put(task, Place::Held(0));
+            } else {
+                return Some(task);
+            }
+        }
+    }
+}
+
+impl<D: Dice> Strategy for Surw<D> {
+    fn begin(&mut self, seed: Seed) {
+        let first = self.rehearsal.begin();
+        self.dice.reseed(seed);
+        self.tally.restart();
+        if first {
+            self.learnt();
+        }
+        if !self.rehearsal.is_on() {
+            self.select();
+        }
+        self.weights.clear();
+        self.tasks = 0;
+        self.places.clear();
+        self.free.clear();
+        self.held.clear();
+        self.intended = None;
+        self.waited = 0;
+    }
+
+    fn rehearsals(&self) -> u32 {
+        self.rehearsal.left()
+    }
+
+    fn sees_forced_steps(&self) -> bool {
+        true
+    }
+
+    fn pick(&mut self, view: &View<'_>) -> Result<usize, Mismatch> {
+        if self.rehearsal.is_on() {
+            return Ok(self.dice.below(view.candidates().len() as u64) as usize);
+        }
+        self.take_in(view);
+        for task in view.arrived() {
+            if self.places[task.index()] == Place::Nowhere {
+                self.put(*task, Place::Free(0));
+            }
+        }
+        self.waited += 1;
+        if self.intended.is_none() {
+            self.draw_intended(view);
+        } else if self.waited > 2 * self.steps_max && !self.held.is_empty() {
+            self.intend_held(view);
+        }
+        let Some(task) = self.pick_free(view) else {
+            // Cannot be: whoever can step has arrived.
+            return Ok(0);
+        };
+        if self.accesses(view, task) {
+            self.weights.set(task, self.weights.get(task).saturating_sub(1));
+            self.intended = None;
+        }
+        Ok(view.task(task).candidate())
+    }
+
+    fn draw(&mut self, draw: &Draw) -> Result<u64, Mismatch> {
+        Ok(self.dice.below(draw.bound))
+    }
+
+    fn end(&mut self, view: &View<'_>) -> Result<(), Mismatch> {
+        if !self.rehearsal.is_on() {
+            return Ok(());
+        }
+        self.steps_max = self.steps_max.max(view.step().into());
+        for event in view.events() {
+            // What is done without a point holds nobody up.
+            let access = event.op.access;
+            let (Some(object), false) = (event.object, access == Access::Unlock) else { continue };
+            let Some(task) = self.tally.known(view, event.task, true) else { continue };
+            let (count, writes) = self.accesses.entry((object.0, task as u32)).or_default();
+            *count += 1;
+            *writes |= access != Access::Read;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

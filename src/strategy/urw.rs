@@ -1,0 +1,129 @@
+//! URW: a random walk in which every interleaving has the same probability.
+//!
+//! After Zhao, Wolff, Mathur, Roychoudhury, *Selectively Uniform Concurrency Testing* (ASPLOS 2025,
+//! doi 10.1145/3669940.3707214), whose uniform random walk it is: a task is chosen with a probability in proportion to the steps
+//! that it and its descendants not yet spawned have left. The plain random walk favours schedules
+//! that change tasks evenly; in this one a short task is as likely to come late as early.
+//!
+//! **Promise.** If the numbers of steps are what was counted and nothing waits, all interleavings have
+//! the same probability. Whatever the counts, every interleaving is possible. The tests compute both.
+//!
+//! **What is learnt.** The steps of each task, known by its spawn path: the mean of a few rehearsals,
+//! rounded up. A task that has used up its count, or was never seen, weighs one step.
+//!
+//! **What is not promised.** Uniform over the orders of *all* steps is thin where few of them matter:
+//! SURW is for that. Tasks that wait for each other bend the distribution.
+
+use super::dice::Dice;
+use super::rehearsal::Rehearsal;
+use super::tally::Tally;
+use super::weights::Weights;
+use crate::choice::{Draw, Mismatch, Status, Strategy, View};
+use crate::ids::{Seed, TaskId};
+use crate::rng::Rng;
+
+/// URW. A step costs the logarithm of the number of tasks.
+#[derive(Debug, Default)]
+pub(crate) struct Urw<D = Rng> {
+    dice: D,
+    rehearsal: Rehearsal,
+    tally: Tally,
+    /// By task of the rehearsals: its steps in all of them, then the mean for it and its descendants.
+    counts: Vec<u64>,
+    /// By task of this run: the steps that it and its descendants not yet spawned have left.
+    left: Vec<u64>,
+    /// The same for those that can step.
+    weights: Weights,
+    last: Option<TaskId>,
+}
+
+impl<D: Dice> Urw<D> {
+    /// Takes in tasks that were spawned: what they are expected to do was expected of their parents.
+    fn take_in(&mut self, view: &View<'_>) {
+        for id in self.left.len()..view.tasks().len() {
+            let known = self.tally.known(view, TaskId(id as u32), false);
+            let count = known.map_or(0, |known| self.counts[known]);
+            self.left.push(count.max(1));
+            if let Some(parent) = view.tasks()[id].parent {
+                let left = &mut self.left[parent.index()];
+                *left = left.saturating_sub(count).max(1);
+                self.weigh(view, parent);
+            }
+        }
+    }
+
+    /// Has the task weigh what it has left, if it can step.
+    fn weigh(&mut self, view: &View<'_>, task: TaskId) {
+        let ready = view.task(task).status == Status::Ready;
+        self.weights.set(task, if ready { self.left[task.index()] } else { 0 });
+    }
+
+    /// A rehearsal: counts.
+    fn rehearse(&mut self, view: &View<'_>) -> usize {
+        let candidates = view.candidates();
+        let at = self.dice.below(candidates.len() as u64) as usize;
+        if let Some(task) = self.tally.known(view, candidates[at], true) {
+            if self.counts.len() <= task {
+                self.counts.resize(task + 1, 0);
+            }
+            self.counts[task] += 1;
+        }
+        at
+    }
+}
+
+impl<D: Dice> Strategy for Urw<D> {
+    fn begin(&mut self, seed: Seed) {
+        if self.rehearsal.begin() {
+            self.tally.gather(&mut self.counts);
+        }
+        self.dice.reseed(seed);
+        self.tally.restart();
+        self.left.clear();
+        self.weights.clear();
+        self.last = None;
+    }
+
+    fn rehearsals(&self) -> u32 {
+        self.rehearsal.left()
+    }
+
+    fn sees_forced_steps(&self) -> bool {
+        true
+    }
+
+    fn pick(&mut self, view: &View<'_>) -> Result<usize, Mismatch> {
+        if self.rehearsal.is_on() {
+            return Ok(self.rehearse(view));
+        }
+        self.take_in(view);
+        if let Some(last) = self.last {
+            self.weigh(view, last);
+        }
+        for task in view.arrived() {
+            self.weigh(view, *task);
+        }
+        loop {
+            let Some(task) = self.weights.draw(&mut self.dice) else {
+                // Cannot be: whoever can step has arrived, and weighs something.
+                return Ok(0);
+            };
+            let row = view.task(task);
+            if row.status == Status::Ready {
+                let left = &mut self.left[task.index()];
+                *left = (*left - 1).max(1);
+                self.last = Some(task);
+                return Ok(row.candidate());
+            }
+            // It was blocked by another.
+            self.weights.set(task, 0);
+        }
+    }
+
+    fn draw(&mut self, draw: &Draw) -> Result<u64, Mismatch> {
+        Ok(self.dice.below(draw.bound))
+    }
+}
+
+#[cfg(test)]
+mod tests;

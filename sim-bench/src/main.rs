@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod arguments;
+mod checkers;
 mod measure;
 mod peers;
 mod table;
@@ -15,8 +16,16 @@ use std::process::ExitCode;
 use self::arguments::{Arguments, USAGE};
 
 fn main() -> ExitCode {
+    let mut words = std::env::args().skip(1);
+    match words.next().as_deref() {
+        Some("checkers") => return checkers(words),
+        Some("checkers-cell") => {
+            return checkers::cell(words).map_or(ExitCode::from(2), |()| ExitCode::SUCCESS);
+        }
+        _ => {}
+    }
     let Some(arguments) = Arguments::parse(std::env::args().skip(1)) else {
-        eprint!("{USAGE}");
+        eprint!("{USAGE}{}", checkers::USAGE);
         return ExitCode::from(2);
     };
     if cfg!(debug_assertions) {
@@ -30,4 +39,16 @@ fn main() -> ExitCode {
         table::workers(arguments.effort);
     }
     ExitCode::SUCCESS
+}
+
+/// The other half: a wrong verdict fails, time does not.
+fn checkers(words: impl Iterator<Item = String>) -> ExitCode {
+    let Some(arguments) = checkers::Arguments::parse(words) else {
+        eprint!("{}", checkers::USAGE);
+        return ExitCode::from(2);
+    };
+    if cfg!(debug_assertions) {
+        println!("A build without optimisation: these numbers say nothing.\n");
+    }
+    if checkers::table(&arguments) { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

@@ -1,0 +1,169 @@
+//! What is checked: the workloads and the rows of the table.
+
+use super::history::{Histories, build};
+use super::{recorded, scripts};
+
+/// The grammar of this half.
+pub(crate) const USAGE: &str = "\
+usage: sim-bench checkers [quick | long] [register casreg kv queue queue-2 stack set pq etcd chain ...]
+
+  quick   10^3 and 10^4 operations; long: up to 10^6 at every concurrency
+  ...     only these workloads
+";
+
+/// How much of the table.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Extent {
+    /// A rough look.
+    Quick,
+    /// All sizes, the largest at one concurrency.
+    Usual,
+    /// Everything.
+    Long,
+}
+
+impl Extent {
+    /// How many turns a cell has at most.
+    pub(super) fn turns(self) -> u32 {
+        match self {
+            Extent::Quick => 3,
+            Extent::Usual => 5,
+            Extent::Long => 9,
+        }
+    }
+}
+
+/// What a history is about.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Workload {
+    /// Reads and writes, no value written twice.
+    Register,
+    /// Reads, writes and swaps over five values.
+    CasRegister,
+    /// Reads and writes of 64 keys.
+    Map,
+    /// About 32 items inside.
+    Queue,
+    /// About 2 items inside.
+    ShortQueue,
+    Stack,
+    Set,
+    PriorityQueue,
+    /// The recorded logs of etcd, all of them.
+    Etcd,
+}
+
+const ALL: [(Workload, &str); 9] = [
+    (Workload::Etcd, "etcd"),
+    (Workload::Register, "register"),
+    (Workload::CasRegister, "casreg"),
+    (Workload::Map, "kv"),
+    (Workload::Queue, "queue"),
+    (Workload::ShortQueue, "queue-2"),
+    (Workload::Stack, "stack"),
+    (Workload::Set, "set"),
+    (Workload::PriorityQueue, "pq"),
+];
+
+impl Workload {
+    /// What it is asked for by.
+    pub(super) fn name(self) -> &'static str {
+        ALL.iter().find(|(workload, _)| *workload == self).expect("all have one").1
+    }
+}
+
+pub(super) fn is_workload(name: &str) -> bool {
+    name == "chain" || ALL.iter().any(|(_, known)| *known == name)
+}
+
+/// A row: one history, or all recorded ones.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Case {
+    pub(super) workload: Workload,
+    pub(super) operations: usize,
+    pub(super) clients: u32,
+    /// Whether a violation is planted, near 90 %.
+    pub(super) bad: bool,
+}
+
+/// The rows of the table.
+pub(super) fn cases(extent: Extent) -> Vec<Case> {
+    let sizes: &[(usize, &[u32])] = match extent {
+        Extent::Quick => &[(1_000, &[4, 16, 64]), (10_000, &[4, 16, 64])],
+        Extent::Usual => &[
+            (1_000, &[4, 16, 64]),
+            (10_000, &[4, 16, 64]),
+            (100_000, &[4, 16, 64]),
+            (1_000_000, &[16]),
+        ],
+        Extent::Long => &[
+            (1_000, &[4, 16, 64]),
+            (10_000, &[4, 16, 64]),
+            (100_000, &[4, 16, 64]),
+            (1_000_000, &[4, 16, 64]),
+        ],
+    };
+    let mut cases = Vec::new();
+    for (workload, _) in ALL {
+        if workload == Workload::Etcd {
+            cases.push(Case { workload, operations: 0, clients: 0, bad: false });
+            continue;
+        }
+        for (operations, clients) in sizes {
+            for &clients in *clients {
+                for bad in [false, true] {
+                    cases.push(Case { workload, operations: *operations, clients, bad });
+                }
+            }
+        }
+    }
+    cases
+}
+
+impl Case {
+    /// As arguments of a process.
+    pub(super) fn words(&self) -> Vec<String> {
+        let bad = if self.bad { "bad" } else { "ok" };
+        vec![
+            self.workload.name().to_owned(),
+            self.operations.to_string(),
+            self.clients.to_string(),
+            bad.to_owned(),
+        ]
+    }
+
+    /// The reverse of [`Case::words`].
+    pub(super) fn read(words: &mut impl Iterator<Item = String>) -> Option<Case> {
+        let name = words.next()?;
+        let (workload, _) = ALL.into_iter().find(|(_, known)| *known == name)?;
+        let operations = words.next()?.parse().ok()?;
+        let clients = words.next()?.parse().ok()?;
+        let bad = words.next()? == "bad";
+        Some(Case { workload, operations, clients, bad })
+    }
+
+    /// Why it cannot be measured, if it cannot.
+    pub(super) fn missing(&self) -> Option<String> {
+        (self.workload == Workload::Etcd).then(recorded::missing).flatten()
+    }
+
+    /// What the column of sizes shows: operations, or logs.
+    pub(super) fn count(&self) -> usize {
+        if self.workload == Workload::Etcd { recorded::count() } else { self.operations }
+    }
+
+    pub(super) fn histories(&self) -> Histories {
+        use scripts::{Cas, Items, Keys, Members, Values};
+        match self.workload {
+            Workload::Register => Histories::Register(build(self, Values::default())),
+            Workload::CasRegister => Histories::CasRegister(build(self, Cas::new(self.operations))),
+            Workload::Map => Histories::Map(build(self, Keys::default())),
+            Workload::Queue => Histories::Queue(build(self, Items::with(32))),
+            Workload::ShortQueue => Histories::Queue(build(self, Items::with(2))),
+            Workload::Stack => Histories::Stack(build(self, Items::with(32))),
+            Workload::Set => Histories::Set(build(self, Members::default())),
+            Workload::PriorityQueue => Histories::PriorityQueue(build(self, Items::with(32))),
+            Workload::Etcd => Histories::Recorded(recorded::histories()),
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! Who checks: the registry, one row each.
+
+use std::time::Duration;
+
+use cpu_time::ProcessTime;
+
+use super::case::Case;
+use super::history::{Histories, History, Subject};
+use super::{child, online, ours, porcupine_rs, stateright};
+
+/// What a checker says of a history.
+pub(super) enum Answer {
+    /// Linearizable or not, and by which engine.
+    Decided(bool, String),
+    /// It gave up.
+    Unknown,
+}
+
+/// One who checks.
+pub(super) struct Contestant {
+    /// What the process that measures it is told.
+    pub(super) name: &'static str,
+    /// What its column is called.
+    pub(super) title: &'static str,
+    /// More operations than this are not even tried, at which concurrency.
+    pub(super) operations_max: fn(&Case) -> usize,
+    /// Checks all histories of a case.
+    pub(super) check: fn(&Case, &mut Turns),
+}
+
+impl Contestant {
+    /// Whether it is measured on this case.
+    pub(super) fn takes(&self, case: &Case) -> bool {
+        case.operations <= (self.operations_max)(case)
+    }
+}
+
+/// All contestants; the first is ours.
+pub(super) const CONTESTANTS: &[Contestant] =
+    &[ours::ALONE, ours::PARALLEL, online::ONLINE, porcupine_rs::PEER, stateright::PEER];
+
+/// Measures one contestant, turn by turn.
+pub(super) struct Turns {
+    left: u32,
+    /// The least so far, in seconds.
+    least: f64,
+    spent: f64,
+}
+
+impl Turns {
+    pub(super) fn new(turns: u32) -> Turns {
+        Turns { left: turns, least: f64::INFINITY, spent: 0.0 }
+    }
+
+    /// Checks these histories as often as there is time for. `check` gets one prepared history and
+    /// says what it found, with the configurations it visited (0 if it does not count them).
+    pub(super) fn measure<P>(
+        &mut self,
+        prepared: &[(P, bool)],
+        on_the_wall: bool,
+        check: impl Fn(&P) -> (Answer, u64),
+    ) {
+        const ENOUGH: f64 = 4.0;
+        let before = child::memory_now();
+        while self.left > 0 && self.spent < ENOUGH {
+            self.left -= 1;
+            let (processor, wall) = (ProcessTime::now(), std::time::Instant::now());
+            let answers: Vec<(Answer, u64)> =
+                prepared.iter().map(|(history, _)| check(history)).collect();
+            let took: Duration = if on_the_wall { wall.elapsed() } else { processor.elapsed() };
+            self.spent += processor.elapsed().as_secs_f64();
+            self.least = self.least.min(took.as_secs_f64());
+            let mut engine = String::new();
+            let (mut visited, mut state) = (0, "right");
+            for ((answer, nodes), (_, expected)) in answers.into_iter().zip(prepared) {
+                visited += nodes;
+                match answer {
+                    Answer::Decided(said, by) if said == *expected => engine = by,
+                    Answer::Decided(..) => state = "wrong",
+                    Answer::Unknown if state == "right" => state = "unknown",
+                    Answer::Unknown => {}
+                }
+            }
+            child::say(state, self.least * 1e3, visited, before, &engine);
+        }
+    }
+}
+
+/// Does something with the histories of a case, whatever their model.
+pub(super) trait Check {
+    /// Does it.
+    fn check<M: Subject>(&mut self, histories: &[History<M>]);
+}
+
+/// Makes the histories and hands them over.
+pub(super) fn with_histories(case: &Case, check: &mut impl Check) {
+    let histories: Histories = case.histories();
+    match histories {
+        Histories::Register(histories) => check.check(&histories),
+        Histories::CasRegister(histories) => check.check(&histories),
+        Histories::Recorded(histories) => check.check(&histories),
+        Histories::Map(histories) => check.check(&histories),
+        Histories::Queue(histories) => check.check(&histories),
+        Histories::Stack(histories) => check.check(&histories),
+        Histories::Set(histories) => check.check(&histories),
+        Histories::PriorityQueue(histories) => check.check(&histories),
+    }
+}

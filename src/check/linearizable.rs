@@ -91,10 +91,16 @@ pub fn linearizable_counted<M: Model>(
     operations: &[Operation<M::Op, M::Ret>],
     budget: &Budget<'_>,
 ) -> Result<(Verdict, u64), Malformed> {
-    let parts = Parts::new::<M>(operations, by_time(operations)?);
+    let moments = by_time(operations)?;
     let mut meter = Meter::new(budget);
-    let mut decider = Decider::new(initial, operations, parts.len() == 1);
+    let mut decider = Decider::new(initial, operations);
     let mut answer = Answer::new(operations);
+    if let Some(ruling) = decider.quick(&moments, &mut meter) {
+        let settled = answer.add(ruling, meter.nodes);
+        return Ok((settled.unwrap_or_else(|| answer.consistent()), meter.nodes));
+    }
+    let parts = Parts::new::<M>(operations, moments);
+    decider.whole = parts.len() == 1;
     for part in 0..parts.len() {
         let before = meter.nodes;
         let ruling = decider.decide(parts.get(part), &mut meter);
@@ -149,10 +155,18 @@ where
     if threads <= 1 {
         return linearizable_counted(initial, operations, budget);
     }
-    let parts = Parts::new::<M>(operations, by_time(operations)?);
+    let moments = by_time(operations)?;
+    let mut meter = Meter::new(budget);
+    let mut answer = Answer::new(operations);
+    if let Some(ruling) = Decider::new(initial, operations).quick(&moments, &mut meter) {
+        let settled = answer.add(ruling, meter.nodes);
+        return Ok((settled.unwrap_or_else(|| answer.consistent()), meter.nodes));
+    }
+    let parts = Parts::new::<M>(operations, moments);
     let (whole, nodes_max) = (parts.len() == 1, budget.nodes);
+    let decider = || Decider { whole, ..Decider::new(initial, operations) };
     let rulings = parallel::until_first(parts.len(), threads, budget.stop, || {
-        let mut decider = Decider::new(initial, operations, whole);
+        let mut decider = decider();
         let parts = &parts;
         move |part, stop: &dyn Fn() -> bool| {
             let mut meter = Meter::new(&Budget { nodes: nodes_max, stop: Some(stop) });
@@ -161,13 +175,12 @@ where
             ((ruling, meter.nodes), is_last)
         }
     });
-    let mut answer = Answer::new(operations);
     let mut nodes = 0;
     for (part, (mut ruling, mut visited)) in rulings.into_iter().enumerate() {
         if nodes + visited > budget.nodes {
             let left = Budget { nodes: budget.nodes - nodes, ..*budget };
             let mut meter = Meter::new(&left);
-            ruling = Decider::new(initial, operations, whole).decide(parts.get(part), &mut meter);
+            ruling = decider().decide(parts.get(part), &mut meter);
             visited = meter.nodes;
         }
         nodes += visited;
@@ -256,22 +269,32 @@ enum Ruling {
 struct Decider<'a, M: Model> {
     initial: &'a M,
     operations: &'a [Operation<M::Op, M::Ret>],
-    /// Whether there is one part only.
+    /// Whether there is one part only. The engine for unique values was asked about the whole before.
     whole: bool,
     searcher: Searcher<'a, M>,
+    numbers: Vec<u32>,
 }
 
 impl<'a, M: Model> Decider<'a, M> {
-    fn new(initial: &'a M, operations: &'a [Operation<M::Op, M::Ret>], whole: bool) -> Self {
-        Decider { initial, operations, whole, searcher: Searcher::new(operations) }
+    fn new(initial: &'a M, operations: &'a [Operation<M::Op, M::Ret>]) -> Self {
+        let (searcher, numbers) = (Searcher::new(operations), Vec::new());
+        Decider { initial, operations, whole: false, searcher, numbers }
     }
 
-    /// Asks the engine for unique values, then the search.
+    /// Asks the engine for unique values. It is asked about the whole first: a set has as many parts as
+    /// elements, and the engine needs none.
+    fn quick(&mut self, events: &[Moment], meter: &mut Meter<'_>) -> Option<Ruling> {
+        let Decider { initial, operations, searcher, numbers, .. } = self;
+        quick(*initial, operations, events, searcher, numbers, meter)
+    }
+
+    /// Asks the engine for unique values, unless it was asked before, then the search.
     fn decide(&mut self, events: &[Moment], meter: &mut Meter<'_>) -> Ruling {
-        let Decider { initial, operations, whole, searcher } = self;
-        if let Some(ruling) = quick(*initial, operations, events, searcher, meter) {
+        let quick = if self.whole { None } else { self.quick(events, meter) };
+        if let Some(ruling) = quick {
             return ruling;
         }
+        let Decider { initial, operations, whole, searcher, .. } = self;
         match searcher.search(initial, events, meter) {
             Found::Order(part) => Ruling::Linearizable(ENGINE, Some(part)),
             Found::OutOfBudget { longest } => Ruling::OutOfBudget { longest },

@@ -12,26 +12,22 @@ use crate::verdict::Evidence;
 /// The configurations that the evidence for a contradiction may cost: more than a core needs.
 const CORE_NODES_MAX: u64 = 10_000;
 
-/// Asks the engine for unique values, if the object has one and values are unique.
+/// Asks the engine for unique values, if the object has one and values are unique. `numbers` is room
+/// for work.
 pub(super) fn quick<M: Model>(
     initial: &M,
     operations: &[Operation<M::Op, M::Ret>],
     events: &[Moment],
     searcher: &mut Searcher<'_, M>,
+    numbers: &mut Vec<u32>,
     meter: &mut Meter<'_>,
 ) -> Option<Ruling> {
-    let invoked = || events.iter().filter(|event| !event.is_return()).map(|event| event.index());
-    let calls = invoked().map(|index| &operations[index]);
-    // To the engines that time says that it never returned.
-    if calls.clone().any(|call| call.returned.as_ref().is_some_and(|(_, end)| *end == u64::MAX)) {
-        return None;
-    }
-    let plain = initial.plain(
-        &mut calls.clone().map(|call| (&call.op, call.returned.as_ref().map(|(ret, _)| ret))),
-    )?;
-    let part: Vec<usize> = invoked().collect();
-    let spans: Vec<unique::Span> =
-        calls.map(|call| unique::Span { invoked: call.invoked, returned: call.end() }).collect();
+    let mut part = Vec::with_capacity(events.len() / 2 + 1);
+    part.extend(events.iter().filter(|event| !event.is_return()).map(|event| event.index()));
+    let calls = part.iter().map(|index| &operations[*index]);
+    let mut calls = calls.map(|call| (&call.op, call.returned.as_ref().map(|(ret, _)| ret)));
+    let plain = initial.plain(&mut calls)?;
+    let spans = spans(events, &part, numbers);
     let engine = unique::name(plain.object);
     let own = |list: Vec<u32>| list.into_iter().map(|n| part[n as usize]).collect::<Vec<usize>>();
     match unique::decide(&plain, &spans) {
@@ -48,6 +44,26 @@ pub(super) fn quick<M: Model>(
             Some(Ruling::Violated(Box::new(Evidence { engine, anomaly, ..evidence })))
         }
     }
+}
+
+/// When each of these operations was open: by positions in `events`, so that engines sort by counting.
+/// `part[n]` is the operation that was invoked as the n-th.
+fn spans(events: &[Moment], part: &[usize], numbers: &mut Vec<u32>) -> Vec<unique::Span> {
+    // By index in the history; those of other parts are left over.
+    let room = part.iter().max().map_or(0, |index| index + 1);
+    if numbers.len() < room {
+        numbers.resize(room, 0);
+    }
+    let mut spans: Vec<unique::Span> = Vec::with_capacity(part.len());
+    for (position, event) in (0..).zip(events) {
+        if event.is_return() {
+            spans[numbers[event.index()] as usize].returned = position;
+        } else {
+            numbers[event.index()] = spans.len() as u32;
+            spans.push(unique::Span { invoked: position, returned: u64::MAX });
+        }
+    }
+    spans
 }
 
 /// What a search says of the few operations of a contradiction. They are not linearizable, so it

@@ -83,7 +83,7 @@ impl<T: Value> Model for CasRegister<T> {
         calls: &mut dyn Iterator<Item = (&'a Self::Op, Option<&'a Self::Ret>)>,
     ) -> Option<Plain> {
         use {CasRegisterOp::*, CasRegisterRet::*};
-        let mut values = Values::default();
+        let mut values = Values::with_room(calls.size_hint().0 / 2);
         let initial = vec![values.number(&self.0)];
         let action = |(op, ret): (&Self::Op, Option<&Self::Ret>)| match (op, ret) {
             (Write(value), None | Some(Done)) => Some(Action::Add(values.number(value))),

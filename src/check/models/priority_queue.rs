@@ -112,7 +112,8 @@ impl<T: Value + Ord> Model for PriorityQueue<T> {
         use PriorityQueueOp::{Insert, Peek, Pop};
         use PriorityQueueRet::{Done, Item};
         // Numbered as they come at first, then by rank.
-        let (mut values, mut items): (Values<T>, Vec<&T>) = (Values::default(), Vec::new());
+        let (mut values, mut items): (Values<T>, Vec<&T>) =
+            (Values::with_room(calls.size_hint().0 / 2), Vec::new());
         let mut number = |item| {
             let number = values.number(item);
             if number as usize == items.len() {

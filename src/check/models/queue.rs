@@ -97,7 +97,7 @@ impl<T: Value> Model for Queue<T> {
         &self,
         calls: &mut dyn Iterator<Item = (&'a Self::Op, Option<&'a Self::Ret>)>,
     ) -> Option<Plain> {
-        let mut values = Values::default();
+        let mut values = Values::with_room(calls.size_hint().0 / 2);
         let initial = self.0.iter().map(|item| values.number(item)).collect();
         let action = |(op, ret): (&Self::Op, Option<&Self::Ret>)| match (op, ret) {
             (QueueOp::Enqueue(item), None | Some(QueueRet::Done)) => {

@@ -63,7 +63,7 @@ impl<T: Value> Model for Register<T> {
         &self,
         calls: &mut dyn Iterator<Item = (&'a Self::Op, Option<&'a Self::Ret>)>,
     ) -> Option<Plain> {
-        let mut values = Values::default();
+        let mut values = Values::with_room(calls.size_hint().0 / 2);
         let initial = vec![values.number(&self.0)];
         let action = |(op, ret): (&Self::Op, Option<&Self::Ret>)| match (op, ret) {
             (RegisterOp::Write(value), None | Some(RegisterRet::Done)) => {

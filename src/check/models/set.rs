@@ -77,7 +77,7 @@ impl<T: Value + Ord> Model for Set<T> {
         &self,
         calls: &mut dyn Iterator<Item = (&'a Self::Op, Option<&'a bool>)>,
     ) -> Option<Plain> {
-        let mut values = Values::default();
+        let mut values = Values::with_room(calls.size_hint().0 / 2);
         let mut initial = Vec::new();
         let mut known = 0;
         let mut number = |value: &T| {

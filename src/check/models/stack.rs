@@ -95,7 +95,7 @@ impl<T: Value> Model for Stack<T> {
         &self,
         calls: &mut dyn Iterator<Item = (&'a Self::Op, Option<&'a Self::Ret>)>,
     ) -> Option<Plain> {
-        let mut values = Values::default();
+        let mut values = Values::with_room(calls.size_hint().0 / 2);
         let initial = self.0.iter().map(|item| values.number(item)).collect();
         let action = |(op, ret): (&'a Self::Op, Option<&'a Self::Ret>)| {
             Some(match (op, ret) {

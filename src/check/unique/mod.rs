@@ -11,6 +11,7 @@ mod bottom;
 mod intervals;
 mod items;
 mod pending;
+mod placed;
 mod priority_queue;
 mod queue;
 mod register;
@@ -95,6 +96,17 @@ impl<T> Default for Values<T> {
 }
 
 impl<T: Hash + Eq + Clone> Values<T> {
+    /// With room for so many values, so that it need not grow.
+    ///
+    /// ```
+    /// use sim::check::unique::Values;
+    /// let mut values = Values::with_room(1);
+    /// assert_eq!((values.number(&7), values.number(&8)), (0, 1));
+    /// ```
+    pub fn with_room(values: usize) -> Self {
+        Values(Table::with_capacity_and_hasher(values, Default::default()))
+    }
+
     /// The number of a value: a new one if the value is new.
     ///
     /// # Panics

@@ -17,11 +17,12 @@
 //! moments all the same; else the verdict is left open. A peek leaves it open too.
 //!
 //! The order is made by two cursors, one over additions and one over removals, that pass whatever
-//! can be next; an item passed by both is next. O(n log n) for sorting, the rest is O(n).
+//! can be next; an item passed by both is next. O(n), besides sorting (see `placed.rs`).
 
 mod contradictions;
 
 use self::contradictions::out_of_order;
+use super::placed;
 use super::values::{NONE, Rows, START};
 use super::{Action, Plain, Ruling, Span};
 
@@ -129,9 +130,7 @@ impl Queue {
     }
 
     fn sorted(&self, key: impl Fn(&Item) -> u64) -> Vec<u32> {
-        let mut keys: Vec<(u64, u32)> = self.items.iter().map(key).zip(0..).collect();
-        keys.sort();
-        keys.into_iter().map(|(_, item)| item).collect()
+        placed::by_key(&self.items.iter().map(key).collect::<Vec<u64>>())
     }
 
     /// Looks for removals that no addition explains, and tightens the times of all others.

@@ -14,11 +14,12 @@
 //! A write or swap that never returned happened if its value was read, or swapped away by a swap
 //! that happened. A failed swap plays no part in contradictions; if there are none, it has to find a
 //! place in the linearization, and the verdict is left open if it does not, since it might in
-//! another. O(n log n) for sorting.
+//! another. O(n), besides sorting (see `placed.rs`).
 
 mod contradictions;
 mod failed;
 
+use super::placed;
 use super::values::{NONE, START, count, once};
 use super::{Action, Plain, Ruling, Span};
 
@@ -29,13 +30,14 @@ pub(super) fn decide(plain: &Plain, spans: &[Span]) -> Ruling {
     if let Some(ruling) = register.find_links().or_else(|| register.find_clusters()) {
         return ruling;
     }
-    let mut blocks = match register.blocks() {
+    let blocks = match register.blocks() {
         Ok(blocks) => blocks,
         Err(ruling) => return ruling,
     };
-    blocks.sort_unstable_by_key(|block| block.first.end.min(block.last.call));
+    let starts = blocks.iter().map(|block| block.first.end.min(block.last.call));
+    let by_start = placed::by_key(&starts.collect::<Vec<u64>>());
     let mut zone: Option<&Block> = None;
-    for block in &blocks {
+    for block in by_start.iter().map(|place| &blocks[*place as usize]) {
         if let Some(zone) = zone.filter(|zone| zone.precedes(block) && block.precedes(zone)) {
             return register.crossed(zone, block);
         }
@@ -43,7 +45,7 @@ pub(super) fn decide(plain: &Plain, spans: &[Span]) -> Ruling {
             zone = Some(block);
         }
     }
-    let order = register.order(&blocks);
+    let order = register.order(by_start.iter().map(|place| blocks[*place as usize].root));
     match register.with_failed_swaps(order) {
         Some(order) => Ruling::Linearizable(Some(order)),
         None => Ruling::NotMine,
@@ -247,7 +249,8 @@ impl<'a> Register<'a> {
         if reached < there { Err(self.circle(&blocks)) } else { Ok(blocks) }
     }
 
-    fn order(&self, blocks: &[Block]) -> Vec<u32> {
+    /// `roots` are the values that the blocks begin with, in their order.
+    fn order(&self, roots: impl Iterator<Item = u32>) -> Vec<u32> {
         // Where the operations of each value begin in the order: first counted, then summed up.
         let mut place = vec![0u32; self.intro.len()];
         let mut length = 0;
@@ -256,8 +259,8 @@ impl<'a> Register<'a> {
                 place[value as usize] += 1;
             }
         }
-        for block in blocks {
-            let mut value = block.root;
+        for root in roots {
+            let mut value = root;
             while value != NONE {
                 let count = place[value as usize] + u32::from(self.intro[value as usize] != START);
                 place[value as usize] = length;

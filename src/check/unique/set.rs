@@ -7,8 +7,10 @@
 //! are ours). An insert that never returned happened if its value was found or removed; a remove
 //! that never returned may then always have happened, since that forbids nothing.
 //!
-//! Each operation gets a moment, and the moments in order are the linearization. O(n log n).
+//! Each operation gets a moment, and the moments in order are the linearization. O(n), besides sorting (see
+//! `placed.rs`).
 
+use super::placed;
 use super::values::{Contradiction, NONE, RETURNED, Rows, START};
 use super::{Action, Plain, Ruling, Span};
 
@@ -166,7 +168,7 @@ impl<'a> Set<'a> {
     /// The operations by the moments at which they can take effect. A moment `(time, rank)` is just
     /// before the event at `time`; of several there, the lower rank is first.
     fn order(&self, plain: &Plain) -> Vec<u32> {
-        let mut moments: Vec<(u64, u32, u32)> = Vec::with_capacity(plain.actions.len());
+        let (mut times, mut rest) = (Vec::new(), Vec::new());
         for (index, action) in plain.actions.iter().enumerate() {
             let (call, end) = self.times(index as u32);
             let (value, rank) = match *action {
@@ -189,10 +191,19 @@ impl<'a> Set<'a> {
             } else {
                 (to + 1, rank)
             };
-            moments.push((moment.0, moment.1, index as u32));
+            times.push(moment.0);
+            rest.push((moment.1, index as u32));
         }
-        moments.sort();
-        moments.into_iter().map(|(_, _, index)| index).collect()
+        // By time first; few share one, and of these the rank decides.
+        let mut order = placed::by_key(&times);
+        for group in order.chunk_by_mut(|one, other| times[*one as usize] == times[*other as usize])
+        {
+            group.sort_by_key(|place| rest[*place as usize].0);
+        }
+        for place in &mut order {
+            *place = rest[*place as usize].1;
+        }
+        order
     }
 }
 

@@ -22,17 +22,10 @@ pub(super) struct Contestant {
     pub(super) name: &'static str,
     /// What its column is called.
     pub(super) title: &'static str,
-    /// More operations than this are not even tried, at which concurrency.
-    pub(super) operations_max: fn(&Case) -> usize,
+    /// Whether it is measured on a case.
+    pub(super) takes: fn(&Case) -> bool,
     /// Checks all histories of a case.
     pub(super) check: fn(&Case, &mut Turns),
-}
-
-impl Contestant {
-    /// Whether it is measured on this case.
-    pub(super) fn takes(&self, case: &Case) -> bool {
-        case.operations <= (self.operations_max)(case)
-    }
 }
 
 /// All contestants; the first is ours.

@@ -89,7 +89,7 @@ fn row(case: &Case, extent: Extent) -> bool {
     }
     let cells: Vec<Option<Outcome>> = CONTESTANTS
         .iter()
-        .map(|contestant| contestant.takes(case).then(|| child::run(contestant, case, extent)))
+        .map(|contestant| (contestant.takes)(case).then(|| child::run(contestant, case, extent)))
         .collect();
     let ours = cells[0].clone().expect("ours takes everything");
     let verdict = if case.bad { "bad" } else { "ok" };

@@ -11,7 +11,7 @@ use super::history::{History, Subject};
 pub(super) const ALONE: Contestant = Contestant {
     name: "ours",
     title: "ours",
-    operations_max: |_| usize::MAX,
+    takes: |_| true,
     check: |case, turns| with_histories(case, &mut Ours { turns, threads: 1 }),
 };
 
@@ -19,12 +19,12 @@ pub(super) const ALONE: Contestant = Contestant {
 pub(super) const PARALLEL: Contestant = Contestant {
     name: "ours-parallel",
     title: "2 threads",
-    operations_max: has_parts,
+    takes: has_parts,
     check: |case, turns| with_histories(case, &mut Ours { turns, threads: 2 }),
 };
 
-fn has_parts(case: &Case) -> usize {
-    if matches!(case.workload.name(), "kv" | "set") { usize::MAX } else { 0 }
+fn has_parts(case: &Case) -> bool {
+    matches!(case.workload.name(), "kv" | "set")
 }
 
 struct Ours<'a> {

@@ -10,7 +10,7 @@ use super::history::{History, Subject};
 pub(super) const PEER: Contestant = Contestant {
     name: "stateright",
     title: "stateright 0.31",
-    operations_max: |_| 1_000,
+    takes: |case| case.operations <= 1_000,
     check: |case, turns| with_histories(case, &mut Peer { turns }),
 };
 

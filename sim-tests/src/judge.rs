@@ -3,6 +3,8 @@
 //! Nothing here is fast or clever, and nothing is shared with the checker but the model: this is
 //! what the checker is measured by.
 
+use std::collections::HashSet;
+
 use sim::check::Model;
 use sim::history::Operation;
 use sim::verdict::{Evidence, Verdict};
@@ -16,30 +18,47 @@ pub fn explicable<M: Model>(initial: &M, history: &History<M>) -> bool {
 }
 
 /// Whether some order does in which `i` stands before `j` wherever `before(i, j)` says so.
+///
+/// From a state with the same operations left the same is possible, however it was reached, so that
+/// is tried once. At most 32 operations.
 pub fn explicable_in<M: Model>(
     initial: &M,
     history: &History<M>,
     before: impl Fn(usize, usize) -> bool,
 ) -> bool {
-    fn place<M: Model>(
-        state: &M,
-        history: &History<M>,
-        before: &impl Fn(usize, usize) -> bool,
-        left: u32,
-    ) -> bool {
-        let waits = |i: usize| left & (1 << i) != 0;
-        if !(0..history.len()).any(|i| waits(i) && history[i].returned.is_some()) {
+    let all = 0..history.len();
+    let must = |i| all.clone().filter(|j| before(*j, i)).fold(0, |set, j| set | 1 << j);
+    let trial = Trial {
+        history,
+        earlier: all.clone().map(must).collect(),
+        returned: all.filter(|i| history[*i].returned.is_some()).fold(0, |set, i| set | 1 << i),
+    };
+    let all = ((1u64 << history.len()) - 1) as u32;
+    trial.place(initial, all, &mut HashSet::new())
+}
+
+/// Sets of operations are words: bit `i` stands for operation `i`.
+struct Trial<'a, M: Model> {
+    history: &'a History<M>,
+    /// For each operation, what must stand before it.
+    earlier: Vec<u32>,
+    returned: u32,
+}
+
+impl<M: Model> Trial<'_, M> {
+    fn place(&self, state: &M, left: u32, tried: &mut HashSet<(u32, M)>) -> bool {
+        if left & self.returned == 0 {
             return true;
         }
-        (0..history.len()).filter(|i| waits(*i)).any(|i| {
-            let blocked = (0..history.len()).any(|j| waits(j) && before(j, i));
-            !blocked
-                && after(state, &history[i])
-                    .iter()
-                    .any(|next| place(next, history, before, left & !(1 << i)))
+        if !tried.insert((left, state.clone())) {
+            return false;
+        }
+        let can = |i: &usize| left & 1 << i != 0 && left & self.earlier[*i] == 0;
+        (0..self.history.len()).filter(can).any(|i| {
+            let next = after(state, &self.history[i]);
+            next.iter().any(|next| self.place(next, left & !(1 << i), tried))
         })
     }
-    place(initial, history, &before, (1 << history.len()) - 1)
 }
 
 /// What is wrong with an order, and evidence, under another order relation, if anything: an order

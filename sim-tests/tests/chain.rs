@@ -33,12 +33,12 @@ fn all_short_histories_with_ids_are_decided_at_the_right_event() {
 fn random_streams_are_decided_at_the_right_event() {
     let mut draw = Draw(11);
     let mut verdicts = [0u32; 2];
-    for _ in 0..if long() { 1_000_000 } else { 100_000 } {
+    for _ in 0..if long() { 1_000_000 } else { 20_000 } {
         let (count, clients, lies) = (1 + draw.below(9), 1 + draw.below(4), draw.below(3));
         verdicts[usize::from(agree(&random(&mut draw, count, clients, lies)))] += 1;
     }
     println!("[violated, possible] = {verdicts:?}");
-    assert!(verdicts.iter().all(|count| *count > 10_000), "{verdicts:?}");
+    assert!(verdicts.iter().all(|count| *count > 2_000), "{verdicts:?}");
 }
 
 #[test]

@@ -330,21 +330,22 @@ fn the_answer_does_not_depend_on_the_number_of_threads() {
 
 #[test]
 fn threads_stop_when_the_caller_says_so() {
-    let history = slow_violation();
-    let keyed = history.into_iter().map(|call| {
-        let op = match call.op {
-            RegisterOp::Write(value) => MapOp::Put(value % 2, value),
-            RegisterOp::Read => MapOp::Get(0),
-        };
-        Operation { client: 0, op, invoked: call.invoked, returned: None }
-    });
-    let mut history: Vec<Operation<MapOp, MapRet>> = keyed.collect();
-    history.push(call(MapOp::Get(0), 200, MapRet::Value(Some(99)), 201));
-    history.push(call(MapOp::Get(1), 202, MapRet::Value(Some(99)), 203));
-    let stop = || true;
-    let budget = Budget { stop: Some(&stop), ..Budget::default() };
-    let (verdict, _) = linearizable_parallel(&Map::new(), &history, &budget, 2).unwrap();
-    assert!(!verdict.is_consistent(), "{verdict:?}");
+    // For each of two keys 17 puts at once and a value that nobody put: 2^17 · 17 configurations.
+    let mut history = Vec::new();
+    for key in 0..2 {
+        let at = |time: u64| 1000 * key + time;
+        let puts = (0..17).map(|i| call(MapOp::Put(key, i), at(i), MapRet::Done, at(100 + i)));
+        history.extend(puts);
+        history.push(call(MapOp::Get(key), at(50), MapRet::Value(Some(99)), at(99)));
+    }
+    for threads in [1, 2, 4] {
+        let stop = || true;
+        let budget = Budget { stop: Some(&stop), nodes: u64::MAX };
+        let (verdict, nodes) =
+            linearizable_parallel(&Map::new(), &history, &budget, threads).unwrap();
+        assert!(matches!(verdict, Verdict::Unknown(_)), "{threads} threads: {verdict:?}");
+        assert!(nodes < 1 << 17, "{threads} threads went on for {nodes}");
+    }
 }
 
 #[test]

@@ -35,8 +35,8 @@ macro_rules! every_model {
 #[test]
 fn all_short_streams_are_decided_at_the_right_event() {
     fn fact<M: Shipped>() {
-        for count in 0..=4 {
-            let letters = if count < 4 || long() { 100 } else { 4 };
+        for count in 0..=if long() { 4 } else { 3 } {
+            let letters = if count < 3 || long() { 100 } else { 4 };
             let mut verdicts = [0u32; 2];
             every::<M>(count, 3, letters, |history| {
                 verdicts[usize::from(agree(&M::initial(), &events::<M>(history)))] += 1;
@@ -52,7 +52,7 @@ fn all_short_streams_are_decided_at_the_right_event() {
 fn random_streams_are_decided_at_the_right_event() {
     fn fact<M: Shipped>() {
         let mut draw = Draw(7);
-        let (cases, longest) = if long() { (130_000, 9) } else { (1_500, 7) };
+        let (cases, longest) = if long() { (130_000, 9) } else { (600, 7) };
         for _ in 0..cases {
             let (count, clients) = (1 + draw.below(longest), 1 + draw.below(4));
             let (pending_one_in, lies) = (1 + draw.below(8), draw.below(3));

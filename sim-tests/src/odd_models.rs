@@ -1,0 +1,234 @@
+//! Models that no object has, for what the shipped ones do not do: a nondeterministic one and a loose
+//! one. And a model without what it knows of itself.
+
+use std::hash::Hash;
+
+use sim::check::models::{NilRead, Shipped};
+use sim::check::{Key, Model};
+use sim::datum::Datum;
+
+/// A model without its optional knowledge: no keys, no observers, no engine of its own.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Bare<M>(pub M);
+
+impl<M: Model> Model for Bare<M> {
+    type Op = M::Op;
+    type Ret = M::Ret;
+
+    fn step(&mut self, op: &M::Op) -> M::Ret {
+        self.0.step(op)
+    }
+
+    fn successors(&self, op: &M::Op, ret: Option<&M::Ret>, out: &mut Vec<Self>) {
+        let mut states = Vec::new();
+        self.0.successors(op, ret, &mut states);
+        out.extend(states.into_iter().map(Bare));
+    }
+
+    fn returns(&self, op: &M::Op) -> Vec<M::Ret> {
+        self.0.returns(op)
+    }
+}
+
+/// A model that hides its engine for unique values, and nothing else.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Searched<M>(pub M);
+
+impl<M: Model> Model for Searched<M> {
+    type Op = M::Op;
+    type Ret = M::Ret;
+
+    fn step(&mut self, op: &M::Op) -> M::Ret {
+        self.0.step(op)
+    }
+
+    fn observes(op: &M::Op, ret: &M::Ret) -> bool {
+        M::observes(op, ret)
+    }
+
+    fn partition(op: &M::Op) -> Option<Key> {
+        M::partition(op)
+    }
+
+    fn successors(&self, op: &M::Op, ret: Option<&M::Ret>, out: &mut Vec<Self>) {
+        let mut states = Vec::new();
+        self.0.successors(op, ret, &mut states);
+        out.extend(states.into_iter().map(Searched));
+    }
+
+    fn returns(&self, op: &M::Op) -> Vec<M::Ret> {
+        self.0.returns(op)
+    }
+
+    fn ret_text(ret: &M::Ret) -> String {
+        M::ret_text(ret)
+    }
+}
+
+/// A nondeterministic model: takes out any of the items.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Bag(Vec<u8>);
+
+/// What to do with a [`Bag`].
+#[derive(Clone, PartialEq, Debug)]
+pub enum BagOp {
+    /// Puts it in.
+    Put(u8),
+    /// Takes any out, if there is one.
+    Take,
+}
+
+impl Model for Bag {
+    type Op = BagOp;
+    type Ret = Option<u8>;
+
+    fn step(&mut self, op: &BagOp) -> Option<u8> {
+        match op {
+            BagOp::Put(item) => {
+                self.0.push(*item);
+                self.0.sort_unstable();
+                None
+            }
+            BagOp::Take => self.0.pop(),
+        }
+    }
+
+    fn observes(op: &BagOp, ret: &Option<u8>) -> bool {
+        *op == BagOp::Take && ret.is_none()
+    }
+
+    fn successors(&self, op: &BagOp, ret: Option<&Option<u8>>, out: &mut Vec<Self>) {
+        let mut next = self.clone();
+        if *op != BagOp::Take || self.0.is_empty() {
+            let expected = next.step(op);
+            if ret.is_none_or(|ret| *ret == expected) {
+                out.push(next);
+            }
+            return;
+        }
+        for (place, item) in self.0.iter().enumerate() {
+            if ret.is_none_or(|ret| *ret == Some(*item)) {
+                let mut next = self.clone();
+                next.0.remove(place);
+                out.push(next);
+            }
+        }
+    }
+
+    fn returns(&self, op: &BagOp) -> Vec<Option<u8>> {
+        match op {
+            BagOp::Take if !self.0.is_empty() => self.0.iter().copied().map(Some).collect(),
+            _ => vec![None],
+        }
+    }
+}
+
+impl Shipped for Bag {
+    const NAME: &'static str = "bag";
+    const SUMMARY: &'static str = "nondeterministic";
+
+    fn initial() -> Self {
+        Bag(Vec::new())
+    }
+
+    fn alphabet() -> Vec<(BagOp, Vec<Option<u8>>)> {
+        vec![
+            (BagOp::Put(1), vec![None]),
+            (BagOp::Put(2), vec![None]),
+            (BagOp::Take, vec![None, Some(1), Some(2)]),
+        ]
+    }
+
+    type Recorded = Self;
+    const CALLS: &'static [&'static str] = &[];
+
+    fn recorded(_: Option<&Datum>) -> Result<Self, String> {
+        Ok(Self::initial())
+    }
+
+    fn call(f: &str, _: &Datum) -> Result<BagOp, String> {
+        Err(format!("{f}: not in files"))
+    }
+
+    fn outcome(op: &BagOp, _: &Datum, _: NilRead) -> Result<Option<Option<u8>>, String> {
+        Err(format!("{op:?}: not in files"))
+    }
+}
+
+/// A loose model with keys that share a [`Key`]: two numbers, each read to within one.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Approximate([i32; 4]);
+
+/// What to do with an [`Approximate`].
+#[derive(Clone, PartialEq, Debug)]
+pub enum ApproximateOp {
+    /// To the number of this index.
+    Add(usize, i32),
+    /// The number of this index.
+    Read(usize),
+}
+
+impl Model for Approximate {
+    type Op = ApproximateOp;
+    type Ret = i32;
+
+    fn step(&mut self, op: &ApproximateOp) -> i32 {
+        match op {
+            ApproximateOp::Add(number, amount) => {
+                self.0[*number] += amount;
+                0
+            }
+            ApproximateOp::Read(number) => self.0[*number],
+        }
+    }
+
+    fn accepts(op: &ApproximateOp, expected: &i32, actual: &i32) -> bool {
+        match op {
+            ApproximateOp::Add(..) => expected == actual,
+            ApproximateOp::Read(_) => (expected - actual).abs() <= 1,
+        }
+    }
+
+    fn partition(op: &ApproximateOp) -> Option<Key> {
+        let (ApproximateOp::Add(number, _) | ApproximateOp::Read(number)) = op;
+        Some(Key::of(&(number % 2)))
+    }
+
+    fn observes(op: &ApproximateOp, _ret: &i32) -> bool {
+        matches!(op, ApproximateOp::Read(_))
+    }
+}
+
+impl Shipped for Approximate {
+    const NAME: &'static str = "approximate";
+    const SUMMARY: &'static str = "loose, with keys";
+
+    fn initial() -> Self {
+        Approximate([0; 4])
+    }
+
+    fn alphabet() -> Vec<(ApproximateOp, Vec<i32>)> {
+        vec![
+            (ApproximateOp::Add(0, 3), vec![0]),
+            (ApproximateOp::Add(1, 3), vec![0]),
+            (ApproximateOp::Add(2, 3), vec![0]),
+            (ApproximateOp::Read(0), vec![1, 4]),
+            (ApproximateOp::Read(1), vec![0, 2]),
+        ]
+    }
+
+    type Recorded = Self;
+    const CALLS: &'static [&'static str] = &[];
+
+    fn recorded(_: Option<&Datum>) -> Result<Self, String> {
+        Ok(Self::initial())
+    }
+
+    fn call(f: &str, _: &Datum) -> Result<ApproximateOp, String> {
+        Err(format!("{f}: not in files"))
+    }
+
+    fn outcome(op: &ApproximateOp, _: &Datum, _: NilRead) -> Result<Option<i32>, String> {
+        Err(format!("{op:?}: not in files"))
+    }
+}

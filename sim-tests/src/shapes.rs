@@ -1,0 +1,87 @@
+//! Which operations of a history precede which, and nothing else: each way once.
+//!
+//! Whether a history is linearizable depends on its times only by what returned before what was
+//! invoked. Those relations are the interval orders, and each has one canonical picture: stages in
+//! each of which something is invoked and then something returns (Greenough 1976). Six operations by
+//! three clients have tens of thousands of orders of events and some hundreds of shapes.
+
+use crate::histories::Draw;
+
+/// The stage in which each operation is invoked, and the one at whose end it returns, or [`NEVER`].
+/// Sorted, so whatever precedes an operation stands before it.
+pub type Shape = Vec<(u8, u8)>;
+
+/// The stage in which a pending operation returns.
+pub const NEVER: u8 = u8::MAX;
+
+/// Every shape of `count` operations of which at most `clients` are open at a time; what never
+/// returns stays open.
+pub fn shapes(count: usize, clients: usize) -> Vec<Shape> {
+    let mut out = Vec::new();
+    stage(0, count, clients, &[], &mut Vec::new(), &mut out);
+    out
+}
+
+/// Goes on from the beginning of a stage, `left` operations being not yet invoked. `open` are the
+/// stages in which those that are open were invoked.
+fn stage(
+    number: u8,
+    left: usize,
+    clients: usize,
+    open: &[u8],
+    done: &mut Shape,
+    out: &mut Vec<Shape>,
+) {
+    if left == 0 && number == 0 {
+        out.push(Shape::new());
+    }
+    for more in 1..=left.min(clients - open.len()) {
+        let mut open = open.to_vec();
+        open.resize(open.len() + more, number);
+        // Of those invoked in one stage it does not matter which return: the first ones do.
+        let returning = (0u32..1 << open.len()).filter(|set| {
+            let first = |i: usize| set & 1 << i == 0 || set & 1 << (i - 1) != 0;
+            (1..open.len()).all(|i| open[i] != open[i - 1] || first(i))
+        });
+        for set in returning {
+            let returns = |i: &usize| set & 1 << i != 0;
+            let (go, stay): (Vec<usize>, Vec<usize>) = (0..open.len()).partition(returns);
+            let mut done = done.clone();
+            done.extend(go.iter().map(|i| (open[*i], number)));
+            let stay: Vec<u8> = stay.iter().map(|i| open[*i]).collect();
+            if left == more {
+                done.extend(stay.iter().map(|invoked| (*invoked, NEVER)));
+                done.sort_unstable();
+                out.push(done);
+            } else if !go.is_empty() && stay.len() < clients {
+                stage(number + 1, left - more, clients, &stay, &mut done, out);
+            }
+        }
+    }
+}
+
+/// Who calls when: client, time of invocation and of return of each operation of a shape. What may
+/// come in any order within a stage is drawn, and so are the clients.
+pub fn times(shape: &Shape, draw: &mut Draw) -> Vec<(u32, u64, Option<u64>)> {
+    let mut events: Vec<(u8, bool, usize, usize)> = Vec::new();
+    for (i, &(from, to)) in shape.iter().enumerate() {
+        events.push((from, false, draw.below(1 << 16), i));
+        if to != NEVER {
+            events.push((to, true, draw.below(1 << 16), i));
+        }
+    }
+    events.sort_unstable();
+    let mut calls = vec![(0, 0, None); shape.len()];
+    let mut free: Vec<u32> = (0..shape.len() as u32).collect();
+    for (time, (_, is_return, _, i)) in events.into_iter().enumerate() {
+        if is_return {
+            calls[i].2 = Some(time as u64);
+            free.push(calls[i].0);
+            free.sort_unstable();
+        } else {
+            let most = free.len().min(2);
+            calls[i] = (free.remove(draw.below(most)), time as u64, None);
+        }
+    }
+    calls
+}

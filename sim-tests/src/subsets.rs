@@ -1,0 +1,142 @@
+//! All histories of a shape over the alphabet of a model, each with the answer.
+//!
+//! The answer comes from dynamic programming over sets of operations: for each set that may come
+//! first, the states that the object may then be in. A history that differs from the one before in its
+//! last operations shares what is known of the others, so an answer costs less than the question to
+//! a checker. Nothing is shared with the checkers but the model.
+
+use std::collections::HashMap;
+
+use sim::check::Model;
+use sim::check::models::Shipped;
+
+use crate::shapes::{NEVER, Shape};
+
+/// A call and what came of it; none if it never returned.
+type Letter<M> = (<M as Model>::Op, Option<<M as Model>::Ret>);
+
+/// What operations of a history may be, and what they do to the states of the object.
+pub struct Letters<M: Model> {
+    /// Those that returned, then those that did not.
+    pub letters: Vec<Letter<M>>,
+    completed: usize,
+    /// `next[letter][state]`: the states after it, one bit for each.
+    next: Vec<Vec<u128>>,
+}
+
+impl<M: Shipped> Letters<M> {
+    /// The alphabet of the model, for histories of at most `steps` operations.
+    ///
+    /// # Panics
+    /// If there are more than 128 states.
+    pub fn new(steps: usize) -> Self {
+        let alphabet = M::alphabet();
+        let returned = alphabet.iter().flat_map(|(op, rets)| {
+            rets.iter().map(|ret| (op.clone(), Some(ret.clone()))).collect::<Vec<_>>()
+        });
+        let mut letters: Vec<Letter<M>> = returned.collect();
+        let completed = letters.len();
+        letters.extend(alphabet.into_iter().map(|(op, _)| (op, None)));
+        let mut states = vec![M::initial()];
+        let mut numbers = HashMap::from([(M::initial(), 0)]);
+        let mut next: Vec<Vec<u128>> = vec![Vec::new(); letters.len()];
+        for _ in 0..steps {
+            for number in next[0].len()..states.len() {
+                for ((op, ret), next) in letters.iter().zip(&mut next) {
+                    let mut after = Vec::new();
+                    states[number].successors(op, ret.as_ref(), &mut after);
+                    let mut set = 0;
+                    for state in after {
+                        let fresh = states.len();
+                        let number = *numbers.entry(state.clone()).or_insert(fresh);
+                        assert!(number < 128, "{} has too many states", M::NAME);
+                        if number == fresh {
+                            states.push(state);
+                        }
+                        set |= 1u128 << number;
+                    }
+                    next.push(set);
+                }
+            }
+        }
+        Letters { letters, completed, next }
+    }
+
+    /// Calls `found` with every history of the shape: the letter of each operation, how many of them
+    /// are as they were the last time, and whether some order explains it. Operations that nothing
+    /// but their letters tells apart come in one order.
+    pub fn every(&self, shape: &Shape, found: &mut impl FnMut(&[usize], usize, bool)) {
+        let count = shape.len();
+        let precedes = |i: usize, j: usize| shape[i].1 != NEVER && shape[i].1 < shape[j].0;
+        let all = 0..count;
+        let set =
+            |of: &dyn Fn(usize) -> bool| all.clone().filter(|i| of(*i)).fold(0, |s, i| s | 1 << i);
+        let earlier: Vec<usize> = all.clone().map(|j| set(&|i| precedes(i, j))).collect();
+        let returned = set(&|i| shape[i].1 != NEVER);
+        // The sets that hold what precedes what they hold, and which of them may be the last.
+        let is_first = |s: usize| all.clone().all(|i| s & 1 << i == 0 || earlier[i] & !s == 0);
+        let mut by_highest = vec![Vec::new(); count];
+        for s in (1usize..1 << count).filter(|s| is_first(*s)) {
+            let last = all.clone().filter(|i| s & 1 << i != 0 && is_first(s & !(1 << i)));
+            by_highest[s.ilog2() as usize].push((s, last.collect()));
+        }
+        let mut reach = vec![0; 1 << count];
+        reach[0] = 1;
+        let mut walk = Walk {
+            letters: self,
+            shape,
+            by_highest,
+            ends: (0..1usize << count).filter(|s| s & returned == returned).collect(),
+            reach,
+            word: vec![0; count],
+            same: 0,
+        };
+        walk.go(0, found);
+    }
+}
+
+struct Walk<'a, M: Model> {
+    letters: &'a Letters<M>,
+    shape: &'a Shape,
+    /// By the last of their operations, the sets that may come first, and what may be last of them.
+    by_highest: Vec<Vec<(usize, Vec<usize>)>>,
+    /// The sets that hold all that returned.
+    ends: Vec<usize>,
+    /// The states after each set.
+    reach: Vec<u128>,
+    word: Vec<usize>,
+    same: usize,
+}
+
+impl<M: Model> Walk<'_, M> {
+    fn go(&mut self, at: usize, found: &mut impl FnMut(&[usize], usize, bool)) {
+        if at == self.shape.len() {
+            let is_explicable = self.ends.iter().any(|set| self.reach[*set] != 0);
+            found(&self.word, self.same, is_explicable);
+            self.same = at;
+            return;
+        }
+        let Letters { letters, completed, .. } = self.letters;
+        let range =
+            if self.shape[at].1 == NEVER { *completed..letters.len() } else { 0..*completed };
+        let is_twin = at > 0 && self.shape[at - 1] == self.shape[at];
+        let start = if is_twin { self.word[at - 1] } else { range.start };
+        for letter in start..range.end {
+            self.word[at] = letter;
+            self.same = self.same.min(at);
+            for (set, last) in &self.by_highest[at] {
+                let mut states = 0;
+                for i in last {
+                    let next = &self.letters.next[self.word[*i]];
+                    let mut before = self.reach[set & !(1 << i)];
+                    while before != 0 {
+                        states |= next[before.trailing_zeros() as usize];
+                        before &= before - 1;
+                    }
+                }
+                self.reach[*set] = states;
+            }
+            self.go(at + 1, found);
+        }
+    }
+}

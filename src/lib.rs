@@ -169,6 +169,7 @@ pub mod report;
 #[cfg(all(feature = "sim", not(sim_real)))]
 mod rt;
 pub mod shrink;
+#[cfg_attr(not(all(feature = "sim", not(sim_real))), allow(dead_code))]
 pub mod strategy;
 
 // L2: the contract between primitives and a run

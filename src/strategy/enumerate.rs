@@ -29,6 +29,7 @@ pub(super) const READ: Op = Op::new("read", Access::Read);
 pub(super) const WRITE: Op = Op::new("write", Access::Write);
 const LOCK: Op = Op::new("lock", Access::Lock);
 const UNLOCK: Op = Op::new("unlock", Access::Write);
+const SPAWN: Op = Op::new("spawn", Access::Spawn);
 const YIELD: Op = Op::new("yield", Access::Yield);
 
 /// Tasks by number, each what it does; those that some task spawns are not there from the start. A
@@ -258,7 +259,8 @@ impl Interpreter<'_> {
                 Some(Act::To(object, op)) => (*op, Some(*object)),
                 Some(Act::Lock(object)) => (&LOCK, Some(*object)),
                 Some(Act::Unlock(object)) => (&UNLOCK, Some(*object)),
-                Some(Act::Yield | Act::Spawn(_)) => (&YIELD, None),
+                Some(Act::Spawn(_)) => (&SPAWN, None),
+                Some(Act::Yield) => (&YIELD, None),
                 None => (&YIELD, None),
             };
             if act.flatten().is_some() {

@@ -51,7 +51,13 @@ fn meets_the_bound(program: &Program, depth: u32) {
     for bug in bugs {
         let those = (0..counts.len()).filter(|i| bug >> i & 1 == 1);
         let hits: u128 = those.map(|i| counts[i]).sum();
-        assert!(hits * bound >= draws, "{program:?} {depth}: {hits} of {draws} < 1/{bound}");
+        let those = || (0..counts.len()).filter(|i| bug >> i & 1 == 1).map(|i| &all[i]);
+        assert!(
+            hits * bound >= draws,
+            "{hits} of {draws} < 1/{bound}: {:?} of {}",
+            those().collect::<Vec<_>>(),
+            all.len()
+        );
     }
 }
 

@@ -1,4 +1,4 @@
-//! Two million events of a versioned store, one of them a read of a version that was replaced.
+//! Half a million events of a versioned store, one of them a read of a version that was replaced.
 //!
 //! The store hands out its current version and takes updates that name the version they replace:
 //! a register with compare-and-swap, as under a lease or an etag. A cache in front of it serves one
@@ -15,7 +15,7 @@ use sim::check::models::{VersionedRegisterOp as Op, VersionedRegisterRet as Ret}
 use sim::check::online::{ClientEvent, Status};
 use sim::verdict::Verdict;
 
-const EVENTS: u64 = 2_000_000;
+const EVENTS: u64 = 500_000;
 const CLIENTS: usize = 8;
 
 /// Clients of a versioned store, and what they are told: an endless stream of events, the same for
@@ -151,17 +151,17 @@ fn main() -> ExitCode {
 //
 // cas_chain: a store with versions, checked while it runs
 //
-// a cache serves one stale read: 1800005 events, 5 open calls
-//   last version  300018
+// a cache serves one stale read: 450003 events, 7 open calls
+//   last version  75020
 //   remembered    at most 1032 versions
-//   decided       at event 1800004
+//   decided       at event 450002
 //   VIOLATED      stale read
-//     Operation 900004 read version 300007. When it was invoked, the chain 300007 → 300010 → 300013 → 300014 → 300017 → 300018 was known already, 5 versions newer.
-//     900004 before 899978: read the version that it replaced
-//     899978 before 900004: returned before it was invoked
-//     should have returned 300018
+//     Operation 225003 read version 75015. When it was invoked, the chain 75015 → 75016 → 75017 → 75018 → 75019 → 75020 was known already, 5 versions newer.
+//     225003 before 224978: read the version that it replaced
+//     224978 before 225003: returned before it was invoked
+//     should have returned 75020
 //
-// the same store without the cache: 2000000 events, 6 open calls
-//   last version  333432
+// the same store without the cache: 500000 events, 6 open calls
+//   last version  83333
 //   remembered    at most 1032 versions
 //   consistent    (chain)

@@ -119,9 +119,9 @@ fn main() -> ExitCode {
 //   0.1  ├ Enqueue(2) → ok ┤  ├ Dequeue → None ┤
 //                             ^^^^^^^^^^^^^^^^^^ fits nowhere
 //
-//   empty while it held an item: `Dequeue` by client 1 -> None found nothing, but all the while there
-//   was an item inside, added by `Enqueue(2)` by client 1 -> ok, which had returned before that was
-//   invoked; nothing took it before that returned.
+//   empty while it held an item: `Dequeue -> None` found nothing, but all the while there was an item
+//   inside, added by `Enqueue(2) -> ok`, which had returned before that was invoked; nothing took it
+//   before that returned.
 //
 //   `Dequeue → None` by 0.1 fits nowhere: after `Enqueue(2) → ok` by 0.1 it should have returned
 //   `Some(2)`. The state is then `[2]`.

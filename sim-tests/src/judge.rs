@@ -92,7 +92,7 @@ pub fn fault_in<M: Model>(
             let Evidence { partial, misfit, expected, .. } = evidence.as_ref();
             let mut possible = Vec::new();
             for order in partial {
-                let states = run(initial, history, order);
+                let states = run_to_effect(initial, history, order);
                 let fits = states.iter().any(|s| !after(s, &history[*misfit]).is_empty());
                 if order.contains(misfit) || fits {
                     return Some(format!("the misfit fits {order:?}"));
@@ -143,6 +143,21 @@ fn after<M: Model>(state: &M, call: &Operation<M::Op, M::Ret>) -> Vec<M> {
 fn run<M: Model>(initial: &M, history: &History<M>, order: &[usize]) -> Vec<M> {
     order.iter().fold(vec![initial.clone()], |states, &index| {
         states.iter().flat_map(|state| after(state, &history[index])).collect()
+    })
+}
+
+/// The same where an operation that never returned stands in an order only if it took effect: one
+/// that may also fail (a nondeterministic model) counts where it changed the state, if it could.
+fn run_to_effect<M: Model>(initial: &M, history: &History<M>, order: &[usize]) -> Vec<M> {
+    order.iter().fold(vec![initial.clone()], |states, &index| {
+        let steps = states.iter().flat_map(|state| {
+            let mut next = after(state, &history[index]);
+            if history[index].returned.is_none() && next.iter().any(|next| next != state) {
+                next.retain(|next| next != state);
+            }
+            next
+        });
+        steps.collect()
     })
 }
 

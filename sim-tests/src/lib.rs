@@ -12,3 +12,26 @@ pub mod seeds;
 pub mod shapes;
 pub mod streams;
 pub mod subsets;
+
+/// Runs `$fact::<M>()` for every model of the registry and for the models named besides, each on a
+/// thread of its own.
+#[macro_export]
+macro_rules! every_model {
+    ($fact:ident $(, $also:ty)*) => {{
+        struct Facts(Vec<fn()>);
+        impl sim::check::models::Visitor for Facts {
+            fn visit<M: sim::check::models::Shipped>(&mut self) {
+                self.0.push($fact::<M>);
+            }
+        }
+        let mut facts = Facts(Vec::new());
+        sim::check::models::registry(&mut facts);
+        assert!(facts.0.len() >= 6, "the registry has become short");
+        $(sim::check::models::Visitor::visit::<$also>(&mut facts);)*
+        std::thread::scope(|scope| {
+            for fact in facts.0 {
+                scope.spawn(fact);
+            }
+        });
+    }};
+}

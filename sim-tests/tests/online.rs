@@ -8,29 +8,10 @@ use sim::check::models::*;
 use sim::check::online::{ClientEvent, MalformedEventKind, Online, Status};
 use sim::datum::Datum;
 use sim::verdict::{Evidence, Verdict};
+use sim_tests::every_model;
 use sim_tests::histories::{Draw, Recorded, every, long, random};
 use sim_tests::judge;
 use sim_tests::streams::{events, told, with_ends};
-
-/// Runs `$fact::<M>()` for every model, nondeterministic ones among them.
-macro_rules! every_model {
-    ($fact:ident) => {{
-        struct Facts(Vec<fn()>);
-        impl Visitor for Facts {
-            fn visit<M: Shipped>(&mut self) {
-                self.0.push($fact::<M>);
-            }
-        }
-        let mut facts = Facts(Vec::new());
-        registry(&mut facts);
-        facts.visit::<Pool>();
-        std::thread::scope(|scope| {
-            for fact in facts.0 {
-                scope.spawn(fact);
-            }
-        });
-    }};
-}
 
 #[test]
 fn all_short_streams_are_decided_at_the_right_event() {
@@ -45,7 +26,7 @@ fn all_short_streams_are_decided_at_the_right_event() {
             assert!(count == 0 || verdicts.iter().all(|count| *count > 0));
         }
     }
-    every_model!(fact);
+    every_model!(fact, Pool);
 }
 
 #[test]
@@ -60,7 +41,7 @@ fn random_streams_are_decided_at_the_right_event() {
             agree(&M::initial(), &with_ends::<M>(&history, &mut draw));
         }
     }
-    every_model!(fact);
+    every_model!(fact, Pool);
 }
 
 #[test]

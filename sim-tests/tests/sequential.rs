@@ -5,6 +5,7 @@ use sim::check::models::*;
 use sim::check::{Budget, Malformed, MalformedKind, Model, linearizable, quiescent, sequential};
 use sim::history::Operation;
 use sim::verdict::Verdict;
+use sim_tests::every_model;
 use sim_tests::histories::{Draw, Recorded, every, long, random};
 use sim_tests::judge::{self, History};
 
@@ -62,22 +63,6 @@ fn shuffle_clients<O, R>(history: &mut [Operation<O, R>], draw: &mut Draw) {
         free_from[client] = end;
         history[i].client = client as u32;
     }
-}
-
-/// Runs `$fact::<M>()` for every model of the registry.
-macro_rules! every_model {
-    ($fact:ident) => {{
-        struct Facts(usize);
-        impl Visitor for Facts {
-            fn visit<M: Shipped>(&mut self) {
-                $fact::<M>();
-                self.0 += 1;
-            }
-        }
-        let mut facts = Facts(0);
-        registry(&mut facts);
-        assert!(facts.0 >= 6);
-    }};
 }
 
 #[test]

@@ -167,6 +167,25 @@ fn unexpected<T>(wanted: &str, found: &Datum) -> Result<T, String> {
     Err(format!("expected {wanted}, found {text}"))
 }
 
+/// A collection that a file gives as a list, for [`Shipped::recorded`]: empty if it gives none.
+fn listed<M: FromIterator<Datum>>(initial: Option<&Datum>, wanted: &str) -> Result<M, String> {
+    match initial {
+        None => Ok(std::iter::empty().collect()),
+        Some(Datum::List(items)) => Ok(items.iter().cloned().collect()),
+        Some(other) => unexpected(wanted, other),
+    }
+}
+
+/// An item that goes into a collection, for [`Shipped::call`]: nil says that there is none.
+fn item(value: &Datum) -> Result<Datum, String> {
+    if value.is_nil() { unexpected("an item other than nil", value) } else { Ok(value.clone()) }
+}
+
+/// An item that came out of a collection, for [`Shipped::outcome`]: nil says that there was none.
+fn taken(value: &Datum) -> Option<Datum> {
+    Some(value.clone()).filter(|value| !value.is_nil())
+}
+
 /// The error of [`Shipped::call`] for a name that is not among [`Shipped::CALLS`].
 fn no_such_call<M: Shipped, T>(f: &str) -> Result<T, String> {
     Err(format!("{} has no operation {f:?}; it has {}", M::NAME, M::CALLS.join(", ")))

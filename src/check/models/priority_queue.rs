@@ -1,6 +1,6 @@
 //! The smallest first.
 
-use super::{NilRead, Shipped, Value, no_such_call, unexpected};
+use super::{NilRead, Shipped, Value, item, listed, no_such_call, taken};
 use crate::check::Model;
 use crate::check::unique::{Action, Plain, PlainObject, Values};
 use crate::datum::Datum;
@@ -179,17 +179,12 @@ impl Shipped for PriorityQueue {
     const CALLS: &'static [&'static str] = &["insert", "pop", "peek"];
 
     fn recorded(initial: Option<&Datum>) -> Result<PriorityQueue<Datum>, String> {
-        match initial {
-            None => Ok(PriorityQueue::new()),
-            Some(Datum::List(items)) => Ok(items.iter().cloned().collect()),
-            Some(other) => unexpected("a list of the items", other),
-        }
+        listed(initial, "a list of the items")
     }
 
     fn call(f: &str, value: &Datum) -> Result<PriorityQueueOp<Datum>, String> {
         match f {
-            "insert" if value.is_nil() => unexpected("an item other than nil", value),
-            "insert" => Ok(PriorityQueueOp::Insert(value.clone())),
+            "insert" => item(value).map(PriorityQueueOp::Insert),
             "pop" => Ok(PriorityQueueOp::Pop),
             "peek" => Ok(PriorityQueueOp::Peek),
             other => no_such_call::<Self, _>(other),
@@ -204,9 +199,7 @@ impl Shipped for PriorityQueue {
     ) -> Result<Option<PriorityQueueRet<Datum>>, String> {
         Ok(Some(match op {
             PriorityQueueOp::Insert(_) => PriorityQueueRet::Done,
-            PriorityQueueOp::Pop | PriorityQueueOp::Peek => {
-                PriorityQueueRet::Item(Some(value.clone()).filter(|value| !value.is_nil()))
-            }
+            PriorityQueueOp::Pop | PriorityQueueOp::Peek => PriorityQueueRet::Item(taken(value)),
         }))
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::{NilRead, Shipped, Value, no_such_call, unexpected};
+use super::{NilRead, Shipped, Value, item, listed, no_such_call, taken};
 use crate::check::Model;
 use crate::check::unique::{Action, Plain, PlainObject, Values};
 use crate::datum::Datum;
@@ -151,17 +151,12 @@ impl Shipped for Queue {
     const CALLS: &'static [&'static str] = &["enqueue", "dequeue", "enq", "deq"];
 
     fn recorded(initial: Option<&Datum>) -> Result<Queue<Datum>, String> {
-        match initial {
-            None => Ok(Queue::new()),
-            Some(Datum::List(items)) => Ok(items.iter().cloned().collect()),
-            Some(other) => unexpected("a list of the items, the front first", other),
-        }
+        listed(initial, "a list of the items, the front first")
     }
 
     fn call(f: &str, value: &Datum) -> Result<QueueOp<Datum>, String> {
         match f {
-            "enqueue" | "enq" if value.is_nil() => unexpected("an item other than nil", value),
-            "enqueue" | "enq" => Ok(QueueOp::Enqueue(value.clone())),
+            "enqueue" | "enq" => item(value).map(QueueOp::Enqueue),
             "dequeue" | "deq" => Ok(QueueOp::Dequeue),
             other => no_such_call::<Self, _>(other),
         }
@@ -175,7 +170,7 @@ impl Shipped for Queue {
     ) -> Result<Option<QueueRet<Datum>>, String> {
         Ok(Some(match op {
             QueueOp::Enqueue(_) => QueueRet::Done,
-            QueueOp::Dequeue => QueueRet::Item(Some(value.clone()).filter(|value| !value.is_nil())),
+            QueueOp::Dequeue => QueueRet::Item(taken(value)),
         }))
     }
 }

@@ -1,6 +1,6 @@
 //! Last in, first out.
 
-use super::{NilRead, Shipped, Value, no_such_call, unexpected};
+use super::{NilRead, Shipped, Value, item, listed, no_such_call, taken};
 use crate::check::Model;
 use crate::check::unique::{Action, Plain, PlainObject, Values};
 use crate::datum::Datum;
@@ -153,17 +153,12 @@ impl Shipped for Stack {
     const CALLS: &'static [&'static str] = &["push", "pop"];
 
     fn recorded(initial: Option<&Datum>) -> Result<Stack<Datum>, String> {
-        match initial {
-            None => Ok(Stack::new()),
-            Some(Datum::List(items)) => Ok(items.iter().cloned().collect()),
-            Some(other) => unexpected("a list of the items, the top last", other),
-        }
+        listed(initial, "a list of the items, the top last")
     }
 
     fn call(f: &str, value: &Datum) -> Result<StackOp<Datum>, String> {
         match f {
-            "push" if value.is_nil() => unexpected("an item other than nil", value),
-            "push" => Ok(StackOp::Push(value.clone())),
+            "push" => item(value).map(StackOp::Push),
             "pop" => Ok(StackOp::Pop),
             other => no_such_call::<Self, _>(other),
         }
@@ -177,7 +172,7 @@ impl Shipped for Stack {
     ) -> Result<Option<StackRet<Datum>>, String> {
         Ok(Some(match op {
             StackOp::Push(_) => StackRet::Done,
-            StackOp::Pop => StackRet::Item(Some(value.clone()).filter(|value| !value.is_nil())),
+            StackOp::Pop => StackRet::Item(taken(value)),
         }))
     }
 }

@@ -119,28 +119,35 @@ impl Anomalies {
     }
 }
 
-/// Says what a write is about, for the texts of evidence.
-pub(super) trait Words {
+/// What operations are called, for the texts of evidence.
+pub(super) trait Names {
     fn key_of(&self, write: u32) -> String;
     fn value_of(&self, write: u32) -> String;
-    /// `appended` or `wrote`.
-    fn wrote(&self) -> &'static str;
     fn client_of(&self, transaction: u32) -> u32;
+}
+
+/// How a workload speaks of its operations.
+#[derive(Clone, Copy)]
+pub(super) struct Words<'a> {
+    pub(super) names: &'a dyn Names,
+    /// `appended` or `wrote`.
+    pub(super) wrote: &'static str,
     /// Whether a read shows all versions up to the one it saw, so that the order of versions is
     /// what was read and not what follows from something else.
-    fn shows_all(&self) -> bool;
+    pub(super) shows_all: bool,
 }
 
 /// Why an edge of the graph holds.
-pub(super) fn why(words: &dyn Words, step: &Step) -> String {
-    let (from, to, wrote) = (step.from, step.to, words.wrote());
-    let key = || words.key_of(if step.after == NONE { step.before } else { step.after });
-    let (before, after) = (|| words.value_of(step.before), || words.value_of(step.after));
+pub(super) fn why(words: Words<'_>, step: &Step) -> String {
+    let (from, to, wrote) = (step.from, step.to, words.wrote);
+    let key = || words.names.key_of(if step.after == NONE { step.before } else { step.after });
+    let (before, after) =
+        (|| words.names.value_of(step.before), || words.names.value_of(step.after));
     match step.kind {
         Kind::Ww if step.before == NONE => {
             format!("T{to} {wrote} {} to key {} after T{from} did (ww)", after(), key())
         }
-        Kind::Ww if words.shows_all() => {
+        Kind::Ww if words.shows_all => {
             format!("T{to} {wrote} {} to key {} after T{from}'s {} (ww)", after(), key(), before())
         }
         Kind::Ww => format!(
@@ -154,7 +161,7 @@ pub(super) fn why(words: &dyn Words, step: &Step) -> String {
         Kind::Rw if step.before == NONE => {
             format!("T{from} read key {} before T{to} {wrote} {} to it (rw)", key(), after())
         }
-        Kind::Rw if !words.shows_all() => {
+        Kind::Rw if !words.shows_all => {
             format!(
                 "T{from} read {} of key {}, before T{to} {wrote} {} to it (rw)",
                 before(),
@@ -169,7 +176,7 @@ pub(super) fn why(words: &dyn Words, step: &Step) -> String {
             after()
         ),
         Kind::Process => {
-            format!("client {} ran T{from} before T{to} (process)", words.client_of(from))
+            format!("client {} ran T{from} before T{to} (process)", words.names.client_of(from))
         }
         Kind::RealTime | Kind::On => {
             format!("T{from} returned before T{to} was invoked (realtime)")
@@ -178,7 +185,7 @@ pub(super) fn why(words: &dyn Words, step: &Step) -> String {
 }
 
 /// A cycle as a finding.
-pub(super) fn cycle(words: &dyn Words, name: &str, rules_out: Level, steps: &[Step]) -> Finding {
+pub(super) fn cycle(words: Words<'_>, name: &str, rules_out: Level, steps: &[Step]) -> Finding {
     let edges: Vec<Edge> = steps
         .iter()
         .map(|step| Edge { from: step.from as usize, to: step.to as usize, why: why(words, step) })

@@ -8,6 +8,7 @@ use std::fmt::{self, Debug};
 use std::hash::Hash;
 
 use super::Outcome;
+use super::anomalies::Names;
 use super::graph::{Draft, Kind, NONE};
 use crate::check::hash::Table;
 use crate::history::Operation;
@@ -207,6 +208,24 @@ where
 
     pub(super) fn value_text(&self, write: u32) -> String {
         format!("{:?}", self.writes[write as usize].value)
+    }
+}
+
+impl<K, V, S> Names for Ledger<'_, K, V, S>
+where
+    K: Hash + Eq + Debug,
+    V: Hash + Eq + Debug,
+{
+    fn key_of(&self, write: u32) -> String {
+        self.key_text(self.writes[write as usize].key)
+    }
+
+    fn value_of(&self, write: u32) -> String {
+        self.value_text(write)
+    }
+
+    fn client_of(&self, transaction: u32) -> u32 {
+        self.client(transaction)
     }
 }
 

@@ -228,7 +228,7 @@ where
         let strict = self.draft(Level::ReadUncommitted, true).finish();
         let mut findings = found.findings;
         for (name, rules_out, steps) in cycles::find(&strict, Level::ReadUncommitted) {
-            findings.insert(0, cycle(self, &name, rules_out, &steps));
+            findings.insert(0, cycle(self.words(), &name, rules_out, &steps));
         }
         Anomalies { findings }
     }
@@ -240,7 +240,7 @@ where
     fn told(&self, cycles: Vec<(String, Level, Vec<Step>)>) -> Anomalies {
         let mut findings = self.direct.clone();
         for (name, rules_out, steps) in cycles {
-            findings.push(cycle(self, &name, rules_out, &steps));
+            findings.push(cycle(self.words(), &name, rules_out, &steps));
         }
         for finding in &mut findings {
             let fate = |t: &usize| self.ledger.fate[*t];
@@ -304,30 +304,8 @@ where
         }
         problem
     }
-}
 
-impl<K, V> Words for Lists<'_, K, V>
-where
-    K: Hash + Eq + Debug,
-    V: Hash + Eq + Debug,
-{
-    fn key_of(&self, write: u32) -> String {
-        self.ledger.key_text(self.ledger.writes[write as usize].key)
-    }
-
-    fn value_of(&self, write: u32) -> String {
-        self.ledger.value_text(write)
-    }
-
-    fn wrote(&self) -> &'static str {
-        "appended"
-    }
-
-    fn client_of(&self, transaction: u32) -> u32 {
-        self.ledger.client(transaction)
-    }
-
-    fn shows_all(&self) -> bool {
-        true
+    fn words(&self) -> Words<'_> {
+        Words { names: &self.ledger, wrote: "appended", shows_all: true }
     }
 }

@@ -181,7 +181,7 @@ where
         let mut findings = self.direct.clone();
         let base = level.min(Level::Serializable);
         for (name, rules_out, steps) in cycles::find(&self.draft(base).finish(), base) {
-            findings.push(cycle(self, &name, rules_out, &steps));
+            findings.push(cycle(self.words(), &name, rules_out, &steps));
         }
         // The order of writes inferred from time is worth nothing at weaker levels. So what it shows
         // rules out the level it was inferred for, and is asked for only if nothing else was found.
@@ -196,7 +196,7 @@ where
                     Level::StrictSerializable => "realtime",
                     _ => "process",
                 };
-                findings.push(cycle(self, &format!("{plain}-{time}"), timed, &steps));
+                findings.push(cycle(self.words(), &format!("{plain}-{time}"), timed, &steps));
             }
         }
         findings.sort_by_key(|finding| (finding.rules_out, finding.part.len()));
@@ -264,30 +264,8 @@ where
         }
         draft
     }
-}
 
-impl<K, V> Words for Registers<'_, K, V>
-where
-    K: Hash + Eq + Debug,
-    V: Hash + Eq + Debug,
-{
-    fn key_of(&self, write: u32) -> String {
-        self.ledger.key_text(self.ledger.writes[write as usize].key)
-    }
-
-    fn value_of(&self, write: u32) -> String {
-        self.ledger.value_text(write)
-    }
-
-    fn wrote(&self) -> &'static str {
-        "wrote"
-    }
-
-    fn client_of(&self, transaction: u32) -> u32 {
-        self.ledger.client(transaction)
-    }
-
-    fn shows_all(&self) -> bool {
-        false
+    fn words(&self) -> Words<'_> {
+        Words { names: &self.ledger, wrote: "wrote", shows_all: false }
     }
 }

@@ -14,6 +14,7 @@
 //! | `SIM_HANG` | how long a step may take; on real threads, a run | a time; `0s` for no limit |
 //! | `SIM_LOG` | when `tracing` subscribers hear of runs: never, of the last replay, of all; said, and not `off`, it also has the last replay's panic shown with its backtrace | `off`, `replay`, `all` |
 //! | `SIM_OUT` | where traces are written, in a folder for each test | a folder |
+//! | `SIM_RESULTS` | where it is written down which seeds passed; a later run goes on from there | a folder |
 //!
 //! A bad value is an error that names variable, value and grammar; a variable that begins with
 //! `SIM_` and is not one of these is a warning.
@@ -49,6 +50,7 @@ pub(crate) struct Settings {
     pub(crate) hang: Option<Duration>,
     pub(crate) log: Option<Log>,
     pub(crate) out: Option<PathBuf>,
+    pub(crate) results: Option<PathBuf>,
 }
 
 /// The settings of one test, with nothing left open.
@@ -57,7 +59,7 @@ pub(crate) struct Config {
     /// The first seed and how many follow one another from it, those of other shards included.
     first: u64,
     count: u64,
-    shard: Shard,
+    pub(crate) shard: Shard,
     pub(crate) strategy: Chosen,
     pub(crate) time: Option<Duration>,
     pub(crate) steps_max: u32,
@@ -70,6 +72,7 @@ pub(crate) struct Config {
     /// Whether the panic hook is to hear of the panic of the last replay: with `SIM_LOG` said.
     pub(crate) backtrace: bool,
     pub(crate) out: Option<PathBuf>,
+    pub(crate) results: Option<PathBuf>,
 }
 
 /// Every `of`-th seed, beginning with number `number`, from 1.
@@ -187,10 +190,8 @@ impl Settings {
                 };
                 read(&mut self.log, log, "off, replay or all")
             }
-            "SIM_OUT" => {
-                let out = Some(PathBuf::from(value)).filter(|_| !value.is_empty());
-                read(&mut self.out, out, "the name of a folder")
-            }
+            "SIM_OUT" => read(&mut self.out, folder(value), "the name of a folder"),
+            "SIM_RESULTS" => read(&mut self.results, folder(value), "the name of a folder"),
             _ => Known::No,
         }
     }
@@ -214,6 +215,7 @@ impl Settings {
             hang: over.hang.or(self.hang),
             log: over.log.or(self.log),
             out: over.out.or(self.out),
+            results: over.results.or(self.results),
         }
     }
 
@@ -245,6 +247,7 @@ impl Settings {
             log: self.log.unwrap_or_default(),
             backtrace: self.log.is_some_and(|log| log != Log::Off),
             out: self.out,
+            results: self.results,
         })
     }
 }
@@ -258,10 +261,20 @@ impl Config {
 }
 
 impl Config {
+    /// The first seed and how many follow one another from it, those of other shards included.
+    pub(crate) fn seeds(&self) -> (u64, u64) {
+        (self.first, self.count)
+    }
+
+    /// How many seeds there are to run.
+    pub(crate) fn positions(&self) -> u64 {
+        let left = self.count.checked_sub(self.shard.number);
+        left.map_or(0, |left| left / self.shard.of + 1)
+    }
+
     /// The last seed to run.
     pub(crate) fn last_seed(&self) -> Option<u64> {
-        let length = self.count.checked_sub(self.shard.number)?;
-        self.seed(length / self.shard.of)
+        self.seed(self.positions().checked_sub(1)?)
     }
 }
 
@@ -292,6 +305,10 @@ fn parse_shard(text: &str) -> Option<Shard> {
     Some(shard).filter(|shard| (1..=shard.of).contains(&shard.number))
 }
 
+fn folder(name: &str) -> Option<PathBuf> {
+    Some(PathBuf::from(name)).filter(|_| !name.is_empty())
+}
+
 fn parse_time(text: &str) -> Option<Duration> {
     let digits = text.find(|c: char| !c.is_ascii_digit())?;
     let number: u64 = text[..digits].parse().ok()?;
@@ -305,7 +322,7 @@ fn parse_time(text: &str) -> Option<Duration> {
 }
 
 /// All variables, for suggestions.
-const VARIABLES: [&str; 11] = [
+const VARIABLES: [&str; 12] = [
     "SIM_SEED",
     "SIM_SEEDS",
     "SIM_STRATEGY",
@@ -317,6 +334,7 @@ const VARIABLES: [&str; 11] = [
     "SIM_HANG",
     "SIM_LOG",
     "SIM_OUT",
+    "SIM_RESULTS",
 ];
 
 fn unknown(name: &str) -> String {
@@ -371,6 +389,7 @@ mod tests {
             ("SIM_LOG", "yes"),
             ("SIM_HANG", "-1s"),
             ("SIM_OUT", ""),
+            ("SIM_RESULTS", ""),
         ] {
             let error = environment(&[(name, value)]).unwrap_err();
             assert_eq!((error.name.as_str(), error.value.as_str()), (name, value));

@@ -186,6 +186,7 @@ pub mod task;
 mod config;
 #[cfg_attr(not(all(feature = "sim", not(sim_real))), allow(dead_code))]
 mod persistence;
+mod results;
 #[cfg_attr(not(all(feature = "sim", not(sim_real))), allow(dead_code))]
 pub mod runner;
 #[cfg(all(feature = "sim", not(sim_real)))]

@@ -110,11 +110,9 @@ pub(crate) fn regressions(site: &Site) -> Vec<PathBuf> {
 
 /// Writes the trace of a failing run. Returns where, as seen from where the user is.
 pub(crate) fn write(trace: &Trace, site: &Site, out: Option<&Path>) -> io::Result<PathBuf> {
-    let folder = match (out, started_in(site)) {
-        // Who names a folder means it from where he is.
-        (Some(out), Some(there)) => there.join(out).join(folder_name(&site.test)),
-        (Some(out), None) => out.join(folder_name(&site.test)),
-        (None, _) => target_folder(site)
+    let folder = match out {
+        Some(out) => where_user_is(out, site).join(folder_name(&site.test)),
+        None => target_folder(site)
             .join("sim")
             .join(folder_name(&site.package))
             .join(folder_name(&site.test)),
@@ -160,6 +158,11 @@ fn started_in(site: &Site) -> Option<PathBuf> {
     believed.then_some(shell)
 }
 
+/// The folder that a user means by this name: who names one means it from where he is.
+pub(crate) fn where_user_is(folder: &Path, site: &Site) -> PathBuf {
+    started_in(site).map_or_else(|| folder.to_owned(), |there| there.join(folder))
+}
+
 /// The path as seen from where the user is, if it is below; else from the root.
 pub(crate) fn shorter(path: PathBuf, site: &Site) -> PathBuf {
     let short =
@@ -172,7 +175,7 @@ pub(crate) fn shorter(path: PathBuf, site: &Site) -> PathBuf {
 
 /// A name as a folder name: what is not a letter, a digit, `-`, `_` or `.` becomes `_`, and `::`
 /// becomes `.`.
-fn folder_name(name: &str) -> String {
+pub(crate) fn folder_name(name: &str) -> String {
     let plain = |c: char| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '_' };
     let name: String = name.replace("::", ".").chars().map(plain).collect();
     if name.trim_matches('.').is_empty() { "_".to_owned() } else { name }

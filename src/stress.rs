@@ -16,6 +16,7 @@ use crate::config::Config;
 use crate::ids::{Place, Seed, TaskId};
 use crate::panics;
 use crate::report::{Finding, Origin, Report, Size, Style, text};
+use crate::results::Results;
 use crate::run::{Failure, Outcome, Run, TaskRecord};
 use crate::runner::{Site, TestResult};
 use crate::seam::stress::{InRun, StressRun, hear};
@@ -28,7 +29,7 @@ const PATIENCE_LOST: Duration = Duration::from_millis(20);
 const EXIT: i32 = 101;
 
 /// Runs `body` once for each seed on real threads and reports.
-pub(crate) fn run<B, R>(config: &Config, site: &Site, body: &B) -> Report
+pub(crate) fn run<B, R>(config: &Config, site: &Site, results: &Results, body: &B) -> Report
 where
     B: AsyncFn() -> R + Sync,
     R: TestResult,
@@ -51,11 +52,12 @@ where
     std::thread::scope(|scope| {
         if let Some(patience) = config.hang {
             let (watched, report) = (&watched, report.clone());
-            scope.spawn(move || watch(watched, report, patience));
+            scope.spawn(move || watch(watched, report, results, patience));
         }
         let _ended = EndOnDrop(&watched);
         let mut patience = PATIENCE;
-        for n in 0.. {
+        report.runs = results.begin();
+        for n in results.begin().. {
             let late = config.time.is_some_and(|time| began.elapsed() >= time);
             let Some(seed) = config.seed(n).filter(|_| !late) else { break };
             report.runs += 1;
@@ -68,6 +70,7 @@ where
                 report.finding = Some(Box::new(finding(run)));
                 break;
             }
+            results.passed(|| n + 1);
         }
     });
     report
@@ -188,7 +191,7 @@ impl Drop for EndOnDrop<'_> {
 }
 
 /// Ends the process when one run takes longer than `patience`: real threads cannot be stopped.
-fn watch(watched: &Watched, mut report: Report, patience: Duration) {
+fn watch(watched: &Watched, mut report: Report, results: &Results, patience: Duration) {
     let mut ended = watched.ended.lock().unwrap_or_else(PoisonError::into_inner);
     let (mut runs, mut since) = (0, Instant::now());
     while !*ended {
@@ -205,6 +208,7 @@ fn watch(watched: &Watched, mut report: Report, patience: Duration) {
                 report.runs = now;
                 report.finding =
                     Some(Box::new(finding(run_of(seed, &stress, Outcome::Failed(failure)))));
+                results.end(&mut report);
                 // Not `eprint!`: a test harness may have taken that, and will not show it.
                 let screen = text(&report, &Style::default());
                 let _ = std::io::stderr().lock().write_all(screen.as_bytes());

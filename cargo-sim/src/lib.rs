@@ -12,6 +12,8 @@ mod usage;
 
 mod check;
 
+mod merge;
+
 mod progress;
 
 use std::ffi::OsString;
@@ -26,7 +28,7 @@ use usage::Usage;
 pub enum Exit {
     /// 0: it is as it should be.
     Good,
-    /// 1: it is not: the history is violated.
+    /// 1: it is not: the history is violated, a seed failed.
     Bad,
     /// 2: the question or the file makes no sense; it was said why.
     Usage,
@@ -65,11 +67,18 @@ pub struct Command {
 /// ```
 /// assert_eq!(cargo_sim::COMMANDS[0].name, "check");
 /// ```
-pub const COMMANDS: &[Command] = &[Command {
-    name: "check",
-    summary: "says whether a recorded history is linearizable (or serializable, …), and if not, why",
-    run: check::run,
-}];
+pub const COMMANDS: &[Command] = &[
+    Command {
+        name: "check",
+        summary: "says whether a recorded history is linearizable (or serializable, …), and if not, why",
+        run: check::run,
+    },
+    Command {
+        name: "merge",
+        summary: "puts the results of shards together: what passed, what failed, what is left to run",
+        run: merge::run,
+    },
+];
 
 /// Runs the command that the arguments name and returns the exit code. The name of the program is
 /// not among the arguments; the word `sim`, which cargo puts first, may be.

@@ -31,3 +31,6 @@ mod forms;
 
 #[path = "shell/ends.rs"]
 mod ends;
+
+#[path = "shell/shards.rs"]
+mod shards;

@@ -22,6 +22,7 @@ use crate::config::{Config, Settings};
 use crate::engine;
 use crate::ids::Seed;
 use crate::report::Report;
+use crate::results::Results;
 use crate::run::Run;
 
 /// Runs a test body under many seeds, one run each.
@@ -139,6 +140,15 @@ impl Runner {
         self
     }
 
+    /// Write down in this folder which seeds passed, in a file for each test and shard. A later run of
+    /// the same seeds goes on from there; `cargo sim merge` puts shards together. Use a fresh folder
+    /// when the code has changed.
+    #[must_use]
+    pub fn results(mut self, folder: impl Into<PathBuf>) -> Runner {
+        self.settings.results = Some(folder.into());
+        self
+    }
+
     /// Do not look at the environment.
     #[must_use]
     pub fn hermetic(mut self) -> Runner {
@@ -173,7 +183,9 @@ impl Runner {
         R: TestResult,
     {
         let (config, warnings) = self.config()?;
-        let mut report = engine::run(&config, &self.site, &body);
+        let results = Results::open(&config, &self.site)?;
+        let mut report = engine::run(&config, &self.site, &results, &body);
+        results.end(&mut report);
         report.warnings.splice(0..0, warnings);
         Ok(report)
     }

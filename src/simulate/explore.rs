@@ -18,6 +18,9 @@ use crate::runner::TestResult;
 /// about a hundredth of this.
 const ALONE: Duration = Duration::from_millis(3);
 
+/// After so many steps, or sixteen runs, a thread looks at the clock.
+const LOOK: u64 = 4096;
+
 /// What came of running the seeds.
 #[derive(Default)]
 pub(super) struct Explored {
@@ -32,6 +35,8 @@ pub(super) struct Explored {
 struct Shared {
     /// The position of the next seed to run.
     next: AtomicU64,
+    /// For each thread, a position below which it has nothing left to run.
+    through: Vec<AtomicU64>,
     /// The lowest position known to fail.
     lowest: AtomicU64,
     /// Whether the time is up.
@@ -43,14 +48,24 @@ impl Shared {
     /// The positions of the next seeds of a thread. One at a time to begin with, so that a few long
     /// runs are shared out; then more, because threads with short runs would pass the counter to and
     /// fro.
-    fn take(&self, jobs: usize) -> Range<u64> {
-        let count = match self.next.load(Ordering::Relaxed) {
-            _ if jobs == 1 => 1,
-            begun if begun < 64 * jobs as u64 => 1,
+    fn take(&self, thread: usize) -> Range<u64> {
+        let jobs = self.through.len();
+        let next = self.next.load(Ordering::SeqCst);
+        // Said before it takes any, so that nobody believes them done.
+        self.through[thread].store(next, Ordering::SeqCst);
+        let count = match next {
+            begun if jobs > 1 && begun < 64 * jobs as u64 => 1,
             _ => 16,
         };
-        let first = self.next.fetch_add(count, Ordering::Relaxed);
+        let first = self.next.fetch_add(count, Ordering::SeqCst);
         first..first + count
+    }
+
+    /// How many seeds have been run and passed, with none left out.
+    fn passed(&self) -> u64 {
+        let next = self.next.load(Ordering::SeqCst);
+        let through = self.through.iter().map(|position| position.load(Ordering::SeqCst));
+        through.fold(next, u64::min)
     }
 }
 
@@ -68,23 +83,26 @@ where
 {
     let began = Instant::now();
     let deadline = session.config.time.map(|time| began + time);
-    if let Some(first) = session.config.seed(0) {
-        let explored = first_seed(session, Seed(first));
+    let begin = session.results.begin();
+    if let Some(first) = session.config.seed(begin) {
+        let explored = first_seed(session, begin, Seed(first));
         if explored.found.is_some() {
             return explored;
         }
+        let through = || AtomicU64::new(u64::MAX);
         let shared = std::sync::Arc::new(Shared {
-            next: AtomicU64::new(1),
+            next: AtomicU64::new(begin + 1),
+            through: std::iter::repeat_with(through).take(session.config.jobs).collect(),
             lowest: AtomicU64::new(u64::MAX),
             late: AtomicBool::new(false),
             total: Mutex::new(explored),
         });
         let mut others = Vec::new();
-        work(session, &shared, deadline, &mut |_| {
+        work(session, &shared, 0, deadline, &mut |_| {
             if others.is_empty() && session.config.jobs > 1 && began.elapsed() > ALONE {
-                for _ in 1..session.config.jobs {
+                for thread in 1..session.config.jobs {
                     let shared = shared.clone();
-                    let run = move || work(session, &shared, deadline, &mut |_| {});
+                    let run = move || work(session, &shared, thread, deadline, &mut |_| {});
                     others.push(scope.spawn(run));
                 }
             }
@@ -94,14 +112,15 @@ where
                 std::panic::resume_unwind(payload);
             }
         }
+        session.results.passed(|| shared.passed().min(session.config.positions()));
         let mut total = shared.total.lock().unwrap_or_else(PoisonError::into_inner);
         return std::mem::take(&mut *total);
     }
-    Explored::default()
+    Explored { runs: begin, ..Explored::default() }
 }
 
 /// The first seed is run twice, to see that a run is a function of its decisions.
-fn first_seed<B, R>(session: &Session<'_, B>, seed: Seed) -> Explored
+fn first_seed<B, R>(session: &Session<'_, B>, position: u64, seed: Seed) -> Explored
 where
     B: AsyncFn() -> R + Sync,
     R: TestResult,
@@ -109,9 +128,10 @@ where
     let job = Job::Seeds(session.config.strategy);
     let run = session
         .quietly(|| session.run_with(job.strategy(), session.config.strategy.name(), seed, job));
-    let mut explored = Explored { runs: 1, steps: run.steps.len() as u64, ..Explored::default() };
+    let runs = position + 1;
+    let mut explored = Explored { runs, steps: run.steps.len() as u64, ..Explored::default() };
     if run.outcome != Outcome::Passed {
-        explored.found = Some((0, run));
+        explored.found = Some((position, run));
         return explored;
     }
     for task in &run.leaked {
@@ -123,7 +143,7 @@ where
         ));
     }
     if let Err(failure) = session.quietly(|| confirm::same_again(session, &run)) {
-        explored.found = Some((0, Run { outcome: Outcome::Failed(failure), ..run }));
+        explored.found = Some((position, Run { outcome: Outcome::Failed(failure), ..run }));
     }
     explored
 }
@@ -132,6 +152,7 @@ where
 fn work<B, R>(
     session: &Session<'_, B>,
     shared: &Shared,
+    thread: usize,
     deadline: Option<Instant>,
     between: &mut dyn FnMut(u64),
 ) where
@@ -143,14 +164,14 @@ fn work<B, R>(
     let watched = session.watch.follow(worker.progress(), Job::Seeds(strategy), Seed(0));
     session.rehearse(&mut worker, &watched.watched);
     let limits = session.limits();
-    let (mut runs, mut steps, mut found) = (0, 0, None);
+    let (mut runs, mut steps, mut found, mut looked) = (0, 0, None, 0);
     session.quietly(|| {
         let mut batch = 0..0;
         while !shared.late.load(Ordering::Relaxed) {
             if batch.is_empty() {
-                batch = shared.take(session.config.jobs);
+                batch = shared.take(thread);
             }
-            let Some(n) = batch.next() else { break };
+            let n = batch.start;
             if n > shared.lowest.load(Ordering::Relaxed) {
                 break;
             }
@@ -165,13 +186,18 @@ fn work<B, R>(
                 break;
             }
             worker.forget_histories();
-            if n % 16 == 0 {
+            batch.start += 1;
+            if n % 16 == 0 || steps > looked + LOOK {
+                looked = steps;
                 between(n);
+                session.results.passed(|| shared.passed().min(session.config.positions()));
                 if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
                     shared.late.store(true, Ordering::Relaxed);
                 }
             }
         }
+        let through = if batch.is_empty() { u64::MAX } else { batch.start };
+        shared.through[thread].store(through, Ordering::SeqCst);
     });
     let mut total = shared.total.lock().unwrap_or_else(PoisonError::into_inner);
     total.runs += runs;

@@ -16,6 +16,7 @@ use crate::config::Config;
 use crate::ids::Seed;
 use crate::persistence::{self, Unreadable};
 use crate::report::{Finding, Origin, Report, Size};
+use crate::results::Results;
 use crate::rt::in_run;
 use crate::run::{Failure, Outcome, Run};
 use crate::runner::{Site, TestResult};
@@ -24,14 +25,14 @@ use crate::trace::Trace;
 use self::session::Session;
 
 /// Runs `body` as `config` says and reports.
-pub(crate) fn run<B, R>(config: &Config, site: &Site, body: &B) -> Report
+pub(crate) fn run<B, R>(config: &Config, site: &Site, results: &Results, body: &B) -> Report
 where
     B: AsyncFn() -> R + Sync,
     R: TestResult,
 {
     refuse_nesting();
     hook::install();
-    let session = Session::new(config, site, body);
+    let session = Session::new(config, site, results, body);
     std::thread::scope(|scope| {
         let _ended = watched(&session, scope);
         match &config.replay {
@@ -49,7 +50,8 @@ where
 {
     refuse_nesting();
     hook::install();
-    let session = Session::new(config, site, body);
+    let results = Results::nowhere();
+    let session = Session::new(config, site, &results, body);
     std::thread::scope(|scope| {
         let _ended = watched(&session, scope);
         let job = watchdog::Job::Seeds(config.strategy);

@@ -8,6 +8,7 @@ use crate::choice::Strategy;
 use crate::config::{Config, Log};
 use crate::ids::Seed;
 use crate::report::Report;
+use crate::results::Results;
 use crate::rt::{Limits, WORLD, Worker};
 use crate::run::{Failure, Outcome, Run};
 use crate::runner::{Site, TestResult};
@@ -22,6 +23,7 @@ const INLINE_MAX: usize = 400;
 pub(crate) struct Session<'a, B> {
     pub(super) config: &'a Config,
     pub(super) site: &'a Site,
+    pub(super) results: &'a Results,
     pub(super) body: &'a B,
     pub(super) watch: Watch,
 }
@@ -31,8 +33,13 @@ where
     B: AsyncFn() -> R + Sync,
     R: TestResult,
 {
-    pub(super) fn new(config: &'a Config, site: &'a Site, body: &'a B) -> Session<'a, B> {
-        Session { config, site, body, watch: Watch::new(site.command()) }
+    pub(super) fn new(
+        config: &'a Config,
+        site: &'a Site,
+        results: &'a Results,
+        body: &'a B,
+    ) -> Session<'a, B> {
+        Session { config, site, results, body, watch: Watch::new(site.command()) }
     }
 
     pub(super) fn limits(&self) -> Limits {

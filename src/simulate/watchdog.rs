@@ -266,6 +266,7 @@ where
         let finding =
             Finding { run, from, original, shrunk, trace_file, trace_error, replay, record };
         report.finding = Some(Box::new(finding));
+        session.results.end(&mut report);
         // Not `eprint!`: a test harness may have taken that, and will have no time to show it.
         let screen = text(&report, &Style::default());
         let _ = std::io::stderr().lock().write_all(screen.as_bytes());

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 /// A way to run one test of the fixture.
 pub(crate) struct Child {
@@ -66,6 +66,12 @@ impl Child {
     pub(crate) fn in_folder(mut self, folder: &Path, shell: &Path) -> Child {
         self.command.current_dir(folder).env("PWD", shell);
         self
+    }
+
+    /// Starts it and does not wait. What it prints is lost.
+    pub(crate) fn start(mut self) -> std::process::Child {
+        let silent = self.command.stdout(Stdio::null()).stderr(Stdio::null());
+        silent.spawn().unwrap()
     }
 
     pub(crate) fn run(mut self) -> Ended {

@@ -262,3 +262,11 @@ impl tracing::Subscriber for Subscriber {
 
     fn exit(&self, _: &tracing::span::Id) {}
 }
+
+/// Each run takes a moment, in both builds.
+#[sim::test(seeds = 9000)]
+async fn takes_its_time() {
+    if std::env::var_os("UNPAUSE_FIXTURE").is_some() {
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+}

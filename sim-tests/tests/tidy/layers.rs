@@ -58,6 +58,7 @@ const TABLE: &[(&str, Layer)] = &[
     ("engine", Layer::Wiring),
     ("config", Layer::Wiring),
     ("persistence", Layer::Wiring),
+    ("results", Layer::Wiring),
 ];
 
 /// The crate that the frozen random stream is made with: the one that data may name.

@@ -1,0 +1,141 @@
+//! Long explorations: shards, what they write down, going on from there, merging.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use crate::child::child;
+
+/// A folder of its own, empty.
+fn folder(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("shards").join(name);
+    // It may not be there.
+    let _ = fs::remove_dir_all(&folder);
+    folder
+}
+
+/// The exit code of `cargo sim merge` and what it says.
+fn merge(arguments: &[&str], folder: &Path) -> (u8, String) {
+    let mut all = vec!["merge".into()];
+    all.extend(arguments.iter().map(Into::into));
+    all.push(folder.into());
+    let mut terminal = cargo_sim::Terminal::silent();
+    let code = cargo_sim::run(all, &mut terminal);
+    (code, format!("{}{}", terminal.output(), terminal.errors()))
+}
+
+/// The files of a test in a folder of results, by name.
+fn files(folder: &Path, test: &str) -> Vec<PathBuf> {
+    let mut files: Vec<PathBuf> = fs::read_dir(folder.join("sim-tests").join(test))
+        .unwrap_or_else(|_| panic!("no results in {}", folder.display()))
+        .map(|entry| entry.unwrap().path())
+        .collect();
+    files.sort();
+    files
+}
+
+#[test]
+fn a_shard_that_was_killed_goes_on_and_all_are_the_whole() {
+    let (shards, whole) = (folder("killed"), folder("whole"));
+    let shard = |number: u32| {
+        let shard = format!("{number}/4");
+        let child = child("takes_its_time").env("SIM_RESULTS", &shards).env("SIM_JOBS", "1");
+        child.env("SIM_SHARD", shard)
+    };
+    let mut running: Vec<_> = (1..=4).map(|number| shard(number).start()).collect();
+    let second = shards.join("sim-tests/shell.fixture.takes_its_time/2-of-4.jsonl");
+    let began = Instant::now();
+    while !fs::read_to_string(&second).is_ok_and(|text| text.contains("done")) {
+        assert!(began.elapsed() < Duration::from_secs(60), "nothing was written down");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    running[1].kill().unwrap();
+    for child in &mut running {
+        child.wait().unwrap();
+    }
+    let (code, said) = merge(&[], &shards);
+    assert_eq!(code, 3, "{said}");
+    assert!(said.contains("of 9,000 seeds, in 4 files") && said.contains("not run"), "{said}");
+
+    let ended = shard(2).passes();
+    ended.says(&["seeds were not run", "2-of-4.jsonl"]);
+    let (code, said) = merge(&["--json"], &shards);
+    assert_eq!(code, 0, "{said}");
+    child("takes_its_time").env("SIM_RESULTS", &whole).passes();
+    assert_eq!(merge(&["--json"], &whole), (0, said));
+}
+
+#[test]
+fn the_lowest_failing_seed_of_all_shards_is_that_of_the_whole() {
+    if !sim::SIMULATED {
+        return;
+    }
+    let (shards, whole) = (folder("failing"), folder("failing whole"));
+    for number in 1..=4 {
+        let shard = child("draws").env("SIM_RESULTS", &shards).env("SIM_SEEDS", "400");
+        // A shard may be without a failing seed.
+        shard.env("SIM_SHARD", format!("{number}/4")).run();
+    }
+    child("draws").env("SIM_RESULTS", &whole).env("SIM_SEEDS", "400").fails();
+    let (code, alone) = merge(&[], &whole);
+    assert_eq!(code, 1, "{alone}");
+    let of = |said: &str| {
+        let seed = said.split_once("seed ").unwrap_or_else(|| panic!("no seed: {said}")).1;
+        seed.chars().take_while(char::is_ascii_digit).collect::<String>()
+    };
+    let (code, together) = merge(&[], &shards);
+    assert_eq!((code, of(&together)), (1, of(&alone)), "{together}");
+    // One bug is one group, whatever the shard and the value.
+    assert_eq!(together.matches("failed ").count(), 1, "{together}");
+    assert!(together.contains("panic  sim-tests/tests/shell/fixture.rs:"), "{together}");
+    assert!(together.contains("SIM_REPLAY="), "{together}");
+}
+
+#[test]
+fn results_of_another_run_are_not_gone_on_from() {
+    let folder = folder("other");
+    let with = |seeds: &str| {
+        child("lost_update_of_another_test").env("SIM_RESULTS", &folder).env("SIM_SEEDS", seeds)
+    };
+    with("10").passes();
+    let file = &files(&folder, "shell.fixture.lost_update_of_another_test")[0];
+    let before = fs::read(file).unwrap();
+    with("20").fails().says(&["1-of-1.jsonl cannot: it is of another run", "Delete it"]);
+    assert_eq!(fs::read(file).unwrap(), before);
+    with("10").passes().says(&["10 seeds were not run"]);
+}
+
+#[test]
+fn each_case_of_a_function_has_results_of_its_own() {
+    let folder = folder("cases");
+    for case in ["with_cases::case_1", "with_cases::case_2", "with_test_cases::test_case_1_one"] {
+        child(case).env("SIM_RESULTS", &folder).run();
+    }
+    let tests: Vec<_> = fs::read_dir(folder.join("sim-tests")).unwrap().collect();
+    assert_eq!(tests.len(), 3, "{tests:?}");
+}
+
+#[test]
+fn a_file_that_makes_no_sense_is_refused_with_its_place() {
+    let folder = folder("malformed");
+    fs::create_dir_all(&folder).unwrap();
+    let header = r#"{"sim":1,"package":"p 1","test":"t","first":0,"count":8,"shard":1,"of":4,"strategy":"random","steps":9,"build":"sim"}"#;
+    for (text, words) in [
+        ("{\n".to_owned(), "1.jsonl:1: column 1: no JSON"),
+        ("{\"sim\":2}\n".to_owned(), ":1: no results of unpause"),
+        (header.replace("\"of\":4", "\"of\":0") + "\n", ":1: there is no shard 1 of 0"),
+        (header.replace('8', "18446744073709551616") + "\n", ":1: `count` is not a whole number"),
+        (format!("{header}\n{{\"done\":3}}\n"), ":2: 3 seeds passed of a shard that has 2"),
+        (format!("{header}\n{{\"done\":1}}\n{{}}\n"), ":3: neither `done` nor `failed`"),
+        (format!("{header}\n{{\"failed\":1}}\n"), ":2: `kind` is not text"),
+    ] {
+        fs::write(folder.join("1.jsonl"), &text).unwrap();
+        let (code, said) = merge(&[], &folder);
+        assert!(code == 2 && said.contains(words), "{text}{code}: {said}");
+    }
+    fs::write(folder.join("1.jsonl"), format!("{header}\n{{\"done\":1}}\n{{\"do")).unwrap();
+    let (code, said) = merge(&[], &folder);
+    assert!(code == 3 && said.contains("ends within a line"), "{code}: {said}");
+    assert!(said.contains("not run  7 seeds: 1, 2, 3, …, 7"), "{said}");
+    assert_eq!(merge(&[], &folder.join("nowhere")).0, 2);
+}

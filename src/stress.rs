@@ -5,6 +5,7 @@
 
 use std::io::Write;
 use std::panic::AssertUnwindSafe;
+use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -18,7 +19,7 @@ use crate::panics;
 use crate::report::{Finding, Origin, Report, Size, Style, text};
 use crate::results::Results;
 use crate::run::{Failure, Outcome, Run, TaskRecord};
-use crate::runner::{Site, TestResult};
+use crate::runner::{Site, TestBody};
 use crate::seam::stress::{InRun, StressRun, hear};
 
 /// How long tasks that were left over may take to end.
@@ -29,11 +30,7 @@ const PATIENCE_LOST: Duration = Duration::from_millis(20);
 const EXIT: i32 = 101;
 
 /// Runs `body` once for each seed on real threads and reports.
-pub(crate) fn run<B, R>(config: &Config, site: &Site, results: &Results, body: &B) -> Report
-where
-    B: AsyncFn() -> R + Sync,
-    R: TestResult,
-{
+pub(crate) fn run(config: &Config, site: &Site, results: &Results, body: &dyn TestBody) -> Report {
     panics::install(hear);
     let mut report = Report {
         test: site.test.clone(),
@@ -77,25 +74,31 @@ where
 }
 
 /// One run, and the tasks that did not end with it.
-fn once<B, R>(
+fn once(
+    watched: &Watched,
+    at: (u64, Place),
+    loud: bool,
+    body: &dyn TestBody,
+    patience: Duration,
+) -> (Run, Vec<TaskRecord>) {
+    let mut ended = None;
+    body.begin(&mut |future| ended = Some(run_future(watched, at, loud, future, patience)));
+    ended.expect("a body begins once")
+}
+
+fn run_future(
     watched: &Watched,
     (seed, place): (u64, Place),
     loud: bool,
-    body: &B,
+    body: Pin<&mut dyn Future<Output = Option<String>>>,
     patience: Duration,
-) -> (Run, Vec<TaskRecord>)
-where
-    B: AsyncFn() -> R + Sync,
-    R: TestResult,
-{
-    // Called within the run: a function may do something before it gives its future.
-    let body = async { body().await };
+) -> (Run, Vec<TaskRecord>) {
     let (body, abort) = abortable(AssertUnwindSafe(body).catch_unwind());
     let (stress, member) = StressRun::begin((seed, place), loud, abort.clone());
     watched.begin(seed, &stress);
     let body = InRun::new(Some(member.clone()), abort, body);
     let error = match futures::executor::block_on(body) {
-        Ok(Ok(result)) => result.error(),
+        Ok(Ok(error)) => error,
         Ok(Err(payload)) => {
             member.panicked(&*payload);
             None
@@ -110,11 +113,7 @@ where
 }
 
 /// The run of one seed, as it comes. Nothing watches it: real threads that hang do so for ever.
-pub(crate) fn run_seed<B, R>(config: &Config, site: &Site, body: &B, seed: Seed) -> Run
-where
-    B: AsyncFn() -> R + Sync,
-    R: TestResult,
-{
+pub(crate) fn run_seed(config: &Config, site: &Site, body: &dyn TestBody, seed: Seed) -> Run {
     panics::install(hear);
     let seed = (seed.0, site.place);
     once(&Watched::default(), seed, config.backtrace, body, PATIENCE).0

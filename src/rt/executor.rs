@@ -23,15 +23,15 @@ use crate::run::Failure;
 const DROP_ROUNDS_MAX: u32 = 100;
 
 /// A run in progress.
-pub(super) struct Executor<'a, B> {
+pub(super) struct Executor<'a> {
     pub(super) world: &'a World,
     pub(super) seats: &'a mut Seats,
-    pub(super) main: Pin<&'a mut B>,
+    pub(super) main: Pin<&'a mut dyn Body>,
     pub(super) limits: Limits,
     pub(super) progress: &'a AtomicU32,
 }
 
-impl<B: Body> Executor<'_, B> {
+impl Executor<'_> {
     /// Takes steps until the run is over.
     #[inline]
     pub(super) fn run(&mut self) {

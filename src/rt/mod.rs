@@ -21,13 +21,12 @@ mod slot;
 mod state;
 mod world;
 
-use std::future::Future;
 use std::ops::Range;
-use std::pin::pin;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
-pub(crate) use self::body::TaskBody;
+pub(crate) use self::body::{Body, TaskBody};
 pub(crate) use self::deed::{Arrival, Deed, meet};
 pub(crate) use self::now::{in_run, is_turn_of};
 pub(crate) use self::object::Object;
@@ -99,16 +98,13 @@ impl Worker {
     }
 
     /// Runs `body` once. Returns its failure, if it fails; [`Worker::extract`] tells the rest.
-    pub(crate) fn run<F>(
+    pub(crate) fn run(
         &mut self,
         seed: Seed,
         limits: &Limits,
         place: Place,
-        body: F,
-    ) -> Option<Failure>
-    where
-        F: Future<Output = ()>,
-    {
+        main: Pin<&mut dyn Body>,
+    ) -> Option<Failure> {
         let number = self.number();
         {
             let mut state = self.world.state();
@@ -119,10 +115,8 @@ impl Worker {
         }
         self.world.strategy().begin(seed);
         self.world.signals.running.store(true, Ordering::Relaxed);
-        let mut main = pin!(TaskBody::new(body));
         let Worker { world, seats, progress, .. } = self;
-        let mut executor =
-            Executor { world, seats, main: main.as_mut(), limits: *limits, progress };
+        let mut executor = Executor { world, seats, main, limits: *limits, progress };
         WORLD.set(world, || {
             now::during(number, || {
                 executor.run();

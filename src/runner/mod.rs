@@ -14,10 +14,12 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 pub use self::outcome::TestResult;
+pub(crate) use self::outcome::TestBody;
 pub(crate) use self::site::Site;
 pub use self::test::{Attributes, TestSite, test};
 pub use crate::config::InvalidSetting;
 
+use self::outcome::FunctionBody;
 use crate::config::{Config, Settings};
 use crate::engine;
 use crate::ids::Seed;
@@ -182,9 +184,13 @@ impl Runner {
         B: AsyncFn() -> R + Sync,
         R: TestResult,
     {
+        self.try_run_body(&FunctionBody::new(body))
+    }
+
+    fn try_run_body(&self, body: &dyn TestBody) -> Result<Report, InvalidSetting> {
         let (config, warnings) = self.config()?;
         let results = Results::open(&config, &self.site)?;
-        let mut report = engine::run(&config, &self.site, &results, &body);
+        let mut report = engine::run(&config, &self.site, &results, body);
         results.end(&mut report);
         report.warnings.splice(0..0, warnings);
         Ok(report)
@@ -216,7 +222,9 @@ impl Runner {
         R: TestResult,
     {
         match self.config() {
-            Ok((config, _)) => engine::run_seed(&config, &self.site, &body, Seed(seed)),
+            Ok((config, _)) => {
+                engine::run_seed(&config, &self.site, &FunctionBody::new(body), Seed(seed))
+            }
             Err(invalid) => panic!("{invalid}"),
         }
     }

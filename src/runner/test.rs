@@ -5,6 +5,7 @@ use std::panic::Location;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use super::outcome::{FunctionBody, TestBody};
 use super::{Runner, Site, TestResult};
 use crate::config::Settings;
 use crate::report::{Report, Style, one_line, text};
@@ -54,6 +55,15 @@ where
     B: AsyncFn() -> R + Sync,
     R: TestResult,
 {
+    test_body(site, attributes, Location::caller(), &FunctionBody::new(body));
+}
+
+fn test_body(
+    site: TestSite,
+    attributes: Attributes,
+    place: &'static Location<'static>,
+    body: &dyn TestBody,
+) {
     let settings = Settings {
         seed: attributes.seed,
         seeds: attributes.seeds.map(|seeds| 0..seeds),
@@ -68,12 +78,12 @@ where
         package: site.package.to_owned(),
         version: site.version.to_owned(),
         manifest_dir: Some(PathBuf::from(site.manifest_dir)),
-        place: Location::caller(),
+        place,
         // A harness leaves out the name of the crate.
         filter: Some(site.test.split_once("::").map_or(site.test, |(_, name)| name).to_owned()),
     };
     let test = site.test.clone();
-    match Runner::of_site(site, settings).try_run(body) {
+    match Runner::of_site(site, settings).try_run_body(body) {
         Ok(report) => judge(&report, attributes.must_fail),
         Err(invalid) => {
             eprintln!("FAILED  {test}: {invalid}");

@@ -9,7 +9,6 @@ use crate::persistence;
 use crate::report::{Finding, Origin, Report, Shrinking, Size};
 use crate::rt::{Limits, Worker};
 use crate::run::{Failure, Outcome, Run, Signature};
-use crate::runner::TestResult;
 use crate::schedule::Schedule;
 use crate::shrink::{Budget, Replayer, shrink};
 use crate::trace::show_values;
@@ -20,11 +19,7 @@ const REPLAYS: u64 = 4000;
 const STEPS: u64 = 20_000_000;
 
 /// Reports a failing run: confirmed, shrunk, replayed, written to a file.
-pub(super) fn report<B, R>(session: &Session<'_, B>, run: Run, from: Origin, runs: u64) -> Report
-where
-    B: AsyncFn() -> R + Sync,
-    R: TestResult,
-{
+pub(super) fn report(session: &Session<'_>, run: Run, from: Origin, runs: u64) -> Report {
     let original = Size::of(&run);
     let (run, shrunk) = session.quietly(|| match same_again(session, &run) {
         Ok(()) => shrunk(session, run),
@@ -65,11 +60,7 @@ where
 ///
 /// # Errors
 /// The failure that reports the first step that differs.
-pub(super) fn same_again<B, R>(session: &Session<'_, B>, run: &Run) -> Result<(), Failure>
-where
-    B: AsyncFn() -> R + Sync,
-    R: TestResult,
-{
+pub(super) fn same_again(session: &Session<'_>, run: &Run) -> Result<(), Failure> {
     let job = Job::Again(Arc::new(run.clone()));
     let again = session.run_with(job.strategy(), "again", run.seed, job);
     if let Outcome::Failed(failure @ Failure::Misuse { .. }) = &again.outcome {
@@ -139,11 +130,7 @@ fn same_failure(a: &Run, b: &Run) -> bool {
 }
 
 /// The smallest run found that fails as `run` does.
-fn shrunk<B, R>(session: &Session<'_, B>, run: Run) -> (Run, Option<Shrinking>)
-where
-    B: AsyncFn() -> R + Sync,
-    R: TestResult,
-{
+fn shrunk(session: &Session<'_>, run: Run) -> (Run, Option<Shrinking>) {
     let Some(wanted) = signature(&run) else { return (run, None) };
     let by_steps = STEPS / (run.steps.len() as u64).max(1);
     let replays = REPLAYS.min(by_steps).max(20);
@@ -178,19 +165,15 @@ where
 }
 
 /// Tries schedules for the shrinker.
-struct Lenient<'a, 'b, B> {
-    session: &'a Session<'b, B>,
+struct Lenient<'a, 'b> {
+    session: &'a Session<'b>,
     worker: Worker,
     watched: Unwatch<'a>,
     limits: Limits,
     wanted: Signature,
 }
 
-impl<B, R> Replayer for Lenient<'_, '_, B>
-where
-    B: AsyncFn() -> R + Sync,
-    R: TestResult,
-{
+impl Replayer for Lenient<'_, '_> {
     fn replay(&mut self, schedule: &Schedule) -> Option<Schedule> {
         let job = Job::Follow(Arc::new(schedule.clone()));
         self.worker.set_strategy(job.strategy());

@@ -12,7 +12,6 @@ use super::watchdog::Job;
 use crate::ids::Seed;
 use crate::rt::Worker;
 use crate::run::{Failure, Outcome, Run};
-use crate::runner::TestResult;
 
 /// Seeds run for so long on the calling thread before others are started: starting a thread costs
 /// about a hundredth of this.
@@ -73,14 +72,10 @@ impl Shared {
 ///
 /// Threads take seeds in order, and one that fails is no reason to drop a lower one that is being
 /// run, so the lowest failing seed does not depend on the number of threads.
-pub(super) fn explore<'scope, B, R>(
-    session: &'scope Session<'_, B>,
+pub(super) fn explore<'scope>(
+    session: &'scope Session<'_>,
     scope: &'scope Scope<'scope, '_>,
-) -> Explored
-where
-    B: AsyncFn() -> R + Sync,
-    R: TestResult,
-{
+) -> Explored {
     let began = Instant::now();
     let deadline = session.config.time.map(|time| began + time);
     let begin = session.results.begin();
@@ -120,11 +115,7 @@ where
 }
 
 /// The first seed is run twice, to see that a run is a function of its decisions.
-fn first_seed<B, R>(session: &Session<'_, B>, position: u64, seed: Seed) -> Explored
-where
-    B: AsyncFn() -> R + Sync,
-    R: TestResult,
-{
+fn first_seed(session: &Session<'_>, position: u64, seed: Seed) -> Explored {
     let job = Job::Seeds(session.config.strategy);
     let run = session
         .quietly(|| session.run_with(job.strategy(), session.config.strategy.name(), seed, job));
@@ -149,16 +140,13 @@ where
 }
 
 /// Runs seeds on this thread until there are none left. `between` is called now and then.
-fn work<B, R>(
-    session: &Session<'_, B>,
+fn work(
+    session: &Session<'_>,
     shared: &Shared,
     thread: usize,
     deadline: Option<Instant>,
     between: &mut dyn FnMut(u64),
-) where
-    B: AsyncFn() -> R + Sync,
-    R: TestResult,
-{
+) {
     let strategy = session.config.strategy;
     let mut worker = Worker::new(strategy.create());
     let watched = session.watch.follow(worker.progress(), Job::Seeds(strategy), Seed(0));

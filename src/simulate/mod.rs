@@ -19,17 +19,13 @@ use crate::report::{Finding, Origin, Report, Size};
 use crate::results::Results;
 use crate::rt::in_run;
 use crate::run::{Failure, Outcome, Run};
-use crate::runner::{Site, TestResult};
+use crate::runner::{Site, TestBody};
 use crate::trace::Trace;
 
 use self::session::Session;
 
 /// Runs `body` as `config` says and reports.
-pub(crate) fn run<B, R>(config: &Config, site: &Site, results: &Results, body: &B) -> Report
-where
-    B: AsyncFn() -> R + Sync,
-    R: TestResult,
-{
+pub(crate) fn run(config: &Config, site: &Site, results: &Results, body: &dyn TestBody) -> Report {
     refuse_nesting();
     hook::install();
     let session = Session::new(config, site, results, body);
@@ -43,11 +39,7 @@ where
 }
 
 /// The run of one seed, as it comes: not confirmed, not shrunk, not written down.
-pub(crate) fn run_seed<B, R>(config: &Config, site: &Site, body: &B, seed: Seed) -> Run
-where
-    B: AsyncFn() -> R + Sync,
-    R: TestResult,
-{
+pub(crate) fn run_seed(config: &Config, site: &Site, body: &dyn TestBody, seed: Seed) -> Run {
     refuse_nesting();
     hook::install();
     let results = Results::nowhere();
@@ -67,14 +59,10 @@ fn refuse_nesting() {
 }
 
 /// Starts the watchdog, if there is to be one. It ends with what is returned, even in a panic.
-fn watched<'scope, 'env, B, R>(
-    session: &'env Session<'env, B>,
+fn watched<'scope, 'env>(
+    session: &'env Session<'env>,
     scope: &'scope std::thread::Scope<'scope, 'env>,
-) -> watchdog::EndOnDrop<'env>
-where
-    B: AsyncFn() -> R + Sync,
-    R: TestResult + 'env,
-{
+) -> watchdog::EndOnDrop<'env> {
     if let Some(patience) = session.config.hang {
         scope.spawn(move || watchdog::watch(session, patience));
     }
@@ -82,11 +70,7 @@ where
 }
 
 /// Replays one trace, strictly, and reports how it ended.
-fn replay<B, R>(session: &Session<'_, B>, source: &str) -> Report
-where
-    B: AsyncFn() -> R + Sync,
-    R: TestResult,
-{
+fn replay(session: &Session<'_>, source: &str) -> Report {
     let from = persistence::origin(source, session.site);
     let trace = match persistence::read_source(source, session.site) {
         Ok(trace) => trace,
@@ -102,11 +86,7 @@ where
     report_replay(session, run, from, trace)
 }
 
-fn report_replay<B, R>(session: &Session<'_, B>, run: Run, from: Origin, trace: Trace) -> Report
-where
-    B: AsyncFn() -> R + Sync,
-    R: TestResult,
-{
+fn report_replay(session: &Session<'_>, run: Run, from: Origin, trace: Trace) -> Report {
     let mut report = session.report(1, run.steps.len() as u64);
     report.seeds = None;
     report.replayed = Some(from.clone());
@@ -134,11 +114,7 @@ where
 }
 
 /// A trace that cannot be read fails the test: nobody must believe it was replayed.
-fn cannot_read<B, R>(session: &Session<'_, B>, from: Origin, why: &Unreadable) -> Report
-where
-    B: AsyncFn() -> R + Sync,
-    R: TestResult,
-{
+fn cannot_read(session: &Session<'_>, from: Origin, why: &Unreadable) -> Report {
     let run = session.empty_run(Seed(0), Failure::Unreadable { message: why.to_string() });
     let mut report = session.report(0, 0);
     report.seeds = None;
@@ -157,14 +133,10 @@ where
 }
 
 /// Replays the traces the user keeps, then runs the seeds.
-fn search<'scope, B, R>(
-    session: &'scope Session<'_, B>,
+fn search<'scope>(
+    session: &'scope Session<'_>,
     scope: &'scope std::thread::Scope<'scope, '_>,
-) -> Report
-where
-    B: AsyncFn() -> R + Sync,
-    R: TestResult,
-{
+) -> Report {
     let mut warnings = Vec::new();
     for path in persistence::regressions(session.site) {
         if let Some(mut report) = kept(session, path, &mut warnings) {
@@ -186,11 +158,7 @@ where
 }
 
 /// Replays a trace that the user keeps. Gives a report if it fails.
-fn kept<B, R>(session: &Session<'_, B>, path: PathBuf, warnings: &mut Vec<String>) -> Option<Report>
-where
-    B: AsyncFn() -> R + Sync,
-    R: TestResult,
-{
+fn kept(session: &Session<'_>, path: PathBuf, warnings: &mut Vec<String>) -> Option<Report> {
     let short = persistence::shorter(path.clone(), session.site);
     let name = short.display().to_string();
     let from = Origin::File(name.clone());

@@ -1,5 +1,6 @@
 //! What the parts of the engine share: the body, its settings, and ways to run it once.
 
+use std::pin::pin;
 use std::sync::Arc;
 
 use super::hook;
@@ -9,9 +10,9 @@ use crate::config::{Config, Log};
 use crate::ids::Seed;
 use crate::report::Report;
 use crate::results::Results;
-use crate::rt::{Limits, WORLD, Worker};
+use crate::rt::{Limits, TaskBody, WORLD, Worker};
 use crate::run::{Failure, Outcome, Run};
-use crate::runner::{Site, TestResult};
+use crate::runner::{Site, TestBody};
 use crate::schedule::Schedule;
 use crate::strategy::{Again, Follow, Replay};
 use crate::trace::{Header, Trace, format};
@@ -20,25 +21,21 @@ use crate::trace::{Header, Trace, format};
 const INLINE_MAX: usize = 400;
 
 /// One test being run.
-pub(crate) struct Session<'a, B> {
+pub(crate) struct Session<'a> {
     pub(super) config: &'a Config,
     pub(super) site: &'a Site,
     pub(super) results: &'a Results,
-    pub(super) body: &'a B,
+    pub(super) body: &'a dyn TestBody,
     pub(super) watch: Watch,
 }
 
-impl<'a, B, R> Session<'a, B>
-where
-    B: AsyncFn() -> R + Sync,
-    R: TestResult,
-{
+impl<'a> Session<'a> {
     pub(super) fn new(
         config: &'a Config,
         site: &'a Site,
         results: &'a Results,
-        body: &'a B,
-    ) -> Session<'a, B> {
+        body: &'a dyn TestBody,
+    ) -> Session<'a> {
         Session { config, site, results, body, watch: Watch::new(site.command()) }
     }
 
@@ -49,11 +46,16 @@ where
     /// Runs the body once on `worker`.
     #[inline]
     pub(super) fn once(&self, worker: &mut Worker, seed: Seed, limits: &Limits) -> Option<Failure> {
-        worker.run(seed, limits, self.site.place, async {
-            if let Some(message) = (self.body)().await.error() {
-                WORLD.with(|world| world.fail(Failure::Error { message }));
-            }
-        })
+        let mut failure = None;
+        self.body.begin(&mut |body| {
+            let main = pin!(TaskBody::new(async {
+                if let Some(message) = body.await {
+                    WORLD.with(|world| world.fail(Failure::Error { message }));
+                }
+            }));
+            failure = worker.run(seed, limits, self.site.place, main);
+        });
+        failure
     }
 
     /// The runs that the strategy of `worker` has to see before it serves. How they end is forgotten:

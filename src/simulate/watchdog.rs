@@ -17,7 +17,6 @@ use crate::persistence;
 use crate::report::{Finding, Origin, Size, Style, text};
 use crate::rt::{Limits, Worker};
 use crate::run::{Failure, Run};
-use crate::runner::TestResult;
 use crate::schedule::Schedule;
 use crate::strategy::Chosen;
 use crate::trace::Trace;
@@ -175,11 +174,7 @@ impl Watch {
 }
 
 /// Looks at the workers from time to time until the watch ends; ends the process if one hangs.
-pub(super) fn watch<B, R>(session: &Session<'_, B>, patience: Duration)
-where
-    B: AsyncFn() -> R + Sync,
-    R: TestResult,
-{
+pub(super) fn watch(session: &Session<'_>, patience: Duration) {
     let interval = (patience / 20).clamp(Duration::from_millis(5), Duration::from_millis(500));
     // Where each worker was when it was first seen there, and when.
     let mut seen: Vec<(Arc<Watched>, (u64, u32), Instant)> = Vec::new();
@@ -211,16 +206,7 @@ where
 }
 
 /// Tells of the hang and ends the process.
-fn end_process<B, R>(
-    session: &Session<'_, B>,
-    watched: &Watched,
-    step: u32,
-    patience: Duration,
-) -> !
-where
-    B: AsyncFn() -> R + Sync,
-    R: TestResult,
-{
+fn end_process(session: &Session<'_>, watched: &Watched, step: u32, patience: Duration) -> ! {
     let seed = Seed(watched.seed.load(Ordering::Relaxed));
     let job = watched.job();
     let mut report = session.report(watched.runs.load(Ordering::Relaxed), u64::from(step));
@@ -275,11 +261,7 @@ where
 }
 
 /// What is left to say if the run did not get to the hang again.
-fn lost<B, R>(session: &Session<'_, B>, seed: Seed, patience: Duration) -> Run
-where
-    B: AsyncFn() -> R + Sync,
-    R: TestResult,
-{
+fn lost(session: &Session<'_>, seed: Seed, patience: Duration) -> Run {
     let last = "unknown: the run did not come to the same step again".to_owned();
     let task = crate::ids::TaskId::MAIN;
     session.empty_run(seed, Failure::Hang { task, last, seconds: patience.as_secs() })

@@ -1,7 +1,8 @@
 //! Operations on their way through a point: announced, then done.
 //!
 //! What is here is called at every point. It is not generic where that can be, so that it is
-//! compiled once and inlined here, and not in every future of the program.
+//! compiled once and inlined here, and not in every future of the program. In a debug build nothing of
+//! it is inlined there, so that it is compiled as the profile of this crate says.
 
 use std::task::Waker;
 
@@ -43,7 +44,7 @@ impl Deed {
     }
 
     /// Reads the word of the object.
-    #[inline]
+    #[cfg_attr(not(debug_assertions), inline)]
     pub(crate) fn load(&self) -> u64 {
         self.perform(|memory, object| {
             let bits = memory.load(object);
@@ -52,7 +53,7 @@ impl Deed {
     }
 
     /// Writes the word of the object.
-    #[inline]
+    #[cfg_attr(not(debug_assertions), inline)]
     pub(crate) fn store(&self, bits: u64) {
         self.perform(|memory, object| {
             memory.store(object, bits);
@@ -85,7 +86,7 @@ impl Deed {
     }
 
     /// Does an operation that has no effect on the memory.
-    #[inline]
+    #[cfg_attr(not(debug_assertions), inline)]
     pub(crate) fn pass(&self) {
         WORLD.with(|world| {
             let mut state = world.retract_to_do(&self.ticket);

@@ -13,8 +13,8 @@ use std::panic::Location;
 use std::path::PathBuf;
 use std::time::Duration;
 
-pub use self::outcome::TestResult;
 pub(crate) use self::outcome::TestBody;
+pub use self::outcome::TestResult;
 pub(crate) use self::site::Site;
 pub use self::test::{Attributes, TestSite, test};
 pub use crate::config::InvalidSetting;

@@ -45,8 +45,11 @@ impl Stop {
 
     /// Ready when the operation is to be done, which is the caller's to do. A run is on, and the
     /// operation waits for nothing: its turn has come when its task is chosen.
-    #[inline(always)]
-    pub(super) fn poll(&mut self, cx: &mut Context<'_>, source: &impl Source) -> Poll<()> {
+    //
+    // Not generic, so that a debug build has it compiled in this crate, whose profile may say
+    // `opt-level = 3`. Inlined in others: the source is then known, and a point is one function.
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    pub(super) fn poll(&mut self, cx: &mut Context<'_>, source: &dyn Source) -> Poll<()> {
         if is_turn_of(&self.deed.ticket) {
             self.deed.ticket.settle();
             return Poll::Ready(());
@@ -62,7 +65,7 @@ impl Stop {
     }
 
     /// As [`poll`](Self::poll), for an operation that may have to wait for others.
-    pub(super) fn poll_waiting(&mut self, cx: &mut Context<'_>, source: &impl Source) -> Poll<()> {
+    pub(super) fn poll_waiting(&mut self, cx: &mut Context<'_>, source: &dyn Source) -> Poll<()> {
         match self.arrived(cx) {
             Arrival::Now => return Poll::Ready(()),
             Arrival::Later => return Poll::Pending,
@@ -165,7 +168,7 @@ impl Turn {
 impl Future for Turn {
     type Output = ();
 
-    #[inline]
+    #[cfg_attr(not(debug_assertions), inline)]
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         if !in_run() {
             if std::mem::replace(&mut self.yielded, true) {

@@ -5,6 +5,7 @@
 //! common is the structural name: [`TaskPath`] for a task, creation place and ordinal for an object.
 
 use std::fmt;
+use std::num::NonZeroU32;
 use std::panic::Location;
 use std::str::FromStr;
 
@@ -33,13 +34,29 @@ impl TaskId {
 }
 
 /// A shared object of one run: the n-th the run got to know.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct ObjectId(pub u32);
+//
+// Kept one higher, so that an `Option` of it is one word of 32 bits: what is written in two halves and read
+// as a whole soon after keeps the processor waiting, and every point announces and records one.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ObjectId(NonZeroU32);
+
+impl fmt::Debug for ObjectId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("ObjectId").field(&self.index()).finish()
+    }
+}
 
 impl ObjectId {
+    /// The object at this position, which is less than `u32::MAX`.
+    #[inline]
+    pub(crate) fn new(index: u32) -> ObjectId {
+        ObjectId(NonZeroU32::MIN.saturating_add(index))
+    }
+
     /// The position of this object in the tables of its run.
+    #[inline]
     pub fn index(self) -> usize {
-        self.0 as usize
+        (self.0.get() - 1) as usize
     }
 }
 

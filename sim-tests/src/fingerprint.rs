@@ -49,7 +49,7 @@ impl Fingerprint {
         for event in &run.events {
             self.number(event.step.into());
             self.text(&task(event.task));
-            self.number(event.object.map_or(u64::MAX, |object| object.0.into()));
+            self.number(event.object.map_or(u64::MAX, |object| object.index() as u64));
             self.text(event.op.name);
             match event.values {
                 Values::Task(id) => self.text(&task(id)),

@@ -31,7 +31,7 @@ impl<'a> Names<'a> {
 
     /// An object: `mutex`, or `mutex#1` if there are several of the kind.
     pub(super) fn object(&self, id: ObjectId) -> String {
-        self.objects.get(id.index()).cloned().unwrap_or_else(|| format!("object#{}", id.0))
+        self.objects.get(id.index()).cloned().unwrap_or_else(|| format!("object#{}", id.index()))
     }
 
     /// The task that the event with this index in [`Run::events`] spawned.

@@ -61,7 +61,7 @@ fn event() -> impl Strategy<Value = Event> {
         4 => Values::Refused(a, b),
         _ => Values::Failed,
     });
-    let object = proptest::option::of(number().prop_map(ObjectId));
+    let object = proptest::option::of(number().prop_map(ObjectId::new));
     (0..120u32, number().prop_map(TaskId), object, op(), values).prop_map(
         |(step, task, object, op, values)| Event { step, task, object, op, place: here(), values },
     )
@@ -121,7 +121,7 @@ fn wait() -> impl Strategy<Value = Wait> {
     parts.prop_map(|(task, op, object, target, holder)| Wait {
         task: TaskId(task),
         op,
-        object: object.map(ObjectId),
+        object: object.map(ObjectId::new),
         target: target.map(TaskId),
         place: here(),
         holder: holder.map(|(task, step)| Holder { task: TaskId(task), step, place: here() }),

@@ -59,7 +59,7 @@ impl Sample {
         let ordinal = 0;
         let object = ObjectRecord { kind, values, place: here(), creator: None, ordinal };
         self.run.objects.push(object);
-        ObjectId(self.run.objects.len() as u32 - 1)
+        ObjectId::new(self.run.objects.len() as u32 - 1)
     }
 
     /// A step that is no preemption.

@@ -220,7 +220,7 @@ impl Executor<'_> {
                 target: "sim",
                 step = event.step,
                 task = event.task.0,
-                object = event.object.map(|o| o.0),
+                object = event.object.map(|o| o.index()),
                 values = ?event.values,
                 place = %event.place,
                 "{}",

@@ -24,17 +24,26 @@ thread_local! {
 }
 
 /// Where a run is.
+//
+// In this order, and the operation in parts: what is written here in two stores and read soon after in
+// one, or the other way round, keeps the processor waiting until it is in the cache. Fields that stand
+// side by side there are not side by side here, so that the compiler does not make one of two.
+#[repr(C)]
 struct Now {
     /// The number of the run, 0 while none is on.
     run: Cell<u64>,
-    step: Cell<u32>,
-    task: Cell<TaskId>,
+    /// The operation that the current task announced in this step, if it is one that needs no
+    /// looking at.
+    op: Cell<&'static Op>,
     /// Tells the waker of the task from those that combinators make of it.
     waker: Cell<usize>,
-    /// Whether the current task announced an operation in this step that needs no looking at.
+    place: Cell<Place>,
+    step: Cell<u32>,
+    object: Cell<Option<ObjectId>>,
+    task: Cell<TaskId>,
+    key: Cell<u32>,
+    /// Whether there is such an operation.
     announces: Cell<bool>,
-    /// That operation.
-    announced: Cell<Announced>,
     /// The announcement that the current task did in this step and that is taken back when the step
     /// is over, together with noting the next one; [`NO_KEY`] if there is none.
     performed: Cell<u32>,
@@ -48,7 +57,10 @@ impl Now {
             task: Cell::new(TaskId::MAIN),
             waker: Cell::new(0),
             announces: Cell::new(false),
-            announced: Cell::new(Announced::NOTHING),
+            op: Cell::new(Announced::NOTHING.op),
+            place: Cell::new(Announced::NOTHING.place),
+            object: Cell::new(None),
+            key: Cell::new(NO_KEY),
             performed: Cell::new(NO_KEY),
         }
     }
@@ -60,7 +72,10 @@ impl Now {
             task: Cell::new(self.task.replace(other.task.get())),
             waker: Cell::new(self.waker.replace(other.waker.get())),
             announces: Cell::new(self.announces.replace(other.announces.get())),
-            announced: Cell::new(self.announced.replace(other.announced.get())),
+            op: Cell::new(self.op.replace(other.op.get())),
+            place: Cell::new(self.place.replace(other.place.get())),
+            object: Cell::new(self.object.replace(other.object.get())),
+            key: Cell::new(self.key.replace(other.key.get())),
             performed: Cell::new(self.performed.replace(other.performed.get())),
         }
     }
@@ -118,9 +133,11 @@ pub(crate) fn announce(
         // A task has one such announcement in a step, so the step tells it apart.
         let step = now.step.get();
         let key = step | PLAIN;
-        let announced = Announced { op, object, target: None, place, enabled: true, key };
         now.announces.set(true);
-        now.announced.set(announced);
+        now.op.set(op);
+        now.place.set(place);
+        now.object.set(object);
+        now.key.set(key);
         Some(Ticket { run: now.run.get(), step, waiter: Waiter { task: now.task.get(), key } })
     })
 }
@@ -133,7 +150,7 @@ pub(super) fn has_announced() -> bool {
 /// Takes an announcement back that the world has not seen; false if it is not such a one.
 pub(super) fn retract(ticket: &Ticket) -> bool {
     NOW.with(|now| {
-        let key = now.announced.get().key;
+        let key = now.key.get();
         let found = now.announces.get() && key == ticket.waiter.key && ticket.run == now.run.get();
         if found {
             now.announces.set(false);
@@ -179,7 +196,14 @@ pub(super) fn take_announces() -> bool {
 /// The operation that was announced last.
 #[inline]
 pub(super) fn announced() -> Announced {
-    NOW.with(|now| now.announced.get())
+    NOW.with(|now| Announced {
+        op: now.op.get(),
+        object: now.object.get(),
+        target: None,
+        place: now.place.get(),
+        enabled: true,
+        key: now.key.get(),
+    })
 }
 
 /// Does `act` as a part of the run with this number. A run may be on within another.

@@ -62,7 +62,7 @@ impl Object {
     #[inline]
     pub(crate) fn in_run(&self, run: u64) -> Option<ObjectId> {
         let slot = self.slot.load(Ordering::Relaxed);
-        (slot >> INDEX_BITS == run).then_some(ObjectId((slot & INDEX_MAX) as u32))
+        (slot >> INDEX_BITS == run).then(|| ObjectId::new((slot & INDEX_MAX) as u32))
     }
 
     fn number(&self) -> u64 {
@@ -151,7 +151,7 @@ impl Objects {
             return Some(*id);
         }
         let index = self.rows.iter().position(|row| row.number == number)?;
-        let id = ObjectId(index as u32);
+        let id = ObjectId::new(index as u32);
         self.contended.push((number, id));
         Some(id)
     }
@@ -178,7 +178,7 @@ impl Objects {
         if self.rows.len() as u64 > INDEX_MAX {
             return Err(Unusable::TooMany);
         }
-        let id = ObjectId(self.rows.len() as u32);
+        let id = ObjectId::new(self.rows.len() as u32);
         let record =
             ObjectRecord { kind: object.kind, values, place: object.place, creator, ordinal: 0 };
         let row = self.rows.push(|| ObjectRow {
@@ -200,7 +200,7 @@ impl Objects {
     }
 
     fn slot(&self, id: ObjectId) -> u64 {
-        self.run << INDEX_BITS | u64::from(id.0)
+        self.run << INDEX_BITS | id.index() as u64
     }
 
     /// The row of `object` if this run has met it. For drops, which must not make rows.

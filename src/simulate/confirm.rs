@@ -96,7 +96,7 @@ fn same_deeds(run: &Run, again: &Run, end: u32) -> Result<(), Failure> {
         None => "nothing".to_owned(),
         Some(event) => {
             let object = event.object.map_or(String::new(), |object| {
-                format!(" {}#{}", run.objects[object.index()].kind, object.0)
+                format!(" {}#{}", run.objects[object.index()].kind, object.index())
             });
             let values = show_values(event, run);
             format!("{}{object} {values} at {}", event.op.name, event.place)

@@ -264,7 +264,7 @@ impl Interpreter<'_> {
                 None => (&YIELD, None),
             };
             if act.flatten().is_some() {
-                let object = object.map(ObjectId);
+                let object = object.map(ObjectId::new);
                 let announced =
                     Announced { op, object, enabled: can, key: 1, ..Announced::NOTHING };
                 row.announced.push(announced);
@@ -303,7 +303,7 @@ impl Interpreter<'_> {
             self.board.events.push(Event {
                 step: self.board.step,
                 task,
-                object: Some(ObjectId(object)),
+                object: Some(ObjectId::new(object)),
                 op,
                 place: Location::caller(),
                 values: Values::None,

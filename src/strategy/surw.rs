@@ -49,7 +49,7 @@ pub(crate) struct Surw<D = Rng> {
     rehearsal: Rehearsal,
     tally: Tally,
     /// By object and task of the rehearsals: the accesses, and whether one was not to read.
-    accesses: BTreeMap<(u32, u32), (u64, bool)>,
+    accesses: BTreeMap<(ObjectId, u32), (u64, bool)>,
     /// Objects that tasks compete for, each with the number of these tasks.
     contested: Vec<(ObjectId, u64)>,
     /// The most steps that a rehearsal took.
@@ -73,14 +73,14 @@ pub(crate) struct Surw<D = Rng> {
 impl<D: Dice> Surw<D> {
     /// The rehearsals are over: what do tasks compete for?
     fn learnt(&mut self) {
-        let mut tasks: BTreeMap<u32, (u64, bool)> = BTreeMap::new();
+        let mut tasks: BTreeMap<ObjectId, (u64, bool)> = BTreeMap::new();
         for ((object, _), (_, writes)) in &self.accesses {
             let (count, any) = tasks.entry(*object).or_default();
             *count += 1;
             *any |= writes;
         }
         let contested = tasks.iter().filter(|(_, (count, writes))| *count > 1 && *writes);
-        self.contested = contested.map(|(object, (n, _))| (ObjectId(*object), *n)).collect();
+        self.contested = contested.map(|(object, (n, _))| (*object, *n)).collect();
     }
 
     /// Selects the object of a seed.
@@ -100,7 +100,7 @@ impl<D: Dice> Surw<D> {
         }
         self.counts.clear();
         self.counts.resize(self.tally.len(), 0);
-        if let Some(ObjectId(object)) = self.object {
+        if let Some(object) = self.object {
             for ((_, task), (count, _)) in self.accesses.range((object, 0)..=(object, u32::MAX)) {
                 self.counts[*task as usize] = *count;
             }
@@ -312,7 +312,7 @@ impl<D: Dice> Strategy for Surw<D> {
             let access = event.op.access;
             let (Some(object), false) = (event.object, access == Access::Unlock) else { continue };
             let Some(task) = self.tally.known(view, event.task, true) else { continue };
-            let (count, writes) = self.accesses.entry((object.0, task as u32)).or_default();
+            let (count, writes) = self.accesses.entry((object, task as u32)).or_default();
             *count += 1;
             *writes |= access != Access::Read;
         }

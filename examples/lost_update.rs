@@ -77,15 +77,15 @@ fn main() -> ExitCode {
 //
 // lost_update: two tasks increment a counter, one loses
 //
-// FAILED  lost_update  seed 6: main panicked
+// FAILED  lost_update  seed 0: main panicked
 //
 //   assertion `left == right` failed
 //     left: Value(1)
 //    right: Value(2)
 //
 //   at          examples/lost_update.rs:64:29
-//   tested      7 runs of seeds 0 to 999, random
-//   shrunk      from 9 steps, 2 preemptions to 9 steps, 1 preemption (357 replays)
+//   tested      1 run of seeds 0 to 999, portfolio
+//   shrunk      nothing could be left out of 9 steps, 1 preemption (358 replays)
 //
 // ── schedule ── 9 steps, 4 switches, 1 preemption ───────────────────────────────────────────────────
 //
@@ -105,18 +105,18 @@ fn main() -> ExitCode {
 //
 //   atomic  created at examples/lost_update.rs:44:28
 //
-// trace:   target/sim/unpause/lost_update/6.simtrace
+// trace:   target/sim/unpause/lost_update/0.simtrace
 // replay:  SIM_REPLAY=sim1:0,0.0x2,0.1x3,0.0,0x2 cargo run --example lost_update
 //
 // the trace file, replayed, ends with the same failure
 //
-// passed  lost_update_fixed: 1000 runs, 7323 steps
+// passed  lost_update_fixed: 1000 runs, 7414 steps
 //
-// FAILED  lost_update_model  seed 6: history is not linearizable (counter)
+// FAILED  lost_update_model  seed 0: history is not linearizable (counter)
 //
 //   checked at  examples/lost_update.rs:65:33
-//   tested      7 runs of seeds 0 to 999, random
-//   shrunk      from 9 steps, 2 preemptions to 9 steps, 1 preemption (357 replays)
+//   tested      1 run of seeds 0 to 999, portfolio
+//   shrunk      nothing could be left out of 9 steps, 1 preemption (358 replays)
 //
 // ── history ── counter, 3 operations, 3 clients ─────────────────────────────────────────────────────
 //
@@ -145,9 +145,9 @@ fn main() -> ExitCode {
 //
 //   atomic  created at examples/lost_update.rs:44:28
 //
-// trace:   target/sim/unpause/lost_update_model/6.simtrace
+// trace:   target/sim/unpause/lost_update_model/0.simtrace
 // replay:  SIM_REPLAY=sim1:0,0.0x2,0.1x3,0.0,0x2 cargo run --example lost_update
 //
 // the trace file, replayed, ends with the same failure
 //
-// passed  lost_update_model_fixed: 1000 runs, 7323 steps
+// passed  lost_update_model_fixed: 1000 runs, 7414 steps

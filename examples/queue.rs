@@ -108,11 +108,11 @@ fn main() -> ExitCode {
 //
 // queue: its length lags behind, and a dequeue believes it
 //
-// FAILED  queue  seed 52: history is not linearizable (queue)
+// FAILED  queue  seed 8: history is not linearizable (queue)
 //
 //   checked at  examples/queue.rs:98:20
-//   tested      53 runs of seeds 0 to 999, random
-//   shrunk      nothing could be left out of 12 steps, 1 preemption (519 replays)
+//   tested      9 runs of seeds 0 to 999, portfolio
+//   shrunk      from 12 steps, 3 preemptions to 12 steps, 1 preemption (525 replays)
 //
 // ── history ── queue, 4 operations, 2 clients ───────────────────────────────────────────────────────
 //
@@ -151,9 +151,9 @@ fn main() -> ExitCode {
 //   mutex   created at examples/queue.rs:30:29
 //   atomic  created at examples/queue.rs:30:63
 //
-// trace:   target/sim/unpause/queue/52.simtrace
+// trace:   target/sim/unpause/queue/8.simtrace
 // replay:  SIM_REPLAY=sim1:0,0.0x2,0.1x7,0.0,0 cargo run --example queue
 //
 // the trace file, replayed, ends with the same failure
 //
-// passed  queue_fixed: 1000 runs, 14638 steps
+// passed  queue_fixed: 1000 runs, 13947 steps

@@ -78,11 +78,12 @@
 //! # Strategies
 //!
 //! Who answers the choices is said by `strategy = "..."`, [`Runner::strategy`] or `SIM_STRATEGY`. Each
-//! is good at other bugs, and none at all of them.
+//! is good at other bugs, and none at all of them: the default has each seed run by one of the others.
 //!
 //! | name | good at | promise | where it is weak |
 //! |---|---|---|---|
-//! | `random`, the default | few steps, many switches | every interleaving is possible | one late step of a short task against many of a long one |
+//! | `portfolio`, the default | a bug of which nothing is known | never much worse than the best of the others, each of which gets its share of the seeds | a bug that one strategy alone finds, and rarely |
+//! | `random` | few steps, many switches | every interleaving is possible | one late step of a short task against many of a long one |
 //! | `pct`, `pct:1` to `pct:8` | few orderings far apart | `pct:d` meets a bug of d orderings with a probability of at least 1 / (n k^(d-1)), for n tasks and k steps | many switches: at most d - 1 are enforced; `pct` draws d from the seed, 2 to 5 |
 //! | `pos` | conflicts among much that is private | every partial order is possible | bugs of few orderings far apart |
 //! | `urw` | tasks of unequal length | all interleavings have the same probability, if nothing waits | much that is private |

@@ -129,6 +129,23 @@ fn a_seed_alone_is_the_run_that_it_is_among_others() {
     }
 }
 
+#[test]
+fn a_seed_of_the_portfolio_is_that_seed_of_one_of_its_members() {
+    if !SIMULATED {
+        return;
+    }
+    let (program, mut served) = (program("mix"), BTreeSet::new());
+    for seed in 0..100 {
+        let print = |strategy| Fingerprint::of(&run(strategy, seed, program));
+        let all = print("portfolio");
+        let same = ["surw", "urw", "pos", "pct"].into_iter().filter(|name| print(name) == all);
+        let same: Vec<&str> = same.collect();
+        assert!(!same.is_empty(), "seed {seed}");
+        served.extend(Some(same[0]).filter(|_| same.len() == 1));
+    }
+    assert_eq!(served.len(), 4, "{served:?}");
+}
+
 /// How many of the first 2000 seeds fail.
 fn failing<B: AsyncFn() + Sync>(strategy: &str, body: B) -> usize {
     let runner = Runner::new().hermetic().strategy(strategy);

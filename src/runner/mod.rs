@@ -57,7 +57,7 @@ impl Default for Runner {
 }
 
 impl Runner {
-    /// A runner with the defaults: 1000 seeds (100 on real threads), the random walk, at most a
+    /// A runner with the defaults: 1000 seeds (100 on real threads), the portfolio, at most a
     /// million steps for each run, as many threads as there are cores.
     #[track_caller]
     pub fn new() -> Runner {

@@ -6,6 +6,7 @@
 mod again;
 mod follow;
 mod pct;
+mod portfolio;
 mod pos;
 mod random;
 mod replay;
@@ -55,6 +56,13 @@ pub struct Numbered {
 
 /// All strategies that can be chosen by name. The first is the default.
 pub const STRATEGIES: &[StrategyRow] = &[
+    StrategyRow {
+        name: "portfolio",
+        summary: "one of the others for each seed, which the seed names",
+        reaches_all: true,
+        create: || Box::new(portfolio::Portfolio::default()),
+        numbered: &[],
+    },
     StrategyRow {
         name: "random",
         summary: "every candidate with the same probability, at every step",

@@ -58,17 +58,15 @@ impl<D: Dice> Urw<D> {
         self.weights.set(task, if ready { self.left[task.index()] } else { 0 });
     }
 
-    /// A rehearsal: counts.
-    fn rehearse(&mut self, view: &View<'_>) -> usize {
-        let candidates = view.candidates();
-        let at = self.dice.below(candidates.len() as u64) as usize;
-        if let Some(task) = self.tally.known(view, candidates[at], true) {
+    /// A rehearsal: counts the last step, whoever chose it.
+    fn count(&mut self, view: &View<'_>) {
+        let Some(last) = view.last() else { return };
+        if let Some(task) = self.tally.known(view, last, true) {
             if self.counts.len() <= task {
                 self.counts.resize(task + 1, 0);
             }
             self.counts[task] += 1;
         }
-        at
     }
 }
 
@@ -94,7 +92,8 @@ impl<D: Dice> Strategy for Urw<D> {
 
     fn pick(&mut self, view: &View<'_>) -> Result<usize, Mismatch> {
         if self.rehearsal.is_on() {
-            return Ok(self.rehearse(view));
+            self.count(view);
+            return Ok(self.dice.below(view.candidates().len() as u64) as usize);
         }
         self.take_in(view);
         if let Some(last) = self.last {
@@ -122,6 +121,13 @@ impl<D: Dice> Strategy for Urw<D> {
 
     fn draw(&mut self, draw: &Draw) -> Result<u64, Mismatch> {
         Ok(self.dice.below(draw.bound))
+    }
+
+    fn end(&mut self, view: &View<'_>) -> Result<(), Mismatch> {
+        if self.rehearsal.is_on() {
+            self.count(view);
+        }
+        Ok(())
     }
 }
 

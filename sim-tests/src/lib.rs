@@ -2,6 +2,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod corpus;
 pub mod fingerprint;
 pub mod histories;
 pub mod judge;
@@ -12,6 +13,7 @@ pub mod seeds;
 pub mod shapes;
 pub mod streams;
 pub mod subsets;
+pub mod tools;
 
 /// Runs `$fact::<M>()` for every model of the registry and for the models named besides, each on a
 /// thread of its own.

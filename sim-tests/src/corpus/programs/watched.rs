@@ -1,0 +1,76 @@
+//! A word that can be waited for.
+
+use std::future::poll_fn;
+use std::sync::Mutex;
+use std::task::{Poll, Waker};
+
+use crate::tools::{Atomic, SeqCst};
+
+/// An atomic whose writers wake those who wait for a value of it. A wait that nobody ends is a deadlock
+/// and not a loop.
+#[derive(Debug, Default)]
+pub struct Watched {
+    value: Atomic<i64>,
+    waiting: Mutex<Waiting>,
+}
+
+#[derive(Debug, Default)]
+struct Waiting {
+    /// How often it was written.
+    writes: u64,
+    wakers: Vec<Waker>,
+}
+
+impl Watched {
+    /// One that begins with `value`.
+    pub fn new(value: i64) -> Watched {
+        Watched { value: Atomic::new(value), ..Watched::default() }
+    }
+
+    /// Reads it.
+    pub async fn load(&self) -> i64 {
+        self.value.load(SeqCst).await
+    }
+
+    /// Writes it.
+    pub async fn store(&self, value: i64) {
+        self.value.store(value, SeqCst).await;
+        self.wake();
+    }
+
+    /// Adds to it; gives the old value.
+    pub async fn add(&self, more: i64) -> i64 {
+        let old = self.value.fetch_add(more, SeqCst).await;
+        self.wake();
+        old
+    }
+
+    /// Waits for a value, which it gives.
+    pub async fn wait(&self, wanted: impl Fn(i64) -> bool) -> i64 {
+        loop {
+            let writes = self.waiting.lock().unwrap().writes;
+            let value = self.value.load(SeqCst).await;
+            if wanted(value) {
+                return value;
+            }
+            poll_fn(|context| {
+                let mut waiting = self.waiting.lock().unwrap();
+                if waiting.writes != writes {
+                    return Poll::Ready(());
+                }
+                waiting.wakers.push(context.waker().clone());
+                Poll::Pending
+            })
+            .await;
+        }
+    }
+
+    fn wake(&self) {
+        let wakers = {
+            let mut waiting = self.waiting.lock().unwrap();
+            waiting.writes += 1;
+            std::mem::take(&mut waiting.wakers)
+        };
+        wakers.into_iter().for_each(Waker::wake);
+    }
+}

@@ -6,9 +6,16 @@
 
 mod arguments;
 mod checkers;
+mod corpus;
 mod measure;
 mod peers;
+// The corpus, compiled over shuttle: `tools` stands for the module of this name there.
+#[allow(unreachable_pub)]
+#[path = "../../sim-tests/src/corpus/programs/mod.rs"]
+mod programs;
 mod table;
+#[allow(missing_docs, unreachable_pub)]
+mod tools;
 mod workload;
 
 use std::process::ExitCode;
@@ -22,10 +29,11 @@ fn main() -> ExitCode {
         Some("checkers-cell") => {
             return checkers::cell(words).map_or(ExitCode::from(2), |()| ExitCode::SUCCESS);
         }
+        Some("corpus") => return corpus(words),
         _ => {}
     }
     let Some(arguments) = Arguments::parse(std::env::args().skip(1)) else {
-        eprint!("{USAGE}{}", checkers::USAGE);
+        eprint!("{USAGE}{}{}", checkers::USAGE, corpus::USAGE);
         return ExitCode::from(2);
     };
     if cfg!(debug_assertions) {
@@ -51,4 +59,14 @@ fn checkers(words: impl Iterator<Item = String>) -> ExitCode {
         println!("A build without optimisation: these numbers say nothing.\n");
     }
     if checkers::table(&arguments) { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// How soon the bugs of the corpus are found: a bar that is missed is shown and fails nothing.
+fn corpus(words: impl Iterator<Item = String>) -> ExitCode {
+    let Some(arguments) = corpus::Arguments::parse(words) else {
+        eprint!("{}", corpus::USAGE);
+        return ExitCode::from(2);
+    };
+    corpus::table(&arguments);
+    ExitCode::SUCCESS
 }

@@ -1,0 +1,154 @@
+//! How many runs it takes to find the bugs of the corpus: our strategies, shuttle's, what was published.
+//!
+//! A figure is runs per failing run: the mean number of runs to the first bug. All are measured in this
+//! process on the same text of the programs, with a scheduling point at each spawn, which every spawn of
+//! shuttle is.
+
+mod ours;
+mod peers;
+mod published;
+
+use sim_tests::corpus::all;
+
+/// How to ask for it.
+pub(crate) const USAGE: &str = "\
+usage: sim-bench corpus [quick | long] [reorder_5 dining_5 ...]
+
+  quick   until 50 failures or 2000 runs; long: 2000 or 200000
+  ...     only these programs of the corpus
+";
+
+/// What to measure.
+#[derive(Clone, Debug)]
+pub(crate) struct Arguments {
+    effort: Effort,
+    /// Only these programs; all if there are none.
+    names: Vec<String>,
+}
+
+/// How long to look.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Effort {
+    /// Runs at most, for a strategy and a program.
+    runs: u64,
+    /// Failing runs after which it is known well enough.
+    bugs: u64,
+}
+
+impl Arguments {
+    /// Reads what follows the word `corpus`; none if it does not fit the grammar.
+    pub(crate) fn parse(words: impl Iterator<Item = String>) -> Option<Arguments> {
+        let usual = Effort { runs: 20_000, bugs: 400 };
+        let mut arguments = Arguments { effort: usual, names: Vec::new() };
+        for word in words {
+            match word.as_str() {
+                "quick" => arguments.effort = Effort { runs: 2_000, bugs: 50 },
+                "long" => arguments.effort = Effort { runs: 200_000, bugs: 2_000 },
+                name if all().any(|program| program.name == name) => arguments.names.push(word),
+                _ => return None,
+            }
+        }
+        Some(arguments)
+    }
+}
+
+/// What was seen of a strategy and a program.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Seen {
+    runs: u64,
+    bugs: u64,
+}
+
+impl Seen {
+    /// Whether it is known well enough, or will not be.
+    fn enough(&self, effort: Effort) -> bool {
+        self.runs >= effort.runs || self.bugs >= effort.bugs
+    }
+
+    /// Runs to the first bug; infinite if there was none.
+    fn mean(&self) -> f64 {
+        self.runs as f64 / self.bugs as f64
+    }
+
+    fn text(&self) -> String {
+        match self.bugs {
+            0 => format!(">{}", self.runs),
+            _ => number(self.mean()),
+        }
+    }
+}
+
+fn number(mean: f64) -> String {
+    if mean < 99.5 { format!("{mean:.1}") } else { format!("{mean:.0}") }
+}
+
+/// Prints the table.
+pub(crate) fn table(arguments: &Arguments) {
+    let strategies = ours::names();
+    let wanted = |name: &str| {
+        arguments.names.is_empty() || arguments.names.iter().any(|wanted| wanted == name)
+    };
+    print!("{:<20}", "");
+    for name in &strategies {
+        print!(" {name:>9}");
+    }
+    for peer in peers::PEERS {
+        print!(" {:>11}", peer.name);
+    }
+    println!("  {:>9}  bar  published: {}", "best", published::COLUMNS.join(", "));
+    let mut compared = Vec::new();
+    for program in all().filter(|program| wanted(program.name)) {
+        print!("{:<20}", program.name);
+        let ours: Vec<Seen> =
+            strategies.iter().map(|name| ours::measure(name, program, arguments.effort)).collect();
+        for seen in &ours {
+            print!(" {:>9}", seen.text());
+        }
+        let theirs: Vec<Option<Seen>> =
+            peers::PEERS.iter().map(|peer| peer.measure(program.name, arguments.effort)).collect();
+        for seen in &theirs {
+            print!(" {:>11}", seen.map_or("-".to_owned(), |seen| seen.text()));
+        }
+        let published = published::of(program.name);
+        let measured = ours[1..].iter().chain(theirs.iter().flatten()).map(Seen::mean);
+        let best =
+            measured.chain(published.iter().flatten().copied()).fold(f64::INFINITY, f64::min);
+        let met = if ours[0].mean() <= 2.0 * best { "yes" } else { "NO" };
+        print!("  {:>9}  {met:<3}", number(best));
+        for mean in published {
+            print!(" {:>6}", mean.map_or("-".to_owned(), number));
+        }
+        println!();
+        let is_published = published.iter().any(Option::is_some);
+        compared.push(Row { ours: ours[0], theirs, is_published });
+    }
+    println!();
+    for (i, peer) in peers::PEERS.iter().enumerate() {
+        let ratios = |of: &dyn Fn(&Row) -> bool| {
+            let rows = compared.iter().filter(|row| of(row));
+            geometric_mean(rows.filter_map(|row| Some(at_least(row.theirs[i]?) / row.ours.mean())))
+        };
+        let (all, published) = (ratios(&|_| true), ratios(&|row| row.is_published));
+        println!("{}: {all} our runs, {published} of those published", peer.name);
+    }
+}
+
+/// A program, compared.
+struct Row {
+    /// The default strategy.
+    ours: Seen,
+    theirs: Vec<Option<Seen>>,
+    is_published: bool,
+}
+
+/// `3.1 times (geometric mean of 49)`.
+fn geometric_mean(ratios: impl Iterator<Item = f64>) -> String {
+    let logs: Vec<f64> = ratios.map(f64::ln).collect();
+    let mean = (logs.iter().sum::<f64>() / logs.len() as f64).exp();
+    format!("{mean:.1} times (geometric mean of {})", logs.len())
+}
+
+/// Runs to the first bug, or all that were done if there was none: less than it takes.
+fn at_least(seen: Seen) -> f64 {
+    seen.runs as f64 / seen.bugs.max(1) as f64
+}

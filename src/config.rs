@@ -13,6 +13,7 @@
 //! | `SIM_SHARD` | every n-th seed, beginning with the k-th | `k/n`, k from 1 to n |
 //! | `SIM_HANG` | how long a step may take; on real threads, a run | a time; `0s` for no limit |
 //! | `SIM_LOG` | when `tracing` subscribers hear of runs: never, of the last replay, of all; said, and not `off`, it also has the last replay's panic shown with its backtrace | `off`, `replay`, `all` |
+//! | `SIM_COVERAGE` | whether a passing test says how many classes of interleavings it saw | `1`, `0` |
 //! | `SIM_OUT` | where traces are written, in a folder for each test | a folder |
 //! | `SIM_RESULTS` | where it is written down which seeds passed; a later run goes on from there | a folder |
 //!
@@ -49,6 +50,7 @@ pub(crate) struct Settings {
     pub(crate) shard: Option<Shard>,
     pub(crate) hang: Option<Duration>,
     pub(crate) log: Option<Log>,
+    pub(crate) coverage: Option<bool>,
     pub(crate) out: Option<PathBuf>,
     pub(crate) results: Option<PathBuf>,
 }
@@ -71,6 +73,8 @@ pub(crate) struct Config {
     pub(crate) log: Log,
     /// Whether the panic hook is to hear of the panic of the last replay: with `SIM_LOG` said.
     pub(crate) backtrace: bool,
+    /// Whether to count classes of interleavings and what was never tried.
+    pub(crate) coverage: bool,
     pub(crate) out: Option<PathBuf>,
     pub(crate) results: Option<PathBuf>,
 }
@@ -192,6 +196,14 @@ impl Settings {
             }
             "SIM_OUT" => read(&mut self.out, folder(value), "the name of a folder"),
             "SIM_RESULTS" => read(&mut self.results, folder(value), "the name of a folder"),
+            "SIM_COVERAGE" => {
+                let coverage = match value {
+                    "1" => Some(true),
+                    "0" => Some(false),
+                    _ => None,
+                };
+                read(&mut self.coverage, coverage, "1 or 0")
+            }
             _ => Known::No,
         }
     }
@@ -214,6 +226,7 @@ impl Settings {
             shard: over.shard.or(self.shard),
             hang: over.hang.or(self.hang),
             log: over.log.or(self.log),
+            coverage: over.coverage.or(self.coverage),
             out: over.out.or(self.out),
             results: over.results.or(self.results),
         }
@@ -246,6 +259,7 @@ impl Settings {
             hang: Some(self.hang.unwrap_or(HANG)).filter(|hang| !hang.is_zero()),
             log: self.log.unwrap_or_default(),
             backtrace: self.log.is_some_and(|log| log != Log::Off),
+            coverage: self.coverage.unwrap_or(false),
             out: self.out,
             results: self.results,
         })
@@ -322,7 +336,7 @@ fn parse_time(text: &str) -> Option<Duration> {
 }
 
 /// All variables, for suggestions.
-const VARIABLES: [&str; 12] = [
+const VARIABLES: [&str; 13] = [
     "SIM_SEED",
     "SIM_SEEDS",
     "SIM_STRATEGY",
@@ -333,6 +347,7 @@ const VARIABLES: [&str; 12] = [
     "SIM_SHARD",
     "SIM_HANG",
     "SIM_LOG",
+    "SIM_COVERAGE",
     "SIM_OUT",
     "SIM_RESULTS",
 ];
@@ -388,6 +403,7 @@ mod tests {
             ("SIM_SHARD", "0/4"),
             ("SIM_LOG", "yes"),
             ("SIM_HANG", "-1s"),
+            ("SIM_COVERAGE", "yes"),
             ("SIM_OUT", ""),
             ("SIM_RESULTS", ""),
         ] {

@@ -49,7 +49,7 @@ impl fmt::Debug for ObjectId {
 impl ObjectId {
     /// The object at this position, which is less than `u32::MAX`.
     #[inline]
-    pub(crate) fn new(index: u32) -> ObjectId {
+    pub fn new(index: u32) -> ObjectId {
         ObjectId(NonZeroU32::MIN.saturating_add(index))
     }
 

@@ -93,6 +93,15 @@
 //! are no runs of a seed: how they end is not told. A seed run alone is the run it is among others. The
 //! files of [`mod@strategy`] name the papers and say more.
 //!
+//! # What was seen
+//!
+//! A test that passes says nothing unless asked: `#[sim::test(coverage)]`, [`Runner::coverage`] or
+//! `SIM_COVERAGE=1` adds a line, and [`Report::coverage`](report::Report::coverage), with the number of
+//! classes of interleavings that were seen, where orders that make no difference count as one; how many
+//! were new in the last hundred runs; the probability that one run more would be of a new class; and what
+//! no run tried: objects nobody had to fight for, tasks nobody preempted, values never drawn.
+//! [`sometimes!`] fails a test in which an interesting case never came up.
+//!
 //! # Modules, in the order to read them
 //!
 //! | module | what is in it |
@@ -106,6 +115,7 @@
 //! | [`report`] | what was found, as data and as text |
 //! | [`run`] | one run: how it ended, its steps, its events |
 //! | [`mod@strategy`], [`choice`] | who answers the choices of a run |
+//! | [`coverage`], [`census`] | how much of what there is was seen |
 //! | [`shrink`], [`schedule`] | making a failing run smaller |
 //! | [`trace`] | the file format |
 //! | [`ids`], [`op`], [`event`], [`history`], [`datum`], [`verdict`] | the words of all these, as types |
@@ -148,6 +158,7 @@
 // L0: data. What only runs use is dead in a build that cannot simulate.
 #[cfg_attr(not(all(feature = "sim", not(sim_real))), allow(dead_code))]
 pub mod choice;
+pub mod coverage;
 pub mod datum;
 pub mod event;
 pub mod history;
@@ -163,6 +174,8 @@ pub mod trace;
 pub mod verdict;
 
 // L1: siblings
+#[cfg_attr(not(all(feature = "sim", not(sim_real))), allow(dead_code))]
+pub mod census;
 pub mod check;
 #[cfg(all(feature = "sim", not(sim_real)))]
 mod memory;
@@ -179,6 +192,7 @@ mod seam;
 // L3: what users type
 pub mod rand;
 pub mod recorder;
+pub mod sometimes;
 pub mod sync;
 pub mod task;
 

@@ -33,6 +33,27 @@ pub struct Run {
     pub histories: Vec<HistoryRecord>,
     /// Tasks that had not ended when the body did, and whose handle had been kept until then.
     pub leaked: Vec<TaskId>,
+    /// What [`sometimes!`](crate::sometimes) was asked about, in the order in which it was.
+    pub conditions: Vec<Condition>,
+}
+
+impl Run {
+    /// One that failed before its first step.
+    pub(crate) fn empty(seed: Seed, failure: Failure) -> Run {
+        Run {
+            seed,
+            strategy: String::new(),
+            outcome: Outcome::Failed(failure),
+            tasks: Vec::new(),
+            objects: Vec::new(),
+            steps: Vec::new(),
+            draws: Vec::new(),
+            events: Vec::new(),
+            histories: Vec::new(),
+            leaked: Vec::new(),
+            conditions: Vec::new(),
+        }
+    }
 }
 
 /// A task of a run.
@@ -95,6 +116,27 @@ pub struct DrawRecord {
     pub value: u64,
     /// What the answer was to be below.
     pub bound: u64,
+}
+
+/// A condition that is to hold sometimes: [`sometimes!`](crate::sometimes).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Condition {
+    /// What it is called; the same name is the same condition.
+    pub name: &'static str,
+    /// Where it was asked about first.
+    pub place: Place,
+    /// Whether it held at least once.
+    pub held: bool,
+}
+
+impl Condition {
+    /// Notes in `all` that the condition was asked about.
+    pub(crate) fn note(self, all: &mut Vec<Condition>) {
+        match all.iter_mut().find(|known| known.name == self.name) {
+            Some(known) => known.held |= self.held,
+            None => all.push(self),
+        }
+    }
 }
 
 /// How a run ended.
@@ -175,6 +217,11 @@ pub enum Failure {
         /// How long was waited, in seconds.
         seconds: u64,
     },
+    /// Conditions that were to hold [`sometimes!`](crate::sometimes) did in no run.
+    NeverHeld {
+        /// These, by name.
+        conditions: Vec<Condition>,
+    },
     /// The trace that was to be replayed cannot be read, so nothing was run.
     Unreadable {
         /// Why, with the file and the line.
@@ -227,6 +274,13 @@ pub struct Signature {
 }
 
 impl Failure {
+    /// That some of these conditions never held, if so, by name.
+    pub(crate) fn never_held(mut conditions: Vec<Condition>) -> Option<Failure> {
+        conditions.retain(|condition| !condition.held);
+        conditions.sort_by_key(|condition| condition.name);
+        (!conditions.is_empty()).then_some(Failure::NeverHeld { conditions })
+    }
+
     /// The kind of failure in one word or two, such as `panic` or `deadlock`.
     pub fn kind(&self) -> &'static str {
         match self {
@@ -239,6 +293,7 @@ impl Failure {
             Failure::Diverged { .. } => "diverged",
             Failure::NonDeterminism { .. } => "non-determinism",
             Failure::Hang { .. } => "hang",
+            Failure::NeverHeld { .. } => "never held",
             Failure::Unreadable { .. } => "unreadable",
             Failure::Misuse { .. } => "misuse",
         }
@@ -256,6 +311,10 @@ impl Failure {
                 places.sort();
                 places.dedup();
                 places.join(", ")
+            }
+            Failure::NeverHeld { conditions } => {
+                let names: Vec<&str> = conditions.iter().map(|condition| condition.name).collect();
+                names.join(", ")
             }
             Failure::StepLimit { .. } => String::new(),
             Failure::History { place, condition, .. } => format!("{condition} {place}"),

@@ -16,7 +16,7 @@ use futures::future::abortable;
 use crate::config::Config;
 use crate::ids::{Place, Seed, TaskId};
 use crate::panics;
-use crate::report::{Finding, Origin, Report, Size, Style, text};
+use crate::report::{Finding, Report, Style, text};
 use crate::results::Results;
 use crate::run::{Failure, Outcome, Run, TaskRecord};
 use crate::runner::{Site, TestBody};
@@ -53,6 +53,7 @@ pub(crate) fn run(config: &Config, site: &Site, results: &Results, body: &dyn Te
         }
         let _ended = EndOnDrop(&watched);
         let mut patience = PATIENCE;
+        let mut conditions = Vec::new();
         report.runs = results.begin();
         for n in results.begin().. {
             let late = config.time.is_some_and(|time| began.elapsed() >= time);
@@ -63,12 +64,19 @@ pub(crate) fn run(config: &Config, site: &Site, results: &Results, body: &dyn Te
                 patience = PATIENCE_LOST;
                 report.warnings.push(not_ended(seed, &left));
             }
+            run.conditions.iter().for_each(|condition| condition.note(&mut conditions));
             if run.outcome != Outcome::Passed {
-                report.finding = Some(Box::new(finding(run)));
-                break;
+                report.finding = Some(Box::new(Finding::without_replay(run)));
+                return;
             }
             results.passed(|| n + 1);
         }
+        // One seed alone is run to look at it, and shows one run.
+        let failure = Failure::never_held(conditions).filter(|_| report.runs > 1);
+        report.finding = failure.map(|failure| {
+            let seed = Seed(config.seed(0).unwrap_or_default());
+            Box::new(Finding::without_replay(Run::empty(seed, failure)))
+        });
     });
     report
 }
@@ -131,19 +139,7 @@ fn run_of(seed: u64, stress: &StressRun, outcome: Outcome) -> Run {
         events: Vec::new(),
         histories: stress.histories(),
         leaked: Vec::new(),
-    }
-}
-
-fn finding(run: Run) -> Finding {
-    Finding {
-        from: Origin::Seed(run.seed),
-        original: Size::of(&run),
-        run,
-        shrunk: None,
-        trace_file: None,
-        trace_error: None,
-        replay: None,
-        record: None,
+        conditions: stress.conditions(),
     }
 }
 
@@ -205,8 +201,11 @@ fn watch(watched: &Watched, mut report: Report, results: &Results, patience: Dur
                 let seconds = patience.as_secs();
                 let failure = Failure::Hang { task: TaskId::MAIN, last, seconds };
                 report.runs = now;
-                report.finding =
-                    Some(Box::new(finding(run_of(seed, &stress, Outcome::Failed(failure)))));
+                report.finding = Some(Box::new(Finding::without_replay(run_of(
+                    seed,
+                    &stress,
+                    Outcome::Failed(failure),
+                ))));
                 results.end(&mut report);
                 // Not `eprint!`: a test harness may have taken that, and will not show it.
                 let screen = text(&report, &Style::default());

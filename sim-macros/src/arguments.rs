@@ -12,8 +12,8 @@ use crate::suggest::suggest;
 use crate::value;
 
 /// The names of all arguments, in the order in which messages list them.
-pub(crate) const NAMES: [&str; 8] =
-    ["seeds", "seed", "strategy", "max_steps", "time", "replay", "must_fail", "crate"];
+pub(crate) const NAMES: [&str; 9] =
+    ["seeds", "seed", "strategy", "max_steps", "time", "replay", "must_fail", "coverage", "crate"];
 
 /// Arguments that exclude each other, with the reason.
 const CONFLICTS: [(&str, &str, &str); 3] = [
@@ -39,6 +39,8 @@ pub(crate) struct Arguments {
     pub(crate) replay: Option<LitStr>,
     /// Whether the flag is there.
     pub(crate) must_fail: bool,
+    /// Whether the flag is there.
+    pub(crate) coverage: bool,
     /// Where the library lives.
     pub(crate) library: Option<Path>,
 }
@@ -148,9 +150,13 @@ impl Part {
                 arguments.must_fail = true;
                 return Ok(());
             }
-            (Some(value), "must_fail") => {
-                let message = "`must_fail` takes no value: write `must_fail`, or leave it out";
-                return Err(error_at(&value, self.span, message));
+            (None, "coverage") => {
+                arguments.coverage = true;
+                return Ok(());
+            }
+            (Some(value), "must_fail" | "coverage") => {
+                let message = format!("`{name}` takes no value: write `{name}`, or leave it out");
+                return Err(error_at(&value, self.span, &message));
             }
             (Some(value), _) if !value.is_empty() => value,
             _ => {
@@ -185,6 +191,7 @@ pub(crate) fn form(name: &str) -> &'static str {
         "time" => "`time = \"5s\"`",
         "replay" => "`replay = \"file.simtrace\"`",
         "crate" => "`crate = path::to::sim`",
+        "coverage" => "`coverage`",
         _ => "`must_fail`",
     }
 }
@@ -229,7 +236,7 @@ mod tests {
     fn nothing_is_said_about_arguments_that_are_right() {
         let (arguments, errors) = parse(quote! {
             seeds = 1_000u64, strategy = r"pct", max_steps = 0xff, time = "500ms", must_fail,
-            crate = crate::stub,
+            coverage, crate = crate::stub,
         });
         assert_eq!(errors.len(), 0);
         assert_eq!(arguments.seeds, Some(1000));
@@ -238,7 +245,7 @@ mod tests {
         assert_eq!(arguments.max_steps, Some(255));
         assert_eq!(arguments.time_ms, Some(500));
         assert!(arguments.replay.is_none());
-        assert!(arguments.must_fail);
+        assert!(arguments.must_fail && arguments.coverage);
         assert!(arguments.library.is_some());
         assert_eq!(parse(quote!(seed = 0)).0.seed, Some(0));
         assert_eq!(parse(quote!(seeds = 18446744073709551615)).0.seeds, Some(u64::MAX));

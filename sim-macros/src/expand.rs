@@ -62,6 +62,7 @@ fn accepted(arguments: &Arguments, function: &Function) -> TokenStream {
     let time_ms = option(arguments.time_ms, quote!(::core::primitive::u64));
     let replay = option(arguments.replay.as_ref(), quote!(&'static ::core::primitive::str));
     let must_fail = arguments.must_fail;
+    let coverage = arguments.coverage;
 
     let handed = quote! {
         __sim::Site {
@@ -80,6 +81,7 @@ fn accepted(arguments: &Arguments, function: &Function) -> TokenStream {
             time_ms: #time_ms,
             replay: #replay,
             must_fail: #must_fail,
+            coverage: #coverage,
         },
         #closure,
     };
@@ -167,6 +169,7 @@ mod tests {
                 max_steps = 9,
                 time = "2m",
                 must_fail,
+                coverage,
                 crate = crate::stub
             ),
             quote! {
@@ -198,6 +201,7 @@ mod tests {
                         time_ms: ::core::option::Option::Some(120000u64),
                         replay: ::core::option::Option::None::<&'static ::core::primitive::str>,
                         must_fail: true,
+                        coverage: true,
                     },
                     async || -> Result<(), E> { work().await? },
                 )

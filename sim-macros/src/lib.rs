@@ -33,6 +33,7 @@ use proc_macro::TokenStream;
 /// | `time = "5s"` | stop looking after this long | a whole number and `ms`, `s`, `m` or `h`, not 0 |
 /// | `replay = "x.simtrace"` | run this trace only | a file, not empty; neither `seed` nor `seeds` beside it |
 /// | `must_fail` | the test passes if a run fails | a flag |
+/// | `coverage` | if the test passes, a line says how many classes of interleavings it saw | a flag |
 /// | `crate = path` | where the library lives | a path; default `::sim` |
 ///
 /// # Beside other attributes

@@ -32,6 +32,7 @@ mod stub {
             pub(crate) time_ms: Option<u64>,
             pub(crate) replay: Option<&'static str>,
             pub(crate) must_fail: bool,
+            pub(crate) coverage: bool,
         }
 
         pub(crate) trait TestResult {
@@ -102,6 +103,7 @@ async fn without_arguments() {
     max_steps = 4294967295,
     time = "2m",
     must_fail,
+    coverage,
 )]
 async fn with_arguments() {}
 
@@ -178,6 +180,7 @@ fn every_argument_arrives() {
             max_steps: Some(u32::MAX),
             time_ms: Some(120_000),
             must_fail: true,
+            coverage: true,
             ..Attributes::default()
         }
     );

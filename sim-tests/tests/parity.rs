@@ -238,14 +238,19 @@ fn a_runner() {
         .jobs(1)
         .hang(Duration::from_secs(60))
         .out("target/parity")
+        .coverage(true)
         .hermetic();
     is_static(&runner);
     let _: Runner = runner.clone().replay("sim1:");
     let _: (Runner, &dyn Debug) = (Runner::default(), &runner);
-    let report: Report = runner.run(async || {});
+    let report: Report = runner.run(async || sim::sometimes!(true, "a run"));
     is_static(&report);
     assert!(report.passed());
     assert_eq!((report.runs, report.real), (1, !sim::SIMULATED));
+    assert_eq!(report.coverage.is_some(), sim::SIMULATED);
+    let _: Option<sim::coverage::Coverage> = report.coverage;
+    let run: sim::run::Run = Runner::new().hermetic().run_seed(0, async || {});
+    let _: u64 = sim::census::class_of(&run);
     let report: Result<Report, sim::runner::InvalidSetting> =
         runner.strategy("none such").try_run(async || Ok::<(), String>(()));
     let _: &dyn std::error::Error = &report.unwrap_err();
@@ -254,7 +259,7 @@ fn a_runner() {
     result::<std::convert::Infallible>();
 }
 
-#[sim::test(seeds = 2, strategy = "random", max_steps = 1000, time = "1m")]
+#[sim::test(seeds = 2, strategy = "random", max_steps = 1000, time = "1m", coverage)]
 async fn a_test() -> Result<(), std::num::ParseIntError> {
     let number = Atomic::new("1".parse::<u8>()?);
     number.store(2, SeqCst).await;

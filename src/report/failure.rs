@@ -55,6 +55,10 @@ pub(super) fn headline(report: &Report, finding: &Finding, names: &Names<'_>) ->
         Failure::Hang { task, seconds, .. } => {
             format!("{} has not come back for {seconds} s", names.task(*task))
         }
+        Failure::NeverHeld { conditions } => match &conditions[..] {
+            [one] => format!("{:?} never held", clean(one.name)),
+            all => format!("{} conditions never held", all.len()),
+        },
         Failure::Unreadable { .. } => "the trace cannot be read".to_owned(),
         Failure::Misuse { .. } => "this cannot work".to_owned(),
     }
@@ -112,6 +116,12 @@ pub(super) fn facts(screen: &mut Screen, report: &Report, finding: &Finding) {
                 &format!("The run goes round in a circle of {}.", plural(n as u64, "step")),
             ),
         },
+        Failure::NeverHeld { conditions } => {
+            for condition in conditions {
+                field(screen, "never", condition.name);
+                field(screen, "at", &condition.place.to_string());
+            }
+        }
         Failure::Deadlock { .. } => {}
     }
 }
@@ -136,6 +146,7 @@ pub(super) fn details(screen: &mut Screen, report: &Report, finding: &Finding, n
         Failure::NonDeterminism { .. } => help(screen, NON_DETERMINISM),
         Failure::Hang { .. } if report.real => help(screen, HANG_REAL),
         Failure::Hang { .. } => help(screen, HANG),
+        Failure::NeverHeld { .. } => help(screen, NEVER_HELD),
         Failure::Panic { .. }
         | Failure::Error { .. }
         | Failure::Unreadable { .. }
@@ -185,6 +196,9 @@ const NON_DETERMINISM: &str = "Something decides that the scheduler does not con
     - real threads, files or sockets: keep them out of the test\n\
     - select!, which polls in random order: use select_biased!\n\
     - a static or thread-local that keeps its value from run to run";
+
+const NEVER_HELD: &str = "What this test is for did not happen in any run, so that it passed says \
+    nothing. It needs more seeds, another strategy or another body.";
 
 const HANG: &str = "The task did not give the turn back at an await. Usual causes:\n\
     - a lock of std or parking_lot held across an await: use sim::Mutex\n\

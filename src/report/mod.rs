@@ -21,8 +21,9 @@ mod sample;
 #[cfg(test)]
 mod tests;
 
+use crate::coverage::Coverage;
 use crate::ids::Seed;
-use crate::run::Run;
+use crate::run::{Failure, Outcome, Run};
 
 pub use one_line::one_line;
 pub use picture::history_text;
@@ -51,6 +52,8 @@ pub struct Report {
     pub warnings: Vec<String>,
     /// Whether it ran on real threads, where nothing can be replayed.
     pub real: bool,
+    /// How much was seen, if that was asked for and the test passed; on real threads nobody knows.
+    pub coverage: Option<Coverage>,
 }
 
 impl Report {
@@ -61,6 +64,19 @@ impl Report {
     /// ```
     pub fn passed(&self) -> bool {
         self.finding.is_none()
+    }
+
+    /// That a condition never held is a warning: only a part of the seeds was run.
+    pub(crate) fn spare_conditions(&mut self) {
+        let never = |finding: &mut Box<Finding>| {
+            matches!(finding.run.outcome, Outcome::Failed(Failure::NeverHeld { .. }))
+        };
+        if let Some(finding) = self.finding.take_if(never) {
+            if let Outcome::Failed(failure) = &finding.run.outcome {
+                let what = one_line(failure, &finding.run);
+                self.warnings.push(format!("{what} (in this part of the seeds)"));
+            }
+        }
     }
 }
 
@@ -83,6 +99,22 @@ pub struct Finding {
     pub replay: Option<String>,
     /// The command that looks for the failure anew, on one line, if what was replayed no longer fits.
     pub record: Option<String>,
+}
+
+impl Finding {
+    /// A failure that there is nothing to shrink, write down or replay of.
+    pub(crate) fn without_replay(run: Run) -> Finding {
+        Finding {
+            from: Origin::Seed(run.seed),
+            original: Size::of(&run),
+            run,
+            shrunk: None,
+            trace_file: None,
+            trace_error: None,
+            replay: None,
+            record: None,
+        }
+    }
 }
 
 /// Where the decisions of a run came from.

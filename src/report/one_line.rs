@@ -44,6 +44,10 @@ pub fn one_line(failure: &Failure, run: &Run) -> String {
         Failure::Hang { task: id, last, seconds } => {
             format!("hang: {} did not come back for {seconds} s from {last}", task(*id))
         }
+        Failure::NeverHeld { conditions } => {
+            let names: Vec<&str> = conditions.iter().map(|condition| condition.name).collect();
+            format!("never held in any run: {}", names.join(", "))
+        }
         Failure::Unreadable { message } => message.clone(),
         Failure::Misuse { message, place } if place.is_empty() => message.clone(),
         Failure::Misuse { message, place } => format!("{message} (at {place})"),

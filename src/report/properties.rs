@@ -187,6 +187,7 @@ fn run() -> impl Strategy<Value = Run> {
         events,
         histories,
         leaked,
+        conditions: Vec::new(),
     })
 }
 
@@ -212,7 +213,18 @@ fn report() -> impl Strategy<Value = Report> {
         let replayed = Some(finding.from.clone());
         let package = test.clone();
         let (seeds, finding) = (Some((0, runs)), Some(Box::new(finding)));
-        Report { test, package, runs, seeds, steps: runs, finding, replayed, warnings, real }
+        Report {
+            test,
+            package,
+            runs,
+            seeds,
+            steps: runs,
+            finding,
+            replayed,
+            warnings,
+            real,
+            coverage: None,
+        }
     })
 }
 

@@ -50,6 +50,7 @@ impl Sample {
             events: vec![],
             histories: vec![],
             leaked: vec![],
+            conditions: vec![],
         };
         Sample { run }
     }
@@ -114,6 +115,7 @@ impl Sample {
             replayed: None,
             warnings: vec![],
             real: false,
+            coverage: None,
         }
     }
 }

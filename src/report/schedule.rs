@@ -232,6 +232,7 @@ impl<'a> Table<'a> {
             | Failure::History { .. }
             | Failure::Diverged { .. }
             | Failure::NonDeterminism { .. }
+            | Failure::NeverHeld { .. }
             | Failure::Unreadable { .. }
             | Failure::Misuse { .. } => {}
         }

@@ -9,6 +9,7 @@ use super::names::Names;
 use super::schedule::{self, plural};
 use super::screen::{Line, Paint, Screen, Style, clean, cut};
 use super::{Finding, Origin, Report, Shrinking, Size};
+use crate::coverage::Coverage;
 use crate::ids::TaskId;
 
 /// How many leaked tasks are named.
@@ -56,7 +57,38 @@ fn passed(screen: &mut Screen, report: &Report) {
     let name = cut(&clean(&report.test), screen.width() - 8 - counts.len().min(32));
     let line = Line::of(Paint::Good, "passed").with(Paint::Plain, &format!("  {name}{counts}"));
     screen.line(line);
+    if let Some(coverage) = &report.coverage {
+        screen.line(
+            Line::of(Paint::Faint, "seen").with(Paint::Plain, &format!("    {}", seen(coverage))),
+        );
+    }
     warnings(screen, report);
+}
+
+/// How much was seen, in a line.
+fn seen(coverage: &Coverage) -> String {
+    let Coverage { runs, classes, new_per_hundred, blind, .. } = coverage;
+    // The last hundred that is whole.
+    let whole = (runs / 100) as usize;
+    let last = match new_per_hundred.get(whole.wrapping_sub(1)) {
+        Some(new) => format!(", {new} of the last 100 runs new"),
+        None => String::new(),
+    };
+    let classes = if *classes == 1 { "1 class".to_owned() } else { format!("{classes} classes") };
+    let mut text = format!("{classes}{last}, {:.1} % unseen", 100.0 * coverage.unseen());
+    let untried: Vec<String> = [
+        (blind.objects.len(), "object"),
+        (blind.tasks.len(), "task"),
+        (blind.draws.iter().map(|draw| draw.never.len()).sum(), "value"),
+    ]
+    .into_iter()
+    .filter(|(count, _)| *count > 0)
+    .map(|(count, what)| plural(count as u64, what))
+    .collect();
+    if !untried.is_empty() {
+        text += &format!("; untried: {}", untried.join(", "));
+    }
+    text
 }
 
 fn failed(screen: &mut Screen, report: &Report, finding: &Finding) {

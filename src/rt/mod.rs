@@ -38,7 +38,7 @@ use self::seat::{Seats, Signals};
 use self::state::State;
 use crate::choice::Strategy;
 use crate::ids::{Place, Seed, TaskId, TaskPath};
-use crate::run::{Failure, Outcome, Run, TaskRecord};
+use crate::run::{Condition, Failure, Outcome, Run, TaskRecord};
 use crate::schedule::Schedule;
 
 /// Numbers runs and worlds, process-wide. Only ever compared for equality.
@@ -143,6 +143,15 @@ impl Worker {
 
     /// The last run as data of its own.
     pub(crate) fn extract(&self, seed: Seed, strategy: &str) -> Run {
+        let mut run = self.outline(seed, strategy);
+        let sources = self.world.state().record.histories.clone();
+        // The texts of operations are made by user code.
+        run.histories = sources.iter().map(|source| source.record()).collect();
+        run
+    }
+
+    /// The last run as data of its own, but for its histories.
+    pub(crate) fn outline(&self, seed: Seed, strategy: &str) -> Run {
         let state = self.world.state();
         let mut tasks: Vec<TaskRecord> = Vec::with_capacity(state.board.tasks.len());
         for (row, path) in state.board.tasks.iter().zip(paths(&state)) {
@@ -163,8 +172,7 @@ impl Worker {
             None => Outcome::Passed,
         };
         let leaked = leaked(&state);
-        let sources = state.record.histories.clone();
-        let mut run = Run {
+        Run {
             seed,
             strategy: strategy.to_owned(),
             outcome,
@@ -175,11 +183,13 @@ impl Worker {
             events: state.board.events.clone(),
             histories: Vec::new(),
             leaked,
-        };
-        drop(state);
-        // The texts of operations are made by user code.
-        run.histories = sources.iter().map(|source| source.record()).collect();
-        run
+            conditions: state.record.conditions.clone(),
+        }
+    }
+
+    /// Notes in `all` what the last run was asked to note.
+    pub(crate) fn note_conditions(&self, all: &mut Vec<Condition>) {
+        self.world.state().record.conditions.iter().for_each(|condition| condition.note(all));
     }
 
     /// How many steps the last run took.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::event::Event;
 use crate::history::HistorySource;
 use crate::ids::ObjectId;
-use crate::run::{DrawRecord, StepRecord};
+use crate::run::{Condition, DrawRecord, StepRecord};
 
 /// The decisions of one run, and its histories. The vectors keep their allocations from run to run.
 #[derive(Default)]
@@ -13,12 +13,14 @@ pub(crate) struct Record {
     pub(crate) steps: Vec<StepRecord>,
     pub(crate) draws: Vec<DrawRecord>,
     pub(crate) histories: Vec<Arc<dyn HistorySource>>,
+    pub(crate) conditions: Vec<Condition>,
 }
 
 impl Record {
     pub(crate) fn clear(&mut self) {
         self.steps.clear();
         self.draws.clear();
+        self.conditions.clear();
         debug_assert!(self.histories.is_empty(), "histories are taken out at the end of a run");
     }
 }

@@ -11,6 +11,7 @@ use crate::event::Values;
 use crate::history::HistorySource;
 use crate::ids::{Place, TaskId};
 use crate::op::{Access, Op};
+use crate::run::Condition;
 
 const SPAWN: Op = Op::new("spawn", Access::Spawn);
 const ABORT: Op = Op::new("abort", Access::Abort);
@@ -175,5 +176,10 @@ impl World {
         let mut state = self.state();
         state.record.histories.push(history);
         state.record.histories.len() - 1
+    }
+
+    /// A condition was asked about.
+    pub(crate) fn note_condition(&self, condition: Condition) {
+        condition.note(&mut self.state().record.conditions);
     }
 }

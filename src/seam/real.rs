@@ -17,7 +17,7 @@ use super::threads;
 use super::value::{BitChange, Bits, Number, NumberChange, Value};
 use crate::history::HistorySource;
 use crate::op::Op;
-use crate::run::Failure;
+use crate::run::{Condition, Failure};
 
 /// Whether this build can simulate.
 pub(crate) const SIMULATED: bool = false;
@@ -396,6 +396,11 @@ pub(crate) fn client_name() -> String {
 /// A history begins to be recorded; its number in the stress run, none outside one.
 pub(crate) fn add_history(history: Arc<dyn HistorySource>) -> Option<usize> {
     super::stress::add_history(history)
+}
+
+/// A condition was asked about; outside a stress run, nobody wants to know.
+pub(crate) fn note_condition(condition: Condition) {
+    super::stress::note_condition(condition);
 }
 
 /// Ends the run as failed; outside a stress run, does nothing.

@@ -21,7 +21,7 @@ use super::threads;
 use crate::history::{HistoryRecord, HistorySource};
 use crate::ids::{Place, TaskId, TaskPath};
 use crate::panics::{self, Heard, Panicked};
-use crate::run::{Failure, TaskRecord, panic_text};
+use crate::run::{Condition, Failure, TaskRecord, panic_text};
 
 /// How long a task waits for its start if the one that spawned it neither waits nor ends.
 const START: Duration = Duration::from_millis(5);
@@ -49,6 +49,7 @@ struct State {
     released: usize,
     panics: Vec<(TaskId, Panicked)>,
     histories: Vec<Arc<dyn HistorySource>>,
+    conditions: Vec<Condition>,
     failure: Option<Failure>,
 }
 
@@ -148,6 +149,11 @@ impl StressRun {
     pub(crate) fn histories(&self) -> Vec<HistoryRecord> {
         let sources = self.lock().histories.clone();
         sources.iter().map(|source| source.record()).collect()
+    }
+
+    /// What was asked about so far.
+    pub(crate) fn conditions(&self) -> Vec<Condition> {
+        self.lock().conditions.clone()
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -309,6 +315,13 @@ pub(crate) fn add_history(history: Arc<dyn HistorySource>) -> Option<usize> {
     let mut state = member.run.lock();
     state.histories.push(history);
     Some(state.histories.len() - 1)
+}
+
+/// A condition was asked about in the stress run of this thread, if there is one.
+pub(crate) fn note_condition(condition: Condition) {
+    if let Some(member) = current() {
+        condition.note(&mut member.run.lock().conditions);
+    }
 }
 
 /// Notes a failure of the stress run of this thread, if there is one, ends it and unwinds.

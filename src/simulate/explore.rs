@@ -9,9 +9,10 @@ use std::time::{Duration, Instant};
 use super::confirm;
 use super::session::Session;
 use super::watchdog::Job;
+use crate::census::Census;
 use crate::ids::Seed;
 use crate::rt::Worker;
-use crate::run::{Failure, Outcome, Run};
+use crate::run::{Condition, Failure, Outcome, Run};
 
 /// Seeds run for so long on the calling thread before others are started: starting a thread costs
 /// about a hundredth of this.
@@ -28,6 +29,10 @@ pub(super) struct Explored {
     /// The failing run of the lowest seed, and the position of that seed.
     pub(super) found: Option<(u64, Run)>,
     pub(super) warnings: Vec<String>,
+    /// What the runs were asked to note.
+    pub(super) conditions: Vec<Condition>,
+    /// What the runs were of, if that was asked for.
+    pub(super) census: Option<Census>,
 }
 
 /// What the threads share.
@@ -121,6 +126,10 @@ fn first_seed(session: &Session<'_>, position: u64, seed: Seed) -> Explored {
         .quietly(|| session.run_with(job.strategy(), session.config.strategy.name(), seed, job));
     let runs = position + 1;
     let mut explored = Explored { runs, steps: run.steps.len() as u64, ..Explored::default() };
+    run.conditions.iter().for_each(|condition| condition.note(&mut explored.conditions));
+    if session.config.coverage {
+        explored.census.get_or_insert_default().add(position, &run);
+    }
     if run.outcome != Outcome::Passed {
         explored.found = Some((position, run));
         return explored;
@@ -153,6 +162,8 @@ fn work(
     session.rehearse(&mut worker, &watched.watched);
     let limits = session.limits();
     let (mut runs, mut steps, mut found, mut looked) = (0, 0, None, 0);
+    let mut conditions = Vec::new();
+    let mut census = session.config.coverage.then(Census::default);
     session.quietly(|| {
         let mut batch = 0..0;
         while !shared.late.load(Ordering::Relaxed) {
@@ -168,6 +179,10 @@ fn work(
             let failure: Option<Failure> = session.once(&mut worker, Seed(seed), &limits);
             runs += 1;
             steps += worker.steps();
+            worker.note_conditions(&mut conditions);
+            if let Some(census) = &mut census {
+                census.add(n, &worker.outline(Seed(seed), strategy.name()));
+            }
             if failure.is_some() {
                 shared.lowest.fetch_min(n, Ordering::Relaxed);
                 found = Some((n, worker.extract(Seed(seed), strategy.name())));
@@ -190,6 +205,10 @@ fn work(
     let mut total = shared.total.lock().unwrap_or_else(PoisonError::into_inner);
     total.runs += runs;
     total.steps += steps;
+    conditions.into_iter().for_each(|condition| condition.note(&mut total.conditions));
+    if let Some(census) = census {
+        total.census.get_or_insert_default().merge(census);
+    }
     if let Some((n, run)) = found {
         if total.found.as_ref().is_none_or(|(other, _)| n < *other) {
             total.found = Some((n, run));

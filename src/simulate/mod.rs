@@ -18,7 +18,7 @@ use crate::persistence::{self, Unreadable};
 use crate::report::{Finding, Origin, Report, Size};
 use crate::results::Results;
 use crate::rt::in_run;
-use crate::run::{Failure, Outcome, Run};
+use crate::run::{Condition, Failure, Outcome, Run};
 use crate::runner::{Site, TestBody};
 use crate::trace::Trace;
 
@@ -115,7 +115,7 @@ fn report_replay(session: &Session<'_>, run: Run, from: Origin, trace: Trace) ->
 
 /// A trace that cannot be read fails the test: nobody must believe it was replayed.
 fn cannot_read(session: &Session<'_>, from: Origin, why: &Unreadable) -> Report {
-    let run = session.empty_run(Seed(0), Failure::Unreadable { message: why.to_string() });
+    let run = Run::empty(Seed(0), Failure::Unreadable { message: why.to_string() });
     let mut report = session.report(0, 0);
     report.seeds = None;
     report.replayed = Some(from.clone());
@@ -150,11 +150,23 @@ fn search<'scope>(
             let seed = run.seed;
             confirm::report(session, run, Origin::Seed(seed), n + 1)
         }
-        None => session.report(explored.runs, explored.steps),
+        None => Report {
+            finding: never_held(session, explored.conditions),
+            coverage: explored.census.map(|census| census.coverage()),
+            ..session.report(explored.runs, explored.steps)
+        },
     };
     warnings.extend(explored.warnings);
     report.warnings.extend(warnings);
     report
+}
+
+/// What is wrong if conditions held in no run. One seed alone is run to look at it, and shows one run.
+fn never_held(session: &Session<'_>, conditions: Vec<Condition>) -> Option<Box<Finding>> {
+    let seed = Seed(session.config.seed(0)?);
+    session.config.seed(1)?;
+    let failure = Failure::never_held(conditions)?;
+    Some(Box::new(Finding::without_replay(Run::empty(seed, failure))))
 }
 
 /// Replays a trace that the user keeps. Gives a report if it fails.

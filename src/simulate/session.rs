@@ -138,22 +138,7 @@ impl<'a> Session<'a> {
             replayed: None,
             warnings: Vec::new(),
             real: false,
-        }
-    }
-
-    /// A run that failed before its first step.
-    pub(super) fn empty_run(&self, seed: Seed, failure: Failure) -> Run {
-        Run {
-            seed,
-            strategy: String::new(),
-            outcome: Outcome::Failed(failure),
-            tasks: Vec::new(),
-            objects: Vec::new(),
-            steps: Vec::new(),
-            draws: Vec::new(),
-            events: Vec::new(),
-            histories: Vec::new(),
-            leaked: Vec::new(),
+            coverage: None,
         }
     }
 

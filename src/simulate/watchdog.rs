@@ -233,7 +233,7 @@ fn end_process(session: &Session<'_>, watched: &Watched, step: u32, patience: Du
             // Nobody listens any more if it took too long.
             let _ = send.send(worker.extract(seed, session.config.strategy.name()));
         });
-        let run = receive.recv_timeout(patience).unwrap_or_else(|_| lost(session, seed, patience));
+        let run = receive.recv_timeout(patience).unwrap_or_else(|_| lost(seed, patience));
         let trace = session.trace(&run);
         let written = persistence::write(&trace, session.site, session.config.out.as_deref());
         let (trace_file, trace_error) = match written {
@@ -261,8 +261,8 @@ fn end_process(session: &Session<'_>, watched: &Watched, step: u32, patience: Du
 }
 
 /// What is left to say if the run did not get to the hang again.
-fn lost(session: &Session<'_>, seed: Seed, patience: Duration) -> Run {
+fn lost(seed: Seed, patience: Duration) -> Run {
     let last = "unknown: the run did not come to the same step again".to_owned();
     let task = crate::ids::TaskId::MAIN;
-    session.empty_run(seed, Failure::Hang { task, last, seconds: patience.as_secs() })
+    Run::empty(seed, Failure::Hang { task, last, seconds: patience.as_secs() })
 }

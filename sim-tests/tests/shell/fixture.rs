@@ -270,3 +270,10 @@ async fn takes_its_time() {
         std::thread::sleep(std::time::Duration::from_millis(1));
     }
 }
+
+#[sim::test(seeds = 20)]
+async fn never_sees_it() {
+    if std::env::var_os("UNPAUSE_FIXTURE").is_some() {
+        sim::sometimes!(false, "the impossible");
+    }
+}

@@ -139,3 +139,10 @@ fn a_file_that_makes_no_sense_is_refused_with_its_place() {
     assert!(said.contains("not run  7 seeds: 1, 2, 3, …, 7"), "{said}");
     assert_eq!(merge(&[], &folder.join("nowhere")).0, 2);
 }
+
+#[test]
+fn what_never_held_in_a_shard_may_hold_in_another() {
+    child("never_sees_it").fails().says(&["\"the impossible\" never held"]);
+    let shard = child("never_sees_it").env("SIM_SHARD", "1/2");
+    shard.passes().says(&["in this part of the seeds"]);
+}

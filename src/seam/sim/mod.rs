@@ -21,7 +21,7 @@ use crate::history::HistorySource;
 use crate::ids::Place;
 pub(crate) use crate::rt::in_run;
 use crate::rt::{WORLD, World};
-use crate::run::Failure;
+use crate::run::{Condition, Failure};
 
 /// Whether this build can simulate.
 pub(crate) const SIMULATED: bool = true;
@@ -77,6 +77,13 @@ pub(crate) fn client_name() -> String {
 /// A history begins to be recorded; its number in the run, none outside one.
 pub(crate) fn add_history(history: Arc<dyn HistorySource>) -> Option<usize> {
     in_run().then(|| WORLD.with(|world| world.add_history(history)))
+}
+
+/// A condition was asked about; outside a run, nobody wants to know.
+pub(crate) fn note_condition(condition: Condition) {
+    if in_run() {
+        WORLD.with(|world| world.note_condition(condition));
+    }
 }
 
 /// Ends the run as failed; outside a run, does nothing.

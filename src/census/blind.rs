@@ -1,0 +1,219 @@
+//! What was there and was never tried.
+//!
+//! An object is *contested* once two accesses that conflict, known by their tasks and their numbers among
+//! the accesses of these tasks to it, came next to each other in both orders: then it was chance that
+//! decided. What a task does before it spawns another, or after it has waited for it, never does.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::coverage::{Blind, BlindDraw, BlindObject};
+use crate::event::Event;
+use crate::ids::{Place, TaskPath};
+use crate::op::Access;
+use crate::run::Run;
+
+/// Draws of a larger bound are not looked at: nobody expects all of their values.
+const BOUND_MAX: u64 = 64;
+
+/// What runs tried.
+#[derive(Debug, Default)]
+pub(super) struct Tried {
+    objects: BTreeMap<ObjectName, Object>,
+    /// By task: whether it was preempted. Those of one step are not in it.
+    tasks: BTreeMap<TaskPath, bool>,
+    /// By task, number among its draws and bound: the values that came, a bit each.
+    draws: BTreeMap<(TaskPath, u32, u64), u64>,
+}
+
+/// An object, in all runs: kind, place and number there.
+type ObjectName = (&'static str, Place, u32);
+
+/// An access to an object: the task, and its number among the accesses of this task.
+type Visit = (TaskPath, u32);
+
+#[derive(Debug)]
+enum Object {
+    /// By several tasks, if by more than one; and the pairs of accesses that conflicted, the first one
+    /// first.
+    Quiet {
+        visitors: Visitors,
+        pairs: BTreeSet<(Visit, Visit)>,
+    },
+    Contested,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+enum Visitors {
+    One(TaskPath),
+    Several,
+}
+
+impl Tried {
+    /// Takes in a run.
+    pub(super) fn add(&mut self, run: &Run) {
+        self.add_objects(run);
+        self.add_tasks(run);
+        self.add_draws(run);
+    }
+
+    fn add_objects(&mut self, run: &Run) {
+        // By object: the last access that was not a read, and the reads since; by task, how many.
+        struct Now<'a> {
+            known: &'a mut Object,
+            changed: Option<Visit>,
+            reads: Vec<Visit>,
+            visits: BTreeMap<u32, u32>,
+        }
+        let mut events: BTreeMap<ObjectName, Vec<&Event>> = BTreeMap::new();
+        for event in &run.events {
+            let Some(object) = event.object.and_then(|object| run.objects.get(object.index()))
+            else {
+                continue;
+            };
+            let name = (object.kind, object.place, object.ordinal);
+            // Who frees a lock is never next to who takes it in the other order.
+            if event.op.access == Access::Unlock {
+                continue;
+            }
+            if !matches!(self.objects.get(&name), Some(Object::Contested)) {
+                events.entry(name).or_default().push(event);
+            }
+        }
+        for (name, events) in events {
+            let path = |event: &Event| run.tasks[event.task.index()].path.clone();
+            let first = Visitors::One(path(events[0]));
+            let quiet = Object::Quiet { visitors: first, pairs: BTreeSet::new() };
+            let known = self.objects.entry(name).or_insert(quiet);
+            let mut now = Now { known, changed: None, reads: Vec::new(), visits: BTreeMap::new() };
+            for event in events {
+                let nth = now.visits.entry(event.task.0).or_default();
+                let visit = (path(event), *nth);
+                *nth += 1;
+                now.known.visited(&visit.0);
+                let is_read = event.op.access == Access::Read;
+                let reads = if is_read { &[] } else { now.reads.as_slice() };
+                for before in now.changed.iter().chain(reads) {
+                    now.known.conflicted(before, &visit);
+                }
+                if is_read {
+                    now.reads.push(visit);
+                } else {
+                    now.reads.clear();
+                    now.changed = Some(visit);
+                }
+            }
+        }
+    }
+
+    fn add_tasks(&mut self, run: &Run) {
+        let mut steps = vec![(0u32, false); run.tasks.len()];
+        for (i, step) in run.steps.iter().enumerate() {
+            steps[step.task.index()].0 += 1;
+            if step.preempts && i > 0 {
+                steps[run.steps[i - 1].task.index()].1 = true;
+            }
+        }
+        for (task, (count, preempted)) in run.tasks.iter().zip(steps) {
+            if count > 1 {
+                note(&mut self.tasks, &task.path, preempted);
+            }
+        }
+    }
+
+    fn add_draws(&mut self, run: &Run) {
+        let mut counts = vec![0u32; run.tasks.len()];
+        for draw in &run.draws {
+            let Some(step) = run.steps.get(draw.step as usize) else { continue };
+            let nth = counts[step.task.index()];
+            counts[step.task.index()] += 1;
+            if draw.bound <= BOUND_MAX {
+                let path = run.tasks[step.task.index()].path.clone();
+                *self.draws.entry((path, nth, draw.bound)).or_default() |= 1 << draw.value;
+            }
+        }
+    }
+
+    /// Takes in what another one was fed.
+    pub(super) fn merge(&mut self, other: Tried) {
+        for (name, object) in other.objects {
+            match self.objects.get_mut(&name) {
+                Some(known) => known.merge(object),
+                None => drop(self.objects.insert(name, object)),
+            }
+        }
+        for (path, preempted) in other.tasks {
+            note(&mut self.tasks, &path, preempted);
+        }
+        for (draw, values) in other.draws {
+            *self.draws.entry(draw).or_default() |= values;
+        }
+    }
+
+    /// What was never tried.
+    pub(super) fn blind(&self) -> Blind {
+        let quiet =
+            |object: &Object| matches!(object, Object::Quiet { visitors: Visitors::Several, .. });
+        let objects = self.objects.iter().filter(|(_, object)| quiet(object));
+        let object = |name: &ObjectName| {
+            let (kind, place, ordinal) = *name;
+            BlindObject { kind, place, ordinal }
+        };
+        let tasks = self.tasks.iter().filter(|(_, preempted)| !**preempted);
+        let draws = self.draws.iter().filter_map(|((task, nth, bound), values)| {
+            let never: Vec<u64> = (0..*bound).filter(|value| values >> value & 1 == 0).collect();
+            let draw = BlindDraw { task: task.clone(), nth: *nth, bound: *bound, never };
+            (!draw.never.is_empty()).then_some(draw)
+        });
+        Blind {
+            objects: objects.map(|(name, _)| object(name)).collect(),
+            tasks: tasks.map(|(path, _)| path.clone()).collect(),
+            draws: draws.collect(),
+        }
+    }
+}
+
+/// Notes of a task whether it was preempted.
+fn note(tasks: &mut BTreeMap<TaskPath, bool>, path: &TaskPath, preempted: bool) {
+    match tasks.get_mut(path) {
+        Some(known) => *known |= preempted,
+        None => drop(tasks.insert(path.clone(), preempted)),
+    }
+}
+
+impl Object {
+    fn visited(&mut self, task: &TaskPath) {
+        if let Object::Quiet { visitors, .. } = self {
+            if !matches!(visitors, Visitors::One(one) if one == task) {
+                *visitors = Visitors::Several;
+            }
+        }
+    }
+
+    /// Two accesses by tasks conflicted in this order.
+    fn conflicted(&mut self, before: &Visit, after: &Visit) {
+        let Object::Quiet { pairs, .. } = self else { return };
+        if before.0 == after.0 {
+            return;
+        }
+        if pairs.contains(&(after.clone(), before.clone())) {
+            *self = Object::Contested;
+        } else {
+            pairs.insert((before.clone(), after.clone()));
+        }
+    }
+
+    fn merge(&mut self, other: Object) {
+        let Object::Quiet { visitors, pairs } = other else {
+            *self = Object::Contested;
+            return;
+        };
+        if let Visitors::One(task) = &visitors {
+            self.visited(task);
+        } else if let Object::Quiet { visitors, .. } = self {
+            *visitors = Visitors::Several;
+        }
+        for (before, after) in pairs {
+            self.conflicted(&before, &after);
+        }
+    }
+}

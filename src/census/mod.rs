@@ -1,0 +1,62 @@
+//! Which classes of interleavings runs were of, and what none of them tried.
+//!
+//! A [`Census`] is fed runs, one at a time, each with its position among the seeds; those of several
+//! workers are merged. What comes out does not depend on how the runs were shared out.
+
+mod blind;
+mod class;
+
+use std::collections::BTreeMap;
+
+pub use self::class::class_of;
+
+use self::blind::Tried;
+use crate::coverage::Coverage;
+use crate::run::Run;
+
+/// What runs were of.
+#[derive(Debug, Default)]
+pub(crate) struct Census {
+    runs: u64,
+    /// By class: how many runs, and the position of the first one.
+    classes: BTreeMap<u64, (u64, u64)>,
+    tried: Tried,
+}
+
+impl Census {
+    /// Takes in a run, the `position`-th of all. Linear in its events.
+    pub(crate) fn add(&mut self, position: u64, run: &Run) {
+        self.runs += 1;
+        let (count, first) = self.classes.entry(class_of(run)).or_insert((0, position));
+        *count += 1;
+        *first = position.min(*first);
+        self.tried.add(run);
+    }
+
+    /// Takes in what another one was fed.
+    pub(crate) fn merge(&mut self, other: Census) {
+        self.runs += other.runs;
+        for (class, (count, first)) in other.classes {
+            let known = self.classes.entry(class).or_insert((0, first));
+            *known = (known.0 + count, known.1.min(first));
+        }
+        self.tried.merge(other.tried);
+    }
+
+    /// What it came to. Positions are those of all runs, from 0 on.
+    pub(crate) fn coverage(&self) -> Coverage {
+        let mut new_per_hundred = vec![0; self.runs.div_ceil(100) as usize];
+        for (_, first) in self.classes.values() {
+            if let Some(new) = new_per_hundred.get_mut((first / 100) as usize) {
+                *new += 1;
+            }
+        }
+        Coverage {
+            runs: self.runs,
+            classes: self.classes.len() as u64,
+            new_per_hundred,
+            once: self.classes.values().filter(|(count, _)| *count == 1).count() as u64,
+            blind: self.tried.blind(),
+        }
+    }
+}

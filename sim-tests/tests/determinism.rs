@@ -16,7 +16,7 @@ const GOLDEN: &[(&str, u64)] = &[
     ("lost_update", 0x18a9_e2d4_5473_a5dd),
     ("deadlock", 0xff0a_164c_5dde_ad17),
     ("queue", 0xf7e2_2949_af2d_aa32),
-    ("store", 0x11d2_7692_ebfd_0b59),
+    ("store", 0x2c43_fc43_46b1_5c33),
     ("mix", 0xabe1_923f_4586_df3f),
 ];
 

@@ -135,6 +135,27 @@ fn try_lock_fails_only_while_somebody_holds_the_lock() {
 }
 
 #[test]
+fn a_try_lock_that_fails_leaves_the_lock_with_its_holder() {
+    if !SIMULATED {
+        return;
+    }
+    for seed in 0..50 {
+        let run = sim::Runner::new().hermetic().run_seed(seed, async || {
+            let lock = Arc::new(Mutex::new(()));
+            let guard = lock.lock().await;
+            let other = lock.clone();
+            let task = sim::spawn(async move { other.try_lock().await.is_none() });
+            assert!(task.await.unwrap());
+            drop(guard);
+        });
+        assert_eq!(run.outcome, sim::run::Outcome::Passed);
+        let unlocks = run.events.iter().filter(|event| event.op.name == "unlock");
+        let by: Vec<_> = unlocks.map(|event| event.task).collect();
+        assert_eq!(by, [sim::ids::TaskId::MAIN]);
+    }
+}
+
+#[test]
 fn a_task_that_locks_twice_is_told_that_it_holds_the_lock() {
     if !SIMULATED {
         return;

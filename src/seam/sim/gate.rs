@@ -102,7 +102,8 @@ impl<'a> Future for TryEnter<'a> {
         }
         stop.poll(cx, *gate).map(|()| {
             let taken = WORLD.with(|world| world.try_acquire(&stop.deed));
-            taken.then_some(Pass { gate: Some(gate) })
+            // Not `then_some`: a pass that is made and dropped gives up a lock that another task holds.
+            taken.then(|| Pass { gate: Some(gate) })
         })
     }
 }

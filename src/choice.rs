@@ -246,6 +246,11 @@ pub(crate) struct Board {
     pub(crate) arrived: Vec<TaskId>,
     pub(crate) tasks: Pool<TaskRow>,
     pub(crate) events: Vec<Event>,
+    /// Tasks that others looked at, to see whether they had ended, other than by joining them.
+    pub(crate) glances: Vec<TaskId>,
+    /// The last step in which a task began to wait for another, and how many events there were when
+    /// it first did.
+    pub(crate) waited: (u32, usize),
 }
 
 /// A run between two steps, as a [`Strategy`] sees it.
@@ -300,6 +305,18 @@ impl<'a> View<'a> {
     /// All that has happened so far.
     pub fn events(&self) -> &'a [Event] {
         &self.board.events
+    }
+
+    /// The tasks that others looked at so far, other than by joining them: which leaves no event.
+    pub(crate) fn glances(&self) -> &'a [TaskId] {
+        &self.board.glances
+    }
+
+    /// Whether the task that took the last step did something after it had begun to wait for another
+    /// task in it: in another branch of a `join!`.
+    pub(crate) fn acted_while_it_waited(&self) -> bool {
+        let (step, events) = self.board.waited;
+        step.checked_add(1) == Some(self.board.step) && events < self.board.events.len()
     }
 
     /// What happened in the last step.

@@ -5,7 +5,7 @@
 //! |---|---|---|
 //! | `SIM_SEED` | just this seed | a number |
 //! | `SIM_SEEDS` | how many seeds, or which | `1000`, `500..1000` |
-//! | `SIM_STRATEGY` | who answers the choices | a name of [`STRATEGIES`](crate::strategy::STRATEGIES): `random`, `pct`, `pct:3` |
+//! | `SIM_STRATEGY` | who answers the choices | a name of [`STRATEGIES`](crate::strategy::STRATEGIES) or [`SEARCHES`](crate::strategy::SEARCHES): `random`, `pct`, `pct:3`, `exhaustive` |
 //! | `SIM_TIME` | stop after this time, before the seeds are used up | `500ms`, `5s`, `2m`, `1h` |
 //! | `SIM_STEPS` | steps a run may take | a number |
 //! | `SIM_REPLAY` | replay this and nothing else | a file, or an inline trace `sim1:…` |
@@ -26,10 +26,12 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::strategy::{Chosen, STRATEGIES};
+use crate::strategy::{Chosen, SEARCHES, STRATEGIES};
 
 /// Seeds run when nothing says how many.
 const SEEDS: u64 = 1000;
+/// Runs of a search when nothing says how many: it ends by itself, but maybe not in a lifetime.
+const SEARCH_RUNS: u64 = 1_000_000;
 /// Seeds run on real threads when nothing says how many: each costs threads.
 const SEEDS_REAL: u64 = 100;
 /// Steps a run may take when nothing says how many.
@@ -240,7 +242,11 @@ impl Settings {
             value: name.to_owned(),
             grammar: strategy_grammar(),
         })?;
-        let many = if crate::seam::SIMULATED { SEEDS } else { SEEDS_REAL };
+        let many = match crate::seam::SIMULATED {
+            true if strategy.search().is_some() => SEARCH_RUNS,
+            true => SEEDS,
+            false => SEEDS_REAL,
+        };
         let (first, count) = match (self.seed, self.seeds) {
             (Some(seed), _) => (seed, 1),
             (None, Some(seeds)) => (seeds.start, seeds.end.saturating_sub(seeds.start)),
@@ -286,6 +292,11 @@ impl Config {
         left.map_or(0, |left| left / self.shard.of + 1)
     }
 
+    /// One more than the last seed, whatever the shard.
+    pub(crate) fn end(&self) -> u64 {
+        self.first.saturating_add(self.count)
+    }
+
     /// The last seed to run.
     pub(crate) fn last_seed(&self) -> Option<u64> {
         self.seed(self.positions().checked_sub(1)?)
@@ -301,7 +312,8 @@ enum Known {
 const TIME_GRAMMAR: &str = "a time like 500ms, 5s, 2m or 1h";
 
 fn strategy_grammar() -> String {
-    let names: Vec<String> = STRATEGIES.iter().map(|row| row.grammar()).collect();
+    let searches = SEARCHES.iter().map(|row| row.name.to_owned());
+    let names: Vec<String> = STRATEGIES.iter().map(|row| row.grammar()).chain(searches).collect();
     format!("the name of a strategy: {}", names.join(", "))
 }
 

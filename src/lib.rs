@@ -101,6 +101,42 @@
 //! were new in the last hundred runs; the probability that one run more would be of a new class; and what
 //! no run tried: objects nobody had to fight for, tasks nobody preempted, values never drawn.
 //! [`sometimes!`] fails a test in which an interesting case never came up.
+//! # Proofs
+//!
+//! `exhaustive` is no sampling strategy but a search: it makes runs until there is none left that
+//! differs from all before it in the order of two steps that conflict, and then says `explored all N
+//! interleavings`. If N is small that is a proof: no interleaving of the body fails. If not, it says
+//! how many runs it did, that this is no proof, and an estimate of what is left.
+//!
+//! ```
+//! # if !sim::SIMULATED { return }
+//! use std::sync::Arc;
+//! use sim::{Mutex, Runner};
+//!
+//! let report = Runner::new().hermetic().strategy("exhaustive").run(async || {
+//!     let total = Arc::new(Mutex::new(0));
+//!     let tasks = [1, 2, 3].map(|n| {
+//!         let total = total.clone();
+//!         sim::spawn(async move { *total.lock().await += n })
+//!     });
+//!     for task in tasks {
+//!         task.await.unwrap();
+//!     }
+//!     assert_eq!(*total.lock().await, 6);
+//! });
+//! assert!(report.searched.unwrap().is_proof());
+//! assert_eq!(report.runs, 6);
+//! ```
+//!
+//! What it proves, and what not:
+//!
+//! - Everything that tasks share must be of this library. An order of what they do to anything else
+//!   (a channel of another crate, a lock of std) is not tried; where tasks wake each other by such a
+//!   thing the search says so.
+//! - A [`History`] is checked in the runs that are made. Whether one call returned before another
+//!   began is no order of steps that conflict, so a search does not try both.
+//! - Every value that [`rand`] can draw is tried: keep the bounds small. A loop that waits by looking
+//!   again and again has runs without end, which fail by the limit of steps.
 //!
 //! # Modules, in the order to read them
 //!
@@ -114,8 +150,8 @@
 //! | [`runner`] | [`Runner`], for programs that find bugs without a test harness |
 //! | [`report`] | what was found, as data and as text |
 //! | [`run`] | one run: how it ended, its steps, its events |
-//! | [`mod@strategy`], [`choice`] | who answers the choices of a run |
 //! | [`coverage`], [`census`] | how much of what there is was seen |
+//! | [`mod@strategy`], [`choice`] | who answers the choices of a run; searches for all runs |
 //! | [`shrink`], [`schedule`] | making a failing run smaller |
 //! | [`trace`] | the file format |
 //! | [`ids`], [`op`], [`event`], [`history`], [`datum`], [`verdict`] | the words of all these, as types |
@@ -151,7 +187,7 @@
 //!   going on until the watchdog ends the process. [`block_on`] in a run panics.
 //! - An atomic or cell in a `static` is made with `const_new` and starts each run afresh. A
 //!   [`Mutex`] in a `static` fails the second run that meets it.
-//! - Every strategy so far is random. A test that passes is no proof.
+//! - A test that passes is no proof, unless its strategy was a search that came to its end.
 
 #![forbid(unsafe_code)]
 

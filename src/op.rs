@@ -61,4 +61,10 @@ impl Access {
         let touches = |a| !matches!(a, Access::Start | Access::Yield | Access::Spawn);
         touches(self) && touches(other) && !(self == Access::Read && other == Access::Read)
     }
+
+    /// Whether it waits until its object is free. What it competes with is then whoever took the
+    /// object last, and not the release that let it in: the two cannot be swapped.
+    pub fn waits(self) -> bool {
+        self == Access::Lock
+    }
 }

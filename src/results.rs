@@ -59,7 +59,9 @@ impl Results {
 
     /// Opens the file of this test and shard, and reads how far it is.
     pub(crate) fn open(config: &Config, site: &Site) -> Result<Results, InvalidSetting> {
-        let Some(folder) = config.results.as_deref().filter(|_| config.replay.is_none()) else {
+        // A search makes its runs from those before, and cannot go on from any.
+        let counts = config.replay.is_none() && config.strategy.search().is_none();
+        let Some(folder) = config.results.as_deref().filter(|_| counts) else {
             return Ok(Results::nowhere());
         };
         let invalid = |grammar: String| InvalidSetting {

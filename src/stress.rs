@@ -127,6 +127,21 @@ pub(crate) fn run_seed(config: &Config, site: &Site, body: &dyn TestBody, seed: 
     once(&Watched::default(), seed, config.backtrace, body, PATIENCE).0
 }
 
+/// No search goes through what real threads can do.
+pub(crate) fn each_run(
+    _: &Config,
+    site: &Site,
+    _: &dyn TestBody,
+    _: &mut dyn FnMut(Run),
+) -> Report {
+    Report {
+        test: site.test.clone(),
+        package: site.package.clone(),
+        real: true,
+        ..Report::default()
+    }
+}
+
 fn run_of(seed: u64, stress: &StressRun, outcome: Outcome) -> Run {
     Run {
         seed: Seed(seed),

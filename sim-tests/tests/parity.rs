@@ -284,6 +284,8 @@ fn traces_schedules_strategies_shrinking_and_checks() {
     let _: Cursor = Cursor::new(Schedule::default());
     let _: fn(&str) -> Option<&'static sim::strategy::StrategyRow> = sim::strategy::find;
     let _: &[sim::strategy::StrategyRow] = sim::strategy::STRATEGIES;
+    let _: &[sim::strategy::SearchRow] = sim::strategy::SEARCHES;
+    let _: fn(&sim::report::Searched) -> bool = sim::report::Searched::is_proof;
     let _: Box<dyn sim::choice::Strategy> =
         Box::new(sim::strategy::Follow::new(Schedule::default()));
     let _: fn(Trace) -> sim::strategy::Replay = sim::strategy::Replay::new;

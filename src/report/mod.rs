@@ -50,6 +50,8 @@ pub struct Report {
     /// What the user should know besides, a sentence each. The tasks in [`Run::leaked`] need no
     /// warning here: a renderer tells of them anyway.
     pub warnings: Vec<String>,
+    /// How far a search got; none if the strategy was none.
+    pub searched: Option<Searched>,
     /// Whether it ran on real threads, where nothing can be replayed.
     pub real: bool,
     /// How much was seen, if that was asked for and the test passed; on real threads nobody knows.
@@ -80,6 +82,31 @@ impl Report {
     }
 }
 
+/// How far a search for all runs got.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Searched {
+    /// Runs that were given up because earlier ones had done all that they could still do. Not among
+    /// [`Report::runs`].
+    pub blocked: u64,
+    /// Whether there is no other run, within `bound` if there is one.
+    pub complete: bool,
+    /// The part that is done, from 0 to 1, if every branch is as large as its siblings: an estimate.
+    pub part: f64,
+    /// Whether tasks woke each other by something that is not of this library. What they share is not
+    /// seen, so not all orders were tried, and nothing is proven.
+    pub blind: bool,
+    /// What the runs were restricted to, such as `preemptions`, and up to which number of them there
+    /// is no other run.
+    pub bound: Option<(String, u32)>,
+}
+
+impl Searched {
+    /// Whether no run of the test fails, if none was found.
+    pub fn is_proof(&self) -> bool {
+        self.complete && !self.blind && self.bound.is_none()
+    }
+}
+
 /// A failure that was found, and what became of it.
 #[derive(Clone, Debug)]
 pub struct Finding {
@@ -102,10 +129,10 @@ pub struct Finding {
 }
 
 impl Finding {
-    /// A failure that there is nothing to shrink, write down or replay of.
-    pub(crate) fn without_replay(run: Run) -> Finding {
+    /// A run as it was found.
+    pub(crate) fn of(run: Run, from: Origin) -> Finding {
         Finding {
-            from: Origin::Seed(run.seed),
+            from,
             original: Size::of(&run),
             run,
             shrunk: None,
@@ -114,6 +141,12 @@ impl Finding {
             replay: None,
             record: None,
         }
+    }
+
+    /// A failure that there is nothing to shrink, write down or replay of.
+    pub(crate) fn without_replay(run: Run) -> Finding {
+        let from = Origin::Seed(run.seed);
+        Finding::of(run, from)
     }
 }
 

@@ -211,6 +211,13 @@ fn report() -> impl Strategy<Value = Report> {
             record: Some(text),
         };
         let replayed = Some(finding.from.clone());
+        let searched = Some(Searched {
+            blocked: runs,
+            complete: real,
+            part: runs as f64,
+            blind: !real,
+            bound: Some((test.clone(), 3)),
+        });
         let package = test.clone();
         let (seeds, finding) = (Some((0, runs)), Some(Box::new(finding)));
         Report {
@@ -223,6 +230,7 @@ fn report() -> impl Strategy<Value = Report> {
             replayed,
             warnings,
             real,
+            searched,
             coverage: None,
         }
     })

@@ -114,8 +114,7 @@ impl Sample {
             finding: Some(Box::new(finding)),
             replayed: None,
             warnings: vec![],
-            real: false,
-            coverage: None,
+            ..Report::default()
         }
     }
 }

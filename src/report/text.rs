@@ -8,7 +8,7 @@ use super::failure::{details, facts, field, headline};
 use super::names::Names;
 use super::schedule::{self, plural};
 use super::screen::{Line, Paint, Screen, Style, clean, cut};
-use super::{Finding, Origin, Report, Shrinking, Size};
+use super::{Finding, Origin, Report, Searched, Shrinking, Size};
 use crate::coverage::Coverage;
 use crate::ids::TaskId;
 
@@ -52,7 +52,11 @@ fn passed(screen: &mut Screen, report: &Report) {
         );
         return warnings(screen, report);
     }
-    let counts = format!(": {}{real}{}", plural(report.runs, "run"), steps(report));
+    let runs = match &report.searched {
+        Some(searched) if searched.complete => explored(report.runs, searched),
+        _ => plural(report.runs, "run"),
+    };
+    let counts = format!(": {runs}{real}{}", steps(report));
     // The counts are the news; a long name gives way to them.
     let name = cut(&clean(&report.test), screen.width() - 8 - counts.len().min(32));
     let line = Line::of(Paint::Good, "passed").with(Paint::Plain, &format!("  {name}{counts}"));
@@ -61,6 +65,9 @@ fn passed(screen: &mut Screen, report: &Report) {
         screen.line(
             Line::of(Paint::Faint, "seen").with(Paint::Plain, &format!("    {}", seen(coverage))),
         );
+    }
+    if let Some(searched) = &report.searched {
+        limits(screen, report.runs, searched);
     }
     warnings(screen, report);
 }
@@ -89,6 +96,49 @@ fn seen(coverage: &Coverage) -> String {
         text += &format!("; untried: {}", untried.join(", "));
     }
     text
+}
+
+/// That a search is through.
+fn explored(runs: u64, searched: &Searched) -> String {
+    match &searched.bound {
+        None if runs == 1 => "explored the one interleaving there is".to_owned(),
+        None => format!("explored all {runs} interleavings"),
+        Some((what, bound)) => format!("explored all with at most {bound} {what}, {runs} runs"),
+    }
+}
+
+/// What a search does not prove, and why.
+fn limits(screen: &mut Screen, runs: u64, searched: &Searched) {
+    let mut say = |label: &str, text: &str| {
+        screen.paragraph(8, (Paint::Notice, label), (Paint::Plain, text));
+    };
+    if searched.blocked > 0 {
+        let given_up = plural(searched.blocked, "run");
+        say("", &format!("({given_up} given up: nothing new could come of them)"));
+    }
+    if !searched.complete {
+        let part = searched.part.clamp(0.0, 1.0);
+        let all = if part > 0.0 { runs as f64 / part } else { f64::INFINITY };
+        let estimate = match all {
+            all if all < 1e15 => format!("an estimated {all:.0} runs in all"),
+            _ => "there is no saying how many there are".to_owned(),
+        };
+        let text = format!(
+            "not all interleavings were run ({:.2} % of the search, {estimate}); allow more with \
+             seeds = N, Runner::seeds or SIM_SEEDS=N",
+            100.0 * part,
+        );
+        say("NOT A PROOF: ", &text);
+    } else if let Some((what, _)) = &searched.bound {
+        say("NOT A PROOF: ", &format!("runs with more {what} were not tried"));
+    }
+    if searched.blind {
+        say(
+            "NOT A PROOF: ",
+            "tasks woke each other by something that is not of this library, such as a channel of \
+             another crate, and not all orders of what they do to it were tried",
+        );
+    }
 }
 
 fn failed(screen: &mut Screen, report: &Report, finding: &Finding) {

@@ -88,6 +88,13 @@ impl World {
         })
     }
 
+    /// Whether `task` has ended; the current task acts on it, and it is no join.
+    pub(crate) fn has_ended(&self, task: TaskId) -> bool {
+        let mut state = self.state();
+        state.board.glances.push(task);
+        state.is_done(task)
+    }
+
     /// Does the announced join; the result is handed out to be taken apart without a borrow.
     pub(crate) fn join(
         &self,
@@ -108,10 +115,16 @@ impl World {
     /// Asks a task to end before its next step. Not a point.
     pub(crate) fn abort(&self, run: u64, task: TaskId, place: Place) {
         let mut state = self.state();
-        if run == state.run && !state.is_done(task) {
-            state.abort(task);
-            state.happened(&ABORT, None, place, Values::Task(task));
+        if run != state.run {
+            return;
         }
+        if state.is_done(task) {
+            // Too late, which it need not have been.
+            state.board.glances.push(task);
+            return;
+        }
+        state.abort(task);
+        state.happened(&ABORT, None, place, Values::Task(task));
     }
 
     /// The handle of a task was given up.

@@ -86,6 +86,8 @@ impl State {
         self.objects.begin(run);
         self.memory.clear();
         self.board.events.clear();
+        self.board.glances.clear();
+        self.board.waited = (u32::MAX, 0);
         self.record.clear();
         self.failure = None;
         self.over = false;
@@ -319,6 +321,9 @@ impl State {
             }
             (Access::Join, _, Some(target)) => {
                 self.slots.at_mut(target.index()).joiner = Some(waiter);
+                if self.board.waited.0 != self.board.step {
+                    self.board.waited = (self.board.step, self.board.events.len());
+                }
                 false
             }
             _ => true,

@@ -92,7 +92,46 @@ impl Runner {
         self
     }
 
-    /// Who answers the choices: a name of [`STRATEGIES`](crate::strategy::STRATEGIES).
+    /// Who answers the choices: a name of [`STRATEGIES`](crate::strategy::STRATEGIES) or of
+    /// [`SEARCHES`](crate::strategy::SEARCHES).
+    ///
+    /// A search goes on until it is through; [`seeds`](Self::seeds) then says how many runs it may
+    /// take (the end of the range; a million if nothing is said), and a seed is the number of a run.
+    /// It uses one thread. [`Report::searched`] says how far it came.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use sim::{Atomic, Ordering::SeqCst, Runner};
+    ///
+    /// // Two tasks add to a counter, in one operation or in two.
+    /// async fn adds(at_once: bool) {
+    ///     let counter = Arc::new(Atomic::new(0u64));
+    ///     let tasks = [0, 1].map(|_| {
+    ///         let counter = counter.clone();
+    ///         sim::spawn(async move {
+    ///             if at_once {
+    ///                 counter.fetch_add(1, SeqCst).await;
+    ///             } else {
+    ///                 let old = counter.load(SeqCst).await;
+    ///                 counter.store(old + 1, SeqCst).await;
+    ///             }
+    ///         })
+    ///     });
+    ///     for task in tasks {
+    ///         task.await.unwrap();
+    ///     }
+    ///     assert_eq!(counter.load(SeqCst).await, 2);
+    /// }
+    ///
+    /// # if !sim::SIMULATED { return }
+    /// let search = Runner::new().hermetic().strategy("exhaustive");
+    /// let proof = search.run(async || adds(true).await);
+    /// assert!(proof.passed() && proof.searched.unwrap().is_proof());
+    /// assert_eq!(proof.runs, 2);
+    ///
+    /// # let search = search.out(std::env::temp_dir().join("sim-docs"));
+    /// assert!(!search.run(async || adds(false).await).passed());
+    /// ```
     #[must_use]
     pub fn strategy(mut self, name: impl Into<String>) -> Runner {
         self.settings.strategy = Some(name.into());
@@ -235,6 +274,70 @@ impl Runner {
         match self.config() {
             Ok((config, _)) => {
                 engine::run_seed(&config, &self.site, &FunctionBody::new(body), Seed(seed))
+            }
+            Err(invalid) => panic!("{invalid}"),
+        }
+    }
+
+    /// Runs `body` under a search, to its end or until as many runs as [`seeds`](Self::seeds) allows,
+    /// and shows every run to `visit`, those that fail too: nothing is shrunk or written to a file.
+    ///
+    /// For tables of all that a small program can do. The report has a finding only if the body is
+    /// not a function of its decisions. On real threads nothing is run.
+    ///
+    /// # Panics
+    /// If a setting cannot be used, or the strategy is not one of
+    /// [`SEARCHES`](crate::strategy::SEARCHES).
+    ///
+    /// ```
+    /// use std::collections::BTreeSet;
+    /// use std::sync::Arc;
+    ///
+    /// use sim::event::Values;
+    /// use sim::{Atomic, Ordering::SeqCst, Runner};
+    ///
+    /// // Each of two tasks writes its flag and then reads the other one: who sees what?
+    /// let mut seen = BTreeSet::new();
+    /// let report = Runner::new().hermetic().strategy("exhaustive").each_run(
+    ///     async || {
+    ///         let flags = Arc::new([Atomic::new(0u64), Atomic::new(0u64)]);
+    ///         let tasks = [0, 1].map(|me| {
+    ///             let flags = flags.clone();
+    ///             sim::spawn(async move {
+    ///                 flags[me].store(1, SeqCst).await;
+    ///                 flags[1 - me].load(SeqCst).await;
+    ///             })
+    ///         });
+    ///         for task in tasks {
+    ///             task.await.unwrap();
+    ///         }
+    ///     },
+    ///     |run| {
+    ///         let mut reads = Vec::new();
+    ///         for event in &run.events {
+    ///             if let Values::Read(value) = event.values {
+    ///                 reads.push((event.task, value));
+    ///             }
+    ///         }
+    ///         reads.sort();
+    ///         seen.insert(reads.iter().map(|(_, value)| *value).collect::<Vec<_>>());
+    ///     },
+    /// );
+    /// if sim::SIMULATED {
+    ///     assert!(report.searched.unwrap().is_proof());
+    ///     // Not both see nothing: memory is sequentially consistent.
+    ///     assert_eq!(seen, BTreeSet::from([vec![0, 1], vec![1, 0], vec![1, 1]]));
+    ///     assert_eq!(report.runs, 3);
+    /// }
+    /// ```
+    pub fn each_run<B, R>(&self, body: B, mut visit: impl FnMut(Run)) -> Report
+    where
+        B: AsyncFn() -> R + Sync,
+        R: TestResult,
+    {
+        match self.config() {
+            Ok((config, _)) => {
+                engine::each_run(&config, &self.site, &FunctionBody::new(body), &mut visit)
             }
             Err(invalid) => panic!("{invalid}"),
         }

@@ -120,8 +120,9 @@ fn judge(report: &Report, must_fail: bool) {
         if must_fail {
             eprintln!("note: real threads did not show the failure this test is about");
         }
-        if report.replayed.is_some() || report.coverage.is_some() {
-            // Whoever asked for a replay wants to know that it was one; who asked for coverage, to read it.
+        if report.replayed.is_some() || report.searched.is_some() || report.coverage.is_some() {
+            // Whoever asked for a replay or a proof wants to know that it was one; who asked for
+            // coverage, to read it.
             eprint!("{screen}");
         } else {
             show_warnings(report, &screen);

@@ -11,6 +11,7 @@ use super::session::Session;
 use super::watchdog::Job;
 use crate::census::Census;
 use crate::ids::Seed;
+use crate::report::Searched;
 use crate::rt::Worker;
 use crate::run::{Condition, Failure, Outcome, Run};
 
@@ -33,6 +34,8 @@ pub(super) struct Explored {
     pub(super) conditions: Vec<Condition>,
     /// What the runs were of, if that was asked for.
     pub(super) census: Option<Census>,
+    /// How far a search got; none if seeds were drawn from.
+    pub(super) searched: Option<Searched>,
 }
 
 /// What the threads share.
@@ -134,18 +137,23 @@ fn first_seed(session: &Session<'_>, position: u64, seed: Seed) -> Explored {
         explored.found = Some((position, run));
         return explored;
     }
-    for task in &run.leaked {
-        let task = &run.tasks[task.index()];
-        explored.warnings.push(format!(
-            "task {task}, spawned at {}, had not ended when the test body did: await its handle, \
-             or call detach() on it",
-            task.place
-        ));
-    }
+    explored.warnings.extend(leaks(&run));
     if let Err(failure) = session.quietly(|| confirm::same_again(session, &run)) {
         explored.found = Some((position, Run { outcome: Outcome::Failed(failure), ..run }));
     }
     explored
+}
+
+/// What is to be said of tasks that had not ended when the body did.
+pub(super) fn leaks(run: &Run) -> impl Iterator<Item = String> {
+    run.leaked.iter().map(|task| {
+        let task = &run.tasks[task.index()];
+        format!(
+            "task {task}, spawned at {}, had not ended when the test body did: await its handle, \
+             or call detach() on it",
+            task.place
+        )
+    })
 }
 
 /// Runs seeds on this thread until there are none left. `between` is called now and then.

@@ -5,6 +5,7 @@
 //! file. Everything a run does is quiet until the last replay.
 
 mod confirm;
+mod exhaust;
 mod explore;
 mod hook;
 mod session;
@@ -22,6 +23,7 @@ use crate::run::{Condition, Failure, Outcome, Run};
 use crate::runner::{Site, TestBody};
 use crate::trace::Trace;
 
+use self::exhaust::{Visit, exhaust};
 use self::session::Session;
 
 /// Runs `body` as `config` says and reports.
@@ -46,9 +48,54 @@ pub(crate) fn run_seed(config: &Config, site: &Site, body: &dyn TestBody, seed: 
     let session = Session::new(config, site, &results, body);
     std::thread::scope(|scope| {
         let _ended = watched(&session, scope);
+        if let Some(search) = config.strategy.search() {
+            // The runs of a search are made from one another.
+            let found = exhaust(&session, &search, Visit::One(seed.0)).found;
+            return found.map_or_else(|| Run::empty(seed, no_such_run(seed)), |(_, run)| run);
+        }
         let job = watchdog::Job::Seeds(config.strategy);
         session.loudly(|| session.run_with(job.strategy(), config.strategy.name(), seed, job))
     })
+}
+
+/// All runs of a search, those that fail too, each shown to `visit`.
+pub(crate) fn each_run(
+    config: &Config,
+    site: &Site,
+    body: &dyn TestBody,
+    visit: &mut dyn FnMut(Run),
+) -> Report {
+    refuse_nesting();
+    hook::install();
+    let results = Results::nowhere();
+    let session = Session::new(config, site, &results, body);
+    std::thread::scope(|scope| {
+        let _ended = watched(&session, scope);
+        let search = config.strategy.search().unwrap_or_else(|| {
+            panic!(
+                "the strategy {:?} draws runs from seeds and never knows that it has seen all: use \
+                 a search, such as \"exhaustive\"",
+                config.strategy.name()
+            )
+        });
+        let explored = exhaust(&session, &search, Visit::Each(visit));
+        let mut report = session.report(explored.runs, explored.steps);
+        report.warnings.extend(explored.warnings);
+        report.searched = explored.searched;
+        if let Some((_, run)) = explored.found {
+            let from = Origin::Seed(run.seed);
+            report.finding = Some(Box::new(Finding::of(run, from)));
+        }
+        report
+    })
+}
+
+/// The search was through before it came to the run with this number.
+fn no_such_run(seed: Seed) -> Failure {
+    Failure::Misuse {
+        message: format!("the search has no run number {seed}: it was through before"),
+        place: String::new(),
+    }
 }
 
 fn refuse_nesting() {
@@ -144,7 +191,10 @@ fn search<'scope>(
             return report;
         }
     }
-    let explored = explore::explore(session, scope);
+    let explored = match session.config.strategy.search() {
+        Some(search) => exhaust(session, &search, Visit::UntilFailure),
+        None => explore::explore(session, scope),
+    };
     let mut report = match explored.found {
         Some((n, run)) => {
             let seed = run.seed;
@@ -156,6 +206,7 @@ fn search<'scope>(
             ..session.report(explored.runs, explored.steps)
         },
     };
+    report.searched = explored.searched;
     warnings.extend(explored.warnings);
     report.warnings.extend(warnings);
     report

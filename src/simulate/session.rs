@@ -137,6 +137,7 @@ impl<'a> Session<'a> {
             finding: None,
             replayed: None,
             warnings: Vec::new(),
+            searched: None,
             real: false,
             coverage: None,
         }
@@ -176,6 +177,10 @@ impl Job {
             Job::Replay(trace) => Box::new(Replay::new((**trace).clone())),
             Job::Again(run) => Box::new(Again::new(run)),
             Job::Follow(schedule) => Box::new(Follow::new(schedule.clone())),
+            Job::Search(search) => {
+                let (steps, draws) = search.decisions();
+                Box::new(Again::of_decisions(steps, draws))
+            }
         }
     }
 }

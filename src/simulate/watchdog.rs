@@ -18,7 +18,7 @@ use crate::report::{Finding, Origin, Size, Style, text};
 use crate::rt::{Limits, Worker};
 use crate::run::{Failure, Run};
 use crate::schedule::Schedule;
-use crate::strategy::Chosen;
+use crate::strategy::{Chosen, Search};
 use crate::trace::Trace;
 
 /// The exit code of a process that a hang ended: that of a panic.
@@ -37,6 +37,8 @@ pub(crate) enum Job {
     Again(Arc<Run>),
     /// One schedule, leniently.
     Follow(Arc<Schedule>),
+    /// The run that a search is in.
+    Search(Arc<dyn Search>),
 }
 
 /// The workers that are watched.
@@ -109,7 +111,7 @@ pub(super) fn whereabouts() -> String {
             let command = &watched.command;
             let job = watched.job.lock().unwrap_or_else(PoisonError::into_inner);
             match *job {
-                Job::Seeds(_) | Job::Rehearse(..) => format!(
+                Job::Seeds(_) | Job::Rehearse(..) | Job::Search(_) => format!(
                     "It was step {step} of seed {seed}. To run it again:\n\n  \
                      SIM_SEED={seed} {command}\n"
                 ),
@@ -210,7 +212,8 @@ fn end_process(session: &Session<'_>, watched: &Watched, step: u32, patience: Du
     let seed = Seed(watched.seed.load(Ordering::Relaxed));
     let job = watched.job();
     let mut report = session.report(watched.runs.load(Ordering::Relaxed), u64::from(step));
-    if !matches!(job, Job::Seeds(_) | Job::Rehearse(..)) && session.config.replay.is_none() {
+    let first = matches!(job, Job::Seeds(_) | Job::Rehearse(..) | Job::Search(_));
+    if !first && session.config.replay.is_none() {
         report.warnings.push(
             "the hang was met while a failing run was replayed or shrunk, not while seeds were run"
                 .to_owned(),

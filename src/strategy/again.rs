@@ -20,7 +20,12 @@ pub struct Again {
 impl Again {
     /// Will repeat `run`.
     pub fn new(run: &Run) -> Again {
-        Again { steps: run.steps.clone(), draws: run.draws.clone(), step: 0, drawn: 0 }
+        Again::of_decisions(run.steps.clone(), run.draws.clone())
+    }
+
+    /// Will repeat the run with these decisions.
+    pub(crate) fn of_decisions(steps: Vec<StepRecord>, draws: Vec<DrawRecord>) -> Again {
+        Again { steps, draws, step: 0, drawn: 0 }
     }
 }
 

@@ -1,9 +1,11 @@
-//! Who answers the choices of a run: one file for each strategy, one row each in [`STRATEGIES`].
+//! Who answers the choices of a run: one file for each strategy, one row each in [`STRATEGIES`], or in
+//! [`SEARCHES`] if it makes each run from those before it.
 //!
 //! The conformance suite of `sim-tests` walks the registry, so a new strategy is tested before its
 //! author writes a test.
 
 mod again;
+pub(crate) mod exhaustive;
 mod follow;
 mod pct;
 mod portfolio;
@@ -15,9 +17,12 @@ mod urw;
 
 // What they are made of.
 mod dice;
+pub(crate) mod footprint;
+pub(crate) mod happens_before;
 mod queue;
 mod rehearsal;
 mod roster;
+pub(crate) mod search;
 mod tally;
 mod weights;
 
@@ -27,6 +32,10 @@ mod enumerate;
 pub use self::again::Again;
 pub use self::follow::Follow;
 pub use self::replay::Replay;
+pub(crate) use self::search::Search;
+pub use self::search::{SEARCHES, SearchRow};
+
+use std::sync::Arc;
 
 use crate::choice::Strategy;
 
@@ -135,16 +144,25 @@ impl StrategyRow {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Chosen {
     name: &'static str,
-    create: fn() -> Box<dyn Strategy>,
+    how: How,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum How {
+    Sample(fn() -> Box<dyn Strategy>),
+    Search(&'static SearchRow),
 }
 
 impl Chosen {
-    /// The strategy that `text` names: a name of [`STRATEGIES`], or one of its numbered forms.
+    /// The strategy that `text` names: a name of [`STRATEGIES`], one of its numbered forms, or a name
+    /// of [`SEARCHES`].
     pub(crate) fn parse(text: &str) -> Option<Chosen> {
-        let rows = STRATEGIES.iter().map(|row| (row.name, row.create));
+        let rows = STRATEGIES.iter().map(|row| (row.name, How::Sample(row.create)));
         let numbered = STRATEGIES.iter().flat_map(|row| row.numbered);
-        let mut all = rows.chain(numbered.map(|form| (form.name, form.create)));
-        all.find(|(name, _)| *name == text).map(|(name, create)| Chosen { name, create })
+        let numbered = numbered.map(|form| (form.name, How::Sample(form.create)));
+        let searches = SEARCHES.iter().map(|row| (row.name, How::Search(row)));
+        let mut all = rows.chain(numbered).chain(searches);
+        all.find(|(name, _)| *name == text).map(|(name, how)| Chosen { name, how })
     }
 
     /// Its name, with the parameter.
@@ -152,8 +170,19 @@ impl Chosen {
         self.name
     }
 
-    /// Makes one.
+    /// Makes one, at the beginning of its search if it is one.
     pub(crate) fn create(self) -> Box<dyn Strategy> {
-        (self.create)()
+        match self.how {
+            How::Sample(create) => create(),
+            How::Search(row) => (row.create)().strategy(),
+        }
+    }
+
+    /// Begins the search, if it is one.
+    pub(crate) fn search(self) -> Option<Arc<dyn Search>> {
+        match self.how {
+            How::Sample(_) => None,
+            How::Search(row) => Some((row.create)()),
+        }
     }
 }

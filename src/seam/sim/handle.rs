@@ -77,9 +77,7 @@ impl<T> Handle<T> {
             Handle::Real(handle) => handle.is_finished(),
             Handle::Run(handle) => {
                 !in_run()
-                    || WORLD.with(|world| {
-                        world.run() != handle.run || world.ended(handle.task).is_some()
-                    })
+                    || WORLD.with(|world| world.run() != handle.run || world.has_ended(handle.task))
             }
         }
     }
@@ -111,7 +109,11 @@ impl<T: 'static> RunHandle<T> {
                             world.retract(&join.ticket);
                             true
                         }
-                        Arrival::Now | Arrival::Later => false,
+                        Arrival::Now | Arrival::Later => {
+                            // Asked again: somebody may have acted on the first answer.
+                            world.has_ended(self.task);
+                            false
+                        }
                     },
                 };
                 if moved {
@@ -142,6 +144,7 @@ impl<T> RunHandle<T> {
             WORLD.with(|world| {
                 if let Some(join) = self.join.take() {
                     world.retract(&join.ticket);
+                    world.has_ended(self.task);
                 }
                 world.detach(self.run, self.task, for_good);
             });

@@ -1,0 +1,196 @@
+//! The exhaustive search, from outside: what it proves, finds, and says when it does neither.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU32;
+
+use sim::Ordering::SeqCst;
+use sim::report::{Report, Style, text};
+use sim::run::{Failure, Outcome};
+use sim::{Atomic, Mutex, Runner, SIMULATED};
+use sim_tests::fingerprint::Fingerprint;
+use sim_tests::programs::{PROGRAMS, program};
+use sim_tests::seeds::failure;
+
+fn search() -> Runner {
+    let out = std::path::PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("exhaustive");
+    Runner::new().hermetic().strategy("exhaustive").out(out).name("searched")
+}
+
+fn screen(report: &Report) -> String {
+    text(report, &Style::default())
+}
+
+/// Tasks that each add to a counter, in one operation.
+async fn adders(tasks: usize) {
+    let counter = Arc::new(Atomic::new(0usize));
+    let add = |_| {
+        let counter = counter.clone();
+        sim::spawn(async move { counter.fetch_add(1, SeqCst).await })
+    };
+    let tasks: Vec<_> = (0..tasks).map(add).collect();
+    for task in tasks {
+        task.await.unwrap();
+    }
+}
+
+#[test]
+fn every_order_of_conflicting_steps_is_run_once() {
+    if !SIMULATED {
+        return;
+    }
+    for (tasks, orders) in [(1, 1), (2, 2), (3, 6), (4, 24), (5, 120)] {
+        let report = search().run(async || adders(tasks).await);
+        assert!(report.passed());
+        let searched = report.searched.clone().unwrap();
+        assert!(searched.is_proof() && searched.part == 1.0, "{searched:?}");
+        assert_eq!((report.runs, searched.blocked), (orders, 0));
+    }
+    let report = search().run(async || adders(3).await);
+    let steps = report.steps;
+    let said = format!("passed  searched: explored all 6 interleavings, {steps} steps\n");
+    assert_eq!(screen(&report), said);
+}
+
+#[test]
+fn what_fails_in_one_interleaving_is_found_shrunk_and_replayed() {
+    if !SIMULATED {
+        return;
+    }
+    for program in PROGRAMS.iter().filter(|program| program.fails) {
+        let report = search().run(program.body);
+        let found = report.finding.unwrap_or_else(|| panic!("{} passes", program.name));
+        assert!(found.shrunk.is_some(), "{}", program.name);
+        let trace = found.trace_file.expect("a trace is written");
+        let again = search().replay(&trace).run(program.body);
+        let again = again.finding.expect("it fails again").run;
+        assert_eq!(again.outcome, found.run.outcome, "{}", program.name);
+    }
+}
+
+#[test]
+fn a_deadlock_that_one_order_of_locks_leads_to_is_found_and_its_fix_is_proven() {
+    if !SIMULATED {
+        return;
+    }
+    let philosophers = |fixed: bool| {
+        search().run(async move || {
+            let forks: Arc<[_; 3]> = Arc::new(std::array::from_fn(|_| Mutex::new(())));
+            let tasks = [(0, 1), (1, 2), if fixed { (0, 2) } else { (2, 0) }].map(|(a, b)| {
+                let forks = forks.clone();
+                sim::spawn(async move {
+                    let _first = forks[a].lock().await;
+                    let _second = forks[b].lock().await;
+                })
+            });
+            for task in tasks {
+                task.await.unwrap();
+            }
+        })
+    };
+    let found = philosophers(false).finding.expect("a deadlock");
+    assert!(matches!(failure(&found.run), Failure::Deadlock { .. }));
+    let report = philosophers(true);
+    assert!(report.passed() && report.searched.unwrap().is_proof());
+}
+
+#[test]
+fn a_search_that_was_stopped_says_that_it_proves_nothing() {
+    if !SIMULATED {
+        return;
+    }
+    let report = search().seeds(0..10).run(async || adders(4).await);
+    assert!(report.passed());
+    assert_eq!(report.runs, 10);
+    let searched = report.searched.clone().unwrap();
+    assert!(!searched.complete && !searched.is_proof());
+    assert!(searched.part > 0.0 && searched.part < 1.0, "{}", searched.part);
+    assert!(screen(&report).contains("NOT A PROOF"), "{}", screen(&report));
+}
+
+#[test]
+fn what_is_shared_without_being_seen_is_no_proof() {
+    if !SIMULATED {
+        return;
+    }
+    let report = search().run(async || {
+        let (tell, told) = futures::channel::oneshot::channel();
+        let task = sim::spawn(async move { told.await.unwrap_or(0) });
+        sim::task::yield_now().await;
+        tell.send(1).unwrap();
+        assert_eq!(task.await.unwrap(), 1);
+    });
+    assert!(report.passed());
+    let searched = report.searched.clone().unwrap();
+    assert!(searched.complete && searched.blind && !searched.is_proof());
+    assert!(screen(&report).contains("channel of another crate"), "{}", screen(&report));
+}
+
+#[test]
+fn the_number_of_a_run_is_the_run() {
+    if !SIMULATED {
+        return;
+    }
+    let program = program("store");
+    let mut runs = Vec::new();
+    search().seeds(0..40).each_run(program.body, |run| {
+        runs.push((run.seed, Fingerprint::of(&run)));
+    });
+    assert!(runs.len() > 20);
+    let different: BTreeSet<_> = runs.iter().map(|(_, print)| print.0).collect();
+    assert_eq!(different.len(), runs.len());
+    for (seed, print) in runs.into_iter().step_by(7) {
+        assert_eq!(Fingerprint::of(&search().run_seed(seed.0, program.body)), print);
+    }
+}
+
+#[test]
+fn each_run_goes_on_after_one_that_fails() {
+    if !SIMULATED {
+        return;
+    }
+    let mut outcomes = (0, 0);
+    let report = search().each_run(program("lost_update").body, |run| match run.outcome {
+        Outcome::Passed => outcomes.0 += 1,
+        Outcome::Failed(_) => outcomes.1 += 1,
+    });
+    assert!(report.passed() && report.searched.unwrap().is_proof());
+    // Load and store of two tasks: six interleavings, of which those with both loads first are one
+    // or the other order of the stores, and the loads commute.
+    assert_eq!(outcomes, (2, 2));
+}
+
+#[test]
+fn a_body_that_is_not_a_function_of_its_decisions_is_told_of() {
+    if !SIMULATED {
+        return;
+    }
+    // Twenty runs that only look, the first and its repetition.
+    let runs = AtomicU32::new(0);
+    let report = search().run(async || {
+        let turn = runs.fetch_add(1, SeqCst);
+        adders(if turn < 22 { 2 } else { 3 }).await;
+    });
+    let found = report.finding.expect("it is noticed");
+    assert!(matches!(failure(&found.run), Failure::NonDeterminism { .. }), "{:?}", found.run);
+}
+
+#[test]
+fn a_loop_without_end_fails_by_the_limit_of_steps() {
+    if !SIMULATED {
+        return;
+    }
+    let report = search().max_steps(1000).run(async || {
+        let flag = Arc::new(Atomic::new(false));
+        let other = flag.clone();
+        let task = sim::spawn(async move { while !other.load(SeqCst).await {} });
+        task.await.unwrap();
+    });
+    let found = report.finding.expect("there is no end");
+    assert!(matches!(failure(&found.run), Failure::StepLimit { .. }));
+}
+
+#[sim::test(strategy = "exhaustive")]
+async fn the_attribute_takes_it() {
+    adders(3).await;
+}

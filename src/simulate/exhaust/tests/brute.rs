@@ -1,0 +1,131 @@
+//! The oracle: every answer to every choice, in turn.
+
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use crate::choice::{Draw, Mismatch, Strategy, View};
+use crate::ids::{Seed, TaskId};
+use crate::run::Run;
+use crate::strategy::exhaustive::Observer;
+use crate::strategy::happens_before::{HappensBefore, mix};
+
+#[derive(Default)]
+struct Path {
+    /// Answer and bound.
+    taken: Vec<(u64, u64)>,
+    at: usize,
+    order: HappensBefore,
+    observer: Observer,
+    steps: u32,
+    /// By step: who could take it.
+    enabled: Vec<Vec<TaskId>>,
+}
+
+/// Goes through all decisions.
+#[derive(Clone, Default)]
+pub(super) struct Brute(Arc<Mutex<Path>>);
+
+impl Path {
+    fn below(&mut self, bound: u64) -> u64 {
+        if self.at == self.taken.len() {
+            self.taken.push((0, bound));
+        }
+        self.at += 1;
+        assert_eq!(self.taken[self.at - 1].1, bound, "a run is a function of its decisions");
+        self.taken[self.at - 1].0
+    }
+
+    fn add_last_step(&mut self) {
+        let Path { order, observer, enabled, steps, .. } = self;
+        let could = |step: u32| enabled[step as usize].contains(&observer.task());
+        observer.add_to(order, *steps - 1, could, |_| {});
+    }
+}
+
+impl Brute {
+    fn path(&self) -> MutexGuard<'_, Path> {
+        self.0.lock().unwrap()
+    }
+
+    /// The class of the run that ended.
+    pub(super) fn class(&self, run: &Run, cut: bool) -> u64 {
+        let mut path = self.path();
+        if cut {
+            path.observer.over();
+        }
+        path.add_last_step();
+        class(&path.order, run)
+    }
+
+    /// Whether a class that was told before would be another one now.
+    pub(super) fn take_learnt(&self) -> bool {
+        self.path().observer.take_learnt()
+    }
+
+    /// On to the next run; false if that was the last.
+    pub(super) fn advance(&self) -> bool {
+        let mut path = self.path();
+        while let Some((answer, bound)) = path.taken.pop() {
+            if answer + 1 < bound {
+                path.taken.push((answer + 1, bound));
+                return true;
+            }
+        }
+        false
+    }
+}
+
+/// What the run has in common with those that differ in what nobody sees: order and draws.
+pub(super) fn class(order: &HappensBefore, run: &Run) -> u64 {
+    let names: Vec<u64> = run
+        .tasks
+        .iter()
+        .map(|task| task.path.segments().iter().fold(1, |name, nth| mix(name, u64::from(*nth))))
+        .collect();
+    let mut drawn = vec![0u64; run.tasks.len()];
+    let mut class = order.class(&names);
+    for draw in &run.draws {
+        let task = run.steps[draw.step as usize].task.index();
+        drawn[task] += 1;
+        class = class.wrapping_add(mix(mix(names[task], drawn[task]), draw.value));
+    }
+    class
+}
+
+impl Strategy for Brute {
+    fn begin(&mut self, _: Seed) {
+        let mut path = self.path();
+        path.observer.begin();
+        path.at = 0;
+        path.steps = 0;
+        path.enabled.clear();
+        path.order.truncate(0);
+    }
+
+    fn sees_forced_steps(&self) -> bool {
+        true
+    }
+
+    fn pick(&mut self, view: &View<'_>) -> Result<usize, Mismatch> {
+        let mut path = self.path();
+        if path.steps > 0 {
+            path.observer.after(view);
+            path.add_last_step();
+        }
+        path.steps += 1;
+        let mut tasks = view.candidates().to_vec();
+        tasks.sort();
+        let task = tasks[path.below(tasks.len() as u64) as usize];
+        path.enabled.push(tasks);
+        path.observer.before(view, task);
+        Ok(view.task(task).candidate())
+    }
+
+    fn draw(&mut self, draw: &Draw) -> Result<u64, Mismatch> {
+        Ok(self.path().below(draw.bound))
+    }
+
+    fn end(&mut self, view: &View<'_>) -> Result<(), Mismatch> {
+        self.path().observer.after_last(view);
+        Ok(())
+    }
+}

@@ -1,0 +1,244 @@
+//! The search against brute force: every run of a small program, in the same runtime.
+//!
+//! What is compared: the set of results (how the run ended, and all that each task saw), which does
+//! not know what a conflict is; the set of classes of runs; and that no class was run twice.
+
+mod brute;
+mod program;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::pin::pin;
+
+use self::brute::{Brute, class};
+use self::program::{Act, Program, body};
+use crate::ids::Seed;
+use crate::rng::Rng;
+use crate::rt::{Limits, TaskBody, Worker};
+use crate::run::{Failure, Outcome, Run};
+use crate::strategy::Search;
+use crate::strategy::exhaustive::Exhaustive;
+
+/// How a run ended, and by task what it saw.
+type Seen = (String, BTreeMap<String, Vec<String>>);
+
+fn seen(run: &Run) -> Seen {
+    let outcome = match &run.outcome {
+        Outcome::Passed => "passed".to_owned(),
+        Outcome::Failed(failure) => {
+            let signature = failure.signature();
+            format!("{} {}", signature.kind, signature.place)
+        }
+    };
+    let mut tasks: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for event in &run.events {
+        let path = run.tasks[event.task.index()].path.to_string();
+        let values = match event.values {
+            crate::event::Values::Task(task) => run.tasks[task.index()].path.to_string(),
+            values => format!("{values:?}"),
+        };
+        tasks.entry(path).or_default().push(format!("{} {values}", event.op.name));
+    }
+    (outcome, tasks)
+}
+
+/// All that a program can do.
+#[derive(Default)]
+struct All {
+    results: BTreeSet<Seen>,
+    classes: BTreeMap<u64, u64>,
+    runs: u64,
+    blocked: u64,
+    astray: u64,
+}
+
+const LIMITS: Limits = Limits { steps_max: 200, hang: None };
+
+fn place() -> crate::ids::Place {
+    std::panic::Location::caller()
+}
+
+/// Whether the run ended by a step that cut it short.
+fn cut(failure: Option<&Failure>) -> bool {
+    !matches!(failure, Some(Failure::Deadlock { .. } | Failure::StepLimit { .. }))
+}
+
+/// By going through all decisions; none if there are too many.
+fn by_brute_force(program: &Program, runs_max: u64) -> Option<All> {
+    let brute = Brute::default();
+    let mut worker = Worker::new(Box::new(brute.clone()));
+    let mut all = All::default();
+    loop {
+        let failure = worker.run(Seed(0), &LIMITS, place(), pin!(TaskBody::new(body(program))));
+        let run = worker.extract(Seed(0), "brute force");
+        worker.forget_histories();
+        all.runs += 1;
+        if all.runs > runs_max {
+            return None;
+        }
+        let class = brute.class(&run, cut(failure.as_ref()));
+        *all.classes.entry(class).or_default() += 1;
+        all.results.insert(seen(&run));
+        if brute.advance() {
+            continue;
+        }
+        if !brute.take_learnt() {
+            return Some(all);
+        }
+        all.classes.clear();
+        all.runs = 0;
+    }
+}
+
+/// By the search.
+fn by_search(program: &Program) -> All {
+    let search = Exhaustive::default();
+    let mut worker = Worker::new(search.strategy());
+    for seed in 0..worker.rehearsals() {
+        worker.run(Seed(seed.into()), &LIMITS, place(), pin!(TaskBody::new(body(program))));
+        worker.forget_histories();
+    }
+    let mut all = All::default();
+    for _ in 0..1_000_000 {
+        let failure = worker.run(Seed(0), &LIMITS, place(), pin!(TaskBody::new(body(program))));
+        let run = worker.extract(Seed(0), "exhaustive");
+        worker.forget_histories();
+        let blocked = search.is_blocked();
+        if !blocked {
+            let diverged = matches!(failure, Some(Failure::Diverged { .. }));
+            assert!(!diverged, "{failure:?} in {program:?}");
+            all.results.insert(seen(&run));
+        }
+        let more = search.advance_and(cut(failure.as_ref()), |order| {
+            if !blocked {
+                *all.classes.entry(class(order, &run)).or_default() += 1;
+            }
+        });
+        if search.progress().runs == 0 {
+            all.classes.clear();
+        }
+        if !more {
+            let progress = search.progress();
+            (all.runs, all.blocked) = (progress.runs, progress.blocked);
+            all.astray = search.explorer().astray;
+            return all;
+        }
+    }
+    panic!("the search does not end: {program:?}");
+}
+
+/// Sums over programs.
+#[derive(Default, Debug)]
+struct Tally {
+    programs: u64,
+    brute: u64,
+    classes: u64,
+    runs: u64,
+    blocked: u64,
+    astray: u64,
+}
+
+impl Tally {
+    /// Compares one program.
+    fn compare(&mut self, program: &Program, runs_max: u64) {
+        let Some(brute) = by_brute_force(program, runs_max) else { return };
+        let search = by_search(program);
+        let missing: Vec<_> = brute.results.difference(&search.results).collect();
+        assert!(missing.is_empty(), "{program:?}\nis missing {missing:#?}");
+        let extra: Vec<_> = search.results.difference(&brute.results).collect();
+        assert!(extra.is_empty(), "{program:?}\nmade up {extra:#?}");
+        let missing = brute.classes.keys().filter(|class| !search.classes.contains_key(class));
+        assert_eq!(missing.count(), 0, "{program:?}\nmisses classes of {}", brute.classes.len());
+        let twice = search.classes.values().filter(|count| **count > 1).count();
+        assert_eq!(twice, 0, "{program:?}\nran classes twice, of {}", brute.classes.len());
+        assert_eq!(search.runs, brute.classes.len() as u64);
+        self.programs += 1;
+        self.brute += brute.runs;
+        self.classes += brute.classes.len() as u64;
+        self.runs += search.runs;
+        self.blocked += search.blocked;
+        self.astray += search.astray;
+    }
+}
+
+/// How many programs of each kind, and how many runs of one by brute force.
+fn effort() -> (u64, u64) {
+    match std::env::var("UNPAUSE_LONG") {
+        Ok(_) => (30_000, 20_000),
+        Err(_) => (250, 300),
+    }
+}
+
+fn generated(kind: &str, acts: &[fn(&mut Rng) -> Act], shape: (u64, u64)) {
+    crate::simulate::hook::install();
+    let (programs, runs_max) = effort();
+    let mut tally = Tally::default();
+    for seed in 0..programs {
+        let program = Program::generate(&mut Rng::new(seed), acts, shape);
+        tally.compare(&program, runs_max);
+    }
+    println!("{kind}: {tally:?}");
+    assert!(tally.programs * 4 > programs, "{kind}: too few programs were small: {tally:?}");
+    // A step that several things can let in is held back as if each of them had.
+    assert!(tally.astray == 0 || ["branches", "all"].contains(&kind), "{kind}: {tally:?}");
+}
+
+#[test]
+fn memory_is_explored_as_by_brute_force() {
+    generated("memory", &[Act::load, Act::store, Act::add, Act::exchange], (3, 3));
+}
+
+#[test]
+fn locks_are_explored_as_by_brute_force() {
+    generated("locks", &[Act::load, Act::store, Act::lock, Act::lock, Act::unlock], (3, 4));
+}
+
+#[test]
+fn attempts_at_locks_are_explored_as_by_brute_force() {
+    generated("attempts", &[Act::store, Act::lock, Act::attempt, Act::unlock], (3, 3));
+}
+
+#[test]
+fn draws_are_explored_as_by_brute_force() {
+    generated("draws", &[Act::load, Act::store_drawn, Act::lock, Act::unlock], (2, 3));
+}
+
+#[test]
+fn tasks_are_explored_as_by_brute_force() {
+    let acts = [Act::load, Act::add, Act::spawn, Act::join, Act::lock, Act::unlock];
+    generated("tasks", &acts, (3, 3));
+}
+
+#[test]
+fn ends_are_explored_as_by_brute_force() {
+    let acts = [Act::load, Act::add, Act::spawn, Act::join, Act::finished, Act::abort, Act::leave];
+    generated("ends", &acts, (3, 3));
+}
+
+#[test]
+fn branches_are_explored_as_by_brute_force() {
+    let acts = [Act::load, Act::store, Act::both, Act::lock, Act::unlock, Act::join];
+    generated("branches", &acts, (2, 3));
+}
+
+#[test]
+fn all_at_once_is_explored_as_by_brute_force() {
+    let acts = [
+        Act::load,
+        Act::store,
+        Act::add,
+        Act::exchange,
+        Act::store_drawn,
+        Act::lock,
+        Act::unlock,
+        Act::attempt,
+        Act::spawn,
+        Act::join,
+        Act::finished,
+        Act::abort,
+        Act::leave,
+        Act::both,
+        Act::check,
+        Act::pause,
+    ];
+    generated("all", &acts, (3, 3));
+}

@@ -1,0 +1,418 @@
+//! Exhaustive search: runs until no run is left that would be another one for anybody.
+//!
+//! Source-DPOR with sleep sets (Abdulla, Aronsson, Jonsson, Sagonas: Optimal Dynamic Partial Order
+//! Reduction, POPL 2014, algorithm 1). Each run begins like an earlier one up to a step and differs
+//! there. Where, is learnt from races: two steps that conflict and could have come in the other
+//! order. One run is enough for all that differ in the order of steps that do not conflict.
+//!
+//! # Where this differs from the paper
+//!
+//! - A step's footprint is all that one poll did. It is cut into segments where it found a task to
+//!   have ended ([`happens_before`](super::happens_before)).
+//! - A lock competes with whoever took it last, and not with the release that let it in; locks that
+//!   nobody got are looked at when the run has ended, which is how deadlocks are found.
+//! - The step that ends the run (the body returned, a task panicked) conflicts with every other: what
+//!   was left of other tasks might have come before.
+//! - What a step draws are branches of its own.
+//! - A task that wakes another by something that is not of this library conflicts with its steps.
+//!   What the two share is not seen, so such a search says that it proves nothing.
+//!
+//! The search is a function of the body: the n-th run is the same whenever it is asked for.
+
+mod observe;
+mod races;
+mod walk;
+
+use std::sync::Arc;
+
+pub(crate) use self::observe::Observer;
+pub(crate) use self::walk::Exhaustive;
+
+use self::races::{Reversal, reversals};
+use super::footprint::{Footprint, Item};
+use super::happens_before::{HappensBefore, Late};
+use super::search::Progress;
+use crate::choice::{Draw, Mismatch, Status, View};
+use crate::ids::{ObjectId, TaskId};
+use crate::op::Access;
+use crate::run::{DrawRecord, StepRecord};
+
+/// A step of the current run, and what is known of the runs that begin like it up to there.
+#[derive(Debug, Default)]
+struct Frame {
+    /// Who could step, by number.
+    enabled: Vec<TaskId>,
+    /// Who does.
+    task: TaskId,
+    /// Who did, does or will, in one run or another.
+    backtrack: Vec<TaskId>,
+    /// What those did who are done.
+    done: Vec<Arc<Footprint>>,
+    /// Steps with which nothing new can begin here, because earlier runs had it.
+    sleep: Vec<Arc<Footprint>>,
+    /// What the step drew, and below what.
+    draws: Vec<(u64, u64)>,
+    /// What it did, whatever it drew.
+    footprint: Footprint,
+    /// How many operations had been done before it.
+    events: usize,
+}
+
+impl Frame {
+    fn sleeps(&self, task: TaskId) -> bool {
+        self.sleep.iter().any(|asleep| asleep.task == task)
+    }
+
+    /// Who is to step here next, if anybody.
+    fn next(&self) -> Option<TaskId> {
+        let is_done = |task: &TaskId| self.done.iter().any(|done| done.task == *task);
+        self.backtrack.iter().copied().find(|task| !is_done(task) && !self.sleeps(*task))
+    }
+}
+
+/// How the current run is going.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Course {
+    On,
+    /// Whatever it did next, an earlier run did it.
+    Blocked,
+    Ended,
+    /// The search begins anew.
+    Restarted,
+}
+
+/// The search.
+#[derive(Debug)]
+pub(crate) struct Explorer {
+    frames: Vec<Frame>,
+    /// How many frames there are; those behind keep their allocations.
+    depth: usize,
+    /// Steps below this one are as in the run before.
+    kept: usize,
+    order: HappensBefore,
+    observer: Observer,
+    /// How many values the current step has drawn.
+    drawn: usize,
+    course: Course,
+    /// What was left when the run ended: who could step, and who waited for which lock.
+    left: Vec<(TaskId, Option<ObjectId>)>,
+    runs: u64,
+    blocked: u64,
+    reversal: Reversal,
+    /// How often nobody could begin a reversal, which is then tried with everybody.
+    pub(crate) astray: u64,
+}
+
+impl Default for Explorer {
+    fn default() -> Explorer {
+        Explorer {
+            frames: Vec::new(),
+            depth: 0,
+            kept: 0,
+            order: HappensBefore::default(),
+            observer: Observer::default(),
+            drawn: 0,
+            course: Course::On,
+            left: Vec::new(),
+            runs: 0,
+            blocked: 0,
+            reversal: Reversal::default(),
+            astray: 0,
+        }
+    }
+}
+
+impl Explorer {
+    /// A run begins.
+    fn begin(&mut self) {
+        self.course = Course::On;
+        self.drawn = 0;
+        self.observer.begin();
+        self.kept = self.depth.saturating_sub(1);
+        self.order.truncate(self.kept as u32);
+    }
+
+    /// Who takes the next step. The scheduling decision, on one screen.
+    fn pick(&mut self, view: &View<'_>) -> Result<TaskId, Mismatch> {
+        let step = view.step() as usize;
+        if step > self.kept {
+            self.observer.after(view);
+            self.add_step(step - 1);
+        }
+        self.drawn = 0;
+        if step < self.depth {
+            let frame = &self.frames[step];
+            let same = frame.enabled.len() == view.candidates().len()
+                && view.candidates().contains(&frame.task)
+                && frame.events == view.events().len();
+            if !same {
+                return Err(differs(frame, view));
+            }
+        } else {
+            self.add_frame(view);
+            let frame = &self.frames[step];
+            let awake = |task: &TaskId| !frame.sleeps(*task);
+            let last = view.last().filter(|last| frame.enabled.contains(last) && awake(last));
+            let Some(task) = last.or_else(|| frame.enabled.iter().copied().find(awake)) else {
+                self.depth -= 1;
+                self.course = Course::Blocked;
+                return Err(Mismatch {
+                    step: view.step(),
+                    expected: "something new".to_owned(),
+                    found: "nothing that an earlier run did not do".to_owned(),
+                });
+            };
+            let frame = &mut self.frames[step];
+            frame.task = task;
+            frame.backtrack.push(task);
+        }
+        let task = self.frames[step].task;
+        if step >= self.kept {
+            self.observer.before(view, task);
+        }
+        Ok(task)
+    }
+
+    /// The value of a draw.
+    fn draw(&mut self, draw: &Draw, step: usize) -> Result<u64, Mismatch> {
+        let frame = &mut self.frames[step];
+        let nth = self.drawn;
+        self.drawn += 1;
+        match frame.draws.get(nth) {
+            None => {
+                frame.draws.push((0, draw.bound));
+                Ok(0)
+            }
+            Some((value, bound)) if *bound == draw.bound => Ok(*value),
+            Some((_, bound)) => Err(Mismatch {
+                step: step as u32,
+                expected: format!("a draw of a value below {bound}"),
+                found: format!("a draw of a value below {}", draw.bound),
+            }),
+        }
+    }
+
+    /// The run ended.
+    fn end(&mut self, view: &View<'_>) {
+        self.course = Course::Ended;
+        self.left.clear();
+        if view.step() as usize > self.kept {
+            self.observer.after_last(view);
+        }
+        for (index, row) in view.tasks().iter().enumerate() {
+            let task = TaskId(index as u32);
+            if row.status == Status::Ready {
+                self.left.push((task, None));
+            }
+            for announced in row.announced.iter() {
+                if row.status != Status::Done && announced.op.access.waits() {
+                    self.left.push((task, announced.object));
+                }
+            }
+        }
+    }
+
+    /// Takes in the run that ended. `cut` tells whether its last step ended it, although tasks may have
+    /// been left that could go on.
+    fn take_in(&mut self, cut: bool) {
+        if self.observer.take_learnt() {
+            // What was thought the same may not be: from the start, knowing better.
+            self.blocked += self.runs + 1;
+            self.runs = 0;
+            self.depth = 0;
+            self.astray = 0;
+            self.course = Course::Restarted;
+            return;
+        }
+        match self.course {
+            Course::Restarted => {}
+            Course::Blocked => self.blocked += 1,
+            Course::On | Course::Ended => {
+                self.runs += 1;
+                self.depth = self.depth.min(self.frames.len());
+                if cut {
+                    self.observer.over();
+                }
+                if self.depth > self.kept {
+                    self.add_step(self.depth - 1);
+                }
+                self.look_at_what_is_left(cut);
+            }
+        }
+    }
+
+    /// Turns to the next run; false if there is none.
+    fn turn(&mut self) -> bool {
+        if self.course == Course::Restarted {
+            return true;
+        }
+        while let Some(at) = self.depth.checked_sub(1) {
+            let frame = &mut self.frames[at];
+            while let Some((value, bound)) = frame.draws.pop() {
+                if value + 1 < bound {
+                    frame.draws.push((value + 1, bound));
+                    return true;
+                }
+            }
+            frame.done.push(Arc::new(std::mem::take(&mut frame.footprint)));
+            if let Some(task) = frame.next() {
+                frame.task = task;
+                return true;
+            }
+            self.depth = at;
+        }
+        false
+    }
+
+    /// A step that no run has taken so far.
+    fn add_frame(&mut self, view: &View<'_>) {
+        let step = self.depth;
+        if self.frames.len() == step {
+            self.frames.push(Frame::default());
+        }
+        self.depth += 1;
+        let (before, frame) = self.frames.split_at_mut(step);
+        let frame = &mut frame[0];
+        frame.enabled.clear();
+        frame.enabled.extend_from_slice(view.candidates());
+        frame.enabled.sort_unstable();
+        frame.backtrack.clear();
+        frame.done.clear();
+        frame.draws.clear();
+        frame.footprint.items.clear();
+        frame.events = view.events().len();
+        frame.sleep.clear();
+        if let Some(last) = before.last() {
+            let asleep = last.sleep.iter().chain(&last.done);
+            frame.sleep.extend(asleep.filter(|step| !step.conflicts(&last.footprint)).cloned());
+        }
+    }
+
+    /// Takes in what the last step did, and has every race that it has with earlier ones turned
+    /// round in a later run.
+    fn add_step(&mut self, step: usize) {
+        let Explorer { frames, order, observer, reversal, astray, .. } = self;
+        let frame = &mut frames[step];
+        frame.footprint.task = observer.task();
+        frame.footprint.items.extend_from_slice(&observer.items);
+        let task = observer.task();
+        let mut found: Vec<Reversal> = Vec::new();
+        let could = |step: u32| frames[step as usize].enabled.contains(&task);
+        observer.add_to(order, step as u32, could, |order| {
+            let late = order.latest();
+            for rival in late.rivals {
+                reversals(order, *rival, &late, reversal, |reversal| {
+                    found.push(Reversal { initials: reversal.initials.clone(), ..*reversal });
+                });
+            }
+        });
+        for reversal in found {
+            plan(&mut frames[reversal.step as usize], &reversal, Some(task), astray);
+        }
+    }
+
+    /// Locks that tasks waited for when the run ended might have been taken by them earlier; and if
+    /// a step cut the run short, what others were about to do might have come before it.
+    fn look_at_what_is_left(&mut self, cut: bool) {
+        let Explorer { frames, order, left, reversal, astray, .. } = self;
+        let (mut known, mut rivals) = (Vec::new(), Vec::new());
+        for (task, lock) in left.drain(..) {
+            order.known_to(task, &mut known);
+            rivals.clear();
+            let item =
+                lock.map(|object| Item::Object { object, access: Access::Lock, takes: true });
+            match &item {
+                Some(item) => {
+                    order.collect_holders(std::slice::from_ref(item), &known, &mut rivals);
+                }
+                None if cut => {
+                    let last = order.len().checked_sub(1);
+                    rivals.extend(last.filter(|last| !order.knows(&known, *last)));
+                }
+                None => continue,
+            }
+            let items = item.as_slice();
+            let late = Late { task, items, end: order.len(), known: &known, rivals: &rivals };
+            for rival in late.rivals {
+                reversals(order, *rival, &late, reversal, |reversal| {
+                    let frame = &mut frames[reversal.step as usize];
+                    // What the last step alone let in could not have come before it.
+                    if lock.is_some() || frame.enabled.contains(&task) {
+                        plan(frame, reversal, Some(task), astray);
+                    }
+                });
+            }
+        }
+    }
+
+    /// How far the search is. To be asked between two runs.
+    pub(crate) fn progress(&self) -> Progress {
+        let (mut part, mut weight) = (0.0, 1.0);
+        for frame in &self.frames[..self.depth] {
+            let of = frame.backtrack.iter().filter(|task| !frame.sleeps(**task)).count().max(1);
+            weight /= of as f64;
+            part += weight * frame.done.len() as f64;
+            for (value, bound) in &frame.draws {
+                weight /= *bound as f64;
+                part += weight * *value as f64;
+            }
+        }
+        if self.depth == 0 {
+            part = 1.0;
+        }
+        let Explorer { runs, blocked, .. } = *self;
+        let blind = self.observer.is_blind();
+        Progress { runs, blocked, part, blind, bound: None }
+    }
+
+    /// The decisions of the run that is on, for doing it again.
+    pub(crate) fn decisions(&self) -> (Vec<StepRecord>, Vec<DrawRecord>) {
+        let (mut steps, mut draws) = (Vec::new(), Vec::new());
+        for (step, frame) in self.frames[..self.depth].iter().enumerate() {
+            let candidates = frame.enabled.len() as u32;
+            steps.push(StepRecord { task: frame.task, candidates, preempts: false });
+            let step = step as u32;
+            draws.extend(frame.draws.iter().map(|(value, bound)| DrawRecord {
+                step,
+                value: *value,
+                bound: *bound,
+            }));
+        }
+        (steps, draws)
+    }
+}
+
+/// Sees to it that a reversal is tried, unless it is already.
+fn plan(frame: &mut Frame, reversal: &Reversal, prefer: Option<TaskId>, astray: &mut u64) {
+    let planned = |task: &TaskId| frame.backtrack.contains(task) || frame.sleeps(*task);
+    if reversal.initials.iter().any(planned) {
+        return;
+    }
+    let can = |task: &TaskId| frame.enabled.contains(task);
+    let mut initials = reversal.initials.iter().copied().filter(can);
+    let first = initials.next();
+    let task = prefer.filter(|task| Some(*task) == first || initials.any(|other| other == *task));
+    match task.or(first) {
+        Some(task) => frame.backtrack.push(task),
+        None => {
+            *astray += 1;
+            for task in frame.enabled.clone() {
+                if !frame.backtrack.contains(&task) {
+                    frame.backtrack.push(task);
+                }
+            }
+        }
+    }
+}
+
+/// The run is not the one that began like it.
+fn differs(frame: &Frame, view: &View<'_>) -> Mismatch {
+    let tell = |tasks: usize, events: usize| {
+        format!("{tasks} tasks that can step, after {events} operations")
+    };
+    Mismatch {
+        step: view.step(),
+        expected: tell(frame.enabled.len(), frame.events),
+        found: tell(view.candidates().len(), view.events().len()),
+    }
+}

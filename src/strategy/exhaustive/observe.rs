@@ -1,0 +1,217 @@
+//! What a step of a run did, seen from outside: its footprint, cut into segments.
+
+use std::collections::BTreeSet;
+
+use crate::choice::{Status, View};
+use crate::event::Values;
+use crate::ids::{ObjectId, TaskId};
+use crate::op::Access;
+use crate::strategy::footprint::Item;
+use crate::strategy::happens_before::{HappensBefore, Part, mix};
+
+/// Looks at the run before a step and after it.
+///
+/// A task that awaits the handles of others one by one does the same whether they have ended or not,
+/// in one step or in several. One that has several branches does not: what the other branches do
+/// comes before the join or after it. Which of the two a task is cannot be told from a step that
+/// found all handles ready; it is learnt from one that did not, and kept from run to run.
+#[derive(Debug, Default)]
+pub(crate) struct Observer {
+    /// Tasks that were seen to await a handle in one of several branches, by [`name`](Self::names).
+    branching: BTreeSet<u64>,
+    /// Whether there is one more since this was last asked.
+    learnt: bool,
+    /// Whether a task waited for or woke another by something that is not of this library.
+    blind: bool,
+    /// By task of the run: a number that means it in every run.
+    names: Vec<u64>,
+    task: TaskId,
+    tasks: usize,
+    events: usize,
+    glances: usize,
+    woken: Vec<bool>,
+    /// What the task was waiting for: a lock that was held, a task that had not ended.
+    waits: Vec<(Access, Option<ObjectId>, Option<TaskId>)>,
+    /// The targets of its joins.
+    joins: Vec<TaskId>,
+    /// How many operations it had announced.
+    announced: usize,
+    /// Whether there was just one thing that let it step.
+    alone: bool,
+    /// That thing, if it was the end of another task.
+    let_in_by: Option<TaskId>,
+    /// Whether the task could have stepped without having been woken or aborted.
+    could_anyway: bool,
+    pub(crate) items: Vec<Item>,
+    /// Where segments after the first begin.
+    cuts: Vec<usize>,
+}
+
+impl Observer {
+    /// `task` was chosen to step.
+    pub(crate) fn before(&mut self, view: &View<'_>, task: TaskId) {
+        let row = view.task(task);
+        self.task = task;
+        self.tasks = view.tasks().len();
+        self.events = view.events().len();
+        self.glances = view.glances().len();
+        self.woken.clear();
+        self.woken.extend(view.tasks().iter().map(|row| row.woken));
+        self.could_anyway = row.enabled > 0;
+        self.waits.clear();
+        self.joins.clear();
+        self.announced = 0;
+        self.alone = row.enabled == 1 && !row.woken;
+        self.let_in_by = None;
+        for announced in row.announced.iter() {
+            self.announced += 1;
+            if !announced.enabled {
+                self.waits.push((announced.op.access, announced.object, announced.target));
+            } else if self.alone {
+                self.let_in_by = announced.target;
+            }
+            self.joins.extend(announced.target);
+        }
+        self.names.truncate(self.tasks);
+        for row in &view.tasks()[self.names.len()..] {
+            let parent = row.parent.map_or(1, |parent| self.names[parent.index()]);
+            self.names.push(mix(parent, u64::from(row.nth)));
+        }
+    }
+
+    /// The step is over, and the run goes on.
+    pub(crate) fn after(&mut self, view: &View<'_>) {
+        self.after_last(view);
+        let row = view.task(self.task);
+        self.blind |= row.status == Status::Blocked && row.announced.is_empty();
+    }
+
+    /// The step is over, and it may have been the last.
+    pub(crate) fn after_last(&mut self, view: &View<'_>) {
+        self.items.clear();
+        self.cuts.clear();
+        let events = &view.events()[self.events..];
+        let row = view.task(self.task);
+        for (access, object, target) in &self.waits {
+            // Polled, because something else could go on: it saw that this could not.
+            match (object, target) {
+                (Some(object), _) if access.waits() => {
+                    let access = Access::Read;
+                    self.items.push(Item::Object { object: *object, access, takes: false });
+                }
+                (_, Some(target)) => self.items.push(Item::Looked(*target)),
+                _ => {}
+            }
+        }
+        let branches = self.look_for_branches(view);
+        if branches {
+            let targets = row.announced.iter().filter_map(|announced| announced.target);
+            self.items.extend(targets.map(Item::Looked));
+        }
+        for (nth, event) in events.iter().enumerate() {
+            match (event.op.access, event.values, event.object) {
+                (Access::Join, Values::Task(target), _) if branches => {
+                    let enabling = self.let_in_by == Some(target);
+                    let item = if enabling { Item::Joined } else { Item::Looked };
+                    self.items.push(item(target));
+                }
+                (Access::Join, Values::Task(target), _) => {
+                    if nth > 0 || !self.joins.contains(&target) {
+                        self.cuts.push(self.items.len());
+                    }
+                    self.items.push(Item::Joined(target));
+                }
+                (Access::Spawn, Values::Task(child), _) => self.items.push(Item::Spawned(child)),
+                (Access::Abort, Values::Task(target), _) => self.items.push(Item::Aborted(target)),
+                (access, values, Some(object)) => {
+                    let taken = access == Access::TryLock && values != Values::Failed;
+                    let takes = access.waits() || taken;
+                    // Polled for something else while it was held, it would have gone on waiting.
+                    if access.waits() && !self.alone {
+                        let access = Access::TryLock;
+                        self.items.push(Item::Object { object, access, takes: false });
+                    }
+                    self.items.push(Item::Object { object, access, takes });
+                }
+                _ => {}
+            }
+        }
+        self.items.extend(view.glances()[self.glances..].iter().map(|task| Item::Looked(*task)));
+        for (task, woken) in self.woken.iter().enumerate() {
+            let id = TaskId(task as u32);
+            if id != self.task && !woken && view.task(id).woken {
+                self.items.push(Item::Woke(id));
+                self.blind = true;
+            }
+        }
+        if row.status == Status::Done {
+            self.items.push(Item::Ended);
+        }
+    }
+
+    /// Whether the task that stepped has branches that await handles.
+    fn look_for_branches(&mut self, view: &View<'_>) -> bool {
+        let name = self.names[self.task.index()];
+        if self.branching.contains(&name) {
+            return true;
+        }
+        let row = view.task(self.task);
+        let several = self.announced > 1
+            || row.announced.iter().nth(1).is_some()
+            || view.acted_while_it_waited();
+        let joins = !self.joins.is_empty()
+            || row.announced.iter().any(|announced| announced.target.is_some())
+            || view.events()[self.events..].iter().any(|event| event.op.access == Access::Join);
+        if several && joins {
+            self.branching.insert(name);
+            self.learnt = true;
+        }
+        several && joins
+    }
+
+    /// Whether tasks share what is not of this library, as far as was seen. What they do to it cannot
+    /// be seen.
+    pub(crate) fn is_blind(&self) -> bool {
+        self.blind
+    }
+
+    /// Whether something was learnt that makes other footprints of earlier steps.
+    pub(crate) fn take_learnt(&mut self) -> bool {
+        std::mem::take(&mut self.learnt)
+    }
+
+    /// A run begins.
+    pub(crate) fn begin(&mut self) {
+        self.names.clear();
+    }
+
+    /// The run ended with that step and is cut short by it.
+    pub(crate) fn over(&mut self) {
+        self.items.push(Item::Over);
+    }
+
+    /// The task that stepped.
+    pub(crate) fn task(&self) -> TaskId {
+        self.task
+    }
+
+    /// Adds the step to the order; `added` is called after each of its segments. `could` tells whether
+    /// the task was a candidate for a step.
+    pub(crate) fn add_to(
+        &self,
+        order: &mut HappensBefore,
+        step: u32,
+        could: impl Fn(u32) -> bool,
+        mut added: impl FnMut(&HappensBefore),
+    ) {
+        let ends = self.cuts.iter().copied().chain([self.items.len()]);
+        let mut from = 0;
+        for (nth, to) in ends.enumerate() {
+            let items = &self.items[from..to];
+            let part = Part { task: self.task, step, first: nth == 0, items };
+            order.push(part, |step| self.could_anyway || could(step));
+            added(order);
+            from = to;
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! How a race is turned round: before which step, and by whose step first.
+//!
+//! A segment `y` races with an earlier one `x` of another task if they conflict, nothing else
+//! orders them, and `y` could have come first. To have it first, the run is taken up to the step of
+//! `x`, then what does not depend on `x`, then `y`: the *initials* are the tasks that may begin that.
+
+use crate::ids::TaskId;
+use crate::strategy::footprint::Item;
+use crate::strategy::happens_before::{HappensBefore, Index, Late};
+
+/// A run that begins like this one and has a race the other way round.
+#[derive(Debug, Default)]
+pub(super) struct Reversal {
+    /// It differs from this step on.
+    pub(super) step: u32,
+    /// Who may take that step. Never empty.
+    pub(super) initials: Vec<TaskId>,
+}
+
+/// The reversals of the race of `x` and `y`, which `found` is called with. There may be none, if `x`
+/// cannot be held back.
+pub(super) fn reversals(
+    order: &HappensBefore,
+    x: Index,
+    y: &Late<'_>,
+    reversal: &mut Reversal,
+    mut found: impl FnMut(&Reversal),
+) {
+    let needs = |index: Index| {
+        order.knows(y.known, index)
+            || y.rivals.iter().any(|other| {
+                *other != x && !order.knows(order.clock(*other), x) && {
+                    *other == index || order.knows(order.clock(*other), index)
+                }
+            })
+    };
+    let mut root = x;
+    loop {
+        let first = order.first_of(root);
+        let before = (first..root).take_while(|index| needs(*index)).count() as Index;
+        if before == 0 {
+            turn(order, first, y, reversal);
+            found(reversal);
+        }
+        // What came earlier in the same step may have to stay before `y`: then that step has to be
+        // cut where it found the task that it joins to have ended.
+        let collides = |index: &Index| needs(*index) || order.collides(y.task, y.items, *index);
+        let kept = (first..root).take_while(collides).count() as Index;
+        if kept == 0 {
+            return;
+        }
+        let target = order.items_of(first + kept).iter().find_map(|item| match item {
+            Item::Joined(target) => Some(*target),
+            _ => None,
+        });
+        let end = target.and_then(|target| order.last_of(target));
+        let end = end.expect("a step is cut before joins of ended tasks only");
+        if needs(end) || order.knows(order.clock(first + kept - 1), end) {
+            return;
+        }
+        root = end;
+    }
+}
+
+/// Holds back the segment `root`, the first of its step.
+fn turn(order: &HappensBefore, root: Index, y: &Late<'_>, reversal: &mut Reversal) {
+    reversal.step = order.step_of(root);
+    reversal.initials.clear();
+    let free = |index: &Index| !order.knows(order.clock(*index), root);
+    // The first segment of each task, and whether any other one must come before it.
+    let mut firsts: Vec<Index> = Vec::new();
+    let mut hindered = false;
+    for index in (root + 1..y.end).filter(free) {
+        hindered |= order.knows(y.known, index) || order.collides(y.task, y.items, index);
+        let task = order.task_of(index);
+        if firsts.iter().any(|first| order.task_of(*first) == task) {
+            continue;
+        }
+        if !firsts.iter().any(|first| order.knows(order.clock(index), *first)) {
+            reversal.initials.push(task);
+        }
+        firsts.push(index);
+    }
+    let begun = firsts.iter().any(|first| order.task_of(*first) == y.task);
+    if !begun && !hindered {
+        reversal.initials.push(y.task);
+    }
+}

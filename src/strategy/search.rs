@@ -1,0 +1,72 @@
+//! Searches: strategies that go through runs in an order of their own and know when they are through.
+//!
+//! A sampling strategy draws a run from a seed. A search makes each run from those before it, so
+//! one value serves all of them, one after the other, and the number of a run stands where the seed
+//! of others does.
+
+use std::sync::Arc;
+
+use super::exhaustive::Exhaustive;
+use crate::choice::Strategy;
+use crate::run::{DrawRecord, StepRecord};
+
+/// A search. Its [`strategy`](Self::strategy) answers the choices of a run; then it is told how the run
+/// ended, and turns to the next.
+pub(crate) trait Search: Send + Sync {
+    /// Answers the choices of all runs, one after the other.
+    fn strategy(&self) -> Box<dyn Strategy>;
+
+    /// Turns to the next run; false if there is none. `cut` tells whether a step ended the last one:
+    /// the body returned or something failed. Else nobody could go on, or it was too long.
+    fn advance(&self, cut: bool) -> bool;
+
+    /// Whether the run that was on was given up, because all it could still do had been done.
+    fn is_blocked(&self) -> bool;
+
+    /// How far it is. To be asked after [`advance`](Self::advance).
+    fn progress(&self) -> Progress;
+
+    /// The decisions of the run that is on, for doing it again.
+    fn decisions(&self) -> (Vec<StepRecord>, Vec<DrawRecord>);
+}
+
+/// How far a search is.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub(crate) struct Progress {
+    /// Runs that came to their end.
+    pub(crate) runs: u64,
+    /// Runs that were given up.
+    pub(crate) blocked: u64,
+    /// The part of the tree of runs that is done, from 0 to 1, if every branch that is known is as
+    /// large as its siblings: Knuth's estimate (1975), from the one path the search is on.
+    pub(crate) part: f64,
+    /// Whether tasks woke each other by something that is not of this library. What they share is not
+    /// seen, so not all orders were tried.
+    pub(crate) blind: bool,
+    /// What the search is restricted to, with the number that it is through with; none if to nothing.
+    pub(crate) bound: Option<(&'static str, u32)>,
+}
+
+/// A search that can be chosen by name.
+#[derive(Clone, Copy)]
+pub struct SearchRow {
+    /// What it is called in `strategy = "..."` and `SIM_STRATEGY`.
+    pub name: &'static str,
+    /// What it does, in one line.
+    pub summary: &'static str,
+    /// Makes one.
+    pub(crate) create: fn() -> Arc<dyn Search>,
+}
+
+impl std::fmt::Debug for SearchRow {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SearchRow").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+/// All searches that can be chosen by name, beside [`STRATEGIES`](super::STRATEGIES).
+pub const SEARCHES: &[SearchRow] = &[SearchRow {
+    name: "exhaustive",
+    summary: "one run for each order of conflicting steps, until there is no other",
+    create: || Arc::new(Exhaustive::default()),
+}];

@@ -233,6 +233,30 @@ impl Announcements {
     }
 }
 
+/// What became of a recorded call in a step.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum CallPoint {
+    /// Its invocation is stamped here.
+    Invoked,
+    /// Its invocation will be stamped at the next operation of the task.
+    Announced,
+    /// It returned.
+    Returned,
+    /// Somebody looked at the history.
+    Checked,
+}
+
+/// A call of a history got to a point.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CallMark {
+    pub(crate) task: TaskId,
+    /// The number of the history in the run.
+    pub(crate) history: usize,
+    pub(crate) point: CallPoint,
+    /// How many operations had been done in the run.
+    pub(crate) events: usize,
+}
+
 /// The part of a run's state that strategies see.
 #[derive(Debug, Default)]
 pub(crate) struct Board {
@@ -248,6 +272,8 @@ pub(crate) struct Board {
     pub(crate) events: Vec<Event>,
     /// Tasks that others looked at, to see whether they had ended, other than by joining them.
     pub(crate) glances: Vec<TaskId>,
+    /// What became of recorded calls.
+    pub(crate) calls: Vec<CallMark>,
     /// The last step in which a task began to wait for another, and how many events there were when
     /// it first did.
     pub(crate) waited: (u32, usize),
@@ -310,6 +336,11 @@ impl<'a> View<'a> {
     /// The tasks that others looked at so far, other than by joining them: which leaves no event.
     pub(crate) fn glances(&self) -> &'a [TaskId] {
         &self.board.glances
+    }
+
+    /// What became of recorded calls so far.
+    pub(crate) fn calls(&self) -> &'a [CallMark] {
+        &self.board.calls
     }
 
     /// Whether the task that took the last step did something after it had begun to wait for another

@@ -133,8 +133,8 @@
 //! - Everything that tasks share must be of this library. An order of what they do to anything else
 //!   (a channel of another crate, a lock of std) is not tried; where tasks wake each other by such a
 //!   thing the search says so.
-//! - A [`History`] is checked in the runs that are made. Whether one call returned before another
-//!   began is no order of steps that conflict, so a search does not try both.
+//! - Calls of a [`History`] are tried in every order of their returns and invocations, because that is
+//!   what a checker looks at. It makes many more runs.
 //! - Every value that [`rand`] can draw is tried: keep the bounds small. A loop that waits by looking
 //!   again and again has runs without end, which fail by the limit of steps.
 //!

@@ -30,6 +30,7 @@ use std::task::{Context, Poll, ready};
 use pin_project_lite::pin_project;
 
 use crate::check::{Budget, Model, linearizable};
+use crate::choice::CallPoint;
 use crate::history::{HistoryRecord, HistorySource, Operation};
 use crate::run::Failure;
 use crate::seam;
@@ -142,11 +143,13 @@ where
     #[must_use = "an invocation without ok, fail or info is one whose outcome is unknown"]
     pub fn invoke(&self, op: M::Op) -> Invoked<M> {
         let made = seam::clock();
+        self.recorder.mark(CallPoint::Announced);
         Invoked { history: self.clone(), call: Some(self.recorder.open(op, made, true)) }
     }
 
     /// The operations so far, by time of invocation. Those that failed are not among them.
     pub fn operations(&self) -> Vec<Operation<M::Op, M::Ret>> {
+        self.recorder.mark(CallPoint::Checked);
         self.recorder.stamp_open();
         let records = self.recorder.lock();
         records.ranked(|call| call.op.clone(), |ret| ret.clone())
@@ -193,6 +196,36 @@ where
 impl<M: Model> Recorder<M> {
     fn lock(&self) -> MutexGuard<'_, Records<M>> {
         self.records.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Tells the run that a call of the current task got to a point.
+    fn mark(&self, point: CallPoint) {
+        seam::mark_call(self.number.get(), point);
+    }
+
+    /// As [`Records::invoked`].
+    fn invoked(&self, call: usize, clock: u64) {
+        if self.lock().invoked(call, clock) {
+            self.mark(CallPoint::Invoked);
+        }
+    }
+
+    /// As [`Records::waits`].
+    fn waits(&self, call: usize, clock: u64) {
+        if self.lock().waits(call, clock) {
+            self.mark(CallPoint::Invoked);
+        }
+    }
+
+    /// As [`Records::ended`].
+    fn ended(&self, call: usize, clock: u64, ret: Option<M::Ret>) {
+        let returns = ret.is_some();
+        if self.lock().ended(call, clock, ret) {
+            self.mark(CallPoint::Invoked);
+        }
+        if returns {
+            self.mark(CallPoint::Returned);
+        }
     }
 
     /// A call is made by the current task. Returns its number.
@@ -248,23 +281,31 @@ impl<M: Model> Records<M> {
     }
 
     /// The first visible access of the call was the operation that the clock counted as `clock`.
-    fn invoked(&mut self, call: usize, clock: u64) {
-        if self.calls[call].invoked.is_none() {
+    /// Returns whether that was not known.
+    fn invoked(&mut self, call: usize, clock: u64) -> bool {
+        let new = self.calls[call].invoked.is_none();
+        if new {
             self.calls[call].invoked = Some(self.stamp(2 * clock));
         }
+        new
     }
 
-    /// The call began to wait for others when the clock stood at `clock`.
-    fn waits(&mut self, call: usize, clock: u64) {
-        if self.calls[call].invoked.is_none() {
+    /// The call began to wait for others when the clock stood at `clock`. Returns whether it had not
+    /// begun before.
+    fn waits(&mut self, call: usize, clock: u64) -> bool {
+        let new = self.calls[call].invoked.is_none();
+        if new {
             self.calls[call].invoked = Some(self.stamp((2 * clock).saturating_sub(1)));
         }
+        new
     }
 
-    /// The call ended with the last operation that the clock has counted.
-    fn ended(&mut self, call: usize, clock: u64, ret: Option<M::Ret>) {
+    /// The call ended with the last operation that the clock has counted. Returns whether it had not
+    /// begun before.
+    fn ended(&mut self, call: usize, clock: u64, ret: Option<M::Ret>) -> bool {
         let after_last = (2 * clock).saturating_sub(1);
-        if self.calls[call].invoked.is_none() {
+        let new = self.calls[call].invoked.is_none();
+        if new {
             // It touched nothing: it took no time.
             self.calls[call].invoked = Some(self.stamp(after_last));
         }
@@ -274,6 +315,7 @@ impl<M: Model> Records<M> {
             let lane = self.calls[call].lane as usize;
             self.lanes[lane].open = false;
         }
+        new
     }
 
     /// The calls by time of invocation, their times numbered from 0.
@@ -378,7 +420,7 @@ impl<M: Model> Invoked<M> {
         let Some(call) = self.call.take() else { return };
         let recorder = &self.history.recorder;
         recorder.stamp_explicit(call);
-        recorder.lock().ended(call, seam::clock(), ret);
+        recorder.ended(call, seam::clock(), ret);
     }
 }
 
@@ -404,7 +446,7 @@ pin_project! {
         fn drop(this: Pin<&mut Self>) {
             let this = this.project();
             if let Some(call) = this.call.0.take() {
-                this.history.recorder.lock().ended(call, seam::clock(), None);
+                this.history.recorder.ended(call, seam::clock(), None);
             }
         }
     }
@@ -430,12 +472,12 @@ where
         let polled = this.future.poll(cx);
         let call = this.call.0.expect("polled after it was ready");
         if seam::moved_since(before) {
-            recorder.lock().invoked(call, before);
+            recorder.invoked(call, before);
         } else if polled.is_pending() && seam::announced() == announced {
-            recorder.lock().waits(call, before);
+            recorder.waits(call, before);
         }
         let ret = ready!(polled);
-        recorder.lock().ended(call, seam::clock(), Some(ret.clone()));
+        recorder.ended(call, seam::clock(), Some(ret.clone()));
         this.call.0 = None;
         Poll::Ready(ret)
     }

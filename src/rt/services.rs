@@ -7,6 +7,7 @@ use super::deed::Deed;
 use super::object::Object;
 use super::slot::Ticket;
 use super::world::World;
+use crate::choice::{CallMark, CallPoint};
 use crate::event::Values;
 use crate::history::HistorySource;
 use crate::ids::{Place, TaskId};
@@ -182,6 +183,13 @@ impl World {
             None if is_main => "main".to_owned(),
             None => path,
         }
+    }
+
+    /// A call of the current task got to a point.
+    pub(crate) fn mark_call(&self, history: usize, point: CallPoint) {
+        let mut state = self.state();
+        let (task, events) = (state.current(), state.board.events.len());
+        state.board.calls.push(CallMark { task, history, point, events });
     }
 
     /// A history belongs to this run. Returns its number in it.

@@ -87,6 +87,7 @@ impl State {
         self.memory.clear();
         self.board.events.clear();
         self.board.glances.clear();
+        self.board.calls.clear();
         self.board.waited = (u32::MAX, 0);
         self.record.clear();
         self.failure = None;

@@ -15,6 +15,7 @@ use super::JoinError;
 use super::jitter::jitter;
 use super::threads;
 use super::value::{BitChange, Bits, Number, NumberChange, Value};
+use crate::choice::CallPoint;
 use crate::history::HistorySource;
 use crate::op::Op;
 use crate::run::{Condition, Failure};
@@ -392,6 +393,10 @@ pub(crate) fn client() -> u64 {
 pub(crate) fn client_name() -> String {
     threads::client_name()
 }
+
+/// Nobody wants to know.
+#[inline(always)]
+pub(crate) fn mark_call(_: Option<&usize>, _: CallPoint) {}
 
 /// A history begins to be recorded; its number in the stress run, none outside one.
 pub(crate) fn add_history(history: Arc<dyn HistorySource>) -> Option<usize> {

@@ -5,6 +5,7 @@
 //! one object do to each other is said where accesses are defined, [`Access::conflicts`]; here is
 //! what tasks do to each other.
 
+use crate::choice::CallPoint;
 use crate::ids::{ObjectId, TaskId};
 use crate::op::Access;
 
@@ -25,6 +26,8 @@ pub(crate) enum Item {
     Woke(TaskId),
     /// The task of the step ended.
     Ended,
+    /// A call of this history got to a point.
+    Called(usize, CallPoint),
     /// The run ended: what was left of other tasks never happened.
     Over,
 }
@@ -41,6 +44,18 @@ impl Item {
             ) => a == b && access.conflicts(other),
             (Item::Looked(target), Item::Ended) => target == other_task,
             (Item::Ended, Item::Looked(target)) => target == task,
+            // Whether one call returned before another began is what a checker looks at.
+            (Item::Called(a, point), Item::Called(b, other)) => {
+                use CallPoint::{Checked, Invoked, Returned};
+                let matter = matches!(
+                    (point, other),
+                    (Returned, Invoked)
+                        | (Invoked, Returned)
+                        | (Checked, Invoked | Returned)
+                        | (Invoked | Returned, Checked)
+                );
+                a == b && matter
+            }
             _ => false,
         }
     }

@@ -39,6 +39,8 @@ pub(crate) struct HappensBefore {
     tasks: Vec<TaskLog>,
     /// By object: who touched it, in order.
     objects: Vec<Vec<(Index, Item)>>,
+    /// By history: what became of its calls, in order.
+    histories: Vec<Vec<(Index, Item)>>,
     scratch: Scratch,
 }
 
@@ -105,6 +107,7 @@ impl HappensBefore {
             for item in &self.items[segment.items.0 as usize..] {
                 match item {
                     Item::Object { object, .. } => drop(self.objects[object.index()].pop()),
+                    Item::Called(history, _) => drop(self.histories[*history].pop()),
                     Item::Ended => self.tasks[segment.task.index()].ended = false,
                     Item::Looked(task) | Item::Aborted(task) | Item::Woke(task) => {
                         self.tasks[task.index()].notes.pop();
@@ -182,10 +185,10 @@ impl HappensBefore {
         for item in items {
             match item {
                 Item::Object { object, .. } => {
-                    if self.objects.len() <= object.index() {
-                        self.objects.resize_with(object.index() + 1, Vec::new);
-                    }
-                    self.objects[object.index()].push((index, *item));
+                    entry(&mut self.objects, object.index()).push((index, *item));
+                }
+                Item::Called(history, _) => {
+                    entry(&mut self.histories, *history).push((index, *item));
                 }
                 Item::Ended => self.log(task).ended = true,
                 Item::Looked(other) | Item::Aborted(other) | Item::Woke(other) => {
@@ -243,6 +246,13 @@ impl HappensBefore {
                         }
                         if is_last_of_all(other, *object) {
                             break;
+                        }
+                    }
+                }
+                Item::Called(history, _) => {
+                    for (index, other) in self.histories.get(*history).into_iter().flatten() {
+                        if item.conflicts(task, *other, self.task_of(*index)) {
+                            add(*index);
                         }
                     }
                 }
@@ -381,6 +391,14 @@ fn is_last_of_all(item: &Item, object: ObjectId) -> bool {
         }
         _ => false,
     }
+}
+
+/// The log at `index`, made if there is none.
+fn entry(logs: &mut Vec<Vec<(Index, Item)>>, index: usize) -> &mut Vec<(Index, Item)> {
+    if logs.len() <= index {
+        logs.resize_with(index + 1, Vec::new);
+    }
+    &mut logs[index]
 }
 
 /// Makes a clock count what another one counts.

@@ -17,6 +17,7 @@ pub(crate) use self::slot::Slot;
 pub(crate) use self::word::Word;
 
 use super::{jitter, threads};
+use crate::choice::CallPoint;
 use crate::history::HistorySource;
 use crate::ids::Place;
 pub(crate) use crate::rt::in_run;
@@ -83,6 +84,13 @@ pub(crate) fn add_history(history: Arc<dyn HistorySource>) -> Option<usize> {
 pub(crate) fn note_condition(condition: Condition) {
     if in_run() {
         WORLD.with(|world| world.note_condition(condition));
+    }
+}
+
+/// A call of the current task got to a point. For who wants to know what steps conflict.
+pub(crate) fn mark_call(history: Option<&usize>, point: CallPoint) {
+    if let (Some(history), true) = (history, in_run()) {
+        WORLD.with(|world| world.mark_call(*history, point));
     }
 }
 

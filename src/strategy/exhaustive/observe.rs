@@ -1,8 +1,8 @@
 //! What a step of a run did, seen from outside: its footprint, cut into segments.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 
-use crate::choice::{Status, View};
+use crate::choice::{CallPoint, Status, View};
 use crate::event::Values;
 use crate::ids::{ObjectId, TaskId};
 use crate::op::Access;
@@ -29,6 +29,7 @@ pub(crate) struct Observer {
     tasks: usize,
     events: usize,
     glances: usize,
+    calls: usize,
     woken: Vec<bool>,
     /// What the task was waiting for: a lock that was held, a task that had not ended.
     waits: Vec<(Access, Option<ObjectId>, Option<TaskId>)>,
@@ -55,6 +56,7 @@ impl Observer {
         self.tasks = view.tasks().len();
         self.events = view.events().len();
         self.glances = view.glances().len();
+        self.calls = view.calls().len();
         self.woken.clear();
         self.woken.extend(view.tasks().iter().map(|row| row.woken));
         self.could_anyway = row.enabled > 0;
@@ -108,7 +110,11 @@ impl Observer {
             let targets = row.announced.iter().filter_map(|announced| announced.target);
             self.items.extend(targets.map(Item::Looked));
         }
+        let mut calls = self.calls(view);
         for (nth, event) in events.iter().enumerate() {
+            while calls.front().is_some_and(|call| call.0 <= self.events + nth) {
+                self.items.extend(calls.pop_front().map(|(_, item)| item));
+            }
             match (event.op.access, event.values, event.object) {
                 (Access::Join, Values::Task(target), _) if branches => {
                     let enabling = self.let_in_by == Some(target);
@@ -137,6 +143,7 @@ impl Observer {
             }
         }
         self.items.extend(view.glances()[self.glances..].iter().map(|task| Item::Looked(*task)));
+        self.items.extend(calls.into_iter().map(|(_, item)| item));
         for (task, woken) in self.woken.iter().enumerate() {
             let id = TaskId(task as u32);
             if id != self.task && !woken && view.task(id).woken {
@@ -147,6 +154,31 @@ impl Observer {
         if row.status == Status::Done {
             self.items.push(Item::Ended);
         }
+    }
+
+    /// What became of recorded calls in the step, and after how many operations of the run.
+    fn calls(&self, view: &View<'_>) -> VecDeque<(usize, Item)> {
+        let mut calls = VecDeque::new();
+        for (index, mark) in view.calls().iter().enumerate() {
+            match mark.point {
+                // In the step of the first operation since, whichever that is.
+                CallPoint::Announced if mark.task == self.task => {
+                    let since = &view.events()[mark.events..];
+                    let first = since.iter().position(|event| event.task == self.task);
+                    let first = first.map(|first| mark.events + first);
+                    if let Some(first) = first.filter(|first| *first >= self.events) {
+                        let item = Item::Called(mark.history, CallPoint::Invoked);
+                        calls.push_back((first + 1, item));
+                    }
+                }
+                CallPoint::Announced => {}
+                point if index >= self.calls => {
+                    calls.push_back((mark.events, Item::Called(mark.history, point)));
+                }
+                _ => {}
+            }
+        }
+        calls
     }
 
     /// Whether the task that stepped has branches that await handles.

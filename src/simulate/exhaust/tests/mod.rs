@@ -18,8 +18,8 @@ use crate::run::{Failure, Outcome, Run};
 use crate::strategy::Search;
 use crate::strategy::exhaustive::Exhaustive;
 
-/// How a run ended, and by task what it saw.
-type Seen = (String, BTreeMap<String, Vec<String>>);
+/// How a run ended, by task what it saw, and which recorded calls returned before which others began.
+type Seen = (String, BTreeMap<String, Vec<String>>, BTreeSet<String>);
 
 fn seen(run: &Run) -> Seen {
     let outcome = match &run.outcome {
@@ -38,7 +38,24 @@ fn seen(run: &Run) -> Seen {
         };
         tasks.entry(path).or_default().push(format!("{} {values}", event.op.name));
     }
-    (outcome, tasks)
+    let mut precedence = BTreeSet::new();
+    for history in &run.histories {
+        let name = |at: usize| {
+            let client = history.operations[at].client;
+            let before = history.operations[..at].iter().filter(|other| other.client == client);
+            format!("{} {}", history.clients[client as usize], before.count())
+        };
+        let count = history.operations.len();
+        // One that never did anything may be left out, whenever it began.
+        let ended = |at: &usize| history.operations[*at].returned.is_some();
+        for (a, b) in (0..count).flat_map(|a| (0..count).filter(ended).map(move |b| (a, b))) {
+            let returned = history.operations[a].returned.as_ref().map(|(_, time)| *time);
+            if returned.is_some_and(|time| time < history.operations[b].invoked) {
+                precedence.insert(format!("{} < {}", name(a), name(b)));
+            }
+        }
+    }
+    (outcome, tasks, precedence)
 }
 
 /// All that a program can do.
@@ -163,7 +180,7 @@ impl Tally {
 /// How many programs of each kind, and how many runs of one by brute force.
 fn effort() -> (u64, u64) {
     match std::env::var("UNPAUSE_LONG") {
-        Ok(_) => (30_000, 20_000),
+        Ok(_) => (4_000, 2_000),
         Err(_) => (250, 300),
     }
 }
@@ -218,6 +235,11 @@ fn ends_are_explored_as_by_brute_force() {
 fn branches_are_explored_as_by_brute_force() {
     let acts = [Act::load, Act::store, Act::both, Act::lock, Act::unlock, Act::join];
     generated("branches", &acts, (2, 3));
+}
+
+#[test]
+fn histories_are_explored_as_by_brute_force() {
+    generated("histories", &[Act::load, Act::store, Act::call, Act::call], (3, 2));
 }
 
 #[test]

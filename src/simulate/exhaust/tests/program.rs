@@ -4,9 +4,10 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
+use crate::check::models::{Counter, CounterOp, CounterRet};
 use crate::rng::Rng;
 use crate::sync::Ordering::SeqCst;
-use crate::{Atomic, JoinHandle, Mutex, MutexGuard};
+use crate::{Atomic, History, JoinHandle, Mutex, MutexGuard};
 
 /// What a task does next.
 #[derive(Clone, Debug)]
@@ -27,6 +28,8 @@ pub(super) enum Act {
     Abort,
     /// Two branches of a `join!`.
     Both(Vec<Act>, Vec<Act>),
+    /// A recorded call, with an explicit invocation or without.
+    Call(bool, Vec<Act>),
     /// Ends.
     Leave,
     /// Panics if a word is 2.
@@ -95,6 +98,15 @@ impl Act {
         Act::Both(branch(), branch())
     }
 
+    pub(super) fn call(rng: &mut Rng) -> Act {
+        let explicit = rng.below(2) == 0;
+        let mut acts = Vec::new();
+        for _ in 0..=rng.below(2) {
+            acts.push([Act::load, Act::store][rng.below(2) as usize](rng));
+        }
+        Act::Call(explicit, acts)
+    }
+
     pub(super) fn leave(rng: &mut Rng) -> Act {
         if rng.below(3) == 0 { Act::Leave } else { Act::Pause }
     }
@@ -151,6 +163,7 @@ struct Shared {
     program: Program,
     words: [Atomic<u64>; 2],
     locks: [Mutex<()>; 2],
+    history: History<Counter>,
 }
 
 /// The body that runs the program.
@@ -159,6 +172,7 @@ pub(super) async fn body(program: &Program) {
         program: program.clone(),
         words: [Atomic::new(0), Atomic::new(0)],
         locks: [Mutex::new(()), Mutex::new(())],
+        history: History::new(Counter::default()),
     });
     let mut handles: Vec<Option<JoinHandle<()>>> = Vec::new();
     for number in 1..=program.early {
@@ -258,6 +272,18 @@ fn perform<'a>(
                     futures::future::join(left, perform(shared, &mut second, right)).await;
                     local.handles = first.handles;
                     local.handles.append(&mut second.handles);
+                }
+                Act::Call(true, acts) => {
+                    let call = shared.history.invoke(CounterOp::Increment);
+                    perform(shared, local, acts).await;
+                    call.ok(CounterRet::Done);
+                }
+                Act::Call(false, acts) => {
+                    let work = async {
+                        perform(shared, local, acts).await;
+                        CounterRet::Done
+                    };
+                    shared.history.call(CounterOp::Increment, work).await;
                 }
                 Act::Leave => return,
                 Act::Check(word) => {

@@ -121,7 +121,7 @@ pub(crate) fn strategies(effort: Effort) {
     const WORKLOADS: [Workload; 5] =
         [Workload::W1, Workload::W2, Workload::W3, Workload::W7, Workload::W8];
     const RATIO_MAX: f64 = 2.0;
-    println!("Our strategies: nanoseconds per point, and how many times the first");
+    println!("Our strategies: nanoseconds per point, and how many times the random walk");
     print!("{:<11}", "");
     for workload in WORKLOADS {
         print!(" {:>14}", workload.name());
@@ -129,7 +129,8 @@ pub(crate) fn strategies(effort: Effort) {
     println!("  bar: <= {RATIO_MAX}x");
     let names = sim::strategy::STRATEGIES.iter().map(|row| row.name);
     // One that explores to the end may have done all there is before the runs are done.
-    let names: Vec<&str> = names.filter(|name| *name != "exhaustive").collect();
+    let others = names.filter(|name| !["exhaustive", "random"].contains(name));
+    let names: Vec<&str> = std::iter::once("random").chain(others).collect();
     let rows = WORKLOADS.map(|workload| {
         let contestant = |strategy: &&'static str| -> Contestant<'static> {
             let settings = Settings { strategy, ..Settings::default() };

@@ -164,6 +164,11 @@ fn work(
     deadline: Option<Instant>,
     between: &mut dyn FnMut(u64),
 ) {
+    let mut batch = shared.take(thread);
+    if session.config.seed(batch.start).is_none() {
+        // There is nothing left to learn for.
+        return;
+    }
     let strategy = session.config.strategy;
     let mut worker = Worker::new(strategy.create());
     let watched = session.watch.follow(worker.progress(), Job::Seeds(strategy), Seed(0));
@@ -173,7 +178,6 @@ fn work(
     let mut conditions = Vec::new();
     let mut census = session.config.coverage.then(Census::default);
     session.quietly(|| {
-        let mut batch = 0..0;
         while !shared.late.load(Ordering::Relaxed) {
             if batch.is_empty() {
                 batch = shared.take(thread);

@@ -209,13 +209,23 @@ pub(super) fn watch(session: &Session<'_>, patience: Duration) {
 
 /// Tells of the hang and ends the process.
 fn end_process(session: &Session<'_>, watched: &Watched, step: u32, patience: Duration) -> ! {
-    let seed = Seed(watched.seed.load(Ordering::Relaxed));
     let job = watched.job();
+    let seed = match &job {
+        Job::Rehearse(_, n) => Seed((*n).into()),
+        _ => Seed(watched.seed.load(Ordering::Relaxed)),
+    };
     let mut report = session.report(watched.runs.load(Ordering::Relaxed), u64::from(step));
     let first = matches!(job, Job::Seeds(_) | Job::Rehearse(..) | Job::Search(_));
     if !first && session.config.replay.is_none() {
         report.warnings.push(
             "the hang was met while a failing run was replayed or shrunk, not while seeds were run"
+                .to_owned(),
+        );
+    }
+    if let Job::Rehearse(..) = job {
+        report.warnings.push(
+            "the hang was met in one of the random runs that the strategy learns from, which are no \
+             runs of a seed: the trace leads to it, and `strategy = \"random\"` with the same seed"
                 .to_owned(),
         );
     }

@@ -25,7 +25,7 @@ fn a_bad_value_fails_the_test_and_says_what_it_should_be() {
         ("SIM_SEED", "", "should be a number like 17"),
         ("SIM_SEEDS", "0", "should be a number of seeds like 1000, or a range like 500..1000"),
         ("SIM_SEEDS", "9..3", "should be a number of seeds like 1000, or a range like 500..1000"),
-        ("SIM_STRATEGY", "rnd", "should be the name of a strategy: random"),
+        ("SIM_STRATEGY", "rnd", "should be the name of a strategy: portfolio"),
         ("SIM_TIME", "5", time),
         ("SIM_STEPS", "0", "should be a number of steps like 100000"),
         ("SIM_REPLAY", "", "should be the name of a trace file, or an inline trace sim1:…"),

@@ -171,10 +171,12 @@ impl<'a> Register<'a> {
                 (self.intro[value], self.before[value]) = (NONE, NONE);
             }
         }
+        let unwritten =
+            |value: &u32| self.intro[*value as usize] == NONE && self.seen[*value as usize] != NONE;
+        if let Some(value) = (0..values).find(unwritten) {
+            return Some(self.unwritten(value));
+        }
         for value in 0..values as usize {
-            if self.intro[value] == NONE && self.seen[value] != NONE {
-                return Some(self.unwritten(value as u32));
-            }
             let old = self.before[value];
             if old != NONE {
                 let other = std::mem::replace(&mut self.after[old as usize], value as u32);
@@ -310,7 +312,8 @@ mod tests {
     fn so_are_those_with_swaps() {
         let letters =
             [Swap(0, 1), Swap(1, 2), Swap(2, 3), Swap(2, 1), Swap(9, 3), Add(2), Peek(1), Peek(2)];
-        let pending = [Swap(0, 1), Swap(1, 2), Add(2)];
+        // Two that take the same value, which nobody wrote, among them.
+        let pending = [Swap(0, 1), Swap(1, 2), Swap(9, 1), Add(2)];
         every(PlainObject::Register, &[0], 4, &letters, &pending).assert_decided(1.0);
     }
 

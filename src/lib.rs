@@ -133,6 +133,8 @@
 //! - Everything that tasks share must be of this library. An order of what they do to anything else
 //!   (a channel of another crate, a lock of std) is not tried; where tasks wake each other by such a
 //!   thing the search says so.
+//! - A task that awaits handles of others in several branches at once is known by a run in which it
+//!   had to wait. Twenty runs at random look for one; where none of them has it, orders may be missed.
 //! - Calls of a [`History`] are tried in every order of their returns and invocations, because that is
 //!   what a checker looks at. It makes many more runs.
 //! - Every value that [`rand`] can draw is tried: keep the bounds small. A loop that waits by looking

@@ -33,8 +33,7 @@ use super::footprint::{Footprint, Item};
 use super::happens_before::{HappensBefore, Late};
 use super::search::Progress;
 use crate::choice::{Draw, Mismatch, Status, View};
-use crate::ids::{ObjectId, TaskId};
-use crate::op::Access;
+use crate::ids::TaskId;
 use crate::run::{DrawRecord, StepRecord};
 
 /// A step of the current run, and what is known of the runs that begin like it up to there.
@@ -50,6 +49,8 @@ struct Frame {
     done: Vec<Arc<Footprint>>,
     /// Steps with which nothing new can begin here, because earlier runs had it.
     sleep: Vec<Arc<Footprint>>,
+    /// Tasks whose steps do not sleep here, because others will not do the same without them.
+    awake: Vec<TaskId>,
     /// What the step drew, and below what.
     draws: Vec<(u64, u64)>,
     /// What it did, whatever it drew.
@@ -94,13 +95,15 @@ pub(crate) struct Explorer {
     /// How many values the current step has drawn.
     drawn: usize,
     course: Course,
-    /// What was left when the run ended: who could step, and who waited for which lock.
-    left: Vec<(TaskId, Option<ObjectId>)>,
+    /// What was left when the run ended: who was about to do what, and whether it waits for a lock.
+    left: Vec<(Footprint, bool)>,
     runs: u64,
     blocked: u64,
     reversal: Reversal,
     /// How often nobody could begin a reversal, which is then tried with everybody.
     pub(crate) astray: u64,
+    /// How often a step was kept from sleeping, so that some classes may be run twice.
+    pub(crate) restless: u64,
 }
 
 impl Default for Explorer {
@@ -118,6 +121,7 @@ impl Default for Explorer {
             blocked: 0,
             reversal: Reversal::default(),
             astray: 0,
+            restless: 0,
         }
     }
 }
@@ -201,13 +205,19 @@ impl Explorer {
         }
         for (index, row) in view.tasks().iter().enumerate() {
             let task = TaskId(index as u32);
-            if row.status == Status::Ready {
-                self.left.push((task, None));
-            }
+            let mut next = Footprint { task, items: Vec::new() };
             for announced in row.announced.iter() {
-                if row.status != Status::Done && announced.op.access.waits() {
-                    self.left.push((task, announced.object));
+                let (access, Some(object)) = (announced.op.access, announced.object) else {
+                    continue;
+                };
+                let item = Item::Object { object, access, takes: access.waits() };
+                match access.waits() {
+                    true => self.left.push((Footprint { task, items: vec![item] }, true)),
+                    false => next.items.push(item),
                 }
+            }
+            if row.status == Status::Ready {
+                self.left.push((next, false));
             }
         }
     }
@@ -221,6 +231,7 @@ impl Explorer {
             self.runs = 0;
             self.depth = 0;
             self.astray = 0;
+            self.restless = 0;
             self.course = Course::Restarted;
             return;
         }
@@ -278,12 +289,14 @@ impl Explorer {
         frame.enabled.sort_unstable();
         frame.backtrack.clear();
         frame.done.clear();
+        frame.awake.clear();
         frame.draws.clear();
         frame.footprint.items.clear();
         frame.events = view.events().len();
         frame.sleep.clear();
         if let Some(last) = before.last() {
-            let asleep = last.sleep.iter().chain(&last.done);
+            let done = last.done.iter().filter(|done| !last.awake.contains(&done.task));
+            let asleep = last.sleep.iter().chain(done);
             frame.sleep.extend(asleep.filter(|step| !step.conflicts(&last.footprint)).cloned());
         }
     }
@@ -291,7 +304,7 @@ impl Explorer {
     /// Takes in what the last step did, and has every race that it has with earlier ones turned
     /// round in a later run.
     fn add_step(&mut self, step: usize) {
-        let Explorer { frames, order, observer, reversal, astray, .. } = self;
+        let Explorer { frames, order, observer, reversal, astray, restless, .. } = self;
         let frame = &mut frames[step];
         frame.footprint.task = observer.task();
         frame.footprint.items.extend_from_slice(&observer.items);
@@ -307,38 +320,32 @@ impl Explorer {
             }
         });
         for reversal in found {
-            plan(&mut frames[reversal.step as usize], &reversal, Some(task), astray);
+            plan(&mut frames[reversal.step as usize], &reversal, Some(task), (astray, restless));
         }
     }
 
     /// Locks that tasks waited for when the run ended might have been taken by them earlier; and if
     /// a step cut the run short, what others were about to do might have come before it.
     fn look_at_what_is_left(&mut self, cut: bool) {
-        let Explorer { frames, order, left, reversal, astray, .. } = self;
+        let Explorer { frames, order, left, reversal, astray, restless, .. } = self;
         let (mut known, mut rivals) = (Vec::new(), Vec::new());
-        for (task, lock) in left.drain(..) {
+        for (Footprint { task, items }, waits) in left.drain(..) {
             order.known_to(task, &mut known);
             rivals.clear();
-            let item =
-                lock.map(|object| Item::Object { object, access: Access::Lock, takes: true });
-            match &item {
-                Some(item) => {
-                    order.collect_holders(std::slice::from_ref(item), &known, &mut rivals);
-                }
-                None if cut => {
-                    let last = order.len().checked_sub(1);
-                    rivals.extend(last.filter(|last| !order.knows(&known, *last)));
-                }
-                None => continue,
+            if waits {
+                order.collect_holders(&items, &known, &mut rivals);
+            } else if cut {
+                let last = order.len().checked_sub(1);
+                rivals.extend(last.filter(|last| !order.knows(&known, *last)));
             }
-            let items = item.as_slice();
+            let items = &items;
             let late = Late { task, items, end: order.len(), known: &known, rivals: &rivals };
             for rival in late.rivals {
                 reversals(order, *rival, &late, reversal, |reversal| {
                     let frame = &mut frames[reversal.step as usize];
                     // What the last step alone let in could not have come before it.
-                    if lock.is_some() || frame.enabled.contains(&task) {
-                        plan(frame, reversal, Some(task), astray);
+                    if waits || frame.enabled.contains(&task) {
+                        plan(frame, reversal, Some(task), (astray, restless));
                     }
                 });
             }
@@ -383,7 +390,16 @@ impl Explorer {
 }
 
 /// Sees to it that a reversal is tried, unless it is already.
-fn plan(frame: &mut Frame, reversal: &Reversal, prefer: Option<TaskId>, astray: &mut u64) {
+fn plan(
+    frame: &mut Frame,
+    reversal: &Reversal,
+    prefer: Option<TaskId>,
+    (astray, restless): (&mut u64, &mut u64),
+) {
+    if reversal.parts {
+        *restless += u64::from(!frame.awake.contains(&frame.task));
+        frame.awake.push(frame.task);
+    }
     let planned = |task: &TaskId| frame.backtrack.contains(task) || frame.sleeps(*task);
     if reversal.initials.iter().any(planned) {
         return;

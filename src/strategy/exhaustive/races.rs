@@ -15,6 +15,9 @@ pub(super) struct Reversal {
     pub(super) step: u32,
     /// Who may take that step. Never empty.
     pub(super) initials: Vec<TaskId>,
+    /// Whether the step is held back for the sake of a task that awaits its end: what that task would
+    /// have done at once it does in a step of its own then, which others can come before.
+    pub(super) parts: bool,
 }
 
 /// The reversals of the race of `x` and `y`, which `found` is called with. There may be none, if `x`
@@ -35,6 +38,7 @@ pub(super) fn reversals(
             })
     };
     let mut root = x;
+    reversal.parts = false;
     loop {
         let first = order.first_of(root);
         let before = (first..root).take_while(|index| needs(*index)).count() as Index;
@@ -59,6 +63,7 @@ pub(super) fn reversals(
             return;
         }
         root = end;
+        reversal.parts = true;
     }
 }
 

@@ -66,6 +66,7 @@ struct All {
     runs: u64,
     blocked: u64,
     astray: u64,
+    restless: u64,
 }
 
 const LIMITS: Limits = Limits { steps_max: 200, hang: None };
@@ -137,6 +138,7 @@ fn by_search(program: &Program) -> All {
             let progress = search.progress();
             (all.runs, all.blocked) = (progress.runs, progress.blocked);
             all.astray = search.explorer().astray;
+            all.restless = search.explorer().restless;
             return all;
         }
     }
@@ -152,6 +154,8 @@ struct Tally {
     runs: u64,
     blocked: u64,
     astray: u64,
+    /// Programs in which a class may be run twice.
+    restless: u64,
 }
 
 impl Tally {
@@ -165,9 +169,14 @@ impl Tally {
         assert!(extra.is_empty(), "{program:?}\nmade up {extra:#?}");
         let missing = brute.classes.keys().filter(|class| !search.classes.contains_key(class));
         assert_eq!(missing.count(), 0, "{program:?}\nmisses classes of {}", brute.classes.len());
+        self.restless += u64::from(search.restless > 0);
         let twice = search.classes.values().filter(|count| **count > 1).count();
-        assert_eq!(twice, 0, "{program:?}\nran classes twice, of {}", brute.classes.len());
-        assert_eq!(search.runs, brute.classes.len() as u64);
+        assert!(
+            twice == 0 || search.restless > 0,
+            "{program:?}\nran classes twice, of {}",
+            brute.classes.len()
+        );
+        assert!(search.runs == brute.classes.len() as u64 || search.restless > 0);
         self.programs += 1;
         self.brute += brute.runs;
         self.classes += brute.classes.len() as u64;
@@ -197,6 +206,19 @@ fn generated(kind: &str, acts: &[fn(&mut Rng) -> Act], shape: (u64, u64)) {
     assert!(tally.programs * 4 > programs, "{kind}: too few programs were small: {tally:?}");
     // A step that several things can let in is held back as if each of them had.
     assert!(tally.astray == 0 || ["branches", "all"].contains(&kind), "{kind}: {tally:?}");
+}
+
+#[test]
+fn what_was_about_to_happen_fits_between_the_parts_of_the_last_step() {
+    crate::simulate::hook::install();
+    // The last step stores, finds its task to have ended, and so ends the run: the read comes before
+    // the store, or after it if the task was still on. Once not found.
+    let child = vec![Act::Load(1), Act::Check(0)];
+    let parent = vec![Act::Spawn, Act::Check(0), Act::Attempt(1)];
+    let program = Program::new(vec![vec![Act::Exchange(0, 0, 2)], parent, vec![], child], 1, 1);
+    let mut tally = Tally::default();
+    tally.compare(&program, 10_000);
+    assert_eq!(tally.programs, 1);
 }
 
 #[test]

@@ -132,6 +132,11 @@ pub(super) struct Program {
 }
 
 impl Program {
+    /// A body, tasks of which it spawns the first at once, and how many of those it awaits.
+    pub(super) fn new(tasks: Vec<Vec<Act>>, early: usize, awaited: usize) -> Program {
+        Program { tasks: Arc::new(tasks), early, awaited }
+    }
+
     pub(super) fn generate(
         rng: &mut Rng,
         acts: &[fn(&mut Rng) -> Act],
@@ -154,7 +159,7 @@ impl Program {
         let mut acts = all.iter().flatten();
         let early = if acts.any(|act| matches!(act, Act::Spawn)) { 1 } else { tasks } as usize;
         let awaited = if rng.below(5) == 0 { rng.below(tasks) } else { tasks } as usize;
-        Program { tasks: Arc::new(all), early, awaited }
+        Program::new(all, early, awaited)
     }
 }
 

@@ -10,7 +10,8 @@ mod corpus;
 mod measure;
 mod peers;
 // The corpus, compiled over shuttle: `tools` stands for the module of this name there.
-#[allow(unreachable_pub)]
+// What only their tests look at is dead here.
+#[allow(dead_code, unreachable_pub)]
 #[path = "../../sim-tests/src/corpus/programs/mod.rs"]
 mod programs;
 mod table;

@@ -5,8 +5,8 @@
 //! the runs it would take alone, at worst.
 //!
 //! **Who runs which seed.** The seed times the golden ratio, the part behind the point: the sequence of
-//! Weyl, which shares out any run of seeds, and any shard of it, in proportion. Seeds next to each other
-//! have different members. A seed is the same run as that seed under its member alone.
+//! Weyl, which shares out any run of seeds, and any shard of it, in proportion. A seed is the same run as
+//! that seed under its member alone.
 //!
 //! **What is learnt.** All members see the same rehearsals, so they cost no more than for one.
 

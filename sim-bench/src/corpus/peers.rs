@@ -51,17 +51,18 @@ impl Peer {
     /// How many runs until one failed or there were enough, and whether one did.
     fn look(&self, program: &'static Program, seed: u64, runs_max: u64) -> (u64, bool) {
         let runs = Arc::new(AtomicU64::new(0));
-        let count = runs.clone();
-        let scheduler = (self.create)(seed, runs_max as usize);
-        let mut config = shuttle::Config::new();
-        config.failure_persistence = shuttle::FailurePersistence::None;
-        let runner = shuttle::Runner::new(scheduler, config);
-        let body = move || {
-            count.fetch_add(1, Ordering::Relaxed);
-            block_on((program.buggy)(Spawning::Together));
-        };
+        let (count, create) = (runs.clone(), self.create);
         // On a thread of its own: a run that fails while tasks unwind leaves its thread unwinding.
-        let found = std::thread::spawn(move || runner.run(body)).join().is_err();
+        let look = std::thread::spawn(move || {
+            let mut config = shuttle::Config::new();
+            config.failure_persistence = shuttle::FailurePersistence::None;
+            let runner = shuttle::Runner::new(create(seed, runs_max as usize), config);
+            runner.run(move || {
+                count.fetch_add(1, Ordering::Relaxed);
+                block_on((program.buggy)(Spawning::Together));
+            })
+        });
+        let found = look.join().is_err();
         (runs.load(Ordering::Relaxed), found)
     }
 }

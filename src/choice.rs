@@ -38,6 +38,19 @@ pub trait Strategy: Send {
     /// As for [`pick`](Strategy::pick).
     fn draw(&mut self, draw: &Draw) -> Result<u64, Mismatch>;
 
+    /// Which value a decision gives that is not to be explored: `value`, unless a replay knows
+    /// better.
+    ///
+    /// How large a generated program is, and what a smaller one leaves out of it, are decisions like
+    /// any other, so that a trace has them; but no strategy is to look for bugs by varying them.
+    ///
+    /// # Errors
+    /// As for [`pick`](Strategy::pick).
+    fn given(&mut self, draw: &Draw, value: u64) -> Result<u64, Mismatch> {
+        let _ = draw;
+        Ok(value)
+    }
+
     /// Whether [`pick`](Strategy::pick) is to be called even when one task alone can step.
     fn sees_forced_steps(&self) -> bool {
         false

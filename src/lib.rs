@@ -75,6 +75,41 @@
 //! - it is not the run that its trace was written from;
 //! - one step does not end within ten seconds; that ends the process, with the trace written.
 //!
+//! # Programs from a model
+//!
+//! Who has a model need not write the concurrent test: [`Program`] adds to it what can be asked,
+//! [`Shape`] says how much at the same time, and [`parallel()`] generates a program for each seed, runs it,
+//! records it and checks the history. A failing program is shrunk together with its schedule.
+//!
+//! ```
+//! use sim::check::Model;
+//! use sim::{Atomic, Gen, Ordering::SeqCst, Program, Shape};
+//!
+//! /// Hands out numbers.
+//! #[derive(Clone, PartialEq, Eq, Hash, Debug)]
+//! struct Tickets(u32);
+//!
+//! impl Model for Tickets {
+//!     type Op = ();
+//!     type Ret = u32;
+//!     fn step(&mut self, _take: &()) -> u32 {
+//!         self.0 += 1;
+//!         self.0
+//!     }
+//! }
+//!
+//! impl Program for Tickets {
+//!     fn generate(&self, _: &mut Gen<'_, Self>) {}
+//! }
+//!
+//! #[sim::test(seeds = 50)]
+//! async fn no_number_is_handed_out_twice() {
+//!     let last = Atomic::new(0);
+//!     sim::parallel(Shape::chunks(), Tickets(0), async |()| last.fetch_add(1, SeqCst).await + 1).await;
+//! }
+//! # fn main() {}
+//! ```
+//!
 //! # Strategies
 //!
 //! Who answers the choices is said by `strategy = "..."`, [`Runner::strategy`] or `SIM_STRATEGY`. Each
@@ -147,6 +182,7 @@
 //! | [`sync`] | [`Atomic`], [`Cell`], [`Mutex`]: what tasks share |
 //! | [`task`] | [`spawn`], [`map_concurrently`], named tasks, yielding, the spawner of real tasks |
 //! | [`mod@rand`] | random values that are decisions |
+//! | [`parallel()`], [`generate`] | parallel programs from a model |
 //! | [`recorder`] | [`History`]: what clients asked and were told |
 //! | [`check`] | models of data structures, and the search for an order that explains a history |
 //! | [`runner`] | [`Runner`], for programs that find bugs without a test harness |
@@ -156,7 +192,7 @@
 //! | [`mod@strategy`], [`choice`] | who answers the choices of a run; searches for all runs |
 //! | [`shrink`], [`schedule`] | making a failing run smaller |
 //! | [`trace`] | the file format |
-//! | [`ids`], [`op`], [`event`], [`history`], [`datum`], [`verdict`] | the words of all these, as types |
+//! | [`ids`], [`op`], [`event`], [`history`], [`datum`], [`program`], [`verdict`] | the words of all these, as types |
 //!
 //! # The two builds
 //!
@@ -205,6 +241,7 @@ pub mod op;
 mod panics;
 #[cfg_attr(not(all(feature = "sim", not(sim_real))), allow(dead_code))]
 mod pool;
+pub mod program;
 mod rng;
 pub mod run;
 pub mod schedule;
@@ -215,6 +252,7 @@ pub mod verdict;
 #[cfg_attr(not(all(feature = "sim", not(sim_real))), allow(dead_code))]
 pub mod census;
 pub mod check;
+pub mod generate;
 #[cfg(all(feature = "sim", not(sim_real)))]
 mod memory;
 pub mod report;
@@ -228,6 +266,7 @@ pub mod strategy;
 mod seam;
 
 // L3: what users type
+pub mod parallel;
 pub mod rand;
 pub mod recorder;
 pub mod sometimes;
@@ -251,6 +290,8 @@ mod stress;
 #[cfg(not(all(feature = "sim", not(sim_real))))]
 use stress as engine;
 
+pub use self::generate::{CommandId, Gen, Program, Shape};
+pub use self::parallel::parallel;
 pub use self::recorder::History;
 pub use self::runner::Runner;
 pub use self::sync::{Atomic, Cell, Mutex, MutexGuard, Ordering};

@@ -32,6 +32,7 @@ use pin_project_lite::pin_project;
 use crate::check::{Budget, Model, linearizable};
 use crate::choice::CallPoint;
 use crate::history::{HistoryRecord, HistorySource, Operation};
+use crate::ids::Place;
 use crate::run::Failure;
 use crate::seam;
 use crate::verdict::Verdict;
@@ -176,7 +177,11 @@ where
     /// Outside a run, unless the history is linearizable.
     #[track_caller]
     pub fn assert_linearizable(&self) {
-        let place = Location::caller();
+        self.assert_linearizable_at(Location::caller());
+    }
+
+    /// As [`assert_linearizable`](Self::assert_linearizable), which was asked for at `place`.
+    pub(crate) fn assert_linearizable_at(&self, place: Place) {
         let verdict = self.check();
         if verdict.is_consistent() {
             return;

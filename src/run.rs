@@ -8,6 +8,7 @@ use crate::event::{Event, ValueKind};
 use crate::history::HistoryRecord;
 use crate::ids::{ObjectId, Place, Seed, TaskId, TaskPath};
 use crate::op::Op;
+use crate::program::ProgramRecord;
 use crate::verdict::Verdict;
 
 /// One execution of the test body.
@@ -31,6 +32,8 @@ pub struct Run {
     pub events: Vec<Event>,
     /// The histories recorded in it.
     pub histories: Vec<HistoryRecord>,
+    /// The programs that were generated and run in it.
+    pub programs: Vec<ProgramRecord>,
     /// Tasks that had not ended when the body did, and whose handle had been kept until then.
     pub leaked: Vec<TaskId>,
     /// What [`sometimes!`](crate::sometimes) was asked about, in the order in which it was.
@@ -50,6 +53,7 @@ impl Run {
             draws: Vec::new(),
             events: Vec::new(),
             histories: Vec::new(),
+            programs: Vec::new(),
             leaked: Vec::new(),
             conditions: Vec::new(),
         }

@@ -7,6 +7,7 @@
 use std::sync::Arc;
 
 use crate::ids::TaskPath;
+use crate::program::{CommandLayout, Fate, Part};
 use crate::run::{DrawRecord, Run, StepRecord};
 use crate::trace::Trace;
 
@@ -40,6 +41,36 @@ pub struct Schedule {
     /// `draws[t]` has the values that task `t` drew, in order. May be shorter than `tasks`:
     /// a value that is not there is 0.
     pub draws: Vec<Vec<u64>>,
+    /// The commands of generated programs. Known of a schedule that really ran only; a replay does
+    /// not read it, because what is left out of a program is said by values drawn.
+    pub commands: Vec<Command>,
+}
+
+/// A command of a generated program, as far as a schedule knows it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Command {
+    /// Where it stands.
+    pub part: Part,
+    /// What became of it.
+    pub fate: Fate,
+    /// Which value its [`Change`](crate::program::Change) is: the task that drew it and the number of the
+    /// value among those that this task drew.
+    pub change: (usize, usize),
+    /// The task that ran it and which of that task's steps it took, if it was run.
+    pub steps: Option<(usize, u32, u32)>,
+}
+
+impl Command {
+    /// How much there is to it: a command that runs beside others is more than one that does not,
+    /// and points in place of a command are less than a command.
+    fn weight(&self) -> u64 {
+        match (self.fate, self.part) {
+            (Fate::Absent, _) => 0,
+            (Fate::Tombstone(_), _) => 1,
+            (Fate::Runs, Part::Prefix | Part::Suffix) => 3,
+            (Fate::Runs, Part::Branch { .. }) => 4,
+        }
+    }
 }
 
 /// Consecutive steps of one task.
@@ -64,7 +95,9 @@ impl Schedule {
     /// The decisions of a run.
     pub fn of(run: &Run) -> Schedule {
         let tasks = run.tasks.iter().map(|task| task.path.clone()).collect();
-        Schedule::of_records(tasks, &run.steps, &run.draws)
+        let commands = run.programs.iter().flat_map(|program| &program.commands);
+        let layouts: Vec<CommandLayout> = commands.map(|command| command.layout).collect();
+        Schedule::of_records(tasks, &run.steps, &run.draws, &layouts)
     }
 
     /// The decisions in these records, in which tasks are known by their positions in `tasks`.
@@ -72,6 +105,7 @@ impl Schedule {
         tasks: Vec<TaskPath>,
         steps: &[StepRecord],
         draws: &[DrawRecord],
+        commands: &[CommandLayout],
     ) -> Schedule {
         let mut schedule = Schedule { tasks, ..Schedule::default() };
         for step in steps {
@@ -82,6 +116,7 @@ impl Schedule {
                 schedule.draw(step.task.index(), draw.value);
             }
         }
+        schedule.commands = commands_of(commands, steps, draws);
         schedule
     }
 
@@ -160,6 +195,7 @@ impl Schedule {
             steps: self.steps(),
             draws_sum: draws.clone().map(|draw| u128::from(*draw)).sum(),
             draws_set: draws.filter(|draw| **draw != 0).count() as u64,
+            program: self.commands.iter().map(Command::weight).sum(),
         }
     }
 
@@ -179,10 +215,39 @@ impl Schedule {
             for turn in &mut self.turns {
                 turn.task = place[turn.task];
             }
+            for command in &mut self.commands {
+                command.change.0 = place[command.change.0];
+                if let Some((task, ..)) = &mut command.steps {
+                    *task = place[*task];
+                }
+            }
         }
         self.turns = join(self.turns);
         self
     }
+}
+
+/// The commands in the terms of a schedule: what is counted in a run is counted in its task.
+fn commands_of(
+    layouts: &[CommandLayout],
+    steps: &[StepRecord],
+    draws: &[DrawRecord],
+) -> Vec<Command> {
+    let drawer = |draw: &DrawRecord| steps.get(draw.step as usize).map(|step| step.task);
+    let command = |layout: &CommandLayout| {
+        let task = drawer(draws.get(layout.change)?)?;
+        let before = &draws[..layout.change];
+        let nth = before.iter().filter(|draw| drawer(draw) == Some(task)).count();
+        let taken = |task, end: u32| {
+            let until = steps.iter().take(end as usize + 1);
+            until.filter(|step| step.task == task).count() as u32
+        };
+        let steps = layout
+            .ran
+            .map(|(task, began, ended)| (task.index(), taken(task, began), taken(task, ended)));
+        Some(Command { part: layout.part, fate: layout.fate, change: (task.index(), nth), steps })
+    };
+    layouts.iter().filter_map(command).collect()
 }
 
 /// The turns without empty ones, neighbours of one task made one.
@@ -203,7 +268,7 @@ pub(crate) fn join(turns: impl IntoIterator<Item = Turn>) -> Vec<Turn> {
 /// How much there is to understand in a schedule; the order of the fields is the order of
 /// importance.
 ///
-/// Every field is a natural number and there are five of them, so the order is total and has no
+/// Every field is a natural number and there are six of them, so the order is total and has no
 /// infinite descent: a search that accepts only what costs less must end.
 ///
 /// ```
@@ -215,8 +280,12 @@ pub(crate) fn join(turns: impl IntoIterator<Item = Turn>) -> Vec<Turn> {
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct Cost {
-    /// Switches away from a task that could have gone on. First, because it is these that a
-    /// reader must understand: all else is what the program does by itself.
+    /// How much is left of generated programs: 4 for each command that runs beside others, 3 for
+    /// each that does not, 1 for each that only its points are left of. First, because each has to
+    /// be understood before the switches between them.
+    pub program: u64,
+    /// Switches away from a task that could have gone on. Before the rest, because it is these that
+    /// a reader must understand: all else is what the program does by itself.
     pub preemptions: u64,
     /// Maximal runs of steps of one task. Second: the reader's table has a new lane at each.
     pub turns: u64,
@@ -253,6 +322,7 @@ pub struct Cost {
 ///         Turn { task: 0, steps: 1, preempts: true },
 ///     ],
 ///     draws: vec![vec![], vec![5, 9]],
+///     ..Schedule::default()
 /// };
 /// let mut cursor = Cursor::new(schedule);
 /// assert_eq!(cursor.pick(|task| task == 0), Some(0)); // `0.0` cannot step

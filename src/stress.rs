@@ -153,6 +153,7 @@ fn run_of(seed: u64, stress: &StressRun, outcome: Outcome) -> Run {
         draws: Vec::new(),
         events: Vec::new(),
         histories: stress.histories(),
+        programs: stress.programs(),
         leaked: Vec::new(),
         conditions: stress.conditions(),
     }

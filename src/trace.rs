@@ -8,6 +8,7 @@ pub mod format;
 
 use crate::event::{Event, ValueKind, Values};
 use crate::ids::{ObjectId, Seed, TaskPath};
+use crate::program::{CommandRecord, Part};
 use crate::run::Run;
 
 /// All decisions of a run, with what was done at each.
@@ -15,6 +16,9 @@ use crate::run::Run;
 pub struct Trace {
     /// Where the trace comes from and how its run ended.
     pub header: Header,
+    /// What is left of the programs that were generated. For people, as the header: a replay
+    /// generates them anew from the values drawn.
+    pub program: Vec<TraceCommand>,
     /// The tasks, in the order they were spawned. The first is the body of the test; a parent
     /// stands before its children.
     pub tasks: Vec<TraceTask>,
@@ -57,7 +61,9 @@ impl Trace {
         }
         let tasks = run.tasks.iter().map(task).collect();
         let objects = run.objects.iter().map(object).collect();
-        Trace { header, tasks, objects, steps }
+        let command = |c: &CommandRecord| TraceCommand { part: c.layout.part, text: c.tells() };
+        let left = run.programs.iter().flat_map(|program| program.left());
+        Trace { header, program: left.map(command).collect(), tasks, objects, steps }
     }
 }
 
@@ -92,6 +98,15 @@ pub struct Header {
     pub strategy: String,
     /// How the run ended, in one line.
     pub verdict: String,
+}
+
+/// A command of a generated program.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct TraceCommand {
+    /// Where it stands.
+    pub part: Part,
+    /// What it asks.
+    pub text: String,
 }
 
 /// A task of a trace.

@@ -449,7 +449,7 @@ fn invented() -> impl Strategy<Value = Trace> {
         let task = |path: &&str| TraceTask { path: path.parse().unwrap(), name: None };
         let object = |n| TraceObject { kind: format!("kind{n}"), place: "x.rs:1:1".to_owned() };
         let (tasks, objects) = (paths.iter().map(task).collect(), (0..3).map(object).collect());
-        Trace { header: Header::default(), tasks, objects, steps }
+        Trace { tasks, objects, steps, ..Trace::default() }
     })
 }
 

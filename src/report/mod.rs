@@ -10,6 +10,7 @@ mod lanes;
 mod names;
 mod one_line;
 mod picture;
+mod program;
 mod schedule;
 mod screen;
 mod text;
@@ -183,21 +184,25 @@ pub struct Size {
     pub switches: u32,
     /// Its switches away from a task that could have gone on.
     pub preemptions: u32,
-    /// The values drawn in it.
+    /// The values drawn in it, those not counted that a program was generated from.
     pub draws: u32,
+    /// The commands left of generated programs.
+    pub commands: u32,
 }
 
 impl Size {
     /// The size of a run. Takes time linear in its steps.
     pub fn of(run: &Run) -> Size {
         let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
+        let of_programs = run.programs.iter().map(|program| program.draws.len()).sum();
         let switches = || run.steps.windows(2).filter(|w| w[0].task != w[1].task);
         Size {
             tasks: count(run.tasks.len()),
             steps: count(run.steps.len()),
             switches: count(switches().count()),
             preemptions: count(switches().filter(|w| w[1].preempts).count()),
-            draws: count(run.draws.len()),
+            draws: count(run.draws.len()).saturating_sub(count(of_programs)),
+            commands: count(run.programs.iter().map(|program| program.left().len()).sum()),
         }
     }
 }

@@ -9,6 +9,7 @@ use crate::event::{Event, ValueKind, Values};
 use crate::history::{HistoryRecord, Operation};
 use crate::ids::{ObjectId, TaskId, TaskPath};
 use crate::op::Op;
+use crate::program::{CommandLayout, CommandRecord, Fate, Part, ProgramRecord};
 use crate::run::{
     DrawRecord, Failure, Holder, ObjectRecord, Outcome, StepRecord, TaskRecord, Wait,
 };
@@ -174,21 +175,48 @@ fn run() -> impl Strategy<Value = Run> {
         vec(draw, 0..8),
         vec(event(), 0..120),
         vec(history(), 0..2),
+        vec(program(), 0..2),
         vec(number().prop_map(TaskId), 0..8),
     );
-    parts.prop_map(|(failure, tasks, objects, steps, draws, events, histories, leaked)| Run {
-        seed: Seed(7),
-        strategy: "random".to_owned(),
-        outcome: Outcome::Failed(failure),
-        tasks,
-        objects,
-        steps,
-        draws,
-        events,
-        histories,
-        leaked,
-        conditions: Vec::new(),
-    })
+    parts.prop_map(
+        |(failure, tasks, objects, steps, draws, events, histories, programs, leaked)| Run {
+            seed: Seed(7),
+            strategy: "random".to_owned(),
+            outcome: Outcome::Failed(failure),
+            tasks,
+            objects,
+            steps,
+            draws,
+            events,
+            histories,
+            programs,
+            leaked,
+            conditions: Vec::new(),
+        },
+    )
+}
+
+fn program() -> impl Strategy<Value = ProgramRecord> {
+    let part = prop_oneof![
+        Just(Part::Prefix),
+        (number(), number()).prop_map(|(stage, branch)| Part::Branch { stage, branch }),
+        Just(Part::Suffix)
+    ];
+    let fate =
+        prop_oneof![Just(Fate::Runs), Just(Fate::Absent), number().prop_map(Fate::Tombstone)];
+    let command = (part, fate, text_of_a_user()).prop_map(|(part, fate, text)| CommandRecord {
+        layout: CommandLayout { part, fate, change: 0, ran: None },
+        label: text.clone(),
+        text,
+    });
+    (vec(command, 0..40), text_of_a_user(), any::<u64>(), 0..9usize).prop_map(
+        |(commands, model, interleavings, draws)| ProgramRecord {
+            model,
+            interleavings,
+            commands,
+            draws: 0..draws,
+        },
+    )
 }
 
 fn report() -> impl Strategy<Value = Report> {

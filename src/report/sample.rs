@@ -49,6 +49,7 @@ impl Sample {
             draws: vec![],
             events: vec![],
             histories: vec![],
+            programs: Vec::new(),
             leaked: vec![],
             conditions: vec![],
         };

@@ -159,7 +159,9 @@ impl<'a> Table<'a> {
             deeds.push((event.task, self.text(now), event.place.to_string()));
             self.objects.extend(event.object.filter(|id| !self.objects.contains(id)));
         }
-        for draw in self.draws[step].iter().map(|i| run.draws[*i]) {
+        // What a program was generated from is told by its commands.
+        let of_program = |i: &&usize| run.programs.iter().any(|p| p.draws.contains(i));
+        for draw in self.draws[step].iter().filter(|i| !of_program(i)).map(|i| run.draws[*i]) {
             deeds.push((task, format!("draw {} below {}", draw.value, draw.bound), String::new()));
         }
         if deeds.is_empty() {

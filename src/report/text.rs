@@ -6,6 +6,7 @@
 
 use super::failure::{details, facts, field, headline};
 use super::names::Names;
+use super::program;
 use super::schedule::{self, plural};
 use super::screen::{Line, Paint, Screen, Style, clean, cut};
 use super::{Finding, Origin, Report, Searched, Shrinking, Size};
@@ -154,6 +155,7 @@ fn failed(screen: &mut Screen, report: &Report, finding: &Finding) {
     if let Some(shrinking) = &finding.shrunk {
         field(screen, "shrunk", &shrunk(&finding.original, shrinking));
     }
+    program::draw(screen, &finding.run);
     details(screen, report, finding, &names);
     schedule::draw(screen, &finding.run, &names);
     screen.blank();
@@ -218,9 +220,11 @@ fn steps(report: &Report) -> String {
 fn shrunk(original: &Size, shrinking: &Shrinking) -> String {
     let measures = |size: &Size| {
         let steps = [plural(size.steps, "step"), plural(size.preemptions, "preemption")];
+        let commands = (size.commands > 0).then(|| plural(size.commands, "command"));
         let tasks = (original.tasks != shrinking.size.tasks).then(|| plural(size.tasks, "task"));
         let draws = (original.draws != shrinking.size.draws).then(|| plural(size.draws, "draw"));
-        Vec::from_iter(steps.into_iter().chain(tasks).chain(draws)).join(", ")
+        let parts = commands.into_iter().chain(steps).chain(tasks).chain(draws);
+        Vec::from_iter(parts).join(", ")
     };
     let (from, to) = (measures(original), measures(&shrinking.size));
     let replays = plural(shrinking.replays, "replay");

@@ -106,16 +106,18 @@ impl Executor<'_> {
         let seat = self.seats.at(task);
         now::enter_step(step, task, &seat.waker);
         let mut cx = Context::from_waker(&seat.waker);
-        let polled = if task == TaskId::MAIN {
-            let main = self.main.as_mut();
-            catch_unwind(AssertUnwindSafe(|| main.poll(&mut cx)))
-        } else {
-            let body = seat.body.as_mut().expect("a task that can step has a body");
-            catch_unwind(AssertUnwindSafe(|| body.as_mut().poll(&mut cx)))
+        let own = seat.body.is_some();
+        let polled = match &mut seat.body {
+            // The body of the test, or a part of it that is a task of its own.
+            None => {
+                let main = self.main.as_mut();
+                catch_unwind(AssertUnwindSafe(|| main.poll(&mut cx)))
+            }
+            Some(body) => catch_unwind(AssertUnwindSafe(|| body.as_mut().poll(&mut cx))),
         };
         match polled {
             Ok(Poll::Pending) => {}
-            Ok(Poll::Ready(())) => self.end(task, false),
+            Ok(Poll::Ready(())) => self.end(if own { task } else { TaskId::MAIN }, false),
             Err(payload) => self.panicked(task, payload),
         }
     }

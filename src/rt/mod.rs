@@ -34,6 +34,7 @@ pub(crate) use self::services::Ended;
 pub(crate) use self::world::{WORLD, World};
 
 use self::executor::Executor;
+use self::record::Record;
 use self::seat::{Seats, Signals};
 use self::state::State;
 use crate::choice::Strategy;
@@ -113,6 +114,7 @@ impl Worker {
             drop(state);
             drop(stale);
         }
+        self.world.seed.set(seed);
         self.world.strategy().begin(seed);
         self.world.signals.running.store(true, Ordering::Relaxed);
         let Worker { world, seats, progress, .. } = self;
@@ -144,13 +146,17 @@ impl Worker {
     /// The last run as data of its own.
     pub(crate) fn extract(&self, seed: Seed, strategy: &str) -> Run {
         let mut run = self.outline(seed, strategy);
-        let sources = self.world.state().record.histories.clone();
+        let (histories, programs) = {
+            let record = &self.world.state().record;
+            (record.histories.clone(), record.programs.clone())
+        };
         // The texts of operations are made by user code.
-        run.histories = sources.iter().map(|source| source.record()).collect();
+        run.histories = histories.iter().map(|source| source.record()).collect();
+        run.programs = programs.iter().map(|source| source.record()).collect();
         run
     }
 
-    /// The last run as data of its own, but for its histories.
+    /// The last run as data of its own, but for its histories and programs.
     pub(crate) fn outline(&self, seed: Seed, strategy: &str) -> Run {
         let state = self.world.state();
         let mut tasks: Vec<TaskRecord> = Vec::with_capacity(state.board.tasks.len());
@@ -182,6 +188,7 @@ impl Worker {
             draws: state.record.draws.clone(),
             events: state.board.events.clone(),
             histories: Vec::new(),
+            programs: Vec::new(),
             leaked,
             conditions: state.record.conditions.clone(),
         }
@@ -200,13 +207,18 @@ impl Worker {
     /// The decisions of the last run.
     pub(crate) fn schedule(&self) -> Schedule {
         let state = self.world.state();
-        Schedule::of_records(paths(&state), &state.record.steps, &state.record.draws)
+        let Record { steps, draws, programs, .. } = &state.record;
+        let commands: Vec<_> = programs.iter().flat_map(|source| source.layout()).collect();
+        Schedule::of_records(paths(&state), steps, draws, &commands)
     }
 
-    /// Lets go of the histories of the last run.
+    /// Lets go of what the user's code recorded in the last run.
     pub(crate) fn forget_histories(&mut self) {
-        let histories = std::mem::take(&mut self.world.state().record.histories);
-        drop(histories);
+        let mut state = self.world.state();
+        let histories = std::mem::take(&mut state.record.histories);
+        let programs = std::mem::take(&mut state.record.programs);
+        drop(state);
+        drop((histories, programs));
     }
 }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::event::Event;
 use crate::history::HistorySource;
 use crate::ids::ObjectId;
+use crate::program::ProgramSource;
 use crate::run::{Condition, DrawRecord, StepRecord};
 
 /// The decisions of one run, and its histories. The vectors keep their allocations from run to run.
@@ -14,6 +15,7 @@ pub(crate) struct Record {
     pub(crate) draws: Vec<DrawRecord>,
     pub(crate) histories: Vec<Arc<dyn HistorySource>>,
     pub(crate) conditions: Vec<Condition>,
+    pub(crate) programs: Vec<Arc<dyn ProgramSource>>,
 }
 
 impl Record {

@@ -56,7 +56,8 @@ impl Wake for TaskWaker {
 pub(crate) struct Seat {
     shared: Arc<TaskWaker>,
     pub(crate) waker: Waker,
-    /// None before the task was spawned, for the body of the test, and when the task has ended.
+    /// None before the task was spawned, for the body of the test and what it lends, and when the
+    /// task has ended.
     pub(crate) body: Option<BoxBody>,
 }
 
@@ -81,11 +82,11 @@ impl Seats {
     }
 
     /// Seats a task.
-    pub(crate) fn take_in(&mut self, task: TaskId, body: BoxBody) {
+    pub(crate) fn take_in(&mut self, task: TaskId, body: Option<BoxBody>) {
         if self.seats.len() <= task.index() {
             self.make(task);
         }
-        self.seats[task.index()].body = Some(body);
+        self.seats[task.index()].body = body;
     }
 
     #[cold]

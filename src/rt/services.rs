@@ -1,9 +1,11 @@
 //! What primitives may ask of a run besides points: locks, tasks, histories.
 
 use std::sync::Arc;
+use std::task::Waker;
 
 use super::body::BoxBody;
 use super::deed::Deed;
+use super::now;
 use super::object::Object;
 use super::slot::Ticket;
 use super::world::World;
@@ -12,6 +14,7 @@ use crate::event::Values;
 use crate::history::HistorySource;
 use crate::ids::{Place, TaskId};
 use crate::op::{Access, Op};
+use crate::program::ProgramSource;
 use crate::run::Condition;
 
 const SPAWN: Op = Op::new("spawn", Access::Spawn);
@@ -71,9 +74,32 @@ impl World {
         let mut state = self.state();
         let parent = state.current();
         let task = state.add_task(Some(parent), name, place);
-        state.inbox.push((task, body));
+        state.inbox.push((task, Some(body)));
         state.happened(&SPAWN, None, place, Values::Task(task));
         task
+    }
+
+    /// Spawns a task whose future is a part of the body of the test: it may borrow from it. When the
+    /// task steps the body is polled, as the [`client`](World::client) that the task is, and has to
+    /// poll that part of itself and nothing else; when that is ready it says [`World::end_lent`].
+    pub(crate) fn lend(&self, place: Place) -> TaskId {
+        let mut state = self.state();
+        let parent = state.current();
+        let task = state.add_task(Some(parent), None, place);
+        state.inbox.push((task, None));
+        state.happened(&SPAWN, None, place, Values::Task(task));
+        task
+    }
+
+    /// The current task, which was [lent](World::lend), has ended.
+    pub(crate) fn end_lent(&self) {
+        now::take_announces();
+        let performed = now::take_performed();
+        let mut state = self.state();
+        let task = state.current();
+        let (_, wakers) = state.end_task(task, None, false, performed);
+        drop(state);
+        wakers.into_iter().for_each(Waker::wake);
     }
 
     /// The number of this world.
@@ -190,6 +216,11 @@ impl World {
         let mut state = self.state();
         let (task, events) = (state.current(), state.board.events.len());
         state.board.calls.push(CallMark { task, history, point, events });
+    }
+
+    /// A generated program belongs to this run.
+    pub(crate) fn add_program(&self, program: Arc<dyn ProgramSource>) {
+        self.state().record.programs.push(program);
     }
 
     /// A history belongs to this run. Returns its number in it.

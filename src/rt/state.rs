@@ -39,8 +39,8 @@ pub(crate) struct State {
     pub(crate) failure: Option<Failure>,
     /// The body of the test has ended, or something is wrong.
     pub(crate) over: bool,
-    /// Bodies of tasks spawned in this step.
-    pub(crate) inbox: Vec<(TaskId, BoxBody)>,
+    /// Tasks spawned in this step, with their bodies; a lent task has none.
+    pub(crate) inbox: Vec<(TaskId, Option<BoxBody>)>,
     /// Wakers of announcements made inside combinators that have wakers of their own.
     pub(crate) foreign: Vec<(Waiter, Waker)>,
     /// Locks taken or freed in this step.

@@ -22,7 +22,7 @@ use super::slot::Ticket;
 use super::state::State;
 use crate::choice::{Draw, Mismatch, Strategy};
 use crate::event::{ValueKind, Values};
-use crate::ids::{ObjectId, Place, TaskId};
+use crate::ids::{ObjectId, Place, Seed, TaskId};
 use crate::op::Access;
 use crate::run::{DrawRecord, Failure};
 
@@ -34,6 +34,8 @@ pub(crate) struct World {
     strategy: RefCell<Box<dyn Strategy>>,
     /// What the strategy says of steps that only one task can take.
     sees_forced_steps: Cell<bool>,
+    /// The seed of the run that is on.
+    pub(super) seed: Cell<Seed>,
     pub(super) signals: Arc<Signals>,
 }
 
@@ -43,6 +45,8 @@ pub(super) enum Choice<'a> {
     Task(&'a State),
     /// Which value a draw gives.
     Value(&'a Draw),
+    /// Which value a draw gives that is not explored: this one, unless a trace is replayed.
+    Given(&'a Draw, u64),
 }
 
 impl World {
@@ -51,6 +55,7 @@ impl World {
             state: RefCell::default(),
             sees_forced_steps: Cell::new(strategy.sees_forced_steps()),
             strategy: RefCell::new(strategy),
+            seed: Cell::new(Seed(0)),
             signals,
         }
     }
@@ -87,7 +92,7 @@ impl World {
     pub(super) fn choose(&self, choice: Choice<'_>) -> Result<u64, Box<Failure>> {
         let bound = match &choice {
             Choice::Task(state) => state.board.ready.len() as u64,
-            Choice::Value(draw) => draw.bound,
+            Choice::Value(draw) | Choice::Given(draw, _) => draw.bound,
         };
         if bound == 1 && matches!(choice, Choice::Task(_)) && !self.sees_forced_steps.get() {
             return Ok(0);
@@ -98,6 +103,7 @@ impl World {
         let answer = match choice {
             Choice::Task(state) => strategy.pick(&state.view()).map(|index| index as u64),
             Choice::Value(draw) => strategy.draw(draw),
+            Choice::Given(draw, value) => strategy.given(draw, value),
         };
         match answer {
             Ok(answer) if answer < bound => Ok(answer),
@@ -108,10 +114,31 @@ impl World {
     /// A value below `bound` drawn from the decisions. Once the run is over there is nothing left
     /// to decide: destructors that draw get 0.
     pub(crate) fn draw(&self, bound: u64, why: &'static str) -> u64 {
+        self.decide(bound, |world| world.choose(Choice::Value(&Draw { bound, why })))
+    }
+
+    /// A decision that is not explored: `value`, which is below `bound`, unless a trace is replayed.
+    pub(crate) fn given(&self, bound: u64, value: u64, why: &'static str) -> u64 {
+        self.decide(bound, |world| world.choose(Choice::Given(&Draw { bound, why }, value)))
+    }
+
+    /// The seed of the run.
+    pub(crate) fn seed(&self) -> Seed {
+        self.seed.get()
+    }
+
+    /// How many values have been drawn in the run, and the step it is in.
+    pub(crate) fn position(&self) -> (usize, u32) {
+        let state = self.state();
+        (state.record.draws.len(), state.board.step)
+    }
+
+    #[inline]
+    fn decide(&self, bound: u64, choose: impl FnOnce(&World) -> Result<u64, Box<Failure>>) -> u64 {
         if self.state().over {
             return 0;
         }
-        match self.choose(Choice::Value(&Draw { bound, why })) {
+        match choose(self) {
             Ok(value) => {
                 let mut state = self.state();
                 let step = state.board.step;

@@ -43,6 +43,11 @@ pub(crate) fn jitter() -> bool {
     cfg!(debug_assertions) && shake()
 }
 
+/// Whether the task that this thread polls was aborted.
+pub(crate) fn is_aborted() -> bool {
+    SHAKER.with(|shaker| shaker.borrow().as_ref().is_some_and(|shaker| shaker.abort.is_aborted()))
+}
+
 fn shake() -> bool {
     let drawn = SHAKER.with(|shaker| {
         let mut shaker = shaker.borrow_mut();

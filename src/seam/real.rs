@@ -18,6 +18,7 @@ use super::value::{BitChange, Bits, Number, NumberChange, Value};
 use crate::choice::CallPoint;
 use crate::history::HistorySource;
 use crate::op::Op;
+use crate::program::ProgramSource;
 use crate::run::{Condition, Failure};
 
 /// Whether this build can simulate.
@@ -328,6 +329,27 @@ impl<T> Handle<T> {
     pub(crate) fn detach(self) {}
 }
 
+/// Tasks that borrow from the task that spawned them.
+pub(crate) struct Crew<'a>(super::crew::Crew<'a>);
+
+impl<'a> Crew<'a> {
+    pub(crate) fn new() -> Crew<'a> {
+        Crew(super::crew::Crew::new())
+    }
+
+    pub(crate) fn lend<W, F>(&self, _: Here, work: W) -> Handle<()>
+    where
+        W: FnOnce() -> F + Send + 'a,
+        F: Future<Output = ()>,
+    {
+        Handle(self.0.lend(work))
+    }
+
+    pub(crate) async fn drive<T>(&self, script: impl Future<Output = T>) -> Option<T> {
+        self.0.drive(script).await
+    }
+}
+
 // ---- turns, draws, clocks
 
 /// Lets other tasks go first, once.
@@ -360,6 +382,21 @@ impl Future for Turn {
 /// A random number below `bound`.
 pub(crate) fn draw(bound: u64, _: &'static str) -> u64 {
     super::jitter::draw(bound)
+}
+
+/// A number that is not drawn.
+pub(crate) fn given(_: u64, value: u64, _: &'static str) -> u64 {
+    value
+}
+
+/// The seed of the stress run, 0 outside one.
+pub(crate) fn seed() -> u64 {
+    super::stress::seed()
+}
+
+/// How many values were drawn in a run, and the step it is in: there is none.
+pub(crate) fn position() -> (usize, u32) {
+    (0, 0)
 }
 
 static CLOCK: AtomicU64 = AtomicU64::new(0);
@@ -406,6 +443,11 @@ pub(crate) fn add_history(history: Arc<dyn HistorySource>) -> Option<usize> {
 /// A condition was asked about; outside a stress run, nobody wants to know.
 pub(crate) fn note_condition(condition: Condition) {
     super::stress::note_condition(condition);
+}
+
+/// A generated program begins to be run.
+pub(crate) fn add_program(program: Arc<dyn ProgramSource>) {
+    super::stress::add_program(program);
 }
 
 /// Ends the run as failed; outside a stress run, does nothing.

@@ -21,6 +21,7 @@ use super::threads;
 use crate::history::{HistoryRecord, HistorySource};
 use crate::ids::{Place, TaskId, TaskPath};
 use crate::panics::{self, Heard, Panicked};
+use crate::program::{ProgramRecord, ProgramSource};
 use crate::run::{Condition, Failure, TaskRecord, panic_text};
 
 /// How long a task waits for its start if the one that spawned it neither waits nor ends.
@@ -50,6 +51,7 @@ struct State {
     panics: Vec<(TaskId, Panicked)>,
     histories: Vec<Arc<dyn HistorySource>>,
     conditions: Vec<Condition>,
+    programs: Vec<Arc<dyn ProgramSource>>,
     failure: Option<Failure>,
 }
 
@@ -154,6 +156,12 @@ impl StressRun {
     /// What was asked about so far.
     pub(crate) fn conditions(&self) -> Vec<Condition> {
         self.lock().conditions.clone()
+    }
+
+    /// The programs that were generated so far, in text.
+    pub(crate) fn programs(&self) -> Vec<ProgramRecord> {
+        let sources = self.lock().programs.clone();
+        sources.iter().map(|source| source.record()).collect()
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -322,6 +330,18 @@ pub(crate) fn note_condition(condition: Condition) {
     if let Some(member) = current() {
         condition.note(&mut member.run.lock().conditions);
     }
+}
+
+/// A generated program begins to be run in the stress run of this thread.
+pub(crate) fn add_program(program: Arc<dyn ProgramSource>) {
+    if let Some(member) = current() {
+        member.run.lock().programs.push(program);
+    }
+}
+
+/// The seed of the stress run of this thread; 0 if there is none.
+pub(crate) fn seed() -> u64 {
+    current().map_or(0, |member| member.run.seed)
 }
 
 /// Notes a failure of the stress run of this thread, if there is one, ends it and unwinds.

@@ -14,7 +14,7 @@ use std::task::{Context, Poll};
 
 use futures::FutureExt;
 use futures::channel::oneshot;
-use futures::future::{AbortHandle, BoxFuture, abortable};
+use futures::future::{AbortHandle, Aborted, BoxFuture, abortable};
 
 use super::JoinError;
 use super::stress::{self, InRun};
@@ -31,9 +31,9 @@ pub(crate) fn set_spawner(spawner: Spawner) -> bool {
 /// The real handle of a task.
 #[derive(Debug)]
 pub(crate) struct Handle<T> {
-    result: oneshot::Receiver<Result<T, JoinError>>,
-    abort: AbortHandle,
-    finished: Arc<AtomicBool>,
+    pub(super) result: oneshot::Receiver<Result<T, JoinError>>,
+    pub(super) abort: AbortHandle,
+    pub(super) finished: Arc<AtomicBool>,
 }
 
 /// Spawns a task for real.
@@ -51,16 +51,7 @@ where
         let finished = finished.clone();
         let member = member.clone();
         async move {
-            let outcome = match future.await {
-                Ok(Ok(output)) => Ok(output),
-                Ok(Err(payload)) => {
-                    if let Some(member) = &member {
-                        member.panicked(&*payload);
-                    }
-                    Err(JoinError::panicked(payload))
-                }
-                Err(_) => Err(JoinError::cancelled()),
-            };
+            let outcome = outcome(member.as_deref(), future.await);
             finished.store(true, Ordering::Release);
             // The handle may be gone: nobody wants to know.
             let _ = send.send(outcome);
@@ -85,6 +76,23 @@ where
         }
     }
     Handle { result, abort, finished }
+}
+
+/// How a task on its own thread ended, told to the run it belongs to.
+pub(super) fn outcome<T>(
+    member: Option<&stress::Member>,
+    polled: Result<std::thread::Result<T>, Aborted>,
+) -> Result<T, JoinError> {
+    match polled {
+        Ok(Ok(output)) => Ok(output),
+        Ok(Err(payload)) => {
+            if let Some(member) = member {
+                member.panicked(&*payload);
+            }
+            Err(JoinError::panicked(payload))
+        }
+        Err(Aborted) => Err(JoinError::cancelled()),
+    }
 }
 
 impl<T> Handle<T> {

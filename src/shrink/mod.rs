@@ -27,22 +27,24 @@
 //! That a failure has no schedule with fewer preemptions is not shown here, only nearly always so;
 //! to prove it takes an exhaustive search.
 //!
-//! # What comes later
+//! # Programs
 //!
-//! Leaving out whole commands of a *generated* program, together with their steps. When a command is
-//! left out, everything after it happens at other steps, and the failure is easily lost; the remedy
-//! is a tombstone, a command whose points stay and whose effects do not, so that the schedule
-//! still fits. That needs generated programs, which are not there yet. It will be a list of commands
-//! left out beside [`Schedule::draws`], which a replayer of generated programs obeys and which
-//! counts before all else in [`Cost`](crate::schedule::Cost), a method like [`Search::attempt_turns`] and a row in
-//! [`PASSES`]. A caller with passes of its own has [`shrink_with`] today.
+//! A program that was generated is made smaller first, together with its schedule: what becomes of a
+//! command is a value drawn ([`Change`](crate::program::Change)), so a smaller program is a schedule with
+//! other draws. When a command is left out, everything after it happens at other steps. So its steps
+//! are taken out of the schedule too (`project.rs`), and tasks that are left with nothing to do
+//! with them; if that loses the failure, some fresh schedules are tried; and if those do, a tombstone
+//! takes its place: points with no effect, so that the schedule fits as it is.
 
+mod project;
 mod search;
 
 // One pass each; `PASSES` has them in the order in which they are run.
 mod bounded;
+mod commands;
 mod draws;
 mod order;
+mod places;
 mod regroup;
 mod split;
 mod steps;
@@ -141,6 +143,8 @@ pub enum When {
 
 /// All passes, in the order in which they are run: what may take most away comes first.
 pub const PASSES: &[Pass] = &[
+    Pass::new("commands", "drop commands of a program", When::Always, commands::run),
+    Pass::new("places", "run commands before or after", When::Always, places::run),
     Pass::new("tail", "drop the end", When::Always, tail::run),
     Pass::new("tasks", "drop tasks", When::Always, tasks::run),
     Pass::new("regroup", "switch less in a stretch", When::Always, regroup::run),
@@ -201,6 +205,7 @@ const PIECES: [usize; 4] = [16, 128, 1024, Search::CLOSE];
 ///     tasks: vec![TaskPath::main().child(0), TaskPath::main().child(1)],
 ///     turns: vec![turn(0), turn(1), turn(0), turn(1)],
 ///     draws: vec![],
+///     ..Schedule::default()
 /// };
 /// let shrunk = shrink(start, &mut { replay }, &Budget::default());
 /// assert!(shrunk.complete);

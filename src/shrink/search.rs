@@ -5,7 +5,9 @@ use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Range;
 
+use super::project::{project, scatter};
 use super::{Budget, Replayer};
+use crate::program::Change;
 use crate::schedule::{Cost, Schedule, Turn, join};
 
 /// A search for smaller schedules that fail in the same way.
@@ -80,16 +82,25 @@ impl<'a> Search<'a> {
             tasks: self.best.tasks.clone(),
             turns: join(turns),
             draws: self.best.draws.clone(),
+            ..Schedule::default()
         };
         self.attempt(candidate)
     }
 
     /// Tries the turns of the best schedule with these draws. As
     /// [`attempt_turns`](Search::attempt_turns).
-    pub fn attempt_draws(&mut self, draws: Vec<Vec<u64>>) -> bool {
-        let candidate =
-            Schedule { tasks: self.best.tasks.clone(), turns: self.best.turns.clone(), draws };
-        self.attempt(candidate)
+    ///
+    /// What a generated program leaves out stays left out, whatever these draws say.
+    pub fn attempt_draws(&mut self, mut draws: Vec<Vec<u64>>) -> bool {
+        for command in &self.best.commands {
+            let (task, nth) = command.change;
+            if draws[task].len() <= nth {
+                draws[task].resize(nth + 1, 0);
+            }
+            draws[task][nth] = self.best.draws[task][nth];
+        }
+        let (tasks, turns) = (self.best.tasks.clone(), self.best.turns.clone());
+        self.attempt(Schedule { tasks, turns, draws, ..Schedule::default() })
     }
 
     /// Goes through the turns of the best schedule in pieces, big ones first, and tries each
@@ -164,8 +175,29 @@ impl<'a> Search<'a> {
         self.best
     }
 
+    /// Tries a smaller program: the commands at these positions of [`Schedule::commands`] get these
+    /// changes. First with the schedule projected on what is left; if that loses the failure, with up
+    /// to `fresh` other schedules. As [`attempt_turns`](Search::attempt_turns).
+    pub fn attempt_program(&mut self, changes: &[(usize, Change)], fresh: u64) -> bool {
+        let projected = project(&self.best, changes);
+        // What is asked again has other schedules to be asked with only if there is something new.
+        if self.attempt(projected.clone()) {
+            return true;
+        }
+        let began = self.replays;
+        (0..fresh).any(|nth| {
+            let other = scatter(&projected, nth);
+            self.replays - began < fresh && self.attempt(other)
+        })
+    }
+
     fn attempt(&mut self, candidate: Schedule) -> bool {
-        if self.spent() || !self.tried.insert(hash(&self.names, &candidate)) {
+        let names = match candidate.tasks == self.best.tasks {
+            true => None,
+            false => Some(names(&candidate)),
+        };
+        let hash = hash(names.as_ref().unwrap_or(&self.names), &candidate);
+        if self.spent() || !self.tried.insert(hash) {
             return false;
         }
         self.replays += 1;
@@ -174,8 +206,8 @@ impl<'a> Search<'a> {
             return false;
         };
         let ran = ran.into_canonical();
-        let names = names(&ran);
-        self.tried.insert(hash(&names, &ran));
+        let names = self::names(&ran);
+        self.tried.insert(self::hash(&names, &ran));
         let cost = ran.cost();
         if cost >= self.cost {
             return false;

@@ -56,6 +56,10 @@ impl Strategy for Follow {
         Ok(at)
     }
 
+    fn given(&mut self, draw: &Draw, _: u64) -> Result<u64, Mismatch> {
+        self.draw(draw)
+    }
+
     fn draw(&mut self, draw: &Draw) -> Result<u64, Mismatch> {
         Ok(self.stepping.map_or(0, |task| self.cursor.draw(task, draw.bound)))
     }

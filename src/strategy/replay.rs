@@ -124,6 +124,10 @@ impl Strategy for Replay {
         })
     }
 
+    fn given(&mut self, draw: &Draw, _: u64) -> Result<u64, Mismatch> {
+        self.draw(draw)
+    }
+
     fn draw(&mut self, draw: &Draw) -> Result<u64, Mismatch> {
         let step = self.step.saturating_sub(1);
         let drawn = self.trace.steps.get(step).and_then(|s| s.draws.get(self.drawn));

@@ -32,6 +32,7 @@ const TABLE: &[(&str, Layer)] = &[
     ("datum", Layer::Data),
     ("history", Layer::Data),
     ("verdict", Layer::Data),
+    ("program", Layer::Data),
     ("run", Layer::Data),
     ("coverage", Layer::Data),
     ("panics", Layer::Data),
@@ -73,6 +74,7 @@ type Exception = (&'static str, &'static str, &'static str);
 /// The arrows that stand although the layers do not draw them.
 const EXCEPTIONS: &[Exception] = &[
     ("rt", "memory", "the world keeps the values, and asks the memory what a load may see"),
+    ("generate", "check", "a program is a model that knows what to ask"),
     ("parallel", "generate", "its programs come from the generator"),
     ("parallel", "recorder", "it records each command as a user's test would"),
     ("parallel", "task", "its branches are tasks"),

@@ -47,6 +47,18 @@ where
     })
 }
 
+/// Spawns a task that is a part of the body of the test.
+pub(super) fn lend(here: Here) -> (u64, Handle<()>) {
+    WORLD.with(|world| {
+        let task = world.lend(here);
+        let (run, output) = (world.run(), PhantomData);
+        (
+            u64::from(task.0),
+            Handle::Run(RunHandle { run, task, join: None, settled: false, output }),
+        )
+    })
+}
+
 impl<T: 'static> Handle<T> {
     pub(crate) fn poll_join(
         &mut self,

@@ -1,6 +1,7 @@
 //! Primitives in a build that can simulate: they lead to the run that is on, if one is on on this
 //! thread, and are the real thing otherwise.
 
+mod crew;
 mod gate;
 mod handle;
 mod point;
@@ -10,6 +11,7 @@ mod word;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+pub(crate) use self::crew::Crew;
 pub(crate) use self::gate::{Enter, Gate, Pass};
 pub(crate) use self::handle::{Handle, spawn};
 pub(crate) use self::point::Turn;
@@ -20,6 +22,7 @@ use super::{jitter, threads};
 use crate::choice::CallPoint;
 use crate::history::HistorySource;
 use crate::ids::Place;
+use crate::program::ProgramSource;
 pub(crate) use crate::rt::in_run;
 use crate::rt::{WORLD, World};
 use crate::run::{Condition, Failure};
@@ -40,6 +43,21 @@ pub(crate) const fn here() -> Here {
 /// A random number below `bound`: in a run, one of its decisions.
 pub(crate) fn draw(bound: u64, why: &'static str) -> u64 {
     if in_run() { WORLD.with(|world| world.draw(bound, why)) } else { jitter::draw(bound) }
+}
+
+/// A decision that is not explored: `value`, unless a trace is replayed.
+pub(crate) fn given(bound: u64, value: u64, why: &'static str) -> u64 {
+    if in_run() { WORLD.with(|world| world.given(bound, value, why)) } else { value }
+}
+
+/// The seed of the run, 0 outside one.
+pub(crate) fn seed() -> u64 {
+    if in_run() { WORLD.with(World::seed).0 } else { 0 }
+}
+
+/// How many values were drawn in the run, and the step it is in.
+pub(crate) fn position() -> (usize, u32) {
+    if in_run() { WORLD.with(World::position) } else { (0, 0) }
 }
 
 static CLOCK: AtomicU64 = AtomicU64::new(0);
@@ -91,6 +109,13 @@ pub(crate) fn note_condition(condition: Condition) {
 pub(crate) fn mark_call(history: Option<&usize>, point: CallPoint) {
     if let (Some(history), true) = (history, in_run()) {
         WORLD.with(|world| world.mark_call(*history, point));
+    }
+}
+
+/// A generated program begins to be run.
+pub(crate) fn add_program(program: Arc<dyn ProgramSource>) {
+    if in_run() {
+        WORLD.with(|world| world.add_program(program));
     }
 }
 

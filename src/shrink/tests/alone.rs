@@ -19,6 +19,7 @@ fn alone(
         tasks: (0..tasks).map(|task| TaskPath::main().child(task as u32)).collect(),
         turns: turns.iter().map(|&(task, steps)| Turn { task, steps, preempts: true }).collect(),
         draws: vec![],
+        ..Schedule::default()
     };
     let mut replayer = |schedule: &Schedule| {
         let mut ran = schedule.clone();

@@ -64,8 +64,9 @@ fn random_programs_with_locks_come_down_to_the_fewest_preemptions() {
     let accepted = check(random_locks, 150, 1, 1);
     let idle = |(row, accepted): (&Pass, u64)| (accepted == 0).then_some(row.name);
     let idle: Vec<_> = PASSES.iter().zip(accepted).filter_map(idle).collect();
-    // Every other pass finds something that those before it do not.
-    assert_eq!(idle, ["draws"]);
+    // Every other pass finds something that those before it do not. These programs draw nothing and
+    // are not generated.
+    assert_eq!(idle, ["commands", "places", "draws"]);
 }
 
 #[test]

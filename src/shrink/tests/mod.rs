@@ -285,6 +285,7 @@ fn a_turn_cut_short_by_a_wait_is_made_up_for() {
         // The second task gets 1 step of 3, so 1 + 2 when the lock is free.
         turns: vec![turn(0, 2), turn(1, 3), turn(0, 1), turn(1, 1), turn(0, 1), turn(1, 1)],
         draws: vec![],
+        ..Schedule::default()
     };
     let (ran, _) = program.replay(&schedule);
     let turns: Vec<_> = ran.turns.iter().map(|t| (t.task, t.steps, t.preempts)).collect();

@@ -37,6 +37,7 @@ pub(super) fn least_cost(program: &Program, fail: &Fail) -> Option<Cost> {
                 let mut values = drawn.iter();
                 let failed = program.step(&mut after, task, &mut |_| *values.next().unwrap());
                 let cost = Cost {
+                    program: 0,
                     preemptions: cost.preemptions
                         + u64::from(go_on.is_some_and(|last| last != task)),
                     turns: cost.turns + u64::from(last != Some(task)),

@@ -75,6 +75,8 @@ pub enum ErrorKind {
         /// What stands there.
         found: String,
     },
+    /// A field that must be a part of a program is none.
+    Part(String),
     /// A field that must be a task path is none.
     TaskPath(InvalidTaskPath),
     /// A second `task` line for this path.
@@ -199,6 +201,11 @@ impl fmt::Display for ErrorKind {
             ErrorKind::Number { name, found } => {
                 write!(f, "`{found}` is no {name}: expected a decimal number below 2^64")
             }
+            ErrorKind::Part(found) => write!(
+                f,
+                "`{found}` is no part of a program: write `prefix`, `suffix`, or the stage from 1 \
+                 and the branch from 0 such as `1.0`"
+            ),
             ErrorKind::TaskPath(source) => source.fmt(f),
             ErrorKind::DuplicateTask(path) => {
                 write!(f, "task `{path}` has a line already: remove one of them")

@@ -46,6 +46,7 @@
 //! |---|---|---|
 //! | `simtrace 1` | 1 | the version of this format |
 //! | `test` text, `package` text, `seed` number, `strategy` text, `verdict` text | 0 or 1 each | the [`Header`](crate::trace::Header) |
+//! | `command` part text | any | a command of a generated program, for people: its part is `prefix`, `suffix` or stage`.`branch |
 //! | `task` path \[text\] | any | a task and its name; a parent stands before its children |
 //! | `object` kind`:`number text | any | an object and its creation place; each kind is numbered from 0 |
 //! | `step` number path \[deed\] draw... | any | a step and the first thing it did; numbered from 0 |

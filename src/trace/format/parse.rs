@@ -12,7 +12,8 @@ use super::checksum::Checksum;
 use super::error::{ErrorKind, TraceError, clip};
 use super::field::{BLANK, Field, Fields, is_kind, is_op, number, task_path};
 use crate::ids::Seed;
-use crate::trace::{Deed, Trace, TraceDraw, TraceObject, TraceStep, TraceTask};
+use crate::program::Part;
+use crate::trace::{Deed, Trace, TraceCommand, TraceDraw, TraceObject, TraceStep, TraceTask};
 
 /// The trace in the text of a file; the format is described in the [module](super).
 ///
@@ -52,6 +53,7 @@ enum Section {
     Seed,
     Strategy,
     Verdict,
+    Program,
     Tasks,
     Objects,
     Steps,
@@ -118,6 +120,7 @@ impl<'a> Parser<'a> {
             "seed" => (Section::Seed, "seed"),
             "strategy" => (Section::Strategy, "strategy"),
             "verdict" => (Section::Verdict, "verdict"),
+            "command" => (Section::Program, "command"),
             "task" => (Section::Tasks, "task"),
             "object" => (Section::Objects, "object"),
             "step" => (Section::Steps, "step"),
@@ -128,7 +131,10 @@ impl<'a> Parser<'a> {
             "checksum" => (Section::Checksum, "checksum"),
             _ => return Err(ErrorKind::UnknownKeyword(clip(keyword))),
         };
-        let repeats = matches!(section, Section::Tasks | Section::Objects | Section::Steps);
+        let repeats = matches!(
+            section,
+            Section::Program | Section::Tasks | Section::Objects | Section::Steps
+        );
         if section < self.section || (section == self.section && !repeats) {
             return Err(ErrorKind::Misplaced(keyword));
         }
@@ -145,6 +151,7 @@ impl<'a> Parser<'a> {
             Section::Seed => self.trace.header.seed = Seed(fields.number("seed")?),
             Section::Strategy => self.trace.header.strategy = fields.text("strategy")?,
             Section::Verdict => self.trace.header.verdict = fields.text("verdict")?,
+            Section::Program => self.command(fields)?,
             Section::Tasks => self.task(fields)?,
             Section::Objects => self.object(fields)?,
             Section::Steps if keyword == "also" => self.also(fields)?,
@@ -152,6 +159,14 @@ impl<'a> Parser<'a> {
             Section::End => self.end(fields)?,
             Section::Checksum => self.compare_checksum(fields)?,
         }
+        Ok(())
+    }
+
+    fn command(&mut self, fields: &mut Fields<'a>) -> Result<(), ErrorKind> {
+        let word = fields.word("part")?;
+        let part = Part::parse(word).ok_or_else(|| ErrorKind::Part(clip(word)))?;
+        let text = fields.text("what it asks")?;
+        self.trace.program.push(TraceCommand { part, text });
         Ok(())
     }
 

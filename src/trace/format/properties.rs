@@ -5,7 +5,10 @@ use proptest::prelude::*;
 use super::tests::{compact, decisions};
 use super::*;
 use crate::ids::{Seed, TaskPath};
-use crate::trace::{Deed, Header, Trace, TraceDraw, TraceObject, TraceStep, TraceTask};
+use crate::program::Part;
+use crate::trace::{
+    Deed, Header, Trace, TraceCommand, TraceDraw, TraceObject, TraceStep, TraceTask,
+};
 
 prop_compose! {
     /// Any text at all: control characters, quotes, backslashes, spaces at the ends.
@@ -70,11 +73,19 @@ fn any_trace() -> impl Strategy<Value = Trace> {
     );
     let object = ("[ab-]|[a-zA-Z0-9-]{1,16}", any_text())
         .prop_map(|(kind, place)| TraceObject { kind, place });
-    (header, any_tasks(), prop::collection::vec(object, 0..6)).prop_flat_map(
-        |(header, tasks, objects)| {
+    let part = prop_oneof![
+        Just(Part::Prefix),
+        Just(Part::Suffix),
+        (0..u32::MAX, any::<u32>()).prop_map(|(stage, branch)| Part::Branch { stage, branch }),
+    ];
+    let command = (part, any_text()).prop_map(|(part, text)| TraceCommand { part, text });
+    let commands = prop::collection::vec(command, 0..4);
+    (header, commands, any_tasks(), prop::collection::vec(object, 0..6)).prop_flat_map(
+        |(header, program, tasks, objects)| {
             prop::collection::vec(any_step(tasks.len(), objects.len()), 0..12).prop_map(
                 move |steps| Trace {
                     header: header.clone(),
+                    program: program.clone(),
                     tasks: tasks.clone(),
                     objects: objects.clone(),
                     steps,
@@ -87,7 +98,7 @@ fn any_trace() -> impl Strategy<Value = Trace> {
 /// Files with a few words or lines changed and no checksum: what an editor makes of a trace, and
 /// what gets deeper into the reader than bytes at random.
 fn edited_file() -> impl Strategy<Value = String> {
-    let words = "simtrace task object step also end 0 1 00 2 0.0 0.1  a:0 -:0 load - drew=0/1 \
+    let words = "simtrace command prefix 1.0 0.1 task object step also end 0 1 00 2 0.0 0.1  a:0 -:0 load - drew=0/1 \
                  drew=1/1 \"\\u{41}\" \" \\ \u{a0} #";
     let word = prop::sample::select(words.split(' ').collect::<Vec<_>>());
     let place = any::<prop::sample::Index>;

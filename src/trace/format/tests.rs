@@ -37,6 +37,7 @@ fn sample() -> Trace {
             verdict: "panic in task 0: assertion `left == right` failed\n  left: 1\n right: 2"
                 .into(),
         },
+        program: vec![],
         tasks: vec![
             task(main.clone(), None),
             task(main.child(0), Some("writer")),

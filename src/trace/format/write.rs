@@ -6,7 +6,7 @@ use std::fmt::Write;
 use super::VERSION;
 use super::checksum::Checksum;
 use super::field::{BLANK, is_kind, is_op, push_text};
-use crate::trace::{Deed, Header, Trace, TraceStep};
+use crate::trace::{Deed, Header, Trace, TraceCommand, TraceStep};
 
 /// The text of a trace file, as [`parse`](super::parse()) reads it back.
 ///
@@ -40,9 +40,15 @@ pub fn write(trace: &Trace) -> String {
     let mut out = format!("simtrace {VERSION}\n");
     write_header(&mut out, &trace.header);
 
+    for TraceCommand { part, text } in &trace.program {
+        // Writing into a `String` cannot fail, here and below.
+        let _ = write!(out, "command {part:<7} ");
+        push_text(&mut out, text);
+        out.push('\n');
+    }
+
     out.push('\n');
     for (task, path) in trace.tasks.iter().zip(&paths) {
-        // Writing into a `String` cannot fail, here and below.
         let _ = write!(out, "task {path:<8} ");
         if let Some(name) = &task.name {
             push_text(&mut out, name);

@@ -1,0 +1,116 @@
+//! What a program is generated from: numbers drawn, and the commands before.
+
+use std::ops::Range;
+
+use super::CommandId;
+use crate::check::Model;
+
+/// Draws the arguments of a command. Every value drawn is a decision of the run: replayed by its
+/// trace, and made small by shrinking.
+pub struct Gen<'a, P: Model> {
+    /// Gives a number below a bound that is at least 1.
+    pub(super) draw: &'a mut dyn FnMut(u64) -> u64,
+    pub(super) id: CommandId,
+    pub(super) earlier: &'a [Earlier<'a, P>],
+    /// Whether the commands before were looked at.
+    pub(super) looked: bool,
+}
+
+/// A command that has certainly ended when the one being generated begins.
+#[derive(Debug)]
+pub struct Earlier<'a, P: Model> {
+    /// Its name, to be held by a command that uses its result.
+    pub id: CommandId,
+    /// What it asks, not resolved.
+    pub op: &'a P::Op,
+    /// What it returns if all commands run one after the other as they were generated. What it
+    /// really returns is known only when it has.
+    pub ret: &'a P::Ret,
+}
+
+impl<P: Model> Clone for Earlier<'_, P> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<P: Model> Copy for Earlier<'_, P> {}
+
+impl<'a, P: Model> Gen<'a, P> {
+    /// A number below `bound`, every one with the same probability. Shrinks to 0.
+    ///
+    /// # Panics
+    /// If `bound` is 0.
+    pub fn below(&mut self, bound: u64) -> u64 {
+        assert!(bound > 0, "there is no number below 0: give a bound of at least 1");
+        (self.draw)(bound)
+    }
+
+    /// A number of `range`. Shrinks to the start of the range.
+    ///
+    /// # Panics
+    /// If the range is empty.
+    pub fn range(&mut self, range: Range<u64>) -> u64 {
+        assert!(range.start < range.end, "there is no number in the empty range {range:?}");
+        range.start + self.below(range.end - range.start)
+    }
+
+    /// True or false. Shrinks to false.
+    pub fn bool(&mut self) -> bool {
+        self.below(2) == 1
+    }
+
+    /// One of `items`. Shrinks to the first.
+    ///
+    /// # Panics
+    /// If there are none.
+    pub fn choose<T: Clone>(&mut self, items: &[T]) -> T {
+        assert!(!items.is_empty(), "there is nothing to choose from: give at least one item");
+        items[self.below(items.len() as u64) as usize].clone()
+    }
+
+    /// One of `items`, each with a probability in proportion to its weight. Shrinks to the first.
+    ///
+    /// # Panics
+    /// If the weights add up to 0.
+    pub fn weighted<T: Clone>(&mut self, items: &[(u32, T)]) -> T {
+        let sum: u64 = items.iter().map(|(weight, _)| u64::from(*weight)).sum();
+        assert!(sum > 0, "nothing has a weight: give at least one item with a weight above 0");
+        let mut drawn = self.below(sum);
+        let found = items.iter().find(|(weight, _)| {
+            let here = drawn < u64::from(*weight);
+            drawn = drawn.saturating_sub(u64::from(*weight));
+            here
+        });
+        found.expect("the number drawn is below the sum of the weights").1.clone()
+    }
+
+    /// The name of the command being generated. No other command of the program has it, so it serves
+    /// as the identity by which a thing knows that a command is sent again.
+    pub fn id(&self) -> CommandId {
+        self.id
+    }
+
+    /// The commands whose results this one may use, in the order in which they were generated.
+    pub fn earlier(&mut self) -> &'a [Earlier<'a, P>] {
+        self.looked = true;
+        self.earlier
+    }
+
+    /// One of the commands whose results this one may use and that are `wanted`, `None` if none is.
+    /// Shrinks to the first.
+    pub fn choose_earlier(
+        &mut self,
+        wanted: impl Fn(&Earlier<'a, P>) -> bool,
+    ) -> Option<CommandId> {
+        let all: Vec<CommandId> =
+            self.earlier().iter().filter(|e| wanted(e)).map(|e| e.id).collect();
+        if all.is_empty() { None } else { Some(self.choose(&all)) }
+    }
+}
+
+impl<P: Model> std::fmt::Debug for Gen<'_, P> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Gen").field("id", &self.id).finish_non_exhaustive()
+    }
+}

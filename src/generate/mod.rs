@@ -1,0 +1,128 @@
+//! Programs from a model: what to ask of a thing, in which order, and what at the same time.
+//!
+//! A [`Program`] is a [`Model`] that knows what could be asked of it. From it and a [`Shape`] comes a
+//! plan: a prefix, stages of branches that run at the same time, and a suffix. Everything in it is
+//! drawn by a function that the caller gives, so that a plan is a function of the numbers drawn; how
+//! many are drawn, below which bounds and in which order is frozen, as a trace holds nothing else.
+//! Nothing is run here: see [`parallel`](crate::parallel()).
+//!
+//! # What is safe
+//!
+//! A command enters a branch only if [`Program::precondition`] holds for it and for all others of
+//! its stage in whatever order the branches go on, and if none of these orders ends with all of them
+//! waiting ([`Program::waits`]; `safety.rs`). The same is asked again of every smaller program.
+//!
+//! # Results of earlier commands
+//!
+//! A command may use what another one returned if that one has certainly ended when it begins: one of
+//! the prefix anywhere after it, one of a branch in that branch, in later stages and in the suffix;
+//! never one of a branch beside it. It holds a [`CommandId`], and [`Program::resolve`] puts the result
+//! in its place.
+
+mod draws;
+mod plan;
+mod safety;
+mod shape;
+#[cfg(test)]
+mod tests;
+
+pub use self::draws::{Earlier, Gen};
+pub(crate) use self::plan::{Plan, Slot};
+pub use self::safety::Results;
+pub use self::shape::Shape;
+
+use std::fmt;
+
+use crate::check::Model;
+
+/// A model that knows what could be asked of it, from which parallel programs are made.
+///
+/// ```
+/// use sim::check::models::{Counter, CounterOp};
+/// use sim::check::Model;
+/// use sim::{Gen, Program};
+///
+/// /// A counter from which no more is taken than there is.
+/// #[derive(Clone, PartialEq, Eq, Hash, Debug)]
+/// struct Stock(u32);
+///
+/// #[derive(Clone, PartialEq, Debug)]
+/// enum Op { Put, Take }
+///
+/// impl Model for Stock {
+///     type Op = Op;
+///     type Ret = ();
+///     fn step(&mut self, op: &Op) {
+///         match op {
+///             Op::Put => self.0 += 1,
+///             Op::Take => self.0 = self.0.saturating_sub(1),
+///         }
+///     }
+/// }
+///
+/// impl Program for Stock {
+///     fn generate(&self, g: &mut Gen<'_, Self>) -> Op {
+///         if g.bool() { Op::Put } else { Op::Take }
+///     }
+///     fn precondition(&self, op: &Op) -> bool {
+///         *op == Op::Put || self.0 > 0
+///     }
+/// }
+/// ```
+pub trait Program: Model {
+    /// A command that could be asked now. `self` is a state that the thing may be in; all that is
+    /// open must be drawn from `g`. What [`precondition`](Program::precondition) refuses is generated
+    /// anew a few times and then left out.
+    fn generate(&self, g: &mut Gen<'_, Self>) -> Self::Op;
+
+    /// Whether `op`, resolved, may be asked in this state. By default always.
+    fn precondition(&self, op: &Self::Op) -> bool {
+        let _ = op;
+        true
+    }
+
+    /// Whether `op`, resolved, waits in this state until another command has changed it, as taking from
+    /// an empty queue does. A command that waits may stand where others end its waiting in whatever
+    /// order. By default none waits.
+    ///
+    /// [`Model::step`] must then return what no client is ever told, so that the checker lets nobody
+    /// get past.
+    fn waits(&self, op: &Self::Op) -> bool {
+        let _ = op;
+        false
+    }
+
+    /// The command with the results of earlier ones in place of their [`CommandId`]s. `None` if one
+    /// that it needs is not there or is of no use; then the command is not run. By default the
+    /// command as it is.
+    fn resolve(op: &Self::Op, results: &Results<'_, Self>) -> Option<Self::Op> {
+        let _ = results;
+        Some(op.clone())
+    }
+
+    /// The kind of a command, for counting: by default [`Model::op_text`] up to the first character
+    /// that is not a letter or a digit.
+    fn label(op: &Self::Op) -> String {
+        let text = Self::op_text(op);
+        let end = text.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(text.len());
+        text[..end].to_owned()
+    }
+}
+
+/// Names a command of a program: its place among those that were generated, from 0. It stays the same
+/// when others are left out.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct CommandId(pub u32);
+
+impl fmt::Debug for CommandId {
+    /// `#3`: it stands in the texts of commands.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "#{}", self.0)
+    }
+}
+
+impl CommandId {
+    pub(crate) fn index(self) -> usize {
+        self.0 as usize
+    }
+}

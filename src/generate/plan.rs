@@ -1,0 +1,329 @@
+//! The plan of a program: which command is asked where.
+//!
+//! Order of the draws, frozen: how many commands there are in each part; for each command what becomes
+//! of it in a smaller program ([`Change`], not explored); then for each command what befalls it, and its
+//! arguments. Edits stand before the arguments so that they stay where they are when arguments change.
+//!
+//! A smaller program is the one that was generated, in the states in which it was generated, with
+//! commands left out or moved afterwards: what is left of it does not change because of what is not.
+
+use super::draws::{Earlier, Gen};
+use super::safety::{After, Possible, Step, after_all};
+use super::shape::{Middle, WIDTH_MIN, interleavings};
+use super::{CommandId, Program, Shape};
+use crate::program::{Change, Fate, Part};
+
+/// How often a command is generated anew if the model refuses it.
+const ATTEMPTS: u32 = 8;
+
+/// Points before one of which a command may be dropped.
+const CRASH_POINTS: u64 = 8;
+
+/// What befalls a command.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Faults {
+    /// It is sent once more.
+    pub(crate) again: bool,
+    /// It is dropped at this point, counted from 1.
+    pub(crate) crash: Option<u32>,
+    /// Its branch does not wait for it.
+    pub(crate) unheard: bool,
+}
+
+/// A command of a plan.
+#[derive(Clone, Debug)]
+pub(crate) struct Slot<P: Program> {
+    pub(crate) part: Part,
+    pub(crate) fate: Fate,
+    pub(crate) faults: Faults,
+    /// None if the model allowed none.
+    pub(crate) op: Option<P::Op>,
+}
+
+/// What is asked where.
+#[derive(Clone, Debug)]
+pub(crate) struct Plan<P: Program> {
+    /// By [`CommandId`].
+    pub(crate) slots: Vec<Slot<P>>,
+    /// The prefix, the stages and the suffix, each as branches of commands that are run or whose
+    /// points stand for them.
+    pub(crate) stages: Vec<Vec<Vec<CommandId>>>,
+    /// In how many orders the commands can take effect.
+    pub(crate) interleavings: u64,
+}
+
+impl<P: Program> Plan<P> {
+    /// A program of this shape and size (0 to 100) for a thing that begins as `initial`.
+    ///
+    /// `draw` gives a number below its argument; `change` is asked once for each command.
+    pub(crate) fn draw(
+        shape: &Shape,
+        size: u32,
+        initial: &P,
+        draw: &mut dyn FnMut(u64) -> u64,
+        change: &mut dyn FnMut() -> Change,
+    ) -> Plan<P> {
+        let parts = parts(shape, size, draw);
+        let changes: Vec<Change> = parts.iter().map(|_| change()).collect();
+        let mut draft = Draft::new(initial, parts);
+        for n in 0..draft.slots.len() {
+            draft.slots[n].faults = faults(shape, draw);
+            draft.generate(CommandId(n as u32), draw);
+        }
+        if changes.iter().any(|change| *change != Change::Keep) {
+            draft.rearrange(&changes);
+        }
+        let (slots, stages) = (draft.slots, draft.stages);
+        let runs = |id: &&CommandId| slots[id.index()].fate == Fate::Runs;
+        let lengths = |stage: &Vec<Vec<CommandId>>| -> Vec<usize> {
+            stage.iter().map(|branch| branch.iter().filter(runs).count()).collect()
+        };
+        let orders = stages.iter().map(|stage| interleavings(&lengths(stage)));
+        let interleavings = orders.fold(1, u64::saturating_mul);
+        Plan { slots, stages, interleavings }
+    }
+
+    /// Whether `id` has certainly ended when a command of this stage and branch begins, if it is
+    /// before it.
+    pub(crate) fn sees(&self, (stage, branch): (usize, usize), id: CommandId) -> bool {
+        sees(&self.stages, (stage, branch), id)
+    }
+}
+
+/// A command that stands in the same stage and another branch is not to be seen.
+fn sees(stages: &[Vec<Vec<CommandId>>], (stage, branch): (usize, usize), id: CommandId) -> bool {
+    let beside = stages[stage].iter().enumerate().filter(|(other, _)| *other != branch);
+    !beside.flat_map(|(_, ids)| ids).any(|other| *other == id)
+}
+
+/// Where the commands stand, part by part.
+fn parts(shape: &Shape, size: u32, draw: &mut dyn FnMut(u64) -> u64) -> Vec<Part> {
+    let of_size = |most: u32| most * size.min(100) / 100;
+    let mut up_to = |least: u32, most: u32| -> u32 {
+        let most = least + of_size(most.saturating_sub(least));
+        least + draw(u64::from(most - least) + 1) as u32
+    };
+    let mut parts = Vec::new();
+    let (least, most) = shape.prefix;
+    match shape.middle {
+        Middle::Chunks { count_max, width_max } => {
+            let prefix = up_to(least, most);
+            parts.extend((0..prefix).map(|_| Part::Prefix));
+            for stage in 0..up_to(1, count_max) {
+                let width = up_to(WIDTH_MIN, width_max);
+                parts.extend((0..width).map(|branch| Part::Branch { stage, branch }));
+            }
+        }
+        Middle::Branches { probability, count_max, length_max } => {
+            parts.extend((0..least).map(|_| Part::Prefix));
+            for _ in least..least + of_size(most - least) {
+                // 0 is to branch at once, so that this is what it shrinks to.
+                if draw(1000) < u64::from(probability) {
+                    break;
+                }
+                parts.push(Part::Prefix);
+            }
+            let mut up_to = |least: u32, most: u32| -> u32 {
+                let most = least + of_size(most.saturating_sub(least));
+                least + draw(u64::from(most - least) + 1) as u32
+            };
+            for branch in 0..up_to(WIDTH_MIN, count_max) {
+                let length = up_to(1, length_max);
+                parts.extend((0..length).map(|_| Part::Branch { stage: 0, branch }));
+            }
+        }
+    }
+    let suffix = 1 + draw(u64::from(of_size(shape.suffix_max - 1)) + 1);
+    parts.extend((0..suffix).map(|_| Part::Suffix));
+    parts
+}
+
+fn faults(shape: &Shape, draw: &mut dyn FnMut(u64) -> u64) -> Faults {
+    // 0, the least, is that nothing happens; nothing is drawn for what cannot happen.
+    let mut strikes =
+        |probability: u32| probability > 0 && draw(1000) >= 1000 - u64::from(probability);
+    let again = strikes(shape.stutter);
+    let unheard = strikes(shape.timeout);
+    let crashes = strikes(shape.crash);
+    let crash = crashes.then(|| 1 + draw(CRASH_POINTS) as u32);
+    Faults { again, crash, unheard }
+}
+
+/// A plan in the making.
+struct Draft<P: Program> {
+    slots: Vec<Slot<P>>,
+    stages: Vec<Vec<Vec<CommandId>>>,
+    initial: Possible<P>,
+    /// The states in which the stage `entered` can begin.
+    entry: Vec<Possible<P>>,
+    entered: usize,
+    /// Whether a command may hold the name of another, so that results matter.
+    looked: bool,
+}
+
+impl<P: Program> Draft<P> {
+    fn new(initial: &P, parts: Vec<Part>) -> Draft<P> {
+        let middle = parts.iter().map(|part| match part {
+            Part::Branch { stage, .. } => *stage as usize + 1,
+            Part::Prefix | Part::Suffix => 0,
+        });
+        let middle = middle.max().unwrap_or(0);
+        let slot = |part| Slot { part, fate: Fate::Absent, faults: Faults::default(), op: None };
+        let initial = Possible { state: initial.clone(), returned: Vec::new() };
+        Draft {
+            slots: parts.into_iter().map(slot).collect(),
+            stages: vec![Vec::new(); middle + 2],
+            entry: vec![initial.clone()],
+            initial,
+            entered: 0,
+            looked: false,
+        }
+    }
+
+    fn place(&self, part: Part) -> (usize, usize) {
+        match part {
+            Part::Prefix => (0, 0),
+            Part::Branch { stage, branch } => (stage as usize + 1, branch as usize),
+            Part::Suffix => (self.stages.len() - 1, 0),
+        }
+    }
+
+    /// Generates the command `id` and puts it at the end of its branch, if the model allows one there.
+    fn generate(&mut self, id: CommandId, draw: &mut dyn FnMut(u64) -> u64) {
+        let (stage, branch) = self.place(self.slots[id.index()].part);
+        self.enter(stage);
+        // One of the states that it can be asked in: before it, its own branch alone.
+        let before = self.stages[stage].get(branch).map_or(&[][..], Vec::as_slice);
+        let mut possible = self.entry[0].clone();
+        for other in before {
+            // One that waits for another branch leaves the state as it is.
+            if let Some(After::Then(next)) =
+                self.step(*other, &|_| true).map(|step| possible.after(&step))
+            {
+                possible = next;
+            }
+        }
+        for _ in 0..ATTEMPTS {
+            let earlier: Vec<Earlier<'_, P>> = (0..id.0)
+                .filter(|other| sees(&self.stages, (stage, branch), CommandId(*other)))
+                .filter_map(|other| {
+                    let ret = possible.returned.get(other as usize)?.as_ref()?;
+                    let op = self.slots[other as usize].op.as_ref()?;
+                    Some(Earlier { id: CommandId(other), op, ret })
+                })
+                .collect();
+            let mut g = Gen { draw: &mut *draw, id, earlier: &earlier, looked: false };
+            let op = possible.state.generate(&mut g);
+            if g.looked && !self.looked {
+                // What was taken for equal so far may not be.
+                self.looked = true;
+                (self.entered, self.entry) = (0, vec![self.initial.clone()]);
+                self.enter(stage);
+            }
+            self.slots[id.index()].op = Some(op);
+            if self.append(id, (stage, branch)) {
+                return;
+            }
+        }
+        self.slots[id.index()].op = None;
+    }
+
+    /// Puts `id` at the end of a branch if that is safe.
+    fn append(&mut self, id: CommandId, (stage, branch): (usize, usize)) -> bool {
+        self.enter(stage);
+        let branches = &mut self.stages[stage];
+        if branches.len() <= branch {
+            branches.resize(branch + 1, Vec::new());
+        }
+        branches[branch].push(id);
+        self.slots[id.index()].fate = Fate::Runs;
+        let safe = self.after(stage).is_some();
+        if !safe {
+            self.stages[stage][branch].pop();
+            self.slots[id.index()].fate = Fate::Absent;
+        }
+        safe
+    }
+
+    /// Goes on to a stage: all before it are as they will be.
+    fn enter(&mut self, stage: usize) {
+        while self.entered < stage {
+            let after = self.after(self.entered);
+            self.entry = after.expect("a stage is safe: what would make it unsafe was not let in");
+            self.entered += 1;
+        }
+    }
+
+    /// The states after a stage that was entered.
+    fn after(&self, stage: usize) -> Option<Vec<Possible<P>>> {
+        let sees: Vec<_> = (0..self.stages[stage].len())
+            .map(|branch| move |id| sees(&self.stages, (stage, branch), id))
+            .collect();
+        let branches: Vec<Vec<Step<'_, P>>> = self.stages[stage]
+            .iter()
+            .zip(&sees)
+            .map(|(branch, sees)| branch.iter().filter_map(|id| self.step(*id, sees)).collect())
+            .collect();
+        Some(after_all(&self.entry, &branches, self.looked)?.0)
+    }
+
+    /// The command as a step; none if it is not run.
+    fn step<'a>(
+        &'a self,
+        id: CommandId,
+        sees: &'a dyn Fn(CommandId) -> bool,
+    ) -> Option<Step<'a, P>> {
+        let slot = &self.slots[id.index()];
+        let op = slot.op.as_ref().filter(|_| slot.fate == Fate::Runs)?;
+        Some(Step { id, op, sees })
+    }
+
+    /// Leaves commands out and moves others. What is not safe any more is left out too.
+    fn rearrange(&mut self, changes: &[Change]) {
+        let last = self.stages.len() - 1;
+        let before = std::mem::replace(&mut self.stages, vec![Vec::new(); last + 1]);
+        (self.entered, self.entry) = (0, vec![self.initial.clone()]);
+        for slot in &mut self.slots {
+            slot.fate = Fate::Absent;
+        }
+        let all: Vec<CommandId> = before.iter().flatten().flatten().copied().collect();
+        let with = |wanted: Change| {
+            let with = all.iter().filter(move |id| changes[id.index()] == wanted);
+            with.copied().collect::<Vec<_>>()
+        };
+        let (to_prefix, to_suffix) = (with(Change::ToPrefix), with(Change::ToSuffix));
+        for (stage, branches) in before.iter().enumerate() {
+            if stage == last {
+                self.move_all(&to_suffix, Part::Suffix);
+            }
+            for id in branches.iter().flatten() {
+                let part = self.slots[id.index()].part;
+                match changes[id.index()] {
+                    Change::Keep => {
+                        self.append(*id, self.place(part));
+                    }
+                    Change::Tombstone(points) => {
+                        let (stage, branch) = self.place(part);
+                        if self.stages[stage].len() <= branch {
+                            self.stages[stage].resize(branch + 1, Vec::new());
+                        }
+                        self.stages[stage][branch].push(*id);
+                        self.slots[id.index()].fate = Fate::Tombstone(points);
+                    }
+                    Change::Drop | Change::ToPrefix | Change::ToSuffix => {}
+                }
+            }
+            if stage == 0 {
+                self.move_all(&to_prefix, Part::Prefix);
+            }
+        }
+    }
+
+    fn move_all(&mut self, ids: &[CommandId], part: Part) {
+        for id in ids {
+            if self.append(*id, self.place(part)) {
+                self.slots[id.index()].part = part;
+            }
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! The generated program of a failing run: a line for each part, what runs at the same time side by
+//! side below each other.
+
+use super::schedule::plural;
+use super::screen::{Line, Paint, Screen, clean, cut};
+use crate::program::{CommandRecord, Part, ProgramRecord};
+use crate::run::Run;
+
+/// How many parts are shown.
+const PARTS_MAX: usize = 40;
+/// How much of the text of a command is shown.
+const TEXT_MAX: usize = 60;
+
+/// Draws the programs of a run that have anything left.
+pub(super) fn draw(screen: &mut Screen, run: &Run) {
+    for program in &run.programs {
+        let left = program.left();
+        if !left.is_empty() {
+            draw_one(screen, program, &left);
+        }
+    }
+}
+
+fn draw_one(screen: &mut Screen, program: &ProgramRecord, left: &[&CommandRecord]) {
+    let all = program.commands.len();
+    let of = if left.len() < all { format!(" of {all}") } else { String::new() };
+    let commands = plural(left.len() as u64, "command");
+    screen.heading("program", &format!("{}, {commands}{of}", clean(&program.model)));
+    let parts: Vec<&[&CommandRecord]> =
+        left.chunk_by(|a, b| a.layout.part == b.layout.part).collect();
+    let stage = |part: &[&CommandRecord]| match part[0].layout.part {
+        Part::Branch { stage, .. } => Some(stage),
+        Part::Prefix | Part::Suffix => None,
+    };
+    for (n, part) in parts.iter().enumerate().take(PARTS_MAX) {
+        let beside = n > 0 && stage(part).is_some() && stage(part) == stage(parts[n - 1]);
+        let label = match n {
+            _ if beside => "  ∥",
+            0 => "first",
+            _ => "then",
+        };
+        let texts: Vec<String> =
+            part.iter().map(|command| cut(&clean(&command.tells()), TEXT_MAX)).collect();
+        let label = format!("{label:<8}");
+        screen.paragraph(2, (Paint::Faint, &label), (Paint::Plain, &texts.join("; ")));
+    }
+    if parts.len() > PARTS_MAX {
+        let more = format!("  … {} more …", plural((parts.len() - PARTS_MAX) as u64, "part"));
+        screen.line(Line::of(Paint::Notice, &more));
+    }
+}

@@ -1,0 +1,124 @@
+//! Tasks that borrow, for real: each has a thread of its own, and the threads end before what they
+//! borrow from does.
+//!
+//! A future that may be polled by several threads has to be `Send`, and nobody can ask that of the
+//! future of an `async` closure. So a member of a crew is a closure that makes its future on its own
+//! thread, where it stays.
+
+use std::future::Future;
+use std::panic::AssertUnwindSafe;
+use std::pin::pin;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::Thread;
+
+use futures::FutureExt;
+use futures::channel::oneshot;
+use futures::future::{AbortHandle, AbortRegistration, Abortable};
+
+use super::stress::{self, InRun};
+use super::{jitter, threads};
+
+/// Work for a thread of its own.
+type Job<'a> = Box<dyn FnOnce() + Send + 'a>;
+
+/// Tasks that borrow from the task that spawned them.
+#[derive(Default)]
+pub(crate) struct Crew<'a> {
+    /// Those that have no thread yet.
+    jobs: Mutex<Vec<Job<'a>>>,
+    aborts: Mutex<Vec<AbortHandle>>,
+}
+
+impl<'a> Crew<'a> {
+    pub(crate) fn new() -> Crew<'a> {
+        Crew::default()
+    }
+
+    /// Spawns a task that does `work`. It starts when the script of [`Crew::drive`] waits next.
+    pub(crate) fn lend<W, F>(&self, work: W) -> threads::Handle<()>
+    where
+        W: FnOnce() -> F + Send + 'a,
+        F: Future<Output = ()>,
+    {
+        let (send, result) = oneshot::channel();
+        let (abort, registration) = AbortHandle::new_pair();
+        let finished = Arc::new(AtomicBool::new(false));
+        let member = stress::join_in(None, abort.clone());
+        lock(&self.aborts).push(abort.clone());
+        let handle = threads::Handle { result, abort: abort.clone(), finished: finished.clone() };
+        let job = move || {
+            if let Some(member) = &member {
+                member.wait_for_start();
+            }
+            // Within the task, so that what the closure does before its future is a part of it.
+            let future = AssertUnwindSafe(async move { work().await }).catch_unwind();
+            let future = abortable(future, registration);
+            let polled = block_on(InRun::new(member.clone(), abort, future));
+            let outcome = threads::outcome(member.as_deref(), polled);
+            finished.store(true, Ordering::Release);
+            let _ = send.send(outcome);
+        };
+        lock(&self.jobs).push(Box::new(job));
+        handle
+    }
+
+    /// Runs `script`, which may spawn tasks, and waits for all of them; those that have not ended
+    /// when it has are aborted first. Blocks the thread. None if the current task was aborted.
+    pub(crate) async fn drive<T>(&self, script: impl Future<Output = T>) -> Option<T> {
+        std::thread::scope(|scope| {
+            let mut script = pin!(script);
+            let _ended = AbortAll(&self.aborts);
+            block_on(std::future::poll_fn(|cx| {
+                if jitter::is_aborted() {
+                    return Poll::Ready(None);
+                }
+                let polled = script.as_mut().poll(cx);
+                for job in lock(&self.jobs).drain(..) {
+                    scope.spawn(job);
+                }
+                polled.map(Some)
+            }))
+        })
+    }
+}
+
+fn abortable<F>(future: F, registration: AbortRegistration) -> Abortable<F> {
+    Abortable::new(future, registration)
+}
+
+/// Aborts all tasks when dropped, also by a panic.
+struct AbortAll<'a>(&'a Mutex<Vec<AbortHandle>>);
+
+impl Drop for AbortAll<'_> {
+    fn drop(&mut self) {
+        lock(self.0).iter().for_each(AbortHandle::abort);
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Polls a future to its end on this thread. The one of `futures` refuses to be called within
+/// another, and this one always is.
+fn block_on<F: Future>(future: F) -> F::Output {
+    struct Unpark(Thread);
+
+    impl Wake for Unpark {
+        fn wake(self: Arc<Self>) {
+            self.0.unpark();
+        }
+    }
+
+    let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
+    let mut cx = Context::from_waker(&waker);
+    let mut future = pin!(future);
+    loop {
+        match future.as_mut().poll(&mut cx) {
+            Poll::Ready(output) => return output,
+            Poll::Pending => std::thread::park(),
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! The schedule of a smaller program, made of that of a larger one.
+
+use crate::ids::TaskPath;
+use crate::program::{Change, Fate, Part};
+use crate::rng::Rng;
+use crate::schedule::{Command, Schedule, Turn, join};
+
+/// `schedule` with these changes of its commands, without the steps of commands that are left out, and
+/// with those of commands that are moved at the task that runs them now. Tasks that have nothing left
+/// to do are taken out, and their siblings named as they will be without them.
+pub(super) fn project(schedule: &Schedule, changes: &[(usize, Change)]) -> Schedule {
+    let mut projected = schedule.clone();
+    let mut after = schedule.commands.clone();
+    for (at, change) in changes {
+        let (task, nth) = schedule.commands[*at].change;
+        projected.draws[task][nth] = change.to_decision();
+        match change {
+            Change::Keep | Change::Tombstone(_) => {}
+            Change::Drop => after[*at].fate = Fate::Absent,
+            Change::ToPrefix => after[*at].part = Part::Prefix,
+            Change::ToSuffix => after[*at].part = Part::Suffix,
+        }
+    }
+    for (before, after) in schedule.commands.iter().zip(&after) {
+        if let Some((task, from, to)) = before.steps {
+            if after.fate == Fate::Absent || after.part != before.part {
+                take_out(schedule, &mut projected.turns, task, from..to);
+            }
+        }
+    }
+    for (before, after) in schedule.commands.iter().zip(&after) {
+        if let (Some((_, from, to)), true) = (before.steps, after.part != before.part) {
+            let main = after.change.0;
+            let mut turns = projected.turns.iter_mut().filter(|turn| turn.task == main);
+            let turn = if after.part == Part::Prefix { turns.next() } else { turns.next_back() };
+            if let Some(turn) = turn {
+                turn.steps = turn.steps.saturating_add(to - from);
+            }
+        }
+    }
+    let gone = gone(schedule, &after);
+    rename(&mut projected, &gone);
+    projected.turns = join(projected.turns);
+    projected.commands.clear();
+    projected
+}
+
+/// Takes the steps of a task with these numbers out of the turns; `turns` are those of `schedule`, of
+/// which some may have been made shorter.
+fn take_out(schedule: &Schedule, turns: &mut [Turn], task: usize, steps: std::ops::Range<u32>) {
+    let mut at = 0;
+    for (turn, original) in turns.iter_mut().zip(&schedule.turns) {
+        if original.task == task {
+            let end = at + original.steps;
+            let common = end.min(steps.end).saturating_sub(at.max(steps.start));
+            turn.steps = turn.steps.saturating_sub(common);
+            at = end;
+        }
+    }
+}
+
+/// What becomes of the tasks that have nothing left to do, and of those that are left alone in their
+/// stage: the task that takes their steps, or none.
+fn gone(schedule: &Schedule, after: &[Command]) -> Vec<(usize, Option<usize>)> {
+    let stage = |command: &Command| match command.part {
+        Part::Branch { stage, .. } => Some(stage),
+        Part::Prefix | Part::Suffix => None,
+    };
+    let mut gone = Vec::new();
+    // The tasks that ran branches, before and after.
+    let tasks = |commands: &[Command], wanted: u32| {
+        let mut tasks: Vec<(usize, usize)> = Vec::new();
+        for (before, command) in schedule.commands.iter().zip(commands) {
+            let (Some((task, ..)), true) = (before.steps, command.fate != Fate::Absent) else {
+                continue;
+            };
+            if stage(command) == Some(wanted) && task != command.change.0 {
+                tasks.push((task, command.change.0));
+            }
+        }
+        tasks.sort_unstable();
+        tasks.dedup();
+        tasks
+    };
+    let mut stages: Vec<u32> = schedule.commands.iter().filter_map(stage).collect();
+    stages.dedup();
+    for wanted in stages {
+        let left = tasks(after, wanted);
+        for (task, main) in tasks(&schedule.commands, wanted) {
+            if !left.contains(&(task, main)) {
+                gone.push((task, None));
+            } else if left.len() == 1 {
+                gone.push((task, Some(main)));
+            }
+        }
+    }
+    gone
+}
+
+/// Takes tasks out of the table, with those they spawned, and names the others as they will be.
+fn rename(schedule: &mut Schedule, gone: &[(usize, Option<usize>)]) {
+    if gone.is_empty() {
+        return;
+    }
+    for turn in &mut schedule.turns {
+        if let Some((_, Some(main))) = gone.iter().find(|(task, _)| *task == turn.task) {
+            turn.task = *main;
+        }
+    }
+    let gone: Vec<TaskPath> = gone.iter().map(|(task, _)| schedule.tasks[*task].clone()).collect();
+    let mut kept = Vec::new();
+    let mut place = vec![None; schedule.tasks.len()];
+    for (task, path) in schedule.tasks.iter().enumerate() {
+        if gone.iter().any(|gone| path.segments().starts_with(gone.segments())) {
+            continue;
+        }
+        place[task] = Some(kept.len());
+        kept.push(without(path, &gone));
+    }
+    schedule.turns.retain_mut(|turn| match place[turn.task] {
+        Some(task) => {
+            turn.task = task;
+            true
+        }
+        None => false,
+    });
+    let draws = std::mem::take(&mut schedule.draws);
+    for (task, draws) in draws.into_iter().enumerate() {
+        if let Some(task) = place.get(task).copied().flatten() {
+            if schedule.draws.len() <= task {
+                schedule.draws.resize(task + 1, Vec::new());
+            }
+            schedule.draws[task] = draws;
+        }
+    }
+    schedule.draws.resize(kept.len(), Vec::new());
+    schedule.tasks = kept;
+}
+
+/// The path that a task has when these are not spawned.
+fn without(path: &TaskPath, gone: &[TaskPath]) -> TaskPath {
+    let segments = path.segments();
+    let mut renamed = TaskPath::main();
+    for depth in 1..segments.len() {
+        let older = |gone: &&TaskPath| {
+            let other = gone.segments();
+            other.len() == depth + 1
+                && other[..depth] == segments[..depth]
+                && other[depth] < segments[depth]
+        };
+        let before = gone.iter().filter(older).count() as u32;
+        renamed = renamed.child(segments[depth] - before);
+    }
+    renamed
+}
+
+/// Other turns of the same tasks, the same for the same number.
+pub(super) fn scatter(schedule: &Schedule, nth: u64) -> Schedule {
+    let mut rng = Rng::new(nth);
+    let tasks = schedule.tasks.len() as u64;
+    let steps = schedule.steps().min(100_000);
+    let mut turns = Vec::new();
+    let mut taken = 0;
+    while taken < 2 * steps && tasks > 0 {
+        let (task, steps) = (rng.below(tasks) as usize, 1 + rng.below(3) as u32);
+        turns.push(Turn { task, steps, preempts: false });
+        taken += u64::from(steps);
+    }
+    Schedule { turns: join(turns), ..schedule.clone() }
+}

@@ -42,6 +42,36 @@ fn cas_chain_ends_with_what_it_prints() {
 }
 
 #[test]
+fn parallel_counter_ends_with_what_it_prints() {
+    example("parallel_counter");
+}
+
+#[test]
+fn parallel_store_ends_with_what_it_prints() {
+    example("parallel_store");
+}
+
+#[test]
+fn parallel_bank_ends_with_what_it_prints() {
+    example("parallel_bank");
+}
+
+#[test]
+fn parallel_tickets_ends_with_what_it_prints() {
+    example("parallel_tickets");
+}
+
+#[test]
+fn parallel_queue_ends_with_what_it_prints() {
+    example("parallel_queue");
+}
+
+#[test]
+fn parallel_link_ends_with_what_it_prints() {
+    example("parallel_link");
+}
+
+#[test]
 fn every_example_is_tested_here() {
     let entries = fs::read_dir(root().join("examples")).unwrap();
     let paths = entries.map(|entry| entry.unwrap().path());
@@ -49,7 +79,11 @@ fn every_example_is_tested_here() {
     let names = sources.map(|path| path.file_stem().unwrap().to_string_lossy().into_owned());
     let mut names: Vec<String> = names.collect();
     names.sort();
-    assert_eq!(names, ["cas_chain", "deadlock", "kv", "lost_update", "online", "queue"]);
+    let by_hand = ["cas_chain", "deadlock", "kv", "lost_update", "online"];
+    let generated = ["bank", "counter", "link", "queue", "store", "tickets"];
+    let generated = generated.map(|name| format!("parallel_{name}"));
+    let all = by_hand.map(str::to_owned).into_iter().chain(generated).chain(["queue".to_owned()]);
+    assert_eq!(names, all.collect::<Vec<_>>());
 }
 
 #[test]

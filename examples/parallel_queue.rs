@@ -1,0 +1,183 @@
+//! A bounded queue with room for one: who comes when it is full, or empty, waits.
+//!
+//! The model says which commands wait, so no program is generated in which all of them might wait for
+//! ever; what does is a deadlock of the queue. A task that finds no room says that it waits, and then
+//! waits; whoever makes room in between tells nobody.
+//! `cargo run --example parallel_queue` prints what stands at the end of this file.
+
+#![forbid(unsafe_code)]
+
+use std::collections::VecDeque;
+use std::process::ExitCode;
+
+use futures::channel::oneshot;
+use sim::check::Model;
+use sim::{Gen, Mutex, Program, Shape};
+
+use shared::Example;
+use shared::Version::{self, Buggy};
+
+mod shared;
+
+const ROOM: usize = 1;
+
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
+struct BoundedQueue(VecDeque<u32>);
+
+#[derive(Clone, PartialEq, Debug)]
+enum Op {
+    Push(u32),
+    Pop,
+}
+
+#[derive(Clone, PartialEq, Debug)]
+enum Ret {
+    Pushed,
+    Item(u32),
+    /// What nobody is ever told.
+    Waits,
+}
+
+impl Model for BoundedQueue {
+    type Op = Op;
+    type Ret = Ret;
+
+    fn step(&mut self, op: &Op) -> Ret {
+        match op {
+            Op::Push(_) if self.0.len() == ROOM => Ret::Waits,
+            Op::Push(item) => {
+                self.0.push_back(*item);
+                Ret::Pushed
+            }
+            Op::Pop => self.0.pop_front().map_or(Ret::Waits, Ret::Item),
+        }
+    }
+}
+
+impl Program for BoundedQueue {
+    fn generate(&self, g: &mut Gen<'_, Self>) -> Op {
+        if g.bool() { Op::Push(g.id().0) } else { Op::Pop }
+    }
+
+    fn waits(&self, op: &Op) -> bool {
+        match op {
+            Op::Push(_) => self.0.len() == ROOM,
+            Op::Pop => self.0.is_empty(),
+        }
+    }
+}
+
+#[derive(Default)]
+struct Queue {
+    items: Mutex<VecDeque<u32>>,
+    /// Those who wait for a change.
+    waiting: Mutex<Vec<oneshot::Sender<()>>>,
+}
+
+impl Queue {
+    /// Does `act` as soon as it can.
+    async fn when_possible<T>(
+        &self,
+        version: Version,
+        mut act: impl FnMut(&mut VecDeque<u32>) -> Option<T>,
+    ) -> T {
+        loop {
+            let mut items = self.items.lock().await;
+            if let Some(done) = act(&mut items) {
+                let waiting = std::mem::take(&mut *self.waiting.lock().await);
+                drop(items);
+                for waiter in waiting {
+                    let _ = waiter.send(());
+                }
+                return done;
+            }
+            if version == Buggy {
+                // What changes from here on is told to nobody.
+                drop(items);
+                self.wait().await.await.ok();
+            } else {
+                let changed = self.wait().await;
+                drop(items);
+                changed.await.ok();
+            }
+        }
+    }
+
+    async fn wait(&self) -> oneshot::Receiver<()> {
+        let (tell, changed) = oneshot::channel();
+        self.waiting.lock().await.push(tell);
+        changed
+    }
+}
+
+async fn program(version: Version) {
+    let queue = Queue::default();
+    let shape = Shape::chunks().max_chunk_size(4);
+    sim::parallel(shape, BoundedQueue::default(), async |op| match op {
+        Op::Push(item) => {
+            let push =
+                |items: &mut VecDeque<u32>| (items.len() < ROOM).then(|| items.push_back(item));
+            queue.when_possible(version, push).await;
+            Ret::Pushed
+        }
+        Op::Pop => Ret::Item(queue.when_possible(version, VecDeque::pop_front).await),
+    })
+    .await;
+}
+
+fn main() -> ExitCode {
+    let mut example = Example::new("parallel_queue: a task waits for what has happened already");
+    example.check_what_may_hang("parallel_queue", program);
+    example.end()
+}
+
+// ---- What it prints ----
+//
+// parallel_queue: a task waits for what has happened already
+//
+// FAILED  parallel_queue  seed 12: deadlock, 2 tasks wait for ever
+//
+//   tested      13 runs of seeds 0 to 999, random
+//   shrunk      from 6 commands, 10 steps, 2 preemptions to 2 commands, 8 steps, 1 preemption (456
+//               replays)
+//
+// ── program ── BoundedQueue, 2 commands of 3 ────────────────────────────────────────────────────────
+//
+//   first   Push(0)
+//     ∥     Pop
+//
+// ── deadlock ────────────────────────────────────────────────────────────────────────────────────────
+//
+//   main  waits for 0.1 to end                                        examples/parallel_queue.rs:116:5
+//   0.1   waits                                                       examples/parallel_queue.rs:116:5
+//
+//   Nobody is left who could wake them.
+//
+// ── schedule ── 8 steps, 4 switches, 1 preemption ───────────────────────────────────────────────────
+//
+//   step  main                  0.0             0.1                                              place
+//      0  spawn 0.0, 0.1                                              examples/parallel_queue.rs:116:5
+//      1  │                                     start
+//      2  │                                     lock mutex#0          examples/parallel_queue.rs:85:40
+//         │                                     unlock mutex#0        examples/parallel_queue.rs:85:40
+//         │                     ┌─ preempted ───┤
+//      3  │                     start           │
+//      4  │                     lock mutex#0    │                     examples/parallel_queue.rs:85:40
+//      5  │                     lock mutex#1    │                     examples/parallel_queue.rs:87:65
+//         │                     unlock mutex#1  │                     examples/parallel_queue.rs:87:65
+//         │                     unlock mutex#0  │                     examples/parallel_queue.rs:85:40
+//      6  join 0.0                              │                     examples/parallel_queue.rs:116:5
+//      7  │                                     lock mutex#1                …/parallel_queue.rs:108:22
+//         │                                     unlock mutex#1              …/parallel_queue.rs:108:22
+//         waits for 0.1 to end                  │                     examples/parallel_queue.rs:116:5
+//                                               waits                 examples/parallel_queue.rs:116:5
+//
+//   mutex#0  created at examples/parallel_queue.rs:70:10
+//   mutex#1  created at examples/parallel_queue.rs:70:10
+//
+// trace:   target/sim/unpause/parallel_queue/12.simtrace
+// replay:  SIM_REPLAY=sim1:0=0/101=0/1=0/1=0/1=0/1=0/10000=0/10000=0/10000=0/2=0/2=0/2=1/2=0/2=0/2=0/2=0/2=0/2=0/2=0/2=0/2=0/2,0.1x2,0.0x3,0,0.1 cargo run --example parallel_queue
+//
+// the trace file, replayed, ends with the same failure
+//
+// passed  parallel_queue_fixed: 1000 runs, 42299 steps

@@ -1,0 +1,127 @@
+//! A ticket dispenser: two clients take the same number.
+//!
+//! Here no look at the thing afterwards is needed: what the commands themselves return cannot be
+//! explained. `cargo run --example parallel_tickets` prints what stands at the end of this file.
+
+#![forbid(unsafe_code)]
+
+use std::process::ExitCode;
+
+use sim::check::Model;
+use sim::{Cell, Gen, Mutex, Program, Shape};
+
+use shared::Example;
+use shared::Version::{self, Fixed};
+
+mod shared;
+
+/// The number on the next ticket.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
+struct Dispenser(u32);
+
+#[derive(Clone, PartialEq, Debug)]
+enum Op {
+    Take,
+    Reset,
+}
+
+impl Model for Dispenser {
+    type Op = Op;
+    type Ret = Option<u32>;
+
+    fn step(&mut self, op: &Op) -> Option<u32> {
+        match op {
+            Op::Take => {
+                self.0 += 1;
+                Some(self.0)
+            }
+            Op::Reset => {
+                self.0 = 0;
+                None
+            }
+        }
+    }
+
+    fn ret_text(ret: &Option<u32>) -> String {
+        ret.map_or_else(|| "ok".to_owned(), |number| format!("ticket {number}"))
+    }
+}
+
+impl Program for Dispenser {
+    fn generate(&self, g: &mut Gen<'_, Self>) -> Op {
+        g.weighted(&[(4, Op::Take), (1, Op::Reset)])
+    }
+}
+
+async fn program(version: Version) {
+    let (last, lock) = (Cell::new(0), Mutex::new(()));
+    sim::parallel(Shape::chunks(), Dispenser::default(), async |op| {
+        let _held = if version == Fixed { Some(lock.lock().await) } else { None };
+        match op {
+            Op::Take => {
+                let number = last.get().await + 1;
+                last.set(number).await;
+                Some(number)
+            }
+            Op::Reset => {
+                last.set(0).await;
+                None
+            }
+        }
+    })
+    .await;
+}
+
+fn main() -> ExitCode {
+    let mut example = Example::new("parallel_tickets: two clients take the same number");
+    example.check("parallel_tickets", program);
+    example.end()
+}
+
+// ---- What it prints ----
+//
+// parallel_tickets: two clients take the same number
+//
+// FAILED  parallel_tickets  seed 1: history is not linearizable (Dispenser)
+//
+//   checked at  examples/parallel_tickets.rs:58:5
+//   tested      2 runs of seeds 0 to 999, random
+//   shrunk      from 3 commands, 9 steps, 3 preemptions to 2 commands, 8 steps, 1 preemption (408
+//               replays)
+//
+// ── program ── Dispenser, 2 commands of 3 ───────────────────────────────────────────────────────────
+//
+//   first   Take
+//     ∥     Take
+//
+// ── history ── Dispenser, 2 operations, 2 clients ───────────────────────────────────────────────────
+//
+//   0.1  ├─ Take → ticket 1 ─────┤
+//        ^^^^^^^^^^^^^^^^^^^^^^^^^ fits nowhere
+//   0.0     ├ Take → ticket 1 ┤
+//
+//   `Take → ticket 1` by 0.1 fits nowhere: after `Take → ticket 1` by 0.0 it should have returned
+//   `ticket 2`. The state is then `Dispenser(1)`.
+//
+// ── schedule ── 8 steps, 4 switches, 1 preemption ───────────────────────────────────────────────────
+//
+//   step  main            0.0            0.1                                                     place
+//      0  spawn 0.0, 0.1                                                    …/parallel_tickets.rs:58:5
+//      1  │                              start
+//      2  │                              get cell = 0                      …/parallel_tickets.rs:62:35
+//         │               ┌─ preempted ──┤
+//      3  │               start          │
+//      4  │               get cell = 0   │                                 …/parallel_tickets.rs:62:35
+//      5  │               set cell := 1  │                                 …/parallel_tickets.rs:63:22
+//      6  │                              set cell := 1                     …/parallel_tickets.rs:63:22
+//      7  join 0.0                                                          …/parallel_tickets.rs:58:5
+//         join 0.1                                                          …/parallel_tickets.rs:58:5
+//
+//   cell  created at examples/parallel_tickets.rs:57:25
+//
+// trace:   target/sim/unpause/parallel_tickets/1.simtrace
+// replay:  SIM_REPLAY=sim1:0=0/101=0/1=0/1=0/1=0/1=0/10000=0/10000=1/10000=0/5=0/5=0/5,0.1x2,0.0x3,0.1,0 cargo run --example parallel_tickets
+//
+// the trace file, replayed, ends with the same failure
+//
+// passed  parallel_tickets_fixed: 1000 runs, 48172 steps

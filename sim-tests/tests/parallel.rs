@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use sim::check::Model;
+use sim::generate::Statistics;
 use sim::program::{Fate, Part};
 use sim::report::Finding;
 use sim::run::{Outcome, Run};
@@ -340,4 +341,54 @@ fn outside_a_run_a_program_runs_on_threads() {
     for shape in shapes() {
         sim::block_on(fixed(shape.stutter(0.3).timeout(0.3)));
     }
+}
+
+#[test]
+fn statistics_tell_what_was_asked_and_what_never_happened() {
+    let gets = |run: &Run| run.programs[0].commands.iter().filter(|c| c.label == "Get").count();
+    let mut statistics = Statistics::new().cover(10, "some get", move |run| gets(run) > 0).cover(
+        1,
+        "a hundred gets",
+        move |run| gets(run) > 100,
+    );
+    assert_eq!(statistics.missed().len(), 2);
+    for seed in 0..50 {
+        let run = runner("statistics").run_seed(seed, async || buggy(Shape::chunks()).await);
+        statistics.add(&run);
+    }
+    assert_eq!(statistics.missed(), ["a hundred gets: in 0 of 50 runs, wanted in 1 % of them"]);
+    let table = statistics.to_string();
+    assert!(table.contains("Get") && table.contains("Increment"), "{table}");
+    assert!(statistics.distinct_histories() > 10 && statistics.overlap_percent() > 10, "{table}");
+}
+
+#[test]
+fn one_after_the_other_nothing_overlaps() {
+    let mut statistics = Statistics::new();
+    let run = runner("alone").run_seed(0, async || {
+        let history = sim::History::new(Counter::default());
+        history.call(Increment(CommandId(0)), async { None }).await;
+        history.call(Get, async { Some(1) }).await;
+    });
+    statistics.add(&run);
+    assert_eq!(statistics.overlap_percent(), 0);
+}
+
+#[test]
+fn what_runs_a_command_may_borrow_and_need_not_be_send() {
+    passes("borrows", async || {
+        let last = Atomic::new(0);
+        sim::parallel(Shape::chunks(), Counter::default(), async |op| {
+            let _held = std::rc::Rc::new(());
+            match op {
+                Increment(_) => {
+                    last.fetch_add(1, SeqCst).await;
+                    None
+                }
+                Get => Some(last.load(SeqCst).await),
+            }
+        })
+        .await;
+        last.load(SeqCst).await;
+    });
 }

@@ -23,6 +23,7 @@ mod draws;
 mod plan;
 mod safety;
 mod shape;
+mod statistics;
 #[cfg(test)]
 mod tests;
 
@@ -30,6 +31,7 @@ pub use self::draws::{Earlier, Gen};
 pub(crate) use self::plan::{Plan, Slot};
 pub use self::safety::Results;
 pub use self::shape::Shape;
+pub use self::statistics::Statistics;
 
 use std::fmt;
 
@@ -38,7 +40,6 @@ use crate::check::Model;
 /// A model that knows what could be asked of it, from which parallel programs are made.
 ///
 /// ```
-/// use sim::check::models::{Counter, CounterOp};
 /// use sim::check::Model;
 /// use sim::{Gen, Program};
 ///

@@ -192,40 +192,56 @@ impl<P: Program> Draft<P> {
     fn generate(&mut self, id: CommandId, draw: &mut dyn FnMut(u64) -> u64) {
         let (stage, branch) = self.place(self.slots[id.index()].part);
         self.enter(stage);
-        // One of the states that it can be asked in: before it, its own branch alone.
-        let before = self.stages[stage].get(branch).map_or(&[][..], Vec::as_slice);
-        let mut possible = self.entry[0].clone();
-        for other in before {
-            // One that waits for another branch leaves the state as it is.
-            if let Some(After::Then(next)) =
-                self.step(*other, &|_| true).map(|step| possible.after(&step))
-            {
-                possible = next;
-            }
-        }
-        for _ in 0..ATTEMPTS {
-            let earlier: Vec<Earlier<'_, P>> = (0..id.0)
-                .filter(|other| sees(&self.stages, (stage, branch), CommandId(*other)))
-                .filter_map(|other| {
-                    let ret = possible.returned.get(other as usize)?.as_ref()?;
-                    let op = self.slots[other as usize].op.as_ref()?;
-                    Some(Earlier { id: CommandId(other), op, ret })
-                })
-                .collect();
+        let mut attempts = 0;
+        while attempts < ATTEMPTS {
+            let possible = self.before((stage, branch));
+            let earlier = self.earlier(id, (stage, branch), &possible);
             let mut g = Gen { draw: &mut *draw, id, earlier: &earlier, looked: false };
             let op = possible.state.generate(&mut g);
             if g.looked && !self.looked {
-                // What was taken for equal so far may not be.
+                // Results were not kept so far, as nobody asked for them.
                 self.looked = true;
                 (self.entered, self.entry) = (0, vec![self.initial.clone()]);
                 self.enter(stage);
+                continue;
             }
+            attempts += 1;
             self.slots[id.index()].op = Some(op);
             if self.append(id, (stage, branch)) {
                 return;
             }
         }
         self.slots[id.index()].op = None;
+    }
+
+    /// One of the states that the next command of a branch can be asked in: no other branch has begun.
+    fn before(&self, (stage, branch): (usize, usize)) -> Possible<P> {
+        let before = self.stages[stage].get(branch).map_or(&[][..], Vec::as_slice);
+        let mut possible = self.entry[0].clone();
+        for id in before {
+            let step = self.step(*id, &|_| true);
+            // One that waits for another branch leaves the state as it is.
+            if let Some(After::Then(next)) = step.map(|step| possible.after(&step, self.looked)) {
+                possible = next;
+            }
+        }
+        possible
+    }
+
+    /// The commands whose results `id` may use.
+    fn earlier<'a>(
+        &'a self,
+        id: CommandId,
+        place: (usize, usize),
+        possible: &'a Possible<P>,
+    ) -> Vec<Earlier<'a, P>> {
+        let known = possible.returned.iter().take(id.index()).enumerate();
+        let earlier = known.filter_map(|(n, ret)| {
+            let id = CommandId(n as u32);
+            let (op, ret) = (self.slots[n].op.as_ref()?, ret.as_ref()?);
+            sees(&self.stages, place, id).then_some(Earlier { id, op, ret })
+        });
+        earlier.collect()
     }
 
     /// Puts `id` at the end of a branch if that is safe.
@@ -293,36 +309,56 @@ impl<P: Program> Draft<P> {
         };
         let (to_prefix, to_suffix) = (with(Change::ToPrefix), with(Change::ToSuffix));
         for (stage, branches) in before.iter().enumerate() {
+            let mut wanted: Vec<(CommandId, Part)> = Vec::new();
             if stage == last {
-                self.move_all(&to_suffix, Part::Suffix);
+                wanted.extend(to_suffix.iter().map(|id| (*id, Part::Suffix)));
             }
             for id in branches.iter().flatten() {
                 let part = self.slots[id.index()].part;
                 match changes[id.index()] {
-                    Change::Keep => {
-                        self.append(*id, self.place(part));
-                    }
-                    Change::Tombstone(points) => {
-                        let (stage, branch) = self.place(part);
-                        if self.stages[stage].len() <= branch {
-                            self.stages[stage].resize(branch + 1, Vec::new());
-                        }
-                        self.stages[stage][branch].push(*id);
-                        self.slots[id.index()].fate = Fate::Tombstone(points);
-                    }
+                    Change::Keep | Change::Tombstone(_) => wanted.push((*id, part)),
                     Change::Drop | Change::ToPrefix | Change::ToSuffix => {}
                 }
             }
             if stage == 0 {
-                self.move_all(&to_prefix, Part::Prefix);
+                wanted.extend(to_prefix.iter().map(|id| (*id, Part::Prefix)));
             }
+            self.fill(stage, &wanted, changes);
         }
     }
 
-    fn move_all(&mut self, ids: &[CommandId], part: Part) {
-        for id in ids {
-            if self.append(*id, self.place(part)) {
-                self.slots[id.index()].part = part;
+    /// Puts commands into a stage: all of them if that is safe, else one after the other those that
+    /// are. Together is not only faster: one that waits is safe beside the one that ends its waiting.
+    fn fill(&mut self, stage: usize, wanted: &[(CommandId, Part)], changes: &[Change]) {
+        self.enter(stage);
+        let mut all: Vec<Vec<CommandId>> = Vec::new();
+        for (id, part) in wanted {
+            let (_, branch) = self.place(*part);
+            all.resize(all.len().max(branch + 1), Vec::new());
+            all[branch].push(*id);
+            self.slots[id.index()].part = *part;
+            self.slots[id.index()].fate = match changes[id.index()] {
+                Change::Tombstone(points) => Fate::Tombstone(points),
+                _ => Fate::Runs,
+            };
+        }
+        self.stages[stage] = all;
+        if self.after(stage).is_some() {
+            return;
+        }
+        self.stages[stage].clear();
+        for (id, part) in wanted {
+            let (_, branch) = self.place(*part);
+            match self.slots[id.index()].fate {
+                Fate::Runs => {
+                    self.slots[id.index()].fate = Fate::Absent;
+                    self.append(*id, (stage, branch));
+                }
+                _ => {
+                    let branches = &mut self.stages[stage];
+                    branches.resize(branches.len().max(branch + 1), Vec::new());
+                    branches[branch].push(*id);
+                }
             }
         }
     }

@@ -51,8 +51,8 @@ pub(super) enum After<P: Model> {
 }
 
 impl<P: Program> Possible<P> {
-    /// After `step`.
-    pub(super) fn after(&self, step: &Step<'_, P>) -> After<P> {
+    /// After `step`; with what it returned, if anybody is going to ask for that.
+    pub(super) fn after(&self, step: &Step<'_, P>, noted: bool) -> After<P> {
         let Some(op) = resolved(step, &self.returned) else { return After::Refused };
         if !self.state.precondition(&op) {
             return After::Refused;
@@ -62,10 +62,12 @@ impl<P: Program> Possible<P> {
         }
         let mut next = self.clone();
         let ret = next.state.step(&op);
-        if next.returned.len() <= step.id.index() {
-            next.returned.resize(step.id.index() + 1, None);
+        if noted {
+            if next.returned.len() <= step.id.index() {
+                next.returned.resize(step.id.index() + 1, None);
+            }
+            next.returned[step.id.index()] = Some(ret);
         }
-        next.returned[step.id.index()] = Some(ret);
         After::Then(next)
     }
 }
@@ -86,12 +88,12 @@ fn resolved<P: Program>(step: &Step<'_, P>, returned: &[Option<P::Ret>]) -> Opti
 /// The states after all branches have ended, from any of `start` and in whatever order; `None` if a
 /// command may not be asked in one of those orders, or all wait at the end of it. The flag tells whether all were looked at.
 ///
-/// `apart` says whether states that are equal but follow other results are told apart. O(nodes ·
-/// states · branches), with at most [`STATES_MAX`] states at a node.
+/// `noted` says whether results are kept, and states that are equal but follow other results told apart.
+/// O(nodes · states · branches), with at most [`STATES_MAX`] states at a node.
 pub(super) fn after_all<P: Program>(
     start: &[Possible<P>],
     branches: &[Vec<Step<'_, P>>],
-    apart: bool,
+    noted: bool,
 ) -> Option<(Vec<Possible<P>>, bool)> {
     // The number of a node has a digit for each branch; a next command makes it greater.
     let mut weights = Vec::with_capacity(branches.len());
@@ -110,7 +112,7 @@ pub(super) fn after_all<P: Program>(
             let mut stuck = true;
             for (branch, weight) in branches.iter().zip(&weights) {
                 let Some(step) = branch.get(node / weight % (branch.len() + 1)) else { continue };
-                let next = match possible.after(step) {
+                let next = match possible.after(step, noted) {
                     After::Refused => return None,
                     After::Waits => continue,
                     After::Then(next) => next,
@@ -121,7 +123,7 @@ pub(super) fn after_all<P: Program>(
                 let same = |(other_key, other): &(Key, Possible<P>)| {
                     *other_key == key
                         && other.state == next.state
-                        && (!apart || other.returned == next.returned)
+                        && other.returned == next.returned
                 };
                 if there.iter().any(same) {
                     continue;

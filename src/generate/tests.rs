@@ -94,7 +94,7 @@ fn every_order(
     for branch in 0..branches.len() {
         let Some(step) = branches[branch].get(at[branch]) else { continue };
         left = true;
-        match now.after(step) {
+        match now.after(step, true) {
             After::Refused => return Err(format!("{:?} refused after {at:?}", step.op)),
             After::Waits => {}
             After::Then(next) => {
@@ -294,11 +294,11 @@ fn what_a_seed_means_is_frozen() {
     let told: Vec<String> = plan.slots.iter().map(tell).collect();
     expect_test::expect![[r#"
         prefix Open false Some(3)
-        prefix Close(#0) false None
+        prefix Open false None
         prefix Open false None
         1.0 Close(#2) false None
-        1.0 Open false Some(5)
+        1.0 Await false Some(5)
         1.1 Open false None
-        suffix Close(#5) true None"#]]
+        suffix Close(#0) false None"#]]
     .assert_eq(&told.join("\n"));
 }

@@ -136,6 +136,7 @@
 //! were new in the last hundred runs; the probability that one run more would be of a new class; and what
 //! no run tried: objects nobody had to fight for, tasks nobody preempted, values never drawn.
 //! [`sometimes!`] fails a test in which an interesting case never came up.
+//!
 //! # Proofs
 //!
 //! `exhaustive` is no sampling strategy but a search: it makes runs until there is none left that
@@ -165,6 +166,7 @@
 //!
 //! What it proves, and what not:
 //!
+//! - The body has to await its tasks: if some are left when it returns, it is no proof.
 //! - Everything that tasks share must be of this library. An order of what they do to anything else
 //!   (a channel of another crate, a lock of std) is not tried; where tasks wake each other by such a
 //!   thing the search says so.

@@ -127,6 +127,23 @@ fn what_is_shared_without_being_seen_is_no_proof() {
 }
 
 #[test]
+fn a_body_that_leaves_tasks_is_no_proof() {
+    if !SIMULATED {
+        return;
+    }
+    let report = search().run(async || {
+        let count = Arc::new(Atomic::new(0));
+        let other = count.clone();
+        sim::spawn(async move { other.fetch_add(1, SeqCst).await }).detach();
+        count.load(SeqCst).await;
+    });
+    assert!(report.passed());
+    let searched = report.searched.clone().unwrap();
+    assert!(searched.complete && searched.cut_short && !searched.is_proof());
+    assert!(screen(&report).contains("tasks were left"), "{}", screen(&report));
+}
+
+#[test]
 fn the_number_of_a_run_is_the_run() {
     if !SIMULATED {
         return;

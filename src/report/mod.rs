@@ -96,6 +96,9 @@ pub struct Searched {
     /// Whether tasks woke each other by something that is not of this library. What they share is not
     /// seen, so not all orders were tried, and nothing is proven.
     pub blind: bool,
+    /// Whether the body returned in some run while tasks were left that could have gone on or waited for
+    /// a lock. Not all orders of what they did before are known to have been tried.
+    pub cut_short: bool,
     /// What the runs were restricted to, such as `preemptions`, and up to which number of them there
     /// is no other run.
     pub bound: Option<(String, u32)>,
@@ -104,7 +107,7 @@ pub struct Searched {
 impl Searched {
     /// Whether no run of the test fails, if none was found.
     pub fn is_proof(&self) -> bool {
-        self.complete && !self.blind && self.bound.is_none()
+        self.complete && !self.blind && !self.cut_short && self.bound.is_none()
     }
 }
 

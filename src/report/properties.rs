@@ -244,6 +244,7 @@ fn report() -> impl Strategy<Value = Report> {
             complete: real,
             part: runs as f64,
             blind: !real,
+            cut_short: !real,
             bound: Some((test.clone(), 3)),
         });
         let package = test.clone();

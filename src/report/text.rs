@@ -133,6 +133,13 @@ fn limits(screen: &mut Screen, runs: u64, searched: &Searched) {
     } else if let Some((what, _)) = &searched.bound {
         say("NOT A PROOF: ", &format!("runs with more {what} were not tried"));
     }
+    if searched.cut_short {
+        say(
+            "NOT A PROOF: ",
+            "tasks were left when the body returned, and not all orders of what they did before are \
+             known to have been tried: await their handles",
+        );
+    }
     if searched.blind {
         say(
             "NOT A PROOF: ",

@@ -117,6 +117,7 @@ pub(super) fn exhaust(
         complete,
         part,
         blind: progress.blind,
+        cut_short: progress.cut_short,
         bound: progress.bound.map(|(what, number)| (what.to_owned(), number)),
     });
     explored

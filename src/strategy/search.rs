@@ -43,6 +43,8 @@ pub(crate) struct Progress {
     /// Whether tasks woke each other by something that is not of this library. What they share is not
     /// seen, so not all orders were tried.
     pub(crate) blind: bool,
+    /// Whether the body returned in some run while tasks were left.
+    pub(crate) cut_short: bool,
     /// What the search is restricted to, with the number that it is through with; none if to nothing.
     pub(crate) bound: Option<(&'static str, u32)>,
 }

@@ -97,6 +97,10 @@ pub(crate) struct Explorer {
     course: Course,
     /// What was left when the run ended: who was about to do what, and whether it waits for a lock.
     left: Vec<(Footprint, bool)>,
+    /// Whether something was left when the body returned. What tasks did before is then tried in other
+    /// orders too, but not in all: in two of 30,000 generated programs a class of interleavings was
+    /// missed.
+    cut_short: bool,
     runs: u64,
     blocked: u64,
     reversal: Reversal,
@@ -117,6 +121,7 @@ impl Default for Explorer {
             drawn: 0,
             course: Course::On,
             left: Vec::new(),
+            cut_short: false,
             runs: 0,
             blocked: 0,
             reversal: Reversal::default(),
@@ -327,8 +332,9 @@ impl Explorer {
     /// Locks that tasks waited for when the run ended might have been taken by them earlier; and if
     /// a step cut the run short, what others were about to do might have come before it.
     fn look_at_what_is_left(&mut self, cut: bool) {
-        let Explorer { frames, order, left, reversal, astray, restless, .. } = self;
+        let Explorer { frames, order, left, cut_short, reversal, astray, restless, .. } = self;
         let (mut known, mut rivals) = (Vec::new(), Vec::new());
+        *cut_short |= cut && !left.is_empty();
         for (Footprint { task, items }, waits) in left.drain(..) {
             order.known_to(task, &mut known);
             rivals.clear();
@@ -368,8 +374,8 @@ impl Explorer {
             part = 1.0;
         }
         let Explorer { runs, blocked, .. } = *self;
-        let blind = self.observer.is_blind();
-        Progress { runs, blocked, part, blind, bound: None }
+        let (blind, cut_short) = (self.observer.is_blind(), self.cut_short);
+        Progress { runs, blocked, part, blind, cut_short, bound: None }
     }
 
     /// The decisions of the run that is on, for doing it again.

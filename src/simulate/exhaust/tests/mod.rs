@@ -67,6 +67,7 @@ struct All {
     blocked: u64,
     astray: u64,
     restless: u64,
+    cut_short: bool,
 }
 
 const LIMITS: Limits = Limits { steps_max: 200, hang: None };
@@ -139,6 +140,7 @@ fn by_search(program: &Program) -> All {
             (all.runs, all.blocked) = (progress.runs, progress.blocked);
             all.astray = search.explorer().astray;
             all.restless = search.explorer().restless;
+            all.cut_short = progress.cut_short;
             return all;
         }
     }
@@ -156,6 +158,9 @@ struct Tally {
     astray: u64,
     /// Programs in which a class may be run twice.
     restless: u64,
+    /// Programs that left tasks behind, and the classes that were missed in those.
+    cut_short: u64,
+    missed: u64,
 }
 
 impl Tally {
@@ -164,11 +169,16 @@ impl Tally {
         let Some(brute) = by_brute_force(program, runs_max) else { return };
         let search = by_search(program);
         let missing: Vec<_> = brute.results.difference(&search.results).collect();
-        assert!(missing.is_empty(), "{program:?}\nis missing {missing:#?}");
+        // Then nobody says that it was a proof.
+        assert!(missing.is_empty() || search.cut_short, "{program:?}\nis missing {missing:#?}");
         let extra: Vec<_> = search.results.difference(&brute.results).collect();
         assert!(extra.is_empty(), "{program:?}\nmade up {extra:#?}");
         let missing = brute.classes.keys().filter(|class| !search.classes.contains_key(class));
-        assert_eq!(missing.count(), 0, "{program:?}\nmisses classes of {}", brute.classes.len());
+        let missing = missing.count();
+        self.cut_short += u64::from(search.cut_short);
+        self.missed += missing as u64;
+        let all = brute.classes.len();
+        assert!(missing == 0 || search.cut_short, "{program:?}\nmisses {missing} classes of {all}");
         self.restless += u64::from(search.restless > 0);
         let twice = search.classes.values().filter(|count| **count > 1).count();
         assert!(
@@ -176,7 +186,7 @@ impl Tally {
             "{program:?}\nran classes twice, of {}",
             brute.classes.len()
         );
-        assert!(search.runs == brute.classes.len() as u64 || search.restless > 0);
+        assert!(search.runs == all as u64 || search.restless > 0 || missing > 0);
         self.programs += 1;
         self.brute += brute.runs;
         self.classes += brute.classes.len() as u64;
@@ -204,8 +214,7 @@ fn generated(kind: &str, acts: &[fn(&mut Rng) -> Act], shape: (u64, u64)) {
     }
     println!("{kind}: {tally:?}");
     assert!(tally.programs * 4 > programs, "{kind}: too few programs were small: {tally:?}");
-    // A step that several things can let in is held back as if each of them had.
-    assert!(tally.astray == 0 || ["branches", "all"].contains(&kind), "{kind}: {tally:?}");
+    assert!(tally.missed * 1000 <= tally.classes, "{kind}: {tally:?}");
 }
 
 #[test]

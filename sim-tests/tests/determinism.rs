@@ -25,7 +25,7 @@ const GOLDEN_DEFAULT: &[(&str, u64)] = &[
     ("lost_update", 0x25d9_8447_1a67_972b),
     ("deadlock", 0x74ff_68f4_eac9_b78a),
     ("queue", 0x7b04_0831_fc0b_3c2d),
-    ("store", 0x9825_88ba_6993_eab3),
+    ("store", 0x0cf7_7b24_1dd7_94da),
     ("mix", 0xcc86_f473_47de_e2ae),
 ];
 

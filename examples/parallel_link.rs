@@ -123,21 +123,20 @@ fn main() -> ExitCode {
 // FAILED  parallel_link  seed 1: history is not linearizable (Counter)
 //
 //   checked at  examples/parallel_link.rs:110:5
-//   tested      2 runs of seeds 0 to 999, random
-//   shrunk      from 5 commands, 13 steps, 0 preemptions, 3 tasks, 16 draws to 2 commands, 4 steps, 0
-//               preemptions, 1 task, 6 draws (124 replays)
+//   tested      2 runs of seeds 0 to 999, portfolio
+//   shrunk      from 4 commands, 10 steps, 0 preemptions, 3 tasks, 12 draws to 2 commands, 4 steps, 0
+//               preemptions, 1 task, 6 draws (66 replays)
 //
-// ── program ── Counter, 2 commands of 5 ─────────────────────────────────────────────────────────────
+// ── program ── Counter, 2 commands of 4 ─────────────────────────────────────────────────────────────
 //
-//   first   Add #1, sent again
-//   then    Get
+//   first   Add #2; Get
 //
 // ── history ── Counter, 2 operations, 1 client ──────────────────────────────────────────────────────
 //
-//   main  ├ Add #1 → ok ┤  ├ Get → 2 ┤
+//   main  ├ Add #2 → ok ┤  ├ Get → 2 ┤
 //                          ^^^^^^^^^^^ fits nowhere
 //
-//   `Get → 2` by main fits nowhere: after `Add #1 → ok` by main it should have returned `1`. The state
+//   `Get → 2` by main fits nowhere: after `Add #2 → ok` by main it should have returned `1`. The state
 //   is then `Counter(1)`.
 //
 // ── schedule ── 4 steps, 0 switches, 0 preemptions, 6 values drawn ──────────────────────────────────
@@ -146,7 +145,7 @@ fn main() -> ExitCode {
 //      0  draw 0 below 4
 //      1  lock mutex                                                   examples/parallel_link.rs:74:40
 //         unlock mutex                                                 examples/parallel_link.rs:74:40
-//         draw 0 below 4
+//         draw 3 below 4
 //         draw 0 below 4
 //      2  lock mutex                                                   examples/parallel_link.rs:74:40
 //         unlock mutex                                                 examples/parallel_link.rs:74:40
@@ -159,8 +158,8 @@ fn main() -> ExitCode {
 //   mutex  created at examples/parallel_link.rs:67:10
 //
 // trace:   target/sim/unpause/parallel_link/1.simtrace
-// replay:  SIM_REPLAY=sim1:0=15/101=200/1000=200/1000=0/1000=0/1=0/1=0/1=0/1=1/10000=0/10000=1/10000=1/10000=0/10000=0/1000=0/1000=0/2=800/1000=0/1000=0/2=0/1000=0/1000=0/2=0/1000=0/1000=0/2=0/1000=0/1000=1/2=0/4,0=0/4=0/4,0=0/4=0/4,0=0/4 cargo run --example parallel_link
+// replay:  SIM_REPLAY=sim1:0=10/101=200/1000=0/1000=0/1=0/1=0/1=0/1=1/10000=1/10000=3/10000=0/10000=0/1000=0/1000=0/2=0/1000=0/1000=0/2=0/1000=0/1000=0/2=0/1000=0/1000=1/2=0/4,0=3/4=0/4,0=0/4=0/4,0=0/4 cargo run --example parallel_link
 //
 // the trace file, replayed, ends with the same failure
 //
-// passed  parallel_link_fixed: 1000 runs, 21514 steps
+// passed  parallel_link_fixed: 1000 runs, 21682 steps

@@ -5,7 +5,6 @@
 
 use std::io::Write;
 use std::panic::AssertUnwindSafe;
-use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -19,6 +18,7 @@ use crate::panics;
 use crate::report::{Finding, Report, Style, text};
 use crate::results::Results;
 use crate::run::{Failure, Outcome, Run, TaskRecord};
+use crate::runner::outcome::TestFuture;
 use crate::runner::{Site, TestBody};
 use crate::seam::stress::{InRun, StressRun, hear};
 
@@ -98,7 +98,7 @@ fn run_future(
     watched: &Watched,
     (seed, place): (u64, Place),
     loud: bool,
-    body: Pin<&mut dyn Future<Output = Option<String>>>,
+    body: TestFuture<'_>,
     patience: Duration,
 ) -> (Run, Vec<TaskRecord>) {
     let (body, abort) = abortable(AssertUnwindSafe(body).catch_unwind());

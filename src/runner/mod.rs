@@ -4,7 +4,7 @@
 //! scheduler, or on real threads. What comes back is a [`Report`]; making text of it and failing
 //! the test is done here, and nowhere below.
 
-mod outcome;
+pub(crate) mod outcome;
 mod site;
 mod test;
 

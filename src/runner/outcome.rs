@@ -4,6 +4,9 @@ use std::fmt::Debug;
 use std::future::Future;
 use std::marker::PhantomData;
 use std::pin::{Pin, pin};
+use std::task::{Context, Poll};
+
+use futures::future::OptionFuture;
 
 /// What a test body may return: nothing, or a `Result` whose error fails the run.
 pub trait TestResult {
@@ -36,8 +39,39 @@ pub(crate) trait TestBody: Sync {
     fn begin(&self, act: &mut dyn FnMut(TestFuture<'_>));
 }
 
-/// A body that has begun.
-pub(crate) type TestFuture<'a> = Pin<&'a mut dyn Future<Output = Option<String>>>;
+/// A body that has begun. Dropping this drops the future of the test, and so within the run.
+pub(crate) struct TestFuture<'a>(Pin<&'a mut dyn Begun>);
+
+/// A future that can be dropped where it is.
+trait Begun {
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<String>>;
+
+    fn clear(self: Pin<&mut Self>);
+}
+
+impl<F: Future<Output = Option<String>>> Begun for OptionFuture<F> {
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<String>> {
+        Future::poll(self, cx).map(Option::flatten)
+    }
+
+    fn clear(mut self: Pin<&mut Self>) {
+        self.set(OptionFuture::from(None));
+    }
+}
+
+impl Future for TestFuture<'_> {
+    type Output = Option<String>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<String>> {
+        self.0.as_mut().poll(cx)
+    }
+}
+
+impl Drop for TestFuture<'_> {
+    fn drop(&mut self) {
+        self.0.as_mut().clear();
+    }
+}
 
 /// A function as the body of a test.
 pub(super) struct FunctionBody<B, R>(B, PhantomData<fn() -> R>);
@@ -59,6 +93,7 @@ where
 {
     fn begin(&self, act: &mut dyn FnMut(TestFuture<'_>)) {
         // Called within the future: a function may do something before it gives its own.
-        act(pin!(async { (self.0)().await.error() }));
+        let future = async { (self.0)().await.error() };
+        act(TestFuture(pin!(OptionFuture::from(Some(future)))));
     }
 }

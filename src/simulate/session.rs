@@ -48,7 +48,7 @@ impl<'a> Session<'a> {
     pub(super) fn once(&self, worker: &mut Worker, seed: Seed, limits: &Limits) -> Option<Failure> {
         let mut failure = None;
         self.body.begin(&mut |body| {
-            let main = pin!(TaskBody::new(async {
+            let main = pin!(TaskBody::new(async move {
                 if let Some(message) = body.await {
                     WORLD.with(|world| world.fail(Failure::Error { message }));
                 }

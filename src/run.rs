@@ -36,7 +36,7 @@ pub struct Run {
     pub programs: Vec<ProgramRecord>,
     /// Tasks that had not ended when the body did, and whose handle had been kept until then.
     pub leaked: Vec<TaskId>,
-    /// What [`sometimes!`](crate::sometimes) was asked about, in the order in which it was.
+    /// What [`sometimes!`](macro@crate::sometimes) was asked about, in the order in which it was.
     pub conditions: Vec<Condition>,
 }
 
@@ -122,7 +122,7 @@ pub struct DrawRecord {
     pub bound: u64,
 }
 
-/// A condition that is to hold sometimes: [`sometimes!`](crate::sometimes).
+/// A condition that is to hold sometimes: [`sometimes!`](macro@crate::sometimes).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Condition {
     /// What it is called; the same name is the same condition.
@@ -221,7 +221,7 @@ pub enum Failure {
         /// How long was waited, in seconds.
         seconds: u64,
     },
-    /// Conditions that were to hold [`sometimes!`](crate::sometimes) did in no run.
+    /// Conditions that were to hold [`sometimes!`](macro@crate::sometimes) did in no run.
     NeverHeld {
         /// These, by name.
         conditions: Vec<Condition>,

@@ -1,6 +1,6 @@
 //! Which classes of interleavings runs were of, and what none of them tried.
 //!
-//! A [`Census`] is fed runs, one at a time, each with its position among the seeds; those of several
+//! A `Census` is fed runs, one at a time, each with its position among the seeds; those of several
 //! workers are merged. What comes out does not depend on how the runs were shared out.
 
 mod blind;

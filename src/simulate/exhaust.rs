@@ -42,6 +42,12 @@ pub(super) fn exhaust(
     watched.watched.begin_job(Job::Search(search.clone()));
     let limits = session.limits();
     let mut explored = Explored::default();
+    if config.shard.of > 1 || config.results.is_some() {
+        explored.warnings.push(format!(
+            "{name} makes each run from those before: it is not divided into shards, and there are no \
+             results to go on from. This was the whole search, whatever SIM_SHARD says"
+        ));
+    }
     let mut complete = false;
     session.quietly(|| {
         // Runs that were given up have a number, too, so that a number is one run.

@@ -208,6 +208,35 @@ impl Strategy for Walk {
     }
 }
 
+/// A strategy that begins its runs otherwise.
+pub(super) struct Begun<S, F>(pub(super) S, pub(super) F);
+
+impl<S: Strategy, F: Fn(&mut S, Seed) + Send> Strategy for Begun<S, F> {
+    fn begin(&mut self, seed: Seed) {
+        (self.1)(&mut self.0, seed);
+    }
+
+    fn rehearsals(&self) -> u32 {
+        self.0.rehearsals()
+    }
+
+    fn sees_forced_steps(&self) -> bool {
+        self.0.sees_forced_steps()
+    }
+
+    fn pick(&mut self, view: &View<'_>) -> Result<usize, crate::choice::Mismatch> {
+        self.0.pick(view)
+    }
+
+    fn draw(&mut self, draw: &crate::choice::Draw) -> Result<u64, crate::choice::Mismatch> {
+        self.0.draw(draw)
+    }
+
+    fn end(&mut self, view: &View<'_>) -> Result<(), crate::choice::Mismatch> {
+        self.0.end(view)
+    }
+}
+
 /// An interpreter of programs that shows a strategy what a run would show it.
 struct Interpreter<'a> {
     program: &'a Program,

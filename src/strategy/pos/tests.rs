@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::*;
 use crate::strategy::enumerate::{
-    Act, All, Exact, Order, Program, READ, WRITE, all_orders, orders, probability,
+    Act, All, Begun, Exact, Order, Program, READ, WRITE, all_orders, orders, probability,
 };
 
 const R: Act = Act::To(0, &READ);
@@ -28,39 +28,17 @@ fn pos(dice: All) -> Pos<All> {
 }
 
 /// POS of which no seed, or every seed, is plain.
-struct Always(Pos<All>, bool);
-
-impl Strategy for Always {
-    fn begin(&mut self, seed: Seed) {
-        self.0.rehearsal.begin();
-        self.0.dice.reseed(seed);
-        self.0.restart();
-        self.0.plain = self.1;
-    }
-
-    fn rehearsals(&self) -> u32 {
-        self.0.rehearsals()
-    }
-
-    fn sees_forced_steps(&self) -> bool {
-        true
-    }
-
-    fn pick(&mut self, view: &View<'_>) -> Result<usize, Mismatch> {
-        self.0.pick(view)
-    }
-
-    fn draw(&mut self, draw: &Draw) -> Result<u64, Mismatch> {
-        self.0.draw(draw)
-    }
-
-    fn end(&mut self, view: &View<'_>) -> Result<(), Mismatch> {
-        self.0.end(view)
-    }
+fn always(dice: All, plain: bool) -> impl Strategy {
+    Begun(pos(dice), move |pos: &mut Pos<All>, seed| {
+        pos.rehearsal.begin();
+        pos.dice.reseed(seed);
+        pos.restart();
+        pos.plain = plain;
+    })
 }
 
 fn eager(program: &Program) -> BTreeMap<Order, Exact> {
-    orders(program, |dice| Always(pos(dice), false))
+    orders(program, |dice| always(dice, false))
 }
 
 /// The reads and writes of object 0, in order.
@@ -151,7 +129,7 @@ fn class(program: &Program, order: &Order) -> BTreeSet<((usize, usize), (usize, 
 fn a_seed_that_has_no_private_operations_can_have_every_interleaving() {
     let private = Act::To(1, &WRITE);
     let program = vec![vec![private, W], vec![W]];
-    let plain = orders(&program, |dice| Always(pos(dice), true));
+    let plain = orders(&program, |dice| always(dice, true));
     assert_eq!(plain.into_keys().collect::<Vec<_>>(), all_orders(&program));
     let drawn = orders(&program, pos);
     assert_eq!(drawn.into_keys().collect::<Vec<_>>(), all_orders(&program));

@@ -104,7 +104,7 @@ fn a_lost_update_comes_down_to_two_increments_and_a_get() {
     if !SIMULATED {
         return;
     }
-    let wanted = if std::env::var_os("UNPAUSE_LONG").is_some() { 1000 } else { 10 };
+    let wanted = if sim_tests::histories::long() { 1000 } else { 10 };
     for (shape, name) in shapes().into_iter().zip(["chunks", "branches"]) {
         let (mut failing, mut least, mut spent) = (0, 0, Duration::ZERO);
         let mut worst = Duration::ZERO;

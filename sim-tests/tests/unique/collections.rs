@@ -6,8 +6,9 @@ use std::collections::BTreeMap;
 use sim::check::{Budget, Model, linearizable, linearizable_counted};
 use sim::history::Operation;
 use sim::verdict::Verdict;
-use sim_tests::histories::{Draw, Recorded};
+use sim_tests::histories::{Draw, Recorded, long};
 use sim_tests::judge;
+use sim_tests::odd_models::Searched;
 
 /// An object that items go into and come out of, in the words of its model.
 pub(crate) trait Collection: Model {
@@ -28,28 +29,6 @@ pub(crate) trait Collection: Model {
     fn puts(op: &Self::Op) -> Option<u64>;
     /// The item that a result is.
     fn got(ret: &Self::Ret) -> Option<u64>;
-}
-
-/// The model without its engine.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub(crate) struct Searched<M>(M);
-
-impl<M: Model> Model for Searched<M> {
-    type Op = M::Op;
-    type Ret = M::Ret;
-
-    fn step(&mut self, op: &M::Op) -> M::Ret {
-        self.0.step(op)
-    }
-
-    fn observes(op: &M::Op, ret: &M::Ret) -> bool {
-        M::observes(op, ret)
-    }
-}
-
-/// Whether to take minutes in place of seconds: `UNPAUSE_LONG=1`.
-pub(crate) fn long() -> bool {
-    std::env::var_os("UNPAUSE_LONG").is_some_and(|value| value != "0")
 }
 
 /// How many histories there were of each kind.

@@ -8,10 +8,11 @@ mod register;
 mod set;
 mod stack;
 
-use sim::check::{Budget, Key, Model, linearizable, linearizable_counted};
+use sim::check::{Budget, Model, linearizable, linearizable_counted};
 use sim::verdict::{Evidence, Verdict};
 use sim_tests::histories::{Draw, Recorded};
 use sim_tests::judge;
+use sim_tests::odd_models::Searched;
 
 /// How many random histories to try.
 fn cases() -> u32 {
@@ -160,29 +161,4 @@ fn anomaly<M: Model>(initial: &M, history: &judge::History<M>) -> (String, Vec<u
     let Verdict::Violated(evidence) = verdict else { unreachable!("the judge accepts no other") };
     let anomaly = evidence.anomaly.expect("an engine found it");
     (anomaly.name, evidence.part, anomaly.text)
-}
-
-/// A model that hides from the checker what the engines need.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
-struct Searched<M>(M);
-
-impl<M: Model> Model for Searched<M> {
-    type Op = M::Op;
-    type Ret = M::Ret;
-
-    fn step(&mut self, op: &M::Op) -> M::Ret {
-        self.0.step(op)
-    }
-
-    fn observes(op: &M::Op, ret: &M::Ret) -> bool {
-        M::observes(op, ret)
-    }
-
-    fn partition(op: &M::Op) -> Option<Key> {
-        M::partition(op)
-    }
-
-    fn ret_text(ret: &M::Ret) -> String {
-        M::ret_text(ret)
-    }
 }

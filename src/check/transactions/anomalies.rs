@@ -221,11 +221,12 @@ pub(super) fn no_order(level: Level, engine: &str, longest: Vec<u32>, misfit: u3
         Level::SnapshotIsolation => ("no snapshot order", "order of snapshots and commits"),
         _ => ("no serial order", "serial order"),
     };
-    let text = format!(
-        "no {what} explains all that was read; the longest explains {} transactions and has no place \
-         for T{misfit}",
-        longest.len()
-    );
+    let explained = match longest.len() {
+        0 => "no transaction can be the first, not even".to_owned(),
+        1 => "the longest is one transaction and has no place for".to_owned(),
+        n => format!("the longest explains {n} transactions and has no place for"),
+    };
+    let text = format!("no {what} explains all that was read; {explained} T{misfit}");
     Evidence {
         engine: engine.to_owned(),
         anomaly: Some(Anomaly { name: name.to_owned(), text, edges: Vec::new() }),

@@ -109,7 +109,8 @@ fn nextest_runs_the_tests_and_the_printed_command_works_after_it() {
             command.env_remove(name);
         }
     }
-    command.args(["nextest", "run", "-p", "sim-tests", "--test", "shell", "--no-fail-fast"]);
+    // With the features of the workspace, with which this program was built.
+    command.args(["nextest", "run", "--workspace", "--test", "shell", "--no-fail-fast"]);
     command.args(["--offline", "--no-capture", "fixture::deadlocks", "fixture::does_nothing"]);
     let ended = Ended::of(command.current_dir(root()).env("PWD", root()).output().unwrap());
     assert_eq!(ended.code, Some(100), "{ended}");

@@ -5,7 +5,7 @@
 //! |---|---|---|
 //! | `SIM_SEED` | just this seed | a number |
 //! | `SIM_SEEDS` | how many seeds, or which | `1000`, `500..1000` |
-//! | `SIM_STRATEGY` | who answers the choices | a name of [`STRATEGIES`](crate::strategy::STRATEGIES) or [`SEARCHES`](crate::strategy::SEARCHES): `random`, `pct`, `pct:3`, `exhaustive` |
+//! | `SIM_STRATEGY` | who answers the choices | a name of [`STRATEGIES`](crate::strategy::STRATEGIES) or [`SEARCHES`](crate::strategy::SEARCHES): `random`, `pct`, `pct:3`, `exhaustive`, `preemptions:2` |
 //! | `SIM_TIME` | stop after this time, before the seeds are used up | `500ms`, `5s`, `2m`, `1h` |
 //! | `SIM_STEPS` | steps a run may take | a number |
 //! | `SIM_REPLAY` | replay this and nothing else | a file, or an inline trace `sim1:…` |
@@ -312,7 +312,7 @@ enum Known {
 const TIME_GRAMMAR: &str = "a time like 500ms, 5s, 2m or 1h";
 
 fn strategy_grammar() -> String {
-    let searches = SEARCHES.iter().map(|row| row.name.to_owned());
+    let searches = SEARCHES.iter().map(|row| row.grammar());
     let names: Vec<String> = STRATEGIES.iter().map(|row| row.grammar()).chain(searches).collect();
     format!("the name of a strategy: {}", names.join(", "))
 }

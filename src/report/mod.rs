@@ -89,9 +89,13 @@ pub struct Searched {
     /// Runs that were given up because earlier ones had done all that they could still do. Not among
     /// [`Report::runs`].
     pub blocked: u64,
+    /// Runs that were made once more, to come to those that begin like them. Not among
+    /// [`Report::runs`].
+    pub repeated: u64,
     /// Whether there is no other run, within `bound` if there is one.
     pub complete: bool,
     /// The part that is done, from 0 to 1, if every branch is as large as its siblings: an estimate.
+    /// If there is a `bound`, the part of the runs with one more than it says.
     pub part: f64,
     /// Whether tasks woke each other by something that is not of this library. What they share is not
     /// seen, so not all orders were tried, and nothing is proven.
@@ -99,9 +103,18 @@ pub struct Searched {
     /// Whether the body returned in some run while tasks were left that could have gone on or waited for
     /// a lock. Not all orders of what they did before are known to have been tried.
     pub cut_short: bool,
-    /// What the runs were restricted to, such as `preemptions`, and up to which number of them there
-    /// is no other run.
-    pub bound: Option<(String, u32)>,
+    /// What the runs were restricted to; none if to nothing, or if none was left out by it.
+    pub bound: Option<Bound>,
+}
+
+/// What the runs of a search were restricted to.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Bound {
+    /// What is counted in a run, one of it in a word, such as `preemption`.
+    pub what: String,
+    /// All runs with at most this many were done, so a failure that was found has more; none if not even
+    /// those with none were.
+    pub through: Option<u32>,
 }
 
 impl Searched {

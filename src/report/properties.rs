@@ -245,7 +245,8 @@ fn report() -> impl Strategy<Value = Report> {
             part: runs as f64,
             blind: !real,
             cut_short: !real,
-            bound: Some((test.clone(), 3)),
+            repeated: runs,
+            bound: Some(Bound { what: test.clone(), through: (!real).then_some(3) }),
         });
         let package = test.clone();
         let (seeds, finding) = (Some((0, runs)), Some(Box::new(finding)));

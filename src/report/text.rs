@@ -9,7 +9,7 @@ use super::names::Names;
 use super::program;
 use super::schedule::{self, plural};
 use super::screen::{Line, Paint, Screen, Style, clean, cut};
-use super::{Finding, Origin, Report, Searched, Shrinking, Size};
+use super::{Bound, Finding, Origin, Report, Searched, Shrinking, Size};
 use crate::coverage::Coverage;
 use crate::ids::TaskId;
 
@@ -104,9 +104,25 @@ fn explored(runs: u64, searched: &Searched) -> String {
     match &searched.bound {
         None if runs == 1 => "explored the one interleaving there is".to_owned(),
         None => format!("explored all {runs} interleavings"),
-        Some((what, bound)) => format!("explored all with at most {bound} {what}, {runs} runs"),
+        Some(bound) if runs == 1 => format!("explored the one run with {}", at_most(bound)),
+        Some(bound) => format!("explored all {runs} runs with {}", at_most(bound)),
     }
 }
+
+/// Which runs a search has done, such as `at most 2 preemptions`.
+fn at_most(bound: &Bound) -> String {
+    match bound.through {
+        Some(0) => format!("no {}", clean(&bound.what)),
+        Some(through) => format!("at most {}", plural(through, &clean(&bound.what))),
+        None => "nothing".to_owned(),
+    }
+}
+
+const MORE_RUNS: &str = "seeds = N, Runner::seeds or SIM_SEEDS=N";
+
+const SMALLER: &str = "What can be proven of a test of this size: strategy = \"preemptions\" (or \
+    \"delays\") explores all interleavings with no preemption, then all with one, and so on, and says \
+    how far it came";
 
 /// What a search does not prove, and why.
 fn limits(screen: &mut Screen, runs: u64, searched: &Searched) {
@@ -117,8 +133,26 @@ fn limits(screen: &mut Screen, runs: u64, searched: &Searched) {
         let given_up = plural(searched.blocked, "run");
         say("", &format!("({given_up} given up: nothing new could come of them)"));
     }
-    if !searched.complete {
-        let part = searched.part.clamp(0.0, 1.0);
+    if searched.repeated > 0 {
+        let again = plural(searched.repeated, "run");
+        say("", &format!("({again} made again, to come to those that begin like them)"));
+    }
+    let part = searched.part.clamp(0.0, 1.0);
+    if let (Some(bound), false) = (&searched.bound, searched.complete) {
+        let what = clean(&bound.what);
+        let next = bound.through.map_or(0, |through| through.saturating_add(1));
+        let done = match bound.through {
+            Some(_) => format!("all with {} were, and ", at_most(bound)),
+            None => String::new(),
+        };
+        let text = format!(
+            "not all interleavings were run ({done}{:.2} % of those with {}); allow more with \
+             {MORE_RUNS}",
+            100.0 * part,
+            plural(next, &what),
+        );
+        say("NOT A PROOF: ", &text);
+    } else if !searched.complete {
         let all = if part > 0.0 { runs as f64 / part } else { f64::INFINITY };
         let estimate = match all {
             all if all < 1e15 => format!("an estimated {all:.0} runs in all"),
@@ -126,12 +160,14 @@ fn limits(screen: &mut Screen, runs: u64, searched: &Searched) {
         };
         let text = format!(
             "not all interleavings were run ({:.2} % of the search, {estimate}); allow more with \
-             seeds = N, Runner::seeds or SIM_SEEDS=N",
+             {MORE_RUNS}",
             100.0 * part,
         );
         say("NOT A PROOF: ", &text);
-    } else if let Some((what, _)) = &searched.bound {
-        say("NOT A PROOF: ", &format!("runs with more {what} were not tried"));
+        say("", SMALLER);
+    } else if let Some(bound) = &searched.bound {
+        let text = format!("runs with more {}s were not tried", clean(&bound.what));
+        say("NOT A PROOF: ", &text);
     }
     if searched.cut_short {
         say(
@@ -211,7 +247,11 @@ fn tested(report: &Report, finding: &Finding) -> String {
     };
     let strategy = &finding.run.strategy;
     let strategy = if strategy.is_empty() { String::new() } else { format!(", {strategy}") };
-    format!("{}{seeds}{}{strategy}", plural(report.runs, "run"), steps(report))
+    let passed = match report.searched.as_ref().and_then(|searched| searched.bound.as_ref()) {
+        Some(bound) if bound.through.is_some() => format!("; none with {} fails", at_most(bound)),
+        _ => String::new(),
+    };
+    format!("{}{seeds}{}{strategy}{passed}", plural(report.runs, "run"), steps(report))
 }
 
 /// How many steps were taken, if anybody counted: real threads take none.

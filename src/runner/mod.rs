@@ -95,7 +95,7 @@ impl Runner {
     /// Who answers the choices: a name of [`STRATEGIES`](crate::strategy::STRATEGIES) or of
     /// [`SEARCHES`](crate::strategy::SEARCHES).
     ///
-    /// A search goes on until it is through; [`seeds`](Self::seeds) then says how many runs it may
+    /// A search goes on until it is through, or through with its bound; [`seeds`](Self::seeds) then says how many runs it may
     /// take (the end of the range; a million if nothing is said), and a seed is the number of a run.
     /// It uses one thread. [`Report::searched`] says how far it came.
     ///

@@ -12,7 +12,7 @@ use super::explore::{Explored, leaks};
 use super::session::Session;
 use super::watchdog::Job;
 use crate::ids::Seed;
-use crate::report::Searched;
+use crate::report::{Bound, Searched};
 use crate::rt::Worker;
 use crate::run::{Failure, Outcome, Run};
 use crate::strategy::Search;
@@ -50,7 +50,7 @@ pub(super) fn exhaust(
     }
     let mut complete = false;
     session.quietly(|| {
-        // Runs that were given up have a number, too, so that a number is one run.
+        // Runs that do not count have a number, too, so that a number is one run.
         for number in 0.. {
             let late = config.time.is_some_and(|time| began.elapsed() >= time);
             let last = match visit {
@@ -63,13 +63,13 @@ pub(super) fn exhaust(
             let seed = Seed(number);
             watched.watched.begin(number);
             let failure = session.once(&mut worker, seed, &limits);
-            let given_up = search.is_blocked();
-            if !given_up {
+            let void = search.is_blocked();
+            if !void {
                 explored.runs += 1;
                 explored.steps += worker.steps();
                 worker.note_conditions(&mut explored.conditions);
             }
-            let failure = failure.filter(|_| !given_up).map(not_a_replay);
+            let failure = failure.filter(|_| !void).map(not_a_replay);
             let extract = |worker: &Worker| {
                 let run = worker.extract(seed, name);
                 match &failure {
@@ -98,7 +98,7 @@ pub(super) fn exhaust(
                     break;
                 }
             }
-            if let (Visit::Each(visit), false) = (&mut visit, given_up) {
+            if let (Visit::Each(visit), false) = (&mut visit, void) {
                 visit(extract(&worker));
             }
             worker.forget_histories();
@@ -124,7 +124,10 @@ pub(super) fn exhaust(
         part,
         blind: progress.blind,
         cut_short: progress.cut_short,
-        bound: progress.bound.map(|(what, number)| (what.to_owned(), number)),
+        repeated: progress.repeated,
+        bound: progress
+            .within
+            .map(|within| Bound { what: within.what.to_owned(), through: within.through }),
     });
     explored
 }

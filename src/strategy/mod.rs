@@ -5,6 +5,7 @@
 //! author writes a test.
 
 mod again;
+pub(crate) mod bounded;
 pub(crate) mod exhaustive;
 mod follow;
 mod pct;
@@ -131,12 +132,22 @@ pub fn find(name: &str) -> Option<&'static StrategyRow> {
 impl StrategyRow {
     /// What can be written to choose it: `random`, or `pct or pct:1 to pct:8`.
     pub(crate) fn grammar(&self) -> String {
-        match (self.numbered.first(), self.numbered.last()) {
-            (Some(first), Some(last)) => {
-                format!("{} ({} to {})", self.name, first.name, last.name)
-            }
-            _ => self.name.to_owned(),
-        }
+        let numbered: Vec<_> = self.numbered.iter().map(|form| form.name).collect();
+        grammar(self.name, &numbered)
+    }
+}
+
+impl SearchRow {
+    /// As [`StrategyRow::grammar`].
+    pub(crate) fn grammar(&self) -> String {
+        grammar(self.name, self.numbered)
+    }
+}
+
+fn grammar(name: &str, numbered: &[&str]) -> String {
+    match numbered {
+        [first, .., last] => format!("{name} ({first} to {last})"),
+        _ => name.to_owned(),
     }
 }
 
@@ -150,18 +161,22 @@ pub(crate) struct Chosen {
 #[derive(Clone, Copy, Debug)]
 enum How {
     Sample(fn() -> Box<dyn Strategy>),
-    Search(&'static SearchRow),
+    /// With its bound, if it has one.
+    Search(&'static SearchRow, Option<u32>),
 }
 
 impl Chosen {
-    /// The strategy that `text` names: a name of [`STRATEGIES`], one of its numbered forms, or a name
-    /// of [`SEARCHES`].
+    /// The strategy that `text` names: a name of [`STRATEGIES`] or [`SEARCHES`], with a number or
+    /// without.
     pub(crate) fn parse(text: &str) -> Option<Chosen> {
         let rows = STRATEGIES.iter().map(|row| (row.name, How::Sample(row.create)));
         let numbered = STRATEGIES.iter().flat_map(|row| row.numbered);
         let numbered = numbered.map(|form| (form.name, How::Sample(form.create)));
-        let searches = SEARCHES.iter().map(|row| (row.name, How::Search(row)));
-        let mut all = rows.chain(numbered).chain(searches);
+        let searches = SEARCHES.iter().map(|row| (row.name, How::Search(row, None)));
+        let bounded = SEARCHES.iter().flat_map(|row| {
+            (0..).zip(row.numbered).map(move |(n, name)| (*name, How::Search(row, Some(n))))
+        });
+        let mut all = rows.chain(numbered).chain(searches).chain(bounded);
         all.find(|(name, _)| *name == text).map(|(name, how)| Chosen { name, how })
     }
 
@@ -174,7 +189,7 @@ impl Chosen {
     pub(crate) fn create(self) -> Box<dyn Strategy> {
         match self.how {
             How::Sample(create) => create(),
-            How::Search(row) => (row.create)().strategy(),
+            How::Search(row, most) => (row.create)(most).strategy(),
         }
     }
 
@@ -182,7 +197,7 @@ impl Chosen {
     pub(crate) fn search(self) -> Option<Arc<dyn Search>> {
         match self.how {
             How::Sample(_) => None,
-            How::Search(row) => Some((row.create)()),
+            How::Search(row, most) => Some((row.create)(most)),
         }
     }
 }

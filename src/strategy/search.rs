@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use super::bounded::{Bounded, DELAYS, PREEMPTIONS};
 use super::exhaustive::Exhaustive;
 use crate::choice::Strategy;
 use crate::run::{DrawRecord, StepRecord};
@@ -20,7 +21,8 @@ pub(crate) trait Search: Send + Sync {
     /// the body returned or something failed. Else nobody could go on, or it was too long.
     fn advance(&self, cut: bool) -> bool;
 
-    /// Whether the run that was on was given up, because all it could still do had been done.
+    /// Whether the run that was on does not count: it was given up, because all it could still do had
+    /// been done, or it was an earlier one once more.
     fn is_blocked(&self) -> bool;
 
     /// How far it is. To be asked after [`advance`](Self::advance).
@@ -37,16 +39,28 @@ pub(crate) struct Progress {
     pub(crate) runs: u64,
     /// Runs that were given up.
     pub(crate) blocked: u64,
+    /// Runs that were made once more. Not among `runs`.
+    pub(crate) repeated: u64,
     /// The part of the tree of runs that is done, from 0 to 1, if every branch that is known is as
-    /// large as its siblings: Knuth's estimate (1975), from the one path the search is on.
+    /// large as its siblings: Knuth's estimate (1975), from the one path the search is on. Of a search
+    /// within a bound: the part of the runs within the number that is on.
     pub(crate) part: f64,
     /// Whether tasks woke each other by something that is not of this library. What they share is not
     /// seen, so not all orders were tried.
     pub(crate) blind: bool,
     /// Whether the body returned in some run while tasks were left.
     pub(crate) cut_short: bool,
-    /// What the search is restricted to, with the number that it is through with; none if to nothing.
-    pub(crate) bound: Option<(&'static str, u32)>,
+    /// What the search is restricted to; none if it left nothing out.
+    pub(crate) within: Option<Within>,
+}
+
+/// What a search is restricted to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Within {
+    /// What is counted in a run, one of it in a word.
+    pub(crate) what: &'static str,
+    /// All runs with at most this many are done; none if not even those with none are.
+    pub(crate) through: Option<u32>,
 }
 
 /// A search that can be chosen by name.
@@ -56,8 +70,11 @@ pub struct SearchRow {
     pub name: &'static str,
     /// What it does, in one line.
     pub summary: &'static str,
-    /// Makes one.
-    pub(crate) create: fn() -> Arc<dyn Search>,
+    /// Its names with a bound, which is their position here: what can be written behind the name and a
+    /// colon. With the name alone there is no bound.
+    pub numbered: &'static [&'static str],
+    /// Makes one, with that bound.
+    pub(crate) create: fn(Option<u32>) -> Arc<dyn Search>,
 }
 
 impl std::fmt::Debug for SearchRow {
@@ -67,8 +84,36 @@ impl std::fmt::Debug for SearchRow {
 }
 
 /// All searches that can be chosen by name, beside [`STRATEGIES`](super::STRATEGIES).
-pub const SEARCHES: &[SearchRow] = &[SearchRow {
-    name: "exhaustive",
-    summary: "one run for each order of conflicting steps, until there is no other",
-    create: || Arc::new(Exhaustive::default()),
-}];
+pub const SEARCHES: &[SearchRow] = &[
+    SearchRow {
+        name: "exhaustive",
+        summary: "one run for each order of conflicting steps, until there is no other",
+        numbered: &[],
+        create: |_| Arc::new(Exhaustive::default()),
+    },
+    SearchRow {
+        name: "preemptions",
+        summary: "all runs with no preemption, then all with one, and so on up to the bound",
+        numbered: &[
+            "preemptions:0",
+            "preemptions:1",
+            "preemptions:2",
+            "preemptions:3",
+            "preemptions:4",
+            "preemptions:5",
+            "preemptions:6",
+            "preemptions:7",
+            "preemptions:8",
+        ],
+        create: |most| Arc::new(Bounded::new(&PREEMPTIONS, most)),
+    },
+    SearchRow {
+        name: "delays",
+        summary: "the run of a round-robin scheduler, then all that skip a task once, and so on",
+        numbered: &[
+            "delays:0", "delays:1", "delays:2", "delays:3", "delays:4", "delays:5", "delays:6",
+            "delays:7", "delays:8",
+        ],
+        create: |most| Arc::new(Bounded::new(&DELAYS, most)),
+    },
+];

@@ -375,7 +375,7 @@ impl Explorer {
         }
         let Explorer { runs, blocked, .. } = *self;
         let (blind, cut_short) = (self.observer.is_blind(), self.cut_short);
-        Progress { runs, blocked, part, blind, cut_short, bound: None }
+        Progress { runs, blocked, part, blind, cut_short, ..Progress::default() }
     }
 
     /// The decisions of the run that is on, for doing it again.

@@ -56,6 +56,11 @@ impl Brute {
         class(&path.order, run)
     }
 
+    /// Who could take each step of the run that ended.
+    pub(super) fn enabled(&self) -> Vec<Vec<TaskId>> {
+        self.path().enabled.clone()
+    }
+
     /// Whether a class that was told before would be another one now.
     pub(super) fn take_learnt(&self) -> bool {
         self.path().observer.take_learnt()

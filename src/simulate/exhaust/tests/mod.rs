@@ -3,6 +3,7 @@
 //! What is compared: the set of results (how the run ended, and all that each task saw), which does
 //! not know what a conflict is; the set of classes of runs; and that no class was run twice.
 
+mod bounded;
 mod brute;
 mod program;
 

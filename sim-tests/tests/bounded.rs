@@ -1,0 +1,247 @@
+//! The bounded searches, from outside: what is within a bound and what is not, and what is said of it.
+//! And the one suite that every search of the registry passes.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use sim::Ordering::SeqCst;
+use sim::report::{Bound, Report, Searched, Size, Style, text};
+use sim::run::{Failure, Outcome};
+use sim::strategy::{SEARCHES, STRATEGIES};
+use sim::{Atomic, Runner, SIMULATED};
+use sim_tests::fingerprint::Fingerprint;
+use sim_tests::programs::{PROGRAMS, program};
+use sim_tests::seeds::failure;
+
+fn search(name: &str) -> Runner {
+    let out = std::path::PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("bounded");
+    Runner::new().hermetic().strategy(name).out(out).name("bounded")
+}
+
+/// The screen as one line: a sentence may be wrapped.
+fn screen(report: &Report) -> String {
+    let screen = text(report, &Style::default());
+    screen.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+fn through(report: &Report) -> Option<u32> {
+    let bound = report.searched.as_ref().and_then(|searched| searched.bound.as_ref());
+    bound.expect("it left runs out").through
+}
+
+/// Fails if two loads see a word before and while another task has another value in it: which takes a
+/// switch between the loads and one between the stores. Fixed, no task sees the value between.
+async fn two_switches(fixed: bool) {
+    let word = Arc::new(Atomic::new(0u8));
+    let other = word.clone();
+    let reader = sim::spawn(async move {
+        let first = other.load(SeqCst).await;
+        let second = other.load(SeqCst).await;
+        assert!(first != 0 || second != 1, "seen between two stores");
+    });
+    let writer = sim::spawn(async move {
+        if !fixed {
+            word.store(1, SeqCst).await;
+        }
+        word.store(2, SeqCst).await;
+    });
+    reader.await.unwrap();
+    writer.await.unwrap();
+}
+
+/// Tasks that each do so many steps of their own.
+async fn busy(tasks: usize, steps: usize) {
+    let tasks = Vec::from_iter((0..tasks).map(|_| {
+        sim::spawn(async move {
+            let word = Atomic::new(0u8);
+            for _ in 0..steps {
+                word.fetch_add(1, SeqCst).await;
+            }
+        })
+    }));
+    for task in tasks {
+        task.await.unwrap();
+    }
+}
+
+#[test]
+fn a_bug_of_two_switches_is_found_within_two_and_not_within_one() {
+    if !SIMULATED {
+        return;
+    }
+    for (name, what) in [("preemptions", "preemption"), ("delays", "delay")] {
+        for bound in 0..=1 {
+            let report = search(&format!("{name}:{bound}")).run(async || two_switches(false).await);
+            assert!(report.passed(), "{name}:{bound}");
+            let searched = report.searched.clone().unwrap();
+            assert!(searched.complete && !searched.is_proof(), "{searched:?}");
+            let expected = Bound { what: what.to_owned(), through: Some(bound) };
+            assert_eq!(searched.bound, Some(expected));
+        }
+        for most in ["", ":2", ":5"] {
+            let report = search(&format!("{name}{most}")).run(async || two_switches(false).await);
+            assert_eq!(through(&report), Some(1), "all with one were run before it was found");
+            let said = screen(&report);
+            assert!(said.contains(&format!("none with at most 1 {what} fails")), "{said}");
+            let found = report.finding.expect("it fails");
+            assert!(matches!(failure(&found.run), Failure::Panic { .. }));
+            assert_eq!(found.original.preemptions, 2, "{name}{most}");
+            let trace = found.trace_file.expect("a trace is written");
+            let again = search(name).replay(&trace).run(async || two_switches(false).await);
+            assert_eq!(again.finding.expect("it fails again").run.outcome, found.run.outcome);
+        }
+        let report = search(&format!("{name}:2")).run(async || two_switches(true).await);
+        assert!(report.passed(), "the fixed one passes");
+    }
+}
+
+#[test]
+fn the_screen_says_which_bound_was_reached() {
+    if !SIMULATED {
+        return;
+    }
+    let report = search("preemptions:1").run(async || busy(2, 3).await);
+    // With none: the first task, then the body or the second; or the second, then the first. With one,
+    // at three points of a task: of the first; of the second before the first, after which either the
+    // body or the second goes on; of the second after the first, for the body.
+    let (runs, steps) = (report.runs, report.steps);
+    let searched = report.searched.clone().unwrap();
+    assert_eq!((runs, searched.repeated), (3 + 3 + 2 * 3 + 3, 3));
+    let expected = format!(
+        "passed bounded: explored all 15 runs with at most 1 preemption, {steps} steps (3 runs made \
+         again, to come to those that begin like them) NOT A PROOF: runs with more preemptions were \
+         not tried"
+    );
+    assert_eq!(screen(&report), expected);
+    let report = search("delays:0").run(async || busy(3, 3).await);
+    assert!(screen(&report).contains("explored the one run with no delay"), "{}", screen(&report));
+}
+
+#[test]
+fn a_search_that_left_nothing_out_is_a_proof() {
+    if !SIMULATED {
+        return;
+    }
+    // Two tasks of three steps each: 20 orders, and in those in which the first ends first the body may
+    // await it before any step that is left of the second.
+    for name in ["preemptions", "preemptions:8", "delays", "delays:8"] {
+        let report = search(name).run(async || busy(2, 2).await);
+        let searched = report.searched.clone().unwrap();
+        assert!(searched.is_proof() && searched.bound.is_none(), "{name}: {searched:?}");
+        assert_eq!(report.runs, 35, "{name}");
+        assert!(screen(&report).contains("explored all 35 interleavings"), "{}", screen(&report));
+    }
+}
+
+#[test]
+fn a_search_that_was_stopped_says_how_far_it_came() {
+    if !SIMULATED {
+        return;
+    }
+    let report = search("preemptions").seeds(0..100).run(async || busy(3, 5).await);
+    let searched = report.searched.clone().unwrap();
+    assert!(report.passed() && !searched.complete && !searched.is_proof());
+    assert_eq!(report.runs + searched.repeated, 100);
+    assert_eq!(through(&report), Some(0));
+    assert!(searched.part > 0.0 && searched.part < 1.0, "{}", searched.part);
+    let said = screen(&report);
+    assert!(said.contains("all with no preemption were, and "), "{said}");
+    assert!(said.contains("% of those with 1 preemption)"), "{said}");
+    let report = search("preemptions").seeds(0..2).run(async || busy(3, 5).await);
+    assert_eq!(through(&report), None, "not even those with none");
+    assert!(screen(&report).contains("% of those with 0 preemptions)"), "{}", screen(&report));
+}
+
+#[test]
+fn an_exhaustive_search_that_was_stopped_points_to_them() {
+    if !SIMULATED {
+        return;
+    }
+    let report = search("exhaustive").seeds(0..3).run(program("store").body);
+    let said = screen(&report);
+    assert!(said.contains("strategy = \"preemptions\" (or \"delays\") explores all"), "{said}");
+}
+
+#[test]
+fn names_are_distinct_and_have_their_bounds_in_order() {
+    let mut names: BTreeSet<&str> = STRATEGIES.iter().map(|row| row.name).collect();
+    for row in SEARCHES {
+        assert!(names.insert(row.name), "{}", row.name);
+        assert!(!row.summary.is_empty() && !row.summary.contains('\n'), "{}", row.name);
+        for (bound, name) in row.numbered.iter().enumerate() {
+            assert_eq!(*name, format!("{}:{bound}", row.name));
+        }
+    }
+    if !SIMULATED {
+        return;
+    }
+    for name in ["preemptions:", "delays:9", "delays:-1", "exhaustive:2"] {
+        let body = program("lost_update").body;
+        let refused = Runner::new().hermetic().strategy(name).try_run(body).unwrap_err();
+        let text = refused.to_string();
+        assert!(text.contains("preemptions (preemptions:0 to preemptions:8)"), "{text}");
+    }
+}
+
+#[test]
+fn every_search_finds_what_fails_and_its_runs_have_numbers() {
+    if !SIMULATED {
+        return;
+    }
+    for row in SEARCHES {
+        for program in PROGRAMS {
+            let report = search(row.name).seeds(0..3000).run(program.body);
+            assert_eq!(report.passed(), !program.fails, "{} of {}", row.name, program.name);
+        }
+        let program = program("store");
+        let mut runs = Vec::new();
+        search(row.name).seeds(0..40).each_run(program.body, |run| {
+            assert_eq!(run.strategy, row.name);
+            runs.push((run.seed, Fingerprint::of(&run)));
+        });
+        let different: BTreeSet<_> = runs.iter().map(|(_, print)| print.0).collect();
+        assert_eq!(different.len(), runs.len(), "{}", row.name);
+        for (seed, print) in runs.into_iter().step_by(9) {
+            let alone = search(row.name).run_seed(seed.0, program.body);
+            assert_eq!(Fingerprint::of(&alone), print, "{}", row.name);
+        }
+    }
+}
+
+#[test]
+fn all_searches_agree_on_what_a_program_can_do() {
+    if !SIMULATED {
+        return;
+    }
+    let ends = |name: &str| {
+        let mut ends = BTreeSet::new();
+        let report = search(name).each_run(program("lost_update").body, |run| {
+            let passed = run.outcome == Outcome::Passed;
+            let last = run.events.iter().rfind(|event| event.op.name == "load");
+            ends.insert((passed, format!("{:?}", last.map(|event| event.values))));
+        });
+        assert!(report.searched.as_ref().is_some_and(Searched::is_proof), "{name}");
+        ends
+    };
+    for row in SEARCHES {
+        assert_eq!(ends(row.name), ends("exhaustive"), "{}", row.name);
+    }
+}
+
+#[test]
+fn no_run_within_a_bound_is_beyond_it() {
+    if !SIMULATED {
+        return;
+    }
+    let mut most = [0; 4];
+    search("preemptions:3").seeds(0..5000).each_run(program("mix").body, |run| {
+        let preemptions = Size::of(&run).preemptions;
+        most[preemptions as usize] += 1;
+    });
+    assert!(most[0] > 0 && most[1] > most[0], "{most:?}");
+}
+
+#[sim::test(strategy = "preemptions:2")]
+async fn the_attribute_takes_it() {
+    busy(2, 3).await;
+}

@@ -246,20 +246,22 @@ impl Announcements {
     }
 }
 
-/// What became of a recorded call in a step.
+/// What became of a history in a step. Calls are known by their numbers in it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum CallPoint {
-    /// Its invocation is stamped here.
-    Invoked,
-    /// Its invocation will be stamped at the next operation of the task.
-    Announced,
-    /// It returned.
-    Returned,
-    /// Somebody looked at the history.
+    /// The invocation of this call is stamped here.
+    Invoked(usize),
+    /// The invocation of this call will be stamped at the next operation of the task.
+    Announced(usize),
+    /// This call returned.
+    Returned(usize),
+    /// The history so far was checked for linearizability.
     Checked,
+    /// Somebody was given the history so far, and can tell any two orders of its calls apart.
+    Shown,
 }
 
-/// A call of a history got to a point.
+/// Something became of a history.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CallMark {
     pub(crate) task: TaskId,

@@ -172,8 +172,10 @@
 //!   thing the search says so.
 //! - A task that awaits handles of others in several branches at once is known by a run in which it
 //!   had to wait. Twenty runs at random look for one; where none of them has it, orders may be missed.
-//! - Calls of a [`History`] are tried in every order of their returns and invocations, because that is
-//!   what a checker looks at. It makes many more runs.
+//! - Which call of a [`History`] returned before which began is looked at in every order that the steps
+//!   of a run allow, without running them; an order that is not linearizable is then run, and that run is
+//!   the one reported. Where the body asks for [`History::operations`], which tells all orders apart, or
+//!   where calls have very many orders, each gets a run of its own: many more.
 //! - Every value that [`rand`] can draw is tried: keep the bounds small. A loop that waits by looking
 //!   again and again has runs without end, which fail by the limit of steps.
 //!

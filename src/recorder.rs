@@ -20,22 +20,24 @@
 //! crate's channel, is stamped when it begins to wait: what it asked for may be done by another
 //! task from then on.
 
+mod calls;
+
 use std::fmt;
 use std::future::Future;
 use std::panic::Location;
-use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::task::{Context, Poll, ready};
-
-use pin_project_lite::pin_project;
 
 use crate::check::{Budget, Model, linearizable};
 use crate::choice::CallPoint;
-use crate::history::{HistoryRecord, HistorySource, Operation};
+use crate::history::{HistoryRecord, HistorySource, Operation, Timed};
 use crate::ids::Place;
 use crate::run::Failure;
 use crate::seam;
 use crate::verdict::Verdict;
+
+pub use self::calls::{Invoked, Recorded};
+
+use self::calls::OpenCall;
 
 /// Configurations a check may visit unless it is told otherwise: some seconds at the most.
 const NODES: u64 = 20_000_000;
@@ -144,16 +146,15 @@ where
     #[must_use = "an invocation without ok, fail or info is one whose outcome is unknown"]
     pub fn invoke(&self, op: M::Op) -> Invoked<M> {
         let made = seam::clock();
-        self.recorder.mark(CallPoint::Announced);
-        Invoked { history: self.clone(), call: Some(self.recorder.open(op, made, true)) }
+        let call = self.recorder.open(op, made, true);
+        self.recorder.mark(CallPoint::Announced(call));
+        Invoked { history: self.clone(), call: Some(call) }
     }
 
     /// The operations so far, by time of invocation. Those that failed are not among them.
     pub fn operations(&self) -> Vec<Operation<M::Op, M::Ret>> {
-        self.recorder.mark(CallPoint::Checked);
-        self.recorder.stamp_open();
-        let records = self.recorder.lock();
-        records.ranked(|call| call.op.clone(), |ret| ret.clone())
+        self.recorder.mark(CallPoint::Shown);
+        self.recorder.operations()
     }
 
     /// Whether the history so far is linearizable, within a budget of 20 million configurations.
@@ -163,7 +164,8 @@ where
 
     /// Whether the history so far is linearizable.
     pub fn check_within(&self, budget: &Budget<'_>) -> Verdict {
-        let operations = self.operations();
+        self.recorder.mark(CallPoint::Checked);
+        let operations = self.recorder.operations();
         let verdict = linearizable(&self.recorder.initial, &operations, budget)
             .expect("the recorder stamps what it records in order");
         self.recorder.lock().verdict = Some(verdict.clone());
@@ -203,7 +205,13 @@ impl<M: Model> Recorder<M> {
         self.records.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Tells the run that a call of the current task got to a point.
+    /// The operations so far.
+    fn operations(&self) -> Vec<Operation<M::Op, M::Ret>> {
+        self.stamp_open();
+        self.lock().ranked(|call| call.op.clone(), |ret| ret.clone())
+    }
+
+    /// Tells the run what became of the history.
     fn mark(&self, point: CallPoint) {
         seam::mark_call(self.number.get(), point);
     }
@@ -211,14 +219,14 @@ impl<M: Model> Recorder<M> {
     /// As [`Records::invoked`].
     fn invoked(&self, call: usize, clock: u64) {
         if self.lock().invoked(call, clock) {
-            self.mark(CallPoint::Invoked);
+            self.mark(CallPoint::Invoked(call));
         }
     }
 
     /// As [`Records::waits`].
     fn waits(&self, call: usize, clock: u64) {
         if self.lock().waits(call, clock) {
-            self.mark(CallPoint::Invoked);
+            self.mark(CallPoint::Invoked(call));
         }
     }
 
@@ -226,10 +234,10 @@ impl<M: Model> Recorder<M> {
     fn ended(&self, call: usize, clock: u64, ret: Option<M::Ret>) {
         let returns = ret.is_some();
         if self.lock().ended(call, clock, ret) {
-            self.mark(CallPoint::Invoked);
+            self.mark(CallPoint::Invoked(call));
         }
         if returns {
-            self.mark(CallPoint::Returned);
+            self.mark(CallPoint::Returned(call));
         }
     }
 
@@ -376,6 +384,21 @@ where
             verdict: records.verdict.clone(),
         }
     }
+
+    fn holds_at(&self, times: &[Timed]) -> bool {
+        let records = self.lock();
+        let calls = times.iter().map(|timed| (&records.calls[timed.call], timed));
+        let operation = |(call, timed): (&Call<M>, &Timed)| Operation {
+            client: call.lane,
+            op: call.op.clone(),
+            invoked: timed.invoked,
+            returned: call.returned.as_ref().map(|(ret, _)| ret.clone()).zip(timed.returned),
+        };
+        let operations: Vec<_> = calls.filter(|(call, _)| !call.failed).map(operation).collect();
+        drop(records);
+        let verdict = linearizable(&self.initial, &operations, &Budget::nodes(NODES));
+        verdict.is_ok_and(|verdict| verdict.is_consistent())
+    }
 }
 
 impl<M: Model> Clone for History<M> {
@@ -388,108 +411,5 @@ impl<M: Model> fmt::Debug for History<M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let calls = self.recorder.lock().calls.len();
         f.debug_struct("History").field("model", &M::name()).field("calls", &calls).finish()
-    }
-}
-
-/// A call that was made, see [`History::invoke`]. Dropped without a word, its outcome is unknown.
-#[derive(Debug)]
-pub struct Invoked<M: Model> {
-    history: History<M>,
-    /// Taken when the outcome is said.
-    call: Option<usize>,
-}
-
-impl<M: Model> Invoked<M> {
-    /// It returned `ret`.
-    pub fn ok(mut self, ret: M::Ret) {
-        self.end(Some(ret));
-    }
-
-    /// It did not happen, and never will.
-    pub fn fail(mut self) {
-        let Some(call) = self.call.take() else { return };
-        let mut records = self.history.recorder.lock();
-        records.calls[call].failed = true;
-        let lane = records.calls[call].lane as usize;
-        records.lanes[lane].open = false;
-    }
-
-    /// Nobody knows whether it happened or will happen.
-    pub fn info(mut self) {
-        self.end(None);
-    }
-}
-
-impl<M: Model> Invoked<M> {
-    fn end(&mut self, ret: Option<M::Ret>) {
-        let Some(call) = self.call.take() else { return };
-        let recorder = &self.history.recorder;
-        recorder.stamp_explicit(call);
-        recorder.ended(call, seam::clock(), ret);
-    }
-}
-
-impl<M: Model> Drop for Invoked<M> {
-    fn drop(&mut self) {
-        self.end(None);
-    }
-}
-
-pin_project! {
-    /// The future of [`History::call`].
-    #[must_use = "futures do nothing unless you `.await` or poll them"]
-    pub struct Recorded<M: Model, F> {
-        history: History<M>,
-        // Taken when the future is first polled: the call is made then, by the task that polls.
-        op: Option<M::Op>,
-        call: OpenCall,
-        #[pin]
-        future: F,
-    }
-
-    impl<M: Model, F> PinnedDrop for Recorded<M, F> {
-        fn drop(this: Pin<&mut Self>) {
-            let this = this.project();
-            if let Some(call) = this.call.0.take() {
-                this.history.recorder.ended(call, seam::clock(), None);
-            }
-        }
-    }
-}
-
-/// The number of a call that has been made and has not returned.
-struct OpenCall(Option<usize>);
-
-impl<M, F> Future for Recorded<M, F>
-where
-    M: Model,
-    F: Future<Output = M::Ret>,
-{
-    type Output = M::Ret;
-
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<M::Ret> {
-        let this = self.project();
-        let recorder = &this.history.recorder;
-        let (before, announced) = (seam::clock(), seam::announced());
-        if let Some(op) = this.op.take() {
-            this.call.0 = Some(recorder.open(op, before, false));
-        }
-        let polled = this.future.poll(cx);
-        let call = this.call.0.expect("polled after it was ready");
-        if seam::moved_since(before) {
-            recorder.invoked(call, before);
-        } else if polled.is_pending() && seam::announced() == announced {
-            recorder.waits(call, before);
-        }
-        let ret = ready!(polled);
-        recorder.ended(call, seam::clock(), Some(ret.clone()));
-        this.call.0 = None;
-        Poll::Ready(ret)
-    }
-}
-
-impl<M: Model, F> fmt::Debug for Recorded<M, F> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Recorded").finish_non_exhaustive()
     }
 }

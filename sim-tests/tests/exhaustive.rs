@@ -2,12 +2,13 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU32;
+use std::sync::atomic::{AtomicU32, AtomicU64};
 
 use sim::Ordering::SeqCst;
+use sim::check::models::{Counter, CounterOp, CounterRet, Register, RegisterOp, RegisterRet};
 use sim::report::{Report, Style, text};
 use sim::run::{Failure, Outcome};
-use sim::{Atomic, Mutex, Runner, SIMULATED};
+use sim::{Atomic, History, Mutex, Runner, SIMULATED};
 use sim_tests::fingerprint::Fingerprint;
 use sim_tests::programs::{PROGRAMS, program};
 use sim_tests::seeds::failure;
@@ -141,6 +142,117 @@ fn a_body_that_leaves_tasks_is_no_proof() {
     let searched = report.searched.clone().unwrap();
     assert!(searched.complete && searched.cut_short && !searched.is_proof());
     assert!(screen(&report).contains("tasks were left"), "{}", screen(&report));
+}
+
+/// A register that is written in one word and read in another; both are there from the start, and the
+/// task that comes `first` is spawned first.
+async fn stale_register(write_first: bool) {
+    let history = History::new(Register::<u64>::default());
+    let words = Arc::new([Atomic::new(0), Atomic::new(0)]);
+    let (other, other_words) = (history.clone(), words.clone());
+    let write = async move {
+        let work = async {
+            words[0].store(1, SeqCst).await;
+            RegisterRet::Done
+        };
+        history.call(RegisterOp::Write(1), work).await;
+        history
+    };
+    let read = async move {
+        let work = async { RegisterRet::Value(other_words[1].load(SeqCst).await) };
+        other.call(RegisterOp::Read, work).await;
+        other
+    };
+    let tasks = match write_first {
+        true => [sim::spawn(write), sim::spawn(read)],
+        false => [sim::spawn(read), sim::spawn(write)],
+    };
+    let [one, two] = tasks;
+    one.await.unwrap();
+    two.await.unwrap().assert_linearizable();
+}
+
+#[test]
+fn an_order_of_calls_is_found_in_a_run_that_does_not_have_it() {
+    if !SIMULATED {
+        return;
+    }
+    // No two steps conflict, so there is one run, in which the read may be over before the write.
+    for write_first in [true, false] {
+        let report = search().run(async || stale_register(write_first).await);
+        assert_eq!(report.runs, 1);
+        let found = report.finding.expect("the read may come later");
+        assert!(matches!(failure(&found.run), Failure::History { .. }), "{:?}", found.run.outcome);
+        let body = async || stale_register(write_first).await;
+        assert_eq!(search().run_seed(found.run.seed.0, body).outcome, found.run.outcome);
+        let again = search().replay(found.trace_file.unwrap()).run(body);
+        assert_eq!(again.finding.expect("it fails again").run.outcome, found.run.outcome);
+    }
+}
+
+#[test]
+fn whoever_looks_at_a_history_gets_a_run_for_each_order() {
+    if !SIMULATED {
+        return;
+    }
+    let runs = |looks: bool| {
+        let report = search().run(async move || {
+            let history = History::new(Counter::default());
+            let clients = [(); 3].map(|()| history.clone());
+            sim::map_concurrently(clients, async |history| {
+                let own = Atomic::new(0);
+                let work = async {
+                    own.store(1, SeqCst).await;
+                    CounterRet::Done
+                };
+                history.call(CounterOp::Increment, work).await;
+            })
+            .await;
+            match looks {
+                true => assert_eq!(history.operations().len(), 3),
+                false => history.assert_linearizable(),
+            }
+        });
+        assert!(report.passed() && report.searched.unwrap().is_proof());
+        report.runs
+    };
+    assert_eq!((runs(false), runs(true)), (1, 6));
+}
+
+#[test]
+fn an_order_of_calls_that_is_not_as_foreseen_is_no_finding() {
+    if !SIMULATED {
+        return;
+    }
+    let report = search().run(async || {
+        let history = History::new(Register::<u64>::default());
+        // Nobody sees that the tasks share this.
+        let hidden = Arc::new(AtomicU64::new(0));
+        let (other, told) = (history.clone(), hidden.clone());
+        let write = sim::spawn(async move {
+            let own = Atomic::new(0);
+            let work = async {
+                own.store(1, SeqCst).await;
+                hidden.store(1, SeqCst);
+                RegisterRet::Done
+            };
+            history.call(RegisterOp::Write(1), work).await;
+        });
+        let read = sim::spawn(async move {
+            let own = Atomic::new(0);
+            let work = async {
+                own.store(1, SeqCst).await;
+                RegisterRet::Value(told.load(SeqCst))
+            };
+            other.call(RegisterOp::Read, work).await;
+            other
+        });
+        write.await.unwrap();
+        read.await.unwrap().assert_linearizable();
+    });
+    assert!(report.passed(), "{:?}", report.finding);
+    // The first order, then both, from the start.
+    assert_eq!((report.runs, report.searched.unwrap().blocked), (2, 1));
 }
 
 #[test]

@@ -38,6 +38,7 @@ use self::record::Record;
 use self::seat::{Seats, Signals};
 use self::state::State;
 use crate::choice::Strategy;
+use crate::history::HistorySource;
 use crate::ids::{Place, Seed, TaskId, TaskPath};
 use crate::run::{Condition, Failure, Outcome, Run, TaskRecord};
 use crate::schedule::Schedule;
@@ -192,6 +193,11 @@ impl Worker {
             leaked,
             conditions: state.record.conditions.clone(),
         }
+    }
+
+    /// A history of the last run, by its number.
+    pub(crate) fn history(&self, number: usize) -> Option<Arc<dyn HistorySource>> {
+        self.world.state().record.histories.get(number).cloned()
     }
 
     /// Notes in `all` what the last run was asked to note.

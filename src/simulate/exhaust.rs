@@ -9,6 +9,7 @@ use std::time::Instant;
 
 use super::confirm;
 use super::explore::{Explored, leaks};
+use super::reorder::{self, Reordered};
 use super::session::Session;
 use super::watchdog::Job;
 use crate::ids::Seed;
@@ -36,6 +37,9 @@ pub(super) fn exhaust(
     let began = Instant::now();
     let config = session.config;
     let name = config.strategy.name();
+    if matches!(visit, Visit::Each(_)) {
+        search.tell_orders_apart();
+    }
     let mut worker = Worker::new(search.strategy());
     let watched = session.watch.follow(worker.progress(), Job::Seeds(config.strategy), Seed(0));
     session.rehearse(&mut worker, &watched.watched);
@@ -79,11 +83,11 @@ pub(super) fn exhaust(
             };
             let stray = matches!(failure, Some(Failure::NonDeterminism { .. }));
             let wanted = match &visit {
-                Visit::UntilFailure => failure.is_some(),
+                Visit::UntilFailure => true,
                 Visit::Each(_) => false,
                 Visit::One(one) => number == *one,
             };
-            if wanted || stray {
+            if wanted && failure.is_some() || stray {
                 explored.found = Some((number, extract(&worker)));
                 worker.forget_histories();
                 break;
@@ -101,12 +105,27 @@ pub(super) fn exhaust(
             if let (Visit::Each(visit), false) = (&mut visit, void) {
                 visit(extract(&worker));
             }
-            worker.forget_histories();
             let waits = Some(Failure::Deadlock { waits: Vec::new() }.kind());
             let long = Some(Failure::StepLimit { steps: 0, cycle: Vec::new() }.kind());
             let kind = failure.as_ref().map(Failure::kind);
             let cut = kind != waits && kind != long;
-            if !search.advance(cut) {
+            let more = search.advance(cut);
+            let reordered = match &failure {
+                None => reorder::look(session, search, &worker, seed),
+                Some(_) => Reordered::Passes,
+            };
+            let anew = matches!(reordered, Reordered::Anew);
+            let found = match (&visit, reordered) {
+                (_, Reordered::Fails(run)) if wanted => Some(*run),
+                (Visit::One(_), _) if wanted => Some(extract(&worker)),
+                _ => None,
+            };
+            worker.forget_histories();
+            if let Some(run) = found {
+                explored.found = Some((number, run));
+                break;
+            }
+            if !more && !anew {
                 complete = true;
                 break;
             }

@@ -8,6 +8,7 @@ mod confirm;
 mod exhaust;
 mod explore;
 mod hook;
+mod reorder;
 mod session;
 mod watchdog;
 

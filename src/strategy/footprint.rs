@@ -26,8 +26,9 @@ pub(crate) enum Item {
     Woke(TaskId),
     /// The task of the step ended.
     Ended,
-    /// A call of this history got to a point.
-    Called(usize, CallPoint),
+    /// Something became of this history; `strict` tells whether it matters which of two calls that no
+    /// step orders was first, other than to a check.
+    Called { history: usize, point: CallPoint, strict: bool },
     /// The run ended: what was left of other tasks never happened.
     Over,
 }
@@ -44,16 +45,17 @@ impl Item {
             ) => a == b && access.conflicts(other),
             (Item::Looked(target), Item::Ended) => target == other_task,
             (Item::Ended, Item::Looked(target)) => target == task,
-            // Whether one call returned before another began is what a checker looks at.
-            (Item::Called(a, point), Item::Called(b, other)) => {
-                use CallPoint::{Checked, Invoked, Returned};
-                let matter = matches!(
-                    (point, other),
-                    (Returned, Invoked)
-                        | (Invoked, Returned)
-                        | (Checked, Invoked | Returned)
-                        | (Invoked | Returned, Checked)
-                );
+            (
+                Item::Called { history: a, point, strict },
+                Item::Called { history: b, point: other, .. },
+            ) => {
+                use CallPoint::{Checked, Invoked, Returned, Shown};
+                let matter = match (point, other) {
+                    (Returned(_), Invoked(_)) | (Invoked(_), Returned(_)) => strict,
+                    (Checked | Shown, Invoked(_) | Returned(_)) => true,
+                    (Invoked(_) | Returned(_), Checked | Shown) => true,
+                    _ => false,
+                };
                 a == b && matter
             }
             _ => false,

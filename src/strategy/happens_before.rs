@@ -107,7 +107,7 @@ impl HappensBefore {
             for item in &self.items[segment.items.0 as usize..] {
                 match item {
                     Item::Object { object, .. } => drop(self.objects[object.index()].pop()),
-                    Item::Called(history, _) => drop(self.histories[*history].pop()),
+                    Item::Called { history, .. } => drop(self.histories[*history].pop()),
                     Item::Ended => self.tasks[segment.task.index()].ended = false,
                     Item::Looked(task) | Item::Aborted(task) | Item::Woke(task) => {
                         self.tasks[task.index()].notes.pop();
@@ -187,7 +187,7 @@ impl HappensBefore {
                 Item::Object { object, .. } => {
                     entry(&mut self.objects, object.index()).push((index, *item));
                 }
-                Item::Called(history, _) => {
+                Item::Called { history, .. } => {
                     entry(&mut self.histories, *history).push((index, *item));
                 }
                 Item::Ended => self.log(task).ended = true,
@@ -249,7 +249,7 @@ impl HappensBefore {
                         }
                     }
                 }
-                Item::Called(history, _) => {
+                Item::Called { history, .. } => {
                     for (index, other) in self.histories.get(*history).into_iter().flatten() {
                         if item.conflicts(task, *other, self.task_of(*index)) {
                             add(*index);
@@ -309,6 +309,11 @@ impl HappensBefore {
         Late { task, items: self.items_of(end), end, known, rivals }
     }
 
+    /// How many histories there may be.
+    pub(crate) fn histories(&self) -> usize {
+        self.histories.len()
+    }
+
     /// How many segments there are.
     pub(crate) fn len(&self) -> Index {
         self.segments.len() as Index
@@ -358,7 +363,8 @@ impl HappensBefore {
     }
 
     /// A number that all runs with this happens-before have in common, and no others as far as 64
-    /// bits can tell. `names` gives for each task a number that means it in every run.
+    /// bits can tell. `names` gives for each task a number that means it in every run. The classes are
+    /// those of `census::class_of`, finer where recorded calls are told apart by their order.
     #[cfg(test)]
     pub(crate) fn class(&self, names: &[u64]) -> u64 {
         let mut class = 0u64;

@@ -7,8 +7,9 @@
 use std::sync::Arc;
 
 use super::bounded::{Bounded, DELAYS, PREEMPTIONS};
-use super::exhaustive::Exhaustive;
+use super::exhaustive::{Exhaustive, Orders};
 use crate::choice::Strategy;
+use crate::history::Timed;
 use crate::run::{DrawRecord, StepRecord};
 
 /// A search. Its [`strategy`](Self::strategy) answers the choices of a run; then it is told how the run
@@ -24,6 +25,15 @@ pub(crate) trait Search: Send + Sync {
     /// Whether the run that was on does not count: it was given up, because all it could still do had
     /// been done, or it was an earlier one once more.
     fn is_blocked(&self) -> bool;
+
+    /// Asks `holds` about the histories, by number, that the last run stands for besides its own. To be
+    /// called after [`advance`](Self::advance). A search whose runs have one history each has none.
+    fn look_at_orders(&self, _holds: &mut dyn FnMut(usize, &[Timed]) -> bool) -> Orders {
+        Orders::Hold
+    }
+
+    /// Begins anew, so that each order of recorded calls is a run of its own.
+    fn tell_orders_apart(&self) {}
 
     /// How far it is. To be asked after [`advance`](Self::advance).
     fn progress(&self) -> Progress;

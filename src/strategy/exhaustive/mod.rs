@@ -19,12 +19,14 @@
 //!
 //! The search is a function of the body: the n-th run is the same whenever it is asked for.
 
+mod closure;
 mod observe;
 mod races;
 mod walk;
 
 use std::sync::Arc;
 
+pub(crate) use self::closure::Orders;
 pub(crate) use self::observe::Observer;
 pub(crate) use self::walk::Exhaustive;
 
@@ -33,6 +35,7 @@ use super::footprint::{Footprint, Item};
 use super::happens_before::{HappensBefore, Late};
 use super::search::Progress;
 use crate::choice::{Draw, Mismatch, Status, View};
+use crate::history::Timed;
 use crate::ids::TaskId;
 use crate::run::{DrawRecord, StepRecord};
 
@@ -231,13 +234,9 @@ impl Explorer {
     /// been left that could go on.
     fn take_in(&mut self, cut: bool) {
         if self.observer.take_learnt() {
-            // What was thought the same may not be: from the start, knowing better.
-            self.blocked += self.runs + 1;
-            self.runs = 0;
-            self.depth = 0;
-            self.astray = 0;
-            self.restless = 0;
-            self.course = Course::Restarted;
+            // What was thought the same may not be.
+            self.runs += 1;
+            self.restart();
             return;
         }
         match self.course {
@@ -255,6 +254,33 @@ impl Explorer {
                 self.look_at_what_is_left(cut);
             }
         }
+    }
+
+    /// From the start, knowing better. What was run so far does not count.
+    fn restart(&mut self) {
+        self.blocked += self.runs;
+        self.runs = 0;
+        self.depth = 0;
+        self.astray = 0;
+        self.restless = 0;
+        self.course = Course::Restarted;
+    }
+
+    /// Asks `holds` about the histories that the run stands for which was just taken in.
+    fn look_at_orders(&self, holds: &mut dyn FnMut(usize, &[Timed]) -> bool) -> Orders {
+        if self.course != Course::Ended || self.observer.tells_orders_apart() {
+            return Orders::Hold;
+        }
+        let histories = 0..self.order.histories();
+        let mut each = histories
+            .map(|history| closure::orders(&self.order, history, |times| holds(history, times)));
+        each.find(|orders| *orders != Orders::Hold).unwrap_or(Orders::Hold)
+    }
+
+    /// From now on, each order of calls is a run of its own; what was run so far does not count.
+    fn tell_orders_apart(&mut self) {
+        self.observer.tell_orders_apart();
+        self.restart();
     }
 
     /// Turns to the next run; false if there is none.

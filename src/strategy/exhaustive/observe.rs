@@ -21,6 +21,9 @@ pub(crate) struct Observer {
     branching: BTreeSet<u64>,
     /// Whether there is one more since this was last asked.
     learnt: bool,
+    /// Whether it matters in which order calls returned and began that no step orders. If not, whoever
+    /// searches has to look at all these orders of a run.
+    strict: bool,
     /// Whether a task waited for or woke another by something that is not of this library.
     blind: bool,
     /// By task of the run: a number that means it in every run.
@@ -157,23 +160,30 @@ impl Observer {
     }
 
     /// What became of recorded calls in the step, and after how many operations of the run.
-    fn calls(&self, view: &View<'_>) -> VecDeque<(usize, Item)> {
+    fn calls(&mut self, view: &View<'_>) -> VecDeque<(usize, Item)> {
         let mut calls = VecDeque::new();
+        if !self.strict
+            && view.calls()[self.calls..].iter().any(|mark| mark.point == CallPoint::Shown)
+        {
+            self.tell_orders_apart();
+            self.learnt = true;
+        }
+        let called = |history, point| Item::Called { history, point, strict: self.strict };
         for (index, mark) in view.calls().iter().enumerate() {
             match mark.point {
                 // In the step of the first operation since, whichever that is.
-                CallPoint::Announced if mark.task == self.task => {
+                CallPoint::Announced(call) if mark.task == self.task => {
                     let since = &view.events()[mark.events..];
                     let first = since.iter().position(|event| event.task == self.task);
                     let first = first.map(|first| mark.events + first);
                     if let Some(first) = first.filter(|first| *first >= self.events) {
-                        let item = Item::Called(mark.history, CallPoint::Invoked);
+                        let item = called(mark.history, CallPoint::Invoked(call));
                         calls.push_back((first + 1, item));
                     }
                 }
-                CallPoint::Announced => {}
+                CallPoint::Announced(_) => {}
                 point if index >= self.calls => {
-                    calls.push_back((mark.events, Item::Called(mark.history, point)));
+                    calls.push_back((mark.events, called(mark.history, point)));
                 }
                 _ => {}
             }
@@ -199,6 +209,16 @@ impl Observer {
             self.learnt = true;
         }
         several && joins
+    }
+
+    /// From now on, each order of calls is a run of its own.
+    pub(crate) fn tell_orders_apart(&mut self) {
+        self.strict = true;
+    }
+
+    /// Whether it is, see [`tell_orders_apart`](Self::tell_orders_apart).
+    pub(crate) fn tells_orders_apart(&self) -> bool {
+        self.strict
     }
 
     /// Whether tasks share what is not of this library, as far as was seen. What they do to it cannot

@@ -6,8 +6,9 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::{Course, Explorer};
+use super::{Course, Explorer, Orders};
 use crate::choice::{Draw, Mismatch, Strategy, View};
+use crate::history::Timed;
 use crate::ids::Seed;
 use crate::run::{DrawRecord, StepRecord};
 use crate::strategy::happens_before::HappensBefore;
@@ -49,6 +50,14 @@ impl Search for Exhaustive {
 
     fn is_blocked(&self) -> bool {
         self.explorer().course == Course::Blocked
+    }
+
+    fn look_at_orders(&self, holds: &mut dyn FnMut(usize, &[Timed]) -> bool) -> Orders {
+        self.explorer().look_at_orders(holds)
+    }
+
+    fn tell_orders_apart(&self) {
+        self.explorer().tell_orders_apart();
     }
 
     fn progress(&self) -> Progress {

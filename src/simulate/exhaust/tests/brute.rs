@@ -61,6 +61,11 @@ impl Brute {
         self.path().enabled.clone()
     }
 
+    /// Classes have the order of calls in them.
+    pub(super) fn tell_orders_apart(&self) {
+        self.path().observer.tell_orders_apart();
+    }
+
     /// Whether a class that was told before would be another one now.
     pub(super) fn take_learnt(&self) -> bool {
         self.path().observer.take_learnt()

@@ -5,6 +5,7 @@
 
 mod bounded;
 mod brute;
+mod orders;
 mod program;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -85,6 +86,7 @@ fn cut(failure: Option<&Failure>) -> bool {
 /// By going through all decisions; none if there are too many.
 fn by_brute_force(program: &Program, runs_max: u64) -> Option<All> {
     let brute = Brute::default();
+    brute.tell_orders_apart();
     let mut worker = Worker::new(Box::new(brute.clone()));
     let mut all = All::default();
     loop {
@@ -112,6 +114,8 @@ fn by_brute_force(program: &Program, runs_max: u64) -> Option<All> {
 /// By the search.
 fn by_search(program: &Program) -> All {
     let search = Exhaustive::default();
+    // What is compared has the order of calls in it.
+    search.tell_orders_apart();
     let mut worker = Worker::new(search.strategy());
     for seed in 0..worker.rehearsals() {
         worker.run(Seed(seed.into()), &LIMITS, place(), pin!(TaskBody::new(body(program))));

@@ -1,0 +1,115 @@
+//! A call that is being recorded: one whose future is polled, or one that is spelled out.
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use pin_project_lite::pin_project;
+
+use super::History;
+use crate::check::Model;
+use crate::seam;
+
+/// A call that was made, see [`History::invoke`]. Dropped without a word, its outcome is unknown.
+#[derive(Debug)]
+pub struct Invoked<M: Model> {
+    pub(super) history: History<M>,
+    /// Taken when the outcome is said.
+    pub(super) call: Option<usize>,
+}
+
+impl<M: Model> Invoked<M> {
+    /// It returned `ret`.
+    pub fn ok(mut self, ret: M::Ret) {
+        self.end(Some(ret));
+    }
+
+    /// It did not happen, and never will.
+    pub fn fail(mut self) {
+        let Some(call) = self.call.take() else { return };
+        let mut records = self.history.recorder.lock();
+        records.calls[call].failed = true;
+        let lane = records.calls[call].lane as usize;
+        records.lanes[lane].open = false;
+    }
+
+    /// Nobody knows whether it happened or will happen.
+    pub fn info(mut self) {
+        self.end(None);
+    }
+}
+
+impl<M: Model> Invoked<M> {
+    fn end(&mut self, ret: Option<M::Ret>) {
+        let Some(call) = self.call.take() else { return };
+        let recorder = &self.history.recorder;
+        recorder.stamp_explicit(call);
+        recorder.ended(call, seam::clock(), ret);
+    }
+}
+
+impl<M: Model> Drop for Invoked<M> {
+    fn drop(&mut self) {
+        self.end(None);
+    }
+}
+
+pin_project! {
+    /// The future of [`History::call`].
+    #[must_use = "futures do nothing unless you `.await` or poll them"]
+    pub struct Recorded<M: Model, F> {
+        pub(super) history: History<M>,
+        // Taken when the future is first polled: the call is made then, by the task that polls.
+        pub(super) op: Option<M::Op>,
+        pub(super) call: OpenCall,
+        #[pin]
+        pub(super) future: F,
+    }
+
+    impl<M: Model, F> PinnedDrop for Recorded<M, F> {
+        fn drop(this: Pin<&mut Self>) {
+            let this = this.project();
+            if let Some(call) = this.call.0.take() {
+                this.history.recorder.ended(call, seam::clock(), None);
+            }
+        }
+    }
+}
+
+/// The number of a call that has been made and has not returned.
+pub(super) struct OpenCall(pub(super) Option<usize>);
+
+impl<M, F> Future for Recorded<M, F>
+where
+    M: Model,
+    F: Future<Output = M::Ret>,
+{
+    type Output = M::Ret;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<M::Ret> {
+        let this = self.project();
+        let recorder = &this.history.recorder;
+        let (before, announced) = (seam::clock(), seam::announced());
+        if let Some(op) = this.op.take() {
+            this.call.0 = Some(recorder.open(op, before, false));
+        }
+        let polled = this.future.poll(cx);
+        let call = this.call.0.expect("polled after it was ready");
+        if seam::moved_since(before) {
+            recorder.invoked(call, before);
+        } else if polled.is_pending() && seam::announced() == announced {
+            recorder.waits(call, before);
+        }
+        let ret = ready!(polled);
+        recorder.ended(call, seam::clock(), Some(ret.clone()));
+        this.call.0 = None;
+        Poll::Ready(ret)
+    }
+}
+
+impl<M: Model, F> fmt::Debug for Recorded<M, F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Recorded").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,228 @@
+//! The histories of a class of runs: every order of recorded calls that its happens-before allows.
+//!
+//! Whether one call returned before another began is what a checker looks at, and no step sees it: runs
+//! that are the same for every task may have histories that are consistent and histories that are not.
+//! One run of the class is enough to know them all. A call that returns earlier or begins later only
+//! has more to keep to, so it is enough to look at the *strongest* histories, in which nothing of that
+//! kind can be done; if one of them is violated, there is a schedule that makes it.
+//!
+//! ```text
+//! run:        write x ──────────┤          the read took no step after the write's last one:
+//!                 read y├──┤               the same class
+//! strongest:  write x ──────────┤ ├──┤ read y
+//! ```
+//!
+//! Shapes: a *moment* is a segment in which calls begin or return, with what it has to come after as a
+//! set of bits. The strongest orders are gone through depth first: moments in which calls only return
+//! come as soon as they can; those in which one begins come when a return needs them, and which return
+//! is next is tried in every way. At most n! / (k!)^(n/k) orders for n calls of one step, k of each
+//! task; the more they conflict, the fewer.
+
+use std::ops::ControlFlow;
+
+use crate::choice::CallPoint;
+use crate::history::Timed;
+use crate::ids::TaskId;
+use crate::strategy::footprint::Item;
+use crate::strategy::happens_before::{HappensBefore, Index};
+
+/// How many orders are looked at for one run.
+const ORDERS_MAX: u32 = 20_000;
+
+/// What became of looking at the orders of a run.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Orders {
+    /// Each was as it should be.
+    Hold,
+    /// One was not. It comes about if the tasks step like this.
+    Violated(Vec<TaskId>),
+    /// There are too many, or they cannot be known.
+    Open,
+}
+
+/// A segment in which calls of the history begin or return.
+struct Moment {
+    segment: Index,
+    points: Vec<CallPoint>,
+    /// The moments before it in any order.
+    before: u128,
+}
+
+impl Moment {
+    fn returns(&self) -> bool {
+        self.points.iter().any(|point| matches!(point, CallPoint::Returned(_)))
+    }
+
+    fn invokes(&self) -> bool {
+        self.points.iter().any(|point| matches!(point, CallPoint::Invoked(_)))
+    }
+}
+
+/// Asks `holds` about the strongest orders of the calls of `history`, as it was when it was last
+/// checked, until one does not hold.
+pub(super) fn orders(
+    order: &HappensBefore,
+    history: usize,
+    mut holds: impl FnMut(&[Timed]) -> bool,
+) -> Orders {
+    let Some(moments) = moments(order, history) else { return Orders::Open };
+    let mut left = ORDERS_MAX;
+    let mut walk = Walk { moments: &moments, sequence: Vec::new() };
+    let gone = walk.go(0, &mut |sequence: &[usize]| {
+        let Some(times) = times(&moments, sequence) else {
+            return ControlFlow::Break(Orders::Open);
+        };
+        if !holds(&times) {
+            let segments: Vec<Index> = sequence.iter().map(|at| moments[*at].segment).collect();
+            return ControlFlow::Break(Orders::Violated(schedule(order, &segments)));
+        }
+        left -= 1;
+        if left == 0 { ControlFlow::Break(Orders::Open) } else { ControlFlow::Continue(()) }
+    });
+    match gone {
+        ControlFlow::Break(orders) => orders,
+        ControlFlow::Continue(()) => Orders::Hold,
+    }
+}
+
+/// The moments before the history was last checked; none if there are more than there are bits.
+fn moments(order: &HappensBefore, history: usize) -> Option<Vec<Moment>> {
+    let points = |segment: Index| {
+        let point = move |item: &Item| match item {
+            Item::Called { history: of, point, .. } if *of == history => Some(*point),
+            _ => None,
+        };
+        order.items_of(segment).iter().filter_map(point)
+    };
+    let mut moments: Vec<Moment> = Vec::new();
+    // How much of them there was at the last check: moments, and points of the last.
+    let mut checked = (0, 0);
+    for segment in 0..order.len() {
+        let mut own = Vec::new();
+        for point in points(segment) {
+            match point {
+                CallPoint::Checked => checked = (moments.len(), own.len()),
+                point => own.push(point),
+            }
+        }
+        if !own.is_empty() {
+            let clock = order.clock(segment);
+            let known = |moment: &Moment| order.knows(clock, moment.segment);
+            let bit = |at: usize| 1u128.checked_shl(at as u32);
+            let mut before = 0;
+            for (at, _) in moments.iter().enumerate().filter(|(_, moment)| known(moment)) {
+                before |= bit(at)?;
+            }
+            moments.push(Moment { segment, points: own, before });
+        }
+    }
+    moments.truncate(checked.0 + usize::from(checked.1 > 0));
+    if let (Some(last), true) = (moments.last_mut(), checked.1 > 0) {
+        last.points.truncate(checked.1);
+    }
+    (moments.len() <= u128::BITS as usize).then_some(moments)
+}
+
+/// Goes through the strongest orders.
+struct Walk<'a> {
+    moments: &'a [Moment],
+    sequence: Vec<usize>,
+}
+
+impl Walk<'_> {
+    fn go(
+        &mut self,
+        mut done: u128,
+        visit: &mut impl FnMut(&[usize]) -> ControlFlow<Orders>,
+    ) -> ControlFlow<Orders> {
+        let moments = self.moments;
+        let open = |done: u128| move |at: &usize| done & 1 << at == 0;
+        let free = |done: u128| {
+            let mut all = (0..moments.len()).filter(open(done));
+            all.find(|at| !moments[*at].invokes() && moments[*at].before & !done == 0)
+        };
+        while let Some(at) = free(done) {
+            self.sequence.push(at);
+            done |= 1 << at;
+        }
+        let mut last = true;
+        for at in (0..moments.len()).filter(open(done)).filter(|at| moments[*at].returns()) {
+            let needs = moments[at].before & !done;
+            let needed = || (0..moments.len()).filter(move |other| needs & 1 << other != 0);
+            if needed().any(|other| moments[other].returns()) {
+                continue;
+            }
+            last = false;
+            let length = self.sequence.len();
+            self.sequence.extend(needed());
+            self.sequence.push(at);
+            self.go(done | needs | 1 << at, visit)?;
+            self.sequence.truncate(length);
+        }
+        // Whoever is left never returned, and nobody saw it begin.
+        if last { visit(&self.sequence) } else { ControlFlow::Continue(()) }
+    }
+}
+
+/// The calls in this order of moments; none if one returned that nobody saw begin.
+fn times(moments: &[Moment], sequence: &[usize]) -> Option<Vec<Timed>> {
+    let mut times: Vec<Timed> = Vec::new();
+    let points = sequence.iter().flat_map(|at| &moments[*at].points);
+    for (time, point) in (0..).zip(points) {
+        match point {
+            CallPoint::Invoked(call) => {
+                times.push(Timed { call: *call, invoked: time, returned: None });
+            }
+            CallPoint::Returned(call) => {
+                let timed = times.iter_mut().find(|timed| timed.call == *call)?;
+                timed.returned = Some(time);
+            }
+            CallPoint::Announced(_) | CallPoint::Checked | CallPoint::Shown => {}
+        }
+    }
+    Some(times)
+}
+
+/// Who steps, in turn, if moments come in this order and all else when it is needed.
+fn schedule(order: &HappensBefore, moments: &[Index]) -> Vec<TaskId> {
+    let mut plan = Plan { order, done: vec![false; order.len() as usize], turns: Vec::new() };
+    for wanted in moments.iter().copied().chain(0..order.len()) {
+        for segment in 0..=wanted {
+            if order.knows(order.clock(wanted), segment) {
+                plan.add(segment);
+            }
+        }
+    }
+    plan.turns
+}
+
+/// Steps of another run of the class.
+struct Plan<'a> {
+    order: &'a HappensBefore,
+    /// By segment: whether it is among them.
+    done: Vec<bool>,
+    turns: Vec<TaskId>,
+}
+
+impl Plan<'_> {
+    /// Adds a segment that all it has to come after stands before.
+    fn add(&mut self, segment: Index) {
+        if std::mem::replace(&mut self.done[segment as usize], true) {
+            return;
+        }
+        let task = self.order.task_of(segment);
+        self.turns.push(task);
+        // A task that awaits one that has ended goes on in the same step.
+        for next in segment + 1..self.order.len() {
+            if self.order.task_of(next) != task {
+                continue;
+            }
+            let Some(Item::Joined(target)) = self.order.items_of(next).first() else { return };
+            let end = self.order.last_of(*target);
+            if !end.is_some_and(|end| self.done[end as usize]) {
+                return;
+            }
+            self.done[next as usize] = true;
+        }
+    }
+}

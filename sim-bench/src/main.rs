@@ -7,6 +7,7 @@
 mod arguments;
 mod checkers;
 mod corpus;
+mod exhaustive;
 mod measure;
 mod peers;
 // The corpus, compiled over shuttle: `tools` stands for the module of this name there.
@@ -31,10 +32,11 @@ fn main() -> ExitCode {
             return checkers::cell(words).map_or(ExitCode::from(2), |()| ExitCode::SUCCESS);
         }
         Some("corpus") => return corpus(words),
+        Some("exhaustive") => return exhaustive(words),
         _ => {}
     }
     let Some(arguments) = Arguments::parse(std::env::args().skip(1)) else {
-        eprint!("{USAGE}{}{}", checkers::USAGE, corpus::USAGE);
+        eprint!("{USAGE}{}{}{}", checkers::USAGE, corpus::USAGE, exhaustive::USAGE);
         return ExitCode::from(2);
     };
     if cfg!(debug_assertions) {
@@ -69,5 +71,18 @@ fn corpus(words: impl Iterator<Item = String>) -> ExitCode {
         return ExitCode::from(2);
     };
     corpus::table(&arguments);
+    ExitCode::SUCCESS
+}
+
+/// All interleavings: a bar that is missed is shown and fails nothing.
+fn exhaustive(words: impl Iterator<Item = String>) -> ExitCode {
+    let Some(arguments) = exhaustive::Arguments::parse(words) else {
+        eprint!("{}", exhaustive::USAGE);
+        return ExitCode::from(2);
+    };
+    if cfg!(debug_assertions) {
+        println!("A build without optimisation: these numbers say nothing.\n");
+    }
+    exhaustive::table(&arguments);
     ExitCode::SUCCESS
 }

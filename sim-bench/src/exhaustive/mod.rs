@@ -1,0 +1,163 @@
+//! Exhaustive search beside loom's and shuttle's: runs and seconds until all is explored.
+
+mod loom;
+mod ours;
+mod shuttle;
+
+use std::pin::pin;
+use std::task::{Context, Poll, Waker};
+use std::time::{Duration, Instant};
+
+use cpu_time::ProcessTime;
+
+use self::ours::programs::{PROGRAMS, Program};
+
+/// How to ask for it.
+pub(crate) const USAGE: &str = "\
+usage: sim-bench exhaustive [quick | long] ['counter(3)' IRIW ...]
+
+  quick   2 s for a cell at most; long: 120 s
+  ...     only these programs
+";
+
+/// What to explore.
+#[derive(Clone, Debug)]
+pub(crate) struct Arguments {
+    /// For a cell, at most.
+    budget: Duration,
+    /// Only these programs; all if there are none.
+    names: Vec<String>,
+}
+
+impl Arguments {
+    /// Reads what follows the word `exhaustive`; none if it does not fit the grammar.
+    pub(crate) fn parse(words: impl Iterator<Item = String>) -> Option<Arguments> {
+        let mut arguments = Arguments { budget: Duration::from_secs(20), names: Vec::new() };
+        for word in words {
+            match word.as_str() {
+                "quick" => arguments.budget = Duration::from_secs(2),
+                "long" => arguments.budget = Duration::from_secs(120),
+                name if PROGRAMS.iter().any(|program| program.name == name) => {
+                    arguments.names.push(word);
+                }
+                _ => return None,
+            }
+        }
+        Some(arguments)
+    }
+}
+
+/// How far a contestant came.
+#[derive(Clone, Copy, Debug)]
+struct Explored {
+    runs: u64,
+    /// Runs that were begun and given up, because all they could still do had been done.
+    blocked: u64,
+    /// Whether there was nothing left.
+    complete: bool,
+}
+
+/// One who explores the program with this index.
+struct Contestant {
+    name: &'static str,
+    explore: fn(usize, Duration) -> Explored,
+}
+
+/// Ours is the first.
+const CONTESTANTS: [Contestant; 3] = [
+    Contestant { name: "ours", explore: ours::explore },
+    Contestant { name: "loom", explore: loom::explore },
+    Contestant { name: "shuttle dfs", explore: shuttle::explore },
+];
+
+/// A cell of the table.
+#[derive(Clone, Copy)]
+struct Cell {
+    explored: Explored,
+    /// Processor time, the least of a few turns.
+    seconds: f64,
+}
+
+/// What is known of a future that is never pending.
+///
+/// # Panics
+/// If it is.
+fn now<T>(future: impl Future<Output = T>) -> T {
+    match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(value) => value,
+        Poll::Pending => panic!("the primitives of peers block and are never pending"),
+    }
+}
+
+/// Prints the table.
+pub(crate) fn table(arguments: &Arguments) {
+    println!(
+        "Runs and seconds of processor time until all is explored, the peers with how many times our\n\
+         runs and time. A cell that took more than {} s on the wall ran out: >. blocked: runs that were\n\
+         given up. w: loom lets loads see old stores, so it has more to explore there.\n",
+        arguments.budget.as_secs()
+    );
+    print!("{:<16} {:>8} {:>8} {:>7} {:>8}", "", "classes", "ours", "blocked", "s");
+    for contestant in &CONTESTANTS[1..] {
+        print!("  {:>30}", contestant.name);
+    }
+    println!("  one run a class, fewer runs, less time");
+    for (index, program) in PROGRAMS.iter().enumerate() {
+        let wanted = |name: &String| name == program.name;
+        if arguments.names.is_empty() || arguments.names.iter().any(wanted) {
+            let cells = CONTESTANTS.map(|contestant| cell(&contestant, index, arguments.budget));
+            row(program, &cells);
+        }
+    }
+}
+
+/// Explores, and if that is quick a few times more.
+fn cell(contestant: &Contestant, index: usize, budget: Duration) -> Cell {
+    const TURNS: usize = 20;
+    const ENOUGH: Duration = Duration::from_millis(300);
+    let began = Instant::now();
+    let mut least = f64::INFINITY;
+    let mut turns = 0;
+    loop {
+        let time = ProcessTime::now();
+        let explored = (contestant.explore)(index, budget);
+        least = least.min(time.elapsed().as_secs_f64());
+        turns += 1;
+        if turns == TURNS || began.elapsed() > ENOUGH {
+            return Cell { explored, seconds: least };
+        }
+    }
+}
+
+fn row(program: &Program, cells: &[Cell; 3]) {
+    let [ours, peers @ ..] = cells;
+    let Explored { runs, blocked, complete } = ours.explored;
+    let over = |complete: bool| if complete { "" } else { ">" };
+    print!("{:<16} {:>8}", program.name, program.classes);
+    print!(" {:>8} {blocked:>7}", format!("{}{runs}", over(complete)));
+    print!(" {:>8}", seconds(ours.seconds));
+    for (peer, cell) in peers.iter().enumerate() {
+        let Explored { runs: theirs, complete, .. } = cell.explored;
+        let weak = if program.weak && peer == 0 { "w" } else { " " };
+        let runs = format!("{}{theirs} {:.1}x{weak}", over(complete), ratio(theirs, runs));
+        let time = format!("{} {:.1}x", seconds(cell.seconds), cell.seconds / ours.seconds);
+        print!("  {runs:>17} {time:>12}");
+    }
+    let bar = |met: bool| if met { "yes" } else { "NO" };
+    let fewer = |peer: &Cell| runs <= peer.explored.runs;
+    let faster = |peer: &Cell| ours.seconds <= peer.seconds;
+    println!(
+        "  {} {} {}",
+        bar(complete && runs == program.classes),
+        bar(complete && peers.iter().all(fewer)),
+        bar(complete && peers.iter().all(faster)),
+    );
+}
+
+fn ratio(theirs: u64, ours: u64) -> f64 {
+    theirs as f64 / ours as f64
+}
+
+fn seconds(seconds: f64) -> String {
+    if seconds < 0.1 { format!("{seconds:.5}") } else { format!("{seconds:.2}") }
+}

@@ -121,15 +121,17 @@ fn same(first: &Ended, again: &Ended) {
     assert_eq!(headline(again), headline(first));
 }
 
-/// The one test that runs Cargo itself. It has to be built already: as `cargo test` does here.
+/// The one test that runs Cargo itself. It asks for the features of the workspace, with which this
+/// program was built: it would be built once more with those of its package.
 #[test]
 fn the_printed_command_works_with_the_real_cargo() {
     if !sim::SIMULATED {
         return;
     }
     let first = child("deadlocks").fails();
-    let mut command = first.after("replay:");
-    command.push_str(" --nocapture");
+    let command =
+        first.after("replay:").replace(" -p sim-tests ", " --workspace ") + " --nocapture";
+    assert!(command.contains("cargo test --workspace --test shell "), "{command}");
     let again = shell(&format!("CARGO_NET_OFFLINE=true {command}"), &root(), None);
     assert_eq!(again.code, Some(101), "{command} {again}");
     assert_eq!(again.stdout.matches("running 1 test").count(), 1, "{again}");

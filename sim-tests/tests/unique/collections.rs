@@ -75,6 +75,9 @@ impl Tally {
                 if !alone.iter().any(|word| anomaly.name.contains(word)) {
                     whole_items::<M>(history, &evidence.part);
                 }
+                if anomaly.text.starts_with("none of the ") && *initial == M::holding(&[]) {
+                    each_item_needed(initial, history, &evidence.part);
+                }
             }
             _ => self.searched += 1,
         }
@@ -106,6 +109,20 @@ fn whole_items<M: Collection>(history: &judge::History<M>, part: &[usize]) {
     for item in part.iter().filter_map(|index| M::puts(&history[*index].op)) {
         let take = history.iter().position(|call| took(call) == Some(item));
         assert!(take.is_none_or(|take| part.contains(&take)), "{item} leaves {take:?}: {part:?}");
+    }
+}
+
+/// Without any one of its items nothing would be wrong with this part.
+fn each_item_needed<M: Collection>(empty: &M, history: &judge::History<M>, part: &[usize]) {
+    let ret = |call: &Operation<M::Op, M::Ret>| call.returned.as_ref().map(|(ret, _)| ret.clone());
+    for item in part.iter().filter_map(|index| M::puts(&history[*index].op)) {
+        let other = |call: &&Operation<M::Op, M::Ret>| {
+            let got = ret(call).and_then(|ret| M::got(&ret));
+            M::puts(&call.op) != Some(item) && got != Some(item)
+        };
+        let rest = part.iter().map(|index| &history[*index]).filter(other).cloned();
+        let rest: Recorded<M> = rest.collect();
+        assert!(judge::explicable(empty, &rest), "{item} can be left out of {part:?}: {history:?}");
     }
 }
 
@@ -200,9 +217,11 @@ pub(crate) fn random<M: Collection>(draw: &mut Draw, initial: &[u64], sort: Sort
     let mut history = Recorded::<M>::with_capacity(sort.operations);
     let mut open: Vec<Option<(usize, Option<M::Ret>)>> = vec![None; sort.clients];
     let (mut time, mut items, mut inside) = (0, 0, initial.len());
+    // Times are positions, more or less, or those of a clock.
+    let tick = [1, 1, 1_000][draw.below(3)];
     while history.len() < sort.operations || open.iter().any(Option::is_some) {
         let client = draw.below(sort.clients);
-        time += 1;
+        time += tick;
         open[client] = match open[client].take() {
             None if history.len() == sort.operations => None,
             None => {

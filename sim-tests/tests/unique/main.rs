@@ -88,10 +88,11 @@ fn recorded<M: Model>(
     let mut history: Recorded<M> = Vec::with_capacity(count);
     // For each client, its open operation and, once that took effect, its result.
     let mut open: Vec<Option<(usize, Option<M::Ret>)>> = vec![None; clients];
-    let mut time = 0;
+    // Times are positions, more or less, or those of a clock.
+    let (mut time, tick) = (0, [1, 1, 1_000][draw.below(3)]);
     while history.len() < count || open.iter().any(Option::is_some) {
         let client = draw.below(clients);
-        time += 1;
+        time += tick;
         open[client] = match open[client].take() {
             None if history.len() == count => None,
             None => {

@@ -14,6 +14,7 @@
 //! | `SIM_HANG` | how long a step may take; on real threads, a run | a time; `0s` for no limit |
 //! | `SIM_LOG` | when `tracing` subscribers hear of runs: never, of the last replay, of all; said, and not `off`, it also has the last replay's panic shown with its backtrace | `off`, `replay`, `all` |
 //! | `SIM_COVERAGE` | whether a passing test says how many classes of interleavings it saw | `1`, `0` |
+//! | `SIM_PROVE` | how many runs the proof may take that no failing run has fewer preemptions | a number; `0` for no proof |
 //! | `SIM_OUT` | where traces are written, in a folder for each test | a folder |
 //! | `SIM_RESULTS` | where it is written down which seeds passed; a later run goes on from there | a folder |
 //!
@@ -36,6 +37,8 @@ const SEARCH_RUNS: u64 = 1_000_000;
 const SEEDS_REAL: u64 = 100;
 /// Steps a run may take when nothing says how many.
 const STEPS_MAX: u32 = 1_000_000;
+/// Runs that a proof may take when nothing says how many and a search found the failure: about a second.
+const PROOF_RUNS: u64 = 10_000;
 /// How long a step may take when nothing says how long.
 const HANG: Duration = Duration::from_secs(10);
 
@@ -53,6 +56,7 @@ pub(crate) struct Settings {
     pub(crate) hang: Option<Duration>,
     pub(crate) log: Option<Log>,
     pub(crate) coverage: Option<bool>,
+    pub(crate) prove: Option<u64>,
     pub(crate) out: Option<PathBuf>,
     pub(crate) results: Option<PathBuf>,
 }
@@ -77,6 +81,8 @@ pub(crate) struct Config {
     pub(crate) backtrace: bool,
     /// Whether to count classes of interleavings and what was never tried.
     pub(crate) coverage: bool,
+    /// How many runs the proof may take that a failing run has the fewest preemptions; 0 for none.
+    pub(crate) prove: u64,
     pub(crate) out: Option<PathBuf>,
     pub(crate) results: Option<PathBuf>,
 }
@@ -206,6 +212,9 @@ impl Settings {
                 };
                 read(&mut self.coverage, coverage, "1 or 0")
             }
+            "SIM_PROVE" => {
+                read(&mut self.prove, value.parse().ok(), "a number of runs like 100000")
+            }
             _ => Known::No,
         }
     }
@@ -229,6 +238,7 @@ impl Settings {
             hang: over.hang.or(self.hang),
             log: over.log.or(self.log),
             coverage: over.coverage.or(self.coverage),
+            prove: over.prove.or(self.prove),
             out: over.out.or(self.out),
             results: over.results.or(self.results),
         }
@@ -242,8 +252,9 @@ impl Settings {
             value: name.to_owned(),
             grammar: strategy_grammar(),
         })?;
+        let searches = strategy.search().is_some();
         let many = match crate::seam::SIMULATED {
-            true if strategy.search().is_some() => SEARCH_RUNS,
+            true if searches => SEARCH_RUNS,
             true => SEEDS,
             false => SEEDS_REAL,
         };
@@ -266,6 +277,7 @@ impl Settings {
             log: self.log.unwrap_or_default(),
             backtrace: self.log.is_some_and(|log| log != Log::Off),
             coverage: self.coverage.unwrap_or(false),
+            prove: self.prove.unwrap_or(if searches { PROOF_RUNS } else { 0 }),
             out: self.out,
             results: self.results,
         })
@@ -348,7 +360,7 @@ fn parse_time(text: &str) -> Option<Duration> {
 }
 
 /// All variables, for suggestions.
-const VARIABLES: [&str; 13] = [
+const VARIABLES: [&str; 14] = [
     "SIM_SEED",
     "SIM_SEEDS",
     "SIM_STRATEGY",
@@ -360,6 +372,7 @@ const VARIABLES: [&str; 13] = [
     "SIM_HANG",
     "SIM_LOG",
     "SIM_COVERAGE",
+    "SIM_PROVE",
     "SIM_OUT",
     "SIM_RESULTS",
 ];
@@ -416,6 +429,7 @@ mod tests {
             ("SIM_LOG", "yes"),
             ("SIM_HANG", "-1s"),
             ("SIM_COVERAGE", "yes"),
+            ("SIM_PROVE", "yes"),
             ("SIM_OUT", ""),
             ("SIM_RESULTS", ""),
         ] {

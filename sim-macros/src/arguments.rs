@@ -12,8 +12,18 @@ use crate::suggest::suggest;
 use crate::value;
 
 /// The names of all arguments, in the order in which messages list them.
-pub(crate) const NAMES: [&str; 9] =
-    ["seeds", "seed", "strategy", "max_steps", "time", "replay", "must_fail", "coverage", "crate"];
+pub(crate) const NAMES: [&str; 10] = [
+    "seeds",
+    "seed",
+    "strategy",
+    "max_steps",
+    "time",
+    "replay",
+    "must_fail",
+    "coverage",
+    "prove",
+    "crate",
+];
 
 /// Arguments that exclude each other, with the reason.
 const CONFLICTS: [(&str, &str, &str); 3] = [
@@ -41,6 +51,8 @@ pub(crate) struct Arguments {
     pub(crate) must_fail: bool,
     /// Whether the flag is there.
     pub(crate) coverage: bool,
+    /// Any.
+    pub(crate) prove: Option<u64>,
     /// Where the library lives.
     pub(crate) library: Option<Path>,
 }
@@ -171,6 +183,7 @@ impl Part {
                 let steps = value::integer(name, &value, 1, u32::MAX.into())?;
                 arguments.max_steps = Some(u32::try_from(steps).expect("checked to be in range"));
             }
+            "prove" => arguments.prove = Some(value::integer(name, &value, 0, u64::MAX)?),
             "time" => arguments.time_ms = Some(value::milliseconds(name, &value)?),
             "strategy" => arguments.strategy = Some(value::text(name, &value)?),
             "replay" => arguments.replay = Some(value::text(name, &value)?),
@@ -192,6 +205,7 @@ pub(crate) fn form(name: &str) -> &'static str {
         "replay" => "`replay = \"file.simtrace\"`",
         "crate" => "`crate = path::to::sim`",
         "coverage" => "`coverage`",
+        "prove" => "`prove = 100000`",
         _ => "`must_fail`",
     }
 }
@@ -236,7 +250,7 @@ mod tests {
     fn nothing_is_said_about_arguments_that_are_right() {
         let (arguments, errors) = parse(quote! {
             seeds = 1_000u64, strategy = r"pct", max_steps = 0xff, time = "500ms", must_fail,
-            coverage, crate = crate::stub,
+            coverage, prove = 50, crate = crate::stub,
         });
         assert_eq!(errors.len(), 0);
         assert_eq!(arguments.seeds, Some(1000));
@@ -246,6 +260,7 @@ mod tests {
         assert_eq!(arguments.time_ms, Some(500));
         assert!(arguments.replay.is_none());
         assert!(arguments.must_fail && arguments.coverage);
+        assert_eq!(arguments.prove, Some(50));
         assert!(arguments.library.is_some());
         assert_eq!(parse(quote!(seed = 0)).0.seed, Some(0));
         assert_eq!(parse(quote!(seeds = 18446744073709551615)).0.seeds, Some(u64::MAX));

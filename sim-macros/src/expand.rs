@@ -63,6 +63,7 @@ fn accepted(arguments: &Arguments, function: &Function) -> TokenStream {
     let replay = option(arguments.replay.as_ref(), quote!(&'static ::core::primitive::str));
     let must_fail = arguments.must_fail;
     let coverage = arguments.coverage;
+    let prove = option(arguments.prove, quote!(::core::primitive::u64));
 
     let handed = quote! {
         __sim::Site {
@@ -82,6 +83,7 @@ fn accepted(arguments: &Arguments, function: &Function) -> TokenStream {
             replay: #replay,
             must_fail: #must_fail,
             coverage: #coverage,
+            prove: #prove,
         },
         #closure,
     };
@@ -170,6 +172,7 @@ mod tests {
                 time = "2m",
                 must_fail,
                 coverage,
+                prove = 5,
                 crate = crate::stub
             ),
             quote! {
@@ -202,6 +205,7 @@ mod tests {
                         replay: ::core::option::Option::None::<&'static ::core::primitive::str>,
                         must_fail: true,
                         coverage: true,
+                        prove: ::core::option::Option::Some(5u64),
                     },
                     async || -> Result<(), E> { work().await? },
                 )

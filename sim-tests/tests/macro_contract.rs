@@ -33,6 +33,7 @@ mod stub {
             pub(crate) replay: Option<&'static str>,
             pub(crate) must_fail: bool,
             pub(crate) coverage: bool,
+            pub(crate) prove: Option<u64>,
         }
 
         pub(crate) trait TestResult {

@@ -239,6 +239,7 @@ fn a_runner() {
         .hang(Duration::from_secs(60))
         .out("target/parity")
         .coverage(true)
+        .prove(100)
         .hermetic();
     is_static(&runner);
     let _: Runner = runner.clone().replay("sim1:");
@@ -259,7 +260,7 @@ fn a_runner() {
     result::<std::convert::Infallible>();
 }
 
-#[sim::test(seeds = 2, strategy = "random", max_steps = 1000, time = "1m", coverage)]
+#[sim::test(seeds = 2, strategy = "random", max_steps = 1000, time = "1m", coverage, prove = 10)]
 async fn a_test() -> Result<(), std::num::ParseIntError> {
     let number = Atomic::new("1".parse::<u8>()?);
     number.store(2, SeqCst).await;
@@ -286,6 +287,7 @@ fn traces_schedules_strategies_shrinking_and_checks() {
     let _: &[sim::strategy::StrategyRow] = sim::strategy::STRATEGIES;
     let _: &[sim::strategy::SearchRow] = sim::strategy::SEARCHES;
     let _: fn(&sim::report::Searched) -> bool = sim::report::Searched::is_proof;
+    let _: fn(sim::report::Finding) -> Option<sim::report::Proof> = |finding| finding.proof;
     let _: Box<dyn sim::choice::Strategy> =
         Box::new(sim::strategy::Follow::new(Schedule::default()));
     let _: fn(Trace) -> sim::strategy::Replay = sim::strategy::Replay::new;

@@ -135,6 +135,8 @@ pub struct Finding {
     pub original: Size,
     /// What shrinking did; none if it was not tried.
     pub shrunk: Option<Shrinking>,
+    /// What is proven of it; none if that was not tried.
+    pub proof: Option<Proof>,
     /// The path of the trace file, if one was written.
     pub trace_file: Option<String>,
     /// Why no trace file could be written, if that was tried.
@@ -153,6 +155,7 @@ impl Finding {
             original: Size::of(&run),
             run,
             shrunk: None,
+            proof: None,
             trace_file: None,
             trace_error: None,
             replay: None,
@@ -187,6 +190,20 @@ pub struct Shrinking {
     pub size: Size,
     /// Whether it went on until nothing smaller failed. If not, its budget ran out first.
     pub complete: bool,
+}
+
+/// Whether a run has the fewest preemptions of all that fail in the same way, with the same values drawn
+/// and so of the same program.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Proof {
+    /// None of these has fewer than this.
+    pub fewest: u32,
+    /// Whether that is how many the run has. If not, the budget was used up first.
+    pub complete: bool,
+    /// How many runs it took.
+    pub runs: u64,
+    /// How many more the run had that shrinking came to at first.
+    pub saved: u32,
 }
 
 /// How much there is to a run.

@@ -94,13 +94,13 @@ impl Sample {
     pub(super) fn report(mut self, test: &str, failure: Failure) -> Report {
         self.run.outcome = Outcome::Failed(failure);
         let size = Size::of(&self.run);
-        let original = Size { steps: 47, switches: 30, preemptions: 21, ..size };
         let file = format!("target/sim/demo/{}/17.simtrace", test.replace("::", "__"));
         let finding = Finding {
             run: self.run,
             from: Origin::Seed(Seed(17)),
-            original,
+            original: Size { steps: 47, switches: 30, preemptions: 21, ..size },
             shrunk: Some(Shrinking { replays: 312, size, complete: true }),
+            proof: None,
             replay: Some(format!("SIM_REPLAY={file} cargo test -p demo {test} -- --exact")),
             trace_file: Some(file),
             trace_error: None,

@@ -9,7 +9,7 @@ use super::names::Names;
 use super::program;
 use super::schedule::{self, plural};
 use super::screen::{Line, Paint, Screen, Style, clean, cut};
-use super::{Bound, Finding, Origin, Report, Searched, Shrinking, Size};
+use super::{Bound, Finding, Origin, Proof, Report, Searched, Shrinking, Size};
 use crate::coverage::Coverage;
 use crate::ids::TaskId;
 
@@ -198,6 +198,9 @@ fn failed(screen: &mut Screen, report: &Report, finding: &Finding) {
     if let Some(shrinking) = &finding.shrunk {
         field(screen, "shrunk", &shrunk(&finding.original, shrinking));
     }
+    if let Some(proof) = &finding.proof {
+        field(screen, "proof", &proven(finding, proof));
+    }
     program::draw(screen, &finding.run);
     details(screen, report, finding, &names);
     schedule::draw(screen, &finding.run, &names);
@@ -280,6 +283,35 @@ fn shrunk(original: &Size, shrinking: &Shrinking) -> String {
         format!("nothing could be left out of {to} ({replays}{budget})")
     } else {
         format!("from {from} to {to} ({replays}{budget})")
+    }
+}
+
+/// That there is no failing run with fewer preemptions, or how far it was looked for one.
+fn proven(finding: &Finding, proof: &Proof) -> String {
+    let Size { preemptions, draws, .. } = Size::of(&finding.run);
+    let runs = plural(proof.runs, "run");
+    let drawn = if draws > 0 { " with the same values drawn" } else { "" };
+    if !proof.complete {
+        let so_far = match proof.fewest {
+            0 => format!("{runs} were not all of those without one"),
+            fewest => format!("{runs} show that none has fewer than {fewest}"),
+        };
+        return format!(
+            "NOT PROVED that no failing run{drawn} has fewer than {}: {so_far}; allow more with \
+             prove = N, Runner::prove or SIM_PROVE=N",
+            plural(preemptions, "preemption"),
+        );
+    }
+    let saved = match proof.saved {
+        0 => String::new(),
+        saved => format!("; shrinking had come to {}", preemptions.saturating_add(saved)),
+    };
+    match proof.fewest {
+        0 => format!("it fails without a preemption{saved}"),
+        fewest => {
+            let fewest = plural(fewest, "preemption");
+            format!("no failing run{drawn} has fewer than {fewest} (proved by {runs}{saved})")
+        }
     }
 }
 

@@ -48,6 +48,8 @@ pub struct Attributes {
     pub must_fail: bool,
     /// Whether to say, if it passes, how much was seen.
     pub coverage: bool,
+    /// How many runs the proof may take that a failing run has the fewest preemptions.
+    pub prove: Option<u64>,
 }
 
 /// Runs a test and panics if it fails.
@@ -74,6 +76,7 @@ fn test_body(
         steps_max: attributes.max_steps,
         replay: attributes.replay.map(|source| beside_manifest(source, site.manifest_dir)),
         coverage: attributes.coverage.then_some(true),
+        prove: attributes.prove,
         ..Settings::default()
     };
     let site = Site {

@@ -24,8 +24,8 @@
 //! remembered and not tried again. Passes that are dear ([`When::Stuck`]) wait until the others are
 //! at their end.
 //!
-//! That a failure has no schedule with fewer preemptions is not shown here, only nearly always so;
-//! to prove it takes an exhaustive search.
+//! That a failure has no schedule with fewer preemptions is not shown here, only nearly always so; to
+//! prove it takes all runs with fewer, which whoever shrinks may make afterwards.
 //!
 //! # Programs
 //!

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
+use super::prove;
 use super::session::Session;
 use super::watchdog::{Job, Unwatch};
 use crate::event::ValueKind;
 use crate::persistence;
-use crate::report::{Finding, Origin, Report, Shrinking, Size};
+use crate::report::{Finding, Origin, Proof, Report, Shrinking, Size};
 use crate::rt::{Limits, Worker};
 use crate::run::{Failure, Outcome, Run, Signature};
 use crate::schedule::Schedule;
@@ -21,9 +22,9 @@ const STEPS: u64 = 20_000_000;
 /// Reports a failing run: confirmed, shrunk, replayed, written to a file.
 pub(super) fn report(session: &Session<'_>, run: Run, from: Origin, runs: u64) -> Report {
     let original = Size::of(&run);
-    let (run, shrunk) = session.quietly(|| match same_again(session, &run) {
-        Ok(()) => shrunk(session, run),
-        Err(failure) => (Run { outcome: Outcome::Failed(failure), ..run }, None),
+    let (run, shrunk, proof) = session.quietly(|| match same_again(session, &run) {
+        Ok(()) => smallest(session, run),
+        Err(failure) => (Run { outcome: Outcome::Failed(failure), ..run }, None, None),
     });
     let trace = session.trace(&run);
     let run = match &run.outcome {
@@ -48,6 +49,7 @@ pub(super) fn report(session: &Session<'_>, run: Run, from: Origin, runs: u64) -
         from,
         original,
         shrunk,
+        proof,
         trace_file,
         trace_error,
         replay,
@@ -118,7 +120,7 @@ fn same_deeds(run: &Run, again: &Run, end: u32) -> Result<(), Failure> {
     Ok(())
 }
 
-fn signature(run: &Run) -> Option<Signature> {
+pub(super) fn signature(run: &Run) -> Option<Signature> {
     match &run.outcome {
         Outcome::Passed => None,
         Outcome::Failed(failure) => Some(failure.signature()),
@@ -129,7 +131,32 @@ fn same_failure(a: &Run, b: &Run) -> bool {
     signature(a) == signature(b)
 }
 
-/// The smallest run found that fails as `run` does.
+/// The smallest run found that fails as `run` does, and what is proven of it, if that is wanted.
+fn smallest(session: &Session<'_>, run: Run) -> (Run, Option<Shrinking>, Option<Proof>) {
+    let (mut run, shrinking) = shrunk(session, run);
+    let Some(mut shrinking) = shrinking.filter(|_| session.config.prove > 0) else {
+        return (run, shrinking, None);
+    };
+    let (mut runs, at_first) = (0, shrinking.size.preemptions);
+    loop {
+        let left = session.config.prove - runs;
+        let (proof, better) = prove::prove(session, &run, left);
+        runs += proof.runs;
+        let Some(better) = better else {
+            let saved = at_first.saturating_sub(Size::of(&run).preemptions);
+            return (run, Some(shrinking), Some(Proof { runs, saved, ..proof }));
+        };
+        // With fewer preemptions it may be longer, and shrink in other ways.
+        let (smaller, more) = shrunk(session, better);
+        run = smaller;
+        let more_replays = more.map_or(0, |more| more.replays);
+        shrinking.replays = shrinking.replays.saturating_add(more_replays);
+        shrinking.complete = more.is_some_and(|more| more.complete);
+        shrinking.size = Size::of(&run);
+    }
+}
+
+/// The smallest run found by shrinking that fails as `run` does.
 fn shrunk(session: &Session<'_>, run: Run) -> (Run, Option<Shrinking>) {
     let Some(wanted) = signature(&run) else { return (run, None) };
     let by_steps = STEPS / (run.steps.len() as u64).max(1);

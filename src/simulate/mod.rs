@@ -8,6 +8,7 @@ mod confirm;
 mod exhaust;
 mod explore;
 mod hook;
+mod prove;
 mod reorder;
 mod session;
 mod watchdog;
@@ -152,6 +153,7 @@ fn report_replay(session: &Session<'_>, run: Run, from: Origin, trace: Trace) ->
         original: Size::of(&run),
         run,
         shrunk: None,
+        proof: None,
         trace_file: None,
         trace_error: None,
         replay: Some(session.site.replay_command(&source)),
@@ -172,6 +174,7 @@ fn cannot_read(session: &Session<'_>, from: Origin, why: &Unreadable) -> Report 
         run,
         from,
         shrunk: None,
+        proof: None,
         trace_file: None,
         trace_error: None,
         replay: None,

@@ -1,0 +1,194 @@
+//! Proofs that a failing run has the fewest preemptions: one that holds, one that finds a better run, and
+//! one that comes to no end.
+
+use std::sync::Arc;
+
+use sim::Ordering::SeqCst;
+use sim::report::{Finding, Proof, Report, Size, Style, text};
+use sim::run::Failure;
+use sim::{Atomic, Runner, SIMULATED};
+use sim_tests::programs::program;
+use sim_tests::seeds::failure;
+
+fn runner(name: &str) -> Runner {
+    let out = std::path::PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("prove");
+    Runner::new().hermetic().strategy("random").seeds(0..2000).out(out).name(name)
+}
+
+fn proof(report: &Report) -> (&Finding, Proof) {
+    let finding = report.finding.as_deref().expect("it fails");
+    (finding, finding.proof.expect("a proof was tried"))
+}
+
+fn screen(report: &Report) -> String {
+    let screen = text(report, &Style { width: 200, ..Style::default() });
+    // The lines of a field are one sentence.
+    screen.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn a_lost_update_needs_its_one_preemption() {
+    if !SIMULATED {
+        return;
+    }
+    let report = runner("lost_update").prove(1000).run(program("lost_update").body);
+    let (finding, proof) = proof(&report);
+    assert_eq!(Size::of(&finding.run).preemptions, 1);
+    let Proof { fewest, complete, runs, saved } = proof;
+    assert_eq!((fewest, complete, saved), (1, true, 0));
+    // Without a preemption: who goes first, and whether the body or the other task goes on when it ends.
+    assert!((2..10).contains(&runs), "{runs}");
+    let said = format!("no failing run has fewer than 1 preemption (proved by {runs} runs)");
+    assert!(screen(&report).contains(&said), "{}", screen(&report));
+}
+
+#[test]
+fn nothing_is_proven_unless_asked_for_or_found_by_a_search() {
+    if !SIMULATED {
+        return;
+    }
+    let body = program("lost_update").body;
+    for (report, proven) in [
+        (runner("unasked").run(body), false),
+        (runner("refused").strategy("exhaustive").prove(0).run(body), false),
+        (runner("searched").strategy("exhaustive").run(body), true),
+        (runner("bounded").strategy("delays").run(body), true),
+    ] {
+        let finding = report.finding.expect("it fails");
+        assert_eq!(finding.proof.is_some_and(|proof| proof.complete), proven, "{}", report.test);
+    }
+}
+
+#[test]
+fn a_deadlock_without_a_preemption_needs_no_proof() {
+    if !SIMULATED {
+        return;
+    }
+    let report = runner("forgotten").prove(5).run(async || {
+        let lock = Arc::new(sim::Mutex::new(()));
+        let _held = lock.lock().await;
+        let other = lock.clone();
+        sim::spawn(async move { drop(other.lock().await) }).await.unwrap();
+    });
+    let (finding, proof) = proof(&report);
+    assert!(matches!(failure(&finding.run), Failure::Deadlock { .. }));
+    assert_eq!(proof, Proof { fewest: 0, complete: true, runs: 0, saved: 0 });
+    assert!(screen(&report).contains("it fails without a preemption"), "{}", screen(&report));
+}
+
+/// Fails in one place for two reasons. Either a task is interrupted between two loads and another between
+/// two stores: two preemptions, and random walks find them at once. Or a task of a hundred steps is
+/// interrupted after the one of them that opens the door, before the next closes it: one preemption, but
+/// far from wherever that task stood when the loads failed.
+async fn two_reasons() {
+    fn check(fine: bool) {
+        assert!(fine, "seen between two stores");
+    }
+    let word = Arc::new(Atomic::new(0u8));
+    let door = Arc::new(Atomic::new(false));
+    let reader = sim::spawn({
+        let word = word.clone();
+        async move {
+            let first = word.load(SeqCst).await;
+            let second = word.load(SeqCst).await;
+            check(first != 0 || second != 1);
+        }
+    });
+    let writer = sim::spawn(async move {
+        word.store(1, SeqCst).await;
+        word.store(2, SeqCst).await;
+    });
+    let guard = sim::spawn({
+        let door = door.clone();
+        async move { check(!door.load(SeqCst).await) }
+    });
+    let long = sim::spawn(async move {
+        let own = Atomic::new(0u8);
+        for step in 0..100 {
+            match step {
+                40 => door.store(true, SeqCst).await,
+                41 => door.store(false, SeqCst).await,
+                _ => drop(own.fetch_add(1, SeqCst).await),
+            }
+        }
+    });
+    for task in [reader, writer, guard, long] {
+        task.await.unwrap();
+    }
+}
+
+#[test]
+fn a_run_with_fewer_preemptions_takes_the_place_of_what_shrinking_came_to() {
+    if !SIMULATED {
+        return;
+    }
+    let shrunk = runner("fooled").run(two_reasons).finding.expect("it fails");
+    assert_eq!(Size::of(&shrunk.run).preemptions, 2, "else this test shows nothing");
+    let report = runner("put_right").prove(10_000).run(two_reasons);
+    let (finding, proof) = proof(&report);
+    assert_eq!((proof.fewest, proof.complete, proof.saved), (1, true, 1), "{proof:?}");
+    let size = Size::of(&finding.run);
+    assert_eq!(size.preemptions, 1);
+    assert_eq!(finding.shrunk.expect("it was shrunk").size, size);
+    let said = "no failing run has fewer than 1 preemption (proved by ";
+    assert!(screen(&report).contains(said), "{}", screen(&report));
+    assert!(screen(&report).contains("; shrinking had come to 2)"), "{}", screen(&report));
+    // It is the same failure, and the trace leads to it.
+    assert_eq!(failure(&finding.run).signature(), failure(&shrunk.run).signature());
+    let trace = finding.trace_file.clone().expect("a trace is written");
+    let again = runner("again").replay(trace).run(two_reasons).finding.expect("it fails again");
+    assert_eq!(again.run.outcome, finding.run.outcome);
+}
+
+#[test]
+fn a_proof_that_comes_to_no_end_says_that_it_is_none() {
+    if !SIMULATED {
+        return;
+    }
+    let body = async || {
+        // Twelve tasks that end one by one: more orders without a preemption than anybody can run.
+        let bystanders: Vec<_> = (0..12).map(|_| sim::spawn(sim::task::yield_now())).collect();
+        (program("lost_update").body)().await;
+        for task in bystanders {
+            task.await.unwrap();
+        }
+    };
+    let report = runner("endless").prove(500).run(body);
+    let (finding, proof) = proof(&report);
+    let had = Size::of(&finding.run).preemptions;
+    assert!(had > 0);
+    assert_eq!(proof, Proof { fewest: 0, complete: false, runs: 500, saved: 0 });
+    let said = format!(
+        "NOT PROVED that no failing run has fewer than {had} preemption{}: 500 runs were not all of \
+         those without one; allow more with prove = N",
+        if had == 1 { "" } else { "s" }
+    );
+    assert!(screen(&report).contains(&said), "{}", screen(&report));
+}
+
+#[test]
+fn values_that_were_drawn_stay_as_they_are() {
+    if !SIMULATED {
+        return;
+    }
+    // With a five drawn it would fail without a preemption; but that is not the run that was found.
+    let body = async || {
+        let drawn = sim::rand::below(8);
+        let counter = Arc::new(Atomic::new(0u64));
+        let add = |counter: Arc<Atomic<u64>>| async move {
+            let value = counter.load(SeqCst).await;
+            counter.store(value + 1, SeqCst).await;
+        };
+        let tasks: Vec<_> = (0..2).map(|_| sim::spawn(add(counter.clone()))).collect();
+        for task in tasks {
+            task.await.unwrap();
+        }
+        assert!(counter.load(SeqCst).await == 2 && drawn != 5, "an update is missing");
+    };
+    let report = runner("drawn").prove(1000).run(body);
+    let (finding, proof) = proof(&report);
+    assert_eq!(finding.run.draws.iter().map(|draw| draw.value).collect::<Vec<_>>(), [0]);
+    assert_eq!((proof.complete, proof.fewest), (true, 1), "{proof:?}");
+    let said = "no failing run with the same values drawn has fewer than 1 preemption";
+    assert!(screen(&report).contains(said), "{}", screen(&report));
+}

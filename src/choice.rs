@@ -272,6 +272,22 @@ pub(crate) struct CallMark {
     pub(crate) events: usize,
 }
 
+/// A condition that was false, and what it looked at: it is asked again when that has changed.
+#[derive(Clone, Debug)]
+pub(crate) struct Watch {
+    pub(crate) task: TaskId,
+    /// The announcement that waits: the first operation of the condition when it is asked again.
+    pub(crate) key: u32,
+    /// Where the task waits.
+    pub(crate) place: Place,
+    /// What the condition looked at, in order and with no duplicates.
+    pub(crate) objects: Vec<ObjectId>,
+    /// The steps in which one of these was changed since.
+    pub(crate) changes: Vec<u32>,
+    /// How many operations of the run were looked through for changes.
+    pub(crate) seen: usize,
+}
+
 /// The part of a run's state that strategies see.
 #[derive(Debug, Default)]
 pub(crate) struct Board {
@@ -289,6 +305,8 @@ pub(crate) struct Board {
     pub(crate) glances: Vec<TaskId>,
     /// What became of recorded calls.
     pub(crate) calls: Vec<CallMark>,
+    /// What tasks wait for that will be so when something has changed.
+    pub(crate) watches: Vec<Watch>,
     /// The last step in which a task began to wait for another, and how many events there were when
     /// it first did.
     pub(crate) waited: (u32, usize),
@@ -351,6 +369,11 @@ impl<'a> View<'a> {
     /// The tasks that others looked at so far, other than by joining them: which leaves no event.
     pub(crate) fn glances(&self) -> &'a [TaskId] {
         &self.board.glances
+    }
+
+    /// The conditions that a task waits for, or was let go on to ask again.
+    pub(crate) fn watches_of(&self, task: TaskId) -> impl Iterator<Item = &'a Watch> {
+        self.board.watches.iter().filter(move |watch| watch.task == task)
     }
 
     /// What became of recorded calls so far.

@@ -1,7 +1,7 @@
 //! What happened: one [`Event`] for every operation that took effect in a run.
 
 use crate::ids::{ObjectId, Place, TaskId};
-use crate::op::Op;
+use crate::op::{Access, Op};
 
 /// One operation that took effect.
 ///
@@ -21,6 +21,19 @@ pub struct Event {
     pub place: Place,
     /// The values involved.
     pub values: Values,
+}
+
+impl Event {
+    /// Whether it only looked at its object: read it, or tried to change it and did not.
+    pub(crate) fn is_look(&self) -> bool {
+        match (self.op.access, self.values) {
+            (Access::Read, _) => true,
+            (Access::ReadModifyWrite, Values::Refused(..)) => true,
+            (Access::ReadModifyWrite, Values::Changed(old, new)) => old == new,
+            (Access::TryLock, Values::Failed) => true,
+            _ => false,
+        }
+    }
 }
 
 /// The values an operation saw and left, as raw bits; [`ValueKind`] says how to read them.

@@ -61,7 +61,8 @@
 //! [`JoinHandle`], [`yield_now`](task::yield_now). There the task says what it does next, and any
 //! other task may go first. From one point to the next it runs alone: that is a **step**. Spawning
 //! and dropping a guard take effect at once and are no points. A task that waits for a lock or for
-//! another task cannot step; when a lock is freed every waiter can, and whoever is chosen gets it.
+//! another task cannot step; when a lock is freed every waiter can, and whoever is chosen gets it. One
+//! that waits [until](spin_until) shared memory is as it should be can step when that has changed.
 //!
 //! A **run** is one execution of the body. All that is open in it, which task steps and which value
 //! [`rand`] draws, is a **decision**, and the decisions are the run: written down they are its
@@ -177,7 +178,8 @@
 //!   the one reported. Where the body asks for [`History::operations`], which tells all orders apart, or
 //!   where calls have very many orders, each gets a run of its own: many more.
 //! - Every value that [`rand`] can draw is tried: keep the bounds small. A loop that waits by looking
-//!   again and again has runs without end, which fail by the limit of steps.
+//!   again and again has runs without end, which fail by the limit of steps: await [`spin_until`]
+//!   instead.
 //!
 //! A test that is too large for that is explored within a bound. `preemptions` makes all runs in which no
 //! task is interrupted, then all in which one is, and so on; `delays` does the same for departures from a
@@ -217,7 +219,7 @@
 //!
 //! | module | what is in it |
 //! |---|---|
-//! | [`sync`] | [`Atomic`], [`Cell`], [`Mutex`]: what tasks share |
+//! | [`sync`] | [`Atomic`], [`Cell`], [`Mutex`]: what tasks share; [`spin_until`]: waiting for it to change |
 //! | [`task`] | [`spawn`], [`map_concurrently`], named tasks, yielding, the spawner of real tasks |
 //! | [`mod@rand`] | random values that are decisions |
 //! | [`parallel()`], [`generate`] | parallel programs from a model |
@@ -332,7 +334,7 @@ pub use self::generate::{CommandId, Gen, Program, Shape};
 pub use self::parallel::parallel;
 pub use self::recorder::History;
 pub use self::runner::Runner;
-pub use self::sync::{Atomic, Cell, Mutex, MutexGuard, Ordering};
+pub use self::sync::{Atomic, Cell, Mutex, MutexGuard, Ordering, spin_until};
 pub use self::task::{JoinError, JoinHandle, block_on, map_concurrently, spawn};
 pub use sim_macros::test;
 

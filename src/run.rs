@@ -1,5 +1,7 @@
 //! One execution of a test body: what was decided, what happened, how it ended.
 
+mod spin;
+
 use std::any::Any;
 use std::fmt;
 use std::panic::Location;
@@ -10,6 +12,8 @@ use crate::ids::{ObjectId, Place, Seed, TaskId, TaskPath};
 use crate::op::Op;
 use crate::program::ProgramRecord;
 use crate::verdict::Verdict;
+
+pub use self::spin::Spin;
 
 /// One execution of the test body.
 #[derive(Clone, Debug)]

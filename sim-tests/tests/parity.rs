@@ -226,6 +226,14 @@ fn a_history() {
 }
 
 #[test]
+fn a_wait() {
+    let flag = Atomic::new(true);
+    sim::block_on(of::<()>(sim::spin_until(|| flag.load(SeqCst))));
+    sim::block_on(of::<()>(sim::sync::spin_until(async || flag.load(SeqCst).await)));
+    let _: fn(&sim::run::Run) -> Vec<sim::run::Spin> = sim::run::Run::spins;
+}
+
+#[test]
 fn a_runner() {
     let seeds: Range<u64> = 0..2;
     let runner: Runner = Runner::new()

@@ -1,19 +1,24 @@
 //! Each kind of failure in words: a headline, and below it what the user needs to understand it.
 
+use std::collections::BTreeSet;
+
 use super::intervals;
 use super::names::Names;
 use super::schedule::plural;
 use super::screen::{Line, Paint, Screen, clean, cut, cut_place};
 use super::{Finding, Report};
+use crate::event::Event;
 use crate::history::HistoryRecord;
 use crate::ids::TaskId;
-use crate::run::{Failure, Outcome, Wait, circle_of};
+use crate::run::{Failure, Outcome, Run, Spin, Wait, circle_of};
 use crate::verdict::{Evidence, Verdict};
 
 /// How many lines of a message are shown.
 const MESSAGE_LINES: usize = 24;
 /// How many waiting tasks are told of.
 const WAITS_MAX: usize = 12;
+/// How long a place may be in a sentence, in columns.
+const PLACE_MAX: usize = 60;
 /// Up to how many operations an order is told in full.
 const ORDER_MAX: usize = 5;
 
@@ -26,7 +31,7 @@ pub(super) fn headline(report: &Report, finding: &Finding, names: &Names<'_>) ->
         Failure::Panic { task, .. } => format!("{} panicked", names.task(*task)),
         Failure::Error { .. } => "the test returned an error".to_owned(),
         Failure::Deadlock { waits } => match &circle_of(waits)[..] {
-            [] => format!("deadlock, {} for ever", count_waiting(waits.len())),
+            [] => format!("deadlock, {} for ever", count_waiting(waits)),
             [one] => format!("deadlock, {} waits for itself", names.task(*one)),
             [a, b] => {
                 format!("deadlock, {} and {} wait for each other", names.task(*a), names.task(*b))
@@ -64,8 +69,11 @@ pub(super) fn headline(report: &Report, finding: &Finding, names: &Names<'_>) ->
     }
 }
 
-fn count_waiting(n: usize) -> String {
-    if n == 1 { "1 task waits".to_owned() } else { format!("{n} tasks wait") }
+fn count_waiting(waits: &[Wait]) -> String {
+    match waits.iter().map(|wait| wait.task).collect::<BTreeSet<_>>().len() {
+        1 => "1 task waits".to_owned(),
+        n => format!("{n} tasks wait"),
+    }
 }
 
 /// What a history is that satisfies a condition.
@@ -80,7 +88,7 @@ fn adjective(condition: &str) -> String {
 }
 
 /// Writes the message and the places, directly below the headline.
-pub(super) fn facts(screen: &mut Screen, report: &Report, finding: &Finding) {
+pub(super) fn facts(screen: &mut Screen, report: &Report, finding: &Finding, names: &Names<'_>) {
     let Outcome::Failed(failure) = &finding.run.outcome else {
         return;
     };
@@ -106,16 +114,23 @@ pub(super) fn facts(screen: &mut Screen, report: &Report, finding: &Finding) {
         }
         Failure::Hang { last, .. } if report.real => field(screen, "not ended", last),
         Failure::Hang { last, .. } => field(screen, "last", last),
-        Failure::StepLimit { cycle, .. } => match cycle.len() {
-            0 => text(
-                screen,
-                "The end of the run does not repeat itself: it may just need a higher limit.",
-            ),
-            n => text(
-                screen,
-                &format!("The run goes round in a circle of {}.", plural(n as u64, "step")),
-            ),
-        },
+        Failure::StepLimit { cycle, .. } => {
+            let spins = finding.run.spins();
+            match cycle.len() {
+                0 if spins.is_empty() => text(
+                    screen,
+                    "The end of the run does not repeat itself: it may just need a higher limit.",
+                ),
+                0 => {}
+                n => text(
+                    screen,
+                    &format!("The run goes round in a circle of {}.", plural(n as u64, "step")),
+                ),
+            }
+            for spin in &spins {
+                field(screen, "spins", &self::spin(&finding.run, spin, names));
+            }
+        }
         Failure::NeverHeld { conditions } => {
             for condition in conditions {
                 field(screen, "never", condition.name);
@@ -141,7 +156,10 @@ pub(super) fn details(screen: &mut Screen, report: &Report, finding: &Finding, n
                 help(screen, UNDECIDED);
             }
         }
-        Failure::StepLimit { .. } => help(screen, STEP_LIMIT),
+        Failure::StepLimit { .. } => match finding.run.spins().is_empty() {
+            true => help(screen, STEP_LIMIT),
+            false => help(screen, SPIN),
+        },
         Failure::Diverged { .. } => help(screen, DIVERGED),
         Failure::NonDeterminism { .. } => help(screen, NON_DETERMINISM),
         Failure::Hang { .. } if report.real => help(screen, HANG_REAL),
@@ -186,8 +204,11 @@ const UNDECIDED: &str = "The budget of the checker ran out, and undecided is not
     are checked apart, or raise the budget.";
 
 const STEP_LIMIT: &str = "A loop that waits for another task without an end never lets the run end: \
-    look for a task that spins on a value nobody is left to change. \
+    look for a task that spins on a value nobody is left to change, and await `sim::spin_until` there. \
     If the test is just long, raise `max_steps`.";
+
+const SPIN: &str = "Await `sim::spin_until(condition)` instead of such a loop. It takes no steps while \
+    nothing changes, and where nobody is left to change anything the run is a deadlock that says so.";
 
 const NON_DETERMINISM: &str = "Something decides that the scheduler does not control. Usual causes:\n\
     - iteration over a HashMap or HashSet: use BTreeMap, or a hasher with a fixed seed\n\
@@ -213,6 +234,17 @@ const HANG_REAL: &str = "Real threads cannot be asked what they wait for. Usual 
 
 const DIVERGED: &str = "The code is not the one the trace was written from. If that is meant, delete \
     the trace; what stands at `record:` looks for the failure anew and writes another.";
+
+/// What a task looks at over and over.
+fn spin(run: &Run, spin: &Spin, names: &Names<'_>) -> String {
+    let look = |event: &Event| {
+        let place = cut_place(&clean(&event.place.to_string()), PLACE_MAX);
+        format!("`{}` at {place}", names.event(event))
+    };
+    let looks = spin.looks.iter().filter_map(|at| run.events.get(*at)).map(look);
+    let looks = looks.collect::<Vec<_>>().join(", then ");
+    format!("{} did {looks}, {} times in a row", names.task(spin.task), spin.times)
+}
 
 /// Who waits for what, held by whom.
 fn deadlock(screen: &mut Screen, waits: &[Wait], names: &Names<'_>) {

@@ -193,7 +193,7 @@ fn failed(screen: &mut Screen, report: &Report, finding: &Finding) {
         screen.line(line);
     }
     screen.blank();
-    facts(screen, report, finding);
+    facts(screen, report, finding, &names);
     field(screen, "tested", &tested(report, finding));
     if let Some(shrinking) = &finding.shrunk {
         field(screen, "shrunk", &shrunk(&finding.original, shrinking));

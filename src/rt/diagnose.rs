@@ -4,8 +4,13 @@ use std::sync::atomic::Ordering;
 
 use super::state::State;
 use super::world::World;
+use crate::choice::Watch;
 use crate::ids::TaskId;
+use crate::op::{Access, Op};
 use crate::run::{Failure, Wait};
+
+/// What a task does that waits for something to change.
+const SPIN_UNTIL: Op = Op::new("spin_until", Access::Read);
 
 /// Who waits for what, held by whom.
 #[cold]
@@ -21,6 +26,18 @@ fn waits(state: &State) -> Vec<Wait> {
             waits.push(Wait { task, op, object, target, place: row.place, holder });
         }
         for announced in row.announced.iter() {
+            let is_watch = |watch: &&Watch| watch.task == task && watch.key == announced.key;
+            if let Some(watch) = state.board.watches.iter().find(is_watch) {
+                waits.extend(watch.objects.iter().map(|object| Wait {
+                    task,
+                    op: Some(&SPIN_UNTIL),
+                    object: Some(*object),
+                    target: None,
+                    place: watch.place,
+                    holder: None,
+                }));
+                continue;
+            }
             let holder = announced.object.and_then(|o| state.objects.rows[o.index()].holder);
             waits.push(Wait {
                 task,

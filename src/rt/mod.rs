@@ -19,6 +19,7 @@ mod seat;
 mod services;
 mod slot;
 mod state;
+mod watch;
 mod world;
 
 use std::ops::Range;
@@ -31,6 +32,7 @@ pub(crate) use self::deed::{Arrival, Deed, meet};
 pub(crate) use self::now::{in_run, is_turn_of};
 pub(crate) use self::object::Object;
 pub(crate) use self::services::Ended;
+pub(crate) use self::watch::{Held, Look};
 pub(crate) use self::world::{WORLD, World};
 
 use self::executor::Executor;

@@ -144,7 +144,12 @@ pub(crate) fn announce(
 
 /// Whether the current task has announced an operation in this step that the world has not seen.
 pub(super) fn has_announced() -> bool {
-    NOW.with(|now| now.announces.get())
+    unseen().is_some()
+}
+
+/// The operation that the current task has announced in this step and that the world has not seen.
+pub(super) fn unseen() -> Option<Announced> {
+    NOW.with(|now| now.announces.get()).then(announced)
 }
 
 /// Takes an announcement back that the world has not seen; false if it is not such a one.

@@ -88,6 +88,7 @@ impl State {
         self.board.events.clear();
         self.board.glances.clear();
         self.board.calls.clear();
+        self.board.watches.clear();
         self.board.waited = (u32::MAX, 0);
         self.record.clear();
         self.failure = None;
@@ -224,7 +225,8 @@ impl State {
         let row = self.board.tasks.at_mut(task.index());
         // Nearly always: it did the one thing it had announced and announced the next.
         let did_first = performed != 0 && row.announced.first.key == performed;
-        if did_first && row.announced.more.is_empty() && announces && self.dirty.is_empty() {
+        let alone = row.announced.more.is_empty() && self.board.watches.is_empty();
+        if did_first && alone && announces && self.dirty.is_empty() {
             let first = &mut row.announced.first;
             *first = announced();
             self.goes_on = first.op.access != Access::Yield;
@@ -248,6 +250,9 @@ impl State {
             row.enabled += 1;
         } else if row.ready_at != NOT_READY && !can_step(row) {
             self.remove_ready(task);
+        }
+        if !self.board.watches.is_empty() {
+            self.look_at_watches();
         }
         let row = self.board.tasks.at_mut(task.index());
         let yields = row.announced.iter().all(|a| a.op.access == Access::Yield);
@@ -424,7 +429,7 @@ impl State {
         self.row(object).waiters = waiters;
     }
 
-    fn set_enabled(&mut self, waiter: Waiter, enabled: bool) {
+    pub(super) fn set_enabled(&mut self, waiter: Waiter, enabled: bool) {
         let Waiter { task, key } = waiter;
         let row = self.board.tasks.at_mut(task.index());
         let Some(announced) = row.announced.find_mut(key) else { return };

@@ -220,7 +220,7 @@ impl World {
         let mut state = self.state();
         deed.ticket = state.announce(deed.op, deed.object, target, deed.place);
         drop(state);
-        self.look_at_waker(&deed.ticket, waker);
+        self.look_at_waker(deed.ticket.waiter, waker);
     }
 
     /// A number that another announcement changes.
@@ -229,9 +229,9 @@ impl World {
     }
 
     #[inline]
-    fn look_at_waker(&self, ticket: &Ticket, waker: &Waker) {
+    pub(super) fn look_at_waker(&self, waiter: Waiter, waker: &Waker) {
         if !now::is_own_waker(waker) {
-            self.keep_waker(ticket.waiter, waker);
+            self.keep_waker(waiter, waker);
         }
     }
 
@@ -272,7 +272,7 @@ impl World {
             return Arrival::Now;
         }
         drop(state);
-        self.look_at_waker(ticket, waker);
+        self.look_at_waker(ticket.waiter, waker);
         Arrival::Later
     }
 

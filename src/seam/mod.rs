@@ -11,10 +11,12 @@
 //! | [`Gate`] | a lock that the scheduler knows of | nothing: the real lock does the work |
 //! | [`Point`] | announces, waits for its turn, takes effect | takes effect |
 //! | [`spawn`] | a task of the run | a task of the program's spawner |
+//! | [`Spin`] | waits until what a condition looked at has changed | asks it again after a pause |
 //! | [`Crew`] | tasks that are parts of the body of the test | threads of a scope |
 //! | [`draw`] | a decision of the run | a random number |
 //! | [`clock`] | operations that took effect in the run | a counter |
 
+pub(crate) mod backoff;
 // A simulating build has no stress runs; only its random numbers outside runs come from here.
 pub(crate) mod crew;
 #[cfg_attr(all(feature = "sim", not(sim_real)), allow(dead_code))]

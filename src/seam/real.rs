@@ -12,6 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 
 use super::JoinError;
+use super::backoff::Backoff;
 use super::jitter::jitter;
 use super::threads;
 use super::value::{BitChange, Bits, Number, NumberChange, Value};
@@ -347,6 +348,33 @@ impl<'a> Crew<'a> {
 
     pub(crate) async fn drive<T>(&self, script: impl Future<Output = T>) -> Option<T> {
         self.0.drive(script).await
+    }
+}
+
+// ---- loops that wait
+
+/// Asks a condition until it holds.
+#[derive(Debug)]
+pub(crate) struct Spin {
+    backoff: Backoff,
+    here: Here,
+}
+
+impl Spin {
+    pub(crate) fn new(here: Here) -> Spin {
+        Spin { backoff: Backoff::default(), here }
+    }
+
+    /// Asks it once.
+    #[inline(always)]
+    pub(crate) fn ask<F: Future<Output = bool>>(&mut self, condition: F) -> F {
+        condition
+    }
+
+    /// It did not hold: a pause.
+    pub(crate) fn rest(&mut self, op: &'static Op) -> Turn {
+        self.backoff.pause();
+        Turn::new(op, self.here)
     }
 }
 

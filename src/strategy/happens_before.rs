@@ -334,6 +334,11 @@ impl HappensBefore {
         self.segments[index as usize].first
     }
 
+    /// The first segment of a step.
+    pub(crate) fn first_in(&self, step: u32) -> Index {
+        self.segments.partition_point(|segment| segment.step < step) as Index
+    }
+
     /// The last segment of a task.
     pub(crate) fn last_of(&self, task: TaskId) -> Option<Index> {
         self.tasks.get(task.index()).and_then(|log| log.segments.last()).copied()

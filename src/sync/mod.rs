@@ -6,10 +6,12 @@
 mod atomic;
 mod cell;
 mod mutex;
+mod spin;
 
 pub use std::sync::atomic::Ordering;
 
 pub use self::atomic::Atomic;
 pub use self::cell::Cell;
 pub use self::mutex::{Lock, Mutex, MutexGuard};
+pub use self::spin::spin_until;
 pub use crate::seam::value::{Bits, Number, Value};

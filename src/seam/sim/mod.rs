@@ -6,6 +6,7 @@ mod gate;
 mod handle;
 mod point;
 mod slot;
+mod spin;
 mod word;
 
 use std::sync::Arc;
@@ -16,6 +17,7 @@ pub(crate) use self::gate::{Enter, Gate, Pass};
 pub(crate) use self::handle::{Handle, spawn};
 pub(crate) use self::point::Turn;
 pub(crate) use self::slot::Slot;
+pub(crate) use self::spin::Spin;
 pub(crate) use self::word::Word;
 
 use super::{jitter, threads};

@@ -14,6 +14,9 @@
 //! - The step that ends the run (the body returned, a task panicked) conflicts with every other: what
 //!   was left of other tasks might have come before.
 //! - What a step draws are branches of its own.
+//! - A task that waits for a change is let go on by any of several. What it looked at counts as read by
+//!   the step in which it goes on, and that step could have come before a change if another one had let
+//!   the task go on.
 //! - A task that wakes another by something that is not of this library conflicts with its steps.
 //!   What the two share is not seen, so such a search says that it proves nothing.
 //!
@@ -37,6 +40,7 @@ use super::search::Progress;
 use crate::choice::{Draw, Mismatch, Status, View};
 use crate::history::Timed;
 use crate::ids::TaskId;
+use crate::op::Access;
 use crate::run::{DrawRecord, StepRecord};
 
 /// A step of the current run, and what is known of the runs that begin like it up to there.
@@ -224,6 +228,13 @@ impl Explorer {
                     false => next.items.push(item),
                 }
             }
+            for watch in view.watches_of(task) {
+                next.items.extend(watch.objects.iter().map(|object| Item::Object {
+                    object: *object,
+                    access: Access::Read,
+                    takes: false,
+                }));
+            }
             if row.status == Status::Ready {
                 self.left.push((next, false));
             }
@@ -344,7 +355,7 @@ impl Explorer {
         let could = |step: u32| frames[step as usize].enabled.contains(&task);
         observer.add_to(order, step as u32, could, |order| {
             let late = order.latest();
-            for rival in late.rivals {
+            for rival in late.rivals.iter().filter(|rival| !observer.waited_for(order, **rival)) {
                 reversals(order, *rival, &late, reversal, |reversal| {
                     found.push(Reversal { initials: reversal.initials.clone(), ..*reversal });
                 });

@@ -7,7 +7,7 @@ use crate::event::Values;
 use crate::ids::{ObjectId, TaskId};
 use crate::op::Access;
 use crate::strategy::footprint::Item;
-use crate::strategy::happens_before::{HappensBefore, Part, mix};
+use crate::strategy::happens_before::{HappensBefore, Index, Part, mix};
 
 /// Looks at the run before a step and after it.
 ///
@@ -44,6 +44,10 @@ pub(crate) struct Observer {
     alone: bool,
     /// That thing, if it was the end of another task.
     let_in_by: Option<TaskId>,
+    /// What conditions of the task looked at that it waits for, or was let go on to ask again.
+    watched: Vec<ObjectId>,
+    /// The steps that let it go on by changing that, if nothing else did.
+    let_in_by_changes: Vec<u32>,
     /// Whether the task could have stepped without having been woken or aborted.
     could_anyway: bool,
     pub(crate) items: Vec<Item>,
@@ -77,6 +81,21 @@ impl Observer {
             }
             self.joins.extend(announced.target);
         }
+        self.watched.clear();
+        self.let_in_by_changes.clear();
+        let mut watches = 0;
+        for watch in view.watches_of(task) {
+            watches += 1;
+            self.watched.extend_from_slice(&watch.objects);
+            self.let_in_by_changes.extend_from_slice(&watch.changes);
+        }
+        if row.aborted {
+            // It is dropped, whatever it waits for.
+            self.watched.clear();
+        }
+        if row.aborted || !self.alone || watches > 1 {
+            self.let_in_by_changes.clear();
+        }
         self.names.truncate(self.tasks);
         for row in &view.tasks()[self.names.len()..] {
             let parent = row.parent.map_or(1, |parent| self.names[parent.index()]);
@@ -107,6 +126,10 @@ impl Observer {
                 (_, Some(target)) => self.items.push(Item::Looked(*target)),
                 _ => {}
             }
+        }
+        // Whether it is let go on depends on what was changed.
+        for object in &self.watched {
+            self.items.push(Item::Object { object: *object, access: Access::Read, takes: false });
         }
         let branches = self.look_for_branches(view);
         if branches {
@@ -240,6 +263,16 @@ impl Observer {
     /// The run ended with that step and is cut short by it.
     pub(crate) fn over(&mut self) {
         self.items.push(Item::Over);
+    }
+
+    /// Whether every change that let the task go on came of this segment or after it, so that without it
+    /// the task could not have gone on.
+    pub(crate) fn waited_for(&self, order: &HappensBefore, segment: Index) -> bool {
+        let after = |change: &u32| {
+            let change = order.first_in(*change);
+            change == segment || order.knows(order.clock(change), segment)
+        };
+        !self.let_in_by_changes.is_empty() && self.let_in_by_changes.iter().all(after)
     }
 
     /// The task that stepped.

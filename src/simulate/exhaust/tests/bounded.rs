@@ -144,6 +144,11 @@ fn bounded_searches_of_draws_are_as_by_brute_force() {
 }
 
 #[test]
+fn bounded_searches_of_waits_are_as_by_brute_force() {
+    compared(&[Act::store, Act::add, Act::wait, Act::pause], (3, 3));
+}
+
+#[test]
 fn bounded_searches_of_tasks_are_as_by_brute_force() {
     let acts = [
         Act::load,

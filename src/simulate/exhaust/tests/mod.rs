@@ -279,6 +279,11 @@ fn histories_are_explored_as_by_brute_force() {
 }
 
 #[test]
+fn waits_are_explored_as_by_brute_force() {
+    generated("waits", &[Act::store, Act::add, Act::wait, Act::wait, Act::load], (3, 3));
+}
+
+#[test]
 fn all_at_once_is_explored_as_by_brute_force() {
     let acts = [
         Act::load,
@@ -297,6 +302,7 @@ fn all_at_once_is_explored_as_by_brute_force() {
         Act::both,
         Act::check,
         Act::pause,
+        Act::wait,
     ];
     generated("all", &acts, (3, 3));
 }

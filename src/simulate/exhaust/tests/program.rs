@@ -35,6 +35,16 @@ pub(super) enum Act {
     /// Panics if a word is 2.
     Check(usize),
     Pause,
+    /// Waits until a word has a value.
+    Await(usize, u64),
+    /// Waits until one of the words has a value, the first looked at first.
+    AwaitEither(u64, u64),
+    /// Waits until a word could be exchanged.
+    AwaitExchange(usize, u64, u64),
+    /// Waits for one word and another at the same time.
+    AwaitBoth(u64, u64),
+    /// Waits for one word and adds to the other at the same time.
+    AwaitBeside(u64),
 }
 
 impl Act {
@@ -117,6 +127,17 @@ impl Act {
 
     pub(super) fn pause(_: &mut Rng) -> Act {
         Act::Pause
+    }
+
+    pub(super) fn wait(rng: &mut Rng) -> Act {
+        let (one, other) = (rng.below(3), rng.below(3));
+        match rng.below(6) {
+            0 | 1 => Act::Await(rng.below(2) as usize, one),
+            2 => Act::AwaitEither(one, other),
+            3 => Act::AwaitExchange(rng.below(2) as usize, one, other),
+            4 => Act::AwaitBeside(one),
+            _ => Act::AwaitBoth(one, other),
+        }
     }
 }
 
@@ -295,7 +316,32 @@ fn perform<'a>(
                     assert_ne!(shared.words[*word].load(SeqCst).await, 2, "a word is 2");
                 }
                 Act::Pause => crate::task::yield_now().await,
+                Act::Await(word, value) => await_value(shared, *word, *value).await,
+                Act::AwaitEither(one, other) => {
+                    crate::spin_until(async || {
+                        shared.words[0].load(SeqCst).await == *one
+                            || shared.words[1].load(SeqCst).await == *other
+                    })
+                    .await;
+                }
+                Act::AwaitExchange(word, old, new) => {
+                    let word = &shared.words[*word];
+                    let exchange = || word.compare_exchange(*old, *new, SeqCst, SeqCst);
+                    crate::spin_until(async || exchange().await.is_ok()).await;
+                }
+                Act::AwaitBeside(one) => {
+                    let add = shared.words[1].fetch_add(1, SeqCst);
+                    futures::future::join(await_value(shared, 0, *one), add).await;
+                }
+                Act::AwaitBoth(one, other) => {
+                    let first = await_value(shared, 0, *one);
+                    futures::future::join(first, await_value(shared, 1, *other)).await;
+                }
             }
         }
     })
+}
+
+async fn await_value(shared: &Shared, word: usize, value: u64) {
+    crate::spin_until(async || shared.words[word].load(SeqCst).await == value).await;
 }

@@ -275,6 +275,7 @@ pub mod choice;
 pub mod coverage;
 pub mod datum;
 pub mod event;
+#[cfg_attr(not(all(feature = "sim", not(sim_real))), allow(dead_code))]
 pub mod history;
 pub mod ids;
 pub mod op;

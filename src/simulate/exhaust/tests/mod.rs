@@ -65,6 +65,8 @@ fn seen(run: &Run) -> Seen {
 struct All {
     results: BTreeSet<Seen>,
     classes: BTreeMap<u64, u64>,
+    /// With each class, what the census calls runs of it.
+    census: BTreeSet<(u64, u64)>,
     runs: u64,
     blocked: u64,
     astray: u64,
@@ -99,6 +101,7 @@ fn by_brute_force(program: &Program, runs_max: u64) -> Option<All> {
         }
         let class = brute.class(&run, cut(failure.as_ref()));
         *all.classes.entry(class).or_default() += 1;
+        all.census.insert((class, crate::census::class_of(&run)));
         all.results.insert(seen(&run));
         if brute.advance() {
             continue;
@@ -107,6 +110,7 @@ fn by_brute_force(program: &Program, runs_max: u64) -> Option<All> {
             return Some(all);
         }
         all.classes.clear();
+        all.census.clear();
         all.runs = 0;
     }
 }
@@ -184,6 +188,13 @@ impl Tally {
         self.missed += missing as u64;
         let all = brute.classes.len();
         assert!(missing == 0 || search.cut_short, "{program:?}\nmisses {missing} classes of {all}");
+        if !search.cut_short {
+            // The census goes by what was recorded, and knows nothing of a search.
+            let census: BTreeSet<u64> = brute.census.iter().map(|(_, number)| *number).collect();
+            assert_eq!(brute.census.len(), all, "{program:?}\nthe census tells equal runs apart");
+            let coarser = program.tells_more_than_its_operations();
+            assert!(census.len() == all || coarser, "{program:?}\n{} of {all}", census.len());
+        }
         self.restless += u64::from(search.restless > 0);
         let twice = search.classes.values().filter(|count| **count > 1).count();
         assert!(

@@ -184,6 +184,15 @@ impl Program {
     }
 }
 
+impl Program {
+    /// Whether classes differ in what is no operation: which call returned first, or whether a branch
+    /// found that another task had ended.
+    pub(super) fn tells_more_than_its_operations(&self) -> bool {
+        let more = |act: &Act| matches!(act, Act::Call(..) | Act::Both(..) | Act::Finished);
+        self.tasks.iter().flatten().any(more)
+    }
+}
+
 /// What tasks share.
 struct Shared {
     program: Program,

@@ -7,9 +7,10 @@
 //! kind can be done; if one of them is violated, there is a schedule that makes it.
 //!
 //! ```text
-//! run:        write x ──────────┤          the read took no step after the write's last one:
-//!                 read y├──┤               the same class
-//! strongest:  write x ──────────┤ ├──┤ read y
+//! run:        write x ├──────────┤
+//!                read y ├──┤               no step of the one conflicts with one of the other:
+//! strongest:  write x ├──────────┤          the same class, and so is the other order
+//!                                 ├──┤ read y
 //! ```
 //!
 //! Shapes: a *moment* is a segment in which calls begin or return, with what it has to come after as a

@@ -4,6 +4,7 @@ mod alone;
 mod figures;
 mod interp;
 mod optimum;
+mod project;
 
 use super::*;
 use crate::ids::TaskPath;

@@ -146,6 +146,7 @@ fn main() -> ExitCode {
 //   atomic  created at examples/lost_update.rs:44:28
 //
 // trace:   target/sim/unpause/lost_update_model/0.simtrace
+// history: target/sim/unpause/lost_update_model/0.jsonl
 // replay:  SIM_REPLAY=sim1:0,0.0x2,0.1x3,0.0,0x2 cargo run --example lost_update
 //
 // the trace file, replayed, ends with the same failure

@@ -216,6 +216,7 @@ fn main() -> ExitCode {
 //   mutex  created at examples/parallel_bank.rs:138:16
 //
 // trace:   target/sim/unpause/parallel_bank/52.simtrace
+// source:  target/sim/unpause/parallel_bank/52.rs
 // replay:  SIM_REPLAY=sim1:0=50/101=0/1000=0/1=1/2=1/2=0/2=0/10000=1/10000=0/10000=0/10000=1/10000=1/10000=0/10000=0/10000=0/1=0/1=1/4=0/1=0/1=2/4=0/10=0/1=0/1=2/4=0/10=0/1=0/1=0/4=1/2=0/2=2/4=3/10=0/2=0/2=0/4=1/2=0/2=2/4=0/10=1/2=0/2=2/4=6/10=2/3=0/3=1/4,0x2,0.0x2,0.1x3,0.0,0 cargo run --example parallel_bank
 //
 // the trace file, replayed, ends with the same failure

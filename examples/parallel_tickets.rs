@@ -120,6 +120,7 @@ fn main() -> ExitCode {
 //   cell  created at examples/parallel_tickets.rs:57:25
 //
 // trace:   target/sim/unpause/parallel_tickets/6.simtrace
+// source:  target/sim/unpause/parallel_tickets/6.rs
 // replay:  SIM_REPLAY=sim1:0=0/101=0/1=0/1=0/1=0/1=0/10000=0/10000=1/10000=0/5=0/5=0/5,0.1x2,0.0x3,0.1,0 cargo run --example parallel_tickets
 //
 // the trace file, replayed, ends with the same failure

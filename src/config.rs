@@ -15,6 +15,7 @@
 //! | `SIM_LOG` | when `tracing` subscribers hear of runs: never, of the last replay, of all; said, and not `off`, it also has the last replay's panic shown with its backtrace | `off`, `replay`, `all` |
 //! | `SIM_COVERAGE` | whether a passing test says how many classes of interleavings it saw | `1`, `0` |
 //! | `SIM_PROVE` | how many runs the proof may take that no failing run has fewer preemptions | a number; `0` for no proof |
+//! | `SIM_STATISTICS` | whether a passing test says what its generated programs were made of | `1`, `0` |
 //! | `SIM_OUT` | where traces are written, in a folder for each test | a folder |
 //! | `SIM_RESULTS` | where it is written down which seeds passed; a later run goes on from there | a folder |
 //!
@@ -57,6 +58,7 @@ pub(crate) struct Settings {
     pub(crate) log: Option<Log>,
     pub(crate) coverage: Option<bool>,
     pub(crate) prove: Option<u64>,
+    pub(crate) statistics: Option<bool>,
     pub(crate) out: Option<PathBuf>,
     pub(crate) results: Option<PathBuf>,
 }
@@ -83,6 +85,8 @@ pub(crate) struct Config {
     pub(crate) coverage: bool,
     /// How many runs the proof may take that a failing run has the fewest preemptions; 0 for none.
     pub(crate) prove: u64,
+    /// Whether to count what generated programs were made of.
+    pub(crate) statistics: bool,
     pub(crate) out: Option<PathBuf>,
     pub(crate) results: Option<PathBuf>,
 }
@@ -204,17 +208,11 @@ impl Settings {
             }
             "SIM_OUT" => read(&mut self.out, folder(value), "the name of a folder"),
             "SIM_RESULTS" => read(&mut self.results, folder(value), "the name of a folder"),
-            "SIM_COVERAGE" => {
-                let coverage = match value {
-                    "1" => Some(true),
-                    "0" => Some(false),
-                    _ => None,
-                };
-                read(&mut self.coverage, coverage, "1 or 0")
-            }
+            "SIM_COVERAGE" => read(&mut self.coverage, flag(value), "1 or 0"),
             "SIM_PROVE" => {
                 read(&mut self.prove, value.parse().ok(), "a number of runs like 100000")
             }
+            "SIM_STATISTICS" => read(&mut self.statistics, flag(value), "1 or 0"),
             _ => Known::No,
         }
     }
@@ -239,6 +237,7 @@ impl Settings {
             log: over.log.or(self.log),
             coverage: over.coverage.or(self.coverage),
             prove: over.prove.or(self.prove),
+            statistics: over.statistics.or(self.statistics),
             out: over.out.or(self.out),
             results: over.results.or(self.results),
         }
@@ -278,6 +277,7 @@ impl Settings {
             backtrace: self.log.is_some_and(|log| log != Log::Off),
             coverage: self.coverage.unwrap_or(false),
             prove: self.prove.unwrap_or(if searches { PROOF_RUNS } else { 0 }),
+            statistics: self.statistics.unwrap_or(false),
             out: self.out,
             results: self.results,
         })
@@ -343,6 +343,14 @@ fn parse_shard(text: &str) -> Option<Shard> {
     Some(shard).filter(|shard| (1..=shard.of).contains(&shard.number))
 }
 
+fn flag(text: &str) -> Option<bool> {
+    match text {
+        "1" => Some(true),
+        "0" => Some(false),
+        _ => None,
+    }
+}
+
 fn folder(name: &str) -> Option<PathBuf> {
     Some(PathBuf::from(name)).filter(|_| !name.is_empty())
 }
@@ -360,7 +368,7 @@ fn parse_time(text: &str) -> Option<Duration> {
 }
 
 /// All variables, for suggestions.
-const VARIABLES: [&str; 14] = [
+const VARIABLES: [&str; 15] = [
     "SIM_SEED",
     "SIM_SEEDS",
     "SIM_STRATEGY",
@@ -373,6 +381,7 @@ const VARIABLES: [&str; 14] = [
     "SIM_LOG",
     "SIM_COVERAGE",
     "SIM_PROVE",
+    "SIM_STATISTICS",
     "SIM_OUT",
     "SIM_RESULTS",
 ];
@@ -430,6 +439,7 @@ mod tests {
             ("SIM_HANG", "-1s"),
             ("SIM_COVERAGE", "yes"),
             ("SIM_PROVE", "yes"),
+            ("SIM_STATISTICS", "all"),
             ("SIM_OUT", ""),
             ("SIM_RESULTS", ""),
         ] {

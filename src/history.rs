@@ -4,7 +4,12 @@
 //! are positions in one total order and say nothing but before and after. [`HistoryRecord`] is the
 //! same with the texts of operations in place of their values: what a report shows.
 
+mod lines;
+
 use crate::verdict::Verdict;
+
+pub use self::lines::Written;
+pub(crate) use self::lines::json_lines;
 
 /// One call of a client: what it asked, what it was told, and when.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -43,6 +48,9 @@ pub struct HistoryRecord {
     pub operations: Vec<Operation<String, String>>,
     /// What a checker said of it, if one was asked. Its indices are those of `operations`.
     pub verdict: Option<Verdict>,
+    /// The history as JSON lines, which the package `sim-histories` reads; none if the model does not say
+    /// how ([`Model::written`](crate::check::Model::written)).
+    pub lines: Option<String>,
 }
 
 /// When a recorded call might have been, in another order of the same steps.

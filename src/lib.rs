@@ -136,7 +136,9 @@
 //! classes of interleavings that were seen, where orders that make no difference count as one; how many
 //! were new in the last hundred runs; the probability that one run more would be of a new class; and what
 //! no run tried: objects nobody had to fight for, tasks nobody preempted, values never drawn.
-//! [`sometimes!`] fails a test in which an interesting case never came up.
+//! [`sometimes!`] fails a test in which an interesting case never came up, [`cover!`] one in which it came up
+//! in too few runs. `statistics`, [`Runner::statistics`] or `SIM_STATISTICS=1` adds a table of what generated
+//! programs were made of, and how much of it ran at the same time; a missed `cover!` shows it unasked.
 //!
 //! # Proofs
 //!
@@ -229,6 +231,7 @@
 //! | [`report`] | what was found, as data and as text |
 //! | [`run`] | one run: how it ended, its steps, its events |
 //! | [`coverage`], [`census`] | how much of what there is was seen |
+//! | [`statistics`] | what generated programs were made of |
 //! | [`mod@strategy`], [`choice`] | who answers the choices of a run; searches for all runs |
 //! | [`shrink`], [`schedule`] | making a failing run smaller |
 //! | [`trace`] | the file format |
@@ -286,6 +289,7 @@ pub mod program;
 mod rng;
 pub mod run;
 pub mod schedule;
+pub mod statistics;
 pub mod trace;
 pub mod verdict;
 
@@ -331,7 +335,7 @@ mod stress;
 #[cfg(not(all(feature = "sim", not(sim_real))))]
 use stress as engine;
 
-pub use self::generate::{CommandId, Gen, Program, Shape};
+pub use self::generate::{CommandId, Gen, Program, Script, Shape};
 pub use self::parallel::parallel;
 pub use self::recorder::History;
 pub use self::runner::Runner;

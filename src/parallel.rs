@@ -14,9 +14,10 @@ use std::task::{Context, Poll};
 
 use futures::channel::oneshot;
 
+use crate::check::Budget;
 use crate::generate::{CommandId, Plan, Results, Slot};
-use crate::generate::{Program, Shape};
-use crate::ids::TaskId;
+use crate::generate::{Program, Script, Shape};
+use crate::ids::{Place, TaskId};
 use crate::program::{Change, CommandLayout, CommandRecord, Fate, ProgramRecord, ProgramSource};
 use crate::recorder::History;
 use crate::seam::{self, Crew, Here, here};
@@ -79,32 +80,116 @@ where
     F: AsyncFn(P::Op) -> P::Ret + Sync,
 {
     let (place, here) = (Location::caller(), here());
-    async move {
-        let book = Arc::new(Book::draw(&shape, &program));
-        seam::add_program(book.clone());
-        let history = History::new(program);
-        let actors = Actors { book: &book, history: &history, run: &run };
-        let crew = Crew::new();
-        let script = actors.all(&crew, here);
-        match crew.drive(script).await {
-            Some(Ok(())) => history.assert_linearizable_at(place),
-            Some(Err(error)) => match error.try_into_panic() {
-                Ok(payload) => std::panic::resume_unwind(payload),
-                Err(_) => std::future::pending().await,
-            },
-            // The current task was aborted: it is dropped at its next await.
-            None => std::future::pending().await,
-        }
+    let budget = shape.budget;
+    let book = move |program: &P| Book::draw(&shape, program);
+    async move { run_book(book, program, run, budget, (place, here)).await }
+}
+
+/// Runs a program that is written down, as [`parallel`] does one that it generates: recorded, checked,
+/// made smaller if it fails.
+///
+/// `program` is the model, and says what of the script is allowed and what results stand for; it is asked
+/// to generate nothing.
+///
+/// # Panics
+/// As [`parallel`]; and if the model does not allow a command where the script has it, whatever the order.
+///
+/// ```
+/// use sim::check::Model;
+/// use sim::{Gen, Mutex, Program, Runner, Script};
+///
+/// #[derive(Clone, PartialEq, Eq, Hash, Debug)]
+/// struct Sum(u32);
+///
+/// #[derive(Clone, PartialEq, Debug)]
+/// enum Op { Add(u32), Get }
+/// use Op::{Add, Get};
+///
+/// impl Model for Sum {
+///     type Op = Op;
+///     type Ret = u32;
+///     fn step(&mut self, op: &Op) -> u32 {
+///         if let Add(n) = op { self.0 += n; }
+///         self.0
+///     }
+/// }
+///
+/// impl Program for Sum {
+///     fn generate(&self, g: &mut Gen<'_, Self>) -> Op {
+///         if g.bool() { Get } else { Add(g.range(1..9) as u32) }
+///     }
+/// }
+///
+/// let report = Runner::new().hermetic().seeds(0..50).run(async || {
+///     let sum = Mutex::new(0);
+///     let script = Script::new().branch(0, 0, Add(1)).branch(0, 1, Add(2)).suffix(Get);
+///     sim::parallel::scripted(script, Sum(0), async |op| {
+///         let mut sum = sum.lock().await;
+///         if let Add(n) = op { *sum += n; }
+///         *sum
+///     })
+///     .await;
+/// });
+/// assert!(report.passed());
+/// ```
+#[track_caller]
+pub fn scripted<P, F>(script: Script<P::Op>, program: P, run: F) -> impl Future<Output = ()>
+where
+    P: Program + Send + Sync + 'static,
+    P::Op: Send + Sync,
+    P::Ret: Send + Sync,
+    F: AsyncFn(P::Op) -> P::Ret + Sync,
+{
+    let (place, here) = (Location::caller(), here());
+    let budget = script.budget;
+    let book = move |program: &P| Book::of_script(script, program);
+    async move { run_book(book, program, run, budget, (place, here)).await }
+}
+
+/// Runs the program of the book that `make` makes.
+async fn run_book<P, F>(
+    make: impl FnOnce(&P) -> Book<P>,
+    program: P,
+    run: F,
+    budget: u64,
+    (place, here): (Place, Here),
+) where
+    P: Program + Send + Sync + 'static,
+    P::Op: Send + Sync,
+    P::Ret: Send + Sync,
+    F: AsyncFn(P::Op) -> P::Ret + Sync,
+{
+    let book = Arc::new(make(&program));
+    seam::add_program(book.clone());
+    let history = History::new(program);
+    let actors = Actors { book: &book, history: &history, run: &run };
+    let crew = Crew::new();
+    let script = actors.all(&crew, here);
+    match crew.drive(script).await {
+        Some(Ok(())) => history.assert_linearizable_at(&Budget::nodes(budget), place),
+        Some(Err(error)) => match error.try_into_panic() {
+            Ok(payload) => std::panic::resume_unwind(payload),
+            Err(_) => std::future::pending().await,
+        },
+        // The current task was aborted: it is dropped at its next await.
+        None => std::future::pending().await,
     }
 }
 
 /// A program and what became of it.
 struct Book<P: Program> {
+    initial: P,
     plan: Plan<P>,
+    interleavings_max: u64,
     /// Which of the values drawn in the run are the program, and which is the first change.
     draws: Range<usize>,
     changes: usize,
     pages: Mutex<Pages<P>>,
+}
+
+/// What becomes of the next command: given, and not explored.
+fn change() -> Change {
+    Change::of_decision(seam::given(Change::BOUND, 0, "change of the program"))
 }
 
 struct Pages<P: Program> {
@@ -121,14 +206,33 @@ impl<P: Program> Book<P> {
         let mut changes = None;
         let mut change = || {
             changes.get_or_insert(seam::position().0);
-            Change::of_decision(seam::given(Change::BOUND, 0, "change of the program"))
+            change()
         };
         let mut draw = |bound| seam::draw(bound, "program");
         let plan = Plan::draw(shape, size, program, &mut draw, &mut change);
+        Book::of(plan, program, first, changes.unwrap_or(first), shape.interleavings())
+    }
+
+    fn of_script(script: Script<P::Op>, program: &P) -> Book<P> {
+        let first = seam::position().0;
+        match Plan::of_script(script, program, &mut change) {
+            Ok(plan) => {
+                let most = plan.interleavings;
+                Book::of(plan, program, first, first, most)
+            }
+            Err(id) => panic!(
+                "the model does not allow command {id:?} of the script where it stands: in some order of \
+                 what runs at the same time its precondition does not hold, or all wait"
+            ),
+        }
+    }
+
+    fn of(plan: Plan<P>, program: &P, first: usize, changes: usize, most: u64) -> Book<P> {
         let commands = plan.slots.len();
         let pages = Pages { ran: vec![None; commands], returned: vec![None; commands] };
         let draws = first..seam::position().0;
-        Book { plan, draws, changes: changes.unwrap_or(first), pages: Mutex::new(pages) }
+        let (initial, pages) = (program.clone(), Mutex::new(pages));
+        Book { initial, plan, interleavings_max: most, draws, changes, pages }
     }
 
     fn pages(&self) -> MutexGuard<'_, Pages<P>> {
@@ -173,19 +277,18 @@ where
     fn record(&self) -> ProgramRecord {
         let record = |(layout, slot): (CommandLayout, &Slot<P>)| {
             let op = slot.op.as_ref();
-            let mut text = op.map_or_else(|| "nothing".to_owned(), P::op_text);
-            let faults = &slot.faults;
-            if let Some(point) = faults.crash {
-                text += &format!(", dropped at point {point}");
-            }
-            text += if faults.again { ", sent again" } else { "" };
-            text += if faults.unheard { ", not waited for" } else { "" };
+            let (text, faults) = (op.map_or_else(|| "nothing".to_owned(), P::op_text), slot.faults);
+            let text = format!("{text}{faults}");
             let label = op.map_or_else(String::new, P::label);
-            CommandRecord { layout, text, label }
+            let source = op.map_or_else(String::new, P::source);
+            CommandRecord { layout, text, label, source, faults }
         };
         ProgramRecord {
             model: P::name().to_owned(),
+            initial: format!("{:#?}", self.initial),
+            op_type: std::any::type_name::<P::Op>().to_owned(),
             interleavings: self.plan.interleavings,
+            interleavings_max: self.interleavings_max,
             draws: self.draws.clone(),
             commands: self.layout().into_iter().zip(&self.plan.slots).map(record).collect(),
         }
@@ -303,13 +406,29 @@ where
         }
         let Some(op) = book.resolve(id, place) else { return };
         book.begins(id);
-        let recorded = history.call(op.clone(), run(op.clone()));
-        let ret = up_to(slot.faults.crash, recorded).await;
-        if !slot.faults.unheard {
+        let faults = slot.faults;
+        let ret = match faults.crash {
+            None => Some(history.call(op.clone(), run(op.clone())).await),
+            crash if !faults.again => up_to(crash, history.call(op.clone(), run(op.clone()))).await,
+            // Who did not hear asks once more, and what it is told then is the answer to both.
+            crash => {
+                let until_heard = async {
+                    match up_to(crash, run(op.clone())).await {
+                        Some(ret) => ret,
+                        None => run(op.clone()).await,
+                    }
+                };
+                Some(history.call(op.clone(), until_heard).await)
+            }
+        };
+        if !faults.unheard {
             book.pages().returned[id.index()] = ret;
         }
-        if slot.faults.again {
-            run(op).await;
+        if faults.again && faults.crash.is_none() {
+            match P::again(&op) {
+                Some(again) => drop(history.call(again, run(op)).await),
+                None => drop(run(op).await),
+            }
         }
         book.ended(id);
     }

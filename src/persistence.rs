@@ -1,6 +1,7 @@
 //! Trace files: where they are kept, how they are written and read.
 //!
-//! A failing run writes `target/sim/<package>/<test>/<seed>.simtrace`. Files that the user keeps
+//! A failing run writes `target/sim/<package>/<test>/<seed>.simtrace`, and beside it `<seed>.rs` if a program
+//! was generated and `<seed>.jsonl` if a history was found wanting. Traces that the user keeps
 //! live in `sim-regressions/<test>/` beside the package's `Cargo.toml` and are replayed before any
 //! seed; they are written by no program.
 
@@ -110,6 +111,18 @@ pub(crate) fn regressions(site: &Site) -> Vec<PathBuf> {
 
 /// Writes the trace of a failing run. Returns where, as seen from where the user is.
 pub(crate) fn write(trace: &Trace, site: &Site, out: Option<&Path>) -> io::Result<PathBuf> {
+    let name = format!("{}.{ENDING}", trace.header.seed);
+    write_text(&format::write(trace), &name, site, out)
+}
+
+/// Writes a file of this name where the traces of the test are. Returns where, as seen from where the user
+/// is.
+pub(crate) fn write_text(
+    text: &str,
+    name: &str,
+    site: &Site,
+    out: Option<&Path>,
+) -> io::Result<PathBuf> {
     let folder = match out {
         Some(out) => where_user_is(out, site).join(folder_name(&site.test)),
         None => target_folder(site)
@@ -117,7 +130,7 @@ pub(crate) fn write(trace: &Trace, site: &Site, out: Option<&Path>) -> io::Resul
             .join(folder_name(&site.package))
             .join(folder_name(&site.test)),
     };
-    let path = folder.join(format!("{}.{ENDING}", trace.header.seed));
+    let path = folder.join(name);
     let named = |what: &str, path: &Path, error: io::Error| {
         io::Error::new(error.kind(), format!("{what} {}: {error}", path.display()))
     };
@@ -125,8 +138,8 @@ pub(crate) fn write(trace: &Trace, site: &Site, out: Option<&Path>) -> io::Resul
     // Another process or thread may be writing the same: each file appears whole.
     static DRAFTS: AtomicU64 = AtomicU64::new(0);
     let (process, draft) = (std::process::id(), DRAFTS.fetch_add(1, Ordering::Relaxed));
-    let draft = folder.join(format!("{}.{process}.{draft}.tmp", trace.header.seed));
-    let written = fs::write(&draft, format::write(trace)).and_then(|()| fs::rename(&draft, &path));
+    let draft = folder.join(format!("{name}.{process}.{draft}.tmp"));
+    let written = fs::write(&draft, text).and_then(|()| fs::rename(&draft, &path));
     if let Err(error) = written {
         // It may not be there at all.
         let _ = fs::remove_file(&draft);

@@ -14,15 +14,38 @@ use crate::ids::TaskId;
 pub struct ProgramRecord {
     /// The name of the model it was generated from.
     pub model: String,
+    /// The state that the model was in at first, as Rust source.
+    pub initial: String,
+    /// The type of its commands, with its path.
+    pub op_type: String,
     /// In how many orders its commands could have taken effect; `u64::MAX` if there are more.
     pub interleavings: u64,
+    /// The same of the largest program of its shape.
+    pub interleavings_max: u64,
     /// Its commands as they were generated, those too that were left out since.
     pub commands: Vec<CommandRecord>,
     /// Which of the values drawn in the run, counted from 0, it was generated from.
     pub draws: Range<usize>,
 }
 
+/// With more orders than this the check of a program may have to give up.
+const FEASIBLE: u64 = 1_000_000_000_000;
+
 impl ProgramRecord {
+    /// What is to be said of programs of this shape if the check of one may not come to its end.
+    pub(crate) fn warning(&self) -> Option<String> {
+        let most = self.interleavings_max;
+        let count =
+            if most == u64::MAX { "more than 10^19".to_owned() } else { format!("{most:.1e}") };
+        let text = format!(
+            "the commands of a program of {} can take effect in {count} orders: the check of one may give up \
+             and fail the test as undecided. Let the shape have fewer or shorter branches, or give the model \
+             a `partition`",
+            self.model
+        );
+        (most > FEASIBLE).then_some(text)
+    }
+
     /// What is left of it, part by part; in a part as it runs.
     pub fn left(&self) -> Vec<&CommandRecord> {
         let runs = |command: &&CommandRecord| command.layout.fate != Fate::Absent;
@@ -43,6 +66,10 @@ pub struct CommandRecord {
     pub text: String,
     /// The kind of command it is, for counting.
     pub label: String,
+    /// What it asks, as Rust source.
+    pub source: String,
+    /// What befalls it.
+    pub faults: Faults,
 }
 
 impl CommandRecord {
@@ -52,6 +79,36 @@ impl CommandRecord {
             Fate::Tombstone(points) => format!("{points} points in place of {}", self.text),
             Fate::Runs | Fate::Absent => self.text.clone(),
         }
+    }
+}
+
+/// What befalls a command.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub struct Faults {
+    /// It is sent once more.
+    pub again: bool,
+    /// It is dropped at this point, counted from 1.
+    pub crash: Option<u32>,
+    /// Its branch does not wait for it.
+    pub unheard: bool,
+}
+
+impl Faults {
+    /// Whether its branch sends it again when it has returned. If it was dropped before that, what is
+    /// sent again is the same call, which has not returned yet.
+    pub(crate) fn is_repeated(&self) -> bool {
+        self.again && self.crash.is_none() && !self.unheard
+    }
+}
+
+impl fmt::Display for Faults {
+    /// `, dropped at point 3, sent again`: what follows the text of the command.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(point) = self.crash {
+            write!(f, ", dropped at point {point}")?;
+        }
+        f.write_str(if self.again { ", sent again" } else { "" })?;
+        f.write_str(if self.unheard { ", not waited for" } else { "" })
     }
 }
 

@@ -29,7 +29,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use crate::check::{Budget, Model, linearizable};
 use crate::choice::CallPoint;
-use crate::history::{HistoryRecord, HistorySource, Operation, Timed};
+use crate::history::{HistoryRecord, HistorySource, Operation, Timed, json_lines};
 use crate::ids::Place;
 use crate::run::Failure;
 use crate::seam;
@@ -179,12 +179,13 @@ where
     /// Outside a run, unless the history is linearizable.
     #[track_caller]
     pub fn assert_linearizable(&self) {
-        self.assert_linearizable_at(Location::caller());
+        self.assert_linearizable_at(&Budget::nodes(NODES), Location::caller());
     }
 
-    /// As [`assert_linearizable`](Self::assert_linearizable), which was asked for at `place`.
-    pub(crate) fn assert_linearizable_at(&self, place: Place) {
-        let verdict = self.check();
+    /// As [`assert_linearizable`](Self::assert_linearizable), which was asked for at `place`, within
+    /// this budget.
+    pub(crate) fn assert_linearizable_at(&self, budget: &Budget<'_>, place: Place) {
+        let verdict = self.check_within(budget);
         if verdict.is_consistent() {
             return;
         }
@@ -377,11 +378,16 @@ where
 {
     fn record(&self) -> HistoryRecord {
         let records = self.lock();
+        let write =
+            |call: &Call<M>| M::written(&call.op, call.returned.as_ref().map(|(ret, _)| ret));
+        let clients = records.lanes.len() as u32;
+        let lines = |before| json_lines(before, records.ranked(write, |_| ()), clients);
         HistoryRecord {
             model: M::name().to_owned(),
             clients: records.lanes.iter().map(|lane| lane.name.clone()).collect(),
             operations: records.ranked(|call| M::op_text(&call.op), |ret| M::ret_text(ret)),
             verdict: records.verdict.clone(),
+            lines: self.initial.written_before().as_deref().and_then(lines),
         }
     }
 

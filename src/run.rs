@@ -40,7 +40,8 @@ pub struct Run {
     pub programs: Vec<ProgramRecord>,
     /// Tasks that had not ended when the body did, and whose handle had been kept until then.
     pub leaked: Vec<TaskId>,
-    /// What [`sometimes!`](macro@crate::sometimes) was asked about, in the order in which it was.
+    /// What [`sometimes!`](macro@crate::sometimes) and [`cover!`](macro@crate::cover) were asked
+    /// about, in the order in which they were.
     pub conditions: Vec<Condition>,
 }
 
@@ -126,24 +127,47 @@ pub struct DrawRecord {
     pub bound: u64,
 }
 
-/// A condition that is to hold sometimes: [`sometimes!`](macro@crate::sometimes).
+/// A condition that is to hold in some run, [`sometimes!`](macro@crate::sometimes), or in a part of
+/// them, [`cover!`](macro@crate::cover).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Condition {
     /// What it is called; the same name is the same condition.
     pub name: &'static str,
     /// Where it was asked about first.
     pub place: Place,
-    /// Whether it held at least once.
-    pub held: bool,
+    /// In how many of a hundred runs it is to hold; 0 if one run is enough.
+    pub percent: u32,
+    /// In how many runs it held: 0 or 1 in the record of a run.
+    pub runs: u64,
 }
 
 impl Condition {
-    /// Notes in `all` that the condition was asked about.
+    /// Notes in `all`, the record of a run, that the condition was asked about in that run.
     pub(crate) fn note(self, all: &mut Vec<Condition>) {
         match all.iter_mut().find(|known| known.name == self.name) {
-            Some(known) => known.held |= self.held,
+            Some(known) => {
+                known.percent = known.percent.max(self.percent);
+                known.runs = known.runs.max(self.runs);
+            }
             None => all.push(self),
         }
+    }
+
+    /// Adds to `all`, which is of many runs, what the record of other runs says.
+    pub(crate) fn add(self, all: &mut Vec<Condition>) {
+        match all.iter_mut().find(|known| known.name == self.name) {
+            Some(known) => {
+                known.percent = known.percent.max(self.percent);
+                known.runs += self.runs;
+            }
+            None => all.push(self),
+        }
+    }
+
+    /// Whether it held in enough of so many runs.
+    pub fn is_met(&self, runs: u64) -> bool {
+        let wanted = u128::from(self.percent) * u128::from(runs);
+        self.runs > 0 && u128::from(self.runs) * 100 >= wanted
     }
 }
 
@@ -225,10 +249,13 @@ pub enum Failure {
         /// How long was waited, in seconds.
         seconds: u64,
     },
-    /// Conditions that were to hold [`sometimes!`](macro@crate::sometimes) did in no run.
-    NeverHeld {
+    /// Conditions that were to hold [`sometimes!`](macro@crate::sometimes) did in no run, or those of
+    /// [`cover!`](macro@crate::cover) in too few.
+    TooSeldom {
         /// These, by name.
         conditions: Vec<Condition>,
+        /// How many runs there were.
+        runs: u64,
     },
     /// The trace that was to be replayed cannot be read, so nothing was run.
     Unreadable {
@@ -282,11 +309,11 @@ pub struct Signature {
 }
 
 impl Failure {
-    /// That some of these conditions never held, if so, by name.
-    pub(crate) fn never_held(mut conditions: Vec<Condition>) -> Option<Failure> {
-        conditions.retain(|condition| !condition.held);
+    /// That some of these conditions held in too few of so many runs, if so, by name.
+    pub(crate) fn too_seldom(mut conditions: Vec<Condition>, runs: u64) -> Option<Failure> {
+        conditions.retain(|condition| !condition.is_met(runs));
         conditions.sort_by_key(|condition| condition.name);
-        (!conditions.is_empty()).then_some(Failure::NeverHeld { conditions })
+        (!conditions.is_empty()).then_some(Failure::TooSeldom { conditions, runs })
     }
 
     /// The kind of failure in one word or two, such as `panic` or `deadlock`.
@@ -301,7 +328,7 @@ impl Failure {
             Failure::Diverged { .. } => "diverged",
             Failure::NonDeterminism { .. } => "non-determinism",
             Failure::Hang { .. } => "hang",
-            Failure::NeverHeld { .. } => "never held",
+            Failure::TooSeldom { .. } => "too seldom",
             Failure::Unreadable { .. } => "unreadable",
             Failure::Misuse { .. } => "misuse",
         }
@@ -320,7 +347,7 @@ impl Failure {
                 places.dedup();
                 places.join(", ")
             }
-            Failure::NeverHeld { conditions } => {
+            Failure::TooSeldom { conditions, .. } => {
                 let names: Vec<&str> = conditions.iter().map(|condition| condition.name).collect();
                 names.join(", ")
             }

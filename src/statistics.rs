@@ -1,22 +1,20 @@
-//! What programs came to: which commands, how many at the same time, and whether the interesting case
-//! ever happened.
+//! What generated programs came to: which commands, how many of them beside others, how much of that
+//! overlapped in fact.
 //!
 //! A generated test that passes says little if its commands never met. Statistics are a function of
 //! runs that were made anyway; nothing here makes one.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use crate::history::{HistoryRecord, Operation};
+use crate::history::HistoryRecord;
 use crate::program::{Fate, Part};
-use crate::run::Run;
+use crate::run::{Condition, Run};
 
-/// Counts over runs of generated programs; its `Display` is a table.
+/// Counts over runs, of generated programs and of the histories recorded in them.
 ///
 /// ```
 /// use sim::check::Model;
-/// use sim::generate::Statistics;
 /// use sim::{Atomic, Gen, Ordering::SeqCst, Program, Runner, Shape};
 ///
 /// # #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -30,36 +28,42 @@ use crate::run::Run;
 /// #     fn generate(&self, _: &mut Gen<'_, Self>) {}
 /// #     fn label(_: &()) -> String { "take".to_owned() }
 /// # }
-/// let mut statistics = Statistics::new()
-///     .cover(50, "at least four commands", |run| run.programs[0].commands.len() >= 4);
-/// for seed in 0..50 {
-///     statistics.add(&Runner::new().hermetic().run_seed(seed, async || {
-///         let last = Atomic::new(0);
-///         let take = async |()| last.fetch_add(1, SeqCst).await + 1;
-///         sim::parallel(Shape::chunks(), Tickets(0), take).await;
-///     }));
-/// }
-/// assert!(statistics.missed().is_empty(), "{statistics}");
-/// assert!(statistics.to_string().contains("take"));
+/// let report = Runner::new().hermetic().seeds(0..50).statistics(true).run(async || {
+///     let last = Atomic::new(0);
+///     let take = async |()| last.fetch_add(1, SeqCst).await + 1;
+///     sim::parallel(Shape::chunks(), Tickets(0), take).await;
+/// });
+/// let statistics = report.statistics.unwrap();
+/// assert_eq!(statistics.runs, 50);
+/// assert_eq!(statistics.labels["take"].all, statistics.operations);
+/// assert!(statistics.labels["take"].beside > 50);
 /// ```
-#[derive(Default)]
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Statistics {
-    runs: u64,
-    commands: u64,
-    labels: BTreeMap<String, u64>,
-    beside: u64,
-    operations: u64,
-    overlapped: u64,
+    /// How many runs were counted.
+    pub runs: u64,
+    /// The commands that were run, by label.
+    pub labels: BTreeMap<String, Count>,
+    /// How many operations the histories had.
+    pub operations: u64,
+    /// How many of them overlapped in time with another one. One that never returned overlaps with all
+    /// that came after it.
+    pub overlapped: u64,
+    /// `at_once[n]`: in how many runs `n` operations were open at some moment, and never more.
+    pub at_once: Vec<u64>,
+    /// What [`sometimes!`](macro@crate::sometimes) and [`cover!`](macro@crate::cover) were asked about, by
+    /// name.
+    pub conditions: Vec<Condition>,
     histories: BTreeSet<u64>,
-    covers: Vec<Cover>,
 }
 
-/// A case that is to happen now and then.
-struct Cover {
-    percent: u32,
-    name: String,
-    condition: Box<dyn Fn(&Run) -> bool + Send + Sync>,
-    runs: u64,
+/// How often commands of a label were run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Count {
+    /// In all.
+    pub all: u64,
+    /// In branches, where others run at the same time.
+    pub beside: u64,
 }
 
 impl Statistics {
@@ -68,105 +72,95 @@ impl Statistics {
         Statistics::default()
     }
 
-    /// In at least so many of a hundred runs `condition` is to hold. Say it before the first run is
-    /// added.
-    #[must_use]
-    pub fn cover(
-        mut self,
-        percent: u32,
-        name: impl Into<String>,
-        condition: impl Fn(&Run) -> bool + Send + Sync + 'static,
-    ) -> Statistics {
-        let (name, condition) = (name.into(), Box::new(condition));
-        self.covers.push(Cover { percent, name, condition, runs: 0 });
-        self
-    }
-
-    /// Counts a run. Quadratic in the longest of its histories.
+    /// Counts a run. O(n log n) in the length of its histories.
     pub fn add(&mut self, run: &Run) {
         self.runs += 1;
         let commands = run.programs.iter().flat_map(|program| &program.commands);
         for command in commands.filter(|command| command.layout.fate == Fate::Runs) {
-            self.commands += 1;
-            self.beside += u64::from(matches!(command.layout.part, Part::Branch { .. }));
-            *self.labels.entry(command.label.clone()).or_default() += 1;
+            let count = self.labels.entry(command.label.clone()).or_default();
+            count.all += 1;
+            count.beside += u64::from(matches!(command.layout.part, Part::Branch { .. }));
         }
         let mut hasher = DefaultHasher::new();
+        let mut most = 0;
         for history in &run.histories {
+            let (overlapped, at_once) = overlap(history);
             self.operations += history.operations.len() as u64;
-            self.overlapped += overlapped(history);
+            self.overlapped += overlapped;
+            most = most.max(at_once);
             history.operations.hash(&mut hasher);
         }
         self.histories.insert(hasher.finish());
-        for cover in &mut self.covers {
-            cover.runs += u64::from((cover.condition)(run));
+        if self.at_once.len() <= most {
+            self.at_once.resize(most + 1, 0);
         }
+        self.at_once[most] += 1;
+        self.add_conditions(&run.conditions);
+    }
+
+    /// Counts the runs that another one counted. The order makes no difference.
+    pub fn merge(&mut self, other: Statistics) {
+        self.runs += other.runs;
+        for (label, count) in other.labels {
+            let known = self.labels.entry(label).or_default();
+            known.all += count.all;
+            known.beside += count.beside;
+        }
+        self.operations += other.operations;
+        self.overlapped += other.overlapped;
+        if self.at_once.len() < other.at_once.len() {
+            self.at_once.resize(other.at_once.len(), 0);
+        }
+        for (known, count) in self.at_once.iter_mut().zip(other.at_once) {
+            *known += count;
+        }
+        self.add_conditions(&other.conditions);
+        self.histories.extend(other.histories);
+    }
+
+    fn add_conditions(&mut self, conditions: &[Condition]) {
+        conditions.iter().for_each(|condition| condition.add(&mut self.conditions));
+        // Whichever run came first.
+        self.conditions.sort_by_key(|condition| condition.name);
+    }
+
+    /// How many commands were run.
+    pub fn commands(&self) -> Count {
+        let add = |sum: Count, count: &Count| Count {
+            all: sum.all + count.all,
+            beside: sum.beside + count.beside,
+        };
+        self.labels.values().fold(Count::default(), add)
     }
 
     /// How many histories differed: in their operations, their results or their order in time.
     pub fn distinct_histories(&self) -> usize {
         self.histories.len()
     }
-
-    /// How many operations of a hundred overlapped in time with another one.
-    pub fn overlap_percent(&self) -> u64 {
-        percent(self.overlapped, self.operations)
-    }
-
-    /// The cases that happened too seldom, a sentence each. All of them if no run was added.
-    pub fn missed(&self) -> Vec<String> {
-        let missed = |cover: &&Cover| {
-            self.runs == 0 || cover.runs * 100 < u64::from(cover.percent) * self.runs
-        };
-        self.covers.iter().filter(missed).map(|cover| self.tell(cover)).collect()
-    }
-
-    fn tell(&self, cover: &Cover) -> String {
-        let Cover { percent, name, runs, .. } = cover;
-        format!("{name}: in {runs} of {} runs, wanted in {percent} % of them", self.runs)
-    }
 }
 
-/// How many operations of a history overlap with another.
-fn overlapped(history: &HistoryRecord) -> u64 {
-    let overlaps = |one: &Operation<String, String>| {
-        let beside = |other: &&Operation<String, String>| {
-            other.invoked != one.invoked && !one.precedes(other) && !other.precedes(one)
-        };
-        history.operations.iter().any(|other| beside(&other))
-    };
-    history.operations.iter().filter(|one| overlaps(one)).count() as u64
-}
-
-fn percent(part: u64, whole: u64) -> u64 {
-    (part * 100).checked_div(whole).unwrap_or(0)
-}
-
-impl fmt::Display for Statistics {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "{} runs, {} commands", self.runs, self.commands)?;
-        let width = self.labels.keys().map(|label| label.chars().count()).max().unwrap_or(0);
-        for (label, count) in &self.labels {
-            writeln!(f, "  {label:<width$}  {count:>7}  {:>3} %", percent(*count, self.commands))?;
+/// How many operations of a history overlap with another one, and how many are open at once at most.
+fn overlap(history: &HistoryRecord) -> (u64, usize) {
+    let mut moments: Vec<(u64, usize, bool)> = Vec::new();
+    for (n, operation) in history.operations.iter().enumerate() {
+        moments.push((operation.invoked, n, true));
+        moments.push((operation.end(), n, false));
+    }
+    moments.sort_unstable();
+    let (mut open, mut most): (BTreeSet<usize>, usize) = Default::default();
+    let mut overlaps = vec![false; history.operations.len()];
+    for (_, operation, begins) in moments {
+        if !begins {
+            open.remove(&operation);
+            continue;
         }
-        let beside = percent(self.beside, self.commands);
-        writeln!(f, "{beside} % of the commands stand beside others")?;
-        writeln!(f, "{} % of the operations overlapped", self.overlap_percent())?;
-        writeln!(f, "{} distinct histories", self.histories.len())?;
-        for cover in &self.covers {
-            writeln!(f, "{}", self.tell(cover))?;
+        overlaps[operation] = !open.is_empty();
+        // Those that began to overlap before are known to already: only one alone is not.
+        if open.len() == 1 {
+            open.iter().for_each(|other| overlaps[*other] = true);
         }
-        Ok(())
+        open.insert(operation);
+        most = most.max(open.len());
     }
-}
-
-impl fmt::Debug for Statistics {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Statistics { runs, commands, labels, .. } = self;
-        f.debug_struct("Statistics")
-            .field("runs", runs)
-            .field("commands", commands)
-            .field("labels", labels)
-            .finish_non_exhaustive()
-    }
+    (overlaps.into_iter().filter(|overlaps| *overlaps).count() as u64, most)
 }

@@ -15,12 +15,14 @@ use futures::future::abortable;
 use crate::config::Config;
 use crate::ids::{Place, Seed, TaskId};
 use crate::panics;
+use crate::program::ProgramRecord;
 use crate::report::{Finding, Report, Style, text};
 use crate::results::Results;
 use crate::run::{Failure, Outcome, Run, TaskRecord};
 use crate::runner::outcome::TestFuture;
 use crate::runner::{Site, TestBody};
 use crate::seam::stress::{InRun, StressRun, hear};
+use crate::statistics::Statistics;
 
 /// How long tasks that were left over may take to end.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -54,6 +56,7 @@ pub(crate) fn run(config: &Config, site: &Site, results: &Results, body: &dyn Te
         let _ended = EndOnDrop(&watched);
         let mut patience = PATIENCE;
         let mut conditions = Vec::new();
+        let mut statistics = Statistics::new();
         report.runs = results.begin();
         for n in results.begin().. {
             let late = config.time.is_some_and(|time| began.elapsed() >= time);
@@ -64,7 +67,11 @@ pub(crate) fn run(config: &Config, site: &Site, results: &Results, body: &dyn Te
                 patience = PATIENCE_LOST;
                 report.warnings.push(not_ended(seed, &left));
             }
-            run.conditions.iter().for_each(|condition| condition.note(&mut conditions));
+            run.conditions.iter().for_each(|condition| condition.add(&mut conditions));
+            statistics.add(&run);
+            if report.runs == results.begin() + 1 {
+                report.warnings.extend(run.programs.iter().filter_map(ProgramRecord::warning));
+            }
             if run.outcome != Outcome::Passed {
                 report.finding = Some(Box::new(Finding::without_replay(run)));
                 return;
@@ -72,7 +79,10 @@ pub(crate) fn run(config: &Config, site: &Site, results: &Results, body: &dyn Te
             results.passed(|| n + 1);
         }
         // One seed alone is run to look at it, and shows one run.
-        let failure = Failure::never_held(conditions).filter(|_| report.runs > 1);
+        let runs = report.runs - results.begin();
+        let failure = Failure::too_seldom(conditions, runs).filter(|_| report.runs > 1);
+        let missed = failure.is_some() && !statistics.labels.is_empty();
+        report.statistics = Some(statistics).filter(|_| config.statistics || missed);
         report.finding = failure.map(|failure| {
             let seed = Seed(config.seed(0).unwrap_or_default());
             Box::new(Finding::without_replay(Run::empty(seed, failure)))

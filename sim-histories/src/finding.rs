@@ -115,6 +115,7 @@ impl Finding {
             clients: recording.processes.iter().map(|n| format!("process {n}")).collect(),
             operations: texts,
             verdict: Some(verdict.clone()),
+            lines: None,
         };
         Finding {
             model: naming.model,

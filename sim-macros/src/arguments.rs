@@ -12,7 +12,7 @@ use crate::suggest::suggest;
 use crate::value;
 
 /// The names of all arguments, in the order in which messages list them.
-pub(crate) const NAMES: [&str; 10] = [
+pub(crate) const NAMES: [&str; 11] = [
     "seeds",
     "seed",
     "strategy",
@@ -22,6 +22,7 @@ pub(crate) const NAMES: [&str; 10] = [
     "must_fail",
     "coverage",
     "prove",
+    "statistics",
     "crate",
 ];
 
@@ -53,6 +54,8 @@ pub(crate) struct Arguments {
     pub(crate) coverage: bool,
     /// Any.
     pub(crate) prove: Option<u64>,
+    /// Whether the flag is there.
+    pub(crate) statistics: bool,
     /// Where the library lives.
     pub(crate) library: Option<Path>,
 }
@@ -166,7 +169,11 @@ impl Part {
                 arguments.coverage = true;
                 return Ok(());
             }
-            (Some(value), "must_fail" | "coverage") => {
+            (None, "statistics") => {
+                arguments.statistics = true;
+                return Ok(());
+            }
+            (Some(value), "must_fail" | "coverage" | "statistics") => {
                 let message = format!("`{name}` takes no value: write `{name}`, or leave it out");
                 return Err(error_at(&value, self.span, &message));
             }
@@ -206,6 +213,7 @@ pub(crate) fn form(name: &str) -> &'static str {
         "crate" => "`crate = path::to::sim`",
         "coverage" => "`coverage`",
         "prove" => "`prove = 100000`",
+        "statistics" => "`statistics`",
         _ => "`must_fail`",
     }
 }
@@ -250,7 +258,7 @@ mod tests {
     fn nothing_is_said_about_arguments_that_are_right() {
         let (arguments, errors) = parse(quote! {
             seeds = 1_000u64, strategy = r"pct", max_steps = 0xff, time = "500ms", must_fail,
-            coverage, prove = 50, crate = crate::stub,
+            coverage, prove = 50, statistics, crate = crate::stub,
         });
         assert_eq!(errors.len(), 0);
         assert_eq!(arguments.seeds, Some(1000));
@@ -259,7 +267,7 @@ mod tests {
         assert_eq!(arguments.max_steps, Some(255));
         assert_eq!(arguments.time_ms, Some(500));
         assert!(arguments.replay.is_none());
-        assert!(arguments.must_fail && arguments.coverage);
+        assert!(arguments.must_fail && arguments.coverage && arguments.statistics);
         assert_eq!(arguments.prove, Some(50));
         assert!(arguments.library.is_some());
         assert_eq!(parse(quote!(seed = 0)).0.seed, Some(0));

@@ -64,6 +64,7 @@ fn accepted(arguments: &Arguments, function: &Function) -> TokenStream {
     let must_fail = arguments.must_fail;
     let coverage = arguments.coverage;
     let prove = option(arguments.prove, quote!(::core::primitive::u64));
+    let statistics = arguments.statistics;
 
     let handed = quote! {
         __sim::Site {
@@ -84,6 +85,7 @@ fn accepted(arguments: &Arguments, function: &Function) -> TokenStream {
             must_fail: #must_fail,
             coverage: #coverage,
             prove: #prove,
+            statistics: #statistics,
         },
         #closure,
     };
@@ -173,6 +175,7 @@ mod tests {
                 must_fail,
                 coverage,
                 prove = 5,
+                statistics,
                 crate = crate::stub
             ),
             quote! {
@@ -206,6 +209,7 @@ mod tests {
                         must_fail: true,
                         coverage: true,
                         prove: ::core::option::Option::Some(5u64),
+                        statistics: true,
                     },
                     async || -> Result<(), E> { work().await? },
                 )

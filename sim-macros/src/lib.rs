@@ -35,6 +35,7 @@ use proc_macro::TokenStream;
 /// | `must_fail` | the test passes if a run fails | a flag |
 /// | `coverage` | if the test passes, a line says how many classes of interleavings it saw | a flag |
 /// | `prove = 100000` | a failing run is proven to have the fewest preemptions, by at most so many runs | any `u64`, 0 for no proof |
+/// | `statistics` | if the test passes, a table says what its generated programs were made of | a flag |
 /// | `crate = path` | where the library lives | a path; default `::sim` |
 ///
 /// # Beside other attributes

@@ -34,6 +34,7 @@ mod stub {
             pub(crate) must_fail: bool,
             pub(crate) coverage: bool,
             pub(crate) prove: Option<u64>,
+            pub(crate) statistics: bool,
         }
 
         pub(crate) trait TestResult {
@@ -105,6 +106,7 @@ async fn without_arguments() {
     time = "2m",
     must_fail,
     coverage,
+    statistics,
 )]
 async fn with_arguments() {}
 
@@ -182,6 +184,7 @@ fn every_argument_arrives() {
             time_ms: Some(120_000),
             must_fail: true,
             coverage: true,
+            statistics: true,
             ..Attributes::default()
         }
     );

@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use sim::check::Model;
-use sim::generate::Statistics;
 use sim::program::{Fate, Part};
 use sim::report::Finding;
 use sim::run::{Outcome, Run};
@@ -179,7 +178,10 @@ fn a_thing_that_is_right_passes_whatever_befalls_its_commands() {
         .into_iter()
         .enumerate()
         {
-            passes(&format!("right_{n}"), async || fixed(shape.clone()).await);
+            let seeds = if SIMULATED { 200 } else { 10 };
+            let runner = runner(&format!("right_{n}")).seeds(0..seeds);
+            let report = runner.run(async || fixed(shape.clone()).await);
+            assert!(report.passed(), "{shape:?}: {report:?}");
         }
     }
 }
@@ -341,37 +343,6 @@ fn outside_a_run_a_program_runs_on_threads() {
     for shape in shapes() {
         sim::block_on(fixed(shape.stutter(0.3).timeout(0.3)));
     }
-}
-
-#[test]
-fn statistics_tell_what_was_asked_and_what_never_happened() {
-    let gets = |run: &Run| run.programs[0].commands.iter().filter(|c| c.label == "Get").count();
-    let mut statistics = Statistics::new().cover(10, "some get", move |run| gets(run) > 0).cover(
-        1,
-        "a hundred gets",
-        move |run| gets(run) > 100,
-    );
-    assert_eq!(statistics.missed().len(), 2);
-    for seed in 0..50 {
-        let run = runner("statistics").run_seed(seed, async || buggy(Shape::chunks()).await);
-        statistics.add(&run);
-    }
-    assert_eq!(statistics.missed(), ["a hundred gets: in 0 of 50 runs, wanted in 1 % of them"]);
-    let table = statistics.to_string();
-    assert!(table.contains("Get") && table.contains("Increment"), "{table}");
-    assert!(statistics.distinct_histories() > 10 && statistics.overlap_percent() > 10, "{table}");
-}
-
-#[test]
-fn one_after_the_other_nothing_overlaps() {
-    let mut statistics = Statistics::new();
-    let run = runner("alone").run_seed(0, async || {
-        let history = sim::History::new(Counter::default());
-        history.call(Increment(CommandId(0)), async { None }).await;
-        history.call(Get, async { Some(1) }).await;
-    });
-    statistics.add(&run);
-    assert_eq!(statistics.overlap_percent(), 0);
 }
 
 #[test]

@@ -19,6 +19,9 @@ use sim::{
     Runner,
 };
 
+#[path = "parity/programs.rs"]
+mod programs;
+
 // ---- helpers
 
 /// A future of an operation can be sent to another thread and gives an `O`.
@@ -248,6 +251,7 @@ fn a_runner() {
         .out("target/parity")
         .coverage(true)
         .prove(100)
+        .statistics(true)
         .hermetic();
     is_static(&runner);
     let _: Runner = runner.clone().replay("sim1:");
@@ -258,6 +262,7 @@ fn a_runner() {
     assert_eq!((report.runs, report.real), (1, !sim::SIMULATED));
     assert_eq!(report.coverage.is_some(), sim::SIMULATED);
     let _: Option<sim::coverage::Coverage> = report.coverage;
+    assert_eq!(report.statistics.map(|statistics| statistics.runs), Some(1));
     let run: sim::run::Run = Runner::new().hermetic().run_seed(0, async || {});
     let _: u64 = sim::census::class_of(&run);
     let report: Result<Report, sim::runner::InvalidSetting> =
@@ -268,7 +273,15 @@ fn a_runner() {
     result::<std::convert::Infallible>();
 }
 
-#[sim::test(seeds = 2, strategy = "random", max_steps = 1000, time = "1m", coverage, prove = 10)]
+#[sim::test(
+    seeds = 2,
+    strategy = "random",
+    max_steps = 1000,
+    time = "1m",
+    coverage,
+    prove = 10,
+    statistics
+)]
 async fn a_test() -> Result<(), std::num::ParseIntError> {
     let number = Atomic::new("1".parse::<u8>()?);
     number.store(2, SeqCst).await;

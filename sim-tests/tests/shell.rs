@@ -34,3 +34,6 @@ mod ends;
 
 #[path = "shell/shards.rs"]
 mod shards;
+
+#[path = "shell/programs.rs"]
+mod programs;

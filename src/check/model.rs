@@ -5,6 +5,7 @@ use std::hash::{Hash, Hasher};
 
 use super::hash::WordHasher;
 use super::unique::Plain;
+use crate::history::Written;
 
 /// A sequential specification. A value of the type *is* the state of the object.
 ///
@@ -82,6 +83,26 @@ pub trait Model: Clone + Eq + Hash + Debug {
     fn observes(op: &Self::Op, ret: &Self::Ret) -> bool {
         let _ = (op, ret);
         false
+    }
+
+    /// An operation, and what it returned if it did, as it stands in a file of a recorded history: so that a
+    /// failing run writes its history down beside its trace, to be checked again by `cargo sim check` or,
+    /// in one line of a test, by the package `sim-histories`. `None`, the default: it is not written, nor is
+    /// what no file can say, such as an answer of another kind.
+    ///
+    /// Of the [models](super::models) that come with the library those of registers, counters, queues,
+    /// stacks, sets and maps say it, if their values are whole numbers, texts, characters,
+    /// booleans or [data](crate::datum); one of your own that wraps one of them can forward to it.
+    fn written(op: &Self::Op, ret: Option<&Self::Ret>) -> Option<Written> {
+        let _ = (op, ret);
+        None
+    }
+
+    /// The calls that stand before all others in such a file: those that bring an object into this state
+    /// that begins as a file has it, as [`Shipped::recorded`](super::models::Shipped::recorded) says. `None`,
+    /// the default: it is not written.
+    fn written_before(&self) -> Option<Vec<Written>> {
+        None
     }
 
     /// Appends to `out` every state that the object may be in after `op` returned `ret`; nothing if

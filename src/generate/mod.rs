@@ -10,7 +10,8 @@
 //!
 //! A command enters a branch only if [`Program::precondition`] holds for it and for all others of
 //! its stage in whatever order the branches go on, and if none of these orders ends with all of them
-//! waiting ([`Program::waits`]; `safety.rs`). The same is asked again of every smaller program.
+//! waiting ([`Program::waits`]; `safety.rs`). A command that is dropped counts as one that happens or not,
+//! one that is not waited for as one that takes effect at once, at any later time, or never. The same is asked again of every smaller program.
 //!
 //! # Results of earlier commands
 //!
@@ -22,16 +23,16 @@
 mod draws;
 mod plan;
 mod safety;
+mod script;
 mod shape;
-mod statistics;
 #[cfg(test)]
 mod tests;
 
 pub use self::draws::{Earlier, Gen};
 pub(crate) use self::plan::{Plan, Slot};
 pub use self::safety::Results;
+pub use self::script::Script;
 pub use self::shape::Shape;
-pub use self::statistics::Statistics;
 
 use std::fmt;
 
@@ -101,6 +102,25 @@ pub trait Program: Model {
         Some(op.clone())
     }
 
+    /// What a command is that is sent again although it has returned ([`Shape::stutter`]). `None`, the
+    /// default: it must change nothing, and what it returns is not looked at. A model that knows commands
+    /// by their identity, and what each was told, gives the command as it is; then it is recorded as any
+    /// other and what it returns is checked. It is not asked for its
+    /// [`precondition`](Program::precondition): nobody can keep a network from sending it. Whether there
+    /// is one must not depend on results that are not resolved yet.
+    fn again(op: &Self::Op) -> Option<Self::Op> {
+        let _ = op;
+        None
+    }
+
+    /// The command as Rust source, for the test that a failing program is written down as. By default as
+    /// [`Debug`] shows it, which is source for enums, structs and tuples of numbers, characters and `bool`s
+    /// with derived `Debug`. It is none for what owns its text or items (`String`, `Vec`, a map), for
+    /// `Debug` written by hand, and for numbers that are none (`NaN`): then write it here.
+    fn source(op: &Self::Op) -> String {
+        format!("{op:#?}")
+    }
+
     /// The kind of a command, for counting: by default [`Model::op_text`] up to the first character
     /// that is not a letter or a digit.
     fn label(op: &Self::Op) -> String {
@@ -116,9 +136,10 @@ pub trait Program: Model {
 pub struct CommandId(pub u32);
 
 impl fmt::Debug for CommandId {
-    /// `#3`: it stands in the texts of commands.
+    /// `#3`, as it stands in the texts of commands; `CommandId(3)`, as in Rust source, if the alternate
+    /// form is asked for.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "#{}", self.0)
+        if f.alternate() { write!(f, "CommandId({})", self.0) } else { write!(f, "#{}", self.0) }
     }
 }
 

@@ -9,26 +9,16 @@
 
 use super::draws::{Earlier, Gen};
 use super::safety::{After, Possible, Step, after_all};
+use super::script::{Line, Script};
 use super::shape::{Middle, WIDTH_MIN, interleavings};
 use super::{CommandId, Program, Shape};
-use crate::program::{Change, Fate, Part};
+use crate::program::{Change, Fate, Faults, Part};
 
 /// How often a command is generated anew if the model refuses it.
 const ATTEMPTS: u32 = 8;
 
 /// Points before one of which a command may be dropped.
 const CRASH_POINTS: u64 = 8;
-
-/// What befalls a command.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(crate) struct Faults {
-    /// It is sent once more.
-    pub(crate) again: bool,
-    /// It is dropped at this point, counted from 1.
-    pub(crate) crash: Option<u32>,
-    /// Its branch does not wait for it.
-    pub(crate) unheard: bool,
-}
 
 /// A command of a plan.
 #[derive(Clone, Debug)]
@@ -73,14 +63,46 @@ impl<P: Program> Plan<P> {
         if changes.iter().any(|change| *change != Change::Keep) {
             draft.rearrange(&changes);
         }
-        let (slots, stages) = (draft.slots, draft.stages);
-        let runs = |id: &&CommandId| slots[id.index()].fate == Fate::Runs;
-        let lengths = |stage: &Vec<Vec<CommandId>>| -> Vec<usize> {
-            stage.iter().map(|branch| branch.iter().filter(runs).count()).collect()
+        draft.into_plan()
+    }
+
+    /// The program that a script says.
+    ///
+    /// # Errors
+    /// The first command that the model does not allow where it stands, if nothing was changed.
+    pub(crate) fn of_script(
+        script: Script<P::Op>,
+        initial: &P,
+        change: &mut dyn FnMut() -> Change,
+    ) -> Result<Plan<P>, CommandId> {
+        let names = script.commands.iter().map(|line| line.id.index() + 1);
+        let mut parts = vec![Part::Prefix; names.max().unwrap_or(0)];
+        for line in &script.commands {
+            parts[line.id.index()] = line.part;
+        }
+        let changes: Vec<Change> = parts.iter().map(|_| change()).collect();
+        let mut draft = Draft::new(initial, parts);
+        // Who wrote it down may hold the name of any command.
+        draft.looked = true;
+        let mut said = Vec::new();
+        for Line { id, part, faults, op } in script.commands {
+            let slot = &mut draft.slots[id.index()];
+            assert!(slot.op.is_none(), "two commands of the script are called {id:?}: name both");
+            *slot = Slot { part, fate: Fate::Runs, faults, op: Some(op) };
+            let (stage, branch) = draft.place(part);
+            let branches = &mut draft.stages[stage];
+            branches.resize(branches.len().max(branch + 1), Vec::new());
+            branches[branch].push(id);
+            said.push(id);
+        }
+        draft.rearrange(&changes);
+        let refused = |id: &CommandId| {
+            changes[id.index()] == Change::Keep && draft.slots[id.index()].fate == Fate::Absent
         };
-        let orders = stages.iter().map(|stage| interleavings(&lengths(stage)));
-        let interleavings = orders.fold(1, u64::saturating_mul);
-        Plan { slots, stages, interleavings }
+        match said.into_iter().find(refused) {
+            Some(id) if changes.iter().all(|change| *change == Change::Keep) => Err(id),
+            _ => Ok(draft.into_plan()),
+        }
     }
 
     /// Whether `id` has certainly ended when a command of this stage and branch begins, if it is
@@ -169,7 +191,7 @@ impl<P: Program> Draft<P> {
         });
         let middle = middle.max().unwrap_or(0);
         let slot = |part| Slot { part, fate: Fate::Absent, faults: Faults::default(), op: None };
-        let initial = Possible { state: initial.clone(), returned: Vec::new() };
+        let initial = Possible::new(initial.clone());
         Draft {
             slots: parts.into_iter().map(slot).collect(),
             stages: vec![Vec::new(); middle + 2],
@@ -218,10 +240,9 @@ impl<P: Program> Draft<P> {
     fn before(&self, (stage, branch): (usize, usize)) -> Possible<P> {
         let before = self.stages[stage].get(branch).map_or(&[][..], Vec::as_slice);
         let mut possible = self.entry[0].clone();
-        for id in before {
-            let step = self.step(*id, &|_| true);
+        for step in self.steps(before, &|_| true) {
             // One that waits for another branch leaves the state as it is.
-            if let Some(After::Then(next)) = step.map(|step| possible.after(&step, self.looked)) {
+            if let After::Then(next) | After::Either(next, _) = possible.after(&step, self.looked) {
                 possible = next;
             }
         }
@@ -278,20 +299,30 @@ impl<P: Program> Draft<P> {
         let branches: Vec<Vec<Step<'_, P>>> = self.stages[stage]
             .iter()
             .zip(&sees)
-            .map(|(branch, sees)| branch.iter().filter_map(|id| self.step(*id, sees)).collect())
+            .map(|(branch, sees)| self.steps(branch, sees))
             .collect();
         Some(after_all(&self.entry, &branches, self.looked)?.0)
     }
 
-    /// The command as a step; none if it is not run.
-    fn step<'a>(
+    /// The commands of a branch that are run, as steps.
+    fn steps<'a>(
         &'a self,
-        id: CommandId,
+        branch: &[CommandId],
         sees: &'a dyn Fn(CommandId) -> bool,
-    ) -> Option<Step<'a, P>> {
-        let slot = &self.slots[id.index()];
-        let op = slot.op.as_ref().filter(|_| slot.fate == Fate::Runs)?;
-        Some(Step { id, op, sees })
+    ) -> Vec<Step<'a, P>> {
+        let mut steps = Vec::with_capacity(branch.len());
+        for id in branch {
+            let Slot { op: Some(op), fate: Fate::Runs, faults, .. } = &self.slots[id.index()]
+            else {
+                continue;
+            };
+            let step = |again| Step { id: *id, op, sees, faults: *faults, again };
+            steps.push(step(false));
+            if faults.is_repeated() && P::again(op).is_some() {
+                steps.push(step(true));
+            }
+        }
+        steps
     }
 
     /// Leaves commands out and moves others. What is not safe any more is left out too.
@@ -361,5 +392,16 @@ impl<P: Program> Draft<P> {
                 }
             }
         }
+    }
+
+    fn into_plan(self) -> Plan<P> {
+        let (slots, stages) = (self.slots, self.stages);
+        let runs = |id: &&CommandId| slots[id.index()].fate == Fate::Runs;
+        let lengths = |stage: &Vec<Vec<CommandId>>| -> Vec<usize> {
+            stage.iter().map(|branch| branch.iter().filter(runs).count()).collect()
+        };
+        let orders = stages.iter().map(|stage| interleavings(&lengths(stage)));
+        let interleavings = orders.fold(1, u64::saturating_mul);
+        Plan { slots, stages, interleavings }
     }
 }

@@ -4,15 +4,38 @@
 //! each next command. The states that are possible at a node are those of the nodes before it, one
 //! command later, so all orders are looked at without going through them one by one: 5 commands at
 //! once are 32 nodes and not 120 orders, three branches of 5 are 216 and not 756,756. States that are
-//! equal are one. Where more than [`STATES_MAX`] differ, that many are kept: from there on it is a
-//! sample.
+//! equal are one. Where there are more than [`NODES_MAX`] nodes, or more than [`STEPS_MAX`] ways from one to the
+//! next, [`ORDERS`] orders are drawn: from there on it is a sample.
+//!
+//! A command that is dropped happens or does not. One that is not waited for may also take effect at any
+//! later time: it is carried along until then, and must be allowed wherever it can take effect, as one that
+//! runs beside all that comes after it. A command that uses a result that may be lost is not run then.
+//! With such commands less is looked at ([`FAULTY`], [`OPEN_MAX`]).
 
-use super::CommandId;
-use super::Program;
+use super::{CommandId, Program};
 use crate::check::{Key, Model};
+use crate::program::Faults;
+use crate::rng::Rng;
 
-/// How many different states are kept at a node.
-pub(crate) const STATES_MAX: usize = 1024;
+/// Up to how many nodes all are looked at.
+const NODES_MAX: usize = 10_000;
+
+/// Up to how many steps from state to state all are looked at: five commands at once, no two orders of which
+/// lead to the same state, are 325.
+const STEPS_MAX: usize = 2000;
+
+/// How many orders are looked at where there are more.
+const ORDERS: u64 = 16;
+
+/// How many different states are kept at a node. To tell them apart takes time that grows with their square.
+const STATES_MAX: usize = 256;
+
+/// As [`STATES_MAX`] and [`STEPS_MAX`] if commands may be dropped or not waited for: there are many more such
+/// states, and a program has to be planned in little time.
+const FAULTY: (usize, usize) = (64, 1000);
+
+/// How many commands that nobody waits for are kept in mind.
+const OPEN_MAX: usize = 2;
 
 /// What earlier commands returned, as far as a command may know.
 #[derive(Debug)]
@@ -28,10 +51,22 @@ impl<'a, P: Model> Results<'a, P> {
 }
 
 /// A state that a program can be in, with what its commands have returned.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub(super) struct Possible<P: Model> {
     pub(super) state: P,
     pub(super) returned: Vec<Option<P::Ret>>,
+    /// Commands that nobody waits for, whose effect may still come, at any time or never.
+    pub(super) open: Vec<Open<P>>,
+    /// Whether a command was asked whose result nobody is ever told.
+    pub(super) lost: bool,
+}
+
+/// A command that nobody waits for.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) struct Open<P: Model> {
+    pub(super) op: P::Op,
+    /// Whether it is one sent again.
+    pub(super) again: bool,
 }
 
 /// A command to be placed: its name, what it asks, and whose results it may use.
@@ -39,6 +74,9 @@ pub(super) struct Step<'a, P: Model> {
     pub(super) id: CommandId,
     pub(super) op: &'a P::Op,
     pub(super) sees: &'a dyn Fn(CommandId) -> bool,
+    pub(super) faults: Faults,
+    /// Whether this is the command sent once more, after it has returned.
+    pub(super) again: bool,
 }
 
 /// What comes of a command.
@@ -47,18 +85,42 @@ pub(super) enum After<P: Model> {
     Refused,
     /// It waits.
     Waits,
+    /// It waits, or is dropped while it does.
+    MayWait(Possible<P>),
     Then(Possible<P>),
+    /// Either the first, if it returned, or the second: nobody knows.
+    Either(Possible<P>, Possible<P>),
 }
 
 impl<P: Program> Possible<P> {
+    pub(super) fn new(state: P) -> Possible<P> {
+        Possible { state, returned: Vec::new(), open: Vec::new(), lost: false }
+    }
+
     /// After `step`; with what it returned, if anybody is going to ask for that.
     pub(super) fn after(&self, step: &Step<'_, P>, noted: bool) -> After<P> {
-        let Some(op) = resolved(step, &self.returned) else { return After::Refused };
+        let Some(op) = resolved(step, &self.returned) else {
+            // What it needs may be lost; then it is not run.
+            return if self.lost { After::Then(self.clone()) } else { After::Refused };
+        };
+        if step.again {
+            let mut next = self.clone();
+            P::again(&op).map(|again| next.state.step(&again));
+            return After::Then(next);
+        }
         if !self.state.precondition(&op) {
             return After::Refused;
         }
+        if step.faults.unheard {
+            return After::Then(self.unheard(op, step.faults.again));
+        }
+        // Who sends a command again when it was dropped waits for it then.
+        let given_up = step.faults.crash.is_some() && !step.faults.again;
         if self.state.waits(&op) {
-            return After::Waits;
+            return match given_up {
+                true => After::MayWait(Possible { lost: true, ..self.clone() }),
+                false => After::Waits,
+            };
         }
         let mut next = self.clone();
         let ret = next.state.step(&op);
@@ -68,7 +130,39 @@ impl<P: Program> Possible<P> {
             }
             next.returned[step.id.index()] = Some(ret);
         }
-        After::Then(next)
+        match given_up {
+            true => After::Either(next, Possible { lost: true, ..self.clone() }),
+            false => After::Then(next),
+        }
+    }
+
+    /// After one of the commands that nobody waits for takes effect: `None` if it may not, `Some(None)` if
+    /// it waits.
+    pub(super) fn opened(&self, nth: usize) -> Option<Option<Possible<P>>> {
+        let Open { op, again } = &self.open[nth];
+        if !again && !self.state.precondition(op) {
+            return None;
+        }
+        if self.state.waits(op) {
+            return Some(None);
+        }
+        let mut next = self.clone();
+        next.open.remove(nth);
+        next.state.step(op);
+        Some(Some(next))
+    }
+
+    /// After a command that nobody waits for, `twice` if it is going to be sent again.
+    fn unheard(&self, op: P::Op, twice: bool) -> Possible<P> {
+        let mut next = self.clone();
+        next.lost = true;
+        let again = if twice { P::again(&op) } else { None };
+        next.open.push(Open { op, again: false });
+        next.open.extend(again.map(|op| Open { op, again: true }));
+        // The oldest is taken for one that never happens.
+        let over = next.open.len().saturating_sub(OPEN_MAX);
+        next.open.drain(..over);
+        next
     }
 }
 
@@ -85,6 +179,9 @@ fn resolved<P: Program>(step: &Step<'_, P>, returned: &[Option<P::Ret>]) -> Opti
     P::resolve(step.op, &Results { known: &known })
 }
 
+/// States with their hashes, so that most of those that differ are seen to at once.
+type States<P> = Vec<(Key, Possible<P>)>;
+
 /// The states after all branches have ended, from any of `start` and in whatever order; `None` if a
 /// command may not be asked in one of those orders, or all wait at the end of it. The flag tells whether all were looked at.
 ///
@@ -97,47 +194,130 @@ pub(super) fn after_all<P: Program>(
 ) -> Option<(Vec<Possible<P>>, bool)> {
     // The number of a node has a digit for each branch; a next command makes it greater.
     let mut weights = Vec::with_capacity(branches.len());
-    let mut nodes = 1;
+    let mut nodes = 1_usize;
     for branch in branches {
         weights.push(nodes);
-        nodes *= branch.len() + 1;
+        nodes = nodes.saturating_mul(branch.len() + 1);
     }
-    // With their hashes, so that most of those that differ are seen to at once.
-    let mut states: Vec<Vec<(Key, Possible<P>)>> = vec![Vec::new(); nodes];
+    if nodes > NODES_MAX {
+        return Some((sampled(start, branches, noted)?, false));
+    }
+    let faulty = start.iter().any(|possible| possible.lost)
+        || branches.iter().flatten().any(|s| s.faults.unheard || s.faults.crash.is_some());
+    let (most, steps_max) = if faulty { FAULTY } else { (STATES_MAX, STEPS_MAX) };
+    let mut states: Vec<States<P>> = (0..nodes).map(|_| Vec::new()).collect();
     states[0] = start.iter().map(|state| (Key::of(&state.state), state.clone())).collect();
-    let mut exact = true;
+    let (mut exact, mut steps) = (true, 0);
     for node in 0..nodes - 1 {
-        let here = std::mem::take(&mut states[node]);
+        let mut here = std::mem::take(&mut states[node]);
+        exact &= settle(&mut here, most)?;
+        steps += here.len() * branches.len();
+        if steps > steps_max {
+            return Some((sampled(start, branches, noted)?, false));
+        }
         for (_, possible) in &here {
             let mut stuck = true;
             for (branch, weight) in branches.iter().zip(&weights) {
                 let Some(step) = branch.get(node / weight % (branch.len() + 1)) else { continue };
-                let next = match possible.after(step, noted) {
+                let there = &mut states[node + weight];
+                match possible.after(step, noted) {
                     After::Refused => return None,
                     After::Waits => continue,
-                    After::Then(next) => next,
-                };
+                    After::MayWait(next) => {
+                        exact &= put(there, next, most);
+                        continue;
+                    }
+                    After::Then(next) => exact &= put(there, next, most),
+                    After::Either(next, other) => {
+                        exact &= put(there, next, most);
+                        exact &= put(there, other, most);
+                    }
+                }
                 stuck = false;
-                let there = &mut states[node + weight];
-                let key = Key::of(&next.state);
-                let same = |(other_key, other): &(Key, Possible<P>)| {
-                    *other_key == key
-                        && other.state == next.state
-                        && other.returned == next.returned
-                };
-                if there.iter().any(same) {
-                    continue;
-                }
-                match there.len() < STATES_MAX {
-                    true => there.push((key, next)),
-                    false => exact = false,
-                }
             }
             if stuck {
                 return None;
             }
         }
     }
-    let end = states.pop().unwrap_or_default();
+    let mut end = states.pop().unwrap_or_default();
+    exact &= settle(&mut end, most)?;
     Some((end.into_iter().map(|(_, state)| state).collect(), exact))
+}
+
+/// The states after some of the orders, the same ones every time; `None` if a command may not be asked in
+/// one of these, or all wait at the end of it. O(orders · steps).
+fn sampled<P: Program>(
+    start: &[Possible<P>],
+    branches: &[Vec<Step<'_, P>>],
+    noted: bool,
+) -> Option<Vec<Possible<P>>> {
+    let mut rng = Rng::new(0);
+    let mut ends = States::new();
+    for _ in 0..ORDERS {
+        let mut now = start[rng.below(start.len() as u64) as usize].clone();
+        let mut at = vec![0; branches.len()];
+        loop {
+            if !now.open.is_empty() && rng.below(2) == 0 {
+                let nth = rng.below(now.open.len() as u64) as usize;
+                now = now.opened(nth)?.unwrap_or(now);
+                continue;
+            }
+            let mut order: Vec<usize> = (0..branches.len())
+                .filter(|branch| at[*branch] < branches[*branch].len())
+                .collect();
+            if order.is_empty() {
+                break;
+            }
+            // The first that does not wait, from a branch drawn.
+            let first = rng.below(order.len() as u64) as usize;
+            order.rotate_left(first);
+            let mut next = None;
+            for branch in order {
+                next = match now.after(&branches[branch][at[branch]], noted) {
+                    After::Refused => return None,
+                    After::Waits => continue,
+                    After::MayWait(next) if rng.below(2) == 0 => Some(next),
+                    After::MayWait(_) => continue,
+                    After::Then(next) => Some(next),
+                    After::Either(next, other) => {
+                        Some(if rng.below(2) == 0 { next } else { other })
+                    }
+                };
+                at[branch] += 1;
+                break;
+            }
+            now = next?;
+        }
+        put(&mut ends, now, STATES_MAX);
+    }
+    Some(ends.into_iter().map(|(_, state)| state).collect())
+}
+
+/// Adds all that commands which nobody waits for may still lead to; `None` if one of them may not be done
+/// there. The flag tells whether all was looked at.
+fn settle<P: Program>(here: &mut States<P>, most: usize) -> Option<bool> {
+    let (mut exact, mut at) = (true, 0);
+    while at < here.len() {
+        for nth in 0..here[at].1.open.len() {
+            if let Some(next) = here[at].1.opened(nth)? {
+                exact &= put(here, next, most);
+            }
+        }
+        at += 1;
+    }
+    Some(exact)
+}
+
+/// Adds a state to those of a node unless it is there; `false` if there are as many as are kept.
+fn put<P: Program>(there: &mut States<P>, next: Possible<P>, most: usize) -> bool {
+    let key = Key::of(&next.state);
+    if there.iter().any(|(other_key, other)| *other_key == key && *other == next) {
+        return true;
+    }
+    let room = there.len() < most;
+    if room {
+        there.push((key, next));
+    }
+    room
 }

@@ -22,7 +22,12 @@ pub struct Shape {
     pub(super) stutter: u32,
     pub(super) crash: u32,
     pub(super) timeout: u32,
+    pub(crate) budget: u64,
 }
+
+/// Configurations that the check of a program may visit unless told otherwise: some seconds at the
+/// most.
+pub(super) const BUDGET: u64 = 20_000_000;
 
 /// What stands between prefix and suffix.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -48,6 +53,7 @@ impl Shape {
             stutter: 0,
             crash: 0,
             timeout: 0,
+            budget: BUDGET,
         }
     }
 
@@ -148,7 +154,8 @@ impl Shape {
 
     /// With which probability a command is sent once more after it has returned: as a network does
     /// with a message, or a client that did not hear. The second one must change nothing, as
-    /// it is the same command; what it returns is not looked at.
+    /// it is the same command; what it returns is not looked at, unless the model says what it is
+    /// ([`Program::again`](super::Program::again)).
     ///
     /// # Panics
     /// If the number is not a probability.
@@ -161,6 +168,9 @@ impl Shape {
     /// With which probability a command is dropped at one of its first 8 points, so that nobody knows
     /// whether it happened. The branch goes on. On real threads a command that does not wait is never
     /// dropped.
+    ///
+    /// One that is also to be sent again ([`stutter`](Shape::stutter)) is sent again then, as a client does
+    /// that did not hear: both are one call, and what the second is told is the answer.
     ///
     /// # Panics
     /// If the number is not a probability.
@@ -181,10 +191,18 @@ impl Shape {
         self
     }
 
+    /// How many configurations the check of one program may look at, 20 million unless told otherwise.
+    /// If they do not suffice nobody knows whether the program is right, and the test fails as undecided.
+    #[must_use]
+    pub fn budget(mut self, configurations: u64) -> Shape {
+        self.budget = configurations;
+        self
+    }
+
     /// In how many orders the commands of the largest program may take effect if each does so at once:
     /// for each stage the multinomial coefficient of the lengths of its branches. `u64::MAX` if there
-    /// are more. A checker may have to look at all of them, so a shape with more than some 10^12 asks
-    /// for trouble.
+    /// are more. A checker may have to look at many of them: a test whose shape has more than 10^12 is
+    /// warned.
     pub fn interleavings(&self) -> u64 {
         match self.middle {
             Middle::Chunks { count_max, width_max } => {

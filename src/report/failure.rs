@@ -6,6 +6,7 @@ use super::intervals;
 use super::names::Names;
 use super::schedule::plural;
 use super::screen::{Line, Paint, Screen, clean, cut, cut_place};
+use super::statistics::{self, share};
 use super::{Finding, Report};
 use crate::event::Event;
 use crate::history::HistoryRecord;
@@ -60,10 +61,14 @@ pub(super) fn headline(report: &Report, finding: &Finding, names: &Names<'_>) ->
         Failure::Hang { task, seconds, .. } => {
             format!("{} has not come back for {seconds} s", names.task(*task))
         }
-        Failure::NeverHeld { conditions } => match &conditions[..] {
-            [one] => format!("{:?} never held", clean(one.name)),
-            all => format!("{} conditions never held", all.len()),
-        },
+        Failure::TooSeldom { conditions, .. } => {
+            let never = conditions.iter().all(|condition| condition.runs == 0);
+            let how = if never { "never held" } else { "held too seldom" };
+            match &conditions[..] {
+                [one] => format!("{:?} {how}", clean(one.name)),
+                all => format!("{} conditions {how}", all.len()),
+            }
+        }
         Failure::Unreadable { .. } => "the trace cannot be read".to_owned(),
         Failure::Misuse { .. } => "this cannot work".to_owned(),
     }
@@ -131,9 +136,13 @@ pub(super) fn facts(screen: &mut Screen, report: &Report, finding: &Finding, nam
                 field(screen, "spins", &self::spin(&finding.run, spin, names));
             }
         }
-        Failure::NeverHeld { conditions } => {
+        Failure::TooSeldom { conditions, runs } => {
             for condition in conditions {
-                field(screen, "never", condition.name);
+                let label = if condition.runs == 0 { "never" } else { "too seldom" };
+                field(screen, label, condition.name);
+                if condition.percent > 0 {
+                    field(screen, "held", &share(condition, *runs));
+                }
                 field(screen, "at", &condition.place.to_string());
             }
         }
@@ -164,7 +173,13 @@ pub(super) fn details(screen: &mut Screen, report: &Report, finding: &Finding, n
         Failure::NonDeterminism { .. } => help(screen, NON_DETERMINISM),
         Failure::Hang { .. } if report.real => help(screen, HANG_REAL),
         Failure::Hang { .. } => help(screen, HANG),
-        Failure::NeverHeld { .. } => help(screen, NEVER_HELD),
+        Failure::TooSeldom { conditions, .. } => {
+            if let Some(statistics) = &report.statistics {
+                statistics::draw(screen, statistics);
+            }
+            let never = conditions.iter().all(|condition| condition.runs == 0);
+            help(screen, if never { NEVER_HELD } else { TOO_SELDOM });
+        }
         Failure::Panic { .. }
         | Failure::Error { .. }
         | Failure::Unreadable { .. }
@@ -220,6 +235,9 @@ const NON_DETERMINISM: &str = "Something decides that the scheduler does not con
 
 const NEVER_HELD: &str = "What this test is for did not happen in any run, so that it passed says \
     nothing. It needs more seeds, another strategy or another body.";
+
+const TOO_SELDOM: &str = "What this test is for happens too seldom for a pass to say much. Have it drawn \
+    more often, or ask for less.";
 
 const HANG: &str = "The task did not give the turn back at an await. Usual causes:\n\
     - a lock of std or parking_lot held across an await: use sim::Mutex\n\

@@ -13,6 +13,8 @@ mod picture;
 mod program;
 mod schedule;
 mod screen;
+mod source;
+mod statistics;
 mod text;
 
 #[cfg(test)]
@@ -25,10 +27,12 @@ mod tests;
 use crate::coverage::Coverage;
 use crate::ids::Seed;
 use crate::run::{Failure, Outcome, Run};
+use crate::statistics::Statistics;
 
 pub use one_line::one_line;
 pub use picture::history_text;
 pub use screen::Style;
+pub use source::rust;
 pub use text::text;
 
 /// What running one test came to.
@@ -57,6 +61,9 @@ pub struct Report {
     pub real: bool,
     /// How much was seen, if that was asked for and the test passed; on real threads nobody knows.
     pub coverage: Option<Coverage>,
+    /// What generated programs were made of, if that was asked for or if a [`cover!`](crate::cover)
+    /// was missed and programs were generated.
+    pub statistics: Option<Statistics>,
 }
 
 impl Report {
@@ -69,12 +76,12 @@ impl Report {
         self.finding.is_none()
     }
 
-    /// That a condition never held is a warning: only a part of the seeds was run.
+    /// That a condition held too seldom is a warning: only a part of the seeds was run.
     pub(crate) fn spare_conditions(&mut self) {
-        let never = |finding: &mut Box<Finding>| {
-            matches!(finding.run.outcome, Outcome::Failed(Failure::NeverHeld { .. }))
+        let seldom = |finding: &mut Box<Finding>| {
+            matches!(finding.run.outcome, Outcome::Failed(Failure::TooSeldom { .. }))
         };
-        if let Some(finding) = self.finding.take_if(never) {
+        if let Some(finding) = self.finding.take_if(seldom) {
             if let Outcome::Failed(failure) = &finding.run.outcome {
                 let what = one_line(failure, &finding.run);
                 self.warnings.push(format!("{what} (in this part of the seeds)"));
@@ -141,6 +148,11 @@ pub struct Finding {
     pub trace_file: Option<String>,
     /// Why no trace file could be written, if that was tried.
     pub trace_error: Option<String>,
+    /// The path of the file that has the generated programs of the run as Rust source, if one was
+    /// written.
+    pub source_file: Option<String>,
+    /// The path of the file that has the history that was checked, if one was written.
+    pub history_file: Option<String>,
     /// The command that replays the run, on one line; none if nothing can be replayed.
     pub replay: Option<String>,
     /// The command that looks for the failure anew, on one line, if what was replayed no longer fits.
@@ -158,6 +170,8 @@ impl Finding {
             proof: None,
             trace_file: None,
             trace_error: None,
+            source_file: None,
+            history_file: None,
             replay: None,
             record: None,
         }
@@ -258,4 +272,5 @@ pub struct Renderer {
 /// let screen = (renderer.render)(&report, &Style::default());
 /// assert_eq!(screen, "passed  queue::is_fifo: 10 runs, 70 steps\n");
 /// ```
-pub const RENDERERS: &[Renderer] = &[Renderer { name: "text", render: text }];
+pub const RENDERERS: &[Renderer] =
+    &[Renderer { name: "text", render: text }, Renderer { name: "rust", render: rust }];

@@ -1,7 +1,7 @@
 //! A failure in one line: for the header of a trace, and for the text a test fails with.
 
 use crate::ids::TaskId;
-use crate::run::{Failure, Run};
+use crate::run::{Condition, Failure, Run};
 use crate::verdict::Verdict;
 
 /// What was wrong, on one line, the message of a panic included.
@@ -44,9 +44,15 @@ pub fn one_line(failure: &Failure, run: &Run) -> String {
         Failure::Hang { task: id, last, seconds } => {
             format!("hang: {} did not come back for {seconds} s from {last}", task(*id))
         }
-        Failure::NeverHeld { conditions } => {
-            let names: Vec<&str> = conditions.iter().map(|condition| condition.name).collect();
-            format!("never held in any run: {}", names.join(", "))
+        Failure::TooSeldom { conditions, runs } => {
+            let tell = |condition: &Condition| match condition.runs {
+                0 => format!("{} never held", condition.name),
+                held => format!(
+                    "{} held in {held} of {runs} runs, wanted in {} % of them",
+                    condition.name, condition.percent
+                ),
+            };
+            conditions.iter().map(tell).collect::<Vec<_>>().join("; ")
         }
         Failure::Unreadable { message } => message.clone(),
         Failure::Misuse { message, place } if place.is_empty() => message.clone(),

@@ -23,6 +23,7 @@ use crate::history::HistoryRecord;
 ///     clients: vec!["process 4".to_owned()],
 ///     operations: vec![read],
 ///     verdict: None,
+///     lines: None,
 /// };
 /// let picture = history_text(&history, &Style::default());
 /// assert!(picture.contains("process 4") && picture.contains("read → 7"));

@@ -9,7 +9,7 @@ use crate::event::{Event, ValueKind, Values};
 use crate::history::{HistoryRecord, Operation};
 use crate::ids::{ObjectId, TaskId, TaskPath};
 use crate::op::Op;
-use crate::program::{CommandLayout, CommandRecord, Fate, Part, ProgramRecord};
+use crate::program::{CommandLayout, CommandRecord, Fate, Faults, Part, ProgramRecord};
 use crate::run::{
     DrawRecord, Failure, Holder, ObjectRecord, Outcome, StepRecord, TaskRecord, Wait,
 };
@@ -113,6 +113,7 @@ fn history() -> impl Strategy<Value = HistoryRecord> {
         clients,
         operations,
         verdict,
+        lines: None,
     })
 }
 
@@ -207,12 +208,17 @@ fn program() -> impl Strategy<Value = ProgramRecord> {
     let command = (part, fate, text_of_a_user()).prop_map(|(part, fate, text)| CommandRecord {
         layout: CommandLayout { part, fate, change: 0, ran: None },
         label: text.clone(),
+        source: text.clone(),
         text,
+        faults: Faults { again: true, crash: Some(3), unheard: true },
     });
     (vec(command, 0..40), text_of_a_user(), any::<u64>(), 0..9usize).prop_map(
         |(commands, model, interleavings, draws)| ProgramRecord {
+            initial: model.clone(),
+            op_type: model.clone(),
             model,
             interleavings,
+            interleavings_max: interleavings,
             commands,
             draws: 0..draws,
         },
@@ -236,6 +242,8 @@ fn report() -> impl Strategy<Value = Report> {
             proof: Some(Proof { fewest: 2, complete: real, runs, saved: 1 }),
             trace_file: Some(text.clone()),
             trace_error: Some(text.clone()),
+            source_file: Some(text.clone()),
+            history_file: Some(text.clone()),
             replay: Some(text.clone()),
             record: Some(text),
         };
@@ -263,12 +271,15 @@ fn report() -> impl Strategy<Value = Report> {
             real,
             searched,
             coverage: None,
+            statistics: None,
         }
     })
 }
 
 fn may_be_wide(line: &str) -> bool {
-    ["trace:", "replay:", "record:"].iter().any(|label| line.starts_with(label))
+    ["trace:", "source:", "history:", "replay:", "record:"]
+        .iter()
+        .any(|label| line.starts_with(label))
 }
 
 /// The text without ANSI colours.
@@ -299,7 +310,7 @@ fn proper_history() -> impl Strategy<Value = HistoryRecord> {
         let evidence = Evidence { misfit, ..Evidence::default() };
         let clients = (0..4).map(|n| format!("client{n}")).collect();
         let verdict = Some(Verdict::Violated(Box::new(evidence)));
-        HistoryRecord { model: "model".to_owned(), clients, operations, verdict }
+        HistoryRecord { model: "model".to_owned(), clients, operations, verdict, lines: None }
     })
 }
 

@@ -104,6 +104,8 @@ impl Sample {
             replay: Some(format!("SIM_REPLAY={file} cargo test -p demo {test} -- --exact")),
             trace_file: Some(file),
             trace_error: None,
+            source_file: None,
+            history_file: None,
             record: None,
         };
         Report {
@@ -164,6 +166,7 @@ pub(super) fn lost_update() -> Report {
             call(0, "get", 9, Some(("1", 10))),
         ],
         verdict: Some(Verdict::Violated(Box::new(evidence))),
+        lines: None,
     }];
     let failure = Failure::History {
         history: 0,
@@ -269,6 +272,7 @@ pub(super) fn queue() -> Report {
         clients: vec!["producer".to_owned(), "consumer".to_owned()],
         operations,
         verdict: Some(verdict.clone()),
+        lines: None,
     }];
     let condition = "sequential consistency".to_owned();
     let failure = Failure::History { history: 0, condition, verdict, place: here() };

@@ -234,7 +234,7 @@ impl<'a> Table<'a> {
             | Failure::History { .. }
             | Failure::Diverged { .. }
             | Failure::NonDeterminism { .. }
-            | Failure::NeverHeld { .. }
+            | Failure::TooSeldom { .. }
             | Failure::Unreadable { .. }
             | Failure::Misuse { .. } => {}
         }

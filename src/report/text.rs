@@ -9,6 +9,7 @@ use super::names::Names;
 use super::program;
 use super::schedule::{self, plural};
 use super::screen::{Line, Paint, Screen, Style, clean, cut};
+use super::statistics;
 use super::{Bound, Finding, Origin, Proof, Report, Searched, Shrinking, Size};
 use crate::coverage::Coverage;
 use crate::ids::TaskId;
@@ -18,8 +19,8 @@ const LEAKED_MAX: usize = 5;
 
 /// The report as lines of text, each ending in a line feed; in colour only if the style says so.
 ///
-/// No line is wider than the style asks for except those that begin with `trace:`, `replay:` or
-/// `record:`, which are to be copied. Control characters in names and messages are escaped. Takes time linear
+/// No line is wider than the style asks for except those that begin with `trace:`, `source:`, `history:`,
+/// `replay:` or `record:`, which are to be copied. Control characters in names and messages are escaped. Takes time linear
 /// in the length of the run, and shows of a long one the beginning and the end.
 ///
 /// ```
@@ -69,6 +70,10 @@ fn passed(screen: &mut Screen, report: &Report) {
     }
     if let Some(searched) = &report.searched {
         limits(screen, report.runs, searched);
+    }
+    if let Some(statistics) = &report.statistics {
+        statistics::draw(screen, statistics);
+        screen.blank();
     }
     warnings(screen, report);
 }
@@ -211,6 +216,8 @@ fn failed(screen: &mut Screen, report: &Report, finding: &Finding) {
     let end = [
         ("trace:", &finding.trace_file, Paint::Plain),
         ("trace:", &not_written(finding), Paint::Notice),
+        ("source:", &finding.source_file, Paint::Plain),
+        ("history:", &finding.history_file, Paint::Plain),
         ("replay:", &finding.replay, Paint::Strong),
         ("record:", &finding.record, Paint::Strong),
     ];

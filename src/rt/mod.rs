@@ -202,9 +202,9 @@ impl Worker {
         self.world.state().record.histories.get(number).cloned()
     }
 
-    /// Notes in `all` what the last run was asked to note.
-    pub(crate) fn note_conditions(&self, all: &mut Vec<Condition>) {
-        self.world.state().record.conditions.iter().for_each(|condition| condition.note(all));
+    /// Adds to `all` what the last run was asked to note.
+    pub(crate) fn add_conditions(&self, all: &mut Vec<Condition>) {
+        self.world.state().record.conditions.iter().for_each(|condition| condition.add(all));
     }
 
     /// How many steps the last run took.

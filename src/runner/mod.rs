@@ -238,6 +238,14 @@ impl Runner {
         self
     }
 
+    /// Count what generated programs were made of and how much of it ran at the same time:
+    /// [`Report::statistics`]. Costs about as much as the runs.
+    #[must_use]
+    pub fn statistics(mut self, wanted: bool) -> Runner {
+        self.settings.statistics = Some(wanted);
+        self
+    }
+
     /// Do not look at the environment.
     #[must_use]
     pub fn hermetic(mut self) -> Runner {

@@ -50,6 +50,8 @@ pub struct Attributes {
     pub coverage: bool,
     /// How many runs the proof may take that a failing run has the fewest preemptions.
     pub prove: Option<u64>,
+    /// Whether to say, if it passes, what its programs were made of.
+    pub statistics: bool,
 }
 
 /// Runs a test and panics if it fails.
@@ -77,6 +79,7 @@ fn test_body(
         replay: attributes.replay.map(|source| beside_manifest(source, site.manifest_dir)),
         coverage: attributes.coverage.then_some(true),
         prove: attributes.prove,
+        statistics: attributes.statistics.then_some(true),
         ..Settings::default()
     };
     let site = Site {
@@ -123,9 +126,10 @@ fn judge(report: &Report, must_fail: bool) {
         if must_fail {
             eprintln!("note: real threads did not show the failure this test is about");
         }
-        if report.replayed.is_some() || report.searched.is_some() || report.coverage.is_some() {
+        let asked = report.coverage.is_some() || report.statistics.is_some();
+        if report.replayed.is_some() || report.searched.is_some() || asked {
             // Whoever asked for a replay or a proof wants to know that it was one; who asked for
-            // coverage, to read it.
+            // coverage or statistics, to read them.
             eprint!("{screen}");
         } else {
             show_warnings(report, &screen);
@@ -137,7 +141,7 @@ fn judge(report: &Report, must_fail: bool) {
         // These say that the trace was not replayed, or that a case never came up: nothing about the
         // program.
         Outcome::Failed(
-            Failure::Unreadable { .. } | Failure::Diverged { .. } | Failure::NeverHeld { .. },
+            Failure::Unreadable { .. } | Failure::Diverged { .. } | Failure::TooSeldom { .. },
         ) => {}
         _ if must_fail => {
             return eprintln!("note:    the test must fail (must_fail) and did, so it passes");

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::confirm;
-use super::explore::{Explored, leaks};
+use super::explore::{Explored, remarks};
 use super::reorder::{self, Reordered};
 use super::session::Session;
 use super::watchdog::Job;
@@ -71,7 +71,7 @@ pub(super) fn exhaust(
             if !void {
                 explored.runs += 1;
                 explored.steps += worker.steps();
-                worker.note_conditions(&mut explored.conditions);
+                worker.add_conditions(&mut explored.conditions);
             }
             let failure = failure.filter(|_| !void).map(not_a_replay);
             let extract = |worker: &Worker| {
@@ -81,6 +81,9 @@ pub(super) fn exhaust(
                     None => run,
                 }
             };
+            if config.statistics && !void {
+                explored.statistics.get_or_insert_default().add(&extract(&worker));
+            }
             let stray = matches!(failure, Some(Failure::NonDeterminism { .. }));
             let wanted = match &visit {
                 Visit::UntilFailure => true,
@@ -94,7 +97,7 @@ pub(super) fn exhaust(
             }
             if number == 0 {
                 let run = extract(&worker);
-                explored.warnings.extend(leaks(&run));
+                explored.warnings.extend(remarks(&run));
                 if let Err(failure) = confirm::same_again(session, &run) {
                     let outcome = Outcome::Failed(failure);
                     explored.found = Some((number, Run { outcome, ..run }));

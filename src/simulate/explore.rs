@@ -11,9 +11,11 @@ use super::session::Session;
 use super::watchdog::Job;
 use crate::census::Census;
 use crate::ids::Seed;
+use crate::program::ProgramRecord;
 use crate::report::Searched;
 use crate::rt::Worker;
 use crate::run::{Condition, Failure, Outcome, Run};
+use crate::statistics::Statistics;
 
 /// Seeds run for so long on the calling thread before others are started: starting a thread costs
 /// about a hundredth of this.
@@ -34,6 +36,8 @@ pub(super) struct Explored {
     pub(super) conditions: Vec<Condition>,
     /// What the runs were of, if that was asked for.
     pub(super) census: Option<Census>,
+    /// What their programs were made of, if that was asked for.
+    pub(super) statistics: Option<Statistics>,
     /// How far a search got; none if seeds were drawn from.
     pub(super) searched: Option<Searched>,
 }
@@ -129,31 +133,36 @@ fn first_seed(session: &Session<'_>, position: u64, seed: Seed) -> Explored {
         .quietly(|| session.run_with(job.strategy(), session.config.strategy.name(), seed, job));
     let runs = position + 1;
     let mut explored = Explored { runs, steps: run.steps.len() as u64, ..Explored::default() };
-    run.conditions.iter().for_each(|condition| condition.note(&mut explored.conditions));
+    run.conditions.iter().for_each(|condition| condition.add(&mut explored.conditions));
     if session.config.coverage {
         explored.census.get_or_insert_default().add(position, &run);
+    }
+    if session.config.statistics {
+        explored.statistics.get_or_insert_default().add(&run);
     }
     if run.outcome != Outcome::Passed {
         explored.found = Some((position, run));
         return explored;
     }
-    explored.warnings.extend(leaks(&run));
+    explored.warnings.extend(remarks(&run));
     if let Err(failure) = session.quietly(|| confirm::same_again(session, &run)) {
         explored.found = Some((position, Run { outcome: Outcome::Failed(failure), ..run }));
     }
     explored
 }
 
-/// What is to be said of tasks that had not ended when the body did.
-pub(super) fn leaks(run: &Run) -> impl Iterator<Item = String> {
-    run.leaked.iter().map(|task| {
+/// What is to be said of a run that passed: of tasks that had not ended when the body did, of programs
+/// that are too large to be checked.
+pub(super) fn remarks(run: &Run) -> impl Iterator<Item = String> {
+    let leaks = run.leaked.iter().map(|task| {
         let task = &run.tasks[task.index()];
         format!(
             "task {task}, spawned at {}, had not ended when the test body did: await its handle, \
              or call detach() on it",
             task.place
         )
-    })
+    });
+    leaks.chain(run.programs.iter().filter_map(ProgramRecord::warning))
 }
 
 /// Runs seeds on this thread until there are none left. `between` is called now and then.
@@ -177,6 +186,7 @@ fn work(
     let (mut runs, mut steps, mut found, mut looked) = (0, 0, None, 0);
     let mut conditions = Vec::new();
     let mut census = session.config.coverage.then(Census::default);
+    let mut statistics = session.config.statistics.then(Statistics::new);
     session.quietly(|| {
         while !shared.late.load(Ordering::Relaxed) {
             if batch.is_empty() {
@@ -191,9 +201,12 @@ fn work(
             let failure: Option<Failure> = session.once(&mut worker, Seed(seed), &limits);
             runs += 1;
             steps += worker.steps();
-            worker.note_conditions(&mut conditions);
+            worker.add_conditions(&mut conditions);
             if let Some(census) = &mut census {
                 census.add(n, &worker.outline(Seed(seed), strategy.name()));
+            }
+            if let Some(statistics) = &mut statistics {
+                statistics.add(&worker.extract(Seed(seed), strategy.name()));
             }
             if failure.is_some() {
                 shared.lowest.fetch_min(n, Ordering::Relaxed);
@@ -217,9 +230,12 @@ fn work(
     let mut total = shared.total.lock().unwrap_or_else(PoisonError::into_inner);
     total.runs += runs;
     total.steps += steps;
-    conditions.into_iter().for_each(|condition| condition.note(&mut total.conditions));
+    conditions.into_iter().for_each(|condition| condition.add(&mut total.conditions));
     if let Some(census) = census {
         total.census.get_or_insert_default().merge(census);
+    }
+    if let Some(statistics) = statistics {
+        total.statistics.get_or_insert_default().merge(statistics);
     }
     if let Some((n, run)) = found {
         if total.found.as_ref().is_none_or(|(other, _)| n < *other) {

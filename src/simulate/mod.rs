@@ -9,6 +9,7 @@ mod exhaust;
 mod explore;
 mod hook;
 mod prove;
+mod recount;
 mod reorder;
 mod session;
 mod watchdog;
@@ -26,6 +27,7 @@ use crate::runner::{Site, TestBody};
 use crate::trace::Trace;
 
 use self::exhaust::{Visit, exhaust};
+use self::recount::recount;
 use self::session::Session;
 
 /// Runs `body` as `config` says and reports.
@@ -156,6 +158,8 @@ fn report_replay(session: &Session<'_>, run: Run, from: Origin, trace: Trace) ->
         proof: None,
         trace_file: None,
         trace_error: None,
+        source_file: None,
+        history_file: None,
         replay: Some(session.site.replay_command(&source)),
         record: diverged.then(|| session.site.command()),
         from,
@@ -177,6 +181,8 @@ fn cannot_read(session: &Session<'_>, from: Origin, why: &Unreadable) -> Report 
         proof: None,
         trace_file: None,
         trace_error: None,
+        source_file: None,
+        history_file: None,
         replay: None,
         record: None,
     }));
@@ -204,11 +210,20 @@ fn search<'scope>(
             let seed = run.seed;
             confirm::report(session, run, Origin::Seed(seed), n + 1)
         }
-        None => Report {
-            finding: never_held(session, explored.conditions),
-            coverage: explored.census.map(|census| census.coverage()),
-            ..session.report(explored.runs, explored.steps)
-        },
+        None => {
+            // What passed before, in another process, noted nothing here.
+            let runs = explored.runs.saturating_sub(session.results.begin());
+            let finding = too_seldom(session, explored.conditions, runs);
+            let missed = finding.as_deref().is_some_and(asks_for_a_part);
+            let statistics =
+                explored.statistics.or_else(|| missed.then(|| recount(session, runs))?);
+            Report {
+                finding,
+                statistics,
+                coverage: explored.census.map(|census| census.coverage()),
+                ..session.report(explored.runs, explored.steps)
+            }
+        }
     };
     report.searched = explored.searched;
     warnings.extend(explored.warnings);
@@ -216,12 +231,28 @@ fn search<'scope>(
     report
 }
 
-/// What is wrong if conditions held in no run. One seed alone is run to look at it, and shows one run.
-fn never_held(session: &Session<'_>, conditions: Vec<Condition>) -> Option<Box<Finding>> {
+/// What is wrong if conditions held in too few runs. One seed alone is run to look at it, and shows one
+/// run.
+fn too_seldom(
+    session: &Session<'_>,
+    conditions: Vec<Condition>,
+    runs: u64,
+) -> Option<Box<Finding>> {
     let seed = Seed(session.config.seed(0)?);
     session.config.seed(1)?;
-    let failure = Failure::never_held(conditions)?;
+    let failure = Failure::too_seldom(conditions, runs)?;
     Some(Box::new(Finding::without_replay(Run::empty(seed, failure))))
+}
+
+/// Whether a condition is missed that was to hold in a part of the runs, so that what they were made of
+/// explains it.
+fn asks_for_a_part(finding: &Finding) -> bool {
+    match &finding.run.outcome {
+        Outcome::Failed(Failure::TooSeldom { conditions, .. }) => {
+            conditions.iter().any(|condition| condition.percent > 0)
+        }
+        _ => false,
+    }
 }
 
 /// Replays a trace that the user keeps. Gives a report if it fails.

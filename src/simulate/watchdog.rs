@@ -260,11 +260,8 @@ fn end_process(session: &Session<'_>, watched: &Watched, step: u32, patience: Du
             None => Origin::Seed(seed),
         };
         report.replayed = session.config.replay.is_some().then(|| from.clone());
-        let shrunk = None;
-        let record = None;
-        let proof = None;
         let finding =
-            Finding { run, from, original, shrunk, proof, trace_file, trace_error, replay, record };
+            Finding { original, trace_file, trace_error, replay, ..Finding::of(run, from) };
         report.finding = Some(Box::new(finding));
         session.results.end(&mut report);
         // Not `eprint!`: a test harness may have taken that, and will have no time to show it.

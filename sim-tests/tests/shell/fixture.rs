@@ -5,6 +5,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
 
+use sim::check::models::{CounterOp, CounterRet};
 use sim::{Atomic, Cell, Mutex};
 
 /// Whether a test is to do what it is made for.
@@ -275,5 +276,70 @@ async fn takes_its_time() {
 async fn never_sees_it() {
     if std::env::var_os("UNPAUSE_FIXTURE").is_some() {
         sim::sometimes!(false, "the impossible");
+    }
+}
+
+/// A counter from the library, with what can be asked of it.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
+struct Counter(sim::check::models::Counter);
+
+impl sim::check::Model for Counter {
+    type Op = CounterOp;
+    type Ret = CounterRet;
+
+    fn step(&mut self, op: &CounterOp) -> CounterRet {
+        self.0.step(op)
+    }
+
+    fn written(op: &CounterOp, ret: Option<&CounterRet>) -> Option<sim::history::Written> {
+        sim::check::models::Counter::written(op, ret)
+    }
+
+    fn written_before(&self) -> Option<Vec<sim::history::Written>> {
+        self.0.written_before()
+    }
+}
+
+impl sim::Program for Counter {
+    fn generate(&self, g: &mut sim::Gen<'_, Self>) -> CounterOp {
+        g.choose(&[CounterOp::Get, CounterOp::Increment])
+    }
+}
+
+/// Commands of a counter, asked of one that adds in one step or in two.
+async fn commands(at_once: bool) {
+    let counter = Atomic::new(0);
+    sim::parallel(sim::Shape::chunks(), Counter::default(), async |op| match op {
+        CounterOp::Get => {
+            let value = counter.load(SeqCst).await;
+            let percent = if variant("wants too much") { 99 } else { 1 };
+            sim::cover!(value == 0, percent, "a get before all else");
+            CounterRet::Value(value)
+        }
+        _ if at_once => {
+            counter.fetch_add(1, SeqCst).await;
+            CounterRet::Done
+        }
+        _ => {
+            let value = counter.load(SeqCst).await;
+            counter.store(value + 1, SeqCst).await;
+            CounterRet::Done
+        }
+    })
+    .await;
+}
+
+#[sim::test]
+async fn generated() {
+    if !off() {
+        commands(false).await;
+    }
+}
+
+/// In both builds.
+#[sim::test(seeds = 30)]
+async fn counted() {
+    if std::env::var_os("UNPAUSE_FIXTURE").is_some() {
+        commands(true).await;
     }
 }

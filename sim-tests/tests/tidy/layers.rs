@@ -35,6 +35,7 @@ const TABLE: &[(&str, Layer)] = &[
     ("program", Layer::Data),
     ("run", Layer::Data),
     ("coverage", Layer::Data),
+    ("statistics", Layer::Data),
     ("panics", Layer::Data),
     ("schedule", Layer::Data),
     ("rng", Layer::Data),

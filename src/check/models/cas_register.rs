@@ -1,9 +1,11 @@
 //! A cell with compare-and-swap.
 
+use super::written::{datum, done, each};
 use super::{NilRead, Shipped, Value, no_such_call, unexpected};
 use crate::check::Model;
 use crate::check::unique::{Action, Plain, PlainObject, Values};
 use crate::datum::Datum;
+use crate::history::Written;
 
 /// A register that can also be changed on condition: what Jepsen calls `cas-register`.
 ///
@@ -102,6 +104,28 @@ impl<T: Value> Model for CasRegister<T> {
         };
         let actions = calls.map(action).collect::<Option<_>>()?;
         Some(Plain { object: PlainObject::Register, initial, actions })
+    }
+
+    fn written(op: &CasRegisterOp<T>, ret: Option<&CasRegisterRet<T>>) -> Option<Written> {
+        let call = match op {
+            CasRegisterOp::Read => done("read", Datum::Nil),
+            CasRegisterOp::Write(value) => done("write", datum(value)?),
+            CasRegisterOp::Cas(from, to) => done("cas", Datum::list([datum(from)?, datum(to)?])),
+        };
+        match (op, ret) {
+            (CasRegisterOp::Read, Some(CasRegisterRet::Value(value))) => {
+                Some(Written { answer: datum(value)?, ..call })
+            }
+            (CasRegisterOp::Write(_), Some(CasRegisterRet::Done))
+            | (CasRegisterOp::Cas(..), Some(CasRegisterRet::Swapped(true)))
+            | (_, None) => Some(call),
+            // A file has no answer for one that found another value: it says that nothing was done.
+            _ => None,
+        }
+    }
+
+    fn written_before(&self) -> Option<Vec<Written>> {
+        each("write", [&self.0])
     }
 
     fn name() -> &'static str {

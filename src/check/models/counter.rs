@@ -1,8 +1,10 @@
 //! A number that is added to.
 
+use super::written::{done, each};
 use super::{NilRead, Shipped, no_such_call, unexpected};
 use crate::check::Model;
 use crate::datum::Datum;
+use crate::history::Written;
 
 /// A counter. Sums wrap around, as those of atomics do.
 ///
@@ -63,6 +65,28 @@ impl Model for Counter {
 
     fn observes(op: &CounterOp, _ret: &CounterRet) -> bool {
         matches!(op, CounterOp::Get | CounterOp::Add(0) | CounterOp::FetchAdd(0))
+    }
+
+    fn written(op: &CounterOp, ret: Option<&CounterRet>) -> Option<Written> {
+        let call = match op {
+            CounterOp::Increment => done("increment", Datum::Nil),
+            CounterOp::Add(amount) => done("add", Datum::Integer(*amount)),
+            CounterOp::FetchAdd(amount) => done("fetch-add", Datum::Integer(*amount)),
+            CounterOp::Get => done("get", Datum::Nil),
+        };
+        match (op, ret) {
+            (CounterOp::Get | CounterOp::FetchAdd(_), Some(CounterRet::Value(value))) => {
+                Some(Written { answer: Datum::Integer(*value), ..call })
+            }
+            (CounterOp::Increment | CounterOp::Add(_), Some(CounterRet::Done)) | (_, None) => {
+                Some(call)
+            }
+            _ => None,
+        }
+    }
+
+    fn written_before(&self) -> Option<Vec<Written>> {
+        each("add", [&self.0])
     }
 
     fn name() -> &'static str {

@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use super::written::{datum, done};
 use super::{NilRead, Shipped, Value, no_such_call, unexpected};
 use crate::check::{Key, Model};
 use crate::datum::Datum;
+use crate::history::Written;
 
 /// A map from keys to values, such as a key-value store. Checked key by key, unless its length
 /// is asked for.
@@ -99,6 +101,37 @@ impl<K: Value + Ord, V: Value> Model for Map<K, V> {
             MapOp::Put(..) => false,
             MapOp::Delete(_) => *ret == MapRet::Value(None),
         }
+    }
+
+    fn written(op: &MapOp<K, V>, ret: Option<&MapRet<V>>) -> Option<Written> {
+        let (f, key, value) = match op {
+            MapOp::Get(key) => ("get", datum(key)?, Datum::Nil),
+            MapOp::Put(key, value) => ("put", datum(key)?, datum(value)?),
+            MapOp::Delete(key) => ("delete", datum(key)?, Datum::Nil),
+            MapOp::Len => {
+                let answer = match ret {
+                    Some(MapRet::Len(len)) => datum(len)?,
+                    None => Datum::Nil,
+                    Some(_) => return None,
+                };
+                return Some(Written { f: "len", value: Datum::Nil, answer });
+            }
+        };
+        let call = done(f, Datum::list([key.clone(), value]));
+        match (op, ret) {
+            (MapOp::Get(_), Some(MapRet::Value(Some(value)))) => {
+                Some(Written { answer: Datum::list([key, datum(value)?]), ..call })
+            }
+            (MapOp::Get(_), Some(MapRet::Value(None)))
+            | (MapOp::Put(..) | MapOp::Delete(_), Some(MapRet::Done))
+            | (_, None) => Some(call),
+            _ => None,
+        }
+    }
+
+    fn written_before(&self) -> Option<Vec<Written>> {
+        let put = |(key, value)| Some(done("put", Datum::list([datum(key)?, datum(value)?])));
+        self.0.iter().map(put).collect()
     }
 
     fn name() -> &'static str {

@@ -17,6 +17,7 @@ mod set;
 mod stack;
 mod text_map;
 mod versioned_register;
+mod written;
 
 use std::fmt::Debug;
 use std::hash::Hash;

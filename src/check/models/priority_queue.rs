@@ -1,9 +1,11 @@
 //! The smallest first.
 
+use super::written::{datum, done, each};
 use super::{NilRead, Shipped, Value, item, listed, no_such_call, taken};
 use crate::check::Model;
 use crate::check::unique::{Action, Plain, PlainObject, Values};
 use crate::datum::Datum;
+use crate::history::Written;
 
 /// An unbounded priority queue: the smallest item, by [`Ord`], is popped first. Of items that are
 /// equal, the one inserted first.
@@ -152,6 +154,28 @@ impl<T: Value + Ord> Model for PriorityQueue<T> {
             }
         }
         Some(Plain { object: PlainObject::PriorityQueue, initial, actions })
+    }
+
+    fn written(op: &PriorityQueueOp<T>, ret: Option<&PriorityQueueRet<T>>) -> Option<Written> {
+        let call = match op {
+            PriorityQueueOp::Insert(item) => done("insert", datum(item)?),
+            PriorityQueueOp::Pop => done("pop", Datum::Nil),
+            PriorityQueueOp::Peek => done("peek", Datum::Nil),
+        };
+        match (op, ret) {
+            (
+                PriorityQueueOp::Pop | PriorityQueueOp::Peek,
+                Some(PriorityQueueRet::Item(Some(item))),
+            ) => Some(Written { answer: datum(item)?, ..call }),
+            (PriorityQueueOp::Pop | PriorityQueueOp::Peek, Some(PriorityQueueRet::Item(None)))
+            | (PriorityQueueOp::Insert(_), Some(PriorityQueueRet::Done))
+            | (_, None) => Some(call),
+            _ => None,
+        }
+    }
+
+    fn written_before(&self) -> Option<Vec<Written>> {
+        each("insert", &self.0)
     }
 
     fn name() -> &'static str {

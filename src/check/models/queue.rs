@@ -2,10 +2,12 @@
 
 use std::collections::VecDeque;
 
+use super::written::{datum, done, each};
 use super::{NilRead, Shipped, Value, item, listed, no_such_call, taken};
 use crate::check::Model;
 use crate::check::unique::{Action, Plain, PlainObject, Values};
 use crate::datum::Datum;
+use crate::history::Written;
 
 /// An unbounded queue: what was enqueued first is dequeued first.
 ///
@@ -112,6 +114,26 @@ impl<T: Value> Model for Queue<T> {
         };
         let actions = calls.map(action).collect::<Option<_>>()?;
         Some(Plain { object: PlainObject::Queue, initial, actions })
+    }
+
+    fn written(op: &QueueOp<T>, ret: Option<&QueueRet<T>>) -> Option<Written> {
+        let call = match op {
+            QueueOp::Enqueue(item) => done("enqueue", datum(item)?),
+            QueueOp::Dequeue => done("dequeue", Datum::Nil),
+        };
+        match (op, ret) {
+            (QueueOp::Dequeue, Some(QueueRet::Item(Some(item)))) => {
+                Some(Written { answer: datum(item)?, ..call })
+            }
+            (QueueOp::Dequeue, Some(QueueRet::Item(None)))
+            | (QueueOp::Enqueue(_), Some(QueueRet::Done))
+            | (_, None) => Some(call),
+            _ => None,
+        }
+    }
+
+    fn written_before(&self) -> Option<Vec<Written>> {
+        each("enqueue", &self.0)
     }
 
     fn name() -> &'static str {

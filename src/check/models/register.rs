@@ -1,9 +1,11 @@
 //! A cell that is read and written as a whole.
 
+use super::written::{datum, done, each};
 use super::{NilRead, Shipped, Value, no_such_call};
 use crate::check::Model;
 use crate::check::unique::{Action, Plain, PlainObject, Values};
 use crate::datum::Datum;
+use crate::history::Written;
 
 /// A register: a read returns what was written last.
 ///
@@ -77,6 +79,24 @@ impl<T: Value> Model for Register<T> {
         };
         let actions = calls.map(action).collect::<Option<_>>()?;
         Some(Plain { object: PlainObject::Register, initial, actions })
+    }
+
+    fn written(op: &RegisterOp<T>, ret: Option<&RegisterRet<T>>) -> Option<Written> {
+        let call = match op {
+            RegisterOp::Read => done("read", Datum::Nil),
+            RegisterOp::Write(value) => done("write", datum(value)?),
+        };
+        match (op, ret) {
+            (RegisterOp::Read, Some(RegisterRet::Value(value))) => {
+                Some(Written { answer: datum(value)?, ..call })
+            }
+            (RegisterOp::Write(_), Some(RegisterRet::Done)) | (_, None) => Some(call),
+            _ => None,
+        }
+    }
+
+    fn written_before(&self) -> Option<Vec<Written>> {
+        each("write", [&self.0])
     }
 
     fn name() -> &'static str {

@@ -2,10 +2,12 @@
 
 use std::collections::BTreeSet;
 
+use super::written::{datum, each};
 use super::{NilRead, Shipped, Value, no_such_call, unexpected};
 use crate::check::unique::{Action, Plain, PlainObject, Values};
 use crate::check::{Key, Model};
 use crate::datum::Datum;
+use crate::history::Written;
 
 /// A set: each operation says whether it did, or found, what it was asked for. Checked element by
 /// element.
@@ -104,6 +106,21 @@ impl<T: Value + Ord> Model for Set<T> {
         };
         let actions = calls.map(action).collect();
         Some(Plain { object: PlainObject::Set, initial, actions })
+    }
+
+    fn written(op: &SetOp<T>, ret: Option<&bool>) -> Option<Written> {
+        let (f, item) = match op {
+            SetOp::Insert(item) => ("insert", item),
+            SetOp::Remove(item) => ("remove", item),
+            SetOp::Contains(item) => ("contains", item),
+        };
+        let answer = Datum::Bool(ret.copied().unwrap_or_default());
+        Some(Written { f, value: datum(item)?, answer })
+    }
+
+    fn written_before(&self) -> Option<Vec<Written>> {
+        let calls = each("insert", &self.0)?;
+        Some(calls.into_iter().map(|call| Written { answer: Datum::Bool(true), ..call }).collect())
     }
 
     fn name() -> &'static str {

@@ -1,9 +1,11 @@
 //! Last in, first out.
 
+use super::written::{datum, done, each};
 use super::{NilRead, Shipped, Value, item, listed, no_such_call, taken};
 use crate::check::Model;
 use crate::check::unique::{Action, Plain, PlainObject, Values};
 use crate::datum::Datum;
+use crate::history::Written;
 
 /// An unbounded stack: what was pushed last is popped first.
 ///
@@ -114,6 +116,26 @@ impl<T: Value> Model for Stack<T> {
         };
         let actions = calls.map(action).collect::<Option<Vec<Action>>>()?;
         Some(Plain { object: PlainObject::Stack, initial, actions })
+    }
+
+    fn written(op: &StackOp<T>, ret: Option<&StackRet<T>>) -> Option<Written> {
+        let call = match op {
+            StackOp::Push(item) => done("push", datum(item)?),
+            StackOp::Pop => done("pop", Datum::Nil),
+        };
+        match (op, ret) {
+            (StackOp::Pop, Some(StackRet::Item(Some(item)))) => {
+                Some(Written { answer: datum(item)?, ..call })
+            }
+            (StackOp::Pop, Some(StackRet::Item(None)))
+            | (StackOp::Push(_), Some(StackRet::Done))
+            | (_, None) => Some(call),
+            _ => None,
+        }
+    }
+
+    fn written_before(&self) -> Option<Vec<Written>> {
+        each("push", &self.0)
     }
 
     fn name() -> &'static str {

@@ -1,0 +1,82 @@
+//! Generated programs from the shell: their files, replayed by other processes; their statistics.
+
+use std::fs;
+use std::path::PathBuf;
+
+use crate::child::{Ended, child, files, folder};
+
+/// Runs the failing test with so many jobs, and gives the only trace that was written.
+fn found(name: &str, jobs: &str) -> (Ended, PathBuf) {
+    let out = folder(name);
+    let ended = child("generated").env("SIM_OUT", &out).env("SIM_JOBS", jobs).fails();
+    let written = files(&out);
+    let trace = written.iter().find(|file| file.ends_with(".simtrace")).unwrap();
+    (ended, out.join(trace))
+}
+
+/// What a screen says of the run: from the program on.
+fn run(ended: &Ended) -> &str {
+    let from = ended.stderr.find("── program").unwrap_or_else(|| panic!("no program {ended}"));
+    let to = ended.stderr.find("\ntrace:").or_else(|| ended.stderr.find("\nreplay:"));
+    &ended.stderr[from..to.unwrap()]
+}
+
+#[test]
+fn a_program_and_its_schedule_replay_in_another_process() {
+    if !sim::SIMULATED {
+        return;
+    }
+    let (ended, trace) = found("program-replay", "1");
+    ended.says(&["── program ── Counter, 3 commands", "history is not linearizable"]);
+    let again = child("generated").env("SIM_REPLAY", &trace).fails();
+    assert_eq!(run(&again), run(&ended));
+    // The decisions alone, on one line, are the same program.
+    let command = ended.after("replay:");
+    let inline = command.strip_prefix("SIM_REPLAY=").unwrap().split(' ').next().unwrap();
+    assert!(inline.starts_with("sim1:"), "{inline}");
+    let again = child("generated").env("SIM_REPLAY", inline).fails();
+    assert_eq!(run(&again), run(&ended));
+}
+
+#[test]
+fn a_process_with_other_workers_writes_the_same_program() {
+    if !sim::SIMULATED {
+        return;
+    }
+    let read = |trace: PathBuf| fs::read(trace).unwrap();
+    let (_, one) = found("program-jobs-1", "1");
+    let one = read(one);
+    for jobs in ["2", "4"] {
+        let (_, other) = found(&format!("program-jobs-{jobs}"), jobs);
+        assert_eq!(read(other), one, "{jobs} workers");
+    }
+}
+
+#[test]
+fn beside_the_trace_stand_the_program_as_source_and_the_history() {
+    if !sim::SIMULATED {
+        return;
+    }
+    let (ended, trace) = found("program-files", "2");
+    let source = fs::read_to_string(trace.with_extension("rs")).unwrap();
+    assert!(source.contains("sim::Script::new()\n        .branch("), "{source}");
+    ended.says(&["source:  ", "history: "]);
+    let history = fs::read_to_string(trace.with_extension("jsonl")).unwrap();
+    // Two that say where the counter stood, and two for each command.
+    assert_eq!(history.lines().count(), 8, "{history}");
+    let file = trace.with_extension("jsonl");
+    sim_histories::assert_violated!(file.to_str().unwrap(), "counter");
+}
+
+#[test]
+fn statistics_are_shown_if_asked_for() {
+    let asked = child("counted").env("SIM_STATISTICS", "1").passes();
+    asked.says(&["passed  shell::fixture::counted: ", "── programs ── ", "Increment", "at once"]);
+    child("counted").passes().says_not("── programs");
+}
+
+#[test]
+fn a_case_that_is_too_seldom_fails_the_test_and_shows_the_programs() {
+    let ended = child("counted").env("UNPAUSE_VARIANT", "wants too much").fails();
+    ended.says(&["held too seldom", "wanted in 99 %", "── programs ── ", "Increment"]);
+}

@@ -1,0 +1,269 @@
+//! What generated programs came to, and conditions that are to hold in a part of the runs.
+
+use sim::check::Model;
+use sim::history::HistoryRecord;
+use sim::program::{Fate, Part};
+use sim::report::{Report, Style, text};
+use sim::run::{Failure, Outcome, Run};
+use sim::statistics::{Count, Statistics};
+use sim::{Atomic, CommandId, Gen, Ordering::SeqCst, Program, Runner, SIMULATED, Shape};
+
+/// A counter.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
+struct Counter(u64);
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+enum Op {
+    Increment(CommandId),
+    Get,
+}
+use Op::{Get, Increment};
+
+impl Model for Counter {
+    type Op = Op;
+    type Ret = Option<u64>;
+
+    fn step(&mut self, op: &Op) -> Option<u64> {
+        match op {
+            Increment(_) => {
+                self.0 += 1;
+                None
+            }
+            Get => Some(self.0),
+        }
+    }
+}
+
+impl Program for Counter {
+    fn generate(&self, g: &mut Gen<'_, Self>) -> Op {
+        if g.below(4) == 0 { Get } else { Increment(g.id()) }
+    }
+}
+
+/// `percent`: in how many runs somebody is to get 0; 0 for nobody asks.
+async fn counts(percent: u32) {
+    let counter = Atomic::new(0);
+    sim::parallel(Shape::chunks(), Counter::default(), async |op| match op {
+        // In two accesses, so that others can come in between.
+        Increment(_) => {
+            counter.load(SeqCst).await;
+            counter.fetch_add(1, SeqCst).await;
+            None
+        }
+        Get => {
+            let value = counter.load(SeqCst).await;
+            if percent > 0 {
+                sim::cover!(value == 0, percent, "a get before all else");
+            }
+            Some(value)
+        }
+    })
+    .await;
+}
+
+/// Seeds: few on real threads.
+const SEEDS: u64 = if SIMULATED { 200 } else { 20 };
+
+fn runner() -> Runner {
+    Runner::new().hermetic().strategy("random").seeds(0..SEEDS)
+}
+
+// ---- counts beside brute force
+
+/// Whether two operations of a history overlap, and how many do at some moment, by looking at every
+/// moment there is.
+fn overlap(history: &HistoryRecord) -> (u64, usize) {
+    let spans: Vec<(u64, u64)> =
+        history.operations.iter().map(|operation| (operation.invoked, operation.end())).collect();
+    let open = |moment: u64| {
+        let open = spans.iter().filter(|(from, to)| *from <= moment && moment < *to);
+        open.count()
+    };
+    let most = spans.iter().map(|(from, _)| open(*from)).max().unwrap_or(0);
+    let beside = |(n, (from, to)): &(usize, &(u64, u64))| {
+        spans.iter().enumerate().any(|(other, (a, b))| other != *n && a < to && from < b)
+    };
+    (spans.iter().enumerate().filter(beside).count() as u64, most)
+}
+
+fn add(expected: &mut Statistics, run: &Run) {
+    expected.runs += 1;
+    let mut most = 0;
+    for history in &run.histories {
+        let (overlapped, at_once) = overlap(history);
+        expected.operations += history.operations.len() as u64;
+        expected.overlapped += overlapped;
+        most = most.max(at_once);
+    }
+    expected.at_once.resize(expected.at_once.len().max(most + 1), 0);
+    expected.at_once[most] += 1;
+    for command in run.programs.iter().flat_map(|program| &program.commands) {
+        if command.layout.fate == Fate::Runs {
+            let count = expected.labels.entry(command.label.clone()).or_default();
+            count.all += 1;
+            count.beside += u64::from(matches!(command.layout.part, Part::Branch { .. }));
+        }
+    }
+}
+
+#[test]
+fn what_is_counted_is_what_there_was() {
+    if !SIMULATED {
+        return;
+    }
+    let mut expected = Statistics::new();
+    let mut histories = Vec::new();
+    for seed in 0..SEEDS {
+        let run = runner().run_seed(seed, async || counts(0).await);
+        add(&mut expected, &run);
+        let operations: Vec<_> = run.histories.iter().map(|h| h.operations.clone()).collect();
+        if !histories.contains(&operations) {
+            histories.push(operations);
+        }
+    }
+    for jobs in [1, 3] {
+        let report = runner().jobs(jobs).statistics(true).run(async || counts(0).await);
+        let found = report.statistics.unwrap();
+        assert_eq!(found.distinct_histories(), histories.len());
+        assert_eq!((found.runs, &found.labels), (expected.runs, &expected.labels));
+        assert_eq!(
+            (found.operations, found.overlapped, &found.at_once),
+            (expected.operations, expected.overlapped, &expected.at_once)
+        );
+    }
+    let Count { all, beside } = expected.commands();
+    assert!(all > 1000 && beside > 500 && expected.overlapped > 200, "{expected:?}");
+    assert!(expected.at_once.len() > 3, "{expected:?}");
+}
+
+#[test]
+fn one_after_the_other_nothing_overlaps() {
+    let report = runner().statistics(true).run(async || {
+        let history = sim::History::new(Counter::default());
+        history.call(Increment(CommandId(0)), async { None }).await;
+        history.call(Get, async { Some(1) }).await;
+    });
+    let statistics = report.statistics.clone().unwrap();
+    assert_eq!((statistics.operations, statistics.overlapped), (2 * SEEDS, 0));
+    assert_eq!((statistics.distinct_histories(), &statistics.at_once[..]), (1, &[0, SEEDS][..]));
+    assert!(text(&report, &Style::default()).contains("No program was generated"));
+}
+
+// ---- what is shown
+
+#[test]
+fn a_table_is_shown_if_it_is_asked_for() {
+    let report = runner().run(async || counts(0).await);
+    assert_eq!(report.statistics, None);
+    let report = runner().statistics(true).run(async || counts(10).await);
+    let screen = text(&report, &Style::default());
+    for words in
+        ["── programs ──", "beside others", "Increment", "Get", "at once", "wanted in 10 %"]
+    {
+        assert!(screen.contains(words), "{words:?} is not on {screen}");
+    }
+    let statistics = report.statistics.unwrap();
+    assert!(statistics.labels["Increment"].all > statistics.labels["Get"].all);
+}
+
+#[test]
+fn a_search_has_statistics_too() {
+    if !SIMULATED {
+        return;
+    }
+    let shape = || Shape::chunks().max_prefix_length(0).max_chunks(1).max_chunk_size(2);
+    let report = runner().strategy("exhaustive").seeds(0..300).statistics(true).run(async || {
+        let counter = Atomic::new(0);
+        sim::parallel(shape().max_suffix_length(1), Counter::default(), async |op| match op {
+            Increment(_) => {
+                counter.fetch_add(1, SeqCst).await;
+                None
+            }
+            Get => Some(counter.load(SeqCst).await),
+        })
+        .await;
+    });
+    assert!(report.passed());
+    let statistics = report.statistics.unwrap();
+    // What it began anew it ran before.
+    assert!(statistics.runs >= report.runs && report.runs > 1);
+}
+
+// ---- cover
+
+fn missed(report: &Report) -> Option<(&'static str, u64, u64)> {
+    match &report.finding.as_ref()?.run.outcome {
+        Outcome::Failed(Failure::TooSeldom { conditions, runs }) => {
+            assert_eq!(conditions.len(), 1);
+            Some((conditions[0].name, conditions[0].runs, *runs))
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_case_that_comes_up_often_enough_passes_and_one_that_does_not_fails() {
+    for jobs in [1, 3] {
+        let run = |percent| runner().jobs(jobs).run(async || counts(percent).await);
+        let report = run(5);
+        assert_eq!(missed(&report), None);
+        assert_eq!(report.statistics, None);
+        let report = run(90);
+        let (name, held, runs) = missed(&report).expect("nobody gets 0 so often");
+        assert_eq!((name, runs), ("a get before all else", SEEDS));
+        if SIMULATED {
+            let by_hand = (0..SEEDS).filter(|seed| {
+                let run = runner().run_seed(*seed, async || counts(90).await);
+                run.conditions.iter().any(|condition| condition.runs == 1)
+            });
+            assert_eq!(held, by_hand.count() as u64);
+        }
+        // What the programs were made of is shown unasked.
+        let screen = text(&report, &Style::default());
+        for words in ["held too seldom", "wanted in 90 %", "── programs ──", "Increment"] {
+            assert!(screen.contains(words), "{words:?} is not on {screen}");
+        }
+        assert_eq!(report.statistics.unwrap().runs, SEEDS);
+    }
+}
+
+#[test]
+fn a_case_that_nobody_comes_by_is_not_known() {
+    let report = runner().run(async || {
+        if sim::rand::below(2) > 1 {
+            sim::cover!(true, 50, "the impossible");
+        }
+    });
+    assert!(report.passed());
+}
+
+#[test]
+fn runs_that_do_not_come_by_count_as_runs() {
+    if !SIMULATED {
+        return;
+    }
+    let report = runner().run(async || {
+        if sim::rand::below(2) == 1 {
+            sim::cover!(true, 80, "one of two");
+        }
+    });
+    let (_, held, runs) = missed(&report).expect("half of the runs are not 80 %");
+    assert!(held * 2 < runs + 60 && held * 2 + 60 > runs, "{held} of {runs}");
+}
+
+#[test]
+fn one_seed_alone_covers_nothing_and_need_not() {
+    let report = runner().seed(3).run(async || sim::cover!(false, 50, "never"));
+    assert!(report.passed());
+}
+
+#[test]
+fn a_part_that_is_none_is_said_to_be_none() {
+    for percent in [0, 101] {
+        let run = runner().run_seed(0, async || sim::cover!(true, percent, "a case"));
+        let Outcome::Failed(Failure::Panic { message, .. }) = &run.outcome else {
+            panic!("{:?}", run.outcome)
+        };
+        assert!(message.contains("give a number from 1 to 100"), "{message}");
+    }
+}

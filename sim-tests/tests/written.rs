@@ -1,0 +1,132 @@
+//! Histories of runs as files: read back, they say what was recorded and are judged as it was.
+
+use std::collections::BTreeSet;
+
+use sim::check::models::{
+    CasRegister, Counter, Map, NilRead, PriorityQueue, Queue, Register, Set, Shipped, Stack,
+    Visitor, registry,
+};
+use sim::check::{Budget, Model, linearizable};
+use sim::history::HistoryRecord;
+use sim::{History, Runner, SIMULATED};
+use sim_histories::{format_named, operations, read};
+
+/// A history of three clients of two calls each, answered with whatever the alphabet of the model has.
+fn recorded<M>(seed: u64, initial: &M) -> HistoryRecord
+where
+    M: Shipped + Send + Sync + 'static,
+    M::Op: Send + Sync,
+    M::Ret: Send + Sync,
+{
+    let run = Runner::new().hermetic().strategy("random").run_seed(seed, async || {
+        let history = History::new(initial.clone());
+        sim::map_concurrently(0..3, |_| {
+            let history = history.clone();
+            async move {
+                for _ in 0..2 {
+                    let alphabet = M::alphabet();
+                    let (op, rets) = &alphabet[sim::rand::below(alphabet.len() as u64) as usize];
+                    let ret = rets[sim::rand::below(rets.len() as u64) as usize].clone();
+                    let work = async move {
+                        sim::task::yield_now().await;
+                        ret
+                    };
+                    history.call(op.clone(), work).await;
+                }
+            }
+        })
+        .await;
+        history.check();
+    });
+    run.histories[0].clone()
+}
+
+/// Reads files back. How many were consistent, and how many not.
+fn read_back<M>(initial: &M) -> [u32; 2]
+where
+    M: Shipped + Send + Sync + 'static,
+    M::Op: Send + Sync,
+    M::Ret: Send + Sync,
+{
+    let before = initial.written_before().expect("it is written").len();
+    let mut verdicts = [0; 2];
+    for seed in 0..250 {
+        let record = recorded(seed, initial);
+        // What no file can say is not: a compare-and-swap that failed, an answer of another kind.
+        let Some(lines) = &record.lines else { continue };
+        let recording = read(lines.as_bytes(), format_named("json").unwrap()).unwrap();
+        let found = operations::<M>(&recording, NilRead::Nothing).unwrap().operations;
+        let told = |op: &str, ret: Option<&str>| format!("{op} {}", ret.unwrap_or("?"));
+        let written: Vec<String> = found[before..]
+            .iter()
+            .map(|o| {
+                let ret = o.returned.as_ref().map(|(ret, _)| M::Recorded::ret_text(ret));
+                told(&M::Recorded::op_text(&o.op), ret.as_deref())
+            })
+            .collect();
+        let expected: Vec<String> = record
+            .operations
+            .iter()
+            .map(|o| told(&o.op, o.returned.as_ref().map(|(ret, _)| ret.as_str())))
+            .collect();
+        assert_eq!(written, expected, "{lines}");
+        let start = M::recorded(None).unwrap();
+        let verdict = linearizable(&start, &found, &Budget::nodes(1_000_000)).unwrap();
+        let consistent = record.verdict.unwrap().is_consistent();
+        assert_eq!(verdict.is_consistent(), consistent, "{lines}");
+        verdicts[usize::from(consistent)] += 1;
+    }
+    verdicts
+}
+
+#[test]
+fn a_history_that_is_written_and_read_is_the_one_that_was_recorded() {
+    if !SIMULATED {
+        return;
+    }
+    for [violated, consistent] in [
+        read_back(&Register::initial()),
+        read_back(&CasRegister::initial()),
+        read_back(&Counter::initial()),
+        read_back(&Counter::new(7)),
+        read_back(&Queue::initial()),
+        read_back(&[1, 2].into_iter().collect::<Queue>()),
+        read_back(&Stack::initial()),
+        read_back(&[1, 2].into_iter().collect::<Stack>()),
+        read_back(&PriorityQueue::initial()),
+        read_back(&Set::initial()),
+        read_back(&[1].into_iter().collect::<Set>()),
+        read_back(&Map::initial()),
+    ] {
+        assert!(violated > 0 && violated + consistent >= 10, "{violated} and {consistent}");
+    }
+}
+
+#[test]
+fn these_models_are_written() {
+    struct Written(BTreeSet<&'static str>);
+    impl Visitor for Written {
+        fn visit<M: Shipped>(&mut self) {
+            self.0.extend(M::initial().written_before().map(|_| M::NAME));
+        }
+    }
+    let mut written = Written(BTreeSet::new());
+    registry(&mut written);
+    // Those that are read back above.
+    let names =
+        ["cas-register", "counter", "map", "priority-queue", "queue", "register", "set", "stack"];
+    assert_eq!(written.0, BTreeSet::from(names));
+}
+
+#[test]
+fn what_no_file_has_is_not_written() {
+    let lines = |initial: Register<Option<u64>>| {
+        let run = Runner::new().hermetic().run_seed(0, async || {
+            let history = History::new(initial.clone());
+            let write = sim::check::models::RegisterOp::Write(Some(1));
+            history.call(write, async { sim::check::models::RegisterRet::Done }).await;
+        });
+        run.histories[0].lines.clone()
+    };
+    assert_eq!(lines(Register::new(None)), None);
+}

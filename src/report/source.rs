@@ -1,0 +1,133 @@
+//! The generated program of a failing run as Rust source: a function that makes the script of it, and
+//! how it is run in a test of its own.
+//!
+//! A renderer knows the texts of commands and not what they are asked of: what the failing test creates,
+//! and its closure, are for the reader to put in.
+
+use std::fmt::Write;
+
+use super::screen::Style;
+use super::{Origin, Report, one_line};
+use crate::program::{CommandRecord, Fate, Part, ProgramRecord};
+use crate::run::{Outcome, Run};
+
+/// The programs of a report's failing run as Rust source; a comment if there are none.
+///
+/// The source compiles beside the type of the commands if [`Program::source`](crate::Program::source)
+/// gives source; by default it does for derived `Debug` of enums and structs of numbers.
+///
+/// ```
+/// use sim::report::{Report, Style, rust};
+/// let report = Report { test: "queue::is_fifo".into(), ..Report::default() };
+/// assert_eq!(rust(&report, &Style::default()), "// queue::is_fifo: no generated program failed.\n");
+/// ```
+pub fn rust(report: &Report, _: &Style) -> String {
+    let from = report.finding.as_deref().map(|finding| (&finding.run, &finding.from));
+    let source = from.and_then(|(run, from)| source(&report.test, run, from));
+    source.unwrap_or_else(|| {
+        format!("// {}: no generated program failed.\n", on_one_line(&report.test))
+    })
+}
+
+/// The source of the programs of a run; none if nothing is left of any.
+fn source(test: &str, run: &Run, from: &Origin) -> Option<String> {
+    let programs: Vec<&ProgramRecord> =
+        run.programs.iter().filter(|program| !program.left().is_empty()).collect();
+    if programs.is_empty() {
+        return None;
+    }
+    let Outcome::Failed(failure) = &run.outcome else { return None };
+    let mut out = String::new();
+    let (test, why) = (on_one_line(test), on_one_line(&one_line(failure, run)));
+    let (seed, whence) = match from {
+        Origin::Seed(seed) => (seed.to_string(), format!("seed {seed}")),
+        Origin::File(file) => (run.seed.to_string(), on_one_line(file)),
+        Origin::Inline => (run.seed.to_string(), "a given trace".to_owned()),
+    };
+    let _ = writeln!(out, "// {test}, {whence}: {why}");
+    for (n, program) in programs.iter().enumerate() {
+        let name = match n {
+            0 => format!("seed_{seed}"),
+            n => format!("seed_{seed}_program_{}", n + 1),
+        };
+        one(&mut out, &name, program);
+    }
+    Some(out)
+}
+
+fn one(out: &mut String, name: &str, program: &ProgramRecord) {
+    let ProgramRecord { model, initial, op_type, .. } = program;
+    let short = op_type.rsplit("::").next().unwrap_or_default();
+    let short = if op_type.contains(['<', '(', '[', '&']) { op_type } else { short };
+    let _ = write!(
+        out,
+        "//\n\
+         // A command stands here as `Program::source` has it: by default as its `Debug` shows it, which is\n\
+         // no source where it owns text or lists. Its type is `{}`; have that in scope, with its\n\
+         // variants. Then this is the test, with what the failing one creates and how it asks a command:\n\
+         //\n\
+         // #[sim::test]\n\
+         // async fn {name}_passes() {{\n\
+         //     …\n\
+         //     sim::parallel::scripted({name}(), {}, async |op| …).await;\n\
+         // }}\n\n\
+         /// What failed of {}.\n\
+         fn {name}() -> sim::Script<{}> {{\n    sim::Script::new()\n",
+        on_one_line(op_type),
+        on_one_line(&in_one_line(initial)),
+        on_one_line(model),
+        on_one_line(short),
+    );
+    // By position, as a script names a command that has no name.
+    let named = |command: &CommandRecord| {
+        program.commands.iter().position(|other| std::ptr::eq(other, command)).unwrap_or_default()
+    };
+    let mut place = 0;
+    for command in program.left() {
+        if let Fate::Tombstone(points) = command.layout.fate {
+            let text = on_one_line(&command.text);
+            let _ = writeln!(out, "        // left out: {points} points in place of {text}");
+            continue;
+        }
+        let source = in_one_line(&command.source);
+        let _ = match command.layout.part {
+            Part::Prefix => write!(out, "        .prefix({source})"),
+            Part::Branch { stage, branch } => {
+                write!(out, "        .branch({stage}, {branch}, {source})")
+            }
+            Part::Suffix => write!(out, "        .suffix({source})"),
+        };
+        if named(command) != place {
+            let _ = write!(out, ".named(sim::CommandId({}))", named(command));
+        }
+        let faults = &command.faults;
+        if let Some(point) = faults.crash {
+            let _ = write!(out, ".crash({point})");
+        }
+        out.push_str(if faults.again { ".again()" } else { "" });
+        out.push_str(if faults.unheard { ".unheard()" } else { "" });
+        out.push('\n');
+        place += 1;
+    }
+    out.push_str("}\n");
+}
+
+/// Source that is laid out as `{:#?}` does it, in a line: `Put(\n    1,\n)` is `Put(1)`.
+fn in_one_line(source: &str) -> String {
+    let mut out = String::new();
+    for line in source.lines().map(str::trim) {
+        let closes = line.starts_with([')', ']', '}']);
+        if closes && out.ends_with(',') {
+            out.pop();
+        }
+        let close = out.is_empty() || out.ends_with(['(', '[']) || line.starts_with([')', ']']);
+        out.push_str(if close { "" } else { " " });
+        out.push_str(line);
+    }
+    out
+}
+
+/// A text in a comment must not leave it.
+fn on_one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}

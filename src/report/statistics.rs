@@ -1,0 +1,91 @@
+//! What generated programs were made of: a table of their commands, and how much of it ran at the same
+//! time.
+
+use super::schedule::plural;
+use super::screen::{Line, Paint, Screen, clean, cut};
+use crate::run::Condition;
+use crate::statistics::{Count, Statistics};
+
+/// How many labels are shown.
+const LABELS_MAX: usize = 24;
+/// How much of a label is shown.
+const LABEL_MAX: usize = 32;
+
+/// Draws the table, and what was recorded of the commands.
+pub(super) fn draw(screen: &mut Screen, statistics: &Statistics) {
+    let commands = statistics.commands();
+    let remark = format!("{}, {}", plural(statistics.runs, "run"), plural(commands.all, "command"));
+    screen.heading("programs", &remark);
+    if commands.all == 0 {
+        let text = "No program was generated: the table is of the commands of sim::parallel.";
+        screen.paragraph(2, (Paint::Plain, ""), (Paint::Plain, text));
+    } else {
+        table(screen, statistics, commands);
+    }
+    screen.blank();
+    let Statistics { runs, operations, overlapped, .. } = statistics;
+    let mut say = |label: &str, text: &str| {
+        screen.paragraph(2, (Paint::Faint, &format!("{label:<12}")), (Paint::Plain, text));
+    };
+    if *operations > 0 {
+        let overlap = format!("{} of them", in_percent(*overlapped, *operations));
+        say("operations", &format!("{operations} recorded, {overlap} beside another in time"));
+        let most = statistics.at_once.iter().enumerate().filter(|(_, count)| **count > 0);
+        let most: Vec<String> =
+            most.map(|(n, count)| format!("{n} in {}", in_percent(*count, *runs))).collect();
+        say("at once", &format!("at most {} of the runs", most.join(", ")));
+        say("histories", &format!("{} that differ", statistics.distinct_histories()));
+    }
+    for condition in &statistics.conditions {
+        say("cover", &format!("{}: {}", clean(condition.name), share(condition, *runs)));
+    }
+}
+
+/// A line for each label, the most frequent first.
+fn table(screen: &mut Screen, statistics: &Statistics, all: Count) {
+    let mut labels: Vec<(&String, &Count)> = statistics.labels.iter().collect();
+    labels.sort_by_key(|(label, count)| (std::cmp::Reverse(count.all), *label));
+    let shown: Vec<(String, &Count)> = labels
+        .iter()
+        .take(LABELS_MAX)
+        .map(|(label, count)| (cut(&clean(label), LABEL_MAX), *count))
+        .collect();
+    let width = shown.iter().map(|(label, _)| label.chars().count()).max().unwrap_or(0).max(8);
+    let row = |label: &str, count: &str, part: &str, beside: &str| {
+        format!("  {label:<width$}  {count:>9}  {part:>6}  {beside:>13}")
+    };
+    screen.line(Line::of(Paint::Faint, &row("command", "run", "", "beside others")));
+    let line = |label: &str, count: &Count| {
+        let beside = in_percent(count.beside, count.all);
+        row(label, &count.all.to_string(), &in_percent(count.all, all.all), &beside)
+    };
+    for (label, count) in &shown {
+        screen.line(Line::of(Paint::Plain, &line(label, count)));
+    }
+    if labels.len() > LABELS_MAX {
+        let more = plural((labels.len() - LABELS_MAX) as u64, "label");
+        screen.line(Line::of(Paint::Notice, &format!("  … {more} more …")));
+    }
+    if labels.len() > 1 {
+        screen.line(Line::of(Paint::Strong, &line("all", &all)));
+    }
+}
+
+/// In how many runs a condition held, and in how many it was to.
+pub(super) fn share(condition: &Condition, runs: u64) -> String {
+    let held = condition.runs;
+    let wanted = match condition.percent {
+        0 => "wanted in one".to_owned(),
+        percent => format!("wanted in {percent} %"),
+    };
+    format!("in {held} of {} ({}), {wanted}", plural(runs, "run"), in_percent(held, runs))
+}
+
+/// A part of a whole. Nothing that happened is shown as 0 %, and nothing that did not always as 100 %.
+fn in_percent(part: u64, whole: u64) -> String {
+    let percent = (part * 100).checked_div(whole).unwrap_or(0);
+    match percent {
+        0 if part > 0 => "< 1 %".to_owned(),
+        percent => format!("{percent} %"),
+    }
+}

@@ -431,3 +431,70 @@ fn what_no_program_failed_in_has_no_source() {
     assert_eq!(as_source(&report), "// no_source: no generated program failed.\n");
     assert_eq!(report.finding.unwrap().source_file, None);
 }
+
+// ---- arguments from elsewhere
+
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
+struct Words(Vec<String>);
+
+#[derive(Clone, PartialEq, Eq, Debug, arbitrary::Arbitrary)]
+enum WordsOp {
+    Push(u16, bool),
+    Len,
+}
+
+#[derive(Clone, PartialEq, Debug)]
+struct WordOp(WordsOp, String);
+
+impl Model for Words {
+    type Op = WordOp;
+    type Ret = usize;
+
+    fn step(&mut self, op: &WordOp) -> usize {
+        if let WordOp(WordsOp::Push(..), word) = op {
+            self.0.push(word.clone());
+        }
+        self.0.len()
+    }
+}
+
+impl Program for Words {
+    fn generate(&self, g: &mut Gen<'_, Self>) -> WordOp {
+        WordOp(g.arbitrary(), g.strategy(&"[a-z]{0,12}"))
+    }
+}
+
+/// Fails if a word of six letters or more is pushed with a number of 100 or more.
+async fn words() {
+    let len = Atomic::new(0);
+    let shape = Shape::chunks().max_prefix_length(0).max_chunks(1);
+    sim::parallel(shape, Words::default(), async |WordOp(op, word)| match op {
+        WordsOp::Push(number, _) => {
+            assert!(word.len() < 6 || number < 100, "{word}");
+            len.fetch_add(1, SeqCst).await + 1
+        }
+        WordsOp::Len => len.load(SeqCst).await,
+    })
+    .await;
+}
+
+#[test]
+fn arguments_from_proptest_and_arbitrary_are_decisions_of_the_run() {
+    if !SIMULATED {
+        return;
+    }
+    let texts = |seed| {
+        let run = runner("words").run_seed(seed, words);
+        let commands = run.programs[0].commands.iter().map(|command| command.text.clone());
+        commands.collect::<Vec<_>>()
+    };
+    assert_eq!(texts(3), texts(3));
+    assert_ne!(texts(3), texts(4));
+    let found = finding("words_found", words);
+    let [command] = &found.run.programs[0].left()[..] else { panic!("{:?}", left(&found.run)) };
+    // Made small: what its bytes say is just enough, and all that does not matter is 0.
+    assert!(command.text.contains("Push(100, false)"), "{}", command.text);
+    let again = runner("words_found").replay(found.trace_file.unwrap()).run(words);
+    let again = again.finding.unwrap().run;
+    assert_eq!(left(&again), [&command.text]);
+}

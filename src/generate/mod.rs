@@ -20,8 +20,12 @@
 //! never one of a branch beside it. It holds a [`CommandId`], and [`Program::resolve`] puts the result
 //! in its place.
 
+#[cfg(feature = "arbitrary")]
+mod arbitrary;
 mod draws;
 mod plan;
+#[cfg(feature = "proptest")]
+mod proptest;
 mod safety;
 mod script;
 mod shape;

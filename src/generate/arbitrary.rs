@@ -1,0 +1,38 @@
+//! Arguments of commands from types that fuzzers know: the feature `arbitrary`.
+
+use arbitrary::{Arbitrary, Unstructured};
+
+use super::Gen;
+use crate::check::Model;
+
+/// How many bytes are drawn for a value at the most.
+const BYTES_MAX: usize = 64;
+/// How many for one that takes as many as there are.
+const BYTES: usize = 32;
+
+impl<P: Model> Gen<'_, P> {
+    /// A value of a type. Made of up to 64 bytes that are drawn, as many as the type says it wants. Shrinks
+    /// to what it makes of zeros, mostly 0 and empty.
+    ///
+    /// # Panics
+    /// If the type makes nothing of these bytes.
+    ///
+    /// ```
+    /// use sim::Gen;
+    /// use sim::check::models::{Register, RegisterOp};
+    ///
+    /// fn write(g: &mut Gen<'_, Register<(u8, bool)>>) -> RegisterOp<(u8, bool)> {
+    ///     RegisterOp::Write(g.arbitrary())
+    /// }
+    /// ```
+    pub fn arbitrary<T: for<'b> Arbitrary<'b>>(&mut self) -> T {
+        let (least, most) = T::size_hint(0);
+        let wanted = most.unwrap_or(BYTES.max(least)).min(BYTES_MAX);
+        let mut word = || self.below(u64::MAX).to_le_bytes();
+        let bytes: Vec<u8> = (0..wanted.div_ceil(8)).flat_map(|_| word()).collect();
+        match T::arbitrary(&mut Unstructured::new(&bytes)) {
+            Ok(value) => value,
+            Err(why) => panic!("{} was not made of bytes: {why}", std::any::type_name::<T>()),
+        }
+    }
+}

@@ -1,0 +1,50 @@
+//! Arguments of commands from strategies of proptest: the feature `proptest`.
+//!
+//! Two numbers are drawn for a value, so that a seed and a trace mean the same one: what its random bits
+//! are made of, and how much simpler proptest is to make it. A random number for the second hardly ever
+//! means that it is; the least, which shrinking tries first, means as simple as can be.
+
+use proptest::strategy::{Strategy, ValueTree};
+use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
+
+use super::Gen;
+use crate::check::Model;
+
+/// How often a value is made simpler at the most.
+const SIMPLER_MAX: u64 = 64;
+/// Of so many levels all but [`SIMPLER_MAX`] leave a value as it is.
+const SELDOM: u64 = 1 << 16;
+
+impl<P: Model> Gen<'_, P> {
+    /// A value of a strategy. Shrinks by the strategy's own steps towards a simpler one, up to 64 of them.
+    ///
+    /// # Panics
+    /// If the strategy rejects all it makes, as a filter that nothing passes does.
+    ///
+    /// ```
+    /// use proptest::collection::vec;
+    /// use sim::Gen;
+    /// use sim::check::models::{Register, RegisterOp};
+    ///
+    /// fn write(g: &mut Gen<'_, Register<Vec<u8>>>) -> RegisterOp<Vec<u8>> {
+    ///     RegisterOp::Write(g.strategy(&vec(0..10u8, 1..4)))
+    /// }
+    /// ```
+    pub fn strategy<S: Strategy>(&mut self, strategy: &S) -> S::Value {
+        let (bits, level) = (self.below(u64::MAX), self.below(SELDOM));
+        let mut seed = [0; 32];
+        seed[..8].copy_from_slice(&bits.to_le_bytes());
+        let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &seed);
+        let mut runner = TestRunner::new_with_rng(Config::default(), rng);
+        let mut tree = match strategy.new_tree(&mut runner) {
+            Ok(tree) => tree,
+            Err(why) => panic!("the strategy gave no value: {why}: let its filters reject less"),
+        };
+        for _ in level..SIMPLER_MAX {
+            if !tree.simplify() {
+                break;
+            }
+        }
+        tree.current()
+    }
+}

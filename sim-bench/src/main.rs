@@ -8,6 +8,7 @@ mod arguments;
 mod checkers;
 mod corpus;
 mod exhaustive;
+mod generated;
 mod measure;
 mod peers;
 // The corpus, compiled over shuttle: `tools` stands for the module of this name there.
@@ -33,10 +34,12 @@ fn main() -> ExitCode {
         }
         Some("corpus") => return corpus(words),
         Some("exhaustive") => return exhaustive(words),
+        Some("generated") => return generated(words),
         _ => {}
     }
     let Some(arguments) = Arguments::parse(std::env::args().skip(1)) else {
-        eprint!("{USAGE}{}{}{}", checkers::USAGE, corpus::USAGE, exhaustive::USAGE);
+        eprint!("{USAGE}{}{}", checkers::USAGE, corpus::USAGE);
+        eprint!("{}{}", exhaustive::USAGE, generated::USAGE);
         return ExitCode::from(2);
     };
     if cfg!(debug_assertions) {
@@ -62,6 +65,24 @@ fn checkers(words: impl Iterator<Item = String>) -> ExitCode {
         println!("A build without optimisation: these numbers say nothing.\n");
     }
     if checkers::table(&arguments) { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// A test from a model beside the same one written by hand.
+fn generated(words: impl Iterator<Item = String>) -> ExitCode {
+    let words: Vec<String> = words.collect();
+    let quick = match &words[..] {
+        [] => false,
+        [quick] if quick == "quick" => true,
+        _ => {
+            eprint!("{}", generated::USAGE);
+            return ExitCode::from(2);
+        }
+    };
+    if cfg!(debug_assertions) {
+        println!("A build without optimisation: these numbers say nothing.\n");
+    }
+    generated::table(quick);
+    ExitCode::SUCCESS
 }
 
 /// How soon the bugs of the corpus are found: a bar that is missed is shown and fails nothing.

@@ -25,6 +25,7 @@ mod reorder;
 mod rwlock;
 mod semaphore;
 mod seqlock;
+mod signals;
 mod spin_locks;
 mod spsc;
 mod stampede;
@@ -36,10 +37,12 @@ mod upgrade;
 mod wronglock;
 
 // What they are made of.
+mod condvar;
 mod watched;
 
 use crate::tools::{Atomic, Body, SeqCst, spawn};
 
+pub use self::condvar::Condvar;
 pub use self::watched::Watched;
 
 /// A program with a known bug, and the same without it.
@@ -90,6 +93,7 @@ pub const FAMILIES: &[&[Program]] = &[
     rwlock::PROGRAMS,
     seqlock::PROGRAMS,
     semaphore::PROGRAMS,
+    signals::PROGRAMS,
     spin_locks::PROGRAMS,
     spsc::PROGRAMS,
     stampede::PROGRAMS,

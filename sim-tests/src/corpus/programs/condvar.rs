@@ -1,0 +1,39 @@
+//! A condition variable, made of what there is.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use super::Watched;
+use crate::tools::Mutex;
+
+/// Tasks that wait until they are told; who waits longest is told first.
+#[derive(Default)]
+pub struct Condvar {
+    waiting: Mutex<VecDeque<Arc<Watched>>>,
+}
+
+impl Condvar {
+    /// Lets go of a lock and waits; no notification gets in between. The lock is to be taken again.
+    pub async fn wait<Guard>(&self, guard: Guard) {
+        let told = Arc::new(Watched::default());
+        self.waiting.lock().await.push_back(told.clone());
+        drop(guard);
+        told.wait(|told| told == 1).await;
+    }
+
+    /// Tells one task, if any waits.
+    pub async fn notify_one(&self) {
+        let first = self.waiting.lock().await.pop_front();
+        if let Some(first) = first {
+            first.store(1).await;
+        }
+    }
+
+    /// Tells all tasks that wait.
+    pub async fn notify_all(&self) {
+        let all = std::mem::take(&mut *self.waiting.lock().await);
+        for told in all {
+            told.store(1).await;
+        }
+    }
+}

@@ -5,10 +5,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
 use sim::Ordering::SeqCst;
+use sim::census::class_of;
 use sim::check::models::{Counter, CounterOp, CounterRet, Register, RegisterOp, RegisterRet};
 use sim::report::{Report, Style, text};
 use sim::run::{Failure, Outcome};
 use sim::{Atomic, History, Mutex, Runner, SIMULATED};
+use sim_tests::corpus::all;
+use sim_tests::corpus::programs::Spawning;
 use sim_tests::fingerprint::Fingerprint;
 use sim_tests::programs::{PROGRAMS, program};
 use sim_tests::seeds::failure;
@@ -253,6 +256,28 @@ fn an_order_of_calls_that_is_not_as_foreseen_is_no_finding() {
     assert!(report.passed(), "{:?}", report.finding);
     // The first order, then both, from the start.
     assert_eq!((report.runs, report.searched.unwrap().blocked), (2, 1));
+}
+
+#[test]
+fn a_search_runs_each_class_of_the_census_once() {
+    if !SIMULATED {
+        return;
+    }
+    // Two computations that share no line: one while the run goes on, one from its record.
+    let mut compared = 0;
+    for program in all() {
+        let body = || (program.fixed)(Spawning::Together);
+        let report = search().seeds(0..500).run(body);
+        let mut classes = BTreeSet::new();
+        let each = search().seeds(0..3000).each_run(body, |run| {
+            classes.insert(class_of(&run));
+        });
+        if [&report, &each].iter().all(|report| report.searched.as_ref().unwrap().is_proof()) {
+            assert_eq!(report.runs, classes.len() as u64, "{}", program.name);
+            compared += 1;
+        }
+    }
+    assert!(compared > 20, "{compared}");
 }
 
 #[test]

@@ -188,10 +188,9 @@ impl Program {
     /// Whether classes differ in what is no operation: which call returned first, whether a branch found
     /// that another task had ended, or which of several branches a step was.
     pub(super) fn tells_more_than_its_operations(&self) -> bool {
-        let more = |act: &Act| match act {
-            Act::Call(..) | Act::Both(..) | Act::Finished => true,
-            Act::AwaitBeside(_) | Act::AwaitBoth(..) => true,
-            _ => false,
+        use Act::{AwaitBeside, AwaitBoth, Both, Call, Finished};
+        let more = |act: &Act| {
+            matches!(act, Call(..) | Both(..) | Finished | AwaitBeside(_) | AwaitBoth(..))
         };
         self.tasks.iter().flatten().any(more)
     }

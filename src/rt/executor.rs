@@ -32,8 +32,9 @@ pub(super) struct Executor<'a> {
 }
 
 impl Executor<'_> {
-    /// Takes steps until the run is over.
-    #[inline]
+    /// Takes steps until the run is over. A function of its own: inlined, its registers would have to
+    /// serve what surrounds it as well.
+    #[inline(never)]
     pub(super) fn run(&mut self) {
         loop {
             let mut state = self.world.state();

@@ -45,6 +45,9 @@ pub(crate) struct State {
     pub(crate) foreign: Vec<(Waiter, Waker)>,
     /// Locks taken or freed in this step.
     dirty: Vec<ObjectId>,
+    /// Whether the end of the step concerns other tasks than the one that took it: there is such a lock,
+    /// or somebody waits for something to change.
+    pub(super) concerns_others: bool,
     /// Whether the task that took the last step can go on and did not yield: to let another one
     /// step is then a preemption.
     goes_on: bool,
@@ -66,6 +69,7 @@ impl Default for State {
             inbox: Vec::new(),
             foreign: Vec::new(),
             dirty: Vec::new(),
+            concerns_others: false,
             goes_on: false,
             next_key: FIRST_KEY,
         }
@@ -94,6 +98,7 @@ impl State {
         self.failure = None;
         self.over = false;
         self.dirty.clear();
+        self.concerns_others = false;
         self.goes_on = false;
         self.next_key = FIRST_KEY;
         std::mem::take(&mut self.foreign)
@@ -225,8 +230,7 @@ impl State {
         let row = self.board.tasks.at_mut(task.index());
         // Nearly always: it did the one thing it had announced and announced the next.
         let did_first = performed != 0 && row.announced.first.key == performed;
-        let alone = row.announced.more.is_empty() && self.board.watches.is_empty();
-        if did_first && alone && announces && self.dirty.is_empty() {
+        if did_first && row.announced.more.is_empty() && announces && !self.concerns_others {
             let first = &mut row.announced.first;
             *first = announced();
             self.goes_on = first.op.access != Access::Yield;
@@ -251,7 +255,8 @@ impl State {
         } else if row.ready_at != NOT_READY && !can_step(row) {
             self.remove_ready(task);
         }
-        if !self.board.watches.is_empty() {
+        self.concerns_others = !self.board.watches.is_empty();
+        if self.concerns_others {
             self.look_at_watches();
         }
         let row = self.board.tasks.at_mut(task.index());
@@ -410,6 +415,7 @@ impl State {
         if !row.dirty {
             row.dirty = true;
             self.dirty.push(object);
+            self.concerns_others = true;
         }
     }
 

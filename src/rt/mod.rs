@@ -11,6 +11,7 @@ mod body;
 mod deed;
 mod diagnose;
 mod executor;
+mod lock;
 mod now;
 mod object;
 mod panics;

@@ -20,7 +20,7 @@ use crate::ids::{ObjectId, Place, TaskId};
 use crate::memory::Memory;
 use crate::op::{Access, Op};
 use crate::pool::Pool;
-use crate::run::{Failure, Holder, StepRecord};
+use crate::run::{Failure, StepRecord};
 
 /// `TaskRow::ready_at` of a task that is not in `ready`.
 const NOT_READY: u32 = u32::MAX;
@@ -44,7 +44,7 @@ pub(crate) struct State {
     /// Wakers of announcements made inside combinators that have wakers of their own.
     pub(crate) foreign: Vec<(Waiter, Waker)>,
     /// Locks taken or freed in this step.
-    dirty: Vec<ObjectId>,
+    pub(super) dirty: Vec<ObjectId>,
     /// Whether the end of the step concerns other tasks than the one that took it: there is such a lock,
     /// or somebody waits for something to change.
     pub(super) concerns_others: bool,
@@ -388,53 +388,7 @@ impl State {
         self.board.events.push(Event { step, task, object, op, place, values });
     }
 
-    // ---- locks
-
-    /// The row of an object.
-    pub(crate) fn row(&mut self, object: ObjectId) -> &mut ObjectRow {
-        &mut self.objects.rows[object.index()]
-    }
-
-    /// The current task takes the free lock `object`.
-    pub(crate) fn acquire(&mut self, object: ObjectId, place: Place) {
-        let holder = Holder { task: self.current(), step: self.board.step, place };
-        self.row(object).holder = Some(holder);
-        self.mark_dirty(object);
-    }
-
-    /// The lock `object` is free again.
-    pub(crate) fn release(&mut self, object: ObjectId) {
-        self.row(object).holder = None;
-        self.mark_dirty(object);
-    }
-
-    /// Waiters are told at the end of the step, so that a lock taken and freed within one costs
-    /// nothing for them.
-    fn mark_dirty(&mut self, object: ObjectId) {
-        let row = self.row(object);
-        if !row.dirty {
-            row.dirty = true;
-            self.dirty.push(object);
-            self.concerns_others = true;
-        }
-    }
-
-    fn tell_waiters(&mut self, object: ObjectId) {
-        let row = self.row(object);
-        row.dirty = false;
-        let free = row.holder.is_none();
-        if row.told_free == free {
-            // An announcement made between taking and freeing has seen what was told before.
-            return;
-        }
-        row.told_free = free;
-        let waiters = std::mem::take(&mut row.waiters);
-        for waiter in &waiters {
-            self.set_enabled(*waiter, free);
-        }
-        self.row(object).waiters = waiters;
-    }
-
+    /// An announcement can be done now, or can be no longer.
     pub(super) fn set_enabled(&mut self, waiter: Waiter, enabled: bool) {
         let Waiter { task, key } = waiter;
         let row = self.board.tasks.at_mut(task.index());
@@ -455,6 +409,11 @@ impl State {
     }
 
     // ---- objects
+
+    /// The row of an object.
+    pub(crate) fn row(&mut self, object: ObjectId) -> &mut ObjectRow {
+        &mut self.objects.rows[object.index()]
+    }
 
     /// The number the current task's next object gets among those it creates.
     pub(crate) fn next_creation(&mut self) -> (TaskId, u32) {

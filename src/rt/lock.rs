@@ -1,0 +1,47 @@
+//! Locks: who holds one, and who is told that it is free or taken.
+
+use super::state::State;
+use crate::ids::{ObjectId, Place};
+use crate::run::Holder;
+
+impl State {
+    /// The current task takes the free lock `object`.
+    pub(crate) fn acquire(&mut self, object: ObjectId, place: Place) {
+        let holder = Holder { task: self.current(), step: self.board.step, place };
+        self.row(object).holder = Some(holder);
+        self.mark_dirty(object);
+    }
+
+    /// The lock `object` is free again.
+    pub(crate) fn release(&mut self, object: ObjectId) {
+        self.row(object).holder = None;
+        self.mark_dirty(object);
+    }
+
+    /// Waiters are told at the end of the step, so that a lock taken and freed within one costs
+    /// nothing for them.
+    fn mark_dirty(&mut self, object: ObjectId) {
+        let row = self.row(object);
+        if !row.dirty {
+            row.dirty = true;
+            self.dirty.push(object);
+            self.concerns_others = true;
+        }
+    }
+
+    pub(super) fn tell_waiters(&mut self, object: ObjectId) {
+        let row = self.row(object);
+        row.dirty = false;
+        let free = row.holder.is_none();
+        if row.told_free == free {
+            // An announcement made between taking and freeing has seen what was told before.
+            return;
+        }
+        row.told_free = free;
+        let waiters = std::mem::take(&mut row.waiters);
+        for waiter in &waiters {
+            self.set_enabled(*waiter, free);
+        }
+        self.row(object).waiters = waiters;
+    }
+}

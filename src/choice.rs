@@ -12,6 +12,7 @@ use crate::event::Event;
 use crate::ids::{ObjectId, Place, Seed, TaskId};
 use crate::op::{Access, Op};
 use crate::pool::Pool;
+use crate::run::Failure;
 
 /// Answers the choices of runs. One value serves many runs, one after the other.
 ///
@@ -77,14 +78,33 @@ pub trait Strategy: Send {
 }
 
 /// A run is not the one its trace was written from.
+//
+// Behind a pointer, so that an answer fits into two registers: one is given at every step, and a
+// mismatch in hardly any.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Mismatch {
-    /// The first step that differs, counted from 0.
-    pub step: u32,
-    /// What the trace says happens there.
-    pub expected: String,
-    /// What the run does instead.
-    pub found: String,
+pub struct Mismatch(Box<Difference>);
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct Difference {
+    step: u32,
+    expected: String,
+    found: String,
+}
+
+impl Mismatch {
+    /// What differs first: in which step, counted from 0, what the trace says happens there, and
+    /// what the run does instead.
+    #[cold]
+    #[must_use]
+    pub fn new(step: u32, expected: String, found: String) -> Mismatch {
+        Mismatch(Box::new(Difference { step, expected, found }))
+    }
+
+    /// The run ends as diverged.
+    pub(crate) fn failure(self) -> Failure {
+        let Difference { step, expected, found } = *self.0;
+        Failure::Diverged { step, expected, found }
+    }
 }
 
 /// A request for a value below a bound.

@@ -1,8 +1,9 @@
 //! Operations on their way through a point: announced, then done.
 //!
 //! What is here is called at every point. It is not generic where that can be, so that it is
-//! compiled once and inlined here, and not in every future of the program. In a debug build nothing of
-//! it is inlined there, so that it is compiled as the profile of this crate says.
+//! compiled once, here, where it knows how the thread keeps its world, and not in every future of the
+//! program. In a debug build nothing of it is inlined there, so that it is compiled as the profile of
+//! this crate says.
 
 use std::task::Waker;
 
@@ -44,7 +45,7 @@ impl Deed {
     }
 
     /// Reads the word of the object.
-    #[cfg_attr(not(debug_assertions), inline)]
+    #[inline(never)]
     pub(crate) fn load(&self) -> u64 {
         self.perform(|memory, object| {
             let bits = memory.load(object);
@@ -53,7 +54,7 @@ impl Deed {
     }
 
     /// Writes the word of the object.
-    #[cfg_attr(not(debug_assertions), inline)]
+    #[inline(never)]
     pub(crate) fn store(&self, bits: u64) {
         self.perform(|memory, object| {
             memory.store(object, bits);
@@ -86,7 +87,7 @@ impl Deed {
     }
 
     /// Does an operation that has no effect on the memory.
-    #[cfg_attr(not(debug_assertions), inline)]
+    #[inline(never)]
     pub(crate) fn pass(&self) {
         WORLD.with(|world| {
             let mut state = world.retract_to_do(&self.ticket);

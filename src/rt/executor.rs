@@ -15,7 +15,7 @@ use super::record::repeated_suffix;
 use super::seat::Seats;
 use super::state::State;
 use super::world::{Choice, World};
-use crate::choice::{Mismatch, TaskRow};
+use crate::choice::TaskRow;
 use crate::ids::TaskId;
 use crate::run::Failure;
 
@@ -248,10 +248,9 @@ impl Executor<'_> {
             let end = self.world.strategy().end(&state.view());
             drop(state);
             if let Err(mismatch) = end {
-                let Mismatch { step, expected, found } = mismatch;
                 let mut state = self.world.state();
                 if state.failure.is_none() {
-                    state.fail(Failure::Diverged { step, expected, found });
+                    state.fail(mismatch.failure());
                 }
             }
         } else {

@@ -87,8 +87,15 @@ impl World {
         panic!("a strategy used a primitive of the run it was deciding")
     }
 
+    #[cold]
+    fn deciding() -> ! {
+        panic!("a strategy drew a value from the run it was deciding")
+    }
+
     /// Answers a choice. Every bit of nondeterminism of a run passes here.
-    #[inline]
+    //
+    // Inlined, so that the kind of the choice is known.
+    #[inline(always)]
     pub(super) fn choose(&self, choice: Choice<'_>) -> Result<u64, Box<Failure>> {
         let bound = match &choice {
             Choice::Task(state) => state.board.ready.len() as u64,
@@ -97,9 +104,7 @@ impl World {
         if bound == 1 && matches!(choice, Choice::Task(_)) && !self.sees_forced_steps.get() {
             return Ok(0);
         }
-        let Ok(mut strategy) = self.strategy.try_borrow_mut() else {
-            panic!("a strategy drew a value from the run it was deciding");
-        };
+        let Ok(mut strategy) = self.strategy.try_borrow_mut() else { Self::deciding() };
         let answer = match choice {
             Choice::Task(state) => strategy.pick(&state.view()).map(|index| index as u64),
             Choice::Value(draw) => strategy.draw(draw),
@@ -322,7 +327,7 @@ fn no_answer(answer: Result<u64, Mismatch>, bound: u64) -> Box<Failure> {
             message: format!("the strategy answered {answer} to a choice of {bound}"),
             place: String::new(),
         },
-        Err(Mismatch { step, expected, found }) => Failure::Diverged { step, expected, found },
+        Err(mismatch) => mismatch.failure(),
     })
 }
 

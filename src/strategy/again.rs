@@ -45,17 +45,17 @@ impl Strategy for Again {
         let found = || format!("{} tasks that can step", candidates.len());
         let Some(record) = self.steps.get(self.step) else {
             let expected = "the end of the run".to_owned();
-            return Err(Mismatch { step, expected, found: found() });
+            return Err(Mismatch::new(step, expected, found()));
         };
         self.step += 1;
         let at = candidates.iter().position(|task| *task == record.task);
         match at {
             Some(at) if candidates.len() == record.candidates as usize => Ok(at),
-            _ => Err(Mismatch {
+            _ => Err(Mismatch::new(
                 step,
-                expected: format!("{} tasks that can step", record.candidates),
-                found: found(),
-            }),
+                format!("{} tasks that can step", record.candidates),
+                found(),
+            )),
         }
     }
 
@@ -69,14 +69,14 @@ impl Strategy for Again {
         let step = self.step.saturating_sub(1) as u32;
         match recorded {
             Some(record) if record.bound == draw.bound && record.step == step => Ok(record.value),
-            other => Err(Mismatch {
+            other => Err(Mismatch::new(
                 step,
-                expected: other.map_or_else(
+                other.map_or_else(
                     || "no further draw".to_owned(),
                     |record| format!("a draw below {} in step {}", record.bound, record.step),
                 ),
-                found: format!("a draw below {}", draw.bound),
-            }),
+                format!("a draw below {}", draw.bound),
+            )),
         }
     }
 
@@ -84,10 +84,10 @@ impl Strategy for Again {
         if self.step == self.steps.len() {
             return Ok(());
         }
-        Err(Mismatch {
-            step: self.step as u32,
-            expected: format!("{} steps", self.steps.len()),
-            found: format!("{} steps", self.step),
-        })
+        Err(Mismatch::new(
+            self.step as u32,
+            format!("{} steps", self.steps.len()),
+            format!("{} steps", self.step),
+        ))
     }
 }

@@ -40,11 +40,11 @@ impl Replay {
         };
         let expected = &self.trace.steps[last];
         if expected.draws.len() != self.drawn {
-            return Err(Mismatch {
-                step: last as u32,
-                expected: format!("{} values drawn", expected.draws.len()),
-                found: format!("{} values drawn", self.drawn),
-            });
+            return Err(Mismatch::new(
+                last as u32,
+                format!("{} values drawn", expected.draws.len()),
+                format!("{} values drawn", self.drawn),
+            ));
         }
         if !self.tells_deeds {
             return Ok(());
@@ -73,7 +73,7 @@ impl Replay {
             .iter()
             .map(|e| named(e.op.name, e.object.map(ObjectId::index), &e.place))
             .collect();
-        Err(Mismatch { step: last as u32, expected: tell(expected), found: tell(found) })
+        Err(Mismatch::new(last as u32, tell(expected), tell(found)))
     }
 }
 
@@ -108,19 +108,21 @@ impl Strategy for Replay {
             paths.join(", ")
         };
         let Some(next) = self.trace.steps.get(self.step) else {
-            return Err(Mismatch {
+            return Err(Mismatch::new(
                 step,
-                expected: "the end of the run".to_owned(),
-                found: format!("tasks that can go on: {}", candidates()),
-            });
+                "the end of the run".to_owned(),
+                format!("tasks that can go on: {}", candidates()),
+            ));
         };
         self.step += 1;
         let task = self.roster.task(next.task);
         let at = task.and_then(|task| view.candidates().iter().position(|t| *t == task));
-        at.ok_or_else(|| Mismatch {
-            step,
-            expected: format!("a step of {}", name(&self.trace.tasks[next.task].path)),
-            found: format!("tasks that can step: {}", candidates()),
+        at.ok_or_else(|| {
+            Mismatch::new(
+                step,
+                format!("a step of {}", name(&self.trace.tasks[next.task].path)),
+                format!("tasks that can step: {}", candidates()),
+            )
         })
     }
 
@@ -134,14 +136,14 @@ impl Strategy for Replay {
         self.drawn += 1;
         match drawn {
             Some(TraceDraw { value, bound }) if *bound == draw.bound => Ok(*value),
-            _ => Err(Mismatch {
-                step: step as u32,
-                expected: drawn.map_or_else(
+            _ => Err(Mismatch::new(
+                step as u32,
+                drawn.map_or_else(
                     || "no further draw".to_owned(),
                     |d| format!("a draw of a value below {}", d.bound),
                 ),
-                found: format!("a draw of a value below {}", draw.bound),
-            }),
+                format!("a draw of a value below {}", draw.bound),
+            )),
         }
     }
 
@@ -149,11 +151,11 @@ impl Strategy for Replay {
         self.compare_last(view)?;
         match self.trace.steps.get(self.step) {
             None => Ok(()),
-            Some(next) => Err(Mismatch {
-                step: self.step as u32,
-                expected: format!("a step of {}", name(&self.trace.tasks[next.task].path)),
-                found: "the end of the run".to_owned(),
-            }),
+            Some(next) => Err(Mismatch::new(
+                self.step as u32,
+                format!("a step of {}", name(&self.trace.tasks[next.task].path)),
+                "the end of the run".to_owned(),
+            )),
         }
     }
 }

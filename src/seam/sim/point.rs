@@ -50,14 +50,16 @@ impl Stop {
     // `opt-level = 3`. Inlined in others: the source is then known, and a point is one function.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn poll(&mut self, cx: &mut Context<'_>, source: &dyn Source) -> Poll<()> {
-        if is_turn_of(&self.deed.ticket) {
-            self.deed.ticket.settle();
-            return Poll::Ready(());
-        }
-        match self.arrived(cx) {
-            Arrival::Now => return Poll::Ready(()),
-            Arrival::Later => return Poll::Pending,
-            Arrival::Moved => {}
+        if self.deed.ticket.is_open() {
+            if is_turn_of(&self.deed.ticket) {
+                self.deed.ticket.settle();
+                return Poll::Ready(());
+            }
+            match self.look(cx) {
+                Arrival::Now => return Poll::Ready(()),
+                Arrival::Later => return Poll::Pending,
+                Arrival::Moved => {}
+            }
         }
         self.deed.object = source.meet(self.deed.place);
         self.deed.announce(cx.waker());
@@ -66,25 +68,19 @@ impl Stop {
 
     /// As [`poll`](Self::poll), for an operation that may have to wait for others.
     pub(super) fn poll_waiting(&mut self, cx: &mut Context<'_>, source: &dyn Source) -> Poll<()> {
-        match self.arrived(cx) {
-            Arrival::Now => return Poll::Ready(()),
-            Arrival::Later => return Poll::Pending,
-            Arrival::Moved => {}
+        if self.deed.ticket.is_open() {
+            match self.look(cx) {
+                Arrival::Now => return Poll::Ready(()),
+                Arrival::Later => return Poll::Pending,
+                Arrival::Moved => {}
+            }
         }
         self.deed.object = source.meet(self.deed.place);
         WORLD.with(|world| world.announce(&mut self.deed, None, cx.waker()));
         Poll::Pending
     }
 
-    /// Moved if the operation has to be announced, for the first time or anew.
-    #[inline(always)]
-    fn arrived(&mut self, cx: &mut Context<'_>) -> Arrival {
-        match self.deed.ticket.is_open() {
-            true => self.look(cx),
-            false => Arrival::Moved,
-        }
-    }
-
+    /// Moved if the operation has to be announced anew.
     #[inline(never)]
     fn look(&mut self, cx: &mut Context<'_>) -> Arrival {
         let arrival = WORLD.with(|world| world.arrived(&self.deed, cx.waker()));
@@ -139,7 +135,7 @@ where
 {
     type Output = R;
 
-    #[inline]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<R> {
         let Point { source, stop, effect } = &mut *self;
         if !in_run() {

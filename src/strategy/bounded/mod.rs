@@ -213,11 +213,11 @@ impl Tree {
                 Ok(value)
             }
             Some(drawn) if drawn.bound == draw.bound => Ok(drawn.value),
-            Some(drawn) => Err(Mismatch {
-                step: step as u32,
-                expected: format!("a draw of a value below {}", drawn.bound),
-                found: format!("a draw of a value below {}", draw.bound),
-            }),
+            Some(drawn) => Err(Mismatch::new(
+                step as u32,
+                format!("a draw of a value below {}", drawn.bound),
+                format!("a draw of a value below {}", draw.bound),
+            )),
         }
     }
 
@@ -321,11 +321,11 @@ fn differs(frame: &Turn, view: &View<'_>) -> Mismatch {
     let tell = |tasks: usize, events: usize| {
         format!("{tasks} tasks that can step, after {events} operations")
     };
-    Mismatch {
-        step: view.step(),
-        expected: tell(frame.order.len(), frame.events),
-        found: tell(view.candidates().len(), view.events().len()),
-    }
+    Mismatch::new(
+        view.step(),
+        tell(frame.order.len(), frame.events),
+        tell(view.candidates().len(), view.events().len()),
+    )
 }
 
 /// Answers the choices of one run after the other.

@@ -172,11 +172,11 @@ impl Explorer {
             let Some(task) = last.or_else(|| frame.enabled.iter().copied().find(awake)) else {
                 self.depth -= 1;
                 self.course = Course::Blocked;
-                return Err(Mismatch {
-                    step: view.step(),
-                    expected: "something new".to_owned(),
-                    found: "nothing that an earlier run did not do".to_owned(),
-                });
+                return Err(Mismatch::new(
+                    view.step(),
+                    "something new".to_owned(),
+                    "nothing that an earlier run did not do".to_owned(),
+                ));
             };
             let frame = &mut self.frames[step];
             frame.task = task;
@@ -200,11 +200,11 @@ impl Explorer {
                 Ok(0)
             }
             Some((value, bound)) if *bound == draw.bound => Ok(*value),
-            Some((_, bound)) => Err(Mismatch {
-                step: step as u32,
-                expected: format!("a draw of a value below {bound}"),
-                found: format!("a draw of a value below {}", draw.bound),
-            }),
+            Some((_, bound)) => Err(Mismatch::new(
+                step as u32,
+                format!("a draw of a value below {bound}"),
+                format!("a draw of a value below {}", draw.bound),
+            )),
         }
     }
 
@@ -469,9 +469,9 @@ fn differs(frame: &Frame, view: &View<'_>) -> Mismatch {
     let tell = |tasks: usize, events: usize| {
         format!("{tasks} tasks that can step, after {events} operations")
     };
-    Mismatch {
-        step: view.step(),
-        expected: tell(frame.enabled.len(), frame.events),
-        found: tell(view.candidates().len(), view.events().len()),
-    }
+    Mismatch::new(
+        view.step(),
+        tell(frame.enabled.len(), frame.events),
+        tell(view.candidates().len(), view.events().len()),
+    )
 }

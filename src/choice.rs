@@ -232,12 +232,17 @@ impl Announcements {
         !self.first.is_something() && self.more.is_empty()
     }
 
+    /// Whether this is so of one of them. As with [`iter`](Self::iter), with the usual one first.
+    #[inline]
+    pub(crate) fn any(&self, is_so: impl Fn(&Announced) -> bool) -> bool {
+        let first = self.first.is_something() && is_so(&self.first);
+        first || (!self.more.is_empty() && self.more.iter().any(is_so))
+    }
+
     /// Whether there is one and all are of this kind.
     #[inline]
     pub(crate) fn is_only(&self, access: Access) -> bool {
-        self.first.is_something()
-            && self.first.op.access == access
-            && self.more.iter().all(|announced| announced.op.access == access)
+        self.first.is_something() && !self.any(|announced| announced.op.access != access)
     }
 
     pub(crate) fn clear(&mut self) {

@@ -82,7 +82,7 @@ impl<D: Dice> Pos<D> {
         // Of one that something else woke it is not known what it is going to do.
         let private = match row.announced.is_empty() {
             true => self.started.get(task.index()) != Some(&true),
-            false => row.announced.iter().all(|announced| self.is_private(announced)),
+            false => !row.announced.any(|announced| !self.is_private(announced)),
         };
         match private && !self.plain && !row.aborted {
             true => FIRST,
@@ -96,6 +96,13 @@ impl<D: Dice> Pos<D> {
             self.stands.resize_with(task.index() + 1, Vec::new);
         }
         let stands = &mut self.stands[task.index()];
+        let first = &row.announced.first;
+        if let ([(object, access)], true) = (&mut stands[..], row.announced.more.is_empty()) {
+            if first.object == Some(*object) {
+                *access = first.op.access;
+                return;
+            }
+        }
         for (object, _) in stands.drain(..) {
             let pending = &mut self.pending[object.index()];
             if let Some(at) = pending.iter().position(|other| *other == task) {
@@ -123,7 +130,7 @@ impl<D: Dice> Pos<D> {
                 };
                 let row = view.task(other);
                 let redealt = other != task && self.queue.has(other);
-                if redealt && row.announced.iter().any(conflicts) {
+                if redealt && row.announced.any(conflicts) {
                     let key = self.deal(row, other);
                     self.queue.set(other, key);
                 }

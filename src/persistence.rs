@@ -1,7 +1,8 @@
 //! Trace files: where they are kept, how they are written and read.
 //!
 //! A failing run writes `target/sim/<package>/<test>/<seed>.simtrace`, and beside it `<seed>.rs` if a program
-//! was generated and `<seed>.jsonl` if a history was found wanting. Traces that the user keeps
+//! was generated and `<seed>.jsonl` if a history was found wanting. On real threads there is no trace; the
+//! other two are all that is left of the run. Traces that the user keeps
 //! live in `sim-regressions/<test>/` beside the package's `Cargo.toml` and are replayed before any
 //! seed; they are written by no program.
 
@@ -12,7 +13,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::report::Origin;
+use crate::report::{Origin, Report, Style, rust};
+use crate::run::{Failure, Outcome, Run};
 use crate::runner::Site;
 use crate::trace::Trace;
 use crate::trace::format::{self, TraceError};
@@ -113,6 +115,45 @@ pub(crate) fn regressions(site: &Site) -> Vec<PathBuf> {
 pub(crate) fn write(trace: &Trace, site: &Site, out: Option<&Path>) -> io::Result<PathBuf> {
     let name = format!("{}.{ENDING}", trace.header.seed);
     write_text(&format::write(trace), &name, site, out)
+}
+
+/// Writes what is worth keeping of a failing run beside its trace, and notes in the report where: its
+/// programs as source, and the history that was found wanting. If there is a trace, what cannot be written
+/// is missed by nobody: the trace has it all. On real threads nothing else is left of the run: the history
+/// is kept whatever failed, and the report says what could not be written.
+pub(crate) fn write_beside(report: &mut Report, site: &Site, out: Option<&Path>) {
+    let source = rust(report, &Style::default());
+    let real = report.real;
+    let Some(finding) = report.finding.as_deref_mut() else { return };
+    if finding.trace_file.is_none() && !real {
+        return;
+    }
+    let seed = finding.run.seed;
+    let mut write = |ending: &str, text: &str| {
+        let name = format!("{seed}.{ending}");
+        match write_text(text, &name, site, out) {
+            Ok(path) => Some(path.display().to_string()),
+            Err(error) => {
+                let lost = || format!("{name} of the failing run could not be written: {error}");
+                report.warnings.extend(real.then(lost));
+                None
+            }
+        }
+    };
+    let any = finding.run.programs.iter().any(|program| !program.left().is_empty());
+    finding.source_file = any.then(|| write("rs", &source)).flatten();
+    finding.history_file = history(&finding.run, real).and_then(|lines| write("jsonl", lines));
+}
+
+/// The history that was found wanting, as a file has it; if `any`, the last one if it was none of them that
+/// failed.
+fn history(run: &Run, any: bool) -> Option<&str> {
+    let record = match &run.outcome {
+        Outcome::Failed(Failure::History { history, .. }) => run.histories.get(*history),
+        Outcome::Failed(_) if any => run.histories.last(),
+        _ => None,
+    };
+    record?.lines.as_deref()
 }
 
 /// Writes a file of this name where the traces of the test are. Returns where, as seen from where the user

@@ -1,7 +1,7 @@
 //! The engine of the real build: the same bodies on real threads.
 //!
 //! Each seed is one run: tasks start together, and seeded jitter shakes them at each operation.
-//! What fails is real but cannot be replayed; the report keeps the history.
+//! What fails is real but cannot be replayed: its history and its generated programs are written to files.
 
 use std::io::Write;
 use std::panic::AssertUnwindSafe;
@@ -15,6 +15,7 @@ use futures::future::abortable;
 use crate::config::Config;
 use crate::ids::{Place, Seed, TaskId};
 use crate::panics;
+use crate::persistence;
 use crate::program::ProgramRecord;
 use crate::report::{Finding, Report, Style, text};
 use crate::results::Results;
@@ -46,12 +47,19 @@ pub(crate) fn run(config: &Config, site: &Site, results: &Results, body: &dyn Te
             "{source} was not replayed: real threads follow no trace; build with the feature `sim`"
         ));
     }
+    let keep = |report: &mut Report| {
+        persistence::write_beside(report, site, config.out.as_deref());
+    };
     let began = Instant::now();
     let watched = Watched::default();
     std::thread::scope(|scope| {
         if let Some(patience) = config.hang {
             let (watched, report) = (&watched, report.clone());
-            scope.spawn(move || watch(watched, report, results, patience));
+            let end = move |report: &mut Report| {
+                keep(report);
+                results.end(report);
+            };
+            scope.spawn(move || watch(watched, report, patience, &end));
         }
         let _ended = EndOnDrop(&watched);
         let mut patience = PATIENCE;
@@ -74,7 +82,7 @@ pub(crate) fn run(config: &Config, site: &Site, results: &Results, body: &dyn Te
             }
             if run.outcome != Outcome::Passed {
                 report.finding = Some(Box::new(Finding::without_replay(run)));
-                return;
+                return keep(&mut report);
             }
             results.passed(|| n + 1);
         }
@@ -211,8 +219,9 @@ impl Drop for EndOnDrop<'_> {
     }
 }
 
-/// Ends the process when one run takes longer than `patience`: real threads cannot be stopped.
-fn watch(watched: &Watched, mut report: Report, results: &Results, patience: Duration) {
+/// Ends the process when one run takes longer than `patience`: real threads cannot be stopped. `end`
+/// writes down what came of it.
+fn watch(watched: &Watched, mut report: Report, patience: Duration, end: &dyn Fn(&mut Report)) {
     let mut ended = watched.ended.lock().unwrap_or_else(PoisonError::into_inner);
     let (mut runs, mut since) = (0, Instant::now());
     while !*ended {
@@ -232,7 +241,7 @@ fn watch(watched: &Watched, mut report: Report, results: &Results, patience: Dur
                     &stress,
                     Outcome::Failed(failure),
                 ))));
-                results.end(&mut report);
+                end(&mut report);
                 // Not `eprint!`: a test harness may have taken that, and will not show it.
                 let screen = text(&report, &Style::default());
                 let _ = std::io::stderr().lock().write_all(screen.as_bytes());

@@ -151,7 +151,8 @@ pub struct Finding {
     /// The path of the file that has the generated programs of the run as Rust source, if one was
     /// written.
     pub source_file: Option<String>,
-    /// The path of the file that has the history that was checked, if one was written.
+    /// The path of the file that has the history that was checked, if one was written. On real threads,
+    /// where nothing else is left of the run, it is the last one recorded if something else failed.
     pub history_file: Option<String>,
     /// The command that replays the run, on one line; none if nothing can be replayed.
     pub replay: Option<String>,

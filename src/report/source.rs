@@ -7,9 +7,9 @@
 use std::fmt::Write;
 
 use super::screen::Style;
-use super::{Origin, Report, one_line};
+use super::{Finding, Origin, Report, one_line};
 use crate::program::{CommandRecord, Fate, Part, ProgramRecord};
-use crate::run::{Outcome, Run};
+use crate::run::Outcome;
 
 /// The programs of a report's failing run as Rust source; a comment if there are none.
 ///
@@ -22,15 +22,14 @@ use crate::run::{Outcome, Run};
 /// assert_eq!(rust(&report, &Style::default()), "// queue::is_fifo: no generated program failed.\n");
 /// ```
 pub fn rust(report: &Report, _: &Style) -> String {
-    let from = report.finding.as_deref().map(|finding| (&finding.run, &finding.from));
-    let source = from.and_then(|(run, from)| source(&report.test, run, from));
+    let source = report.finding.as_deref().and_then(|finding| source(report, finding));
     source.unwrap_or_else(|| {
         format!("// {}: no generated program failed.\n", on_one_line(&report.test))
     })
 }
 
-/// The source of the programs of a run; none if nothing is left of any.
-fn source(test: &str, run: &Run, from: &Origin) -> Option<String> {
+/// The source of the programs of a failing run; none if nothing is left of any.
+fn source(report: &Report, Finding { run, from, .. }: &Finding) -> Option<String> {
     let programs: Vec<&ProgramRecord> =
         run.programs.iter().filter(|program| !program.left().is_empty()).collect();
     if programs.is_empty() {
@@ -38,13 +37,14 @@ fn source(test: &str, run: &Run, from: &Origin) -> Option<String> {
     }
     let Outcome::Failed(failure) = &run.outcome else { return None };
     let mut out = String::new();
-    let (test, why) = (on_one_line(test), on_one_line(&one_line(failure, run)));
+    let (test, why) = (on_one_line(&report.test), on_one_line(&one_line(failure, run)));
+    let real = if report.real { " on real threads" } else { "" };
     let (seed, whence) = match from {
         Origin::Seed(seed) => (seed.to_string(), format!("seed {seed}")),
         Origin::File(file) => (run.seed.to_string(), on_one_line(file)),
         Origin::Inline => (run.seed.to_string(), "a given trace".to_owned()),
     };
-    let _ = writeln!(out, "// {test}, {whence}: {why}");
+    let _ = writeln!(out, "// {test}, {whence}{real}: {why}");
     for (n, program) in programs.iter().enumerate() {
         let name = match n {
             0 => format!("seed_{seed}"),

@@ -7,7 +7,7 @@ use super::session::Session;
 use super::watchdog::{Job, Unwatch};
 use crate::event::ValueKind;
 use crate::persistence;
-use crate::report::{Finding, Origin, Proof, Report, Shrinking, Size, Style, rust};
+use crate::report::{Finding, Origin, Proof, Report, Shrinking, Size};
 use crate::rt::{Limits, Worker};
 use crate::run::{Failure, Outcome, Run, Signature};
 use crate::schedule::Schedule;
@@ -57,27 +57,8 @@ pub(super) fn report(session: &Session<'_>, run: Run, from: Origin, runs: u64) -
         replay,
         record: None,
     }));
-    write_beside(session, &mut report);
+    persistence::write_beside(&mut report, session.site, session.config.out.as_deref());
     report
-}
-
-/// Writes what else is worth keeping of a failing run where its trace stands: its programs as source, and
-/// the history that was found wanting. What cannot be written is missed by nobody: the trace has it all.
-fn write_beside(session: &Session<'_>, report: &mut Report) {
-    let source = rust(report, &Style::default());
-    let Some(finding) = report.finding.as_deref_mut() else { return };
-    if finding.trace_file.is_none() {
-        return;
-    }
-    let write = |ending: &str, text: &str| {
-        let (name, out) = (format!("{}.{ending}", finding.run.seed), session.config.out.as_deref());
-        let written = persistence::write_text(text, &name, session.site, out);
-        written.ok().map(|path| path.display().to_string())
-    };
-    let any = finding.run.programs.iter().any(|program| !program.left().is_empty());
-    let source_file = any.then(|| write("rs", &source)).flatten();
-    let history_file = checked_history(&finding.run).and_then(|lines| write("jsonl", lines));
-    (finding.source_file, finding.history_file) = (source_file, history_file);
 }
 
 /// Whether the decisions of `run` lead to the same run again.
@@ -140,16 +121,6 @@ fn same_deeds(run: &Run, again: &Run, end: u32) -> Result<(), Failure> {
         }
     }
     Ok(())
-}
-
-/// The history that was found wanting, as a file has it.
-fn checked_history(run: &Run) -> Option<&str> {
-    match &run.outcome {
-        Outcome::Failed(Failure::History { history, .. }) => {
-            run.histories.get(*history)?.lines.as_deref()
-        }
-        _ => None,
-    }
 }
 
 pub(super) fn signature(run: &Run) -> Option<Signature> {

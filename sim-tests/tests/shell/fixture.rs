@@ -343,3 +343,31 @@ async fn counted() {
         commands(true).await;
     }
 }
+
+/// A counter that adds in two steps, with time between them.
+#[sim::test(seeds = 50)]
+async fn generated_on_threads() {
+    if sim::SIMULATED || std::env::var_os("UNPAUSE_FIXTURE").is_none() {
+        return;
+    }
+    let moment = || std::thread::sleep(std::time::Duration::from_millis(1));
+    let counter = Atomic::new(0);
+    sim::parallel(sim::Shape::chunks(), Counter::default(), async |op| match op {
+        CounterOp::Get => CounterRet::Value(counter.load(SeqCst).await),
+        _ if variant("fixed") => {
+            counter.fetch_add(1, SeqCst).await;
+            CounterRet::Done
+        }
+        _ => {
+            let value = counter.load(SeqCst).await;
+            moment();
+            counter.store(value + 1, SeqCst).await;
+            assert!(!variant("panics"), "no room");
+            while variant("hangs") {
+                moment();
+            }
+            CounterRet::Done
+        }
+    })
+    .await;
+}

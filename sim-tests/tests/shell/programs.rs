@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use crate::child::{Ended, child, files, folder};
+use crate::child::{Ended, child, files, folder, root};
 
 /// Runs the failing test with so many jobs, and gives the only trace that was written.
 fn found(name: &str, jobs: &str) -> (Ended, PathBuf) {
@@ -66,6 +66,54 @@ fn beside_the_trace_stand_the_program_as_source_and_the_history() {
     assert_eq!(history.lines().count(), 8, "{history}");
     let file = trace.with_extension("jsonl");
     sim_histories::assert_violated!(file.to_str().unwrap(), "counter");
+}
+
+#[test]
+fn on_real_threads_a_failing_run_leaves_the_program_as_source_and_the_history() {
+    if sim::SIMULATED {
+        return;
+    }
+    let kept = |variant: &str| {
+        let out = folder(&format!("program-threads-{variant}"));
+        let test = child("generated_on_threads").env("UNPAUSE_VARIANT", variant);
+        (test.env("SIM_OUT", &out).env("SIM_HANG", "1s"), out)
+    };
+    for (variant, says) in [
+        ("loses", "history is not linearizable"),
+        ("panics", "no room"),
+        ("hangs", "the run has not ended after 1 s"),
+    ] {
+        let (test, out) = kept(variant);
+        let ended = test.fails();
+        ended.says(&["REAL THREADS: not replayable", says]);
+        let written = files(&out);
+        assert_eq!(written.len(), 2, "{written:?}");
+        let file = |label| root().join(ended.after(label));
+        let source = fs::read_to_string(file("source:")).unwrap();
+        assert!(source.contains(" on real threads: "), "{source}");
+        assert!(source.contains("sim::Script::new()\n        ."), "{source}");
+        assert!(source.contains("Increment)"), "{source}");
+        let history = file("history:");
+        assert!(fs::read_to_string(&history).unwrap().lines().count() > 2, "{history:?}");
+        if variant == "loses" {
+            sim_histories::assert_violated!(history.to_str().unwrap(), "counter");
+        }
+    }
+    let (test, out) = kept("fixed");
+    test.passes().says_not("source:");
+    assert_eq!(files(&out), <[String; 0]>::default());
+}
+
+#[test]
+fn what_real_threads_cannot_write_down_is_told() {
+    if sim::SIMULATED {
+        return;
+    }
+    let file = folder("program-threads-nowhere").join("file");
+    fs::write(&file, "").unwrap();
+    let ended = child("generated_on_threads").env("SIM_OUT", &file).fails();
+    ended.says(&["warning: ", ".rs of the failing run could not be written: folder"]);
+    ended.says_not("source:");
 }
 
 #[test]

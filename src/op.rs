@@ -25,6 +25,10 @@ impl Op {
     pub const fn new(name: &'static str, access: Access) -> Op {
         Op { name, access }
     }
+
+    /// To wait until shared memory is as it should be: when the condition is asked again, what it does are
+    /// operations of their own.
+    pub(crate) const SPIN_UNTIL: Op = Op::new("spin_until", Access::Yield);
 }
 
 /// What an operation does to its object, as far as other tasks can tell.

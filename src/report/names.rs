@@ -60,8 +60,8 @@ impl<'a> Names<'a> {
         let object = wait.object.map(|id| self.object(id));
         match (wait.target, wait.op, object) {
             (Some(task), _, _) => format!("waits for {} to end", self.task(task)),
-            // What only reads can always be done: it waits for something else to be there to read.
-            (None, Some(op), Some(object)) if op.access == Access::Read => {
+            // What touches nothing can always be done: it waits for something else to be there to see.
+            (None, Some(op), Some(object)) if op.access == Access::Yield => {
                 format!("waits for {object} to change")
             }
             (None, Some(op), Some(object)) => format!("waits to {} {object}", op.name),

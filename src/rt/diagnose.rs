@@ -6,11 +6,8 @@ use super::state::State;
 use super::world::World;
 use crate::choice::Watch;
 use crate::ids::TaskId;
-use crate::op::{Access, Op};
+use crate::op::Op;
 use crate::run::{Failure, Wait};
-
-/// What a task does that waits for something to change.
-const SPIN_UNTIL: Op = Op::new("spin_until", Access::Read);
 
 /// Who waits for what, held by whom.
 #[cold]
@@ -30,7 +27,7 @@ fn waits(state: &State) -> Vec<Wait> {
             if let Some(watch) = state.board.watches.iter().find(is_watch) {
                 waits.extend(watch.objects.iter().map(|object| Wait {
                     task,
-                    op: Some(&SPIN_UNTIL),
+                    op: Some(&Op::SPIN_UNTIL),
                     object: Some(*object),
                     target: None,
                     place: watch.place,

@@ -2,10 +2,8 @@
 
 use std::future::Future;
 
-use crate::op::{Access, Op};
+use crate::op::Op;
 use crate::seam::{Spin, here};
-
-const SPIN: Op = Op::new("spin_until", Access::Yield);
 
 /// Asks `condition` until it is true.
 ///
@@ -67,7 +65,7 @@ where
     let mut spin = Spin::new(here());
     async move {
         while !spin.ask(condition()).await {
-            spin.rest(&SPIN).await;
+            spin.rest(&Op::SPIN_UNTIL).await;
         }
     }
 }

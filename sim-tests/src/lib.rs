@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 pub mod corpus;
+pub mod counter;
 pub mod fingerprint;
 pub mod histories;
 pub mod judge;

@@ -7,41 +7,12 @@ use sim::check::Model;
 use sim::program::{Fate, Part};
 use sim::report::Finding;
 use sim::run::{Outcome, Run};
-use sim::{Atomic, Cell, CommandId, Gen, Mutex, Ordering::SeqCst, Program, SIMULATED, Shape};
+use sim::{Atomic, Cell, Gen, Mutex, Ordering::SeqCst, Program, SIMULATED, Shape};
+use sim_tests::counter::{
+    Counter,
+    Op::{Get, Increment},
+};
 use sim_tests::seeds::{finding, passes, runner};
-
-/// A counter.
-#[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
-struct Counter(u64);
-
-#[derive(Clone, PartialEq, Eq, Debug)]
-enum Op {
-    /// With its identity.
-    Increment(CommandId),
-    Get,
-}
-use Op::{Get, Increment};
-
-impl Model for Counter {
-    type Op = Op;
-    type Ret = Option<u64>;
-
-    fn step(&mut self, op: &Op) -> Option<u64> {
-        match op {
-            Increment(_) => {
-                self.0 += 1;
-                None
-            }
-            Get => Some(self.0),
-        }
-    }
-}
-
-impl Program for Counter {
-    fn generate(&self, g: &mut Gen<'_, Self>) -> Op {
-        if g.bool() { Get } else { Increment(g.id()) }
-    }
-}
 
 /// Reads, then writes.
 async fn buggy(shape: Shape) {

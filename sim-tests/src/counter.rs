@@ -1,0 +1,38 @@
+//! A counter from which programs are generated: what tests of generated programs ask.
+
+use sim::check::Model;
+use sim::{CommandId, Gen, Program};
+
+/// A counter.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
+pub struct Counter(u64);
+
+/// What to do with a [`Counter`].
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Op {
+    /// Adds one; with its identity, by which it is known when it comes again.
+    Increment(CommandId),
+    /// What the count is.
+    Get,
+}
+
+impl Model for Counter {
+    type Op = Op;
+    type Ret = Option<u64>;
+
+    fn step(&mut self, op: &Op) -> Option<u64> {
+        match op {
+            Op::Increment(_) => {
+                self.0 += 1;
+                None
+            }
+            Op::Get => Some(self.0),
+        }
+    }
+}
+
+impl Program for Counter {
+    fn generate(&self, g: &mut Gen<'_, Self>) -> Op {
+        if g.bool() { Op::Get } else { Op::Increment(g.id()) }
+    }
+}

@@ -8,7 +8,7 @@
 //! commands left out or moved afterwards: what is left of it does not change because of what is not.
 
 use super::draws::{Earlier, Gen};
-use super::safety::{After, Possible, Step, after_all};
+use super::safety::{After, Lattice, Possible, Step};
 use super::script::{Line, Script};
 use super::shape::{Middle, WIDTH_MIN, interleavings};
 use super::{CommandId, Program, Shape};
@@ -176,9 +176,9 @@ struct Draft<P: Program> {
     slots: Vec<Slot<P>>,
     stages: Vec<Vec<Vec<CommandId>>>,
     initial: Possible<P>,
-    /// The states in which the stage `entered` can begin.
-    entry: Vec<Possible<P>>,
+    /// The stage that was entered, and the states that it can lead to.
     entered: usize,
+    lattice: Lattice<P>,
     /// Whether a command may hold the name of another, so that results matter.
     looked: bool,
 }
@@ -195,9 +195,9 @@ impl<P: Program> Draft<P> {
         Draft {
             slots: parts.into_iter().map(slot).collect(),
             stages: vec![Vec::new(); middle + 2],
-            entry: vec![initial.clone()],
-            initial,
             entered: 0,
+            lattice: Lattice::new(vec![initial.clone()], false),
+            initial,
             looked: false,
         }
     }
@@ -223,7 +223,7 @@ impl<P: Program> Draft<P> {
             if g.looked && !self.looked {
                 // Results were not kept so far, as nobody asked for them.
                 self.looked = true;
-                (self.entered, self.entry) = (0, vec![self.initial.clone()]);
+                self.begin();
                 self.enter(stage);
                 continue;
             }
@@ -239,7 +239,7 @@ impl<P: Program> Draft<P> {
     /// One of the states that the next command of a branch can be asked in: no other branch has begun.
     fn before(&self, (stage, branch): (usize, usize)) -> Possible<P> {
         let before = self.stages[stage].get(branch).map_or(&[][..], Vec::as_slice);
-        let mut possible = self.entry[0].clone();
+        let mut possible = self.lattice.start()[0].clone();
         for step in self.steps(before, &|_| true) {
             // One that waits for another branch leaves the state as it is.
             if let After::Then(next) | After::Either(next, _) = possible.after(&step, self.looked) {
@@ -274,7 +274,7 @@ impl<P: Program> Draft<P> {
         }
         branches[branch].push(id);
         self.slots[id.index()].fate = Fate::Runs;
-        let safe = self.after(stage).is_some();
+        let safe = self.is_safe();
         if !safe {
             self.stages[stage][branch].pop();
             self.slots[id.index()].fate = Fate::Absent;
@@ -282,26 +282,38 @@ impl<P: Program> Draft<P> {
         safe
     }
 
+    /// Begins anew with the first stage.
+    fn begin(&mut self) {
+        self.entered = 0;
+        self.lattice = Lattice::new(vec![self.initial.clone()], self.looked);
+    }
+
     /// Goes on to a stage: all before it are as they will be.
     fn enter(&mut self, stage: usize) {
         while self.entered < stage {
-            let after = self.after(self.entered);
-            self.entry = after.expect("a stage is safe: what would make it unsafe was not let in");
+            let safe = self.is_safe();
+            assert!(safe, "what would make a stage unsafe was not let in");
+            self.lattice = Lattice::new(self.lattice.ends().to_vec(), self.looked);
             self.entered += 1;
         }
     }
 
-    /// The states after a stage that was entered.
-    fn after(&self, stage: usize) -> Option<Vec<Possible<P>>> {
+    /// Whether the commands of the stage that was entered may be asked whatever the order.
+    fn is_safe(&mut self) -> bool {
+        let nothing = Lattice::new(Vec::new(), self.looked);
+        let mut lattice = std::mem::replace(&mut self.lattice, nothing);
+        let (stages, stage) = (&self.stages, self.entered);
         let sees: Vec<_> = (0..self.stages[stage].len())
-            .map(|branch| move |id| sees(&self.stages, (stage, branch), id))
+            .map(|branch| move |id| sees(stages, (stage, branch), id))
             .collect();
         let branches: Vec<Vec<Step<'_, P>>> = self.stages[stage]
             .iter()
             .zip(&sees)
             .map(|(branch, sees)| self.steps(branch, sees))
             .collect();
-        Some(after_all(&self.entry, &branches, self.looked)?.0)
+        let safe = lattice.grow(&branches);
+        self.lattice = lattice;
+        safe
     }
 
     /// The commands of a branch that are run, as steps.
@@ -329,7 +341,7 @@ impl<P: Program> Draft<P> {
     fn rearrange(&mut self, changes: &[Change]) {
         let last = self.stages.len() - 1;
         let before = std::mem::replace(&mut self.stages, vec![Vec::new(); last + 1]);
-        (self.entered, self.entry) = (0, vec![self.initial.clone()]);
+        self.begin();
         for slot in &mut self.slots {
             slot.fate = Fate::Absent;
         }
@@ -374,7 +386,7 @@ impl<P: Program> Draft<P> {
             };
         }
         self.stages[stage] = all;
-        if self.after(stage).is_some() {
+        if self.is_safe() {
             return;
         }
         self.stages[stage].clear();

@@ -182,67 +182,150 @@ fn resolved<P: Program>(step: &Step<'_, P>, returned: &[Option<P::Ret>]) -> Opti
 /// States with their hashes, so that most of those that differ are seen to at once.
 type States<P> = Vec<(Key, Possible<P>)>;
 
-/// The states after all branches have ended, from any of `start` and in whatever order; `None` if a
-/// command may not be asked in one of those orders, or all wait at the end of it. The flag tells whether all were looked at.
-///
-/// `noted` says whether results are kept, and states that are equal but follow other results told apart.
-/// O(nodes · states · branches), with at most [`STATES_MAX`] states at a node.
-pub(super) fn after_all<P: Program>(
-    start: &[Possible<P>],
-    branches: &[Vec<Step<'_, P>>],
+/// All states that the branches of a stage can lead to: a lattice whose nodes are numbered by the commands
+/// done, with a digit for each branch. It is kept while commands are added to the end of the last branch:
+/// what they add are the nodes with the greatest numbers, so what is known stays as it is. To make it
+/// command by command takes no longer than to make it at once.
+pub(super) struct Lattice<P: Model> {
+    start: Vec<Possible<P>>,
+    /// Whether results are kept, and states that are equal but follow other results told apart.
     noted: bool,
-) -> Option<(Vec<Possible<P>>, bool)> {
-    // The number of a node has a digit for each branch; a next command makes it greater.
-    let mut weights = Vec::with_capacity(branches.len());
-    let mut nodes = 1_usize;
-    for branch in branches {
-        weights.push(nodes);
-        nodes = nodes.saturating_mul(branch.len() + 1);
+    /// How many steps of each branch are in it.
+    lengths: Vec<usize>,
+    faulty: bool,
+    /// The states at each node; not at the last ones if there are too many to look at all.
+    nodes: Vec<States<P>>,
+    ends: Vec<Possible<P>>,
+}
+
+impl<P: Program> Lattice<P> {
+    /// Of a stage that begins in any of these states and has no commands yet.
+    pub(super) fn new(start: Vec<Possible<P>>, noted: bool) -> Lattice<P> {
+        let (lengths, nodes, ends) = (Vec::new(), Vec::new(), Vec::new());
+        Lattice { start, noted, lengths, faulty: false, nodes, ends }
     }
-    if nodes > NODES_MAX {
-        return Some((sampled(start, branches, noted)?, false));
+
+    /// The states it begins in.
+    pub(super) fn start(&self) -> &[Possible<P>] {
+        &self.start
     }
-    let faulty = start.iter().any(|possible| possible.lost)
-        || branches.iter().flatten().any(|s| s.faults.unheard || s.faults.crash.is_some());
-    let (most, steps_max) = if faulty { FAULTY } else { (STATES_MAX, STEPS_MAX) };
-    let mut states: Vec<States<P>> = (0..nodes).map(|_| Vec::new()).collect();
-    states[0] = start.iter().map(|state| (Key::of(&state.state), state.clone())).collect();
-    let (mut exact, mut steps) = (true, 0);
-    for node in 0..nodes - 1 {
-        let mut here = std::mem::take(&mut states[node]);
-        exact &= settle(&mut here, most)?;
-        steps += here.len() * branches.len();
-        if steps > steps_max {
-            return Some((sampled(start, branches, noted)?, false));
+
+    /// The states after all branches have ended, in whatever order. Known once branches were safe.
+    pub(super) fn ends(&self) -> &[Possible<P>] {
+        &self.ends
+    }
+
+    /// Goes on to these branches, and tells whether they are safe: if not, a command may not be asked in one
+    /// of their orders, or all wait at the end of it; then nothing has changed. The branches are those of the
+    /// last time with more at the end of the last of them, or any others, which takes longer.
+    ///
+    /// O(new nodes · states · branches), with at most [`STATES_MAX`] states at a node.
+    pub(super) fn grow(&mut self, branches: &[Vec<Step<'_, P>>]) -> bool {
+        let lengths: Vec<usize> = branches.iter().map(Vec::len).collect();
+        let faulty = self.start.iter().any(|possible| possible.lost)
+            || branches.iter().flatten().any(|s| s.faults.unheard || s.faults.crash.is_some());
+        if faulty != self.faulty || !self.is_begun_by(&lengths) {
+            self.nodes.clear();
+            self.lengths.clear();
+            self.faulty = faulty;
         }
-        for (_, possible) in &here {
-            let mut stuck = true;
-            for (branch, weight) in branches.iter().zip(&weights) {
-                let Some(step) = branch.get(node / weight % (branch.len() + 1)) else { continue };
-                let there = &mut states[node + weight];
-                match possible.after(step, noted) {
-                    After::Refused => return None,
-                    After::Waits => continue,
-                    After::MayWait(next) => {
-                        exact &= put(there, next, most);
+        let known = self.nodes.len();
+        let Some(ends) = self.explore(branches) else {
+            self.nodes.truncate(known);
+            return false;
+        };
+        (self.lengths, self.ends) = (lengths, ends);
+        true
+    }
+
+    /// Whether branches of these lengths are those that are known with more at the end of the last.
+    fn is_begun_by(&self, lengths: &[usize]) -> bool {
+        let last = lengths.iter().rposition(|length| *length > 0).unwrap_or_default();
+        let known = |branch: usize| self.lengths.get(branch).copied().unwrap_or_default();
+        let as_known = |branch| known(branch) == lengths.get(branch).copied().unwrap_or_default();
+        let branches = lengths.len().max(self.lengths.len());
+        let grown =
+            |branch| branch == last && lengths.get(last).is_some_and(|new| known(last) < *new);
+        (0..branches).all(|branch| as_known(branch) || grown(branch))
+    }
+
+    /// The states at the end, if the branches are safe.
+    fn explore(&mut self, branches: &[Vec<Step<'_, P>>]) -> Option<Vec<Possible<P>>> {
+        // A next command makes the number of a node greater by the weight of its branch.
+        let mut weights = Vec::with_capacity(branches.len());
+        let mut count = 1_usize;
+        for branch in branches {
+            weights.push(count);
+            count = count.saturating_mul(branch.len() + 1);
+        }
+        if count > NODES_MAX {
+            return sampled(&self.start, branches, self.noted);
+        }
+        let (most, steps_max) = if self.faulty { FAULTY } else { (STATES_MAX, STEPS_MAX) };
+        // What was there before goes on by the last branch alone, from the nodes at its end.
+        let old = if self.nodes.is_empty() { 0 } else { nodes_of(&self.lengths) };
+        let last = branches.iter().rposition(|branch| !branch.is_empty()).unwrap_or_default();
+        let first = old - weights.get(last).copied().unwrap_or_default().min(old);
+        let mut ahead: Vec<States<P>> = (old..count).map(|_| Vec::new()).collect();
+        if old == 0 {
+            ahead[0] =
+                self.start.iter().map(|state| (Key::of(&state.state), state.clone())).collect();
+        }
+        let before: usize = self.nodes.iter().take(first).map(Vec::len).sum();
+        let mut steps = before * branches.len();
+        for node in first..count {
+            if node == self.nodes.len() && node >= old {
+                let mut here = std::mem::take(&mut ahead[node - old]);
+                settle(&mut here, most)?;
+                self.nodes.push(here);
+            }
+            // It ended before this one the last time.
+            let Some(here) = self.nodes.get(node) else { break };
+            if node + 1 == count {
+                return Some(here.iter().map(|(_, state)| state.clone()).collect());
+            }
+            steps += here.len() * branches.len();
+            if steps > steps_max {
+                break;
+            }
+            for (_, possible) in here {
+                // What was there before was not stuck, but for its end.
+                let mut stuck = node + 1 >= old;
+                for (nth, (branch, weight)) in branches.iter().zip(&weights).enumerate() {
+                    let Some(step) = branch.get(node / weight % (branch.len() + 1)) else {
+                        continue;
+                    };
+                    if node < old && nth != last {
                         continue;
                     }
-                    After::Then(next) => exact &= put(there, next, most),
-                    After::Either(next, other) => {
-                        exact &= put(there, next, most);
-                        exact &= put(there, other, most);
+                    let there = &mut ahead[node + weight - old];
+                    match possible.after(step, self.noted) {
+                        After::Refused => return None,
+                        After::Waits => continue,
+                        After::MayWait(next) => {
+                            put(there, next, most);
+                            continue;
+                        }
+                        After::Then(next) => put(there, next, most),
+                        After::Either(next, other) => {
+                            put(there, next, most);
+                            put(there, other, most);
+                        }
                     }
+                    stuck = false;
                 }
-                stuck = false;
-            }
-            if stuck {
-                return None;
+                if stuck {
+                    return None;
+                }
             }
         }
+        sampled(&self.start, branches, self.noted)
     }
-    let mut end = states.pop().unwrap_or_default();
-    exact &= settle(&mut end, most)?;
-    Some((end.into_iter().map(|(_, state)| state).collect(), exact))
+}
+
+/// How many nodes the lattice of branches of these lengths has.
+fn nodes_of(lengths: &[usize]) -> usize {
+    lengths.iter().map(|length| length + 1).product()
 }
 
 /// The states after some of the orders, the same ones every time; `None` if a command may not be asked in
@@ -295,29 +378,25 @@ fn sampled<P: Program>(
 }
 
 /// Adds all that commands which nobody waits for may still lead to; `None` if one of them may not be done
-/// there. The flag tells whether all was looked at.
-fn settle<P: Program>(here: &mut States<P>, most: usize) -> Option<bool> {
-    let (mut exact, mut at) = (true, 0);
+/// there.
+fn settle<P: Program>(here: &mut States<P>, most: usize) -> Option<()> {
+    let mut at = 0;
     while at < here.len() {
         for nth in 0..here[at].1.open.len() {
             if let Some(next) = here[at].1.opened(nth)? {
-                exact &= put(here, next, most);
+                put(here, next, most);
             }
         }
         at += 1;
     }
-    Some(exact)
+    Some(())
 }
 
-/// Adds a state to those of a node unless it is there; `false` if there are as many as are kept.
-fn put<P: Program>(there: &mut States<P>, next: Possible<P>, most: usize) -> bool {
+/// Adds a state to those of a node unless it is there, or there are as many as are kept.
+fn put<P: Program>(there: &mut States<P>, next: Possible<P>, most: usize) {
     let key = Key::of(&next.state);
-    if there.iter().any(|(other_key, other)| *other_key == key && *other == next) {
-        return true;
-    }
-    let room = there.len() < most;
-    if room {
+    let known = there.iter().any(|(other_key, other)| *other_key == key && *other == next);
+    if !known && there.len() < most {
         there.push((key, next));
     }
-    room
 }

@@ -20,14 +20,19 @@ use crate::generate::{Program, Script, Shape};
 use crate::ids::{Place, TaskId};
 use crate::program::{Change, CommandLayout, CommandRecord, Fate, ProgramRecord, ProgramSource};
 use crate::recorder::History;
+use crate::run::Condition;
 use crate::seam::{self, Crew, Here, here};
 use crate::task::yield_now;
+
+/// A test whose programs are all empty has shown nothing.
+const SOMETHING_ASKED: &str = "a command that `precondition` allows";
 
 /// Sizes of programs are 0 to 100.
 const SIZES: u64 = 101;
 
 /// Generates a program, runs it on the real thing, records it and checks that the history is
-/// linearizable; fails the run if it is not, or if the checker cannot decide within its budget.
+/// linearizable; fails the run if it is not, or if the checker cannot decide within its budget. A test in
+/// which no program has a command fails, as [`sometimes!`](macro@crate::sometimes) has it.
 ///
 /// `run` asks one command of the thing. It may borrow whatever the body of the test has, and it needs
 /// neither be `'static` nor give a future that is `Send`: in a run there is one thread, and on real
@@ -81,7 +86,12 @@ where
 {
     let (place, here) = (Location::caller(), here());
     let budget = shape.budget;
-    let book = move |program: &P| Book::draw(&shape, program);
+    let book = move |program: &P| {
+        let book = Book::draw(&shape, program);
+        let runs = u64::from(book.plan.slots.iter().any(|slot| slot.op.is_some()));
+        seam::note_condition(Condition { name: SOMETHING_ASKED, place, percent: 0, runs });
+        book
+    };
     async move { run_book(book, program, run, budget, (place, here)).await }
 }
 
@@ -142,7 +152,7 @@ where
 {
     let (place, here) = (Location::caller(), here());
     let budget = script.budget;
-    let book = move |program: &P| Book::of_script(script, program);
+    let book = move |program: &P| Book::of_script(script, program, place);
     async move { run_book(book, program, run, budget, (place, here)).await }
 }
 
@@ -213,7 +223,7 @@ impl<P: Program> Book<P> {
         Book::of(plan, program, first, changes.unwrap_or(first), shape.interleavings())
     }
 
-    fn of_script(script: Script<P::Op>, program: &P) -> Book<P> {
+    fn of_script(script: Script<P::Op>, program: &P, place: Place) -> Book<P> {
         let first = seam::position().0;
         match Plan::of_script(script, program, &mut change) {
             Ok(plan) => {
@@ -221,8 +231,8 @@ impl<P: Program> Book<P> {
                 Book::of(plan, program, first, first, most)
             }
             Err(id) => panic!(
-                "the model does not allow command {id:?} of the script where it stands: in some order of \
-                 what runs at the same time its precondition does not hold, or all wait"
+                "the model does not allow command {id:?} of the script that is run at {place}: in some \
+                 order of what runs at the same time its precondition does not hold, or all wait"
             ),
         }
     }

@@ -1,11 +1,12 @@
 //! What generated programs came to, and conditions that are to hold in a part of the runs.
 
+use sim::check::Model;
 use sim::history::HistoryRecord;
 use sim::program::{Fate, Part};
 use sim::report::{Report, Style, text};
 use sim::run::{Failure, Outcome, Run};
 use sim::statistics::{Count, Statistics};
-use sim::{Atomic, CommandId, Ordering::SeqCst, Runner, SIMULATED, Shape};
+use sim::{Atomic, CommandId, Gen, Ordering::SeqCst, Program, Runner, SIMULATED, Shape};
 use sim_tests::counter::{
     Counter,
     Op::{Get, Increment},
@@ -188,7 +189,7 @@ fn a_case_that_comes_up_often_enough_passes_and_one_that_does_not_fails() {
         if SIMULATED {
             let by_hand = (0..SEEDS).filter(|seed| {
                 let run = runner().run_seed(*seed, async || counts(90).await);
-                run.conditions.iter().any(|condition| condition.runs == 1)
+                run.conditions.iter().any(|asked| asked.name == name && asked.runs == 1)
             });
             assert_eq!(held, by_hand.count() as u64);
         }
@@ -240,4 +241,37 @@ fn a_part_that_is_none_is_said_to_be_none() {
         };
         assert!(message.contains("give a number from 1 to 100"), "{message}");
     }
+}
+
+/// One of so many commands is allowed.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+struct Choosy(u64);
+
+impl Model for Choosy {
+    type Op = u64;
+    type Ret = ();
+
+    fn step(&mut self, _: &u64) {}
+}
+
+impl Program for Choosy {
+    fn generate(&self, g: &mut Gen<'_, Self>) -> u64 {
+        g.below(1000)
+    }
+
+    fn precondition(&self, op: &u64) -> bool {
+        *op < self.0
+    }
+}
+
+#[test]
+fn a_test_in_which_no_program_has_a_command_fails() {
+    let run = |allowed| {
+        let body = async || sim::parallel(Shape::chunks(), Choosy(allowed), async |_| ()).await;
+        runner().seeds(0..60).run(body)
+    };
+    let (name, held, _) = missed(&run(0)).expect("nothing was asked");
+    assert_eq!((name, held), ("a command that `precondition` allows", 0));
+    // Most programs are empty, and some are not.
+    assert_eq!(missed(&run(2)), None);
 }

@@ -25,6 +25,7 @@ impl<P: Model> Gen<'_, P> {
     ///     RegisterOp::Write(g.arbitrary())
     /// }
     /// ```
+    #[track_caller]
     pub fn arbitrary<T: for<'b> Arbitrary<'b>>(&mut self) -> T {
         let (least, most) = T::size_hint(0);
         let wanted = most.unwrap_or(BYTES.max(least)).min(BYTES_MAX);

@@ -41,6 +41,7 @@ impl<'a, P: Model> Gen<'a, P> {
     ///
     /// # Panics
     /// If `bound` is 0.
+    #[track_caller]
     pub fn below(&mut self, bound: u64) -> u64 {
         assert!(bound > 0, "there is no number below 0: give a bound of at least 1");
         (self.draw)(bound)
@@ -50,6 +51,7 @@ impl<'a, P: Model> Gen<'a, P> {
     ///
     /// # Panics
     /// If the range is empty.
+    #[track_caller]
     pub fn range(&mut self, range: Range<u64>) -> u64 {
         assert!(range.start < range.end, "there is no number in the empty range {range:?}");
         range.start + self.below(range.end - range.start)
@@ -64,6 +66,7 @@ impl<'a, P: Model> Gen<'a, P> {
     ///
     /// # Panics
     /// If there are none.
+    #[track_caller]
     pub fn choose<T: Clone>(&mut self, items: &[T]) -> T {
         assert!(!items.is_empty(), "there is nothing to choose from: give at least one item");
         items[self.below(items.len() as u64) as usize].clone()
@@ -73,6 +76,7 @@ impl<'a, P: Model> Gen<'a, P> {
     ///
     /// # Panics
     /// If the weights add up to 0.
+    #[track_caller]
     pub fn weighted<T: Clone>(&mut self, items: &[(u32, T)]) -> T {
         let sum: u64 = items.iter().map(|(weight, _)| u64::from(*weight)).sum();
         assert!(sum > 0, "nothing has a weight: give at least one item with a weight above 0");

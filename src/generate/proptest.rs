@@ -30,6 +30,7 @@ impl<P: Model> Gen<'_, P> {
     ///     RegisterOp::Write(g.strategy(&vec(0..10u8, 1..4)))
     /// }
     /// ```
+    #[track_caller]
     pub fn strategy<S: Strategy>(&mut self, strategy: &S) -> S::Value {
         let (bits, level) = (self.below(u64::MAX), self.below(SELDOM));
         let mut seed = [0; 32];

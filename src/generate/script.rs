@@ -79,6 +79,7 @@ impl<Op> Script<Op> {
     /// # Panics
     /// If there is no command, the name is taken, or its number is above 1000.
     #[must_use]
+    #[track_caller]
     pub fn named(mut self, id: CommandId) -> Script<Op> {
         let others = &self.commands[..self.commands.len().saturating_sub(1)];
         assert!(others.iter().all(|line| line.id != id), "two commands are called {id:?}");
@@ -92,6 +93,7 @@ impl<Op> Script<Op> {
     /// # Panics
     /// If there is no command.
     #[must_use]
+    #[track_caller]
     pub fn again(mut self) -> Script<Op> {
         self.last().faults.again = true;
         self
@@ -102,6 +104,7 @@ impl<Op> Script<Op> {
     /// # Panics
     /// If there is no command.
     #[must_use]
+    #[track_caller]
     pub fn crash(mut self, point: u32) -> Script<Op> {
         self.last().faults.crash = Some(point.max(1));
         self
@@ -112,6 +115,7 @@ impl<Op> Script<Op> {
     /// # Panics
     /// If there is no command.
     #[must_use]
+    #[track_caller]
     pub fn unheard(mut self) -> Script<Op> {
         self.last().faults.unheard = true;
         self
@@ -130,6 +134,7 @@ impl<Op> Script<Op> {
         self
     }
 
+    #[track_caller]
     fn last(&mut self) -> &mut Line<Op> {
         self.commands.last_mut().expect("there is no command yet of which this could be said")
     }

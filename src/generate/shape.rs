@@ -40,6 +40,8 @@ pub(super) enum Middle {
 
 /// The least number of commands in a chunk and of branches in a stage.
 pub(super) const WIDTH_MIN: u32 = 2;
+/// The greatest.
+const WIDTH_MAX: u32 = 8;
 
 impl Shape {
     /// Up to 3 commands, then up to 4 chunks of 2 to 5 commands that run at the same time, each after
@@ -81,20 +83,25 @@ impl Shape {
     }
 
     /// At most so many commands after all that run at the same time, at least 1.
+    ///
+    /// # Panics
+    /// If it is 0.
     #[must_use]
+    #[track_caller]
     pub fn max_suffix_length(mut self, length: u32) -> Shape {
-        self.suffix_max = length.max(1);
+        self.suffix_max = at_least_one("commands in the suffix", length);
         self
     }
 
     /// At most so many chunks, at least 1.
     ///
     /// # Panics
-    /// If the shape has branches.
+    /// If the shape has branches, or the number is 0.
     #[must_use]
+    #[track_caller]
     pub fn max_chunks(mut self, count: u32) -> Shape {
         match &mut self.middle {
-            Middle::Chunks { count_max, .. } => *count_max = count.max(1),
+            Middle::Chunks { count_max, .. } => *count_max = at_least_one("chunks", count),
             Middle::Branches { .. } => panic!("{NO_CHUNKS}"),
         }
         self
@@ -103,11 +110,12 @@ impl Shape {
     /// At most so many commands in a chunk, 2 to 8.
     ///
     /// # Panics
-    /// If the shape has branches.
+    /// If the shape has branches, or the number is not one of these.
     #[must_use]
+    #[track_caller]
     pub fn max_chunk_size(mut self, size: u32) -> Shape {
         match &mut self.middle {
-            Middle::Chunks { width_max, .. } => *width_max = size.clamp(WIDTH_MIN, 8),
+            Middle::Chunks { width_max, .. } => *width_max = width("commands in a chunk", size),
             Middle::Branches { .. } => panic!("{NO_CHUNKS}"),
         }
         self
@@ -118,6 +126,7 @@ impl Shape {
     /// # Panics
     /// If the shape has chunks, or the number is not a probability.
     #[must_use]
+    #[track_caller]
     pub fn branch_probability(mut self, p: f64) -> Shape {
         match &mut self.middle {
             Middle::Branches { probability, .. } => *probability = thousandths(p),
@@ -129,11 +138,12 @@ impl Shape {
     /// At most so many branches, 2 to 8.
     ///
     /// # Panics
-    /// If the shape has chunks.
+    /// If the shape has chunks, or the number is not one of these.
     #[must_use]
+    #[track_caller]
     pub fn max_branches(mut self, count: u32) -> Shape {
         match &mut self.middle {
-            Middle::Branches { count_max, .. } => *count_max = count.clamp(WIDTH_MIN, 8),
+            Middle::Branches { count_max, .. } => *count_max = width("branches", count),
             Middle::Chunks { .. } => panic!("{NO_BRANCHES}"),
         }
         self
@@ -142,11 +152,14 @@ impl Shape {
     /// At most so many commands in a branch, at least 1.
     ///
     /// # Panics
-    /// If the shape has chunks.
+    /// If the shape has chunks, or the number is 0.
     #[must_use]
+    #[track_caller]
     pub fn max_branch_length(mut self, length: u32) -> Shape {
         match &mut self.middle {
-            Middle::Branches { length_max, .. } => *length_max = length.max(1),
+            Middle::Branches { length_max, .. } => {
+                *length_max = at_least_one("commands in a branch", length);
+            }
             Middle::Chunks { .. } => panic!("{NO_BRANCHES}"),
         }
         self
@@ -160,6 +173,7 @@ impl Shape {
     /// # Panics
     /// If the number is not a probability.
     #[must_use]
+    #[track_caller]
     pub fn stutter(mut self, p: f64) -> Shape {
         self.stutter = thousandths(p);
         self
@@ -175,6 +189,7 @@ impl Shape {
     /// # Panics
     /// If the number is not a probability.
     #[must_use]
+    #[track_caller]
     pub fn crash(mut self, p: f64) -> Shape {
         self.crash = thousandths(p);
         self
@@ -186,6 +201,7 @@ impl Shape {
     /// # Panics
     /// If the number is not a probability.
     #[must_use]
+    #[track_caller]
     pub fn timeout(mut self, p: f64) -> Shape {
         self.timeout = thousandths(p);
         self
@@ -219,6 +235,23 @@ impl Shape {
 const NO_CHUNKS: &str = "a shape with branches has no chunks: begin with Shape::chunks()";
 const NO_BRANCHES: &str = "a shape with chunks has no branches: begin with Shape::branches()";
 
+#[track_caller]
+fn at_least_one(what: &str, most: u32) -> u32 {
+    assert!(most > 0, "a shape with at most 0 {what}: give at least 1");
+    most
+}
+
+/// How much may run at the same time.
+#[track_caller]
+fn width(what: &str, most: u32) -> u32 {
+    assert!(
+        (WIDTH_MIN..=WIDTH_MAX).contains(&most),
+        "a shape with at most {most} {what}, which run at the same time: give {WIDTH_MIN} to {WIDTH_MAX}"
+    );
+    most
+}
+
+#[track_caller]
 fn thousandths(p: f64) -> u32 {
     assert!((0.0..=1.0).contains(&p), "{p} is no probability: give a number from 0 to 1");
     (p * 1000.0).round() as u32

@@ -404,6 +404,37 @@ fn a_lattice_that_grows_says_what_a_new_one_says() {
 }
 
 #[test]
+fn a_shape_of_nothing_or_of_too_much_is_refused() {
+    let refused = |make: fn() -> Shape| {
+        let payload = std::panic::catch_unwind(make).expect_err("it should be refused");
+        *payload.downcast::<String>().unwrap()
+    };
+    for (make, says) in [
+        (|| Shape::branches().max_branches(0)) as fn() -> Shape,
+        || Shape::branches().max_branches(9),
+        || Shape::chunks().max_chunk_size(1),
+    ]
+    .into_iter()
+    .zip(["0 branches", "9 branches", "1 commands in a chunk"])
+    {
+        let text = refused(make);
+        assert!(text.contains(says) && text.ends_with("give 2 to 8"), "{text}");
+    }
+    for (make, says) in [
+        (|| Shape::branches().max_branch_length(0)) as fn() -> Shape,
+        || Shape::chunks().max_chunks(0),
+        || Shape::chunks().max_suffix_length(0),
+    ]
+    .into_iter()
+    .zip(["commands in a branch", "chunks", "commands in the suffix"])
+    {
+        let text = refused(make);
+        assert!(text.contains(says) && text.ends_with("give at least 1"), "{text}");
+    }
+    assert_eq!(Shape::branches().max_branches(8).max_branch_length(1).interleavings(), 40_320);
+}
+
+#[test]
 fn as_many_orders_are_counted_as_there_are() {
     for lengths in [vec![], vec![3], vec![1, 1, 1, 1], vec![2, 3], vec![2, 2, 2], vec![0, 4, 1]] {
         assert_eq!(interleavings(&lengths), orders(&lengths), "{lengths:?}");

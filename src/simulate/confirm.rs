@@ -6,6 +6,7 @@ use super::prove;
 use super::session::Session;
 use super::watchdog::{Job, Unwatch};
 use crate::event::ValueKind;
+use crate::history::Operation;
 use crate::persistence;
 use crate::report::{Finding, Origin, Proof, Report, Shrinking, Size};
 use crate::rt::{Limits, Worker};
@@ -27,11 +28,13 @@ pub(super) fn report(session: &Session<'_>, run: Run, from: Origin, runs: u64) -
         Err(failure) => (Run { outcome: Outcome::Failed(failure), ..run }, None, None),
     });
     let trace = session.trace(&run);
+    let mut warning = None;
     let run = match &run.outcome {
         // There is nothing to replay: the next run would be yet another one.
         Outcome::Failed(Failure::NonDeterminism { .. }) => run,
         _ => {
             let again = session.loudly(|| session.replay(&trace));
+            warning = other_history(&run, &again);
             // Who answered the choices at first is news; that they were replayed since is not.
             let (seed, strategy) = (run.seed, run.strategy.clone());
             if same_failure(&again, &run) { Run { seed, strategy, ..again } } else { run }
@@ -44,6 +47,7 @@ pub(super) fn report(session: &Session<'_>, run: Run, from: Origin, runs: u64) -
     };
     let replay = Some(session.replay_command(&trace, trace_file.as_deref().unwrap_or_default()));
     let mut report = session.report(runs, 0);
+    report.warnings.extend(warning);
     report.finding = Some(Box::new(Finding {
         run,
         from,
@@ -121,6 +125,23 @@ fn same_deeds(run: &Run, again: &Run, end: u32) -> Result<(), Failure> {
         }
     }
     Ok(())
+}
+
+/// That clients were told something else when the same decisions were taken again.
+fn other_history(run: &Run, again: &Run) -> Option<String> {
+    let operations = |run: &Run| {
+        let all = run.histories.iter().flat_map(|history| &history.operations);
+        let answer =
+            |o: &Operation<String, String>| o.returned.as_ref().map(|(ret, _)| ret.clone());
+        all.map(|o| format!("{} → {}", o.op, answer(o).as_deref().unwrap_or("?"))).collect()
+    };
+    let (first, second): (Vec<String>, Vec<String>) = (operations(run), operations(again));
+    let (first, second) = first.iter().zip(&second).find(|(first, second)| first != second)?;
+    Some(format!(
+        "`{first}` was `{second}` when the same decisions were taken again, so something decides that the \
+         scheduler does not control: often a static that keeps its value from run to run. Create what is \
+         tested in the body of the test"
+    ))
 }
 
 pub(super) fn signature(run: &Run) -> Option<Signature> {

@@ -4,8 +4,9 @@ use std::collections::{BTreeSet, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use sim::Ordering::SeqCst;
+use sim::check::models::{Counter, CounterOp, CounterRet};
 use sim::run::Failure;
-use sim::{Atomic, SIMULATED};
+use sim::{Atomic, History, SIMULATED};
 use sim_tests::seeds::{fails, failure, passes, runner};
 
 #[test]
@@ -52,6 +53,34 @@ fn a_counter_that_outlives_the_run_is_found_at_the_step_that_shows_it() {
         sim::task::yield_now().await;
         value.store(FRESH.fetch_add(1, SeqCst).await, SeqCst).await;
     });
+}
+
+#[test]
+fn an_answer_that_outlives_the_run_is_told_beside_the_history() {
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    if !SIMULATED {
+        return;
+    }
+    // It takes no point, so nothing but the answer differs; and it is wrong in each run.
+    let warnings = |kept: bool| {
+        let report = runner("answers").run(async || {
+            let own = AtomicU64::new(0);
+            let count = if kept { &COUNT } else { &own };
+            let history = History::new(Counter::default());
+            let answer = async {
+                sim::task::yield_now().await;
+                CounterRet::Value(1 + count.fetch_add(1, Ordering::SeqCst) as i64)
+            };
+            history.call(CounterOp::Get, answer).await;
+            history.assert_linearizable();
+        });
+        let failure = failure(&report.finding.expect("the count begins with 0").run);
+        assert!(matches!(failure, Failure::History { .. }), "{failure:?}");
+        report.warnings
+    };
+    assert_eq!(warnings(false), <[String; 0]>::default());
+    let [warning] = &warnings(true)[..] else { panic!("one warning") };
+    assert!(warning.contains("when the same decisions were taken again"), "{warning}");
 }
 
 #[test]

@@ -14,6 +14,7 @@
 //! | `SIM_HANG` | how long a step may take; on real threads, a run | a time; `0s` for no limit |
 //! | `SIM_LOG` | when `tracing` subscribers hear of runs: never, of the last replay, of all; said, and not `off`, it also has the last replay's panic shown with its backtrace | `off`, `replay`, `all` |
 //! | `SIM_COVERAGE` | whether a passing test says how many classes of interleavings it saw | `1`, `0` |
+//! | `SIM_CLOSURE` | whether the recorded calls of each run are checked in all orders that its steps allow | `1`, `0` |
 //! | `SIM_PROVE` | how many runs the proof may take that no failing run has fewer preemptions | a number; `0` for no proof |
 //! | `SIM_STATISTICS` | whether a passing test says what its generated programs were made of | `1`, `0` |
 //! | `SIM_OUT` | where traces are written, in a folder for each test | a folder |
@@ -57,6 +58,7 @@ pub(crate) struct Settings {
     pub(crate) hang: Option<Duration>,
     pub(crate) log: Option<Log>,
     pub(crate) coverage: Option<bool>,
+    pub(crate) closure: Option<bool>,
     pub(crate) prove: Option<u64>,
     pub(crate) statistics: Option<bool>,
     pub(crate) out: Option<PathBuf>,
@@ -83,6 +85,8 @@ pub(crate) struct Config {
     pub(crate) backtrace: bool,
     /// Whether to count classes of interleavings and what was never tried.
     pub(crate) coverage: bool,
+    /// Whether to check the recorded calls of each run in all orders that its steps allow.
+    pub(crate) closure: bool,
     /// How many runs the proof may take that a failing run has the fewest preemptions; 0 for none.
     pub(crate) prove: u64,
     /// Whether to count what generated programs were made of.
@@ -209,6 +213,7 @@ impl Settings {
             "SIM_OUT" => read(&mut self.out, folder(value), "the name of a folder"),
             "SIM_RESULTS" => read(&mut self.results, folder(value), "the name of a folder"),
             "SIM_COVERAGE" => read(&mut self.coverage, flag(value), "1 or 0"),
+            "SIM_CLOSURE" => read(&mut self.closure, flag(value), "1 or 0"),
             "SIM_PROVE" => {
                 read(&mut self.prove, value.parse().ok(), "a number of runs like 100000")
             }
@@ -236,6 +241,7 @@ impl Settings {
             hang: over.hang.or(self.hang),
             log: over.log.or(self.log),
             coverage: over.coverage.or(self.coverage),
+            closure: over.closure.or(self.closure),
             prove: over.prove.or(self.prove),
             statistics: over.statistics.or(self.statistics),
             out: over.out.or(self.out),
@@ -276,6 +282,7 @@ impl Settings {
             log: self.log.unwrap_or_default(),
             backtrace: self.log.is_some_and(|log| log != Log::Off),
             coverage: self.coverage.unwrap_or(false),
+            closure: self.closure.unwrap_or(false),
             prove: self.prove.unwrap_or(if searches { PROOF_RUNS } else { 0 }),
             statistics: self.statistics.unwrap_or(false),
             out: self.out,
@@ -368,7 +375,7 @@ fn parse_time(text: &str) -> Option<Duration> {
 }
 
 /// All variables, for suggestions.
-const VARIABLES: [&str; 15] = [
+const VARIABLES: [&str; 16] = [
     "SIM_SEED",
     "SIM_SEEDS",
     "SIM_STRATEGY",
@@ -380,6 +387,7 @@ const VARIABLES: [&str; 15] = [
     "SIM_HANG",
     "SIM_LOG",
     "SIM_COVERAGE",
+    "SIM_CLOSURE",
     "SIM_PROVE",
     "SIM_STATISTICS",
     "SIM_OUT",
@@ -438,6 +446,7 @@ mod tests {
             ("SIM_LOG", "yes"),
             ("SIM_HANG", "-1s"),
             ("SIM_COVERAGE", "yes"),
+            ("SIM_CLOSURE", "true"),
             ("SIM_PROVE", "yes"),
             ("SIM_STATISTICS", "all"),
             ("SIM_OUT", ""),

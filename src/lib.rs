@@ -140,6 +140,11 @@
 //! in too few runs. `statistics`, [`Runner::statistics`] or `SIM_STATISTICS=1` adds a table of what generated
 //! programs were made of, and how much of it ran at the same time; a missed `cover!` shows it unasked.
 //!
+//! A recorded history is checked as it came in the run. With `#[sim::test(closure)]`, [`Runner::closure`] or
+//! `SIM_CLOSURE=1` it is also checked in all orders of its calls that would have been the same run to every
+//! task, without running them; one that is violated is run before it is reported. A bug that shows
+//! only if a call begins or ends at a certain time is then found by seeds in which it does not.
+//!
 //! # Proofs
 //!
 //! `exhaustive` is no sampling strategy but a search: it makes runs until there is none left that

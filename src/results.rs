@@ -194,6 +194,10 @@ fn open(path: &Path, header: &str) -> Result<(File, u64), String> {
 /// What is explored. A file is gone on from if this is the same.
 fn header(config: &Config, site: &Site) -> String {
     let (first, count) = config.seeds();
+    let strategy = config.strategy.name();
+    // A seed that passes without it may fail with it.
+    let strategy =
+        if config.closure { format!("{strategy}, closure") } else { strategy.to_owned() };
     format!(
         "{{\"sim\":1,\"package\":{},\"test\":{},\"first\":{first},\"count\":{count},\"shard\":{},\
          \"of\":{},\"strategy\":{},\"steps\":{},\"build\":{}}}",
@@ -201,7 +205,7 @@ fn header(config: &Config, site: &Site) -> String {
         json(&site.test),
         config.shard.number,
         config.shard.of,
-        json(config.strategy.name()),
+        json(&strategy),
         config.steps_max,
         json(if SIMULATED { "sim" } else { "threads" }),
     )
@@ -210,7 +214,7 @@ fn header(config: &Config, site: &Site) -> String {
 fn failed(finding: &Finding) -> String {
     let Outcome::Failed(failure) = &finding.run.outcome else { return String::new() };
     let (seed, file) = match &finding.from {
-        Origin::Seed(seed) => (seed.to_string(), "null".to_owned()),
+        Origin::Seed(seed) | Origin::Reordered(seed) => (seed.to_string(), "null".to_owned()),
         Origin::File(file) => ("null".to_owned(), json(file)),
         Origin::Inline => ("null".to_owned(), "null".to_owned()),
     };

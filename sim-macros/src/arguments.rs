@@ -12,7 +12,7 @@ use crate::suggest::suggest;
 use crate::value;
 
 /// The names of all arguments, in the order in which messages list them.
-pub(crate) const NAMES: [&str; 11] = [
+pub(crate) const NAMES: [&str; 12] = [
     "seeds",
     "seed",
     "strategy",
@@ -21,6 +21,7 @@ pub(crate) const NAMES: [&str; 11] = [
     "replay",
     "must_fail",
     "coverage",
+    "closure",
     "prove",
     "statistics",
     "crate",
@@ -52,6 +53,8 @@ pub(crate) struct Arguments {
     pub(crate) must_fail: bool,
     /// Whether the flag is there.
     pub(crate) coverage: bool,
+    /// Whether the flag is there.
+    pub(crate) closure: bool,
     /// Any.
     pub(crate) prove: Option<u64>,
     /// Whether the flag is there.
@@ -169,11 +172,15 @@ impl Part {
                 arguments.coverage = true;
                 return Ok(());
             }
+            (None, "closure") => {
+                arguments.closure = true;
+                return Ok(());
+            }
             (None, "statistics") => {
                 arguments.statistics = true;
                 return Ok(());
             }
-            (Some(value), "must_fail" | "coverage" | "statistics") => {
+            (Some(value), "must_fail" | "coverage" | "closure" | "statistics") => {
                 let message = format!("`{name}` takes no value: write `{name}`, or leave it out");
                 return Err(error_at(&value, self.span, &message));
             }
@@ -212,6 +219,7 @@ pub(crate) fn form(name: &str) -> &'static str {
         "replay" => "`replay = \"file.simtrace\"`",
         "crate" => "`crate = path::to::sim`",
         "coverage" => "`coverage`",
+        "closure" => "`closure`",
         "prove" => "`prove = 100000`",
         "statistics" => "`statistics`",
         _ => "`must_fail`",
@@ -258,7 +266,7 @@ mod tests {
     fn nothing_is_said_about_arguments_that_are_right() {
         let (arguments, errors) = parse(quote! {
             seeds = 1_000u64, strategy = r"pct", max_steps = 0xff, time = "500ms", must_fail,
-            coverage, prove = 50, statistics, crate = crate::stub,
+            coverage, closure, prove = 50, statistics, crate = crate::stub,
         });
         assert_eq!(errors.len(), 0);
         assert_eq!(arguments.seeds, Some(1000));
@@ -267,7 +275,9 @@ mod tests {
         assert_eq!(arguments.max_steps, Some(255));
         assert_eq!(arguments.time_ms, Some(500));
         assert!(arguments.replay.is_none());
-        assert!(arguments.must_fail && arguments.coverage && arguments.statistics);
+        assert!(
+            arguments.must_fail && arguments.coverage && arguments.closure && arguments.statistics
+        );
         assert_eq!(arguments.prove, Some(50));
         assert!(arguments.library.is_some());
         assert_eq!(parse(quote!(seed = 0)).0.seed, Some(0));

@@ -63,6 +63,7 @@ fn accepted(arguments: &Arguments, function: &Function) -> TokenStream {
     let replay = option(arguments.replay.as_ref(), quote!(&'static ::core::primitive::str));
     let must_fail = arguments.must_fail;
     let coverage = arguments.coverage;
+    let history_closure = arguments.closure;
     let prove = option(arguments.prove, quote!(::core::primitive::u64));
     let statistics = arguments.statistics;
 
@@ -84,6 +85,7 @@ fn accepted(arguments: &Arguments, function: &Function) -> TokenStream {
             replay: #replay,
             must_fail: #must_fail,
             coverage: #coverage,
+            closure: #history_closure,
             prove: #prove,
             statistics: #statistics,
         },
@@ -174,6 +176,7 @@ mod tests {
                 time = "2m",
                 must_fail,
                 coverage,
+                closure,
                 prove = 5,
                 statistics,
                 crate = crate::stub
@@ -208,6 +211,7 @@ mod tests {
                         replay: ::core::option::Option::None::<&'static ::core::primitive::str>,
                         must_fail: true,
                         coverage: true,
+                        closure: true,
                         prove: ::core::option::Option::Some(5u64),
                         statistics: true,
                     },

@@ -34,6 +34,7 @@ use proc_macro::TokenStream;
 /// | `replay = "x.simtrace"` | run this trace only | a file, not empty; neither `seed` nor `seeds` beside it |
 /// | `must_fail` | the test passes if a run fails | a flag |
 /// | `coverage` | if the test passes, a line says how many classes of interleavings it saw | a flag |
+/// | `closure` | the recorded calls of each run are checked in all orders that its steps allow | a flag |
 /// | `prove = 100000` | a failing run is proven to have the fewest preemptions, by at most so many runs | any `u64`, 0 for no proof |
 /// | `statistics` | if the test passes, a table says what its generated programs were made of | a flag |
 /// | `crate = path` | where the library lives | a path; default `::sim` |

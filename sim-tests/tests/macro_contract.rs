@@ -33,6 +33,7 @@ mod stub {
             pub(crate) replay: Option<&'static str>,
             pub(crate) must_fail: bool,
             pub(crate) coverage: bool,
+            pub(crate) closure: bool,
             pub(crate) prove: Option<u64>,
             pub(crate) statistics: bool,
         }
@@ -106,6 +107,7 @@ async fn without_arguments() {
     time = "2m",
     must_fail,
     coverage,
+    closure,
     statistics,
 )]
 async fn with_arguments() {}
@@ -184,6 +186,7 @@ fn every_argument_arrives() {
             time_ms: Some(120_000),
             must_fail: true,
             coverage: true,
+            closure: true,
             statistics: true,
             ..Attributes::default()
         }

@@ -210,6 +210,7 @@ fn a_runner() {
         .hang(Duration::from_secs(60))
         .out("target/parity")
         .coverage(true)
+        .closure(true)
         .prove(100)
         .statistics(true)
         .hermetic();
@@ -222,6 +223,8 @@ fn a_runner() {
     assert_eq!((report.runs, report.real), (1, !sim::SIMULATED));
     assert_eq!(report.coverage.is_some(), sim::SIMULATED);
     let _: Option<sim::coverage::Coverage> = report.coverage;
+    assert_eq!(report.closure.is_some(), sim::SIMULATED);
+    let _: Option<sim::report::Closure> = report.closure;
     assert_eq!(report.statistics.map(|statistics| statistics.runs), Some(1));
     let run: sim::run::Run = Runner::new().hermetic().run_seed(0, async || {});
     let _: u64 = sim::census::class_of(&run);
@@ -239,6 +242,7 @@ fn a_runner() {
     max_steps = 1000,
     time = "1m",
     coverage,
+    closure,
     prove = 10,
     statistics
 )]

@@ -61,6 +61,9 @@ pub struct Report {
     pub real: bool,
     /// How much was seen, if that was asked for and the test passed; on real threads nobody knows.
     pub coverage: Option<Coverage>,
+    /// What other orders of recorded calls came to, if that was asked for, seeds were run and the test
+    /// passed; on real threads nobody knows.
+    pub closure: Option<Closure>,
     /// What generated programs were made of, if that was asked for or if a [`cover!`](crate::cover)
     /// was missed and programs were generated.
     pub statistics: Option<Statistics>,
@@ -88,6 +91,23 @@ impl Report {
             }
         }
     }
+}
+
+/// What came of looking at the calls of runs in all orders that their steps allow.
+///
+/// Not counted are those of which nothing new can be learnt: if a call began later or returned earlier,
+/// the model would have more to keep to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Closure {
+    /// Runs in which a history was checked.
+    pub runs: u64,
+    /// Orders that were checked, in all.
+    pub orders: u64,
+    /// Runs that have more orders than were looked at.
+    pub open: u64,
+    /// Runs that were foreseen to fail in another order, and then did not: their tasks share something
+    /// that is not of this library.
+    pub unconfirmed: u64,
 }
 
 /// How far a search for all runs got.
@@ -190,6 +210,9 @@ impl Finding {
 pub enum Origin {
     /// A strategy drew them from this seed.
     Seed(Seed),
+    /// A strategy drew them from this seed, and passed; here its calls come in another order that its
+    /// steps allow.
+    Reordered(Seed),
     /// A trace file with this path.
     File(String),
     /// A trace that was given as text.

@@ -227,7 +227,7 @@ fn program() -> impl Strategy<Value = ProgramRecord> {
 
 fn report() -> impl Strategy<Value = Report> {
     let t = text_of_a_user;
-    let parts = (run(), t(), vec(t(), 0..3), any::<bool>(), any::<u64>(), t(), 0..3);
+    let parts = (run(), t(), vec(t(), 0..3), any::<bool>(), any::<u64>(), t(), 0..4);
     parts.prop_map(|(run, test, warnings, real, runs, text, from)| {
         let original = Size::of(&run);
         let finding = Finding {
@@ -235,6 +235,7 @@ fn report() -> impl Strategy<Value = Report> {
             from: match from {
                 0 => Origin::Seed(Seed(runs)),
                 1 => Origin::File(text.clone()),
+                2 => Origin::Reordered(Seed(runs)),
                 _ => Origin::Inline,
             },
             original,
@@ -271,6 +272,7 @@ fn report() -> impl Strategy<Value = Report> {
             real,
             searched,
             coverage: None,
+            closure: None,
             statistics: None,
         }
     })

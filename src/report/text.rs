@@ -10,7 +10,7 @@ use super::program;
 use super::schedule::{self, plural};
 use super::screen::{Line, Paint, Screen, Style, clean, cut};
 use super::statistics;
-use super::{Bound, Finding, Origin, Proof, Report, Searched, Shrinking, Size};
+use super::{Bound, Closure, Finding, Origin, Proof, Report, Searched, Shrinking, Size};
 use crate::coverage::Coverage;
 use crate::ids::TaskId;
 
@@ -41,7 +41,7 @@ fn passed(screen: &mut Screen, report: &Report) {
     let real = if report.real { " on real threads" } else { "" };
     if let Some(from) = &report.replayed {
         let what = match from {
-            Origin::Seed(seed) => format!("the replay of seed {seed}"),
+            Origin::Seed(seed) | Origin::Reordered(seed) => format!("the replay of seed {seed}"),
             Origin::File(path) => format!("the replay of {}", clean(path)),
             Origin::Inline => "the replay of a given trace".to_owned(),
         };
@@ -67,6 +67,9 @@ fn passed(screen: &mut Screen, report: &Report) {
         screen.line(
             Line::of(Paint::Faint, "seen").with(Paint::Plain, &format!("    {}", seen(coverage))),
         );
+    }
+    if let Some(closure) = &report.closure {
+        screen.paragraph(8, (Paint::Faint, "orders  "), (Paint::Plain, &closed(closure)));
     }
     if let Some(searched) = &report.searched {
         limits(screen, report.runs, searched);
@@ -100,6 +103,23 @@ fn seen(coverage: &Coverage) -> String {
     .collect();
     if !untried.is_empty() {
         text += &format!("; untried: {}", untried.join(", "));
+    }
+    text
+}
+
+/// What other orders of calls came to.
+fn closed(closure: &Closure) -> String {
+    let Closure { runs, orders, open, unconfirmed } = closure;
+    let mut text =
+        format!("the calls of {} checked in {}", plural(*runs, "run"), plural(*orders, "order"));
+    if *open > 0 {
+        text += &format!("; {} of more orders than were looked at", plural(*open, "run"));
+    }
+    if *unconfirmed > 0 {
+        text += &format!(
+            "; {} foreseen to fail in another order did not: tasks share what is not of this library",
+            plural(*unconfirmed, "run")
+        );
     }
     text
 }
@@ -232,6 +252,7 @@ fn failed(screen: &mut Screen, report: &Report, finding: &Finding) {
 fn verdict(screen: &mut Screen, report: &Report, finding: &Finding, headline: &str) {
     let origin = match &finding.from {
         Origin::Seed(seed) => format!("seed {seed}"),
+        Origin::Reordered(seed) => format!("seed {seed}, its calls in another order"),
         Origin::File(path) => format!("replay of {}", clean(path)),
         Origin::Inline => "replay of a given trace".to_owned(),
     };
@@ -247,7 +268,8 @@ fn verdict(screen: &mut Screen, report: &Report, finding: &Finding, headline: &s
 }
 
 fn tested(report: &Report, finding: &Finding) -> String {
-    if report.runs == 0 || !matches!(finding.from, Origin::Seed(_)) {
+    let reordered = matches!(finding.from, Origin::Reordered(_));
+    if report.runs == 0 || !(reordered || matches!(finding.from, Origin::Seed(_))) {
         return String::new();
     }
     let seeds = match report.seeds {

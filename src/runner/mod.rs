@@ -198,6 +198,51 @@ impl Runner {
         self
     }
 
+    /// Check the recorded calls of each run in all orders that its steps allow, and not in that in which
+    /// they came alone (*history closure*): [`Report::closure`].
+    ///
+    /// Whether a call returned before another began is all that a checker of linearizability looks at, and
+    /// no task notices it. A run in which that makes no difference to any task stands for all these
+    /// histories; one that is violated is run once, to see that it comes about, and reported as a failure
+    /// of the seed. Up to 1000 orders of each history are looked at; where the body is shown a history
+    /// ([`History::operations`](crate::History::operations)), none, because it may act on it.
+    ///
+    /// A run with a history costs several times as much, and a test without one is slower for nothing. It
+    /// pays where a call is wrong only if others came at certain times around it. An exhaustive search
+    /// always does this, those within a bound never do.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use sim::check::models::{Register, RegisterOp, RegisterRet};
+    /// use sim::{Atomic, History, Ordering::SeqCst, Runner};
+    ///
+    /// // The writer stores into one word, the reader looks at another: who was first?
+    /// async fn apart() {
+    ///     let words = Arc::new([Atomic::new(0), Atomic::new(0)]);
+    ///     let history = History::new(Register::default());
+    ///     let (writer, to) = (words.clone(), history.clone());
+    ///     let write = sim::spawn(async move {
+    ///         let store = async { writer[0].store(1, SeqCst).await; RegisterRet::Done };
+    ///         to.call(RegisterOp::Write(1), store).await;
+    ///     });
+    ///     let load = async { RegisterRet::Value(words[1].load(SeqCst).await) };
+    ///     history.call(RegisterOp::Read, load).await;
+    ///     write.await.unwrap();
+    ///     history.assert_linearizable();
+    /// }
+    ///
+    /// # let out = std::env::temp_dir().join("sim-docs");
+    /// # let runner = Runner::new().hermetic().out(out);
+    /// // One run is enough, in whatever order it came.
+    /// let report = runner.closure(true).seed(0).run(apart);
+    /// assert!(!sim::SIMULATED || !report.passed());
+    /// ```
+    #[must_use]
+    pub fn closure(mut self, wanted: bool) -> Runner {
+        self.settings.closure = Some(wanted);
+        self
+    }
+
     /// Prove of a failing run, when it has been shrunk, that no run of the same program with the same
     /// values drawn fails in the same way with fewer preemptions, by a search of at most so many runs
     /// (of 1000 steps on average); 0 for no proof. A run with fewer takes its place. The default is no

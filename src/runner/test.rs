@@ -48,6 +48,8 @@ pub struct Attributes {
     pub must_fail: bool,
     /// Whether to say, if it passes, how much was seen.
     pub coverage: bool,
+    /// Whether to check the recorded calls of each run in all orders that its steps allow.
+    pub closure: bool,
     /// How many runs the proof may take that a failing run has the fewest preemptions.
     pub prove: Option<u64>,
     /// Whether to say, if it passes, what its programs were made of.
@@ -78,6 +80,7 @@ fn test_body(
         steps_max: attributes.max_steps,
         replay: attributes.replay.map(|source| beside_manifest(source, site.manifest_dir)),
         coverage: attributes.coverage.then_some(true),
+        closure: attributes.closure.then_some(true),
         prove: attributes.prove,
         statistics: attributes.statistics.then_some(true),
         ..Settings::default()
@@ -126,10 +129,11 @@ fn judge(report: &Report, must_fail: bool) {
         if must_fail {
             eprintln!("note: real threads did not show the failure this test is about");
         }
-        let asked = report.coverage.is_some() || report.statistics.is_some();
+        let asked =
+            report.coverage.is_some() || report.closure.is_some() || report.statistics.is_some();
         if report.replayed.is_some() || report.searched.is_some() || asked {
             // Whoever asked for a replay or a proof wants to know that it was one; who asked for
-            // coverage or statistics, to read them.
+            // coverage, a closure or statistics, to read them.
             eprint!("{screen}");
         } else {
             show_warnings(report, &screen);

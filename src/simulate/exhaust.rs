@@ -119,7 +119,10 @@ pub(super) fn exhaust(
             };
             let anew = matches!(reordered, Reordered::Anew);
             let found = match (&visit, reordered) {
-                (_, Reordered::Fails(run)) if wanted => Some(*run),
+                (_, Reordered::Fails(run)) if wanted => {
+                    explored.reordered = true;
+                    Some(*run)
+                }
                 (Visit::One(_), _) if wanted => Some(extract(&worker)),
                 _ => None,
             };

@@ -7,12 +7,13 @@ use std::thread::Scope;
 use std::time::{Duration, Instant};
 
 use super::confirm;
+use super::reorder::Closing;
 use super::session::Session;
 use super::watchdog::Job;
 use crate::census::Census;
 use crate::ids::Seed;
 use crate::program::ProgramRecord;
-use crate::report::Searched;
+use crate::report::{Closure, Searched};
 use crate::rt::Worker;
 use crate::run::{Condition, Failure, Outcome, Run};
 use crate::statistics::Statistics;
@@ -31,6 +32,8 @@ pub(super) struct Explored {
     pub(super) steps: u64,
     /// The failing run of the lowest seed, and the position of that seed.
     pub(super) found: Option<(u64, Run)>,
+    /// Whether that seed passes, and fails if its calls come in another order.
+    pub(super) reordered: bool,
     pub(super) warnings: Vec<String>,
     /// What the runs were asked to note.
     pub(super) conditions: Vec<Condition>,
@@ -38,6 +41,8 @@ pub(super) struct Explored {
     pub(super) census: Option<Census>,
     /// What their programs were made of, if that was asked for.
     pub(super) statistics: Option<Statistics>,
+    /// What other orders of the calls of these runs came to, if that was asked for.
+    pub(super) closure: Option<Closure>,
     /// How far a search got; none if seeds were drawn from.
     pub(super) searched: Option<Searched>,
 }
@@ -128,11 +133,9 @@ pub(super) fn explore<'scope>(
 
 /// The first seed is run twice, to see that a run is a function of its decisions.
 fn first_seed(session: &Session<'_>, position: u64, seed: Seed) -> Explored {
-    let job = Job::Seeds(session.config.strategy);
-    let run = session
-        .quietly(|| session.run_with(job.strategy(), session.config.strategy.name(), seed, job));
-    let runs = position + 1;
-    let mut explored = Explored { runs, steps: run.steps.len() as u64, ..Explored::default() };
+    let (run, closure, reordered) = session.quietly(|| one(session, seed));
+    let (runs, steps) = (position + 1, run.steps.len() as u64);
+    let mut explored = Explored { runs, steps, closure, ..Explored::default() };
     run.conditions.iter().for_each(|condition| condition.add(&mut explored.conditions));
     if session.config.coverage {
         explored.census.get_or_insert_default().add(position, &run);
@@ -147,8 +150,28 @@ fn first_seed(session: &Session<'_>, position: u64, seed: Seed) -> Explored {
     explored.warnings.extend(remarks(&run));
     if let Err(failure) = session.quietly(|| confirm::same_again(session, &run)) {
         explored.found = Some((position, Run { outcome: Outcome::Failed(failure), ..run }));
+    } else if let Some(reordered) = reordered {
+        explored.found = Some((position, reordered));
+        explored.reordered = true;
     }
     explored
+}
+
+/// The run of one seed; what other orders of its calls came to, and a run that fails in one of them.
+pub(super) fn one(session: &Session<'_>, seed: Seed) -> (Run, Option<Closure>, Option<Run>) {
+    let chosen = session.config.strategy;
+    let (mut closing, strategy) = Closing::of(session, chosen);
+    let mut worker = Worker::new(strategy);
+    let watched = session.watch.follow(worker.progress(), Job::Seeds(chosen), seed);
+    session.rehearse(&mut worker, &watched.watched);
+    let failure = session.once(&mut worker, seed, &session.limits());
+    let run = worker.extract(seed, chosen.name());
+    let reordered = match failure {
+        None => closing.look(session, &worker, seed),
+        Some(_) => None,
+    };
+    worker.forget_histories();
+    (run, closing.closure, reordered)
 }
 
 /// What is to be said of a run that passed: of tasks that had not ended when the body did, of programs
@@ -179,7 +202,8 @@ fn work(
         return;
     }
     let strategy = session.config.strategy;
-    let mut worker = Worker::new(strategy.create());
+    let (mut closing, answers) = Closing::of(session, strategy);
+    let mut worker = Worker::new(answers);
     let watched = session.watch.follow(worker.progress(), Job::Seeds(strategy), Seed(0));
     session.rehearse(&mut worker, &watched.watched);
     let limits = session.limits();
@@ -208,9 +232,16 @@ fn work(
             if let Some(statistics) = &mut statistics {
                 statistics.add(&worker.extract(Seed(seed), strategy.name()));
             }
-            if failure.is_some() {
+            let reordered = match failure {
+                None => closing.look(session, &worker, Seed(seed)),
+                Some(_) => None,
+            };
+            if failure.is_some() || reordered.is_some() {
                 shared.lowest.fetch_min(n, Ordering::Relaxed);
-                found = Some((n, worker.extract(Seed(seed), strategy.name())));
+                let own = reordered.is_none();
+                let run = reordered.unwrap_or_else(|| worker.extract(Seed(seed), strategy.name()));
+                found = Some((n, run, !own));
+                worker.forget_histories();
                 break;
             }
             worker.forget_histories();
@@ -237,9 +268,11 @@ fn work(
     if let Some(statistics) = statistics {
         total.statistics.get_or_insert_default().merge(statistics);
     }
-    if let Some((n, run)) = found {
+    closing.add_to(&mut total.closure);
+    if let Some((n, run, reordered)) = found {
         if total.found.as_ref().is_none_or(|(other, _)| n < *other) {
             total.found = Some((n, run));
+            total.reordered = reordered;
         }
     }
 }

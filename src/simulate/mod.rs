@@ -57,8 +57,8 @@ pub(crate) fn run_seed(config: &Config, site: &Site, body: &dyn TestBody, seed: 
             let found = exhaust(&session, &search, Visit::One(seed.0)).found;
             return found.map_or_else(|| Run::empty(seed, no_such_run(seed)), |(_, run)| run);
         }
-        let job = watchdog::Job::Seeds(config.strategy);
-        session.loudly(|| session.run_with(job.strategy(), config.strategy.name(), seed, job))
+        let (run, _, reordered) = session.loudly(|| explore::one(&session, seed));
+        reordered.unwrap_or(run)
     })
 }
 
@@ -207,8 +207,11 @@ fn search<'scope>(
     };
     let mut report = match explored.found {
         Some((n, run)) => {
-            let seed = run.seed;
-            confirm::report(session, run, Origin::Seed(seed), n + 1)
+            let from = match explored.reordered {
+                true => Origin::Reordered(run.seed),
+                false => Origin::Seed(run.seed),
+            };
+            confirm::report(session, run, from, n + 1)
         }
         None => {
             // What passed before, in another process, noted nothing here.
@@ -221,6 +224,7 @@ fn search<'scope>(
                 finding,
                 statistics,
                 coverage: explored.census.map(|census| census.coverage()),
+                closure: explored.closure,
                 ..session.report(explored.runs, explored.steps)
             }
         }

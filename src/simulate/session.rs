@@ -140,6 +140,7 @@ impl<'a> Session<'a> {
             searched: None,
             real: false,
             coverage: None,
+            closure: None,
             statistics: None,
         }
     }

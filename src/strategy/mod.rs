@@ -26,6 +26,7 @@ mod roster;
 pub(crate) mod search;
 mod tally;
 mod weights;
+pub(crate) mod witness;
 
 #[cfg(test)]
 mod enumerate;

@@ -371,3 +371,39 @@ async fn generated_on_threads() {
     })
     .await;
 }
+
+/// A read is stale if it begins after the write and ends before a copy of what was written is made: that
+/// it begins so late takes luck, and its steps are many.
+#[sim::test(seeds = 30, strategy = "random", closure)]
+async fn reads_a_copy() {
+    use sim::check::models::{Register, RegisterOp, RegisterRet};
+    if off() {
+        return;
+    }
+    let words = Arc::new([Atomic::new(0u64), Atomic::new(0u64)]);
+    let history = sim::History::new(Register::default());
+    let (copied, written) = (words.clone(), words.clone());
+    let copy = sim::spawn(async move {
+        sim::spin_until(async || copied[0].load(SeqCst).await == 1).await;
+        copied[1].store(1, SeqCst).await;
+    });
+    let writer = history.clone();
+    let write = sim::spawn(async move {
+        let work = async {
+            written[0].store(1, SeqCst).await;
+            RegisterRet::Done
+        };
+        writer.call(RegisterOp::Write(1), work).await;
+    });
+    let read = async {
+        let own = Atomic::new(0);
+        for n in 0..12 {
+            own.store(n, SeqCst).await;
+        }
+        RegisterRet::Value(words[1].load(SeqCst).await)
+    };
+    history.call(RegisterOp::Read, read).await;
+    copy.await.unwrap();
+    write.await.unwrap();
+    history.assert_linearizable();
+}

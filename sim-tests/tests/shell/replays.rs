@@ -181,3 +181,32 @@ fn a_file_of_the_attribute_stands_beside_the_manifest() {
     fs::remove_file(package.join("kept/one.simtrace")).unwrap();
     run(&root()).fails().says(&["the trace cannot be read", "No such file"]);
 }
+
+#[test]
+fn calls_in_another_order_replay_in_another_process() {
+    if !sim::SIMULATED {
+        return;
+    }
+    // In the order in which they come by themselves they are as they should be.
+    child("reads_a_copy").env("SIM_CLOSURE", "0").passes().says_not("orders");
+    let out = folder("reordered");
+    let ended = child("reads_a_copy").env("SIM_OUT", &out).env("SIM_JOBS", "2").fails();
+    let schedule = |ended: &Ended| {
+        let (from, to) = (ended.stderr.find("── history"), ended.stderr.find("\ntrace:"));
+        let to = to.or_else(|| ended.stderr.find("\nreplay:"));
+        ended.stderr[from.unwrap()..to.unwrap()].trim_end().to_owned()
+    };
+    ended.says(&["its calls in another order", "history is not linearizable", "fits nowhere"]);
+    let inline = ended.after("replay:");
+    let inline = inline.strip_prefix("SIM_REPLAY=").unwrap().split(' ').next().unwrap().to_owned();
+    let again = child("reads_a_copy").env("SIM_REPLAY", &inline).fails();
+    assert_eq!(schedule(&again), schedule(&ended));
+
+    // The seed alone finds it, too.
+    let written = files(&out);
+    let trace = written.iter().find(|file| file.ends_with(".simtrace")).unwrap();
+    let seed = trace.rsplit('/').next().unwrap().trim_end_matches(".simtrace").to_owned();
+    let alone = child("reads_a_copy").env("SIM_OUT", folder("reordered-alone"));
+    let alone = alone.env("SIM_SEED", &seed).fails();
+    assert_eq!(schedule(&alone), schedule(&ended));
+}

@@ -45,6 +45,9 @@ async fn no_comma() {}
 #[sim::test(must_fail = true)]
 async fn a_value_for_a_flag() {}
 
+#[sim::test(closure = true)]
+async fn a_value_for_another_flag() {}
+
 #[sim::test(must_fail(yes))]
 async fn parentheses_for_a_flag() {}
 

@@ -27,9 +27,6 @@ use crate::ids::TaskId;
 use crate::strategy::footprint::Item;
 use crate::strategy::happens_before::{HappensBefore, Index};
 
-/// How many orders are looked at for one run.
-const ORDERS_MAX: u32 = 20_000;
-
 /// What became of looking at the orders of a run.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Orders {
@@ -59,26 +56,50 @@ impl Moment {
     }
 }
 
-/// Asks `holds` about the strongest orders of the calls of `history`, as it was when it was last
-/// checked, until one does not hold.
-pub(super) fn orders(
+/// Asks `holds` about the strongest orders of the calls of each history, by number, as it was when it
+/// was last checked, until one does not hold: about at most `orders_max` of each.
+pub(crate) fn look(
+    order: &HappensBefore,
+    orders_max: u32,
+    holds: &mut dyn FnMut(usize, &[Timed]) -> bool,
+) -> Orders {
+    let mut open = false;
+    for history in 0..order.histories() {
+        match orders(order, history, orders_max, |times| holds(history, times)) {
+            Orders::Hold => {}
+            Orders::Open => open = true,
+            violated => return violated,
+        }
+    }
+    if open { Orders::Open } else { Orders::Hold }
+}
+
+/// Those of one history.
+fn orders(
     order: &HappensBefore,
     history: usize,
+    orders_max: u32,
     mut holds: impl FnMut(&[Timed]) -> bool,
 ) -> Orders {
     let Some(moments) = moments(order, history) else { return Orders::Open };
-    let mut left = ORDERS_MAX;
+    if moments.is_empty() {
+        return Orders::Hold;
+    }
+    let mut left = orders_max;
     let mut walk = Walk { moments: &moments, sequence: Vec::new() };
     let gone = walk.go(0, &mut |sequence: &[usize]| {
         let Some(times) = times(&moments, sequence) else {
             return ControlFlow::Break(Orders::Open);
         };
+        if left == 0 {
+            return ControlFlow::Break(Orders::Open);
+        }
+        left -= 1;
         if !holds(&times) {
             let segments: Vec<Index> = sequence.iter().map(|at| moments[*at].segment).collect();
             return ControlFlow::Break(Orders::Violated(schedule(order, &segments)));
         }
-        left -= 1;
-        if left == 0 { ControlFlow::Break(Orders::Open) } else { ControlFlow::Continue(()) }
+        ControlFlow::Continue(())
     });
     match gone {
         ControlFlow::Break(orders) => orders,

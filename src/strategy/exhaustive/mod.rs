@@ -22,7 +22,7 @@
 //!
 //! The search is a function of the body: the n-th run is the same whenever it is asked for.
 
-mod closure;
+pub(crate) mod closure;
 mod observe;
 mod races;
 mod walk;
@@ -42,6 +42,9 @@ use crate::history::Timed;
 use crate::ids::TaskId;
 use crate::op::Access;
 use crate::run::{DrawRecord, StepRecord};
+
+/// How many orders of recorded calls are looked at for one run; one that has more makes them runs.
+const ORDERS_MAX: u32 = 20_000;
 
 /// A step of the current run, and what is known of the runs that begin like it up to there.
 #[derive(Debug, Default)]
@@ -282,10 +285,7 @@ impl Explorer {
         if self.course != Course::Ended || self.observer.tells_orders_apart() {
             return Orders::Hold;
         }
-        let histories = 0..self.order.histories();
-        let mut each = histories
-            .map(|history| closure::orders(&self.order, history, |times| holds(history, times)));
-        each.find(|orders| *orders != Orders::Hold).unwrap_or(Orders::Hold)
+        closure::look(&self.order, ORDERS_MAX, holds)
     }
 
     /// From now on, each order of calls is a run of its own; what was run so far does not count.

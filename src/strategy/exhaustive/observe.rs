@@ -260,6 +260,13 @@ impl Observer {
         self.names.clear();
     }
 
+    /// A run begins, and nothing is known from others.
+    pub(crate) fn begin_anew(&mut self) {
+        self.begin();
+        self.branching.clear();
+        (self.learnt, self.strict, self.blind) = (false, false, false);
+    }
+
     /// The run ended with that step and is cut short by it.
     pub(crate) fn over(&mut self) {
         self.items.push(Item::Over);

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::pin::pin;
 use std::sync::Arc;
 
-use super::brute::Brute;
+use super::brute::{Brute, class};
 use super::{LIMITS, cut, effort, place, seen};
 use crate::check::models::{Register, RegisterOp, RegisterRet};
 use crate::ids::Seed;
@@ -13,7 +13,8 @@ use crate::rng::Rng;
 use crate::rt::{TaskBody, Worker};
 use crate::run::Run;
 use crate::strategy::exhaustive::{Exhaustive, Orders};
-use crate::strategy::{Follow, Search};
+use crate::strategy::witness::Witness;
+use crate::strategy::{Chosen, Follow, Search};
 use crate::sync::Ordering::SeqCst;
 use crate::{Atomic, History, Mutex};
 
@@ -147,6 +148,62 @@ fn by_brute_force(program: &Program, runs_max: u64) -> Option<(Found, u64)> {
     None
 }
 
+/// By going through all interleavings, if there are not too many: whether one of those with the same
+/// happens-before has a history that is violated.
+fn classes_by_brute_force(program: &Program, runs_max: u64) -> Option<BTreeMap<u64, bool>> {
+    let brute = Brute::default();
+    let mut worker = Worker::new(Box::new(brute.clone()));
+    let mut found = BTreeMap::new();
+    for _ in 0..runs_max {
+        worker.run(Seed(0), &LIMITS, place(), pin!(TaskBody::new(body(program))));
+        let run = worker.extract(Seed(0), "brute force");
+        worker.forget_histories();
+        *found.entry(brute.class(&run, true)).or_default() |= is_violated(&run);
+        if !brute.advance() {
+            return Some(found);
+        }
+    }
+    None
+}
+
+/// By runs of seeds, watched: of each its class, whether its own history is violated, and whether one is
+/// that it stands for. One that is said to be comes about.
+fn by_seeds(program: &Program, strategy: &str, seeds: u64) -> Vec<(u64, bool, bool)> {
+    let witness = Witness::default();
+    let strategy = Chosen::parse(strategy).expect("it is one of ours");
+    let mut worker = Worker::new(witness.watch(strategy.create()));
+    for seed in 0..worker.rehearsals() {
+        worker.run(Seed(seed.into()), &LIMITS, place(), pin!(TaskBody::new(body(program))));
+        worker.forget_histories();
+    }
+    let each = |seed| {
+        worker.run(Seed(seed), &LIMITS, place(), pin!(TaskBody::new(body(program))));
+        let run = worker.extract(Seed(seed), strategy.name());
+        let mut number = 0;
+        witness.look(|order| number = class(order, &run));
+        let mut holds = |history, times: &[_]| worker.history(history).unwrap().holds_at(times);
+        let violated = match witness.look_at_orders(10_000, &mut holds) {
+            Orders::Hold => false,
+            Orders::Open => panic!("few calls have few orders: {program:?}"),
+            Orders::Violated(tasks) => {
+                let mut schedule = worker.schedule();
+                schedule.turns.clear();
+                tasks.iter().for_each(|task| schedule.step(task.index(), false));
+                let mut other = Worker::new(Box::new(Follow::new(schedule)));
+                other.run(Seed(0), &LIMITS, place(), pin!(TaskBody::new(body(program))));
+                let reordered = other.extract(Seed(0), "follow");
+                other.forget_histories();
+                assert_eq!(seen(&reordered).1, seen(&run).1, "{program:?}");
+                assert!(is_violated(&reordered), "{program:?}");
+                true
+            }
+        };
+        worker.forget_histories();
+        (number, is_violated(&run), violated)
+    };
+    (0..seeds).map(each).collect()
+}
+
 /// By the search: with a run for each order of calls, or looking at all orders that a run stands for.
 fn by_search(program: &Program, strict: bool) -> (Found, u64) {
     let search = Exhaustive::default();
@@ -216,4 +273,28 @@ fn what_one_run_stands_for_is_what_brute_force_finds() {
     );
     assert!(compared * 4 > programs && violated > programs as usize / 4);
     assert!(runs * 3 < strict_runs * 2);
+}
+
+#[test]
+fn what_a_run_of_a_seed_stands_for_is_what_brute_force_finds_in_its_class() {
+    crate::simulate::hook::install();
+    let (programs, runs_max) = effort();
+    let (programs, runs_max) = (programs / 2, 4 * runs_max);
+    let (mut compared, mut runs, mut own, mut closed) = (0, 0, 0, 0);
+    for seed in 0..programs {
+        let program = generate(&mut Rng::new(seed));
+        let Some(classes) = classes_by_brute_force(&program, runs_max) else { continue };
+        compared += 1;
+        for strategy in ["random", "portfolio"] {
+            for (class, itself, violated) in by_seeds(&program, strategy, 8) {
+                assert_eq!(Some(&violated), classes.get(&class), "{strategy}: {program:?}");
+                assert!(violated || !itself, "its own order is among them");
+                runs += 1;
+                own += u64::from(itself);
+                closed += u64::from(violated);
+            }
+        }
+    }
+    println!("{compared} programs, {runs} runs: {own} violated, {closed} with all their orders");
+    assert!(compared * 4 > programs && own * 4 < closed * 3 && closed < runs);
 }

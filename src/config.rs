@@ -23,12 +23,15 @@
 //! A bad value is an error that names variable, value and grammar; a variable that begins with
 //! `SIM_` and is not one of these is a warning.
 
+mod names;
+
 use std::ffi::OsString;
 use std::fmt;
 use std::ops::Range;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use self::names::unknown;
 use crate::strategy::{Chosen, SEARCHES, STRATEGIES};
 
 /// Seeds run when nothing says how many.
@@ -71,6 +74,8 @@ pub(crate) struct Config {
     /// The first seed and how many follow one another from it, those of other shards included.
     first: u64,
     count: u64,
+    /// How many runs a search may take, whichever of them was asked for.
+    pub(crate) runs: u64,
     pub(crate) shard: Shard,
     pub(crate) strategy: Chosen,
     pub(crate) time: Option<Duration>,
@@ -224,10 +229,11 @@ impl Settings {
 
     /// These settings, those in `over` having precedence.
     pub(crate) fn overridden_by(self, over: Settings) -> Settings {
-        // One seed and many seeds answer the same question, so the later answer replaces both.
+        // One seed and many seeds answer the same question, so the later answer counts. How many there
+        // were to be still tells what a number means to a search.
         let seeds_said = over.seed.is_some() || over.seeds.is_some();
-        let (seed, seeds) =
-            if seeds_said { (over.seed, over.seeds) } else { (self.seed, self.seeds) };
+        let seed = if seeds_said { over.seed } else { self.seed };
+        let seeds = over.seeds.or(self.seeds);
         Settings {
             seed,
             seeds,
@@ -263,6 +269,7 @@ impl Settings {
             true => SEEDS,
             false => SEEDS_REAL,
         };
+        let runs = self.seeds.as_ref().map_or(many, |seeds| seeds.end);
         let (first, count) = match (self.seed, self.seeds) {
             (Some(seed), _) => (seed, 1),
             (None, Some(seeds)) => (seeds.start, seeds.end.saturating_sub(seeds.start)),
@@ -272,6 +279,7 @@ impl Settings {
         Ok(Config {
             first,
             count,
+            runs,
             shard: self.shard.unwrap_or(Shard { number: 1, of: 1 }),
             strategy,
             time: self.time,
@@ -297,9 +305,7 @@ impl Config {
         let offset = n.checked_mul(self.shard.of)?.checked_add(self.shard.number - 1)?;
         (offset < self.count).then(|| self.first + offset)
     }
-}
 
-impl Config {
     /// The first seed and how many follow one another from it, those of other shards included.
     pub(crate) fn seeds(&self) -> (u64, u64) {
         (self.first, self.count)
@@ -374,53 +380,6 @@ fn parse_time(text: &str) -> Option<Duration> {
     }
 }
 
-/// All variables, for suggestions.
-const VARIABLES: [&str; 16] = [
-    "SIM_SEED",
-    "SIM_SEEDS",
-    "SIM_STRATEGY",
-    "SIM_TIME",
-    "SIM_STEPS",
-    "SIM_REPLAY",
-    "SIM_JOBS",
-    "SIM_SHARD",
-    "SIM_HANG",
-    "SIM_LOG",
-    "SIM_COVERAGE",
-    "SIM_CLOSURE",
-    "SIM_PROVE",
-    "SIM_STATISTICS",
-    "SIM_OUT",
-    "SIM_RESULTS",
-];
-
-fn unknown(name: &str) -> String {
-    let near = VARIABLES.iter().min_by_key(|known| distance(name, known));
-    match near {
-        Some(near) if distance(name, near) <= 3 => {
-            format!("the environment variable {name} means nothing: was {near} meant?")
-        }
-        _ => format!(
-            "the environment variable {name} means nothing; known: {}",
-            VARIABLES.join(", ")
-        ),
-    }
-}
-
-/// How many letters must be inserted, left out or replaced to turn `a` into `b` (Levenshtein 1966).
-fn distance(a: &str, b: &str) -> usize {
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.bytes().enumerate() {
-        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
-        for (j, y) in b.bytes().enumerate() {
-            let replaced = diagonal + usize::from(x != y);
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[b.len()]
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -474,6 +433,8 @@ mod tests {
         let (environment, _) = environment(&[("SIM_SEED", "17")]).unwrap();
         let config = attributes.overridden_by(environment).resolve().unwrap();
         assert_eq!((config.seed(0), config.seed(1), config.replay), (Some(17), None, None));
+        // To a search it is the run it would be among five.
+        assert_eq!(config.runs, 5);
     }
 
     #[test]

@@ -188,7 +188,9 @@
 //!   again and again has runs without end, which fail by the limit of steps: await [`spin_until`]
 //!   instead.
 //!
-//! A test that is too large for that is explored within a bound. `preemptions` makes all runs in which no
+//! A test that is too large for that is explored within a bound. If half of the runs that it may take are
+//! made and it estimates that the other half will not be enough, the search gives them to `preemptions`
+//! by itself, and says how far both came. `preemptions` makes all runs in which no
 //! task is interrupted, then all in which one is, and so on; `delays` does the same for departures from a
 //! round-robin scheduler, which are fewer where there are many tasks. `preemptions:2` stops when it is
 //! through with two. Most bugs need one or two, and the first failing run that is found has the fewest

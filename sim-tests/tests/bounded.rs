@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use sim::Ordering::SeqCst;
 use sim::report::{Bound, Report, Searched, Size, Style, text};
@@ -133,6 +134,122 @@ fn a_search_that_left_nothing_out_is_a_proof() {
     }
 }
 
+/// A task opens a window and closes it, and another must not look in between; after that, three tasks
+/// compete for a word in millions of orders. An exhaustive search goes through those of them first.
+async fn window_before_a_crowd(fixed: bool) {
+    let (window, word) = (Arc::new(Atomic::new(0u8)), Arc::new(Atomic::new(0u8)));
+    let other = window.clone();
+    let opens = sim::spawn(async move {
+        window.store(1, SeqCst).await;
+        window.store(if fixed { 1 } else { 2 }, SeqCst).await;
+    });
+    let looks = sim::spawn(async move {
+        assert!(fixed || other.load(SeqCst).await != 1, "seen open");
+    });
+    let crowd = [(); 3].map(|()| {
+        let word = word.clone();
+        sim::spawn(async move {
+            for _ in 0..5 {
+                word.fetch_add(1, SeqCst).await;
+            }
+        })
+    });
+    for task in [opens, looks].into_iter().chain(crowd) {
+        task.await.unwrap();
+    }
+}
+
+#[test]
+fn a_search_that_will_not_be_through_goes_on_within_a_bound() {
+    if !SIMULATED {
+        return;
+    }
+    let search = || search("exhaustive").seeds(0..20_000);
+    let report = search().run(|| window_before_a_crowd(false));
+    let found = report.finding.as_deref().expect("one preemption is enough");
+    assert!(matches!(failure(&found.run), Failure::Panic { .. }));
+    assert_eq!(found.original.preemptions, 1);
+    let number = found.run.seed.0;
+    assert!((10_000..20_000).contains(&number), "not by the search itself: {number}");
+    let searched = report.searched.as_ref().unwrap();
+    let fallback = &searched.fallback.as_ref().unwrap().searched;
+    assert_eq!(fallback.bound.as_ref().unwrap().through, Some(0));
+    assert!(screen(&report).contains("; none with no preemption fails"), "{}", screen(&report));
+
+    // Its trace is the same failure, and so is its number, whatever else is asked for.
+    let trace = found.trace_file.as_ref().unwrap();
+    let again = search().replay(trace).run(|| window_before_a_crowd(false));
+    assert_eq!(again.finding.unwrap().run.outcome, found.run.outcome);
+    let run = search().run_seed(number, || window_before_a_crowd(false));
+    assert_eq!(Size::of(&run), found.original);
+    let alone = search().seed(number).run(|| window_before_a_crowd(false));
+    assert_eq!(alone.finding.unwrap().run.steps, found.run.steps);
+}
+
+#[test]
+fn what_the_search_and_its_fallback_did_is_said() {
+    if !SIMULATED {
+        return;
+    }
+    let report = search("exhaustive").seeds(0..4_000).run(|| window_before_a_crowd(true));
+    assert!(report.passed());
+    let searched = report.searched.clone().unwrap();
+    let fallback = searched.fallback.clone().unwrap();
+    assert!(!searched.complete && searched.bound.is_none() && !searched.is_proof());
+    let own = report.runs - fallback.runs;
+    assert_eq!(
+        (own + searched.blocked, fallback.runs + fallback.searched.repeated),
+        (2_000, 2_000)
+    );
+    assert_eq!(fallback.searched.bound.as_ref().unwrap().through, Some(0));
+    let said = screen(&report);
+    let all = own as f64 / searched.part;
+    let expected = format!(
+        "NOT A PROOF: not all interleavings were run ({:.2} % of the search after {own} runs, an \
+         estimated {all:.0} runs in all)",
+        100.0 * searched.part
+    );
+    assert!(said.contains(&expected), "{said}");
+    let expected = format!(
+        "BOUND: every run with no preemption explored, and {:.2} % of those with 1 preemption: the \
+         other {} runs",
+        100.0 * fallback.searched.part,
+        fallback.runs
+    );
+    assert!(said.contains(&expected), "{said}");
+    // Whoever is shown each run is shown those of the search.
+    let mut shown = 0;
+    let each = search("exhaustive").seeds(0..100);
+    let report = each.each_run(|| window_before_a_crowd(true), |_| shown += 1);
+    let searched = report.searched.unwrap();
+    assert!(searched.fallback.is_none() && shown + searched.blocked == 100);
+}
+
+#[test]
+fn a_search_that_will_be_through_has_all_the_runs() {
+    if !SIMULATED {
+        return;
+    }
+    // 20 orders of the adds; half-way an estimated half is done.
+    let adds = async || {
+        let word = Arc::new(Atomic::new(0u8));
+        sim::map_concurrently([word.clone(), word], async |word| {
+            for _ in 0..3 {
+                word.fetch_add(1, SeqCst).await;
+            }
+        })
+        .await;
+    };
+    let report = search("exhaustive").seeds(0..40).run(adds);
+    let searched = report.searched.clone().unwrap();
+    assert!(searched.is_proof() && searched.fallback.is_none());
+    assert_eq!(report.runs, 20);
+    let report = search("exhaustive").seeds(0..20).run(adds);
+    let searched = report.searched.clone().unwrap();
+    // The first half of the runs was of the deepest branches, but did not look like less than half.
+    assert!(searched.is_proof() && searched.fallback.is_none(), "{searched:?}");
+}
+
 #[test]
 fn a_search_that_was_stopped_says_how_far_it_came() {
     if !SIMULATED {
@@ -157,7 +274,9 @@ fn an_exhaustive_search_that_was_stopped_points_to_them() {
     if !SIMULATED {
         return;
     }
-    let report = search("exhaustive").seeds(0..3).run(program("store").body);
+    // By the clock, before the half of a million runs.
+    let search = search("exhaustive").time(Duration::from_millis(1));
+    let report = search.run(|| window_before_a_crowd(true));
     let said = screen(&report);
     assert!(said.contains("strategy = \"preemptions\" (or \"delays\") explores all"), "{said}");
 }

@@ -132,6 +132,18 @@ pub struct Searched {
     pub cut_short: bool,
     /// What the runs were restricted to; none if to nothing, or if none was left out by it.
     pub bound: Option<Bound>,
+    /// What the second half of the runs went to, if by the estimate after the first the search would not
+    /// have been through with it; what stands above is that of the search.
+    pub fallback: Option<Box<Fallback>>,
+}
+
+/// A search that got the runs another one would not have been through with.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Fallback {
+    /// How many of [`Report::runs`] were made by it.
+    pub runs: u64,
+    /// How far it got.
+    pub searched: Searched,
 }
 
 /// What the runs of a search were restricted to.
@@ -147,7 +159,8 @@ pub struct Bound {
 impl Searched {
     /// Whether no run of the test fails, if none was found.
     pub fn is_proof(&self) -> bool {
-        self.complete && !self.blind && !self.cut_short && self.bound.is_none()
+        let own = self.complete && !self.blind && !self.cut_short && self.bound.is_none();
+        own || self.fallback.as_ref().is_some_and(|fallback| fallback.searched.is_proof())
     }
 }
 

@@ -257,6 +257,11 @@ fn report() -> impl Strategy<Value = Report> {
             cut_short: !real,
             repeated: runs,
             bound: Some(Bound { what: test.clone(), through: (!real).then_some(3) }),
+            fallback: None,
+        });
+        let searched = searched.map(|searched| {
+            let fallback = Some(Box::new(Fallback { runs: runs / 2, searched: searched.clone() }));
+            Searched { bound: None, fallback, ..searched }
         });
         let package = test.clone();
         let (seeds, finding) = (Some((0, runs)), Some(Box::new(finding)));

@@ -56,6 +56,9 @@ fn passed(screen: &mut Screen, report: &Report) {
     }
     let runs = match &report.searched {
         Some(searched) if searched.complete => explored(report.runs, searched),
+        Some(Searched { fallback: Some(fallback), .. }) if fallback.searched.is_proof() => {
+            explored(fallback.runs, &fallback.searched)
+        }
         _ => plural(report.runs, "run"),
     };
     let counts = format!(": {runs}{real}{}", steps(report));
@@ -124,6 +127,13 @@ fn closed(closure: &Closure) -> String {
     text
 }
 
+/// How far a search within a bound is, such as `12.30 % of those with 2 preemptions`.
+fn within(bound: &Bound, part: f64) -> String {
+    let next = bound.through.map_or(0, |through| through.saturating_add(1));
+    let part = 100.0 * part.clamp(0.0, 1.0);
+    format!("{part:.2} % of those with {}", plural(next, &clean(&bound.what)))
+}
+
 /// That a search is through.
 fn explored(runs: u64, searched: &Searched) -> String {
     match &searched.bound {
@@ -154,45 +164,64 @@ fn limits(screen: &mut Screen, runs: u64, searched: &Searched) {
     let mut say = |label: &str, text: &str| {
         screen.paragraph(8, (Paint::Notice, label), (Paint::Plain, text));
     };
+    let (rest, fallback) = match &searched.fallback {
+        Some(fallback) => (fallback.runs, Some(&fallback.searched)),
+        None => (0, None),
+    };
+    let repeated = searched.repeated + fallback.map_or(0, |fallback| fallback.repeated);
     if searched.blocked > 0 {
         let given_up = plural(searched.blocked, "run");
         say("", &format!("({given_up} given up: nothing new could come of them)"));
     }
-    if searched.repeated > 0 {
-        let again = plural(searched.repeated, "run");
+    if repeated > 0 {
+        let again = plural(repeated, "run");
         say("", &format!("({again} made again, to come to those that begin like them)"));
+    }
+    if searched.is_proof() {
+        return;
     }
     let part = searched.part.clamp(0.0, 1.0);
     if let (Some(bound), false) = (&searched.bound, searched.complete) {
-        let what = clean(&bound.what);
-        let next = bound.through.map_or(0, |through| through.saturating_add(1));
         let done = match bound.through {
             Some(_) => format!("all with {} were, and ", at_most(bound)),
             None => String::new(),
         };
         let text = format!(
-            "not all interleavings were run ({done}{:.2} % of those with {}); allow more with \
-             {MORE_RUNS}",
-            100.0 * part,
-            plural(next, &what),
+            "not all interleavings were run ({done}{}); allow more with {MORE_RUNS}",
+            within(bound, part),
         );
         say("NOT A PROOF: ", &text);
     } else if !searched.complete {
-        let all = if part > 0.0 { runs as f64 / part } else { f64::INFINITY };
+        let own = runs.saturating_sub(rest);
+        let all = if part > 0.0 { own as f64 / part } else { f64::INFINITY };
         let estimate = match all {
             all if all < 1e15 => format!("an estimated {all:.0} runs in all"),
             _ => "there is no saying how many there are".to_owned(),
         };
+        let given_up = match fallback {
+            Some(_) => format!(" after {}", plural(own, "run")),
+            None => String::new(),
+        };
         let text = format!(
-            "not all interleavings were run ({:.2} % of the search, {estimate}); allow more with \
-             {MORE_RUNS}",
+            "not all interleavings were run ({:.2} % of the search{given_up}, {estimate}); allow more \
+             with {MORE_RUNS}",
             100.0 * part,
         );
         say("NOT A PROOF: ", &text);
-        say("", SMALLER);
+        if fallback.is_none() {
+            say("", SMALLER);
+        }
     } else if let Some(bound) = &searched.bound {
         let text = format!("runs with more {}s were not tried", clean(&bound.what));
         say("NOT A PROOF: ", &text);
+    }
+    if let Some((fallback, bound)) = fallback.and_then(|own| Some((own, own.bound.as_ref()?))) {
+        let done = match bound.through {
+            Some(_) => format!("every run with {} explored, and ", at_most(bound)),
+            None => String::new(),
+        };
+        let so_far = within(bound, fallback.part);
+        say("BOUND:  ", &format!("{done}{so_far}: the other {}", plural(rest, "run")));
     }
     if searched.cut_short {
         say(
@@ -279,7 +308,11 @@ fn tested(report: &Report, finding: &Finding) -> String {
     };
     let strategy = &finding.run.strategy;
     let strategy = if strategy.is_empty() { String::new() } else { format!(", {strategy}") };
-    let passed = match report.searched.as_ref().and_then(|searched| searched.bound.as_ref()) {
+    let bound = report.searched.as_ref().and_then(|searched| match &searched.fallback {
+        Some(fallback) => fallback.searched.bound.as_ref(),
+        None => searched.bound.as_ref(),
+    });
+    let passed = match bound {
         Some(bound) if bound.through.is_some() => format!("; none with {} fails", at_most(bound)),
         _ => String::new(),
     };

@@ -99,6 +99,13 @@ impl Runner {
     /// take (the end of the range; a million if nothing is said), and a seed is the number of a run.
     /// It uses one thread. [`Report::searched`] says how far it came.
     ///
+    /// Half-way through the runs that it may take, `exhaustive` looks at its estimate of how many there
+    /// are. If they are more than it may take, the other half goes to `preemptions`: all runs with no
+    /// preemption, then all with one, and so on. That finds what is wrong in early steps, which the search
+    /// comes to last, and [`Searched::fallback`](crate::report::Searched::fallback) says which bound was
+    /// reached. It is no proof, as before. A [time](Self::time) that is up before half of the runs leaves
+    /// nothing for it: allow fewer runs, or name `preemptions`.
+    ///
     /// ```
     /// use std::sync::Arc;
     /// use sim::{Atomic, Ordering::SeqCst, Runner};

@@ -1,9 +1,10 @@
 //! Goes through the runs of a search, one after the other on one thread, until there are none left,
-//! one fails, or there were as many as allowed.
+//! one fails, or there were as many as allowed; half-way it is seen whether that will be enough.
 
 #[cfg(test)]
 mod tests;
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -13,10 +14,11 @@ use super::reorder::{self, Reordered};
 use super::session::Session;
 use super::watchdog::Job;
 use crate::ids::Seed;
-use crate::report::{Bound, Searched};
+use crate::report::{Bound, Fallback, Searched};
 use crate::rt::Worker;
 use crate::run::{Failure, Outcome, Run};
 use crate::strategy::Search;
+use crate::strategy::search::{Progress, Within};
 
 /// What is done with each run of a search.
 pub(super) enum Visit<'a> {
@@ -28,23 +30,27 @@ pub(super) enum Visit<'a> {
     One(u64),
 }
 
-/// Runs the search.
+/// How it came that no more runs were made.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum End {
+    /// There is no other.
+    Complete,
+    /// One was found, the time was up, or there were as many as allowed.
+    Stopped,
+    /// There would be more than allowed.
+    GivenUp,
+}
+
+/// Runs the search. Half-way through the runs that it may take, if by its estimate it will not be through
+/// with the other half, these go to its [fallback](crate::strategy::SearchRow::fallback). Runs are
+/// counted and not seconds, so that the number of a run says what it is.
 pub(super) fn exhaust(
     session: &Session<'_>,
     search: &Arc<dyn Search>,
     mut visit: Visit<'_>,
 ) -> Explored {
-    let began = Instant::now();
     let config = session.config;
     let name = config.strategy.name();
-    if matches!(visit, Visit::Each(_)) {
-        search.tell_orders_apart();
-    }
-    let mut worker = Worker::new(search.strategy());
-    let watched = session.watch.follow(worker.progress(), Job::Seeds(config.strategy), Seed(0));
-    session.rehearse(&mut worker, &watched.watched);
-    watched.watched.begin_job(Job::Search(search.clone()));
-    let limits = session.limits();
     let mut explored = Explored::default();
     if config.shard.of > 1 || config.results.is_some() {
         explored.warnings.push(format!(
@@ -52,17 +58,65 @@ pub(super) fn exhaust(
              results to go on from. This was the whole search, whatever SIM_SHARD says"
         ));
     }
-    let mut complete = false;
-    session.quietly(|| {
-        // Runs that do not count have a number, too, so that a number is one run.
-        for number in 0.. {
-            let late = config.time.is_some_and(|time| began.elapsed() >= time);
-            let last = match visit {
-                Visit::One(one) => number > one,
-                _ => number >= config.end(),
-            };
-            if late || last {
+    let end = match visit {
+        Visit::One(one) => one.saturating_add(1),
+        _ => config.end(),
+    };
+    // Whoever is shown each run wants each once.
+    let each = matches!(visit, Visit::Each(_));
+    let fallback = config.strategy.fallback().filter(|_| !each);
+    if each {
+        search.tell_orders_apart();
+    }
+    let half = fallback.is_some().then_some(config.runs / 2);
+    let deadline = config.time.map(|time| Instant::now() + time);
+    let within = Limits { deadline, numbers: 0..end, give_up_at: half };
+    let ended = go(session, search, &mut visit, within, &mut explored);
+    let mut searched = searched(search.progress(), ended);
+    let before = explored.runs;
+    if let (Some(fallback), Some(half), End::GivenUp) = (fallback, half, ended) {
+        let within = Limits { deadline, numbers: half..end, give_up_at: None };
+        let ended = go(session, &fallback, &mut visit, within, &mut explored);
+        let rest = self::searched(fallback.progress(), ended);
+        let runs = explored.runs - before;
+        searched.fallback = Some(Box::new(Fallback { runs, searched: rest }));
+    }
+    explored.searched = Some(searched);
+    explored
+}
+
+/// How far a search may go.
+struct Limits {
+    deadline: Option<Instant>,
+    /// The numbers of its runs. Those that do not count have one, too, so that a number is one run.
+    numbers: Range<u64>,
+    /// Before the run with this number it is given up if less than half of it is done.
+    give_up_at: Option<u64>,
+}
+
+/// Makes the runs of a search.
+fn go(
+    session: &Session<'_>,
+    search: &Arc<dyn Search>,
+    visit: &mut Visit<'_>,
+    within: Limits,
+    explored: &mut Explored,
+) -> End {
+    let config = session.config;
+    let name = config.strategy.name();
+    let mut worker = Worker::new(search.strategy());
+    let watched = session.watch.follow(worker.progress(), Job::Seeds(config.strategy), Seed(0));
+    session.rehearse(&mut worker, &watched.watched);
+    watched.watched.begin_job(Job::Search(search.clone()));
+    let limits = session.limits();
+    let before = explored.runs;
+    let ended = session.quietly(|| {
+        for number in within.numbers {
+            if within.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
                 break;
+            }
+            if within.give_up_at == Some(number) && search.progress().part < 0.5 {
+                return End::GivenUp;
             }
             let seed = Seed(number);
             watched.watched.begin(number);
@@ -85,7 +139,7 @@ pub(super) fn exhaust(
                 explored.statistics.get_or_insert_default().add(&extract(&worker));
             }
             let stray = matches!(failure, Some(Failure::NonDeterminism { .. }));
-            let wanted = match &visit {
+            let wanted = match visit {
                 Visit::UntilFailure => true,
                 Visit::Each(_) => false,
                 Visit::One(one) => number == *one,
@@ -105,7 +159,7 @@ pub(super) fn exhaust(
                     break;
                 }
             }
-            if let (Visit::Each(visit), false) = (&mut visit, void) {
+            if let (Visit::Each(visit), false) = (&mut *visit, void) {
                 visit(extract(&worker));
             }
             let waits = Some(Failure::Deadlock { waits: Vec::new() }.kind());
@@ -118,7 +172,7 @@ pub(super) fn exhaust(
                 Some(_) => Reordered::Passes,
             };
             let anew = matches!(reordered, Reordered::Anew);
-            let found = match (&visit, reordered) {
+            let found = match (&*visit, reordered) {
                 (_, Reordered::Fails(run)) if wanted => {
                     explored.reordered = true;
                     Some(*run)
@@ -132,29 +186,32 @@ pub(super) fn exhaust(
                 break;
             }
             if !more && !anew {
-                complete = true;
-                break;
+                return End::Complete;
             }
         }
+        End::Stopped
     });
-    let progress = search.progress();
     if explored.found.is_none() {
         // Those before it began anew are none.
-        explored.runs = progress.runs;
+        explored.runs = before + search.progress().runs;
     }
-    let part = if complete { 1.0 } else { progress.part };
-    explored.searched = Some(Searched {
+    ended
+}
+
+/// How far a search is, for the report.
+fn searched(progress: Progress, ended: End) -> Searched {
+    let complete = ended == End::Complete;
+    let bound = |within: Within| Bound { what: within.what.to_owned(), through: within.through };
+    Searched {
         blocked: progress.blocked,
+        repeated: progress.repeated,
         complete,
-        part,
+        part: if complete { 1.0 } else { progress.part },
         blind: progress.blind,
         cut_short: progress.cut_short,
-        repeated: progress.repeated,
-        bound: progress
-            .within
-            .map(|within| Bound { what: within.what.to_owned(), through: within.through }),
-    });
-    explored
+        bound: progress.within.map(bound),
+        fallback: None,
+    }
 }
 
 /// To have diverged from an earlier run is what a replay does; here it means that the body is not a

@@ -194,6 +194,14 @@ impl Chosen {
         }
     }
 
+    /// What is searched if this is a search that will not be through.
+    pub(crate) fn fallback(self) -> Option<Arc<dyn Search>> {
+        match self.how {
+            How::Sample(_) => None,
+            How::Search(row, _) => Chosen::parse(row.fallback?)?.search(),
+        }
+    }
+
     /// Begins the search, if it is one.
     pub(crate) fn search(self) -> Option<Arc<dyn Search>> {
         match self.how {

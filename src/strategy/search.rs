@@ -83,6 +83,9 @@ pub struct SearchRow {
     /// Its names with a bound, which is their position here: what can be written behind the name and a
     /// colon. With the name alone there is no bound.
     pub numbered: &'static [&'static str],
+    /// The search that gets the rest of the runs if this one will not be through: see
+    /// [`Runner::strategy`](crate::Runner::strategy).
+    pub fallback: Option<&'static str>,
     /// Makes one, with that bound.
     pub(crate) create: fn(Option<u32>) -> Arc<dyn Search>,
 }
@@ -99,6 +102,7 @@ pub const SEARCHES: &[SearchRow] = &[
         name: "exhaustive",
         summary: "one run for each order of conflicting steps, until there is no other",
         numbered: &[],
+        fallback: Some("preemptions"),
         create: |_| Arc::new(Exhaustive::default()),
     },
     SearchRow {
@@ -115,6 +119,7 @@ pub const SEARCHES: &[SearchRow] = &[
             "preemptions:7",
             "preemptions:8",
         ],
+        fallback: None,
         create: |most| Arc::new(Bounded::new(&PREEMPTIONS, most)),
     },
     SearchRow {
@@ -124,6 +129,7 @@ pub const SEARCHES: &[SearchRow] = &[
             "delays:0", "delays:1", "delays:2", "delays:3", "delays:4", "delays:5", "delays:6",
             "delays:7", "delays:8",
         ],
+        fallback: None,
         create: |most| Arc::new(Bounded::new(&DELAYS, most)),
     },
 ];

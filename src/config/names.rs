@@ -1,0 +1,49 @@
+//! The names of the variables, and which one was meant.
+
+/// All variables, for suggestions.
+const VARIABLES: [&str; 16] = [
+    "SIM_SEED",
+    "SIM_SEEDS",
+    "SIM_STRATEGY",
+    "SIM_TIME",
+    "SIM_STEPS",
+    "SIM_REPLAY",
+    "SIM_JOBS",
+    "SIM_SHARD",
+    "SIM_HANG",
+    "SIM_LOG",
+    "SIM_COVERAGE",
+    "SIM_CLOSURE",
+    "SIM_PROVE",
+    "SIM_STATISTICS",
+    "SIM_OUT",
+    "SIM_RESULTS",
+];
+
+/// What to say about a variable that begins like one of ours and is none.
+pub(super) fn unknown(name: &str) -> String {
+    let near = VARIABLES.iter().min_by_key(|known| distance(name, known));
+    match near {
+        Some(near) if distance(name, near) <= 3 => {
+            format!("the environment variable {name} means nothing: was {near} meant?")
+        }
+        _ => format!(
+            "the environment variable {name} means nothing; known: {}",
+            VARIABLES.join(", ")
+        ),
+    }
+}
+
+/// How many letters must be inserted, left out or replaced to turn `a` into `b` (Levenshtein 1966).
+fn distance(a: &str, b: &str) -> usize {
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.bytes().enumerate() {
+        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
+        for (j, y) in b.bytes().enumerate() {
+            let replaced = diagonal + usize::from(x != y);
+            diagonal = row[j + 1];
+            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[b.len()]
+}

@@ -75,7 +75,7 @@ fn on_real_threads_a_failing_run_leaves_the_program_as_source_and_the_history() 
     }
     let kept = |variant: &str| {
         let out = folder(&format!("program-threads-{variant}"));
-        let test = child("generated_on_threads").env("UNPAUSE_VARIANT", variant);
+        let test = child("generated_with_time").env("UNPAUSE_VARIANT", variant);
         (test.env("SIM_OUT", &out).env("SIM_HANG", "1s"), out)
     };
     for (variant, says) in [
@@ -105,13 +105,26 @@ fn on_real_threads_a_failing_run_leaves_the_program_as_source_and_the_history() 
 }
 
 #[test]
+fn a_command_that_hangs_leaves_the_program_as_source() {
+    if !sim::SIMULATED {
+        return;
+    }
+    let out = folder("program-hangs");
+    let test = child("generated_with_time").env("UNPAUSE_VARIANT", "hangs").env("SIM_OUT", &out);
+    let ended = test.env("SIM_HANG", "1s").fails();
+    ended.says(&["has not come back for 1 s", "trace:   "]);
+    let source = fs::read_to_string(root().join(ended.after("source:"))).unwrap();
+    assert!(source.contains("Increment)"), "{source}");
+}
+
+#[test]
 fn what_real_threads_cannot_write_down_is_told() {
     if sim::SIMULATED {
         return;
     }
     let file = folder("program-threads-nowhere").join("file");
     fs::write(&file, "").unwrap();
-    let ended = child("generated_on_threads").env("SIM_OUT", &file).fails();
+    let ended = child("generated_with_time").env("SIM_OUT", &file).fails();
     ended.says(&["warning: ", ".rs of the failing run could not be written: folder"]);
     ended.says_not("source:");
 }

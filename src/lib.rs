@@ -174,7 +174,8 @@
 //!
 //! What it proves, and what not:
 //!
-//! - The body has to await its tasks: if some are left when it returns, it is no proof.
+//! - What tasks would have done that are left when the body returns is no part of any run: to have it in
+//!   the proof, await them.
 //! - Everything that tasks share must be of this library. An order of what they do to anything else
 //!   (a channel of another crate, a lock of std) is not tried; where tasks wake each other by such a
 //!   thing the search says so.

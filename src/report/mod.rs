@@ -127,9 +127,6 @@ pub struct Searched {
     /// Whether tasks woke each other by something that is not of this library. What they share is not
     /// seen, so not all orders were tried, and nothing is proven.
     pub blind: bool,
-    /// Whether the body returned in some run while tasks were left that could have gone on or waited for
-    /// a lock. Not all orders of what they did before are known to have been tried.
-    pub cut_short: bool,
     /// What the runs were restricted to; none if to nothing, or if none was left out by it.
     pub bound: Option<Bound>,
     /// What the second half of the runs went to, if by the estimate after the first the search would not
@@ -159,7 +156,7 @@ pub struct Bound {
 impl Searched {
     /// Whether no run of the test fails, if none was found.
     pub fn is_proof(&self) -> bool {
-        let own = self.complete && !self.blind && !self.cut_short && self.bound.is_none();
+        let own = self.complete && !self.blind && self.bound.is_none();
         own || self.fallback.as_ref().is_some_and(|fallback| fallback.searched.is_proof())
     }
 }

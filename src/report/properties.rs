@@ -254,7 +254,6 @@ fn report() -> impl Strategy<Value = Report> {
             complete: real,
             part: runs as f64,
             blind: !real,
-            cut_short: !real,
             repeated: runs,
             bound: Some(Bound { what: test.clone(), through: (!real).then_some(3) }),
             fallback: None,

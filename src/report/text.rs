@@ -223,13 +223,6 @@ fn limits(screen: &mut Screen, runs: u64, searched: &Searched) {
         let so_far = within(bound, fallback.part);
         say("BOUND:  ", &format!("{done}{so_far}: the other {}", plural(rest, "run")));
     }
-    if searched.cut_short {
-        say(
-            "NOT A PROOF: ",
-            "tasks were left when the body returned, and not all orders of what they did before are \
-             known to have been tried: await their handles",
-        );
-    }
     if searched.blind {
         say(
             "NOT A PROOF: ",

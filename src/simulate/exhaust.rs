@@ -208,7 +208,6 @@ fn searched(progress: Progress, ended: End) -> Searched {
         complete,
         part: if complete { 1.0 } else { progress.part },
         blind: progress.blind,
-        cut_short: progress.cut_short,
         bound: progress.within.map(bound),
         fallback: None,
     }

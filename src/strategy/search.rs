@@ -58,8 +58,6 @@ pub(crate) struct Progress {
     /// Whether tasks woke each other by something that is not of this library. What they share is not
     /// seen, so not all orders were tried.
     pub(crate) blind: bool,
-    /// Whether the body returned in some run while tasks were left.
-    pub(crate) cut_short: bool,
     /// What the search is restricted to; none if it left nothing out.
     pub(crate) within: Option<Within>,
 }

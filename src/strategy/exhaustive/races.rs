@@ -38,18 +38,26 @@ pub(super) fn reversals(
             })
     };
     let mut root = x;
+    // What has to come before that one is cut: `y`, or segments up to this one, of a step that is cut.
+    let mut sake = None;
     reversal.parts = false;
     loop {
         let first = order.first_of(root);
-        let before = (first..root).take_while(|index| needs(*index)).count() as Index;
+        let comes_before = |index: &Index| match sake {
+            None => needs(*index),
+            Some(kept) => order.knows(order.clock(kept), *index),
+        };
+        let before = (first..root).take_while(comes_before).count() as Index;
         if before == 0 {
-            turn(order, first, y, reversal);
+            turn(order, first, y, sake.is_none(), reversal);
             found(reversal);
         }
         // What came earlier in the same step may have to stay before `y`: then that step has to be
         // cut where it found the task that it joins to have ended.
-        let collides = |index: &Index| needs(*index) || order.collides(y.task, y.items, *index);
-        let kept = (first..root).take_while(collides).count() as Index;
+        let stays = |index: &Index| {
+            comes_before(index) || sake.is_none() && order.collides(y.task, y.items, *index)
+        };
+        let kept = (first..root).take_while(stays).count() as Index;
         if kept == 0 {
             return;
         }
@@ -59,16 +67,21 @@ pub(super) fn reversals(
         });
         let end = target.and_then(|target| order.last_of(target));
         let end = end.expect("a step is cut before joins of ended tasks only");
-        if needs(end) || order.knows(order.clock(first + kept - 1), end) {
+        let last = first + kept - 1;
+        if order.knows(order.clock(last), end) {
             return;
+        }
+        if comes_before(&end) {
+            // That task has to end before `y`, but need not have when the step began.
+            sake = Some(last);
         }
         root = end;
         reversal.parts = true;
     }
 }
 
-/// Holds back the segment `root`, the first of its step.
-fn turn(order: &HappensBefore, root: Index, y: &Late<'_>, reversal: &mut Reversal) {
+/// Holds back the segment `root`, the first of its step, for the sake of `y` or of others before it.
+fn turn(order: &HappensBefore, root: Index, y: &Late<'_>, with_y: bool, reversal: &mut Reversal) {
     reversal.step = order.step_of(root);
     reversal.initials.clear();
     let free = |index: &Index| !order.knows(order.clock(*index), root);
@@ -87,7 +100,7 @@ fn turn(order: &HappensBefore, root: Index, y: &Late<'_>, reversal: &mut Reversa
         firsts.push(index);
     }
     let begun = firsts.iter().any(|first| order.task_of(*first) == y.task);
-    if !begun && !hindered {
+    if with_y && !begun && !hindered {
         reversal.initials.push(y.task);
     }
 }

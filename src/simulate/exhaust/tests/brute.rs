@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use crate::choice::{Draw, Mismatch, Strategy, View};
+use crate::choice::{Draw, Mismatch, Status, Strategy, View};
 use crate::ids::{Seed, TaskId};
 use crate::run::Run;
 use crate::strategy::exhaustive::Observer;
@@ -18,6 +18,8 @@ struct Path {
     steps: u32,
     /// By step: who could take it.
     enabled: Vec<Vec<TaskId>>,
+    /// Whether tasks were left when the last run ended that could have gone on or waited for a lock.
+    leaves: bool,
 }
 
 /// Goes through all decisions.
@@ -59,6 +61,11 @@ impl Brute {
     /// Who could take each step of the run that ended.
     pub(super) fn enabled(&self) -> Vec<Vec<TaskId>> {
         self.path().enabled.clone()
+    }
+
+    /// Whether tasks were left when it ended that could have gone on or waited for a lock.
+    pub(super) fn leaves(&self) -> bool {
+        self.path().leaves
     }
 
     /// Classes have the order of calls in them.
@@ -135,7 +142,12 @@ impl Strategy for Brute {
     }
 
     fn end(&mut self, view: &View<'_>) -> Result<(), Mismatch> {
-        self.path().observer.after_last(view);
+        let mut path = self.path();
+        path.observer.after_last(view);
+        path.leaves = view.tasks().iter().any(|row| {
+            let waits = row.announced.iter().any(|announced| announced.op.access.waits());
+            row.status == Status::Ready || waits
+        });
         Ok(())
     }
 }

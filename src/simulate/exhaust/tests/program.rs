@@ -185,6 +185,11 @@ impl Program {
 }
 
 impl Program {
+    /// The same, awaiting so many of the tasks that are there from the start.
+    pub(super) fn awaiting(self, awaited: usize) -> Program {
+        Program { awaited, ..self }
+    }
+
     /// Whether classes differ in what is no operation: which call returned first, whether a branch found
     /// that another task had ended, or which of several branches a step was.
     pub(super) fn tells_more_than_its_operations(&self) -> bool {

@@ -6,7 +6,6 @@ use super::prove;
 use super::session::Session;
 use super::watchdog::{Job, Unwatch};
 use crate::event::ValueKind;
-use crate::history::Operation;
 use crate::persistence;
 use crate::report::{Finding, Origin, Proof, Report, Shrinking, Size};
 use crate::rt::{Limits, Worker};
@@ -129,19 +128,20 @@ fn same_deeds(run: &Run, again: &Run, end: u32) -> Result<(), Failure> {
 
 /// That clients were told something else when the same decisions were taken again.
 fn other_history(run: &Run, again: &Run) -> Option<String> {
-    let operations = |run: &Run| {
-        let all = run.histories.iter().flat_map(|history| &history.operations);
-        let answer =
-            |o: &Operation<String, String>| o.returned.as_ref().map(|(ret, _)| ret.clone());
-        all.map(|o| format!("{} → {}", o.op, answer(o).as_deref().unwrap_or("?"))).collect()
-    };
-    let (first, second): (Vec<String>, Vec<String>) = (operations(run), operations(again));
-    let (first, second) = first.iter().zip(&second).find(|(first, second)| first != second)?;
+    let (first, second) = told(run).zip(told(again)).find(|(first, second)| first != second)?;
+    let tell = |(op, ret): (&str, Option<&str>)| format!("{op} → {}", ret.unwrap_or("?"));
+    let (first, second) = (tell(first), tell(second));
     Some(format!(
         "`{first}` was `{second}` when the same decisions were taken again, so something decides that the \
          scheduler does not control: often a static that keeps its value from run to run. Create what is \
          tested in the body of the test"
     ))
+}
+
+/// Each operation and its answer, unless it had none.
+fn told(run: &Run) -> impl Iterator<Item = (&str, Option<&str>)> {
+    let operations = run.histories.iter().flat_map(|history| &history.operations);
+    operations.map(|o| (o.op.as_str(), o.returned.as_ref().map(|(ret, _)| ret.as_str())))
 }
 
 pub(super) fn signature(run: &Run) -> Option<Signature> {

@@ -72,14 +72,13 @@ pub(super) fn exhaust(
     let deadline = config.time.map(|time| Instant::now() + time);
     let within = Limits { deadline, numbers: 0..end, give_up_at: half };
     let ended = go(session, search, &mut visit, within, &mut explored);
-    let mut searched = searched(search.progress(), ended);
+    let mut searched = how_far(search.progress(), ended);
     let before = explored.runs;
     if let (Some(fallback), Some(half), End::GivenUp) = (fallback, half, ended) {
         let within = Limits { deadline, numbers: half..end, give_up_at: None };
         let ended = go(session, &fallback, &mut visit, within, &mut explored);
-        let rest = self::searched(fallback.progress(), ended);
-        let runs = explored.runs - before;
-        searched.fallback = Some(Box::new(Fallback { runs, searched: rest }));
+        let (runs, searched_then) = (explored.runs - before, how_far(fallback.progress(), ended));
+        searched.fallback = Some(Box::new(Fallback { runs, searched: searched_then }));
     }
     explored.searched = Some(searched);
     explored
@@ -199,7 +198,7 @@ fn go(
 }
 
 /// How far a search is, for the report.
-fn searched(progress: Progress, ended: End) -> Searched {
+fn how_far(progress: Progress, ended: End) -> Searched {
     let complete = ended == End::Complete;
     let bound = |within: Within| Bound { what: within.what.to_owned(), through: within.through };
     Searched {

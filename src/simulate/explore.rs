@@ -161,16 +161,12 @@ fn first_seed(session: &Session<'_>, position: u64, seed: Seed) -> Explored {
 pub(super) fn one(session: &Session<'_>, seed: Seed) -> (Run, Option<Closure>, Option<Run>) {
     let chosen = session.config.strategy;
     let (mut closing, strategy) = Closing::of(session, chosen);
-    let mut worker = Worker::new(strategy);
-    let watched = session.watch.follow(worker.progress(), Job::Seeds(chosen), seed);
-    session.rehearse(&mut worker, &watched.watched);
-    let failure = session.once(&mut worker, seed, &session.limits());
-    let run = worker.extract(seed, chosen.name());
-    let reordered = match failure {
-        None => closing.look(session, &worker, seed),
-        Some(_) => None,
+    let look = |worker: &_, passed| match passed {
+        true => closing.look(session, worker, seed),
+        false => None,
     };
-    worker.forget_histories();
+    let job = Job::Seeds(chosen);
+    let (run, reordered) = session.run_and(strategy, chosen.name(), seed, job, look);
     (run, closing.closure, reordered)
 }
 

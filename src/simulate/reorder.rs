@@ -13,6 +13,7 @@ use crate::ids::{Seed, TaskId};
 use crate::report::Closure;
 use crate::rt::Worker;
 use crate::run::{Outcome, Run};
+use crate::schedule::Schedule;
 use crate::strategy::exhaustive::Orders;
 use crate::strategy::witness::Witness;
 use crate::strategy::{Chosen, Search};
@@ -117,11 +118,16 @@ fn holds(worker: &Worker, history: usize, times: &[Timed]) -> bool {
 
 /// The last run with its steps in this order, if it fails.
 fn run_again(session: &Session<'_>, worker: &Worker, seed: Seed, tasks: &[TaskId]) -> Option<Run> {
-    let mut schedule = worker.schedule();
-    schedule.turns.clear();
-    tasks.iter().for_each(|task| schedule.step(task.index(), false));
-    let job = Job::Follow(Arc::new(schedule));
+    let job = Job::Follow(Arc::new(in_order(worker, tasks)));
     let name = session.config.strategy.name();
     let run = session.run_with(job.strategy(), name, seed, job);
     (run.outcome != Outcome::Passed).then_some(run)
+}
+
+/// What was decided in the last run, with its steps in this order.
+pub(super) fn in_order(worker: &Worker, tasks: &[TaskId]) -> Schedule {
+    let mut schedule = worker.schedule();
+    schedule.turns.clear();
+    tasks.iter().for_each(|task| schedule.step(task.index(), false));
+    schedule
 }

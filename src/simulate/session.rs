@@ -83,13 +83,27 @@ impl<'a> Session<'a> {
         seed: Seed,
         job: Job,
     ) -> Run {
+        self.run_and(strategy, name, seed, job, |_, _| ()).0
+    }
+
+    /// The same, with a look at the worker while it has the histories of the run; the flag says whether that
+    /// passed.
+    pub(super) fn run_and<T>(
+        &self,
+        strategy: Box<dyn Strategy>,
+        name: &str,
+        seed: Seed,
+        job: Job,
+        look: impl FnOnce(&Worker, bool) -> T,
+    ) -> (Run, T) {
         let mut worker = Worker::new(strategy);
         let watched = self.watch.follow(worker.progress(), job, seed);
         self.rehearse(&mut worker, &watched.watched);
-        self.once(&mut worker, seed, &self.limits());
+        let passed = self.once(&mut worker, seed, &self.limits()).is_none();
         let run = worker.extract(seed, name);
+        let looked = look(&worker, passed);
         worker.forget_histories();
-        run
+        (run, looked)
     }
 
     /// The run of a trace, strictly.

@@ -8,10 +8,11 @@ use std::sync::Arc;
 use super::brute::{Brute, class};
 use super::{LIMITS, cut, effort, place, seen};
 use crate::check::models::{Register, RegisterOp, RegisterRet};
-use crate::ids::Seed;
+use crate::ids::{Seed, TaskId};
 use crate::rng::Rng;
 use crate::rt::{TaskBody, Worker};
 use crate::run::Run;
+use crate::simulate::reorder::in_order;
 use crate::strategy::exhaustive::{Exhaustive, Orders};
 use crate::strategy::witness::Witness;
 use crate::strategy::{Chosen, Follow, Search};
@@ -186,15 +187,7 @@ fn by_seeds(program: &Program, strategy: &str, seeds: u64) -> Vec<(u64, bool, bo
             Orders::Hold => false,
             Orders::Open => panic!("few calls have few orders: {program:?}"),
             Orders::Violated(tasks) => {
-                let mut schedule = worker.schedule();
-                schedule.turns.clear();
-                tasks.iter().for_each(|task| schedule.step(task.index(), false));
-                let mut other = Worker::new(Box::new(Follow::new(schedule)));
-                other.run(Seed(0), &LIMITS, place(), pin!(TaskBody::new(body(program))));
-                let reordered = other.extract(Seed(0), "follow");
-                other.forget_histories();
-                assert_eq!(seen(&reordered).1, seen(&run).1, "{program:?}");
-                assert!(is_violated(&reordered), "{program:?}");
+                assert_comes_about(program, &worker, &run, &tasks);
                 true
             }
         };
@@ -202,6 +195,16 @@ fn by_seeds(program: &Program, strategy: &str, seeds: u64) -> Vec<(u64, bool, bo
         (number, is_violated(&run), violated)
     };
     (0..seeds).map(each).collect()
+}
+
+/// That the last run, with its steps in this order, shows the same and violates.
+fn assert_comes_about(program: &Program, worker: &Worker, run: &Run, tasks: &[TaskId]) {
+    let mut other = Worker::new(Box::new(Follow::new(in_order(worker, tasks))));
+    other.run(Seed(0), &LIMITS, place(), pin!(TaskBody::new(body(program))));
+    let reordered = other.extract(Seed(0), "follow");
+    other.forget_histories();
+    assert_eq!(seen(&reordered).1, seen(run).1, "{program:?}");
+    assert!(is_violated(&reordered), "{program:?}");
 }
 
 /// By the search: with a run for each order of calls, or looking at all orders that a run stands for.
@@ -229,15 +232,7 @@ fn by_search(program: &Program, strict: bool) -> (Found, u64) {
                 Orders::Open => panic!("few calls have few orders: {program:?}"),
                 Orders::Violated(tasks) => {
                     violated = true;
-                    let mut schedule = worker.schedule();
-                    schedule.turns.clear();
-                    tasks.iter().for_each(|task| schedule.step(task.index(), false));
-                    let mut other = Worker::new(Box::new(Follow::new(schedule)));
-                    other.run(Seed(0), &LIMITS, place(), pin!(TaskBody::new(body(program))));
-                    let reordered = other.extract(Seed(0), "follow");
-                    other.forget_histories();
-                    assert_eq!(seen(&reordered).1, seen(&run).1, "{program:?}");
-                    assert!(is_violated(&reordered), "{program:?}");
+                    assert_comes_about(program, &worker, &run, &tasks);
                 }
             }
             *found.entry(seen(&run).1).or_default() |= violated;

@@ -409,27 +409,19 @@ fn a_shape_of_nothing_or_of_too_much_is_refused() {
         let payload = std::panic::catch_unwind(make).expect_err("it should be refused");
         *payload.downcast::<String>().unwrap()
     };
-    for (make, says) in [
-        (|| Shape::branches().max_branches(0)) as fn() -> Shape,
-        || Shape::branches().max_branches(9),
-        || Shape::chunks().max_chunk_size(1),
-    ]
-    .into_iter()
-    .zip(["0 branches", "9 branches", "1 commands in a chunk"])
-    {
+    let (few, none) = ("give 2 to 8", "give at least 1");
+    type Case = (fn() -> Shape, &'static str, &'static str);
+    let cases: [Case; 6] = [
+        (|| Shape::branches().max_branches(0), "0 branches", few),
+        (|| Shape::branches().max_branches(9), "9 branches", few),
+        (|| Shape::chunks().max_chunk_size(1), "1 commands in a chunk", few),
+        (|| Shape::branches().max_branch_length(0), "commands in a branch", none),
+        (|| Shape::chunks().max_chunks(0), "chunks", none),
+        (|| Shape::chunks().max_suffix_length(0), "commands in the suffix", none),
+    ];
+    for (make, says, remedy) in cases {
         let text = refused(make);
-        assert!(text.contains(says) && text.ends_with("give 2 to 8"), "{text}");
-    }
-    for (make, says) in [
-        (|| Shape::branches().max_branch_length(0)) as fn() -> Shape,
-        || Shape::chunks().max_chunks(0),
-        || Shape::chunks().max_suffix_length(0),
-    ]
-    .into_iter()
-    .zip(["commands in a branch", "chunks", "commands in the suffix"])
-    {
-        let text = refused(make);
-        assert!(text.contains(says) && text.ends_with("give at least 1"), "{text}");
+        assert!(text.contains(says) && text.ends_with(remedy), "{text}");
     }
     assert_eq!(Shape::branches().max_branches(8).max_branch_length(1).interleavings(), 40_320);
 }

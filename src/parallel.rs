@@ -43,7 +43,7 @@ const SIZES: u64 = 101;
 ///
 /// # Panics
 /// In a run, if the current task is not the body of the test. Outside one, if the history is not
-/// linearizable.
+/// linearizable. If what is returned is dropped before it was polled: a forgotten `.await` is no pass.
 ///
 /// ```
 /// use sim::check::models::{Counter, CounterOp, CounterRet};
@@ -92,7 +92,11 @@ where
         seam::note_condition(Condition { name: SOMETHING_ASKED, place, percent: 0, runs });
         book
     };
-    async move { run_book(book, program, run, budget, (place, here)).await }
+    let unawaited = Unawaited(place);
+    async move {
+        unawaited.end();
+        run_book(book, program, run, budget, (place, here)).await;
+    }
 }
 
 /// Runs a program that is written down, as [`parallel`] does one that it generates: recorded, checked,
@@ -153,7 +157,29 @@ where
     let (place, here) = (Location::caller(), here());
     let budget = script.budget;
     let book = move |program: &P| Book::of_script(script, program, place);
-    async move { run_book(book, program, run, budget, (place, here)).await }
+    let unawaited = Unawaited(place);
+    async move {
+        unawaited.end();
+        run_book(book, program, run, budget, (place, here)).await;
+    }
+}
+
+/// Stands for a program, written at this place, of which nothing was run. Left so, it panics: a test that
+/// forgot to await it would pass.
+struct Unawaited(Place);
+
+impl Unawaited {
+    fn end(self) {
+        std::mem::forget(self);
+    }
+}
+
+impl Drop for Unawaited {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            panic!("the parallel program of {} was never run: write `.await` after it", self.0);
+        }
+    }
 }
 
 /// Runs the program of the book that `make` makes.

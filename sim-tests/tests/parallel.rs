@@ -6,8 +6,8 @@ use std::time::Duration;
 use sim::check::Model;
 use sim::program::{Fate, Part};
 use sim::report::Finding;
-use sim::run::{Outcome, Run};
-use sim::{Atomic, Cell, Gen, Mutex, Ordering::SeqCst, Program, SIMULATED, Shape};
+use sim::run::{Failure, Outcome, Run};
+use sim::{Atomic, Cell, Gen, Mutex, Ordering::SeqCst, Program, SIMULATED, Script, Shape};
 use sim_tests::counter::{
     Counter,
     Op::{Get, Increment},
@@ -333,4 +333,24 @@ fn what_runs_a_command_may_borrow_and_need_not_be_send() {
         .await;
         last.load(SeqCst).await;
     });
+}
+
+#[test]
+fn a_program_that_is_not_awaited_is_no_pass() {
+    let forgotten: [fn(); 2] = [
+        || drop(program()),
+        || drop(sim::parallel::scripted(Script::new(), Counter::default(), async |_| None)),
+    ];
+    for forget in forgotten {
+        let found = finding("not awaited", async move || forget());
+        let Outcome::Failed(Failure::Panic { message, .. }) = &found.run.outcome else {
+            panic!("{:?}", found.run.outcome);
+        };
+        assert!(message.contains("tests/parallel.rs:"), "{message}");
+        assert!(message.ends_with("was never run: write `.await` after it"), "{message}");
+    }
+}
+
+fn program() -> impl Future<Output = ()> {
+    sim::parallel(Shape::chunks(), Counter::default(), async |_| None)
 }

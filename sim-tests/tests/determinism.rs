@@ -26,7 +26,7 @@ const GOLDEN_DEFAULT: &[(&str, u64)] = &[
     ("deadlock", 0x74ff_68f4_eac9_b78a),
     ("queue", 0x7b04_0831_fc0b_3c2d),
     ("store", 0x0cf7_7b24_1dd7_94da),
-    ("mix", 0xcc86_f473_47de_e2ae),
+    ("mix", 0x7207_dec9_fbb8_239a),
 ];
 
 fn fingerprint(program: Program) -> u64 {

@@ -228,11 +228,13 @@ impl State {
         let task = self.board.current;
         self.board.step = steps;
         let row = self.board.tasks.at_mut(task.index());
-        // Nearly always: it did the one thing it had announced and announced the next.
-        let did_first = performed != 0 && row.announced.first.key == performed;
-        if did_first && row.announced.more.is_empty() && announces && !self.concerns_others {
+        // Nearly always: it did the one thing it had announced, if any, and announced the next. No key is
+        // the key of what is not there.
+        let did_all = row.announced.first.key == performed && row.announced.more.is_empty();
+        if did_all && announces && !self.concerns_others {
             let first = &mut row.announced.first;
             *first = announced();
+            row.enabled = 1;
             self.goes_on = first.op.access != Access::Yield;
         } else {
             self.leave_unusual_step(task, performed, announces.then(announced));

@@ -30,7 +30,7 @@ use crate::op::Access;
 use crate::rng::Rng;
 
 /// Priorities of tasks that were not demoted are at least this; below are those that were.
-const HIGH: u64 = 1 << 63;
+const HIGH: u64 = 1 << 62;
 
 /// PCT. A step costs the logarithm of the number of tasks.
 #[derive(Debug)]

@@ -55,10 +55,8 @@ impl Stop {
                 self.deed.ticket.settle();
                 return Poll::Ready(());
             }
-            match self.look(cx) {
-                Arrival::Now => return Poll::Ready(()),
-                Arrival::Later => return Poll::Pending,
-                Arrival::Moved => {}
+            if let Some(polled) = self.look(cx) {
+                return polled;
             }
         }
         self.deed.object = source.meet(self.deed.place);
@@ -69,10 +67,8 @@ impl Stop {
     /// As [`poll`](Self::poll), for an operation that may have to wait for others.
     pub(super) fn poll_waiting(&mut self, cx: &mut Context<'_>, source: &dyn Source) -> Poll<()> {
         if self.deed.ticket.is_open() {
-            match self.look(cx) {
-                Arrival::Now => return Poll::Ready(()),
-                Arrival::Later => return Poll::Pending,
-                Arrival::Moved => {}
+            if let Some(polled) = self.look(cx) {
+                return polled;
             }
         }
         self.deed.object = source.meet(self.deed.place);
@@ -80,16 +76,20 @@ impl Stop {
         Poll::Pending
     }
 
-    /// Moved if the operation has to be announced anew.
+    /// None if the operation has to be announced anew.
     #[inline(never)]
-    fn look(&mut self, cx: &mut Context<'_>) -> Arrival {
-        let arrival = WORLD.with(|world| world.arrived(&self.deed, cx.waker()));
-        match arrival {
-            Arrival::Now => self.deed.ticket.settle(),
-            Arrival::Later => {}
-            Arrival::Moved => self.retract(),
+    fn look(&mut self, cx: &mut Context<'_>) -> Option<Poll<()>> {
+        match WORLD.with(|world| world.arrived(&self.deed, cx.waker())) {
+            Arrival::Now => {
+                self.deed.ticket.settle();
+                Some(Poll::Ready(()))
+            }
+            Arrival::Later => Some(Poll::Pending),
+            Arrival::Moved => {
+                self.retract();
+                None
+            }
         }
-        arrival
     }
 
     #[cold]

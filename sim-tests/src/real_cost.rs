@@ -1,5 +1,6 @@
 //! Pairs of functions that must compile to the same instructions in the real build: over an atomic
-//! of std, and over ours. `tests/real_cost.rs` compiles this crate and compares them by their names.
+//! of std, and over ours. `tests/real_cost.rs` compiles this file alone and compares them by their
+//! names.
 //!
 //! The future is polled once, by hand: a point of the real build is never pending, and an executor
 //! would have instructions of its own.

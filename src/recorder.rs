@@ -341,32 +341,59 @@ impl<M: Model> Records<M> {
         // A call that has touched nothing yet and is still open begins after all that happened.
         let begin =
             |call: &Call<M>| call.invoked.unwrap_or(Stamp { time: u64::MAX, order: call.made });
-        let mut calls: Vec<&Call<M>> = self.calls.iter().filter(|call| !call.failed).collect();
-        calls.sort_by_key(|call| begin(call));
-        let mut stamps: Vec<Stamp> = Vec::with_capacity(2 * calls.len());
-        for call in &calls {
+        let mut order: Vec<(Stamp, usize)> = Vec::with_capacity(self.calls.len());
+        let mut stamps: Vec<Stamp> = Vec::with_capacity(2 * self.calls.len());
+        for (index, call) in self.calls.iter().enumerate().filter(|(_, call)| !call.failed) {
+            order.push((begin(call), index));
             stamps.push(begin(call));
             stamps.extend(call.returned.as_ref().map(|(_, stamp)| *stamp));
         }
-        stamps.sort();
-        // Open calls of one moment must have different times too.
-        let mut next_open = stamps.len() as u64;
-        let mut rank = |stamp: Stamp| {
-            if stamp.time == u64::MAX {
-                next_open += 1;
-                return next_open;
+        let mut ranks = Ranks::of(stamps);
+        let operation = |(begin, index): (Stamp, usize)| {
+            let call = &self.calls[index];
+            let returned = call.returned.as_ref();
+            Operation {
+                client: call.lane,
+                op: op(call),
+                invoked: ranks.invoked(begin),
+                returned: returned.map(|(value, stamp)| (ret(value), ranks.number(*stamp))),
             }
-            stamps.partition_point(|other| *other < stamp) as u64
         };
-        let operation = |call: &&Call<M>| Operation {
-            client: call.lane,
-            op: op(call),
-            invoked: rank(begin(call)),
-            returned: call.returned.as_ref().map(|(value, stamp)| {
-                (ret(value), stamps.partition_point(|other| other < stamp) as u64)
-            }),
-        };
-        calls.iter().map(operation).collect()
+        in_order(order).into_iter().map(operation).collect()
+    }
+}
+
+// What follows knows no model: a sort is much code, and compiled once is enough.
+
+/// Calls by when they began.
+fn in_order(mut calls: Vec<(Stamp, usize)>) -> Vec<(Stamp, usize)> {
+    calls.sort_unstable();
+    calls
+}
+
+/// The moments of a history, numbered from 0.
+struct Ranks {
+    stamps: Vec<Stamp>,
+    next_open: u64,
+}
+
+impl Ranks {
+    fn of(mut stamps: Vec<Stamp>) -> Ranks {
+        stamps.sort_unstable();
+        Ranks { next_open: stamps.len() as u64, stamps }
+    }
+
+    /// When a call began. Open calls of one moment must have different times too.
+    fn invoked(&mut self, begin: Stamp) -> u64 {
+        if begin.time == u64::MAX {
+            self.next_open += 1;
+            return self.next_open;
+        }
+        self.number(begin)
+    }
+
+    fn number(&self, stamp: Stamp) -> u64 {
+        self.stamps.partition_point(|other| *other < stamp) as u64
     }
 }
 

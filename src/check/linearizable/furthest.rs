@@ -40,6 +40,10 @@ impl Furthest {
         }
     }
 
+    pub(super) fn longest_first(&mut self) {
+        self.ends.sort_by_key(|end| std::cmp::Reverse(end.length));
+    }
+
     /// How many nodes of orders must be kept to spell these.
     pub(super) fn nodes(&self) -> usize {
         let last = self.ends.iter().filter(|end| end.order != NOTHING).map(|end| end.order).max();

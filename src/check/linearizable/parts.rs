@@ -32,7 +32,11 @@ pub(super) fn by_time<O, R>(operations: &[Operation<O, R>]) -> Result<Vec<Moment
     assert!(u32::try_from(count).is_ok(), "fewer than 2^32 events");
     match placed_by_time(operations, count, last) {
         Some(moments) => Ok(moments),
-        None => sorted_by_time(operations, count),
+        None => {
+            let mut events = Vec::with_capacity(count);
+            events.extend(timed(operations));
+            sorted_by_time(events)
+        }
     }
 }
 
@@ -67,12 +71,8 @@ fn placed_by_time<O, R>(
     Some(places)
 }
 
-fn sorted_by_time<O, R>(
-    operations: &[Operation<O, R>],
-    count: usize,
-) -> Result<Vec<Moment>, Malformed> {
-    let mut events = Vec::with_capacity(count);
-    events.extend(timed(operations));
+// This and all that sorts here knows no model: a sort is much code, and compiled once is enough.
+fn sorted_by_time(mut events: Vec<(u64, Moment)>) -> Result<Vec<Moment>, Malformed> {
     events.sort_unstable();
     for pair in events.windows(2) {
         let ((time, other), (next, moment)) = (pair[0], pair[1]);
@@ -121,6 +121,11 @@ impl Parts {
         if ends.len() == 1 {
             return whole(moments);
         }
+        Parts::grouped(moments, &part_of, ends)
+    }
+
+    /// Given the part of each operation and the number of events in each part.
+    fn grouped(moments: Vec<Moment>, part_of: &[u32], mut ends: Vec<usize>) -> Parts {
         let mut start = 0;
         let mut ranges: Vec<(usize, usize)> = Vec::with_capacity(ends.len());
         for end in &mut ends {
@@ -167,6 +172,10 @@ pub(super) fn merge<O, R>(
         }
         start = end;
     }
+    by_point(placed)
+}
+
+fn by_point(mut placed: Vec<(u64, usize)>) -> Vec<usize> {
     // Stable, so that the order within a part stays.
     placed.sort_by_key(|(point, _)| *point);
     placed.into_iter().map(|(_, index)| index).collect()

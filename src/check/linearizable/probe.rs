@@ -82,6 +82,11 @@ enum Rank {
     PendingOther,
 }
 
+fn best_first(moves: &mut [Move]) {
+    // Stable: returning ones by return, pending ones by invocation.
+    moves.sort_by_key(|way| way.rank);
+}
+
 /// Where a probe has got.
 pub(super) enum Probed {
     /// It can go on.
@@ -206,8 +211,7 @@ impl<B: Mask> Probe<B> {
                     for number in 0..walk.pending {
                         self.list(ground, Candidate::Pending(number), first);
                     }
-                    // Stable: returning ones by return, pending ones by invocation.
-                    self.moves[start..].sort_by_key(|way| way.rank);
+                    best_first(&mut self.moves[start..]);
                 }
                 Listed::All => return None,
             }

@@ -149,7 +149,7 @@ fn stuck<M: Model>(ground: &Ground<'_, M>, furthest: &mut Furthest, orders: &Ord
     let Event::Return(misfit) = events[furthest.at] else {
         unreachable!("every configuration is at a return");
     };
-    furthest.ends.sort_by_key(|end| std::cmp::Reverse(end.length));
+    furthest.longest_first();
     let state = |number| States::get(states, number).clone();
     let ends = furthest.ends.iter();
     let partial = ends.map(|end| (spell(ground, orders, end.order), state(end.state))).collect();

@@ -179,8 +179,7 @@ impl Orders {
     }
 
     /// Drops every node that none of `ends` goes through, and renumbers those.
-    pub(in crate::check) fn keep<'a>(&mut self, ends: impl Iterator<Item = &'a mut u32>) {
-        let ends: Vec<&mut u32> = ends.collect();
+    pub(in crate::check) fn keep(&mut self, ends: Vec<&mut u32>) {
         let mut number = vec![NOTHING; self.nodes.len()];
         for end in &ends {
             let mut node = **end;
@@ -272,7 +271,7 @@ mod tests {
         let mut nine = orders.extend(eight, 9);
         orders.extend(branch, 3);
         let mut nothing = NOTHING;
-        orders.keep([&mut nine, &mut nothing, &mut eight].into_iter());
+        orders.keep(vec![&mut nine, &mut nothing, &mut eight]);
         assert_eq!(orders.len(), 3);
         assert_eq!(orders.spell(eight), [7, 8]);
         assert_eq!(orders.spell(nine), [7, 8, 9]);

@@ -21,10 +21,10 @@ pub(super) struct Sweep<B> {
     pub(super) furthest: Furthest,
     pub(super) longest: u32,
     walk: Walk,
-    /// The configurations that wait, by position.
-    waiting: BTreeMap<usize, Bucket<B>>,
-    // Only kept to be filled again.
-    spare: Vec<Bucket<B>>,
+    /// Where configurations wait, and in which of `buckets`.
+    positions: Positions,
+    /// The configurations that wait, and empty buckets, kept to be filled again.
+    buckets: Vec<Bucket<B>>,
     states: Vec<u32>,
     /// How many nodes of orders there may be before those that lead nowhere are dropped.
     nodes_max: usize,
@@ -60,8 +60,8 @@ impl<B: Mask> Sweep<B> {
             furthest: Furthest::default(),
             longest: 0,
             walk: Walk::default(),
-            waiting: BTreeMap::new(),
-            spare: Vec::new(),
+            positions: Positions::default(),
+            buckets: Vec::new(),
             states: Vec::new(),
             nodes_max: Self::NODES_MAX,
         };
@@ -73,8 +73,10 @@ impl<B: Mask> Sweep<B> {
 
     /// The configurations that wait, by position.
     pub(super) fn waiting(&self) -> impl Iterator<Item = (usize, &Configuration<B>)> {
-        let layers = self.waiting.iter();
-        layers.flat_map(|(at, bucket)| bucket.layers.iter().flatten().map(|here| (*at, here)))
+        let positions = self.positions.all().into_iter();
+        positions.flat_map(|(at, bucket)| {
+            self.buckets[bucket].layers.iter().flatten().map(move |here| (at, here))
+        })
     }
 
     /// Goes on until every configuration up to a position has been visited, or `visits` more.
@@ -86,23 +88,21 @@ impl<B: Mask> Sweep<B> {
         mut visits: u64,
     ) -> Swept {
         loop {
-            let Some(mut entry) = self.waiting.first_entry() else { return Swept::Nothing };
-            let at = *entry.key();
+            let Some((at, bucket)) = self.positions.first() else { return Swept::Nothing };
             if at > past {
                 return Swept::Past;
             }
-            let Bucket { visited, layers } = entry.get_mut();
+            let Bucket { visited, layers } = &mut self.buckets[bucket];
             let Some(here) = layers.iter_mut().find_map(Vec::pop) else {
-                let mut bucket = entry.remove();
-                bucket.visited.clear();
-                self.spare.push(bucket);
+                visited.clear();
+                self.positions.leave_first();
                 continue;
             };
             if !visited.has(at, here.state, &here.ordered, &here.used) {
                 continue;
             }
             if visits == 0 {
-                self.wait(at, here);
+                self.buckets[bucket].wait(here);
                 return Swept::Tired;
             }
             visits -= 1;
@@ -173,33 +173,68 @@ impl<B: Mask> Sweep<B> {
         if at == ground.timeline.events.len() {
             return Some(here.order);
         }
-        let spare = &mut self.spare;
-        let bucket = self.waiting.entry(at).or_insert_with(|| {
-            spare.pop().unwrap_or_else(|| Bucket { visited: Visited::new(), layers: Vec::new() })
-        });
+        let bucket = self.positions.bucket(at);
+        if bucket == self.buckets.len() {
+            self.buckets.push(Bucket { visited: Visited::new(), layers: Vec::new() });
+        }
+        let bucket = &mut self.buckets[bucket];
         if bucket.visited.add(at, here.state, &here.ordered, &here.used) {
-            self.wait(at, here);
+            bucket.wait(here);
         } else {
             self.orders.truncate(nodes_before);
         }
         None
     }
 
-    fn wait(&mut self, at: usize, here: Configuration<B>) {
-        let used = here.used.count() as usize;
-        let bucket = self.waiting.get_mut(&at).expect("made before");
-        if bucket.layers.len() <= used {
-            bucket.layers.resize_with(used + 1, Vec::new);
-        }
-        bucket.layers[used].push(here);
-    }
-
     /// Drops the orders that lead nowhere.
     pub(super) fn tidy(&mut self) {
-        let waiting = self.waiting.values_mut().flat_map(|bucket| bucket.layers.iter_mut());
-        let waiting = waiting.flatten().map(|here| &mut here.order);
-        let ends = self.furthest.ends.iter_mut().map(|end| &mut end.order);
-        self.orders.keep(waiting.chain(ends));
+        let mut ends = Vec::new();
+        for layer in self.buckets.iter_mut().flat_map(|bucket| &mut bucket.layers) {
+            ends.extend(layer.iter_mut().map(|here| &mut here.order));
+        }
+        ends.extend(self.furthest.ends.iter_mut().map(|end| &mut end.order));
+        self.orders.keep(ends);
         self.nodes_max = (2 * self.orders.len()).max(Self::NODES_MAX);
+    }
+}
+
+impl<B: Mask> Bucket<B> {
+    fn wait(&mut self, here: Configuration<B>) {
+        let used = here.used.count() as usize;
+        if self.layers.len() <= used {
+            self.layers.resize_with(used + 1, Vec::new);
+        }
+        self.layers[used].push(here);
+    }
+}
+
+/// The number of a bucket for each position that has one. It knows no mask: a tree is much code, and
+/// compiled once is enough.
+#[derive(Default)]
+struct Positions {
+    buckets: BTreeMap<usize, usize>,
+    /// Numbers given back.
+    spare: Vec<usize>,
+}
+
+impl Positions {
+    fn first(&self) -> Option<(usize, usize)> {
+        self.buckets.first_key_value().map(|(at, bucket)| (*at, *bucket))
+    }
+
+    /// Takes the first position out: its bucket is empty.
+    fn leave_first(&mut self) {
+        self.spare.extend(self.buckets.pop_first().map(|(_, bucket)| bucket));
+    }
+
+    /// The bucket at a position; one that is spare if it had none, or the next new number.
+    fn bucket(&mut self, at: usize) -> usize {
+        let new = self.buckets.len() + self.spare.len();
+        *self.buckets.entry(at).or_insert_with(|| self.spare.pop().unwrap_or(new))
+    }
+
+    /// Positions and their buckets, in order.
+    fn all(&self) -> Vec<(usize, usize)> {
+        self.buckets.iter().map(|(at, bucket)| (*at, *bucket)).collect()
     }
 }

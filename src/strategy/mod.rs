@@ -8,6 +8,7 @@ mod again;
 pub(crate) mod bounded;
 pub(crate) mod exhaustive;
 mod follow;
+mod orders;
 mod pct;
 mod portfolio;
 mod pos;
@@ -20,6 +21,7 @@ mod urw;
 mod dice;
 pub(crate) mod footprint;
 pub(crate) mod happens_before;
+mod places;
 mod queue;
 mod rehearsal;
 mod roster;
@@ -116,6 +118,13 @@ pub const STRATEGIES: &[StrategyRow] = &[
         summary: "every interleaving of the accesses to one object with the same probability",
         reaches_all: true,
         create: || Box::new(<surw::Surw>::default()),
+        numbered: &[],
+    },
+    StrategyRow {
+        name: "orders",
+        summary: "every order of the accesses to each object with the same probability",
+        reaches_all: true,
+        create: || Box::new(<orders::Orders>::default()),
         numbered: &[],
     },
 ];

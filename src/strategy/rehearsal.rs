@@ -4,7 +4,7 @@
 //! a seed that is run again, alone, is the same run. Learning from earlier seeds would need them all.
 
 /// How many runs: enough that one which fails early does not stand for the program.
-const REHEARSALS: u32 = 4;
+pub(super) const REHEARSALS: u32 = 4;
 
 /// How far a strategy is with its rehearsals.
 #[derive(Debug)]

@@ -24,6 +24,7 @@
 use std::collections::BTreeMap;
 
 use super::dice::Dice;
+use super::places::Places;
 use super::rehearsal::Rehearsal;
 use super::tally::Tally;
 use super::weights::Weights;
@@ -31,16 +32,6 @@ use crate::choice::{Draw, Mismatch, Status, Strategy, View};
 use crate::ids::{ObjectId, Seed, TaskId};
 use crate::op::Access;
 use crate::rng::Rng;
-
-/// Where a task is that can step, as far as is known.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Place {
-    Nowhere,
-    /// Among those that may be picked, at this position.
-    Free(u32),
-    /// Among those held, at this position.
-    Held(u32),
-}
 
 /// SURW. A step costs the logarithm of the number of tasks.
 #[derive(Debug, Default)]
@@ -62,9 +53,7 @@ pub(crate) struct Surw<D = Rng> {
     weights: Weights,
     /// How many tasks have been taken in.
     tasks: usize,
-    places: Vec<Place>,
-    free: Vec<TaskId>,
-    held: Vec<TaskId>,
+    places: Places,
     intended: Option<TaskId>,
     /// Steps since a task was last intended.
     waited: u64,
@@ -115,12 +104,12 @@ impl<D: Dice> Surw<D> {
             let task = TaskId(id as u32);
             let known = self.tally.known(view, task, false);
             let count = known.map_or(0, |known| self.counts.get(known).copied().unwrap_or(0));
-            self.weights.set(task, count);
-            self.places.push(Place::Nowhere);
+            self.weights.set(id, count);
+            self.places.arrive();
             let Some(parent) = view.tasks()[id].parent else { continue };
-            let of_parent = self.weights.get(parent);
+            let of_parent = self.weights.get(parent.index());
             let moved = count.min(of_parent);
-            self.weights.set(parent, of_parent - moved);
+            self.weights.set(parent.index(), of_parent - moved);
             if self.intended == Some(parent) && moved > 0 && self.dice.below(of_parent) < moved {
                 self.intended = Some(task);
             }
@@ -128,64 +117,32 @@ impl<D: Dice> Surw<D> {
         self.tasks = view.tasks().len();
     }
 
-    /// Moves a task from where it is.
-    fn put(&mut self, task: TaskId, place: Place) {
-        let (list, at) = match self.places[task.index()] {
-            Place::Nowhere => (None, 0),
-            Place::Free(at) => (Some(&mut self.free), at as usize),
-            Place::Held(at) => (Some(&mut self.held), at as usize),
-        };
-        if let Some(list) = list {
-            list.swap_remove(at);
-            if let Some(moved) = list.get(at) {
-                self.places[moved.index()] = match self.places[task.index()] {
-                    Place::Free(_) => Place::Free(at as u32),
-                    _ => Place::Held(at as u32),
-                };
-            }
-        }
-        self.places[task.index()] = match place {
-            Place::Nowhere => Place::Nowhere,
-            Place::Free(_) => {
-                self.free.push(task);
-                Place::Free(self.free.len() as u32 - 1)
-            }
-            Place::Held(_) => {
-                self.held.push(task);
-                Place::Held(self.held.len() as u32 - 1)
-            }
-        };
-    }
-
     /// Intends a task. If it was held it is free.
     fn intend(&mut self, task: Option<TaskId>) {
         self.intended = task;
         self.waited = 0;
         match task {
-            Some(task) if matches!(self.places[task.index()], Place::Held(_)) => {
-                self.put(task, Place::Free(0));
+            Some(task) => {
+                if self.places.is_held(task) {
+                    self.places.free(task);
+                }
             }
             // Nobody is to be waited for.
             None => {
-                while let Some(task) = self.held.last().copied() {
-                    self.put(task, Place::Free(0));
+                while let Some(task) = self.places.held().last().copied() {
+                    self.places.free(task);
                 }
             }
-            _ => {}
         }
     }
 
     /// Intends one of those that are held and can step, any of them.
     fn intend_held(&mut self, view: &View<'_>) {
-        while !self.held.is_empty() {
-            let at = self.dice.below(self.held.len() as u64) as usize;
-            let task = self.held[at];
-            if view.task(task).status == Status::Ready {
-                return self.intend(Some(task));
-            }
-            self.put(task, Place::Nowhere);
+        let held = self.places.draw_held(&mut self.dice, view);
+        match held {
+            Some(task) => self.intend(Some(task)),
+            None => self.waited = 0,
         }
-        self.waited = 0;
     }
 
     /// Whether the task accesses the object when it steps.
@@ -202,8 +159,8 @@ impl<D: Dice> Surw<D> {
         if self.intended.is_none_or(|intended| intended == task) || !self.accesses(view, task) {
             return false;
         }
-        if self.weights.get(task) == 0 {
-            self.weights.set(task, 1);
+        if self.weights.get(task.index()) == 0 {
+            self.weights.set(task.index(), 1);
             if self.dice.below(self.weights.sum()) == 0 {
                 self.intend(Some(task));
             }
@@ -214,9 +171,12 @@ impl<D: Dice> Surw<D> {
     /// Draws who is intended among those that have accesses left.
     fn draw_intended(&mut self, view: &View<'_>) {
         let drawn = loop {
-            match self.weights.draw(&mut self.dice) {
+            let drawn = self.weights.draw(&mut self.dice).map(|task| TaskId(task as u32));
+            match drawn {
                 // Fewer accesses than expected.
-                Some(task) if view.task(task).status == Status::Done => self.weights.set(task, 0),
+                Some(task) if view.task(task).status == Status::Done => {
+                    self.weights.set(task.index(), 0);
+                }
                 drawn => break drawn,
             }
         };
@@ -225,17 +185,15 @@ impl<D: Dice> Surw<D> {
 
     fn pick_free(&mut self, view: &View<'_>) -> Option<TaskId> {
         loop {
-            if self.free.is_empty() {
+            let Some(task) = self.places.draw_free(&mut self.dice, view) else {
+                if self.places.held().is_empty() {
+                    return None;
+                }
                 self.intend_held(view);
-            }
-            if self.free.is_empty() {
-                return None;
-            }
-            let task = self.free[self.dice.below(self.free.len() as u64) as usize];
-            if view.task(task).status != Status::Ready {
-                self.put(task, Place::Nowhere);
-            } else if self.is_to_wait(view, task) {
-                self.put(task, Place::Held(0));
+                continue;
+            };
+            if self.is_to_wait(view, task) {
+                self.places.hold(task);
             } else {
                 return Some(task);
             }
@@ -257,8 +215,6 @@ impl<D: Dice> Strategy for Surw<D> {
         self.weights.clear();
         self.tasks = 0;
         self.places.clear();
-        self.free.clear();
-        self.held.clear();
         self.intended = None;
         self.waited = 0;
     }
@@ -277,14 +233,14 @@ impl<D: Dice> Strategy for Surw<D> {
         }
         self.take_in(view);
         for task in view.arrived() {
-            if self.places[task.index()] == Place::Nowhere {
-                self.put(*task, Place::Free(0));
+            if self.places.is_nowhere(*task) {
+                self.places.free(*task);
             }
         }
         self.waited += 1;
         if self.intended.is_none() {
             self.draw_intended(view);
-        } else if self.waited > 2 * self.steps_max && !self.held.is_empty() {
+        } else if self.waited > 2 * self.steps_max && !self.places.held().is_empty() {
             self.intend_held(view);
         }
         let Some(task) = self.pick_free(view) else {
@@ -292,7 +248,7 @@ impl<D: Dice> Strategy for Surw<D> {
             return Ok(0);
         };
         if self.accesses(view, task) {
-            self.weights.set(task, self.weights.get(task).saturating_sub(1));
+            self.weights.set(task.index(), self.weights.get(task.index()).saturating_sub(1));
             self.intended = None;
         }
         Ok(view.task(task).candidate())

@@ -34,6 +34,12 @@ impl Tally {
         self.parents.len()
     }
 
+    /// The parent of a task of the rehearsals, which comes before it; none for the body of the test.
+    pub(super) fn parent(&self, task: usize) -> Option<usize> {
+        let parent = self.parents[task];
+        (parent != UNKNOWN).then_some(parent as usize)
+    }
+
     /// The task of the rehearsals that a task of this run is. While `learning` it is added.
     pub(super) fn known(&mut self, view: &View<'_>, task: TaskId, learning: bool) -> Option<usize> {
         for id in self.of_run.len()..=task.index() {

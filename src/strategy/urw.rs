@@ -55,7 +55,7 @@ impl<D: Dice> Urw<D> {
     /// Has the task weigh what it has left, if it can step.
     fn weigh(&mut self, view: &View<'_>, task: TaskId) {
         let ready = view.task(task).status == Status::Ready;
-        self.weights.set(task, if ready { self.left[task.index()] } else { 0 });
+        self.weights.set(task.index(), if ready { self.left[task.index()] } else { 0 });
     }
 
     /// A rehearsal: counts the last step, whoever chose it.
@@ -107,6 +107,7 @@ impl<D: Dice> Strategy for Urw<D> {
                 // Cannot be: whoever can step has arrived, and weighs something.
                 return Ok(0);
             };
+            let task = TaskId(task as u32);
             let row = view.task(task);
             if row.status == Status::Ready {
                 let left = &mut self.left[task.index()];
@@ -115,7 +116,7 @@ impl<D: Dice> Strategy for Urw<D> {
                 return Ok(row.candidate());
             }
             // It was blocked by another.
-            self.weights.set(task, 0);
+            self.weights.set(task.index(), 0);
         }
     }
 

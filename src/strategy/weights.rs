@@ -1,10 +1,9 @@
-//! Drawing a task with a probability in proportion to its weight, and changing a weight, each in the
-//! logarithm of the number of tasks: a tree whose leaves are weights and whose nodes are sums.
+//! Drawing a number with a probability in proportion to its weight, and changing a weight, each in the
+//! logarithm of how many there are: a tree whose leaves are weights and whose nodes are sums.
 
 use super::dice::Dice;
-use crate::ids::TaskId;
 
-/// A weight for each task; those never set weigh nothing.
+/// A weight for each number from 0 on, such as that of a task; those never set weigh nothing.
 #[derive(Debug, Default)]
 pub(super) struct Weights {
     /// Node `i` is the sum of `2i` and `2i + 1`; the second half are the leaves. Empty at first.
@@ -20,9 +19,9 @@ impl Weights {
         self.sums.len() / 2
     }
 
-    pub(super) fn get(&self, task: TaskId) -> u64 {
-        match task.index() < self.leaves() {
-            true => self.sums[self.leaves() + task.index()],
+    pub(super) fn get(&self, number: usize) -> u64 {
+        match number < self.leaves() {
+            true => self.sums[self.leaves() + number],
             false => 0,
         }
     }
@@ -32,11 +31,11 @@ impl Weights {
         self.sums.get(1).copied().unwrap_or(0)
     }
 
-    pub(super) fn set(&mut self, task: TaskId, weight: u64) {
-        if task.index() >= self.leaves() {
-            self.grow(task.index() + 1);
+    pub(super) fn set(&mut self, number: usize, weight: u64) {
+        if number >= self.leaves() {
+            self.grow(number + 1);
         }
-        let mut at = self.leaves() + task.index();
+        let mut at = self.leaves() + number;
         self.sums[at] = weight;
         while at > 1 {
             at /= 2;
@@ -45,8 +44,8 @@ impl Weights {
     }
 
     #[cold]
-    fn grow(&mut self, tasks: usize) {
-        let (old, new) = (self.leaves(), tasks.next_power_of_two());
+    fn grow(&mut self, numbers: usize) {
+        let (old, new) = (self.leaves(), numbers.next_power_of_two());
         let leaves = self.sums.split_off(old);
         self.sums.clear();
         self.sums.resize(2 * new, 0);
@@ -56,9 +55,9 @@ impl Weights {
         }
     }
 
-    /// A task in proportion to its weight; none if nothing weighs anything.
+    /// A number in proportion to its weight; none if nothing weighs anything.
     #[inline]
-    pub(super) fn draw(&self, dice: &mut impl Dice) -> Option<TaskId> {
+    pub(super) fn draw(&self, dice: &mut impl Dice) -> Option<usize> {
         let sum = self.sum();
         if sum == 0 {
             return None;
@@ -71,6 +70,6 @@ impl Weights {
                 at += 1;
             }
         }
-        Some(TaskId((at - self.leaves()) as u32))
+        Some(at - self.leaves())
     }
 }

@@ -21,9 +21,7 @@ fn surw(dice: All) -> Surw<All> {
         counts: Vec::new(),
         weights: Weights::default(),
         tasks: 0,
-        places: Vec::new(),
-        free: Vec::new(),
-        held: Vec::new(),
+        places: Places::default(),
         intended: None,
         waited: 0,
     }

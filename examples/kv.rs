@@ -105,11 +105,11 @@ fn main() -> ExitCode {
 //
 // kv: a delete takes away the entry that a put is writing to
 //
-// FAILED  kv  seed 0: history is not linearizable (map)
+// FAILED  kv  seed 8: history is not linearizable (map)
 //
 //   checked at  examples/kv.rs:95:20
-//   tested      1 run of seeds 0 to 999, portfolio
-//   shrunk      nothing could be left out of 9 steps, 1 preemption (358 replays)
+//   tested      9 runs of seeds 0 to 999, portfolio
+//   shrunk      from 9 steps, 3 preemptions to 9 steps, 1 preemption (364 replays)
 //
 // ── history ── map, 3 operations, 3 clients ─────────────────────────────────────────────────────────
 //
@@ -143,9 +143,9 @@ fn main() -> ExitCode {
 //   mutex  created at examples/kv.rs:31:26
 //   cell   created at examples/kv.rs:36:67
 //
-// trace:   target/sim/unpause/kv/0.simtrace
+// trace:   target/sim/unpause/kv/8.simtrace
 // replay:  SIM_REPLAY=sim1:0,0.0x2,0.1x3,0.0,0x2 cargo run --example kv
 //
 // the trace file, replayed, ends with the same failure
 //
-// passed  kv_fixed: 1000 runs, 9811 steps
+// passed  kv_fixed: 1000 runs, 9851 steps

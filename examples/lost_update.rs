@@ -77,15 +77,15 @@ fn main() -> ExitCode {
 //
 // lost_update: two tasks increment a counter, one loses
 //
-// FAILED  lost_update  seed 0: main panicked
+// FAILED  lost_update  seed 1: main panicked
 //
 //   assertion `left == right` failed
 //     left: Value(1)
 //    right: Value(2)
 //
 //   at          examples/lost_update.rs:64:29
-//   tested      1 run of seeds 0 to 999, portfolio
-//   shrunk      nothing could be left out of 9 steps, 1 preemption (358 replays)
+//   tested      2 runs of seeds 0 to 999, portfolio
+//   shrunk      from 9 steps, 4 preemptions to 9 steps, 1 preemption (367 replays)
 //
 // ── schedule ── 9 steps, 4 switches, 1 preemption ───────────────────────────────────────────────────
 //
@@ -105,18 +105,18 @@ fn main() -> ExitCode {
 //
 //   atomic  created at examples/lost_update.rs:44:28
 //
-// trace:   target/sim/unpause/lost_update/0.simtrace
+// trace:   target/sim/unpause/lost_update/1.simtrace
 // replay:  SIM_REPLAY=sim1:0,0.0x2,0.1x3,0.0,0x2 cargo run --example lost_update
 //
 // the trace file, replayed, ends with the same failure
 //
-// passed  lost_update_fixed: 1000 runs, 7414 steps
+// passed  lost_update_fixed: 1000 runs, 7409 steps
 //
-// FAILED  lost_update_model  seed 0: history is not linearizable (counter)
+// FAILED  lost_update_model  seed 1: history is not linearizable (counter)
 //
 //   checked at  examples/lost_update.rs:65:33
-//   tested      1 run of seeds 0 to 999, portfolio
-//   shrunk      nothing could be left out of 9 steps, 1 preemption (358 replays)
+//   tested      2 runs of seeds 0 to 999, portfolio
+//   shrunk      from 9 steps, 4 preemptions to 9 steps, 1 preemption (367 replays)
 //
 // ── history ── counter, 3 operations, 3 clients ─────────────────────────────────────────────────────
 //
@@ -145,10 +145,10 @@ fn main() -> ExitCode {
 //
 //   atomic  created at examples/lost_update.rs:44:28
 //
-// trace:   target/sim/unpause/lost_update_model/0.simtrace
-// history: target/sim/unpause/lost_update_model/0.jsonl
+// trace:   target/sim/unpause/lost_update_model/1.simtrace
+// history: target/sim/unpause/lost_update_model/1.jsonl
 // replay:  SIM_REPLAY=sim1:0,0.0x2,0.1x3,0.0,0x2 cargo run --example lost_update
 //
 // the trace file, replayed, ends with the same failure
 //
-// passed  lost_update_model_fixed: 1000 runs, 7414 steps
+// passed  lost_update_model_fixed: 1000 runs, 7409 steps

@@ -149,14 +149,14 @@ fn main() -> ExitCode {
 //
 // online: the run stops at the event that no explanation is left for
 //
-// FAILED  online  seed 8: 0.1 panicked
+// FAILED  online  seed 0: 0.1 panicked
 //
 //   event 6 decides: operation 3 returned None; after operations [0, 1, 2] it should have returned
 //   Some(1)
 //
 //   at          examples/online.rs:92:14
-//   tested      9 runs of seeds 0 to 999, portfolio
-//   shrunk      from 14 steps, 3 preemptions to 14 steps, 1 preemption (174 replays)
+//   tested      1 run of seeds 0 to 999, portfolio
+//   shrunk      from 223 steps, 47 preemptions to 14 steps, 1 preemption (181 replays)
 //
 // ── schedule ── 14 steps, 2 switches, 1 preemption ──────────────────────────────────────────────────
 //
@@ -184,9 +184,9 @@ fn main() -> ExitCode {
 //   mutex   created at examples/online.rs:33:29
 //   atomic  created at examples/online.rs:33:63
 //
-// trace:   target/sim/unpause/online/8.simtrace
+// trace:   target/sim/unpause/online/0.simtrace
 // replay:  SIM_REPLAY=sim1:0,0.0x3,0.1x10 cargo run --example online
 //
 // the trace file, replayed, ends with the same failure
 //
-// passed  online_fixed: 1000 runs, 373969 steps
+// passed  online_fixed: 1000 runs, 373789 steps

@@ -165,7 +165,7 @@ fn main() -> ExitCode {
 //
 //   checked at  examples/parallel_bank.rs:140:5
 //   tested      53 runs of seeds 0 to 999, portfolio
-//   shrunk      from 8 commands, 15 steps, 2 preemptions to 4 commands, 10 steps, 1 preemption (653
+//   shrunk      from 8 commands, 16 steps, 5 preemptions to 4 commands, 10 steps, 1 preemption (659
 //               replays)
 //
 // ── program ── Bank, 4 commands of 8 ────────────────────────────────────────────────────────────────
@@ -177,18 +177,18 @@ fn main() -> ExitCode {
 // ── history ── Bank, 4 operations, 3 clients ────────────────────────────────────────────────────────
 //
 //   main  ├ 1 ┤ ├ 2 ┤
-//   0.0               ├─ 3 ───┤
+//   0.1               ├─ 3 ───┤
 //                     ^^^^^^^^^ fits nowhere
-//   0.1                 ├ 4 ┤
+//   0.0                 ├ 4 ┤
 //
 //    1  Open → Account(0)
 //    2  Open → Account(1)
-//    3  Transfer { from: Number(1), to: Number(0), amount: 4 } → Mo…
-//    4  Transfer { from: Number(1), to: Number(0), amount: 7 } → Mo…
+//    3  Transfer { from: Number(1), to: Number(0), amount: 7 } → Mo…
+//    4  Transfer { from: Number(1), to: Number(0), amount: 4 } → Mo…
 //
-//   `Transfer { from: Number(1), to: Number(0), amount: 4 } → Mo…` by 0.0 fits nowhere: after `Open →
+//   `Transfer { from: Number(1), to: Number(0), amount: 7 } → Mo…` by 0.1 fits nowhere: after `Open →
 //   Account(0)` by main, `Open → Account(1)` by main and `Transfer { from: Number(1), to: Number(0),
-//   amount: 7 } → Mo…` by 0.1 it should have returned `Refused`. The state is then `Bank([17, 3])`.
+//   amount: 4 } → Mo…` by 0.0 it should have returned `Refused`. The state is then `Bank([14, 6])`.
 //
 // ── schedule ── 10 steps, 4 switches, 1 preemption ──────────────────────────────────────────────────
 //
@@ -199,17 +199,17 @@ fn main() -> ExitCode {
 //      2  lock mutex                                                  examples/parallel_bank.rs:142:37
 //         unlock mutex                                                examples/parallel_bank.rs:142:37
 //         spawn 0.0, 0.1                                               examples/parallel_bank.rs:140:5
-//      3  │               start
-//      4  │               lock mutex                                  examples/parallel_bank.rs:123:29
-//         │               unlock mutex                                examples/parallel_bank.rs:123:29
-//         │               ├─ preempted ─┐
-//      5  │               │             start
-//      6  │               │             lock mutex                    examples/parallel_bank.rs:123:29
-//         │               │             unlock mutex                  examples/parallel_bank.rs:123:29
-//      7  │               │             lock mutex                    examples/parallel_bank.rs:130:25
-//         │               │             unlock mutex                  examples/parallel_bank.rs:130:25
-//      8  │               lock mutex                                  examples/parallel_bank.rs:130:25
-//         │               unlock mutex                                examples/parallel_bank.rs:130:25
+//      3  │                             start
+//      4  │                             lock mutex                    examples/parallel_bank.rs:123:29
+//         │                             unlock mutex                  examples/parallel_bank.rs:123:29
+//         │               ┌─ preempted ─┤
+//      5  │               start         │
+//      6  │               lock mutex    │                             examples/parallel_bank.rs:123:29
+//         │               unlock mutex  │                             examples/parallel_bank.rs:123:29
+//      7  │               lock mutex    │                             examples/parallel_bank.rs:130:25
+//         │               unlock mutex  │                             examples/parallel_bank.rs:130:25
+//      8  │                             lock mutex                    examples/parallel_bank.rs:130:25
+//         │                             unlock mutex                  examples/parallel_bank.rs:130:25
 //      9  join 0.0                                                     examples/parallel_bank.rs:140:5
 //         join 0.1                                                     examples/parallel_bank.rs:140:5
 //
@@ -217,8 +217,8 @@ fn main() -> ExitCode {
 //
 // trace:   target/sim/unpause/parallel_bank/52.simtrace
 // source:  target/sim/unpause/parallel_bank/52.rs
-// replay:  SIM_REPLAY=sim1:0=50/101=0/1000=0/1=1/2=1/2=0/2=0/10000=1/10000=0/10000=0/10000=1/10000=1/10000=0/10000=0/10000=0/1=0/1=1/4=0/1=0/1=2/4=0/10=0/1=0/1=2/4=0/10=0/1=0/1=0/4=1/2=0/2=2/4=3/10=0/2=0/2=0/4=1/2=0/2=2/4=0/10=1/2=0/2=2/4=6/10=2/3=0/3=1/4,0x2,0.0x2,0.1x3,0.0,0 cargo run --example parallel_bank
+// replay:  SIM_REPLAY=sim1:0=50/101=0/1000=0/1=1/2=1/2=0/2=0/10000=1/10000=0/10000=0/10000=1/10000=1/10000=0/10000=0/10000=0/1=0/1=1/4=0/1=0/1=2/4=0/10=0/1=0/1=2/4=0/10=0/1=0/1=0/4=1/2=0/2=2/4=3/10=0/2=0/2=0/4=1/2=0/2=2/4=0/10=1/2=0/2=2/4=6/10=2/3=0/3=1/4,0x2,0.1x2,0.0x3,0.1,0 cargo run --example parallel_bank
 //
 // the trace file, replayed, ends with the same failure
 //
-// passed  parallel_bank_fixed: 1000 runs, 18884 steps
+// passed  parallel_bank_fixed: 1000 runs, 18895 steps

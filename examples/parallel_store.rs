@@ -134,28 +134,28 @@ fn main() -> ExitCode {
 //
 // parallel_store: two replacements of one version succeed
 //
-// FAILED  parallel_store  seed 15: history is not linearizable (Store)
+// FAILED  parallel_store  seed 25: history is not linearizable (Store)
 //
 //   checked at  examples/parallel_store.rs:109:5
-//   tested      16 runs of seeds 0 to 999, portfolio
-//   shrunk      from 8 commands, 15 steps, 3 preemptions to 3 commands, 8 steps, 1 preemption (570
+//   tested      26 runs of seeds 0 to 999, portfolio
+//   shrunk      from 10 commands, 15 steps, 3 preemptions to 3 commands, 8 steps, 1 preemption (620
 //               replays)
 //
-// ── program ── Store, 3 commands of 8 ───────────────────────────────────────────────────────────────
+// ── program ── Store, 3 commands of 10 ──────────────────────────────────────────────────────────────
 //
 //   first   Get(0)
-//   then    Replace(0, Of(#2), 1)
-//     ∥     Put(0, 1)
+//   then    Put(0, 1)
+//     ∥     Replace(0, Of(#3), 1)
 //
 // ── history ── Store, 3 operations, 3 clients ───────────────────────────────────────────────────────
 //
 //   main  ├ Get(0) → Entry(0, 0) ┤
-//   0.0                             ├ Replace(0, Known(0), 1) → Version(2) ┤
+//   0.1                             ├ Replace(0, Known(0), 1) → Version(2) ┤
 //                                   ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ fits nowhere
-//   0.1                                ├ Put(0, 1) → Version(1) ┤
+//   0.0                                ├ Put(0, 1) → Version(1) ┤
 //
-//   `Replace(0, Known(0), 1) → Version(2)` by 0.0 fits nowhere: after `Get(0) → Entry(0, 0)` by main
-//   and `Put(0, 1) → Version(1)` by 0.1 it should have returned `Stale`. The state is then `Store([(1,
+//   `Replace(0, Known(0), 1) → Version(2)` by 0.1 fits nowhere: after `Get(0) → Entry(0, 0)` by main
+//   and `Put(0, 1) → Version(1)` by 0.0 it should have returned `Stale`. The state is then `Store([(1,
 //   1), (0, 0)])`.
 //
 // ── schedule ── 8 steps, 4 switches, 1 preemption ───────────────────────────────────────────────────
@@ -165,24 +165,24 @@ fn main() -> ExitCode {
 //      1  lock mutex                                                        …/parallel_store.rs:111:33
 //         unlock mutex                                                      …/parallel_store.rs:111:33
 //         spawn 0.0, 0.1                                              examples/parallel_store.rs:109:5
-//      2  │               start
-//      3  │               lock mutex                                  examples/parallel_store.rs:93:29
-//         │               unlock mutex                                examples/parallel_store.rs:93:29
-//         │               ├─ preempted ─┐
-//      4  │               │             start
-//      5  │               │             lock mutex                          …/parallel_store.rs:115:37
-//         │               │             unlock mutex                        …/parallel_store.rs:115:37
-//      6  │               lock mutex                                        …/parallel_store.rs:100:25
-//         │               unlock mutex                                      …/parallel_store.rs:100:25
+//      2  │                             start
+//      3  │                             lock mutex                    examples/parallel_store.rs:93:29
+//         │                             unlock mutex                  examples/parallel_store.rs:93:29
+//         │               ┌─ preempted ─┤
+//      4  │               start         │
+//      5  │               lock mutex    │                                   …/parallel_store.rs:115:37
+//         │               unlock mutex  │                                   …/parallel_store.rs:115:37
+//      6  │                             lock mutex                          …/parallel_store.rs:100:25
+//         │                             unlock mutex                        …/parallel_store.rs:100:25
 //      7  join 0.0                                                    examples/parallel_store.rs:109:5
 //         join 0.1                                                    examples/parallel_store.rs:109:5
 //
 //   mutex  created at examples/parallel_store.rs:107:17
 //
-// trace:   target/sim/unpause/parallel_store/15.simtrace
-// source:  target/sim/unpause/parallel_store/15.rs
-// replay:  SIM_REPLAY=sim1:0=50/101=200/1000=200/1000=0/1000=0/1=1/2=0/2=1/2=1/10000=1/10000=0/10000=0/10000=0/10000=0/10000=1/10000=1/10000=1/2=1/3=0/3=0/2=2/3=1/2=1/3=0/3=0/2=0/3=0/2=2/3=0/1=0/3=1/2=2/3=0/2=0/3=0/2=1/3=0/3=0/2=0/3=0/2=0/3,0,0.0x2,0.1x2,0.0,0 cargo run --example parallel_store
+// trace:   target/sim/unpause/parallel_store/25.simtrace
+// source:  target/sim/unpause/parallel_store/25.rs
+// replay:  SIM_REPLAY=sim1:0=50/101=200/1000=200/1000=200/1000=0/1000=0/1=1/2=1/2=1/2=1/10000=1/10000=1/10000=0/10000=0/10000=1/10000=1/10000=0/10000=1/10000=1/10000=1/2=1/3=0/3=0/2=2/3=1/2=1/3=0/3=1/2=0/3=0/2=0/3=0/2=1/3=0/3=0/2=0/3=0/2=0/3=0/2=2/3=0/2=0/3=0/2=0/3=0/2=0/3,0,0.1x2,0.0x2,0.1,0 cargo run --example parallel_store
 //
 // the trace file, replayed, ends with the same failure
 //
-// passed  parallel_store_fixed: 1000 runs, 16980 steps
+// passed  parallel_store_fixed: 1000 runs, 16971 steps

@@ -120,32 +120,54 @@ pub(crate) fn table(arguments: &Arguments) {
         }
         println!();
         let is_published = published.iter().any(Option::is_some);
-        compared.push(Row { ours: ours[0], theirs, is_published });
+        compared.push(Row { ours: ours[0].mean(), best, theirs, is_published });
+    }
+    summary(&compared);
+}
+
+/// Prints how many times the runs of the default a peer takes, and how many times those of two tools that
+/// there are not: one that takes on each program as many runs as the best of all columns there, and
+/// one that always finds the bug in its first run. The last is the most that anybody can reach.
+fn summary(rows: &[Row]) {
+    const TOOLS: [(&str, fn(&Row) -> f64); 3] = [
+        ("the default", |row| row.ours),
+        ("the best of each row", |row| row.best),
+        ("1 run always", |_| 1.0),
+    ];
+    println!("\nRuns of a peer by those of another tool, geometric mean (programs)");
+    print!("{:<24}", "");
+    for (tool, _) in TOOLS {
+        print!(" {tool:>22}");
     }
     println!();
     for (i, peer) in peers::PEERS.iter().enumerate() {
-        let ratios = |of: &dyn Fn(&Row) -> bool| {
-            let rows = compared.iter().filter(|row| of(row));
-            geometric_mean(rows.filter_map(|row| Some(at_least(row.theirs[i]?) / row.ours.mean())))
-        };
-        let (all, published) = (ratios(&|_| true), ratios(&|row| row.is_published));
-        println!("{}: {all} our runs, {published} of those published", peer.name);
+        for (of, only_published) in [("all", false), ("published", true)] {
+            let rows = || rows.iter().filter(|row| row.is_published || !only_published);
+            print!("{:<24}", format!("{}, {of}", peer.name));
+            for (_, runs) in TOOLS {
+                let ratios = rows().filter_map(|row| Some(at_least(row.theirs[i]?) / runs(row)));
+                print!(" {:>22}", geometric_mean(ratios));
+            }
+            println!();
+        }
     }
 }
 
 /// A program, compared.
 struct Row {
-    /// The default strategy.
-    ours: Seen,
+    /// Runs of the default strategy.
+    ours: f64,
+    /// Those of the best of the other columns.
+    best: f64,
     theirs: Vec<Option<Seen>>,
     is_published: bool,
 }
 
-/// `3.1 times (geometric mean of 49)`.
+/// `3.1 (49)`.
 fn geometric_mean(ratios: impl Iterator<Item = f64>) -> String {
     let logs: Vec<f64> = ratios.map(f64::ln).collect();
     let mean = (logs.iter().sum::<f64>() / logs.len() as f64).exp();
-    format!("{mean:.1} times (geometric mean of {})", logs.len())
+    format!("{mean:.1} ({})", logs.len())
 }
 
 /// Runs to the first bug, or all that were done if there was none: less than it takes.

@@ -36,7 +36,7 @@ use super::places::Places;
 use super::rehearsal::{REHEARSALS, Rehearsal};
 use super::tally::Tally;
 use super::weights::Weights;
-use crate::choice::{Draw, Mismatch, Status, Strategy, View};
+use crate::choice::{Announcements, Draw, Mismatch, Status, Strategy, View};
 use crate::ids::{ObjectId, Seed, TaskId};
 use crate::op::Access;
 use crate::rng::Rng;
@@ -92,6 +92,8 @@ pub(crate) struct Orders<D = Rng> {
     /// By task of this run: the task of the rehearsals, if one had it.
     known: Vec<Option<usize>>,
     places: Places,
+    /// Of the task looked at last: the objects that it accesses, each with its position there.
+    accessed: Vec<(usize, usize)>,
 }
 
 impl<D: Dice> Orders<D> {
@@ -201,23 +203,35 @@ impl<D: Dice> Orders<D> {
         }
     }
 
-    /// The objects with an order of their own that the task accesses when it steps, each with its
-    /// position there. One at which no rehearsal saw the task is not among them: the walk decides.
-    fn accessed(&self, view: &View<'_>, task: TaskId) -> impl Iterator<Item = (usize, usize)> {
-        let enabled = view.task(task).announced.iter().filter(|announced| announced.enabled);
-        enabled.filter_map(move |announced| {
-            let object = self.positions.get(announced.object?.index()).copied().flatten()?;
-            let taker = self.taker(task, object)?;
-            (!self.contested[object].is_left_out).then_some((object, taker))
-        })
+    /// Finds the objects with an order of their own that the task accesses when it steps.
+    fn look_up(&mut self, view: &View<'_>, task: TaskId) {
+        self.accessed.clear();
+        let Announcements { first, more } = &view.task(task).announced;
+        for announced in std::slice::from_ref(first).iter().chain(more) {
+            if let (true, Some(object)) = (announced.enabled, announced.object) {
+                self.look_up_object(task, object);
+            }
+        }
+    }
+
+    /// One at which no rehearsal saw the task is left to the walk.
+    #[inline]
+    fn look_up_object(&mut self, task: TaskId, object: ObjectId) {
+        let Some(Some(object)) = self.positions.get(object.index()).copied() else { return };
+        if self.contested[object].is_left_out {
+            return;
+        }
+        if let Some(taker) = self.taker(task, object) {
+            self.accessed.push((object, taker));
+        }
     }
 
     /// Whether the task accesses an object although another one is intended. One that has accesses left
     /// although none was expected becomes the intended one with the probability that it would have if
     /// this one had been expected.
-    fn is_to_wait(&mut self, view: &View<'_>, task: TaskId) -> bool {
-        for at in 0.. {
-            let Some((object, taker)) = self.accessed(view, task).nth(at) else { break };
+    fn is_to_wait(&mut self, task: TaskId) -> bool {
+        for at in 0..self.accessed.len() {
+            let (object, taker) = self.accessed[at];
             let contested = &mut self.contested[object];
             if contested.left.get(taker) == 0 {
                 contested.left.set(taker, 1);
@@ -236,9 +250,9 @@ impl<D: Dice> Orders<D> {
     }
 
     /// The task steps: each object that it accesses goes to whoever is intended next.
-    fn pass_on(&mut self, view: &View<'_>, task: TaskId) {
-        for at in 0.. {
-            let Some((object, taker)) = self.accessed(view, task).nth(at) else { break };
+    fn pass_on(&mut self) {
+        for at in 0..self.accessed.len() {
+            let (object, taker) = self.accessed[at];
             let left = &mut self.contested[object].left;
             left.set(taker, left.get(taker).saturating_sub(1));
             self.intend(object);
@@ -294,7 +308,8 @@ impl<D: Dice> Strategy for Orders<D> {
         }
         let task = loop {
             if let Some(task) = self.places.draw_free(&mut self.dice, view) {
-                if !self.is_to_wait(view, task) {
+                self.look_up(view, task);
+                if !self.is_to_wait(task) {
                     break task;
                 }
                 self.places.hold(task);
@@ -305,9 +320,10 @@ impl<D: Dice> Strategy for Orders<D> {
                 return Ok(0);
             };
             self.places.free(task);
+            self.look_up(view, task);
             break task;
         };
-        self.pass_on(view, task);
+        self.pass_on();
         Ok(view.task(task).candidate())
     }
 

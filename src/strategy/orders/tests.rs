@@ -27,6 +27,7 @@ fn orders(dice: All) -> Orders<All> {
         which: 0,
         known: Vec::new(),
         places: Places::default(),
+        accessed: Vec::new(),
     }
 }
 

@@ -118,7 +118,7 @@
 //!
 //! | name | good at | promise | where it is weak |
 //! |---|---|---|---|
-//! | `portfolio`, the default | a bug of which nothing is known | never much worse than the best of the others, each of which gets its share of the seeds | a bug that one strategy alone finds, and rarely |
+//! | `portfolio`, the default | a bug of which nothing is known | never much worse than the best of `orders`, `urw`, `pos` and `pct`, each of which gets its share of the seeds | a bug that one strategy alone finds, and rarely |
 //! | `random` | few steps, many switches | every interleaving is possible | one late step of a short task against many of a long one |
 //! | `pct`, `pct:1` to `pct:8` | few orderings far apart | `pct:d` meets a bug of d orderings with a probability of at least 1 / (n k^(d-1)), for n tasks and k steps | many switches: at most d - 1 are enforced; `pct` draws d from the seed, 2 to 5 |
 //! | `pos` | conflicts among much that is private | every partial order is possible | bugs of few orderings far apart |

@@ -11,7 +11,8 @@
 //! A command enters a branch only if [`Program::precondition`] holds for it and for all others of
 //! its stage in whatever order the branches go on, and if none of these orders ends with all of them
 //! waiting ([`Program::waits`]; `safety.rs`). A command that is dropped counts as one that happens or not,
-//! one that is not waited for as one that takes effect at once, at any later time, or never. The same is asked again of every smaller program.
+//! one that is not waited for as one that takes effect at once, at any later time, or never. The same is asked
+//! again of every smaller program.
 //!
 //! # Results of earlier commands
 //!

@@ -20,8 +20,8 @@ const LEAKED_MAX: usize = 5;
 /// The report as lines of text, each ending in a line feed; in colour only if the style says so.
 ///
 /// No line is wider than the style asks for except those that begin with `trace:`, `source:`, `history:`,
-/// `replay:` or `record:`, which are to be copied. Control characters in names and messages are escaped. Takes time linear
-/// in the length of the run, and shows of a long one the beginning and the end.
+/// `replay:` or `record:`, which are to be copied. Control characters in names and messages are escaped.
+/// Takes time linear in the length of the run, and shows of a long one the beginning and the end.
 ///
 /// ```
 /// use sim::report::{Report, Style, text};

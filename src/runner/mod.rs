@@ -95,9 +95,9 @@ impl Runner {
     /// Who answers the choices: a name of [`STRATEGIES`](crate::strategy::STRATEGIES) or of
     /// [`SEARCHES`](crate::strategy::SEARCHES).
     ///
-    /// A search goes on until it is through, or through with its bound; [`seeds`](Self::seeds) then says how many runs it may
-    /// take (the end of the range; a million if nothing is said), and a seed is the number of a run.
-    /// It uses one thread. [`Report::searched`] says how far it came.
+    /// A search goes on until it is through, or through with its bound; [`seeds`](Self::seeds) then says how
+    /// many runs it may take (the end of the range; a million if nothing is said), and a seed is the number
+    /// of a run. It uses one thread. [`Report::searched`] says how far it came.
     ///
     /// Half-way through the runs that it may take, `exhaustive` looks at its estimate of how many there
     /// are. If they are more than it may take, the other half goes to `preemptions`: all runs with no

@@ -1,19 +1,19 @@
 //! Makes failing runs small: passes over schedules, to a fixpoint, within a budget.
 //!
 //! A random interleaving that breaks a program has thousands of switches, of which one or two matter.
-//! [`shrink()`] looks for the [`Schedule`] with the least [`Cost`](crate::schedule::Cost) that still fails in the same way.
-//! It knows a run only as a schedule and a [`Replayer`], and nothing of tasks, primitives or how a
-//! run is made; so it is tested with an interpreter of toy programs, against the true minimum.
+//! [`shrink()`] looks for the [`Schedule`] with the least [`Cost`](crate::schedule::Cost) that still fails in
+//! the same way. It knows a run only as a schedule and a [`Replayer`], and nothing of tasks, primitives or
+//! how a run is made; so it is tested with an interpreter of toy programs, against the true minimum.
 //!
 //! # What smaller means
 //!
 //! Fewer preemptions; then fewer turns; then fewer steps up to the failure; then smaller values drawn
-//! ([`Cost`](crate::schedule::Cost)). What counts is the schedule that *really ran*, never the one proposed: a candidate is
-//! followed leniently ([`Cursor`](crate::schedule::Cursor)), so almost any list of turns is a run, and what a pass
-//! proposes need not be exact to be useful. A candidate is accepted only if it fails in the same way
-//! and costs strictly less, and costs have no infinite descent: so the search ends, whatever
-//! the passes do. It is deterministic, and shrinking a result again changes nothing as long as the
-//! budget was enough the first time.
+//! ([`Cost`](crate::schedule::Cost)). What counts is the schedule that *really ran*, never the one proposed:
+//! a candidate is followed leniently ([`Cursor`](crate::schedule::Cursor)), so almost any list of turns is a
+//! run, and what a pass proposes need not be exact to be useful. A candidate is accepted only if it fails in
+//! the same way and costs strictly less, and costs have no infinite descent: so the search ends, whatever the
+//! passes do. It is deterministic, and shrinking a result again changes nothing as long as the budget was
+//! enough the first time.
 //!
 //! # The search
 //!
@@ -60,9 +60,9 @@ pub use search::{Edit, Search};
 
 /// Runs a schedule once. Any `FnMut(&Schedule) -> Option<Schedule>` is one.
 pub trait Replayer {
-    /// Follows `schedule` leniently, as [`Cursor`](crate::schedule::Cursor) says. `None` unless the run fails in the same way
-    /// (kind and place) as the one that is being shrunk; otherwise the schedule that really ran, up
-    /// to the failure, with [`preempts`](crate::schedule::Turn::preempts) as it was.
+    /// Follows `schedule` leniently, as [`Cursor`](crate::schedule::Cursor) says. `None` unless the run fails
+    /// in the same way (kind and place) as the one that is being shrunk; otherwise the schedule that really
+    /// ran, up to the failure, with [`preempts`](crate::schedule::Turn::preempts) as it was.
     ///
     /// Must be a function of the schedule. The table of tasks may be in any order, and may have
     /// tasks that never stepped: the search then knows of them.

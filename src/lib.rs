@@ -330,6 +330,7 @@ pub mod task;
 // L4: wiring. Traces are of no use to real threads.
 #[cfg_attr(not(all(feature = "sim", not(sim_real))), allow(dead_code))]
 mod config;
+mod patience;
 #[cfg_attr(not(all(feature = "sim", not(sim_real))), allow(dead_code))]
 mod persistence;
 mod results;

@@ -15,6 +15,7 @@ use futures::future::abortable;
 use crate::config::Config;
 use crate::ids::{Place, Seed, TaskId};
 use crate::panics;
+use crate::patience::Patience;
 use crate::persistence;
 use crate::program::ProgramRecord;
 use crate::report::{Finding, Report, Style, text};
@@ -223,19 +224,20 @@ impl Drop for EndOnDrop<'_> {
 /// writes down what came of it.
 fn watch(watched: &Watched, mut report: Report, patience: Duration, end: &dyn Fn(&mut Report)) {
     let mut ended = watched.ended.lock().unwrap_or_else(PoisonError::into_inner);
-    let (mut runs, mut since) = (0, Instant::now());
+    let mut clock = Patience::new(patience);
+    let (mut seen, mut since) = (0, Duration::ZERO);
     while !*ended {
-        let now = watched.runs.load(Ordering::Relaxed);
-        if now != runs {
-            (runs, since) = (now, Instant::now());
+        let (runs, now) = (watched.runs.load(Ordering::Relaxed), clock.look());
+        if runs != seen {
+            (seen, since) = (runs, now);
         }
-        if since.elapsed() >= patience {
+        if now - since >= patience {
             let current = watched.current.lock().unwrap_or_else(PoisonError::into_inner).clone();
             if let Some((seed, stress)) = current {
                 let last = names(&stress.left());
                 let seconds = patience.as_secs();
                 let failure = Failure::Hang { task: TaskId::MAIN, last, seconds };
-                report.runs = now;
+                report.runs = runs;
                 report.finding = Some(Box::new(Finding::without_replay(run_of(
                     seed,
                     &stress,
@@ -248,8 +250,7 @@ fn watch(watched: &Watched, mut report: Report, patience: Duration, end: &dyn Fn
                 std::process::exit(EXIT);
             }
         }
-        let interval = (patience / 20).clamp(Duration::from_millis(5), Duration::from_millis(500));
-        let waited = watched.end.wait_timeout(ended, interval);
+        let waited = watched.end.wait_timeout(ended, clock.interval);
         ended = waited.unwrap_or_else(PoisonError::into_inner).0;
     }
 }

@@ -9,10 +9,11 @@ use std::cell::RefCell;
 use std::io::Write;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, mpsc};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::session::Session;
 use crate::ids::Seed;
+use crate::patience::Patience;
 use crate::persistence;
 use crate::report::{Finding, Origin, Size, Style, text};
 use crate::rt::{Limits, Worker};
@@ -177,12 +178,12 @@ impl Watch {
 
 /// Looks at the workers from time to time until the watch ends; ends the process if one hangs.
 pub(super) fn watch(session: &Session<'_>, patience: Duration) {
-    let interval = (patience / 20).clamp(Duration::from_millis(5), Duration::from_millis(500));
+    let mut clock = Patience::new(patience);
     // Where each worker was when it was first seen there, and when.
-    let mut seen: Vec<(Arc<Watched>, (u64, u32), Instant)> = Vec::new();
+    let mut seen: Vec<(Arc<Watched>, (u64, u32), Duration)> = Vec::new();
     let mut state = session.watch.lock();
     while !state.ended {
-        let now = Instant::now();
+        let now = clock.look();
         seen.retain(|(old, ..)| state.watched.iter().any(|new| Arc::ptr_eq(old, new)));
         let mut hung = None;
         for watched in &state.watched {
@@ -194,7 +195,7 @@ pub(super) fn watch(session: &Session<'_>, patience: Duration) {
             }
         }
         for (watched, position, since) in &seen {
-            if now.duration_since(*since) >= patience {
+            if now - *since >= patience {
                 hung = Some((watched.clone(), position.1));
             }
         }
@@ -202,7 +203,7 @@ pub(super) fn watch(session: &Session<'_>, patience: Duration) {
             drop(state);
             end_process(session, &watched, step, patience);
         }
-        let waited = session.watch.ended.wait_timeout(state, interval);
+        let waited = session.watch.ended.wait_timeout(state, clock.interval);
         state = waited.unwrap_or_else(PoisonError::into_inner).0;
     }
 }

@@ -76,7 +76,7 @@ fn on_real_threads_a_failing_run_leaves_the_program_as_source_and_the_history() 
     let kept = |variant: &str| {
         let out = folder(&format!("program-threads-{variant}"));
         let test = child("generated_with_time").env("UNPAUSE_VARIANT", variant);
-        (test.env("SIM_OUT", &out).env("SIM_HANG", "1s"), out)
+        (test.env("SIM_OUT", &out), out)
     };
     for (variant, says) in [
         ("loses", "history is not linearizable"),
@@ -84,7 +84,7 @@ fn on_real_threads_a_failing_run_leaves_the_program_as_source_and_the_history() 
         ("hangs", "the run has not ended after 1 s"),
     ] {
         let (test, out) = kept(variant);
-        let ended = test.fails();
+        let ended = test.env("SIM_HANG", "1s").fails();
         ended.says(&["REAL THREADS: not replayable", says]);
         let written = files(&out);
         assert_eq!(written.len(), 2, "{written:?}");

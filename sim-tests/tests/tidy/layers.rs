@@ -61,6 +61,7 @@ const TABLE: &[(&str, Layer)] = &[
     ("stress", Layer::Wiring),
     // What `lib.rs` calls the one of the two that this build has.
     ("engine", Layer::Wiring),
+    ("patience", Layer::Wiring),
     ("config", Layer::Wiring),
     ("persistence", Layer::Wiring),
     ("results", Layer::Wiring),

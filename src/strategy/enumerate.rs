@@ -187,6 +187,28 @@ pub(super) fn probability(
     those.fold(Exact::ZERO, |sum, (_, one)| sum.plus(*one))
 }
 
+/// The probabilities of what orders are like, as `key` tells.
+pub(super) fn sums<K: Ord>(
+    orders: BTreeMap<Order, Exact>,
+    key: impl Fn(&Order) -> K,
+) -> BTreeMap<K, Exact> {
+    let mut sums = BTreeMap::new();
+    for (order, one) in orders {
+        let sum = sums.entry(key(&order)).or_insert(Exact::ZERO);
+        *sum = sum.plus(one);
+    }
+    sums
+}
+
+/// Sees that there are so many, each as probable as the other.
+#[track_caller]
+pub(super) fn assert_uniform<K: std::fmt::Debug>(sums: BTreeMap<K, Exact>, count: usize) {
+    assert_eq!(sums.len(), count, "{sums:?}");
+    for (key, sum) in sums {
+        assert_eq!(sum, Exact::new(1, count as u128), "{key:?}");
+    }
+}
+
 /// All orders that a program can have.
 pub(super) fn all_orders(program: &Program) -> Vec<Order> {
     let found = orders(program, Walk);

@@ -18,6 +18,7 @@ mod surw;
 mod urw;
 
 // What they are made of.
+mod accesses;
 mod dice;
 pub(crate) mod footprint;
 pub(crate) mod happens_before;

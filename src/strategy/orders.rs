@@ -31,6 +31,7 @@
 
 use std::collections::BTreeMap;
 
+use super::accesses::Accesses;
 use super::dice::Dice;
 use super::places::Places;
 use super::rehearsal::{REHEARSALS, Rehearsal};
@@ -38,14 +39,13 @@ use super::tally::Tally;
 use super::weights::Weights;
 use crate::choice::{Announcements, Draw, Mismatch, Status, Strategy, View};
 use crate::ids::{ObjectId, Seed, TaskId};
-use crate::op::Access;
 use crate::rng::Rng;
 
 /// One object of so many is left to the walk.
 const LEFT_OUT: u64 = 4;
 
-/// A number of accesses for each rehearsal, and behind them the mean.
-type Counts = [u64; REHEARSALS as usize + 1];
+/// What of [`Expected::counts`] is the mean of the rehearsals; before it are their own.
+const MEAN: usize = REHEARSALS as usize;
 
 /// What a task of the rehearsals and its descendants do to an object.
 #[derive(Clone, Copy, Debug)]
@@ -54,7 +54,7 @@ struct Expected {
     object: usize,
     /// The position of the task in the tables of the object.
     taker: usize,
-    counts: Counts,
+    counts: [u64; MEAN + 1],
 }
 
 /// An object that tasks compete for.
@@ -75,8 +75,7 @@ pub(crate) struct Orders<D = Rng> {
     dice: D,
     rehearsal: Rehearsal,
     tally: Tally,
-    /// By task of the rehearsals and object: the accesses, and whether one was not to read.
-    accesses: BTreeMap<(u32, ObjectId), (Counts, bool)>,
+    accesses: Accesses,
     /// By object: its position in `contested`.
     positions: Vec<Option<usize>>,
     contested: Vec<Contested>,
@@ -97,28 +96,37 @@ pub(crate) struct Orders<D = Rng> {
 }
 
 impl<D: Dice> Orders<D> {
+    /// A run begins; false if it is a rehearsal, otherwise what a seed draws is still to be drawn.
+    fn restart(&mut self, seed: Seed) -> bool {
+        if self.rehearsal.begin() {
+            self.learnt();
+        }
+        self.dice.reseed(seed);
+        self.tally.restart();
+        self.known.clear();
+        self.places.clear();
+        self.step = 0;
+        for contested in &mut self.contested {
+            contested.takers.fill(None);
+            contested.left.clear();
+            contested.intended = None;
+        }
+        !self.rehearsal.is_on()
+    }
+
     /// The rehearsals are over: what do tasks compete for, and how often does each access it?
     fn learnt(&mut self) {
-        let mut tasks: BTreeMap<ObjectId, (u64, bool)> = BTreeMap::new();
-        for ((_, object), (_, writes)) in &self.accesses {
-            let (count, any) = tasks.entry(*object).or_default();
-            *count += 1;
-            *any |= writes;
-        }
-        let contested = tasks.iter().filter(|(_, (count, writes))| *count > 1 && *writes);
-        for (object, _) in contested {
+        let accesses = std::mem::take(&mut self.accesses);
+        let mut all: BTreeMap<(usize, usize), [u64; MEAN + 1]> = BTreeMap::new();
+        for (position, (object, _)) in accesses.contested().into_iter().enumerate() {
             self.positions.resize(object.index() + 1, None);
-            self.positions[object.index()] = Some(self.contested.len());
+            self.positions[object.index()] = Some(position);
             self.contested.push(Contested::default());
-        }
-        let mut all: BTreeMap<(usize, usize), Counts> = BTreeMap::new();
-        for ((task, object), (counts, _)) in &self.accesses {
-            let Some(position) = self.positions.get(object.index()).copied().flatten() else {
-                continue;
-            };
-            let mut counts = *counts;
-            counts[REHEARSALS as usize] = Rehearsal::mean(counts.iter().sum());
-            all.insert((*task as usize, position), counts);
+            for (task, counts) in accesses.of(object) {
+                let expected = all.entry((task, position)).or_default();
+                expected[..MEAN].copy_from_slice(counts);
+                expected[MEAN] = Rehearsal::mean(counts.iter().sum());
+            }
         }
         // What a task does is expected of its parent until it is spawned.
         for task in (0..self.tally.len()).rev() {
@@ -137,7 +145,6 @@ impl<D: Dice> Orders<D> {
             takers.push(None);
         }
         self.parts.resize(self.tally.len() + 1, self.expected.len());
-        self.accesses.clear();
     }
 
     /// The positions of what is expected of a task of this run.
@@ -262,25 +269,13 @@ impl<D: Dice> Orders<D> {
 
 impl<D: Dice> Strategy for Orders<D> {
     fn begin(&mut self, seed: Seed) {
-        let first = self.rehearsal.begin();
-        self.dice.reseed(seed);
-        self.tally.restart();
-        if first {
-            self.learnt();
-        }
-        self.known.clear();
-        self.places.clear();
-        self.step = 0;
-        if self.rehearsal.is_on() {
+        if !self.restart(seed) {
             return;
         }
-        let mean = u64::from(REHEARSALS);
+        let mean = MEAN as u64;
         self.which = self.dice.below(2 * mean).min(mean) as usize;
         for contested in &mut self.contested {
             contested.is_left_out = self.dice.below(LEFT_OUT) == 0;
-            contested.takers.fill(None);
-            contested.left.clear();
-            contested.intended = None;
         }
     }
 
@@ -301,11 +296,7 @@ impl<D: Dice> Strategy for Orders<D> {
         if let Some(last) = view.last().filter(|last| view.task(*last).status == Status::Done) {
             self.dismiss(last);
         }
-        for task in view.arrived() {
-            if self.places.is_nowhere(*task) {
-                self.places.free(*task);
-            }
-        }
+        self.places.let_in(view);
         let task = loop {
             if let Some(task) = self.places.draw_free(&mut self.dice, view) {
                 self.look_up(view, task);
@@ -336,15 +327,7 @@ impl<D: Dice> Strategy for Orders<D> {
             return Ok(());
         }
         self.steps_max = self.steps_max.max(view.step().into());
-        for event in view.events() {
-            // What is done without a point holds nobody up.
-            let access = event.op.access;
-            let (Some(object), false) = (event.object, access == Access::Unlock) else { continue };
-            let Some(task) = self.tally.known(view, event.task, true) else { continue };
-            let (counts, writes) = self.accesses.entry((task as u32, object)).or_default();
-            counts[self.rehearsal.left() as usize] += 1;
-            *writes |= access != Access::Read;
-        }
+        self.accesses.learn(view, &mut self.tally, &self.rehearsal);
         Ok(())
     }
 }

@@ -34,8 +34,14 @@ impl Places {
         self.places.push(Place::Nowhere);
     }
 
-    pub(super) fn is_nowhere(&self, task: TaskId) -> bool {
-        self.places[task.index()] == Place::Nowhere
+    /// Who has just become able to step may be picked.
+    #[inline]
+    pub(super) fn let_in(&mut self, view: &View<'_>) {
+        for task in view.arrived() {
+            if self.places[task.index()] == Place::Nowhere {
+                self.free(*task);
+            }
+        }
     }
 
     pub(super) fn is_held(&self, task: TaskId) -> bool {
@@ -77,20 +83,24 @@ impl Places {
     /// One of the free that can step, any of them; those that cannot are nowhere from now on.
     #[inline]
     pub(super) fn draw_free(&mut self, dice: &mut impl Dice, view: &View<'_>) -> Option<TaskId> {
-        while !self.free.is_empty() {
-            let task = self.free[dice.below(self.free.len() as u64) as usize];
-            if view.task(task).status == Status::Ready {
-                return Some(task);
-            }
-            self.leave(task);
-        }
-        None
+        self.draw(|places| &places.free, dice, view)
     }
 
     /// The same among those held.
     pub(super) fn draw_held(&mut self, dice: &mut impl Dice, view: &View<'_>) -> Option<TaskId> {
-        while !self.held.is_empty() {
-            let task = self.held[dice.below(self.held.len() as u64) as usize];
+        self.draw(|places| &places.held, dice, view)
+    }
+
+    #[inline]
+    fn draw(
+        &mut self,
+        list: impl Fn(&Places) -> &[TaskId],
+        dice: &mut impl Dice,
+        view: &View<'_>,
+    ) -> Option<TaskId> {
+        while !list(self).is_empty() {
+            let tasks = list(self);
+            let task = tasks[dice.below(tasks.len() as u64) as usize];
             if view.task(task).status == Status::Ready {
                 return Some(task);
             }

@@ -21,8 +21,7 @@
 //! waits for one of them, or if the intended task has not come to its access after twice as many steps
 //! as a run has, because it waits in a loop, another one is intended.
 
-use std::collections::BTreeMap;
-
+use super::accesses::Accesses;
 use super::dice::Dice;
 use super::places::Places;
 use super::rehearsal::Rehearsal;
@@ -30,7 +29,6 @@ use super::tally::Tally;
 use super::weights::Weights;
 use crate::choice::{Draw, Mismatch, Status, Strategy, View};
 use crate::ids::{ObjectId, Seed, TaskId};
-use crate::op::Access;
 use crate::rng::Rng;
 
 /// SURW. A step costs the logarithm of the number of tasks.
@@ -39,8 +37,7 @@ pub(crate) struct Surw<D = Rng> {
     dice: D,
     rehearsal: Rehearsal,
     tally: Tally,
-    /// By object and task of the rehearsals: the accesses, and whether one was not to read.
-    accesses: BTreeMap<(ObjectId, u32), (u64, bool)>,
+    accesses: Accesses,
     /// Objects that tasks compete for, each with the number of these tasks.
     contested: Vec<(ObjectId, u64)>,
     /// The most steps that a rehearsal took.
@@ -60,18 +57,6 @@ pub(crate) struct Surw<D = Rng> {
 }
 
 impl<D: Dice> Surw<D> {
-    /// The rehearsals are over: what do tasks compete for?
-    fn learnt(&mut self) {
-        let mut tasks: BTreeMap<ObjectId, (u64, bool)> = BTreeMap::new();
-        for ((object, _), (_, writes)) in &self.accesses {
-            let (count, any) = tasks.entry(*object).or_default();
-            *count += 1;
-            *any |= writes;
-        }
-        let contested = tasks.iter().filter(|(_, (count, writes))| *count > 1 && *writes);
-        self.contested = contested.map(|(object, (n, _))| (*object, *n)).collect();
-    }
-
     /// Selects the object of a seed.
     fn select(&mut self) {
         self.object = None;
@@ -90,8 +75,8 @@ impl<D: Dice> Surw<D> {
         self.counts.clear();
         self.counts.resize(self.tally.len(), 0);
         if let Some(object) = self.object {
-            for ((_, task), (count, _)) in self.accesses.range((object, 0)..=(object, u32::MAX)) {
-                self.counts[*task as usize] = *count;
+            for (task, counts) in self.accesses.of(object) {
+                self.counts[task] = counts.iter().sum();
             }
         }
         self.tally.gather(&mut self.counts);
@@ -207,7 +192,7 @@ impl<D: Dice> Strategy for Surw<D> {
         self.dice.reseed(seed);
         self.tally.restart();
         if first {
-            self.learnt();
+            self.contested = self.accesses.contested();
         }
         if !self.rehearsal.is_on() {
             self.select();
@@ -232,11 +217,7 @@ impl<D: Dice> Strategy for Surw<D> {
             return Ok(self.dice.below(view.candidates().len() as u64) as usize);
         }
         self.take_in(view);
-        for task in view.arrived() {
-            if self.places.is_nowhere(*task) {
-                self.places.free(*task);
-            }
-        }
+        self.places.let_in(view);
         self.waited += 1;
         if self.intended.is_none() {
             self.draw_intended(view);
@@ -263,15 +244,7 @@ impl<D: Dice> Strategy for Surw<D> {
             return Ok(());
         }
         self.steps_max = self.steps_max.max(view.step().into());
-        for event in view.events() {
-            // What is done without a point holds nobody up.
-            let access = event.op.access;
-            let (Some(object), false) = (event.object, access == Access::Unlock) else { continue };
-            let Some(task) = self.tally.known(view, event.task, true) else { continue };
-            let (count, writes) = self.accesses.entry((object, task as u32)).or_default();
-            *count += 1;
-            *writes |= access != Access::Read;
-        }
+        self.accesses.learn(view, &mut self.tally, &self.rehearsal);
         Ok(())
     }
 }

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::*;
 use crate::strategy::enumerate::{
-    Act, All, Begun, Exact, Order, Program, READ, WRITE, all_orders, orders as orders_of,
-    probability,
+    Act, All, Begun, Exact, Order, Program, READ, WRITE, all_orders, assert_uniform,
+    orders as orders_of, probability, sums,
 };
 
 const X: Act = Act::To(0, &WRITE);
@@ -17,7 +17,7 @@ fn orders(dice: All) -> Orders<All> {
         dice,
         rehearsal: Rehearsal::default(),
         tally: Tally::default(),
-        accesses: BTreeMap::new(),
+        accesses: Accesses::default(),
         positions: Vec::new(),
         contested: Vec::new(),
         expected: Vec::new(),
@@ -34,22 +34,9 @@ fn orders(dice: All) -> Orders<All> {
 /// Orders that leaves no object out, or every one, and expects the mean.
 fn always(dice: All, left_out: bool) -> impl Strategy {
     Begun(orders(dice), move |orders: &mut Orders<All>, seed| {
-        let first = orders.rehearsal.begin();
-        orders.dice.reseed(seed);
-        orders.tally.restart();
-        if first {
-            orders.learnt();
-        }
-        orders.known.clear();
-        orders.places.clear();
-        orders.step = 0;
-        orders.which = REHEARSALS as usize;
-        for contested in &mut orders.contested {
-            contested.is_left_out = left_out;
-            contested.takers.fill(None);
-            contested.left.clear();
-            contested.intended = None;
-        }
+        orders.restart(seed);
+        orders.which = MEAN;
+        orders.contested.iter_mut().for_each(|contested| contested.is_left_out = left_out);
     })
 }
 
@@ -68,12 +55,7 @@ fn choice(program: &Program, order: &Order) -> Choice {
 
 /// The probabilities of all choices of an order for each object.
 fn of_choices(program: &Program) -> BTreeMap<Choice, Exact> {
-    let mut sums = BTreeMap::new();
-    for (order, p) in orders_of(program, |dice| always(dice, false)) {
-        let sum = sums.entry(choice(program, &order)).or_insert(Exact::ZERO);
-        *sum = sum.plus(p);
-    }
-    sums
+    sums(orders_of(program, |dice| always(dice, false)), |order| choice(program, order))
 }
 
 /// In how many orders an object can be accessed, as far as its own accesses go.
@@ -86,11 +68,7 @@ fn orders_of_one(choice: &[usize]) -> u128 {
 
 #[track_caller]
 fn uniform(program: &Program, count: usize) {
-    let found = of_choices(program);
-    assert_eq!(found.len(), count);
-    for (choice, p) in found {
-        assert_eq!(p, Exact::new(1, count as u128), "{choice:?}");
-    }
+    assert_uniform(of_choices(program), count);
 }
 
 #[test]
@@ -172,7 +150,7 @@ fn an_access_that_was_not_expected_can_still_be_the_first() {
         Begun(orders(dice), |orders: &mut Orders<All>, seed| {
             orders.begin(seed);
             for expected in orders.expected.iter_mut().filter(|expected| expected.taker == 1) {
-                expected.counts = Counts::default();
+                expected.counts = Default::default();
             }
         })
     };

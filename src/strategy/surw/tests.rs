@@ -1,10 +1,9 @@
 //! The distribution of SURW, computed for small programs.
 
-use std::collections::BTreeMap;
-
 use super::*;
 use crate::strategy::enumerate::{
-    Act, All, Begun, Exact, Order, Program, READ, WRITE, all_orders, orders,
+    Act, All, Begun, Exact, Order, Program, READ, WRITE, all_orders, assert_uniform, orders,
+    probability, sums,
 };
 
 const X: Act = Act::To(0, &WRITE);
@@ -14,7 +13,7 @@ fn surw(dice: All) -> Surw<All> {
         dice,
         rehearsal: Rehearsal::default(),
         tally: Tally::default(),
-        accesses: BTreeMap::new(),
+        accesses: Accesses::default(),
         contested: Vec::new(),
         steps_max: 0,
         object: None,
@@ -27,26 +26,15 @@ fn surw(dice: All) -> Surw<All> {
     }
 }
 
-/// The probabilities of the orders in which tasks access object 0.
-fn of_accesses(program: &Program) -> BTreeMap<Vec<usize>, Exact> {
-    let mut sums = BTreeMap::new();
-    for (order, p) in orders(program, surw) {
-        let is_access =
-            |(task, act): &&(usize, usize)| matches!(program[*task][*act], Act::To(0, _));
-        let of_x = order.iter().filter(is_access).map(|(task, _)| *task);
-        let sum = sums.entry(of_x.collect::<Vec<_>>()).or_insert(Exact::ZERO);
-        *sum = sum.plus(p);
-    }
-    sums
-}
-
+/// The orders in which tasks access object 0 are so many, and equally probable.
 #[track_caller]
 fn uniform(program: &Program, count: usize) {
-    let found = of_accesses(program);
-    assert_eq!(found.len(), count);
-    for (order, p) in found {
-        assert_eq!(p, Exact::new(1, count as u128), "{order:?}");
-    }
+    let of_x = |order: &Order| {
+        let acts = order.iter().map(|(task, act)| (*task, program[*task][*act]));
+        let accesses = acts.filter(|(_, act)| matches!(act, Act::To(0, _)));
+        accesses.map(|(task, _)| task).collect::<Vec<_>>()
+    };
+    assert_uniform(sums(orders(program, surw), of_x), count);
 }
 
 #[test]
@@ -73,8 +61,7 @@ fn a_lost_update_is_met_by_two_runs_of_three() {
     let increment = || vec![Act::To(0, &READ), X];
     let found = orders(&vec![increment(), increment()], surw);
     let lost = |order: &Order| order[1].0 != order[0].0;
-    let p = crate::strategy::enumerate::probability(&found, lost);
-    assert_eq!(p, Exact::new(2, 3));
+    assert_eq!(probability(&found, lost), Exact::new(2, 3));
 }
 
 #[test]

@@ -92,11 +92,7 @@ where
         seam::note_condition(Condition { name: SOMETHING_ASKED, place, percent: 0, runs });
         book
     };
-    let unawaited = Unawaited(place);
-    async move {
-        unawaited.end();
-        run_book(book, program, run, budget, (place, here)).await;
-    }
+    awaited(place, run_book(book, program, run, budget, (place, here)))
 }
 
 /// Runs a program that is written down, as [`parallel`] does one that it generates: recorded, checked,
@@ -157,10 +153,15 @@ where
     let (place, here) = (Location::caller(), here());
     let budget = script.budget;
     let book = move |program: &P| Book::of_script(script, program, place);
+    awaited(place, run_book(book, program, run, budget, (place, here)))
+}
+
+/// The future of a program written at `place`, which has to be awaited.
+fn awaited(place: Place, run: impl Future<Output = ()>) -> impl Future<Output = ()> {
     let unawaited = Unawaited(place);
     async move {
         unawaited.end();
-        run_book(book, program, run, budget, (place, here)).await;
+        run.await;
     }
 }
 

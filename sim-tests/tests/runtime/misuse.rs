@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use sim::run::Failure;
 use sim::{Mutex, Runner, SIMULATED};
-use sim_tests::seeds::{fails, passes};
+use sim_tests::seeds::{SEEDS, fails, runner};
 
 #[test]
 fn a_runner_inside_a_run_panics_clearly() {
@@ -37,7 +37,9 @@ fn block_on_inside_a_run_panics_clearly() {
 #[test]
 fn a_waker_kept_beyond_its_run_wakes_nobody() {
     static KEPT: StdMutex<Vec<Waker>> = StdMutex::new(Vec::new());
-    passes("kept_waker", async || {
+    // The waker of a run that is still on, of another worker, would be woken from another thread.
+    let one_worker = runner("kept_waker").jobs(1).seeds(0..SEEDS);
+    let report = one_worker.run(async || {
         for waker in KEPT.lock().unwrap().drain(..) {
             waker.wake();
         }
@@ -56,6 +58,7 @@ fn a_waker_kept_beyond_its_run_wakes_nobody() {
         });
         task.await.unwrap();
     });
+    assert!(report.passed(), "{:?}", report.finding);
     KEPT.lock().unwrap().drain(..).for_each(Waker::wake);
 }
 

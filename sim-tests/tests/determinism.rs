@@ -22,11 +22,11 @@ const GOLDEN: &[(&str, u64)] = &[
 
 /// The same under the default.
 const GOLDEN_DEFAULT: &[(&str, u64)] = &[
-    ("lost_update", 0x2917_e864_6045_1b21),
-    ("deadlock", 0xfcf0_46d4_f435_e5db),
-    ("queue", 0x2907_a7fb_6e93_e278),
-    ("store", 0x0f57_abb5_50c1_ac98),
-    ("mix", 0x3798_048d_f04c_a8cd),
+    ("lost_update", 0xd78b_445b_43f9_390f),
+    ("deadlock", 0x7e37_6a42_e093_a5a1),
+    ("queue", 0x4914_ead0_081e_1596),
+    ("store", 0xd80b_fc21_c62c_8dfa),
+    ("mix", 0x3583_c5a3_2ce0_1dc8),
 ];
 
 fn fingerprint(program: Program) -> u64 {

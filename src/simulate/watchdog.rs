@@ -225,8 +225,8 @@ fn end_process(session: &Session<'_>, watched: &Watched, step: u32, patience: Du
     }
     if let Job::Rehearse(..) = job {
         report.warnings.push(
-            "the hang was met in one of the random runs that the strategy learns from, which are no \
-             runs of a seed: the trace leads to it, and `strategy = \"random\"` with the same seed"
+            "the hang was met in one of the runs that the strategy learns from, which are no runs of a \
+             seed: the trace leads to it"
                 .to_owned(),
         );
     }

@@ -16,13 +16,13 @@
 //! possible. The tests compute all of it.
 //!
 //! **Some objects are left out.** A seed leaves each object to the walk with a probability of
-//! [1/4](LEFT_OUT). Rules for all are a burden to bugs in which one object matters and has others around
+//! [1/6](LEFT_OUT). Rules for all are a burden to bugs in which one object matters and has others around
 //! it: much of what was drawn for those is then not what the bug needs.
 //!
 //! **What is learnt.** As in SURW: in a few rehearsals, which objects several tasks access, not all of
-//! them to read, and how often each task does. Half of the seeds expect the mean of that, rounded up; the
-//! others what one rehearsal had, which was possible as a whole: a mean expects accesses of both
-//! branches of an `if`.
+//! them to read, and how often each task does. Half of the seeds expect the most of each; the others
+//! what one rehearsal had, which was possible as a whole: the most are the accesses of both branches of
+//! an `if`.
 //!
 //! **What is not promised.** If all that can step are held, because the intentions contradict each other
 //! or because of counts that are wrong, any of them goes on; it is then the order of another choice. A run of
@@ -42,10 +42,10 @@ use crate::ids::{ObjectId, Seed, TaskId};
 use crate::rng::Rng;
 
 /// One object of so many is left to the walk.
-const LEFT_OUT: u64 = 4;
+const LEFT_OUT: u64 = 6;
 
-/// What of [`Expected::counts`] is the mean of the rehearsals; before it are their own.
-const MEAN: usize = REHEARSALS as usize;
+/// What of [`Expected::counts`] is the most of any rehearsal; before it are their own.
+const MOST: usize = REHEARSALS as usize;
 
 /// What a task of the rehearsals and its descendants do to an object.
 #[derive(Clone, Copy, Debug)]
@@ -54,7 +54,7 @@ struct Expected {
     object: usize,
     /// The position of the task in the tables of the object.
     taker: usize,
-    counts: [u64; MEAN + 1],
+    counts: [u64; MOST + 1],
 }
 
 /// An object that tasks compete for.
@@ -117,15 +117,15 @@ impl<D: Dice> Orders<D> {
     /// The rehearsals are over: what do tasks compete for, and how often does each access it?
     fn learnt(&mut self) {
         let accesses = std::mem::take(&mut self.accesses);
-        let mut all: BTreeMap<(usize, usize), [u64; MEAN + 1]> = BTreeMap::new();
+        let mut all: BTreeMap<(usize, usize), [u64; MOST + 1]> = BTreeMap::new();
         for (position, (object, _)) in accesses.contested().into_iter().enumerate() {
             self.positions.resize(object.index() + 1, None);
             self.positions[object.index()] = Some(position);
             self.contested.push(Contested::default());
             for (task, counts) in accesses.of(object) {
                 let expected = all.entry((task, position)).or_default();
-                expected[..MEAN].copy_from_slice(counts);
-                expected[MEAN] = Rehearsal::mean(counts.iter().sum());
+                expected[..MOST].copy_from_slice(counts);
+                expected[MOST] = counts.iter().copied().max().unwrap_or(0);
             }
         }
         // What a task does is expected of its parent until it is spawned.
@@ -272,8 +272,8 @@ impl<D: Dice> Strategy for Orders<D> {
         if !self.restart(seed) {
             return;
         }
-        let mean = MEAN as u64;
-        self.which = self.dice.below(2 * mean).min(mean) as usize;
+        let most = MOST as u64;
+        self.which = self.dice.below(2 * most).min(most) as usize;
         for contested in &mut self.contested {
             contested.is_left_out = self.dice.below(LEFT_OUT) == 0;
         }
@@ -289,7 +289,10 @@ impl<D: Dice> Strategy for Orders<D> {
 
     fn pick(&mut self, view: &View<'_>) -> Result<usize, Mismatch> {
         self.step += 1;
-        if self.rehearsal.is_on() || self.step > self.steps_max.saturating_mul(2) {
+        if self.rehearsal.is_on() {
+            return Ok(self.rehearsal.pick(&mut self.dice, view));
+        }
+        if self.step > self.steps_max.saturating_mul(2) {
             return Ok(self.dice.below(view.candidates().len() as u64) as usize);
         }
         self.take_in(view);

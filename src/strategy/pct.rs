@@ -142,7 +142,10 @@ impl<D: Dice> Strategy for Pct<D> {
 
     fn pick(&mut self, view: &View<'_>) -> Result<usize, Mismatch> {
         let candidates = view.candidates();
-        if self.rehearsal.is_on() || self.step >= self.steps_max.saturating_mul(2) {
+        if self.rehearsal.is_on() {
+            return Ok(self.rehearsal.pick(&mut self.dice, view));
+        }
+        if self.step >= self.steps_max.saturating_mul(2) {
             return Ok(self.dice.below(candidates.len() as u64) as usize);
         }
         for task in view.arrived() {

@@ -193,7 +193,7 @@ impl<D: Dice> Strategy for Pos<D> {
 
     fn pick(&mut self, view: &View<'_>) -> Result<usize, Mismatch> {
         if self.rehearsal.is_on() {
-            return Ok(self.dice.below(view.candidates().len() as u64) as usize);
+            return Ok(self.rehearsal.pick(&mut self.dice, view));
         }
         if let Some(task) = self.last {
             self.redeal(view, task);

@@ -1,10 +1,21 @@
 //! The runs a strategy learns from before it serves.
 //!
-//! They are walked at random, under seeds of their own, so what is learnt depends on the body alone:
-//! a seed that is run again, alone, is the same run. Learning from earlier seeds would need them all.
+//! They have seeds of their own, so what is learnt depends on the body alone: a seed that is run again,
+//! alone, is the same run. Learning from earlier seeds would need them all.
+//!
+//! Half of them are random walks. A random walk hardly ever lets a task do ten steps in a row, and what a
+//! task does then, because nobody has come between, may be another branch of the program. So in the
+//! other half a task that can go on mostly does.
+
+use super::dice::Dice;
+use crate::choice::{Status, View};
+use crate::op::Access;
 
 /// How many runs: enough that one which fails early does not stand for the program.
 pub(super) const REHEARSALS: u32 = 4;
+
+/// In the second half of them a task that can go on does so, but for one of so many steps.
+const STAYS: u64 = 8;
 
 /// How far a strategy is with its rehearsals.
 #[derive(Debug)]
@@ -37,6 +48,20 @@ impl Rehearsal {
     /// How many there are still to be.
     pub(super) fn left(&self) -> u32 {
         self.left
+    }
+
+    /// Who steps in a rehearsal, as an index of the candidates.
+    pub(super) fn pick(&self, dice: &mut impl Dice, view: &View<'_>) -> usize {
+        if self.left < REHEARSALS / 2 {
+            let goes_on = view.last().map(|task| view.task(task)).filter(|row| {
+                // Who yields wants others to go first.
+                row.status == Status::Ready && !row.announced.is_only(Access::Yield)
+            });
+            if let Some(row) = goes_on.filter(|_| dice.below(STAYS) != 0) {
+                return row.candidate();
+            }
+        }
+        dice.below(view.candidates().len() as u64) as usize
     }
 
     /// The mean of a sum over all rehearsals, rounded up.

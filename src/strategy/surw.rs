@@ -214,7 +214,7 @@ impl<D: Dice> Strategy for Surw<D> {
 
     fn pick(&mut self, view: &View<'_>) -> Result<usize, Mismatch> {
         if self.rehearsal.is_on() {
-            return Ok(self.dice.below(view.candidates().len() as u64) as usize);
+            return Ok(self.rehearsal.pick(&mut self.dice, view));
         }
         self.take_in(view);
         self.places.let_in(view);

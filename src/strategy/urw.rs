@@ -93,7 +93,7 @@ impl<D: Dice> Strategy for Urw<D> {
     fn pick(&mut self, view: &View<'_>) -> Result<usize, Mismatch> {
         if self.rehearsal.is_on() {
             self.count(view);
-            return Ok(self.dice.below(view.candidates().len() as u64) as usize);
+            return Ok(self.rehearsal.pick(&mut self.dice, view));
         }
         self.take_in(view);
         if let Some(last) = self.last {

@@ -31,11 +31,11 @@ fn orders(dice: All) -> Orders<All> {
     }
 }
 
-/// Orders that leaves no object out, or every one, and expects the mean.
+/// Orders that leaves no object out, or every one, and expects the most.
 fn always(dice: All, left_out: bool) -> impl Strategy {
     Begun(orders(dice), move |orders: &mut Orders<All>, seed| {
         orders.restart(seed);
-        orders.which = MEAN;
+        orders.which = MOST;
         orders.contested.iter_mut().for_each(|contested| contested.is_left_out = left_out);
     })
 }

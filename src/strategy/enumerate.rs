@@ -379,7 +379,7 @@ impl Interpreter<'_> {
 }
 
 /// One run, up to the end of all tasks or a deadlock.
-fn run<S: Strategy>(program: &Program, strategy: &mut S) -> Order {
+pub(super) fn run<S: Strategy>(program: &Program, strategy: &mut S) -> Order {
     let mut interpreter = Interpreter {
         program,
         board: Board::default(),

@@ -69,3 +69,47 @@ impl Rehearsal {
         sum.div_ceil(u64::from(REHEARSALS))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::choice::{Draw, Mismatch, Strategy};
+    use crate::ids::Seed;
+    use crate::rng::Rng;
+    use crate::strategy::enumerate::{run, writers};
+
+    /// Rehearses, and learns nothing.
+    #[derive(Default)]
+    struct Rehearses {
+        dice: Rng,
+        rehearsal: Rehearsal,
+    }
+
+    impl Strategy for Rehearses {
+        fn begin(&mut self, _: Seed) {
+            self.rehearsal.begin();
+        }
+
+        fn pick(&mut self, view: &View<'_>) -> Result<usize, Mismatch> {
+            Ok(self.rehearsal.pick(&mut self.dice, view))
+        }
+
+        fn draw(&mut self, _: &Draw) -> Result<u64, Mismatch> {
+            Ok(0)
+        }
+    }
+
+    #[test]
+    fn tasks_mostly_go_on_in_the_second_half() {
+        let mut strategy = Rehearses::default();
+        let mut switches = || {
+            let order = run(&writers(&[200, 200]), &mut strategy);
+            order.windows(2).filter(|two| two[0].0 != two[1].0).count()
+        };
+        // Of two tasks a walk changes to the other in half of the steps, the others in one of sixteen.
+        let found: Vec<_> = (0..REHEARSALS).map(|_| switches()).collect();
+        let (walks, others) = found.split_at(found.len() / 2);
+        assert!(walks.iter().all(|switches| *switches > 120), "{found:?}");
+        assert!(others.iter().all(|switches| (5..60).contains(switches)), "{found:?}");
+    }
+}

@@ -1,8 +1,8 @@
 //! The manifests that the README gives to a crate that uses the library, each tried by running
 //! cargo on small crates in a temporary folder.
 //!
-//! Needs no network: versions are those of the lock file of this workspace. All crates share one
-//! target folder, which stays for the next time.
+//! Needs no network: versions are those of the lock file of this workspace. All crates that are built
+//! with the same flags share one target folder, which stays for the next time.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -107,17 +107,26 @@ async fn the_queue_is_simulated_too() {
 }
 "#;
 
+/// How crates are built: nothing that one of them makes is of use to the other.
+#[derive(Clone, Copy, Debug)]
+enum Flags {
+    None,
+    /// With `--cfg sim_real`.
+    Real,
+}
+
 /// The crates, written anew; nobody else uses them until the guard is dropped.
 struct Crates {
+    flags: Flags,
     folder: PathBuf,
     _alone: MutexGuard<'static, ()>,
 }
 
-fn crates(workspace: &str, app: &str, main: &str) -> Crates {
-    static ALONE: Mutex<()> = Mutex::new(());
-    let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+fn crates(flags: Flags, workspace: &str, app: &str, main: &str) -> Crates {
+    static ALONE: [Mutex<()>; 2] = [Mutex::new(()), Mutex::new(())];
+    let alone = ALONE[flags as usize].lock().unwrap_or_else(PoisonError::into_inner);
     // Tests of one process take turns by the lock, processes by folders of their own.
-    let name = format!("downstream-{}", std::process::id());
+    let name = format!("downstream-{flags:?}-{}", std::process::id());
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let library = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     let here = format!("path = {library:?}");
@@ -133,7 +142,7 @@ fn crates(workspace: &str, app: &str, main: &str) -> Crates {
         fs::write(file, text.replace("version = \"0.1\"", &here)).unwrap();
     }
     fs::copy(library.join("Cargo.lock"), folder.join("Cargo.lock")).unwrap();
-    Crates { folder, _alone: alone }
+    Crates { flags, folder, _alone: alone }
 }
 
 impl Drop for Crates {
@@ -145,7 +154,7 @@ impl Drop for Crates {
 
 impl Crates {
     /// What cargo prints: whether it worked, and its output and errors.
-    fn cargo(&self, arguments: &str, rustflags: &str) -> (bool, String) {
+    fn cargo(&self, arguments: &str) -> (bool, String) {
         let mut command = Command::new(std::env::var_os("CARGO").unwrap_or("cargo".into()));
         command.args(arguments.split(' ')).current_dir(&self.folder);
         for (name, _) in std::env::vars_os() {
@@ -157,7 +166,11 @@ impl Crates {
             }
         }
         // The crates are at another place each time, and their outputs have names of that place.
-        command.env("CARGO_TARGET_DIR", Path::new(env!("CARGO_TARGET_TMPDIR")).join("downstream"));
+        let (target, rustflags) = match self.flags {
+            Flags::None => ("downstream", ""),
+            Flags::Real => ("downstream-real", "--cfg sim_real"),
+        };
+        command.env("CARGO_TARGET_DIR", Path::new(env!("CARGO_TARGET_TMPDIR")).join(target));
         command.env("RUSTFLAGS", rustflags).env("CARGO_NET_OFFLINE", "true");
         // What is built is hardly run.
         command.env("CARGO_INCREMENTAL", "0").env("CARGO_PROFILE_DEV_DEBUG", "0");
@@ -168,8 +181,8 @@ impl Crates {
     }
 
     #[track_caller]
-    fn prints(&self, arguments: &str, rustflags: &str, expected: &[&str]) {
-        let (success, text) = self.cargo(arguments, rustflags);
+    fn prints(&self, arguments: &str, expected: &[&str]) {
+        let (success, text) = self.cargo(arguments);
         assert!(success, "cargo {arguments}:\n{text}");
         for line in expected {
             assert!(text.contains(line), "cargo {arguments}: {line:?} is not in\n{text}");
@@ -181,25 +194,34 @@ fn main_with_guard() -> String {
     format!("{GUARD}\n{APP_MAIN}")
 }
 
+// The first by name, and so the first to be started: beside the others, which take turns.
+#[test]
+fn a_cfg_overrides_the_feature() {
+    let crates = crates(Flags::Real, WORKSPACE, APP, APP_MAIN);
+    crates.prints(
+        "test -p app -- --nocapture",
+        &["tested: false\n", "the_queue_is_simulated_too ... ok"],
+    );
+    crates.prints("run -q -p app --features queue/sim", &["program: false 2\n"]);
+}
+
 #[test]
 fn a_release_is_real_and_its_tests_are_simulated() {
-    let crates = crates(WORKSPACE, APP, &main_with_guard());
-    crates.prints("run --release -q -p app", "", &["program: false 2\n"]);
+    let crates = crates(Flags::None, WORKSPACE, APP, &main_with_guard());
+    crates.prints("run --release -q -p app", &["program: false 2\n"]);
     crates.prints(
         "test -p queue --lib -- --nocapture",
-        "",
         &["tested: true\n", "increments_are_lost ... ok"],
     );
     crates.prints(
         "test -p app -- --nocapture",
-        "",
         &["tested: true\n", "the_queue_is_simulated_too ... ok"],
     );
     // Both commands that the README has for who wants to see it.
-    crates.prints("tree -e features,no-dev -i unpause", "", &["unpause v0.1.0"]);
-    let (_, tree) = crates.cargo("tree -e features,no-dev -i unpause", "");
+    crates.prints("tree -e features,no-dev -i unpause", &["unpause v0.1.0"]);
+    let (_, tree) = crates.cargo("tree -e features,no-dev -i unpause");
     assert!(!tree.contains("feature \"sim\""), "{tree}");
-    let (_, tree) = crates.cargo("tree -e features -i unpause", "");
+    let (_, tree) = crates.cargo("tree -e features -i unpause");
     assert!(tree.contains("feature \"sim\""), "{tree}");
 }
 
@@ -208,35 +230,23 @@ fn a_feature_that_is_forwarded_simulates_on_request() {
     // Without dev-dependencies that switch it on.
     let app = APP.split("[dev-dependencies]").next().unwrap();
     let app = app.replace("[dependencies]", "[features]\nsim = [\"queue/sim\"]\n\n[dependencies]");
-    let crates = crates(WORKSPACE, &app, APP_MAIN);
-    crates.prints("run -q -p app", "", &["program: false 2\n"]);
-    crates.prints("run -q -p app --features sim", "", &["program: true 2\n"]);
-}
-
-#[test]
-fn the_cfg_overrides_the_feature() {
-    let crates = crates(WORKSPACE, APP, APP_MAIN);
-    let real = "--cfg sim_real";
-    crates.prints(
-        "test -p app -- --nocapture",
-        real,
-        &["tested: false\n", "the_queue_is_simulated_too ... ok"],
-    );
-    crates.prints("run -q -p app --features queue/sim", real, &["program: false 2\n"]);
+    let crates = crates(Flags::None, WORKSPACE, &app, APP_MAIN);
+    crates.prints("run -q -p app", &["program: false 2\n"]);
+    crates.prints("run -q -p app --features sim", &["program: true 2\n"]);
 }
 
 #[test]
 fn the_first_resolver_lets_dev_dependencies_into_a_release_and_the_guard_sees_it() {
     let old = WORKSPACE.replace("resolver = \"3\"", "resolver = \"1\"");
-    let crates = crates(&old, APP, &main_with_guard());
-    let (success, text) = crates.cargo("build --release -p app", "");
+    let crates = crates(Flags::None, &old, APP, &main_with_guard());
+    let (success, text) = crates.cargo("build --release -p app");
     assert!(!success && text.contains("this release simulates"), "{text}");
 }
 
 #[test]
 fn a_member_that_depends_on_the_feature_switches_it_on_for_all_built_with_it() {
     let workspace = WORKSPACE.replace("\"app\"]", "\"app\", \"checks\"]");
-    let crates = crates(&workspace, APP, APP_MAIN);
+    let crates = crates(Flags::None, &workspace, APP, APP_MAIN);
     let checks = crates.folder.join("checks");
     fs::create_dir_all(checks.join("src")).unwrap();
     let manifest = APP
@@ -246,8 +256,8 @@ fn a_member_that_depends_on_the_feature_switches_it_on_for_all_built_with_it() {
     fs::write(checks.join("Cargo.toml"), manifest.replace("version = \"0.1\"", &here)).unwrap();
     fs::write(checks.join("src/lib.rs"), "").unwrap();
     // Built alone the program is real; built with the member it is not.
-    crates.prints("run -q -p app", "", &["program: false 2\n"]);
-    crates.prints("build -q --workspace", "", &[]);
-    let (_, tree) = crates.cargo("tree --workspace -e features,no-dev -i unpause", "");
+    crates.prints("run -q -p app", &["program: false 2\n"]);
+    crates.prints("build -q --workspace", &[]);
+    let (_, tree) = crates.cargo("tree --workspace -e features,no-dev -i unpause");
     assert!(tree.contains("feature \"sim\""), "{tree}");
 }

@@ -25,16 +25,6 @@ pub fn long() -> bool {
     std::env::var_os("UNPAUSE_LONG").is_some_and(|value| value != "0")
 }
 
-/// How many random cases a test of a checker tries: `usual`; a quarter of them in the real build, whose
-/// checkers are the same code; `most` if it may take minutes.
-pub fn cases(usual: u32, most: u32) -> u32 {
-    match (long(), sim::SIMULATED) {
-        (true, _) => most,
-        (false, true) => usual,
-        (false, false) => usual / 4,
-    }
-}
-
 /// When the operations of a history are invoked and return, and by whom; not what they are.
 type Shape = Vec<(u32, u64, Option<u64>)>;
 

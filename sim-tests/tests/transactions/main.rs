@@ -11,22 +11,22 @@ use sim::check::transactions::{
 };
 use sim::history::Operation;
 use sim::verdict::{Evidence, Verdict};
-use sim_tests::histories::{Draw, cases};
+use sim_tests::histories::{Draw, long};
 
 #[test]
 fn list_append_agrees_with_trying_every_order() {
-    let counts = agree(Workload::List, cases(4_000, 200_000));
+    let counts = agree(Workload::List, if long() { 200_000 } else { 4_000 });
     assert_eq!(counts[2], 0, "with a budget like that everything small is decided");
 }
 
 #[test]
 fn rw_register_agrees_with_trying_every_order() {
-    let counts = agree(Workload::Register, cases(4_000, 200_000));
+    let counts = agree(Workload::Register, if long() { 200_000 } else { 4_000 });
     assert_eq!(counts[2], 0, "with a budget like that everything small is decided");
 }
 
 /// Checks random histories at all levels; how many verdicts were consistent, violated, unknown.
-fn agree(workload: Workload, cases: u32) -> [u32; 3] {
+fn agree(workload: Workload, cases: usize) -> [u32; 3] {
     let mut draw = Draw(7);
     let mut counts = [[0u32; 3]; Level::ALL.len()];
     for _ in 0..cases {

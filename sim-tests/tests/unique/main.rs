@@ -16,7 +16,7 @@ use sim_tests::odd_models::Searched;
 
 /// How many random histories to try.
 fn cases() -> u32 {
-    sim_tests::histories::cases(15_000, 1_000_000)
+    if sim_tests::histories::long() { 1_000_000 } else { 15_000 }
 }
 
 /// How many histories there were of each kind.

@@ -58,9 +58,7 @@ fn what_a_child_will_do_is_expected_of_its_parent() {
 #[test]
 fn every_interleaving_is_possible_when_tasks_wait() {
     let section = || vec![Act::Lock(1), Act::To(0, &WRITE), Act::Unlock(1)];
-    let brief = || vec![Act::Lock(1), Act::Unlock(1)];
-    for program in [vec![section(), section()], vec![brief(), brief(), vec![Act::To(0, &WRITE)]]] {
-        let found = orders(&program, urw);
-        assert_eq!(found.into_keys().collect::<Vec<_>>(), all_orders(&program));
-    }
+    let program = vec![section(), section(), vec![Act::To(0, &WRITE)]];
+    let found = orders(&program, urw);
+    assert_eq!(found.into_keys().collect::<Vec<_>>(), all_orders(&program));
 }

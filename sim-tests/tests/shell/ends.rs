@@ -1,6 +1,9 @@
 //! Ends that a test harness cannot report: a process that hangs, and one that aborts.
 
-use crate::child::{captured, child};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use crate::child::{captured, child, folder};
 
 #[test]
 fn a_real_lock_across_a_point_is_a_hang_that_names_the_task() {
@@ -22,6 +25,28 @@ fn a_real_lock_across_a_point_is_a_hang_that_names_the_task() {
     let words: Vec<&str> = replay.stderr.split_whitespace().collect();
     assert!(words.join(" ").contains("1.simtrace: 0.0 has not come back for 1 s"), "{replay}");
     assert_eq!(replay.schedule(), ended.schedule());
+}
+
+/// In both builds.
+#[cfg(unix)]
+#[test]
+fn a_process_that_stood_still_as_a_whole_does_not_hang() {
+    let mark = folder("stands-still").join("began");
+    let test = child("takes_a_while").env("UNPAUSE_MARK", &mark).env("SIM_HANG", "2s");
+    let mut test = test.start();
+    let began = Instant::now();
+    while !mark.exists() {
+        assert!(began.elapsed() < Duration::from_secs(60), "the run has not begun");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let signal = |name: &str| {
+        let kill = format!("kill -{name} {}", test.id());
+        assert!(Command::new("sh").args(["-c", &kill]).status().unwrap().success(), "{kill}");
+    };
+    signal("STOP");
+    std::thread::sleep(Duration::from_millis(2500));
+    signal("CONT");
+    assert!(test.wait().unwrap().success(), "it was ended as a hang");
 }
 
 #[test]

@@ -272,6 +272,15 @@ async fn takes_its_time() {
     }
 }
 
+/// One step that is long, and slow also after the process stood still: many naps.
+#[sim::test(seeds = 1)]
+async fn takes_a_while() {
+    if let Some(mark) = std::env::var_os("UNPAUSE_MARK") {
+        std::fs::write(mark, "").unwrap();
+        (0..60).for_each(|_| std::thread::sleep(std::time::Duration::from_millis(10)));
+    }
+}
+
 #[sim::test(seeds = 20)]
 async fn never_sees_it() {
     if std::env::var_os("UNPAUSE_FIXTURE").is_some() {

@@ -314,14 +314,18 @@ pub(crate) struct Watch {
 }
 
 /// The part of a run's state that strategies see.
+//
+// In this order: an event takes `step` and `current`, which are stored one by one. Side by side they
+// would be read as one word, and the processor would wait until both are in the cache.
+#[repr(C)]
 #[derive(Debug, Default)]
 pub(crate) struct Board {
     /// The number of the step to be chosen or being taken.
     pub(crate) step: u32,
-    /// The task that takes the step or, between two steps, took the last one.
-    pub(crate) current: TaskId,
     /// The tasks that can step, in no meaningful order.
     pub(crate) ready: Vec<TaskId>,
+    /// The task that takes the step or, between two steps, took the last one.
+    pub(crate) current: TaskId,
     /// Those that became able to step since the last step was chosen.
     pub(crate) arrived: Vec<TaskId>,
     pub(crate) tasks: Pool<TaskRow>,

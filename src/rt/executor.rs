@@ -36,63 +36,92 @@ impl Executor<'_> {
     /// serve what surrounds it as well.
     #[inline(never)]
     pub(super) fn run(&mut self) {
+        let hang = self.limits.hang.map_or(u32::MAX, |(step, _)| step);
+        let stop = hang.min(self.limits.steps_max);
         loop {
-            let mut state = self.world.state();
-            let Some((task, aborted)) = self.decide(&mut state) else { return };
-            let step = state.board.step;
-            let branches = !state.foreign.is_empty();
-            drop(state);
-            self.progress.store(step, Ordering::Relaxed);
-            if aborted {
-                self.cancel(step, task);
-            } else {
-                if branches {
-                    self.wake_branches(step, task);
-                }
-                self.poll(step, task);
-            }
             if tracing::enabled!(target: "sim", tracing::Level::TRACE) {
                 self.show_step();
+            }
+            let mut state = self.world.state();
+            let (performed, announces) = (now::take_performed(), now::take_announces());
+            let plain = announces && state.leave_plain_step(performed, now::announced, stop);
+            if !plain && !self.leave(&mut state, performed, announces) {
+                return;
+            }
+            let Some(task) = self.choose(&mut state) else { return };
+            let (step, attention) = (state.board.step, state.attention);
+            drop(state);
+            self.progress.store(step, Ordering::Relaxed);
+            if !attention {
+                self.poll(step, task);
+            } else if !self.take_step(step, task) {
+                return;
             }
         }
     }
 
-    /// The last step is over; who takes the next one, and is it to be dropped instead? None if the
-    /// run is over. The scheduling decision, on one screen.
-    #[inline(always)]
-    fn decide(&mut self, state: &mut State) -> Option<(TaskId, bool)> {
+    /// Sees to all that the end of a step can bring. False if the run is over.
+    #[inline(never)]
+    fn leave(&mut self, state: &mut State, performed: u32, announces: bool) -> bool {
         if !state.inbox.is_empty() {
             self.take_in(state);
         }
-        state.leave_step(now::take_performed(), now::take_announces(), now::announced);
+        state.leave_step(performed, announces.then(now::announced));
         if state.over {
-            return None;
+            return false;
         }
         if state.board.ready.is_empty() {
             state.fail(stuck(self.world, state));
-            return None;
+            return false;
         }
         if state.board.step >= self.limits.steps_max {
             let cycle = repeated_suffix(&state.record, &state.board.events).to_vec();
             state.fail(Failure::StepLimit { steps: self.limits.steps_max, cycle });
-            return None;
+            return false;
         }
-        let task = match self.world.choose(Choice::Task(state)) {
-            Ok(answer) => state.board.ready[answer as usize],
+        state.attention |= self.limits.hang.is_some_and(|(hang, _)| hang == state.board.step);
+        true
+    }
+
+    /// Who takes the next step? None if there is no answer and the run is over.
+    #[inline(always)]
+    fn choose(&mut self, state: &mut State) -> Option<TaskId> {
+        let ready = &state.board.ready[..];
+        match self.world.choose(Choice::Task(state)) {
+            Ok(answer) => {
+                let task = ready[answer as usize];
+                state.enter_step(task);
+                Some(task)
+            }
             Err(failure) => {
                 state.fail(*failure);
-                return None;
-            }
-        };
-        let aborted = state.enter_step(task);
-        match self.limits.hang {
-            Some((step, seconds)) if step == state.board.step => {
-                let last = doing(state, task);
-                state.fail(Failure::Hang { task, last, seconds });
                 None
             }
-            _ => Some((task, aborted)),
         }
+    }
+
+    /// Has the chosen task take its step, where there may be more to it than to poll it. False if the
+    /// run is over.
+    #[cold]
+    fn take_step(&mut self, step: u32, task: TaskId) -> bool {
+        let mut state = self.world.state();
+        if let Some((_, seconds)) = self.limits.hang.filter(|(hang, _)| *hang == step) {
+            let last = doing(&state, task);
+            state.fail(Failure::Hang { task, last, seconds });
+            return false;
+        }
+        let aborted = state.takes_abort();
+        let branches = !state.foreign.is_empty();
+        drop(state);
+        if aborted {
+            self.cancel(step, task);
+            return true;
+        }
+        if branches {
+            self.wake_branches(step, task);
+        }
+        self.poll(step, task);
+        true
     }
 
     /// Takes in the bodies of tasks that were spawned.

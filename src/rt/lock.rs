@@ -25,7 +25,7 @@ impl State {
         if !row.dirty {
             row.dirty = true;
             self.dirty.push(object);
-            self.concerns_others = true;
+            self.attention = true;
         }
     }
 

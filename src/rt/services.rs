@@ -74,7 +74,7 @@ impl World {
         let mut state = self.state();
         let parent = state.current();
         let task = state.add_task(Some(parent), name, place);
-        state.inbox.push((task, Some(body)));
+        state.take_body(task, Some(body));
         state.happened(&SPAWN, None, place, Values::Task(task));
         task
     }
@@ -86,7 +86,7 @@ impl World {
         let mut state = self.state();
         let parent = state.current();
         let task = state.add_task(Some(parent), None, place);
-        state.inbox.push((task, None));
+        state.take_body(task, None);
         state.happened(&SPAWN, None, place, Values::Task(task));
         task
     }

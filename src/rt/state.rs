@@ -45,9 +45,13 @@ pub(crate) struct State {
     pub(crate) foreign: Vec<(Waiter, Waker)>,
     /// Locks taken or freed in this step.
     pub(super) dirty: Vec<ObjectId>,
-    /// Whether the end of the step concerns other tasks than the one that took it: there is such a lock,
-    /// or somebody waits for something to change.
-    pub(super) concerns_others: bool,
+    /// Whether the end of a step may bring more than that its task did what it had announced and
+    /// announced the next: it is the first or the last, it spawned, locked or freed something, somebody
+    /// is to be aborted, or waits for a change, or has a waker of a combinator. Set by whatever
+    /// brings it, cleared where it was seen to.
+    pub(super) attention: bool,
+    /// How many tasks are to be aborted.
+    aborts: u32,
     /// Whether the task that took the last step can go on and did not yield: to let another one
     /// step is then a preemption.
     goes_on: bool,
@@ -69,7 +73,8 @@ impl Default for State {
             inbox: Vec::new(),
             foreign: Vec::new(),
             dirty: Vec::new(),
-            concerns_others: false,
+            attention: true,
+            aborts: 0,
             goes_on: false,
             next_key: FIRST_KEY,
         }
@@ -98,7 +103,8 @@ impl State {
         self.failure = None;
         self.over = false;
         self.dirty.clear();
-        self.concerns_others = false;
+        self.attention = true;
+        self.aborts = 0;
         self.goes_on = false;
         self.next_key = FIRST_KEY;
         std::mem::take(&mut self.foreign)
@@ -111,7 +117,12 @@ impl State {
     /// The first failure is the one that counts.
     pub(crate) fn fail(&mut self, failure: Failure) {
         self.failure.get_or_insert(failure);
+        self.end();
+    }
+
+    fn end(&mut self) {
         self.over = true;
+        self.attention = true;
     }
 
     /// What strategies see.
@@ -169,6 +180,12 @@ impl State {
         id
     }
 
+    /// The executor seats a task that was spawned when the step is over.
+    pub(crate) fn take_body(&mut self, task: TaskId, body: Option<BoxBody>) {
+        self.inbox.push((task, body));
+        self.attention = true;
+    }
+
     #[inline]
     pub(crate) fn is_done(&self, task: TaskId) -> bool {
         self.board.tasks.at(task.index()).status == Status::Done
@@ -184,25 +201,31 @@ impl State {
 
     /// Asks `task` to end before its next step.
     pub(crate) fn abort(&mut self, task: TaskId) {
-        if !self.is_done(task) {
-            self.board.tasks.at_mut(task.index()).aborted = true;
+        let row = self.board.tasks.at_mut(task.index());
+        if row.status != Status::Done && !std::mem::replace(&mut row.aborted, true) {
+            self.aborts += 1;
+            self.attention = true;
             self.insert_ready(task);
         }
     }
 
     /// The chosen task is about to be polled.
-    ///
-    /// Returns whether it is to be dropped instead.
     #[inline]
-    pub(crate) fn enter_step(&mut self, task: TaskId) -> bool {
+    pub(crate) fn enter_step(&mut self, task: TaskId) {
         let candidates = self.board.ready.len() as u32;
         let preempts = self.goes_on && self.board.current != task;
         self.record.steps.push(StepRecord { task, candidates, preempts });
         self.board.current = task;
         self.board.arrived.clear();
-        let row = self.board.tasks.at_mut(task.index());
-        row.woken = false;
-        std::mem::take(&mut row.aborted)
+        self.board.tasks.at_mut(task.index()).woken = false;
+    }
+
+    /// Whether the current task, which was just chosen, is to be dropped instead of being polled.
+    pub(crate) fn takes_abort(&mut self) -> bool {
+        let row = self.board.tasks.at_mut(self.board.current.index());
+        let aborted = std::mem::take(&mut row.aborted);
+        self.aborts -= u32::from(aborted);
+        aborted
     }
 
     /// The run is over and what is left of `task` is being dropped.
@@ -211,38 +234,44 @@ impl State {
         self.slots.at_mut(task.index()).left_over = true;
     }
 
-    /// The polled task came back: what did it do (the key of the announcement it did, 0 if none) and
-    /// what did it announce, if anything, and who can step now?
+    /// The polled task came back, having announced an operation. Nearly always that is all: it did the one
+    /// thing it had announced before, if any (`performed` is the key of what it did, 0 if nothing), and can
+    /// go on. False, with nothing changed, if there is more to see to, or the next step is `stop` or later.
     #[inline(always)]
-    pub(crate) fn leave_step(
+    pub(crate) fn leave_plain_step(
         &mut self,
         performed: u32,
-        announces: bool,
         announced: impl FnOnce() -> Announced,
-    ) {
-        let steps = self.record.steps.len() as u32;
-        if steps == self.board.step {
-            // The first step has not been taken.
-            return;
-        }
-        let task = self.board.current;
-        self.board.step = steps;
-        let row = self.board.tasks.at_mut(task.index());
-        // Nearly always: it did the one thing it had announced, if any, and announced the next. No key is
-        // the key of what is not there.
+        stop: u32,
+    ) -> bool {
+        let step = self.record.steps.len() as u32;
+        let row = self.board.tasks.at_mut(self.board.current.index());
+        // No key is the key of what is not there.
         let did_all = row.announced.first.key == performed && row.announced.more.is_empty();
-        if did_all && announces && !self.concerns_others {
-            let first = &mut row.announced.first;
-            *first = announced();
-            row.enabled = 1;
-            self.goes_on = first.op.access != Access::Yield;
-        } else {
-            self.leave_unusual_step(task, performed, announces.then(announced));
+        if self.attention || !did_all || step >= stop {
+            return false;
         }
+        let first = &mut row.announced.first;
+        *first = announced();
+        row.enabled = 1;
+        self.goes_on = first.op.access != Access::Yield;
+        self.board.step = step;
+        true
     }
 
-    #[inline(never)]
-    fn leave_unusual_step(&mut self, task: TaskId, performed: u32, announced: Option<Announced>) {
+    /// The polled task came back: what did it do (the key of the announcement it did, 0 if none), what did
+    /// it announce, if anything, and who can step now?
+    pub(crate) fn leave_step(&mut self, performed: u32, announced: Option<Announced>) {
+        let steps = self.record.steps.len() as u32;
+        if steps > self.board.step {
+            self.board.step = steps;
+            self.settle(self.board.current, performed, announced);
+        }
+        self.attention =
+            !self.board.watches.is_empty() || !self.foreign.is_empty() || self.aborts > 0;
+    }
+
+    fn settle(&mut self, task: TaskId, performed: u32, announced: Option<Announced>) {
         let row = self.board.tasks.at_mut(task.index());
         if performed != 0 && row.announced.remove(performed).is_some() {
             row.enabled -= 1;
@@ -257,8 +286,7 @@ impl State {
         } else if row.ready_at != NOT_READY && !can_step(row) {
             self.remove_ready(task);
         }
-        self.concerns_others = !self.board.watches.is_empty();
-        if self.concerns_others {
+        if !self.board.watches.is_empty() {
             self.look_at_watches();
         }
         let row = self.board.tasks.at_mut(task.index());
@@ -293,7 +321,9 @@ impl State {
         }
         self.remove_ready(task);
         self.board.tasks.at_mut(task.index()).status = Status::Done;
-        self.over |= task == TaskId::MAIN;
+        if task == TaskId::MAIN {
+            self.end();
+        }
         let slot = self.slots.at_mut(task.index());
         slot.cancelled = cancelled;
         if let Some(joiner) = slot.joiner.take() {

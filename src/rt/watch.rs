@@ -114,7 +114,7 @@ impl World {
         let Look { objects, changes, .. } = before;
         let (key, seen) = (announced.key, state.board.events.len());
         state.board.watches.push(Watch { task, key, place, objects, changes, seen });
-        state.concerns_others = true;
+        state.attention = true;
         Some(Held { run: state.run, step: state.board.step, waiter: Waiter { task, key } })
     }
 

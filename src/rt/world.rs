@@ -249,6 +249,7 @@ impl World {
             Some((_, kept)) => Some(std::mem::replace(kept, waker)),
             None => {
                 state.foreign.push((waiter, waker));
+                state.attention = true;
                 None
             }
         };

@@ -1,15 +1,16 @@
-//! Tasks by priority: the highest, and a change, in a logarithm of their number to a large base.
+//! Tasks by priority: the highest, and a change, in the logarithm of their number.
 //!
-//! Keys stand by task, and above every [`WIDTH`] of them the highest, level by level. To go through so many
-//! in a row without a branch takes less time than the few comparisons of a heap, which no processor can
-//! foresee when keys are random. Tasks that can step no more are taken out when they come up, not when it
-//! happens: nobody tells.
+//! A few keys stand in a row, and the highest is looked for when it is asked for. More are the leaves of a
+//! tree of winners: each node is the higher one of the two below it, and a change plays the games on its
+//! way up again. Neither has a branch that depends on a key: no processor can foresee the comparisons
+//! of a heap when keys are random. Tasks that can step no more are taken out when they come up, not when
+//! it happens: nobody tells.
 
 use crate::choice::{Status, View};
 use crate::ids::TaskId;
 
-/// How many entries have one above them.
-const WIDTH: usize = 16;
+/// Up to so many stand in a row.
+const ROW: usize = 16;
 
 /// The entry of what is not in. All others are one more than their key.
 const OUT: u64 = 0;
@@ -19,21 +20,21 @@ const OUT: u64 = 0;
 pub(super) struct Queue {
     /// By task.
     entries: Vec<u64>,
-    /// If there are more than [`WIDTH`]: the highest of each so many, then of each so many of those, until
-    /// it is one. Levels that are not in use are empty.
-    above: Vec<Vec<Highest>>,
+    /// If there are more than [`ROW`]: node `i` is the higher of `2i` and `2i + 1`, and the second half
+    /// are the tasks.
+    winners: Vec<Entry>,
     /// The highest of all, unless it has to be looked for.
-    first: Highest,
+    first: Entry,
     stale: bool,
 }
 
-/// The highest entry of several, and whose it is.
-type Highest = (u64, TaskId);
+/// An entry, and whose it is.
+type Entry = (u64, TaskId);
 
 impl Queue {
     pub(super) fn clear(&mut self) {
         self.entries.clear();
-        self.above.iter_mut().for_each(Vec::clear);
+        self.winners.clear();
         self.stale = true;
     }
 
@@ -43,7 +44,7 @@ impl Queue {
         self.entries.get(task.index()).is_some_and(|entry| *entry != OUT)
     }
 
-    /// Puts the task in with this key, less than `u64::MAX`, or gives it this key.
+    /// Puts the task in with this key, less than 2^64 - 2, or gives it this key.
     #[inline]
     pub(super) fn set(&mut self, task: TaskId, key: u64) {
         if self.entries.len() <= task.index() {
@@ -76,82 +77,79 @@ impl Queue {
     }
 
     #[inline]
-    fn highest(&mut self) -> Highest {
+    fn highest(&mut self) -> Entry {
         if self.stale {
-            self.first = self.highest_below(0, 0);
+            self.first = highest_of(&self.entries);
             self.stale = false;
         }
         self.first
     }
 
-    #[inline]
+    #[inline(always)]
     fn put(&mut self, task: TaskId, entry: u64) {
         if std::mem::replace(&mut self.entries[task.index()], entry) == entry {
             return;
         }
-        match self.entries.len() > WIDTH {
-            true => self.put_above(task.index() / WIDTH),
-            false => self.stale = true,
+        match self.winners.is_empty() {
+            true => self.stale = true,
+            false => self.play((entry, task)),
         }
     }
 
-    /// An entry of this block has changed.
-    fn put_above(&mut self, mut block: usize) {
-        let mut levels = 0;
-        while self.above.get(levels).is_some_and(|level| !level.is_empty()) {
-            self.above[levels][block] = self.highest_below(levels, block);
-            block /= WIDTH;
-            levels += 1;
+    /// An entry has changed: plays the games on its way up again.
+    #[inline(never)]
+    fn play(&mut self, changed: Entry) {
+        let mut at = self.winners.len() / 2 + changed.1.index();
+        let mut winner = changed;
+        self.winners[at] = winner;
+        while at > 1 {
+            let other = self.winners[at ^ 1];
+            // The left one of equal ones wins.
+            let right = (at & 1) as u64;
+            let wins = other.0 + right > winner.0;
+            winner.0 = if wins { other.0 } else { winner.0 };
+            winner.1 = if wins { other.1 } else { winner.1 };
+            at /= 2;
+            self.winners[at] = winner;
         }
-        self.first = self.above[levels - 1][0];
-    }
-
-    /// The highest of what stands below this block.
-    #[inline]
-    fn highest_below(&self, level: usize, block: usize) -> Highest {
-        if level > 0 {
-            let below = &self.above[level - 1];
-            return below[highest_of(below, block, |highest| highest.0)];
-        }
-        let at = highest_of(&self.entries, block, |entry| *entry);
-        (self.entries.get(at).copied().unwrap_or(OUT), TaskId(at as u32))
+        self.first = winner;
     }
 
     #[cold]
     fn grow(&mut self, tasks: usize) {
         self.entries.resize(tasks, OUT);
-        self.stale = tasks <= WIDTH;
-        let mut entries = tasks;
-        let mut level = 0;
-        while entries > if level == 0 { WIDTH } else { 1 } {
-            entries = entries.div_ceil(WIDTH);
-            if self.above.len() == level {
-                self.above.push(Vec::new());
-            }
-            // Those that were there have changed in nothing.
-            let before = self.above[level].len();
-            self.above[level].resize(entries, (OUT, TaskId::MAIN));
-            for block in before..entries {
-                self.above[level][block] = self.highest_below(level, block);
-            }
-            self.first = self.above[level][0];
-            level += 1;
+        self.stale = tasks <= ROW;
+        if tasks <= ROW || self.winners.len() >= 2 * tasks {
+            return;
         }
+        let leaves = tasks.next_power_of_two();
+        self.winners.clear();
+        self.winners.resize(2 * leaves, (OUT, TaskId::MAIN));
+        for task in 0..leaves {
+            let entry = self.entries.get(task).copied().unwrap_or(OUT);
+            self.winners[leaves + task] = (entry, TaskId(task as u32));
+        }
+        for at in (1..leaves).rev() {
+            let (left, right) = (self.winners[2 * at], self.winners[2 * at + 1]);
+            self.winners[at] = if right.0 > left.0 { right } else { left };
+        }
+        self.first = self.winners[1];
     }
 }
 
-/// The place of the highest entry of this block of [`WIDTH`]; the first of equal ones.
+/// The highest entry; the first of equal ones.
+//
+// Two at a time: one by one, the compiler takes several turns of the loop in one, with branches.
 #[inline]
-fn highest_of<T>(all: &[T], block: usize, entry: impl Fn(&T) -> u64) -> usize {
-    let from = block * WIDTH;
-    let (mut at, mut highest) = (0, OUT);
-    for (place, each) in all[from..all.len().min(from + WIDTH)].iter().enumerate() {
-        let entry = entry(each);
-        let higher = entry > highest;
-        at = if higher { place } else { at };
-        highest = if higher { entry } else { highest };
+fn highest_of(row: &[u64]) -> Entry {
+    let higher = |left: Entry, right: Entry| if right.0 > left.0 { right } else { left };
+    let mut highest = Entry::default();
+    for (pair, entries) in row.chunks(2).enumerate() {
+        let at = 2 * pair as u32;
+        let right = (entries.get(1).copied().unwrap_or(OUT), TaskId(at + 1));
+        highest = higher(highest, higher((entries[0], TaskId(at)), right));
     }
-    from + at
+    highest
 }
 
 #[cfg(test)]

@@ -1,75 +1,138 @@
 //! Drawing a number with a probability in proportion to its weight, and changing a weight, each in the
-//! logarithm of how many there are: a tree whose leaves are weights and whose nodes are sums.
+//! logarithm of how many there are to a large base.
+//!
+//! Above every [`WIDTH`] weights stands their sum, level by level. A change is added to one sum on each
+//! level, and none of these additions waits for another; a draw goes through one block on each level
+//! without a branch.
 
 use super::dice::Dice;
+
+/// How many entries have one above them.
+const WIDTH: usize = 8;
 
 /// A weight for each number from 0 on, such as that of a task; those never set weigh nothing.
 #[derive(Debug, Default)]
 pub(super) struct Weights {
-    /// Node `i` is the sum of `2i` and `2i + 1`; the second half are the leaves. Empty at first.
-    sums: Vec<u64>,
+    /// The weights; the sums of each [`WIDTH`] of them; the sums of each so many of those; until there are
+    /// no more than so many. One level at least, once anything was set.
+    levels: Vec<Vec<u64>>,
+    /// The sum of all.
+    sum: u64,
 }
 
 impl Weights {
     pub(super) fn clear(&mut self) {
-        self.sums.fill(0);
-    }
-
-    fn leaves(&self) -> usize {
-        self.sums.len() / 2
+        self.levels.iter_mut().for_each(|level| level.fill(0));
+        self.sum = 0;
     }
 
     pub(super) fn get(&self, number: usize) -> u64 {
-        match number < self.leaves() {
-            true => self.sums[self.leaves() + number],
-            false => 0,
-        }
+        self.levels.first().and_then(|weights| weights.get(number)).copied().unwrap_or(0)
     }
 
     /// The sum of all.
     pub(super) fn sum(&self) -> u64 {
-        self.sums.get(1).copied().unwrap_or(0)
+        self.sum
     }
 
     pub(super) fn set(&mut self, number: usize, weight: u64) {
-        if number >= self.leaves() {
+        if self.levels.first().is_none_or(|weights| weights.len() <= number) {
             self.grow(number + 1);
         }
-        let mut at = self.leaves() + number;
-        self.sums[at] = weight;
-        while at > 1 {
-            at /= 2;
-            self.sums[at] = self.sums[2 * at] + self.sums[2 * at + 1];
+        let change = weight.wrapping_sub(self.levels[0][number]);
+        let mut at = number;
+        for level in &mut self.levels {
+            level[at] = level[at].wrapping_add(change);
+            at /= WIDTH;
         }
+        self.sum = self.sum.wrapping_add(change);
     }
 
     #[cold]
     fn grow(&mut self, numbers: usize) {
-        let (old, new) = (self.leaves(), numbers.next_power_of_two());
-        let leaves = self.sums.split_off(old);
-        self.sums.clear();
-        self.sums.resize(2 * new, 0);
-        self.sums[new..new + leaves.len()].copy_from_slice(&leaves);
-        for at in (1..new).rev() {
-            self.sums[at] = self.sums[2 * at] + self.sums[2 * at + 1];
+        let mut entries = numbers;
+        for depth in 0.. {
+            if self.levels.len() == depth {
+                let sums = self.levels.last().map_or(Vec::new(), |below| {
+                    below.chunks(WIDTH).map(|block| block.iter().sum()).collect()
+                });
+                self.levels.push(sums);
+            }
+            self.levels[depth].resize(entries, 0);
+            if entries <= WIDTH {
+                break;
+            }
+            entries = entries.div_ceil(WIDTH);
         }
     }
 
     /// A number in proportion to its weight; none if nothing weighs anything.
     #[inline]
     pub(super) fn draw(&self, dice: &mut impl Dice) -> Option<usize> {
-        let sum = self.sum();
-        if sum == 0 {
+        if self.sum == 0 {
             return None;
         }
-        let (mut left, mut at) = (dice.below(sum), 1);
-        while at < self.leaves() {
-            at *= 2;
-            if left >= self.sums[at] {
-                left -= self.sums[at];
-                at += 1;
+        let (mut left, mut at) = (dice.below(self.sum), 0);
+        for level in self.levels.iter().rev() {
+            let from = at * WIDTH;
+            let (mut past, mut sum, mut sum_past) = (0, 0, 0);
+            for entry in &level[from..level.len().min(from + WIDTH)] {
+                sum += entry;
+                let is_past = left >= sum;
+                past += usize::from(is_past);
+                sum_past = if is_past { sum } else { sum_past };
+            }
+            left -= sum_past;
+            at = from + past;
+        }
+        Some(at)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rng::Rng;
+
+    /// Dice that show what they are told to.
+    #[derive(Debug, Default)]
+    struct Shown(u64);
+
+    impl Dice for Shown {
+        fn reseed(&mut self, _: crate::ids::Seed) {}
+
+        fn below(&mut self, bound: u64) -> u64 {
+            assert!(self.0 < bound);
+            self.0
+        }
+
+        fn priority(&mut self) -> u64 {
+            self.0
+        }
+    }
+
+    #[test]
+    fn each_number_is_drawn_by_as_many_as_it_weighs() {
+        let mut rng = Rng::new(1);
+        let mut weights = Weights::default();
+        for numbers in [1, 3, 8, 9, 40, 64, 65, 600, 20] {
+            weights.clear();
+            let mut known = vec![0; numbers as usize];
+            for _ in 0..300 {
+                let (number, weight) = (rng.below(numbers) as usize, rng.below(4) * rng.below(3));
+                weights.set(number, weight);
+                known[number] = weight;
+                assert_eq!(weights.get(number), weight);
+            }
+            let each = known.iter().enumerate();
+            let all: Vec<usize> =
+                each.flat_map(|(number, weight)| vec![number; *weight as usize]).collect();
+            assert_eq!(weights.sum(), all.len() as u64);
+            for (shown, number) in all.iter().enumerate() {
+                assert_eq!(weights.draw(&mut Shown(shown as u64)), Some(*number));
             }
         }
-        Some(at - self.leaves())
+        weights.clear();
+        assert_eq!(weights.draw(&mut rng), None);
     }
 }

@@ -262,9 +262,12 @@ impl Announcements {
         std::iter::once(&mut self.first).chain(&mut self.more).find(|a| a.key == key)
     }
 
+    /// Takes one back. No key is the key of none.
+    #[inline]
     pub(crate) fn remove(&mut self, key: u32) -> Option<Announced> {
         if self.first.key == key {
-            return Some(std::mem::replace(&mut self.first, Announced::NOTHING));
+            let first = std::mem::replace(&mut self.first, Announced::NOTHING);
+            return first.is_something().then_some(first);
         }
         let at = self.more.iter().position(|a| a.key == key)?;
         Some(self.more.remove(at))

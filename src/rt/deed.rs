@@ -40,7 +40,7 @@ impl Deed {
     pub(crate) fn announce(&mut self, waker: &Waker) {
         match now::announce(self.op, self.object, self.place, waker) {
             Some(ticket) => self.ticket = ticket,
-            None => WORLD.with(|world| world.announce(self, None, waker)),
+            None => WORLD.with(|world| world.announce(self, waker)),
         }
     }
 

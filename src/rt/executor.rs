@@ -126,7 +126,7 @@ impl Executor<'_> {
 
     /// Takes in the bodies of tasks that were spawned.
     fn take_in(&mut self, state: &mut State) {
-        for (task, body) in state.inbox.drain(..) {
+        while let Some((task, body)) = state.inbox.pop() {
             self.seats.take_in(task, body);
         }
     }

@@ -30,9 +30,10 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 pub(crate) use self::body::{Body, TaskBody};
 pub(crate) use self::deed::{Arrival, Deed, meet};
-pub(crate) use self::now::{in_run, is_turn_of};
+pub(crate) use self::now::{in_run, is_turn_of, run};
 pub(crate) use self::object::Object;
 pub(crate) use self::services::Ended;
+pub(crate) use self::slot::Ticket;
 pub(crate) use self::watch::{Held, Look};
 pub(crate) use self::world::{WORLD, World};
 

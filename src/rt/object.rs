@@ -9,6 +9,7 @@
 //! object has a process-wide number too, by which a worker finds its row again after another
 //! worker's run overwrote the remembered index.
 
+use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::event::ValueKind;
@@ -21,6 +22,9 @@ const INDEX_MAX: u64 = (1 << INDEX_BITS) - 1;
 
 /// Numbers shared objects. 0 is "not numbered yet".
 static NUMBERS: AtomicU64 = AtomicU64::new(1);
+
+/// A worker takes so many numbers at a time: workers would otherwise pass the counter to and fro.
+const NUMBERS_AT_ONCE: u64 = 1024;
 
 /// The identity of a primitive, kept inside it.
 #[derive(Debug)]
@@ -65,13 +69,20 @@ impl Object {
         (slot >> INDEX_BITS == run).then(|| ObjectId::new((slot & INDEX_MAX) as u32))
     }
 
-    fn number(&self) -> u64 {
-        let fresh = match self.number.load(Ordering::Relaxed) {
-            0 => NUMBERS.fetch_add(1, Ordering::Relaxed),
+    /// Its number, one of `fresh` if it had none.
+    fn number(&self, fresh: &mut Range<u64>) -> u64 {
+        match self.number.load(Ordering::Relaxed) {
+            0 => {}
             known => return known,
-        };
-        match self.number.compare_exchange(0, fresh, Ordering::Relaxed, Ordering::Relaxed) {
-            Ok(_) => fresh,
+        }
+        if fresh.is_empty() {
+            let first = NUMBERS.fetch_add(NUMBERS_AT_ONCE, Ordering::Relaxed);
+            *fresh = first..first + NUMBERS_AT_ONCE;
+        }
+        let number = fresh.start;
+        fresh.start += 1;
+        match self.number.compare_exchange(0, number, Ordering::Relaxed, Ordering::Relaxed) {
+            Ok(_) => number,
             Err(other) => other,
         }
     }
@@ -106,6 +117,8 @@ pub(crate) struct Objects {
     run: u64,
     /// Shared objects that another worker's run took the slot of: number and index.
     contended: Vec<(u64, ObjectId)>,
+    /// Numbers that no object has yet.
+    numbers: Range<u64>,
 }
 
 /// Why an object cannot be used.
@@ -165,7 +178,7 @@ impl Objects {
         let slot = object.slot.load(Ordering::Relaxed);
         let mut number = 0;
         if object.shared {
-            number = object.number();
+            number = object.number(&mut self.numbers);
             if slot != 0 {
                 if let Some(id) = self.find_contended(number) {
                     object.slot.store(self.slot(id), Ordering::Relaxed);

@@ -34,7 +34,7 @@ impl World {
     /// Takes the lock that the announced operation asked for.
     pub(crate) fn acquire(&self, deed: &Deed) {
         let mut state = self.state();
-        let (_, waker) = state.retract(deed.ticket.waiter);
+        let waker = state.retract(deed.ticket.waiter);
         state.acquire(deed.object.expect("a lock is an object"), deed.place);
         state.happened(deed.op, deed.object, deed.place, Values::None);
         drop(state);
@@ -107,14 +107,6 @@ impl World {
         self.signals.world
     }
 
-    /// Whether `task` has ended, and whether by being aborted.
-    pub(crate) fn ended(&self, task: TaskId) -> Option<Ended> {
-        let state = self.state();
-        state.is_done(task).then(|| {
-            if state.slots[task.index()].cancelled { Ended::Cancelled } else { Ended::Completed }
-        })
-    }
-
     /// Whether `task` has ended; the current task acts on it, and it is no join.
     pub(crate) fn has_ended(&self, task: TaskId) -> bool {
         let mut state = self.state();
@@ -122,21 +114,27 @@ impl World {
         state.is_done(task)
     }
 
-    /// Does the announced join; the result is handed out to be taken apart without a borrow.
+    /// Joins `target` if it has ended; the result is handed out to be taken apart without a borrow.
+    /// The ticket is that of the announcement, open if there was one.
     pub(crate) fn join(
         &self,
-        ticket: Option<&Ticket>,
+        ticket: &Ticket,
         op: &'static Op,
         target: TaskId,
         place: Place,
-    ) -> Option<BoxBody> {
+    ) -> Option<(Ended, Option<BoxBody>)> {
         let mut state = self.state();
-        let waker = ticket.and_then(|ticket| state.retract(ticket.waiter).1);
+        if !state.is_done(target) {
+            return None;
+        }
+        let waker = if ticket.is_open() { state.retract(ticket.waiter) } else { None };
         state.happened(op, None, place, Values::Task(target));
-        let body = state.slots[target.index()].ended.take();
+        let slot = state.slots.at_mut(target.index());
+        let ended = if slot.cancelled { Ended::Cancelled } else { Ended::Completed };
+        let body = slot.ended.take();
         drop(state);
         drop(waker);
-        body
+        Some((ended, body))
     }
 
     /// Asks a task to end before its next step. Not a point.

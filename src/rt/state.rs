@@ -273,7 +273,7 @@ impl State {
 
     fn settle(&mut self, task: TaskId, performed: u32, announced: Option<Announced>) {
         let row = self.board.tasks.at_mut(task.index());
-        if performed != 0 && row.announced.remove(performed).is_some() {
+        if row.announced.remove(performed).is_some() {
             row.enabled -= 1;
         }
         while let Some(object) = self.dirty.pop() {
@@ -290,8 +290,8 @@ impl State {
             self.look_at_watches();
         }
         let row = self.board.tasks.at_mut(task.index());
-        let yields = row.announced.iter().all(|a| a.op.access == Access::Yield);
-        self.goes_on = row.ready_at != NOT_READY && !yields;
+        let does_more = row.announced.any(|a| a.op.access != Access::Yield);
+        self.goes_on = row.ready_at != NOT_READY && does_more;
     }
 
     /// `task` ended; `body` holds its result, and `performed` is the key of the announcement that it
@@ -309,15 +309,11 @@ impl State {
         let mut wakers = Vec::new();
         // Nearly always that is all there is to take back.
         let row = self.board.tasks.at_mut(task.index());
-        if performed != 0 && row.announced.remove(performed).is_some() {
+        if row.announced.remove(performed).is_some() {
             row.enabled -= 1;
         }
-        let left = |state: &State| {
-            let mut left = state.board.tasks.at(task.index()).announced.iter();
-            left.next().map(|announced| announced.key)
-        };
-        while let Some(key) = left(self) {
-            wakers.extend(self.retract(Waiter { task, key }).1);
+        if !row.announced.is_empty() {
+            self.retract_all(task, &mut wakers);
         }
         self.remove_ready(task);
         self.board.tasks.at_mut(task.index()).status = Status::Done;
@@ -329,11 +325,24 @@ impl State {
         if let Some(joiner) = slot.joiner.take() {
             self.set_enabled(joiner, true);
         }
-        if self.slots.at_mut(task.index()).detached.is_some() {
+        let slot = self.slots.at_mut(task.index());
+        if slot.detached.is_some() {
             return (body, wakers);
         }
-        self.slots.at_mut(task.index()).ended = body;
+        slot.ended = body;
         (None, wakers)
+    }
+
+    /// Takes back what `task` has announced; adds the wakers kept for it to `wakers`.
+    #[cold]
+    fn retract_all(&mut self, task: TaskId, wakers: &mut Vec<Waker>) {
+        let left = |state: &State| {
+            let mut left = state.board.tasks.at(task.index()).announced.iter();
+            left.next().map(|announced| announced.key)
+        };
+        while let Some(key) = left(self) {
+            wakers.extend(self.retract(Waiter { task, key }));
+        }
     }
 
     // ---- announcements
@@ -380,9 +389,9 @@ impl State {
     /// Takes an announcement back, because it is done now or because its future was dropped.
     /// Hands out the waker kept for it.
     #[inline]
-    pub(crate) fn retract(&mut self, waiter: Waiter) -> (Option<Announced>, Option<Waker>) {
+    pub(crate) fn retract(&mut self, waiter: Waiter) -> Option<Waker> {
         let row = self.board.tasks.at_mut(waiter.task.index());
-        let Some(announced) = row.announced.remove(waiter.key) else { return (None, None) };
+        let announced = row.announced.remove(waiter.key)?;
         row.enabled -= u32::from(announced.enabled);
         match (announced.op.access, announced.object, announced.target) {
             (Access::Lock, Some(object), _) => {
@@ -404,7 +413,7 @@ impl State {
         if waiter.task != self.current() && !self.can_step(waiter.task) {
             self.remove_ready(waiter.task);
         }
-        (Some(announced), waker)
+        waker
     }
 
     /// Something took effect.

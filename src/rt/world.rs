@@ -23,7 +23,7 @@ use super::state::State;
 use crate::choice::{Draw, Mismatch, Strategy};
 use crate::event::{ValueKind, Values};
 use crate::ids::{ObjectId, Place, Seed, TaskId};
-use crate::op::Access;
+use crate::op::{Access, Op};
 use crate::run::{DrawRecord, Failure};
 
 scoped_thread_local!(pub(crate) static WORLD: World);
@@ -219,13 +219,27 @@ impl World {
     // ---- points
 
     /// The current task is at a point: it will do the deed when it steps next and the deed can be
-    /// done. For what [`now::announce`] does not take, and for a deed that waits for a lock or, with
-    /// a target, for the end of a task.
-    pub(crate) fn announce(&self, deed: &mut Deed, target: Option<TaskId>, waker: &Waker) {
+    /// done. For what [`now::announce`] does not take, and for a deed that waits for a lock.
+    pub(crate) fn announce(&self, deed: &mut Deed, waker: &Waker) {
         let mut state = self.state();
-        deed.ticket = state.announce(deed.op, deed.object, target, deed.place);
+        deed.ticket = state.announce(deed.op, deed.object, None, deed.place);
         drop(state);
         self.look_at_waker(deed.ticket.waiter, waker);
+    }
+
+    /// The current task will go on when `target` has ended.
+    pub(crate) fn announce_join(
+        &self,
+        op: &'static Op,
+        target: TaskId,
+        place: Place,
+        waker: &Waker,
+    ) -> Ticket {
+        let mut state = self.state();
+        let ticket = state.announce(op, None, Some(target), place);
+        drop(state);
+        self.look_at_waker(ticket.waiter, waker);
+        ticket
     }
 
     /// A number that another announcement changes.
@@ -260,8 +274,7 @@ impl World {
     /// Whether the announcement's turn has come: its task was chosen after it was made, and it is
     /// enabled.
     #[cold]
-    pub(crate) fn arrived(&self, deed: &Deed, waker: &Waker) -> Arrival {
-        let ticket = &deed.ticket;
+    pub(crate) fn arrived(&self, ticket: &Ticket, waker: &Waker) -> Arrival {
         if ticket.run != now::run() || !now::is_current(ticket.waiter.task) {
             return Arrival::Moved;
         }
@@ -295,7 +308,7 @@ impl World {
     #[cold]
     fn retract_at_once<'a>(&'a self, mut state: RefMut<'a, State>, key: u32) -> RefMut<'a, State> {
         let waiter = Waiter { task: state.current(), key };
-        let (_, waker) = state.retract(waiter);
+        let waker = state.retract(waiter);
         drop(state);
         drop(waker);
         self.state()
@@ -314,7 +327,7 @@ impl World {
             return;
         }
         let mut state = self.state();
-        let waker = if ticket.run == state.run { state.retract(ticket.waiter).1 } else { None };
+        let waker = if ticket.run == state.run { state.retract(ticket.waiter) } else { None };
         drop(state);
         drop(waker);
     }

@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 use super::Here;
 use crate::ids::TaskId;
 use crate::op::{Access, Op};
-use crate::rt::{Arrival, Deed, Ended, TaskBody, WORLD, World, in_run};
+use crate::rt::{Arrival, Ended, TaskBody, Ticket, WORLD, World, in_run, run};
 use crate::seam::{JoinError, threads};
 
 /// The handle of a task.
@@ -21,7 +21,8 @@ pub(crate) enum Handle<T> {
 pub(crate) struct RunHandle<T> {
     run: u64,
     task: TaskId,
-    join: Option<Deed>,
+    /// Of the announcement that somebody waits, open while there is one.
+    join: Ticket,
     /// Whether the result was taken or the task detached.
     settled: bool,
     // As the channel of a real handle: it may be shared and sent if the result may be sent.
@@ -40,23 +41,13 @@ where
         return Handle::Real(threads::spawn(name.as_deref(), future));
     }
     let body = Box::pin(TaskBody::new(future));
-    WORLD.with(|world| {
-        let task = world.spawn(body, name, here);
-        let (run, output) = (world.run(), PhantomData);
-        Handle::Run(RunHandle { run, task, join: None, settled: false, output })
-    })
+    Handle::Run(RunHandle::new(WORLD.with(|world| world.spawn(body, name, here))))
 }
 
 /// Spawns a task that is a part of the body of the test.
 pub(super) fn lend(here: Here) -> (u64, Handle<()>) {
-    WORLD.with(|world| {
-        let task = world.lend(here);
-        let (run, output) = (world.run(), PhantomData);
-        (
-            u64::from(task.0),
-            Handle::Run(RunHandle { run, task, join: None, settled: false, output }),
-        )
-    })
+    let task = WORLD.with(|world| world.lend(here));
+    (u64::from(task.0), Handle::Run(RunHandle::new(task)))
 }
 
 impl<T: 'static> Handle<T> {
@@ -67,8 +58,10 @@ impl<T: 'static> Handle<T> {
     ) -> Poll<Result<T, JoinError>> {
         match self {
             Handle::Real(handle) => handle.poll_join(cx),
-            Handle::Run(_) if !in_run() => Poll::Ready(Err(JoinError::cancelled())),
-            Handle::Run(handle) => WORLD.with(|world| handle.poll_join(world, cx, here)),
+            Handle::Run(handle) if run() == handle.run => {
+                WORLD.with(|world| handle.poll_join(world, cx, here))
+            }
+            Handle::Run(_) => Poll::Ready(Err(JoinError::cancelled())),
         }
     }
 }
@@ -88,8 +81,7 @@ impl<T> Handle<T> {
         match self {
             Handle::Real(handle) => handle.is_finished(),
             Handle::Run(handle) => {
-                !in_run()
-                    || WORLD.with(|world| world.run() != handle.run || world.has_ended(handle.task))
+                run() != handle.run || WORLD.with(|world| world.has_ended(handle.task))
             }
         }
     }
@@ -109,53 +101,46 @@ impl<T: 'static> RunHandle<T> {
         cx: &mut Context<'_>,
         here: Here,
     ) -> Poll<Result<T, JoinError>> {
-        if world.run() != self.run {
-            return Poll::Ready(Err(JoinError::cancelled()));
+        let Some((ended, body)) = world.join(&self.join, &JOIN, self.task, here) else {
+            self.wait(world, cx, here);
+            return Poll::Pending;
+        };
+        self.join.settle();
+        self.settled = true;
+        let mut output: Option<T> = None;
+        if let (Ended::Completed, Some(mut body)) = (ended, body) {
+            body.as_mut().take(&mut output);
         }
-        match world.ended(self.task) {
-            None => {
-                let moved = match &self.join {
-                    None => true,
-                    Some(join) => match world.arrived(join, cx.waker()) {
-                        Arrival::Moved => {
-                            world.retract(&join.ticket);
-                            true
-                        }
-                        Arrival::Now | Arrival::Later => {
-                            // Asked again: somebody may have acted on the first answer.
-                            world.has_ended(self.task);
-                            false
-                        }
-                    },
-                };
-                if moved {
-                    let mut join = Deed::new(&JOIN, here);
-                    world.announce(&mut join, Some(self.task), cx.waker());
-                    self.join = Some(join);
-                }
-                Poll::Pending
-            }
-            Some(ended) => {
-                let join = self.join.take();
-                let body =
-                    world.join(join.as_ref().map(|join| &join.ticket), &JOIN, self.task, here);
-                self.settled = true;
-                let mut output: Option<T> = None;
-                if let (Ended::Completed, Some(mut body)) = (ended, body) {
-                    body.as_mut().take(&mut output);
-                }
-                Poll::Ready(output.ok_or_else(JoinError::cancelled))
-            }
-        }
+        Poll::Ready(output.ok_or_else(JoinError::cancelled))
     }
 }
 
 impl<T> RunHandle<T> {
+    fn new(task: TaskId) -> RunHandle<T> {
+        let (run, join) = (run(), Ticket::default());
+        RunHandle { run, task, join, settled: false, output: PhantomData }
+    }
+
+    /// The task has not ended: the current one waits for it.
+    fn wait(&mut self, world: &World, cx: &mut Context<'_>, here: Here) {
+        if self.join.is_open() {
+            match world.arrived(&self.join, cx.waker()) {
+                Arrival::Moved => world.retract(&self.join),
+                Arrival::Now | Arrival::Later => {
+                    // Asked again: somebody may have acted on the first answer.
+                    world.has_ended(self.task);
+                    return;
+                }
+            }
+        }
+        self.join = world.announce_join(&JOIN, self.task, here, cx.waker());
+    }
+
     fn settle(&mut self, for_good: bool) {
         if !std::mem::replace(&mut self.settled, true) && in_run() {
             WORLD.with(|world| {
-                if let Some(join) = self.join.take() {
-                    world.retract(&join.ticket);
+                if self.join.is_open() {
+                    world.retract(&self.join);
                     world.has_ended(self.task);
                 }
                 world.detach(self.run, self.task, for_good);

@@ -72,14 +72,14 @@ impl Stop {
             }
         }
         self.deed.object = source.meet(self.deed.place);
-        WORLD.with(|world| world.announce(&mut self.deed, None, cx.waker()));
+        WORLD.with(|world| world.announce(&mut self.deed, cx.waker()));
         Poll::Pending
     }
 
     /// None if the operation has to be announced anew.
     #[inline(never)]
     fn look(&mut self, cx: &mut Context<'_>) -> Option<Poll<()>> {
-        match WORLD.with(|world| world.arrived(&self.deed, cx.waker())) {
+        match WORLD.with(|world| world.arrived(&self.deed.ticket, cx.waker())) {
             Arrival::Now => {
                 self.deed.ticket.settle();
                 Some(Poll::Ready(()))

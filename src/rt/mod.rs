@@ -20,6 +20,7 @@ mod seat;
 mod services;
 mod slot;
 mod state;
+mod step;
 mod watch;
 mod world;
 

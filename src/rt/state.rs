@@ -20,10 +20,10 @@ use crate::ids::{ObjectId, Place, TaskId};
 use crate::memory::Memory;
 use crate::op::{Access, Op};
 use crate::pool::Pool;
-use crate::run::{Failure, StepRecord};
+use crate::run::Failure;
 
 /// `TaskRow::ready_at` of a task that is not in `ready`.
-const NOT_READY: u32 = u32::MAX;
+pub(super) const NOT_READY: u32 = u32::MAX;
 
 /// 0 is no key.
 const FIRST_KEY: u32 = 1;
@@ -51,10 +51,10 @@ pub(crate) struct State {
     /// brings it, cleared where it was seen to.
     pub(super) attention: bool,
     /// How many tasks are to be aborted.
-    aborts: u32,
+    pub(super) aborts: u32,
     /// Whether the task that took the last step can go on and did not yield: to let another one
     /// step is then a preemption.
-    goes_on: bool,
+    pub(super) goes_on: bool,
     /// The key of the next announcement that is kept here.
     next_key: u32,
 }
@@ -209,89 +209,10 @@ impl State {
         }
     }
 
-    /// The chosen task is about to be polled.
-    #[inline]
-    pub(crate) fn enter_step(&mut self, task: TaskId) {
-        let candidates = self.board.ready.len() as u32;
-        let preempts = self.goes_on && self.board.current != task;
-        self.record.steps.push(StepRecord { task, candidates, preempts });
-        self.board.current = task;
-        self.board.arrived.clear();
-        self.board.tasks.at_mut(task.index()).woken = false;
-    }
-
-    /// Whether the current task, which was just chosen, is to be dropped instead of being polled.
-    pub(crate) fn takes_abort(&mut self) -> bool {
-        let row = self.board.tasks.at_mut(self.board.current.index());
-        let aborted = std::mem::take(&mut row.aborted);
-        self.aborts -= u32::from(aborted);
-        aborted
-    }
-
     /// The run is over and what is left of `task` is being dropped.
     pub(crate) fn resume(&mut self, task: TaskId) {
         self.board.current = task;
         self.slots.at_mut(task.index()).left_over = true;
-    }
-
-    /// The polled task came back, having announced an operation. Nearly always that is all: it did the one
-    /// thing it had announced before, if any (`performed` is the key of what it did, 0 if nothing), and can
-    /// go on. False, with nothing changed, if there is more to see to, or the next step is `stop` or later.
-    #[inline(always)]
-    pub(crate) fn leave_plain_step(
-        &mut self,
-        performed: u32,
-        announced: impl FnOnce() -> Announced,
-        stop: u32,
-    ) -> bool {
-        let step = self.record.steps.len() as u32;
-        let row = self.board.tasks.at_mut(self.board.current.index());
-        // No key is the key of what is not there.
-        let did_all = row.announced.first.key == performed && row.announced.more.is_empty();
-        if self.attention || !did_all || step >= stop {
-            return false;
-        }
-        let first = &mut row.announced.first;
-        *first = announced();
-        row.enabled = 1;
-        self.goes_on = first.op.access != Access::Yield;
-        self.board.step = step;
-        true
-    }
-
-    /// The polled task came back: what did it do (the key of the announcement it did, 0 if none), what did
-    /// it announce, if anything, and who can step now?
-    pub(crate) fn leave_step(&mut self, performed: u32, announced: Option<Announced>) {
-        let steps = self.record.steps.len() as u32;
-        if steps > self.board.step {
-            self.board.step = steps;
-            self.settle(self.board.current, performed, announced);
-        }
-        self.attention =
-            !self.board.watches.is_empty() || !self.foreign.is_empty() || self.aborts > 0;
-    }
-
-    fn settle(&mut self, task: TaskId, performed: u32, announced: Option<Announced>) {
-        let row = self.board.tasks.at_mut(task.index());
-        if row.announced.remove(performed).is_some() {
-            row.enabled -= 1;
-        }
-        while let Some(object) = self.dirty.pop() {
-            self.tell_waiters(object);
-        }
-        let row = self.board.tasks.at_mut(task.index());
-        if let Some(announced) = announced {
-            row.announced.push(announced);
-            row.enabled += 1;
-        } else if row.ready_at != NOT_READY && !can_step(row) {
-            self.remove_ready(task);
-        }
-        if !self.board.watches.is_empty() {
-            self.look_at_watches();
-        }
-        let row = self.board.tasks.at_mut(task.index());
-        let does_more = row.announced.any(|a| a.op.access != Access::Yield);
-        self.goes_on = row.ready_at != NOT_READY && does_more;
     }
 
     /// `task` ended; `body` holds its result, and `performed` is the key of the announcement that it
@@ -483,7 +404,7 @@ impl State {
     }
 
     #[inline]
-    fn remove_ready(&mut self, task: TaskId) {
+    pub(super) fn remove_ready(&mut self, task: TaskId) {
         let row = self.board.tasks.at_mut(task.index());
         let at = row.ready_at as usize;
         if row.ready_at != NOT_READY {
@@ -498,6 +419,6 @@ impl State {
 }
 
 #[inline]
-fn can_step(row: &TaskRow) -> bool {
+pub(super) fn can_step(row: &TaskRow) -> bool {
     row.enabled > 0 || row.woken || row.aborted
 }

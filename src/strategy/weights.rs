@@ -8,13 +8,13 @@
 use super::dice::Dice;
 
 /// How many entries have one above them.
-const WIDTH: usize = 8;
+const WIDTH: usize = 4;
 
 /// A weight for each number from 0 on, such as that of a task; those never set weigh nothing.
 #[derive(Debug, Default)]
 pub(super) struct Weights {
     /// The weights; the sums of each [`WIDTH`] of them; the sums of each so many of those; until there are
-    /// no more than so many. One level at least, once anything was set.
+    /// no more than so many. One level at least, once anything was set, and each of whole blocks.
     levels: Vec<Vec<u64>>,
     /// The sum of all.
     sum: u64,
@@ -58,7 +58,7 @@ impl Weights {
                 });
                 self.levels.push(sums);
             }
-            self.levels[depth].resize(entries, 0);
+            self.levels[depth].resize(entries.next_multiple_of(WIDTH), 0);
             if entries <= WIDTH {
                 break;
             }
@@ -74,16 +74,16 @@ impl Weights {
         }
         let (mut left, mut at) = (dice.below(self.sum), 0);
         for level in self.levels.iter().rev() {
-            let from = at * WIDTH;
+            let block: &[u64; WIDTH] = level[at * WIDTH..].first_chunk()?;
             let (mut past, mut sum, mut sum_past) = (0, 0, 0);
-            for entry in &level[from..level.len().min(from + WIDTH)] {
+            for entry in block {
                 sum += entry;
                 let is_past = left >= sum;
                 past += usize::from(is_past);
                 sum_past = if is_past { sum } else { sum_past };
             }
             left -= sum_past;
-            at = from + past;
+            at = at * WIDTH + past;
         }
         Some(at)
     }

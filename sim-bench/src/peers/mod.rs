@@ -1,5 +1,6 @@
 //! Who is measured: one file each, all with the same bodies.
 
+pub(crate) mod bare;
 pub(crate) mod loom;
 pub(crate) mod ours;
 pub(crate) mod shuttle_async;
@@ -26,6 +27,7 @@ pub(crate) const PEERS: &[Peer] = &[
     shuttle_threads::PEER,
     shuttle_async::PEER,
     loom::PEER,
+    bare::PEER,
     #[cfg(feature = "tokio")]
     tokio::PEER,
 ];

@@ -232,6 +232,12 @@ impl Announcements {
         !self.first.is_something() && self.more.is_empty()
     }
 
+    /// The one, if there is just one.
+    #[inline]
+    pub(crate) fn only(&self) -> Option<&Announced> {
+        (self.first.is_something() && self.more.is_empty()).then_some(&self.first)
+    }
+
     /// Whether this is so of one of them. As with [`iter`](Self::iter), with the usual one first.
     #[inline]
     pub(crate) fn any(&self, is_so: impl Fn(&Announced) -> bool) -> bool {

@@ -59,10 +59,10 @@ pub(crate) struct Pos<D = Rng> {
     steps_max: u64,
     private_steps: u64,
     queue: Queue,
-    /// By object: the tasks that have announced to touch it.
-    pending: Vec<Vec<TaskId>>,
-    /// By task: the objects under which it stands in `pending`.
-    stands: Vec<Vec<(ObjectId, Access)>>,
+    /// By object: the tasks that have announced to touch it, and how.
+    pending: Vec<Vec<(TaskId, Access)>>,
+    /// By task: the objects under which it stands in `pending`, and at which places.
+    stands: Vec<Vec<(ObjectId, u32)>>,
     /// By task: whether it has stepped.
     started: Vec<bool>,
     /// The task that was chosen last.
@@ -92,51 +92,70 @@ impl<D: Dice> Pos<D> {
 
     /// Notes what a task has announced, or that it has nothing any more.
     fn restand(&mut self, row: &TaskRow, task: TaskId) {
-        if self.stands.len() <= task.index() {
-            self.stands.resize_with(task.index() + 1, Vec::new);
+        let Pos { stands, pending, .. } = self;
+        if stands.len() <= task.index() {
+            stands.resize_with(task.index() + 1, Vec::new);
         }
-        let stands = &mut self.stands[task.index()];
-        let first = &row.announced.first;
-        if let ([(object, access)], true) = (&mut stands[..], row.announced.more.is_empty()) {
-            if first.object == Some(*object) {
-                *access = first.op.access;
+        if let ([(object, at)], Some(only)) = (&stands[task.index()][..], row.announced.only()) {
+            if only.object == Some(*object) {
+                pending[object.index()][*at as usize].1 = only.op.access;
                 return;
             }
         }
-        for (object, _) in stands.drain(..) {
-            let pending = &mut self.pending[object.index()];
-            if let Some(at) = pending.iter().position(|other| *other == task) {
-                pending.swap_remove(at);
+        while let Some((object, at)) = stands[task.index()].pop() {
+            let here = &mut pending[object.index()];
+            here.swap_remove(at as usize);
+            let end = here.len() as u32;
+            if let Some((moved, _)) = here.get(at as usize) {
+                let stood = stands[moved.index()].iter_mut().find(|stand| **stand == (object, end));
+                stood.expect("it stood at the end").1 = at;
             }
         }
-        for announced in row.announced.iter() {
-            let Some(object) = announced.object else { continue };
-            if self.pending.len() <= object.index() {
-                self.pending.resize_with(object.index() + 1, Vec::new);
-            }
-            self.pending[object.index()].push(task);
-            stands.push((object, announced.op.access));
+        match row.announced.only() {
+            Some(only) => self.stand(task, only),
+            None => row.announced.iter().for_each(|announced| self.stand(task, announced)),
         }
+    }
+
+    #[inline]
+    fn stand(&mut self, task: TaskId, announced: &Announced) {
+        let Some(object) = announced.object else { return };
+        if self.pending.len() <= object.index() {
+            self.pending.resize_with(object.index() + 1, Vec::new);
+        }
+        let here = &mut self.pending[object.index()];
+        self.stands[task.index()].push((object, here.len() as u32));
+        here.push((task, announced.op.access));
     }
 
     /// The task stepped: what conflicts with what it did gets new priorities.
     fn redeal(&mut self, view: &View<'_>, task: TaskId) {
-        let Some(stood) = self.stands.get_mut(task.index()).map(std::mem::take) else { return };
-        for (object, access) in &stood {
-            for other in 0..self.pending[object.index()].len() {
-                let other = self.pending[object.index()][other];
-                let conflicts = |announced: &Announced| {
-                    announced.object == Some(*object) && announced.op.access.conflicts(*access)
-                };
-                let row = view.task(other);
-                let redealt = other != task && self.queue.has(other);
-                if redealt && row.announced.any(conflicts) {
-                    let key = self.deal(row, other);
-                    self.queue.set(other, key);
+        for nth in 0..self.stands.get(task.index()).map_or(0, Vec::len) {
+            let (object, at) = self.stands[task.index()][nth];
+            let did = self.pending[object.index()][at as usize].1;
+            if !self.plain && self.shared.get(object.index()) == Some(&false) {
+                self.redeal_private(view, task, object, did);
+                continue;
+            }
+            let Pos { pending, queue, dice, .. } = self;
+            for (other, access) in &pending[object.index()] {
+                if *other != task && access.conflicts(did) {
+                    queue.renew(*other, || dice.priority());
                 }
             }
         }
-        self.stands[task.index()] = stood;
+    }
+
+    /// Several tasks are at an object that only one was seen to touch.
+    #[cold]
+    fn redeal_private(&mut self, view: &View<'_>, task: TaskId, object: ObjectId, did: Access) {
+        for at in 0..self.pending[object.index()].len() {
+            let (other, access) = self.pending[object.index()][at];
+            if other != task && access.conflicts(did) && self.queue.has(other) {
+                let key = self.deal(view.task(other), other);
+                self.queue.set(other, key);
+            }
+        }
     }
 
     /// Forgets the last run.

@@ -18,7 +18,7 @@ const OUT: u64 = 0;
 /// A queue of tasks, the highest key first; of equal ones the first to be spawned.
 #[derive(Debug, Default)]
 pub(super) struct Queue {
-    /// By task.
+    /// By task, an even number of them.
     entries: Vec<u64>,
     /// If there are more than [`ROW`]: node `i` is the higher of `2i` and `2i + 1`, and the second half
     /// are the tasks.
@@ -53,6 +53,14 @@ impl Queue {
         self.put(task, key + 1);
     }
 
+    /// Gives the task another key, if it is in.
+    #[inline]
+    pub(super) fn renew(&mut self, task: TaskId, key: impl FnOnce() -> u64) {
+        if self.has(task) {
+            self.put(task, key() + 1);
+        }
+    }
+
     /// Takes the task out, if it is in.
     #[inline]
     pub(super) fn remove(&mut self, task: TaskId) {
@@ -72,17 +80,27 @@ impl Queue {
             if view.task(task).status == Status::Ready {
                 return Some((entry - 1, task));
             }
-            self.put(task, OUT);
+            self.take_out(task);
         }
     }
 
     #[inline]
     fn highest(&mut self) -> Entry {
         if self.stale {
-            self.first = highest_of(&self.entries);
-            self.stale = false;
+            self.look();
         }
         self.first
+    }
+
+    #[inline(never)]
+    fn look(&mut self) {
+        self.first = highest_of(&self.entries);
+        self.stale = false;
+    }
+
+    #[cold]
+    fn take_out(&mut self, task: TaskId) {
+        self.put(task, OUT);
     }
 
     #[inline(always)]
@@ -117,7 +135,7 @@ impl Queue {
 
     #[cold]
     fn grow(&mut self, tasks: usize) {
-        self.entries.resize(tasks, OUT);
+        self.entries.resize(tasks.next_multiple_of(2), OUT);
         self.stale = tasks <= ROW;
         if tasks <= ROW || self.winners.len() >= 2 * tasks {
             return;
@@ -137,17 +155,16 @@ impl Queue {
     }
 }
 
-/// The highest entry; the first of equal ones.
+/// The highest of an even number of entries; the first of equal ones.
 //
 // Two at a time: one by one, the compiler takes several turns of the loop in one, with branches.
 #[inline]
 fn highest_of(row: &[u64]) -> Entry {
     let higher = |left: Entry, right: Entry| if right.0 > left.0 { right } else { left };
-    let mut highest = Entry::default();
-    for (pair, entries) in row.chunks(2).enumerate() {
-        let at = 2 * pair as u32;
-        let right = (entries.get(1).copied().unwrap_or(OUT), TaskId(at + 1));
-        highest = higher(highest, higher((entries[0], TaskId(at)), right));
+    let (mut highest, mut at) = (Entry::default(), 0);
+    for pair in row.chunks_exact(2) {
+        highest = higher(highest, higher((pair[0], TaskId(at)), (pair[1], TaskId(at + 1))));
+        at += 2;
     }
     highest
 }

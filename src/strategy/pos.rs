@@ -92,40 +92,53 @@ impl<D: Dice> Pos<D> {
 
     /// Notes what a task has announced, or that it has nothing any more.
     fn restand(&mut self, row: &TaskRow, task: TaskId) {
-        let Pos { stands, pending, .. } = self;
-        if stands.len() <= task.index() {
-            stands.resize_with(task.index() + 1, Vec::new);
+        if self.stands.len() <= task.index() {
+            self.stands.resize_with(task.index() + 1, Vec::new);
         }
-        if let ([(object, at)], Some(only)) = (&stands[task.index()][..], row.announced.only()) {
-            if only.object == Some(*object) {
-                pending[object.index()][*at as usize].1 = only.op.access;
+        // Nearly always one before and one now.
+        let only = row.announced.only().and_then(|only| Some((only.object?, only.op.access)));
+        if let ([stand], Some((object, access))) = (&self.stands[task.index()][..], only) {
+            let stand = *stand;
+            if stand.0 == object {
+                self.pending[object.index()][stand.1 as usize].1 = access;
                 return;
             }
+            self.leave(stand);
+            let at = self.enter(object, task, access);
+            self.stands[task.index()][0] = (object, at);
+            return;
         }
-        while let Some((object, at)) = stands[task.index()].pop() {
-            let here = &mut pending[object.index()];
-            here.swap_remove(at as usize);
-            let end = here.len() as u32;
-            if let Some((moved, _)) = here.get(at as usize) {
-                let stood = stands[moved.index()].iter_mut().find(|stand| **stand == (object, end));
-                stood.expect("it stood at the end").1 = at;
-            }
+        while let Some(stand) = self.stands[task.index()].pop() {
+            self.leave(stand);
         }
-        match row.announced.only() {
-            Some(only) => self.stand(task, only),
-            None => row.announced.iter().for_each(|announced| self.stand(task, announced)),
+        for announced in row.announced.iter() {
+            let Some(object) = announced.object else { continue };
+            let at = self.enter(object, task, announced.op.access);
+            self.stands[task.index()].push((object, at));
         }
     }
 
+    /// Takes a place among those who touch the object.
     #[inline]
-    fn stand(&mut self, task: TaskId, announced: &Announced) {
-        let Some(object) = announced.object else { return };
+    fn enter(&mut self, object: ObjectId, task: TaskId, access: Access) -> u32 {
         if self.pending.len() <= object.index() {
             self.pending.resize_with(object.index() + 1, Vec::new);
         }
         let here = &mut self.pending[object.index()];
-        self.stands[task.index()].push((object, here.len() as u32));
-        here.push((task, announced.op.access));
+        here.push((task, access));
+        here.len() as u32 - 1
+    }
+
+    /// The last one takes the place that is left.
+    #[inline]
+    fn leave(&mut self, (object, at): (ObjectId, u32)) {
+        let here = &mut self.pending[object.index()];
+        here.swap_remove(at as usize);
+        let end = here.len() as u32;
+        if let Some((moved, _)) = here.get(at as usize) {
+            let mut stands = self.stands[moved.index()].iter_mut();
+            stands.find(|stand| **stand == (object, end)).expect("it stood at the end").1 = at;
+        }
     }
 
     /// The task stepped: what conflicts with what it did gets new priorities.

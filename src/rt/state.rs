@@ -237,7 +237,10 @@ impl State {
             self.retract_all(task, &mut wakers);
         }
         self.remove_ready(task);
-        self.board.tasks.at_mut(task.index()).status = Status::Done;
+        let row = self.board.tasks.at_mut(task.index());
+        row.status = Status::Done;
+        // By itself, in its last step.
+        self.aborts -= u32::from(std::mem::take(&mut row.aborted));
         if task == TaskId::MAIN {
             self.end();
         }

@@ -2,9 +2,8 @@
 //!
 //! A few keys stand in a row, and the highest is looked for when it is asked for. More are the leaves of a
 //! tree of winners: each node is the higher one of the two below it, and a change plays the games on its
-//! way up again. Neither has a branch that depends on a key: no processor can foresee the comparisons
-//! of a heap when keys are random. Tasks that can step no more are taken out when they come up, not when
-//! it happens: nobody tells.
+//! way up again: one comparison a level, where a heap has two and moves what it compares. Tasks that can
+//! step no more are taken out when they come up, not when it happens: nobody tells.
 
 use crate::choice::{Status, View};
 use crate::ids::TaskId;
@@ -44,7 +43,7 @@ impl Queue {
         self.entries.get(task.index()).is_some_and(|entry| *entry != OUT)
     }
 
-    /// Puts the task in with this key, less than 2^64 - 2, or gives it this key.
+    /// Puts the task in with this key, less than `u64::MAX`, or gives it this key.
     #[inline]
     pub(super) fn set(&mut self, task: TaskId, key: u64) {
         if self.entries.len() <= task.index() {
@@ -122,11 +121,7 @@ impl Queue {
         self.winners[at] = winner;
         while at > 1 {
             let other = self.winners[at ^ 1];
-            // The left one of equal ones wins.
-            let right = (at & 1) as u64;
-            let wins = other.0 + right > winner.0;
-            winner.0 = if wins { other.0 } else { winner.0 };
-            winner.1 = if wins { other.1 } else { winner.1 };
+            winner = if at & 1 == 0 { higher(winner, other) } else { higher(other, winner) };
             at /= 2;
             self.winners[at] = winner;
         }
@@ -148,11 +143,16 @@ impl Queue {
             self.winners[leaves + task] = (entry, TaskId(task as u32));
         }
         for at in (1..leaves).rev() {
-            let (left, right) = (self.winners[2 * at], self.winners[2 * at + 1]);
-            self.winners[at] = if right.0 > left.0 { right } else { left };
+            self.winners[at] = higher(self.winners[2 * at], self.winners[2 * at + 1]);
         }
         self.first = self.winners[1];
     }
+}
+
+/// The higher one; of equal ones the left.
+#[inline]
+fn higher(left: Entry, right: Entry) -> Entry {
+    if right.0 > left.0 { right } else { left }
 }
 
 /// The highest of an even number of entries; the first of equal ones.
@@ -160,7 +160,6 @@ impl Queue {
 // Two at a time: one by one, the compiler takes several turns of the loop in one, with branches.
 #[inline]
 fn highest_of(row: &[u64]) -> Entry {
-    let higher = |left: Entry, right: Entry| if right.0 > left.0 { right } else { left };
     let (mut highest, mut at) = (Entry::default(), 0);
     for pair in row.chunks_exact(2) {
         highest = higher(highest, higher((pair[0], TaskId(at)), (pair[1], TaskId(at + 1))));

@@ -13,6 +13,7 @@ mod diagnose;
 mod executor;
 mod lock;
 mod now;
+mod numbers;
 mod object;
 mod panics;
 mod record;
@@ -24,10 +25,9 @@ mod step;
 mod watch;
 mod world;
 
-use std::ops::Range;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 pub(crate) use self::body::{Body, TaskBody};
 pub(crate) use self::deed::{Arrival, Deed, meet};
@@ -39,6 +39,7 @@ pub(crate) use self::watch::{Held, Look};
 pub(crate) use self::world::{WORLD, World};
 
 use self::executor::Executor;
+use self::numbers::Numbers;
 use self::record::Record;
 use self::seat::{Seats, Signals};
 use self::state::State;
@@ -47,13 +48,6 @@ use crate::history::HistorySource;
 use crate::ids::{Place, Seed, TaskId, TaskPath};
 use crate::run::{Condition, Failure, Outcome, Run, TaskRecord};
 use crate::schedule::Schedule;
-
-/// Numbers runs and worlds, process-wide. Only ever compared for equality.
-static NUMBERS: AtomicU64 = AtomicU64::new(1);
-
-/// A worker takes so many numbers at a time: workers that run short bodies would otherwise pass the
-/// counter to and fro.
-const NUMBERS_AT_ONCE: u64 = 1024;
 
 /// How far a run may go.
 #[derive(Clone, Copy, Debug)]
@@ -69,22 +63,23 @@ pub(crate) struct Worker {
     world: World,
     seats: Seats,
     /// The numbers of the next runs.
-    numbers: Range<u64>,
+    numbers: Numbers,
     /// How far the current run is, for the watchdog.
     progress: Arc<AtomicU32>,
 }
 
 impl Worker {
     pub(crate) fn new(strategy: Box<dyn Strategy>) -> Worker {
+        let mut numbers = Numbers::default();
         let signals = Arc::new(Signals {
-            world: NUMBERS.fetch_add(1, Ordering::Relaxed),
+            world: numbers.next(),
             running: AtomicBool::new(false),
             strayed: AtomicU32::new(0),
         });
         Worker {
             world: World::new(strategy, signals.clone()),
             seats: Seats::new(signals),
-            numbers: 0..0,
+            numbers,
             progress: Arc::default(),
         }
     }
@@ -112,7 +107,7 @@ impl Worker {
         place: Place,
         main: Pin<&mut dyn Body>,
     ) -> Option<Failure> {
-        let number = self.number();
+        let number = self.numbers.next();
         {
             let mut state = self.world.state();
             let stale = state.begin(number);
@@ -136,17 +131,6 @@ impl Worker {
         let tasks = self.world.state().board.tasks.len();
         self.seats.retire_kept(tasks);
         self.world.state().failure.clone()
-    }
-
-    /// The number of the next run.
-    fn number(&mut self) -> u64 {
-        if self.numbers.is_empty() {
-            let first = NUMBERS.fetch_add(NUMBERS_AT_ONCE, Ordering::Relaxed);
-            self.numbers = first..first + NUMBERS_AT_ONCE;
-        }
-        let number = self.numbers.start;
-        self.numbers.start += 1;
-        number
     }
 
     /// The last run as data of its own.

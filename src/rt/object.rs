@@ -9,9 +9,9 @@
 //! object has a process-wide number too, by which a worker finds its row again after another
 //! worker's run overwrote the remembered index.
 
-use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use super::numbers::Numbers;
 use crate::event::ValueKind;
 use crate::ids::{ObjectId, Place, TaskId};
 use crate::run::{Holder, ObjectRecord};
@@ -19,12 +19,6 @@ use crate::run::{Holder, ObjectRecord};
 /// Bits of a slot that hold the index; the rest hold the number of the run.
 const INDEX_BITS: u32 = 24;
 const INDEX_MAX: u64 = (1 << INDEX_BITS) - 1;
-
-/// Numbers shared objects. 0 is "not numbered yet".
-static NUMBERS: AtomicU64 = AtomicU64::new(1);
-
-/// A worker takes so many numbers at a time: workers would otherwise pass the counter to and fro.
-const NUMBERS_AT_ONCE: u64 = 1024;
 
 /// The identity of a primitive, kept inside it.
 #[derive(Debug)]
@@ -69,20 +63,15 @@ impl Object {
         (slot >> INDEX_BITS == run).then(|| ObjectId::new((slot & INDEX_MAX) as u32))
     }
 
-    /// Its number, one of `fresh` if it had none.
-    fn number(&self, fresh: &mut Range<u64>) -> u64 {
+    /// Its number, the next one if it had none.
+    fn number(&self, numbers: &mut Numbers) -> u64 {
         match self.number.load(Ordering::Relaxed) {
             0 => {}
             known => return known,
         }
-        if fresh.is_empty() {
-            let first = NUMBERS.fetch_add(NUMBERS_AT_ONCE, Ordering::Relaxed);
-            *fresh = first..first + NUMBERS_AT_ONCE;
-        }
-        let number = fresh.start;
-        fresh.start += 1;
-        match self.number.compare_exchange(0, number, Ordering::Relaxed, Ordering::Relaxed) {
-            Ok(_) => number,
+        let fresh = numbers.next();
+        match self.number.compare_exchange(0, fresh, Ordering::Relaxed, Ordering::Relaxed) {
+            Ok(_) => fresh,
             Err(other) => other,
         }
     }
@@ -117,8 +106,8 @@ pub(crate) struct Objects {
     run: u64,
     /// Shared objects that another worker's run took the slot of: number and index.
     contended: Vec<(u64, ObjectId)>,
-    /// Numbers that no object has yet.
-    numbers: Range<u64>,
+    /// Numbers for shared objects.
+    numbers: Numbers,
 }
 
 /// Why an object cannot be used.

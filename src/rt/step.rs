@@ -25,6 +25,8 @@ impl State {
         if self.attention || !did_all || step >= stop {
             return false;
         }
+        debug_assert!(self.inbox.is_empty() && self.dirty.is_empty() && self.foreign.is_empty());
+        debug_assert!(self.board.watches.is_empty() && self.aborts == 0 && !self.over);
         let first = &mut row.announced.first;
         *first = announced();
         row.enabled = 1;

@@ -43,6 +43,21 @@ fn futures_unordered_drives_points_to_their_end() {
 }
 
 #[test]
+fn a_point_announced_before_its_future_went_into_a_set_wakes_the_set() {
+    passes("unordered_late", async || {
+        let count = Atomic::new(0u8);
+        count.store(1, SeqCst).await;
+        let mut add = Box::pin(count.fetch_add(1, SeqCst));
+        assert_eq!(futures::poll!(&mut add).is_pending(), SIMULATED);
+        if SIMULATED {
+            let mut all: FuturesUnordered<_> = [add].into_iter().collect();
+            assert_eq!(all.next().await, Some(1));
+        }
+        assert_eq!(count.load(SeqCst).await, 2);
+    });
+}
+
+#[test]
 fn branches_of_futures_unordered_wait_for_different_locks() {
     passes("unordered_locks", async || {
         let locks = Arc::new([Mutex::new(0u8), Mutex::new(0), Mutex::new(0)]);

@@ -25,7 +25,7 @@ const GOLDEN_DEFAULT: &[(&str, u64)] = &[
     ("lost_update", 0xd78b_445b_43f9_390f),
     ("deadlock", 0x7e37_6a42_e093_a5a1),
     ("queue", 0x4914_ead0_081e_1596),
-    ("store", 0xd80b_fc21_c62c_8dfa),
+    ("store", 0xe463_0b43_feee_a751),
     ("mix", 0x3583_c5a3_2ce0_1dc8),
 ];
 

@@ -4,6 +4,9 @@
 use crate::ids::Seed;
 use crate::rng::Rng;
 
+/// How long a priority is: a queue has room for as many keys above them.
+pub(super) const PRIORITY_BITS: u32 = super::queue::KEY_BITS - 1;
+
 /// A source of random numbers.
 pub(crate) trait Dice: Send {
     /// From here on the numbers are those of `seed`.
@@ -13,7 +16,7 @@ pub(crate) trait Dice: Send {
     fn below(&mut self, bound: u64) -> u64;
 
     /// A number of which only the order among other such numbers counts: any order of several has the
-    /// same probability. Less than 2^63.
+    /// same probability. Less than 2 to the power of [`PRIORITY_BITS`].
     fn priority(&mut self) -> u64;
 }
 
@@ -29,7 +32,7 @@ impl Dice for Rng {
 
     #[inline]
     fn priority(&mut self) -> u64 {
-        Rng::below(self, 1 << 63)
+        Rng::below(self, 1 << PRIORITY_BITS)
     }
 }
 

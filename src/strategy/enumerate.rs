@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::panic::Location;
 use std::sync::{Arc, Mutex};
 
-use super::dice::Dice;
+use super::dice::{Dice, PRIORITY_BITS};
 use crate::choice::{Announced, Announcements, Board, Status, Strategy, TaskRow, View};
 use crate::event::{Event, Values};
 use crate::ids::{ObjectId, Seed, TaskId};
@@ -115,7 +115,7 @@ impl Dice for All {
         let known = path.priorities.len() as u64;
         let gap = if known == 0 { 0 } else { path.below(known + 1) as usize };
         let low = if gap == 0 { 0 } else { path.priorities[gap - 1] };
-        let high = path.priorities.get(gap).copied().unwrap_or(1 << 63);
+        let high = path.priorities.get(gap).copied().unwrap_or(1 << PRIORITY_BITS);
         assert!(high - low > 1, "too many priorities");
         let middle = low + (high - low) / 2;
         path.priorities.insert(gap, middle);

@@ -14,6 +14,7 @@ mod portfolio;
 mod pos;
 mod random;
 mod replay;
+mod stands;
 mod surw;
 mod urw;
 

@@ -21,7 +21,7 @@
 //! a run of more than 2 k such steps is one in which somebody waits in a loop, and goes on as a random walk,
 //! which is fair. The bound holds for neither.
 
-use super::dice::Dice;
+use super::dice::{Dice, PRIORITY_BITS};
 use super::queue::Queue;
 use super::rehearsal::Rehearsal;
 use crate::choice::{Draw, Mismatch, Strategy, View};
@@ -30,7 +30,7 @@ use crate::op::Access;
 use crate::rng::Rng;
 
 /// Priorities of tasks that were not demoted are at least this; below are those that were.
-const HIGH: u64 = 1 << 62;
+const HIGH: u64 = 1 << PRIORITY_BITS;
 
 /// PCT. A step costs the logarithm of the number of tasks.
 #[derive(Debug)]

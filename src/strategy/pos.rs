@@ -22,19 +22,19 @@
 //! of few orderings far apart are better left to PCT. A step costs the logarithm of the number of
 //! tasks, and as much for each announced operation that conflicts with the one done.
 
-use super::dice::Dice;
+use super::dice::{Dice, PRIORITY_BITS};
 use super::queue::Queue;
 use super::rehearsal::Rehearsal;
+use super::stands::Stands;
 use crate::choice::{Announced, Draw, Mismatch, Status, Strategy, TaskRow, View};
-use crate::ids::{ObjectId, Seed, TaskId};
-use crate::op::Access;
+use crate::ids::{Seed, TaskId};
 use crate::rng::Rng;
 
 /// One seed of so many has no private operations.
 const PLAIN: u64 = 4;
 
 /// Keys of private operations are at least this.
-const FIRST: u64 = 1 << 63;
+const FIRST: u64 = 1 << PRIORITY_BITS;
 
 /// Who was seen to touch an object.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -59,10 +59,9 @@ pub(crate) struct Pos<D = Rng> {
     steps_max: u64,
     private_steps: u64,
     queue: Queue,
-    /// By object: the tasks that have announced to touch it, and how.
-    pending: Vec<Vec<(TaskId, Access)>>,
-    /// By task: the objects under which it stands in `pending`, and at which places.
-    stands: Vec<Vec<(ObjectId, u32)>>,
+    stands: Stands,
+    /// Tasks that may get another priority after the last step, and may be private.
+    again: Vec<TaskId>,
     /// By task: whether it has stepped.
     started: Vec<bool>,
     /// The task that was chosen last.
@@ -90,83 +89,29 @@ impl<D: Dice> Pos<D> {
         }
     }
 
-    /// Notes what a task has announced, or that it has nothing any more.
-    fn restand(&mut self, row: &TaskRow, task: TaskId) {
-        if self.stands.len() <= task.index() {
-            self.stands.resize_with(task.index() + 1, Vec::new);
-        }
-        // Nearly always one before and one now.
-        let only = row.announced.only().and_then(|only| Some((only.object?, only.op.access)));
-        if let ([stand], Some((object, access))) = (&self.stands[task.index()][..], only) {
-            let stand = *stand;
-            if stand.0 == object {
-                self.pending[object.index()][stand.1 as usize].1 = access;
-                return;
-            }
-            self.leave(stand);
-            let at = self.enter(object, task, access);
-            self.stands[task.index()][0] = (object, at);
-            return;
-        }
-        while let Some(stand) = self.stands[task.index()].pop() {
-            self.leave(stand);
-        }
-        for announced in row.announced.iter() {
-            let Some(object) = announced.object else { continue };
-            let at = self.enter(object, task, announced.op.access);
-            self.stands[task.index()].push((object, at));
-        }
-    }
-
-    /// Takes a place among those who touch the object.
-    #[inline]
-    fn enter(&mut self, object: ObjectId, task: TaskId, access: Access) -> u32 {
-        if self.pending.len() <= object.index() {
-            self.pending.resize_with(object.index() + 1, Vec::new);
-        }
-        let here = &mut self.pending[object.index()];
-        here.push((task, access));
-        here.len() as u32 - 1
-    }
-
-    /// The last one takes the place that is left.
-    #[inline]
-    fn leave(&mut self, (object, at): (ObjectId, u32)) {
-        let here = &mut self.pending[object.index()];
-        here.swap_remove(at as usize);
-        let end = here.len() as u32;
-        if let Some((moved, _)) = here.get(at as usize) {
-            let mut stands = self.stands[moved.index()].iter_mut();
-            stands.find(|stand| **stand == (object, end)).expect("it stood at the end").1 = at;
-        }
-    }
-
     /// The task stepped: what conflicts with what it did gets new priorities.
+    #[inline]
     fn redeal(&mut self, view: &View<'_>, task: TaskId) {
-        for nth in 0..self.stands.get(task.index()).map_or(0, Vec::len) {
-            let (object, at) = self.stands[task.index()][nth];
-            let did = self.pending[object.index()][at as usize].1;
-            if !self.plain && self.shared.get(object.index()) == Some(&false) {
-                self.redeal_private(view, task, object, did);
-                continue;
+        let Pos { stands, shared, plain, queue, dice, again, .. } = self;
+        stands.rivals(task, |object, other| {
+            if !*plain && shared.get(object.index()) == Some(&false) {
+                again.push(other);
+            } else {
+                queue.renew(other, || dice.priority());
             }
-            let Pos { pending, queue, dice, .. } = self;
-            for (other, access) in &pending[object.index()] {
-                if *other != task && access.conflicts(did) {
-                    queue.renew(*other, || dice.priority());
-                }
-            }
+        });
+        if !self.again.is_empty() {
+            self.deal_again(view);
         }
     }
 
     /// Several tasks are at an object that only one was seen to touch.
     #[cold]
-    fn redeal_private(&mut self, view: &View<'_>, task: TaskId, object: ObjectId, did: Access) {
-        for at in 0..self.pending[object.index()].len() {
-            let (other, access) = self.pending[object.index()][at];
-            if other != task && access.conflicts(did) && self.queue.has(other) {
-                let key = self.deal(view.task(other), other);
-                self.queue.set(other, key);
+    fn deal_again(&mut self, view: &View<'_>) {
+        while let Some(task) = self.again.pop() {
+            if self.queue.has(task) {
+                let key = self.deal(view.task(task), task);
+                self.queue.set(task, key);
             }
         }
     }
@@ -175,8 +120,7 @@ impl<D: Dice> Pos<D> {
     fn restart(&mut self) {
         self.private_steps = 0;
         self.queue.clear();
-        self.pending.iter_mut().for_each(Vec::clear);
-        self.stands.iter_mut().for_each(Vec::clear);
+        self.stands.clear();
         self.started.clear();
         self.last = None;
     }
@@ -230,7 +174,7 @@ impl<D: Dice> Strategy for Pos<D> {
         if let Some(task) = self.last {
             self.redeal(view, task);
             let row = view.task(task);
-            self.restand(row, task);
+            self.stands.note(task, &row.announced);
             if row.status == Status::Ready {
                 let key = self.deal(row, task);
                 self.queue.set(task, key);

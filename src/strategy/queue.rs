@@ -1,34 +1,39 @@
 //! Tasks by priority: the highest, and a change, in the logarithm of their number.
 //!
-//! A few keys stand in a row, and the highest is looked for when it is asked for. More are the leaves of a
-//! tree of winners: each node is the higher one of the two below it, and a change plays the games on its
-//! way up again: one comparison a level, where a heap has two and moves what it compares. Tasks that can
-//! step no more are taken out when they come up, not when it happens: nobody tells.
+//! An entry is one number, above the key, below it whose it is: so the higher one of two is one
+//! comparison, and needs no branch. A few entries stand in a row, and the highest is looked for when
+//! it is asked for. More are the leaves of a tree of winners: each node is the higher one of the two
+//! below it, and a change plays the games on its way up again. Tasks that can step no more are
+//! taken out when they come up, not when it happens: nobody tells.
 
 use crate::choice::{Status, View};
 use crate::ids::TaskId;
 
+/// Keys are less than 2 to the power of this.
+pub(super) const KEY_BITS: u32 = 64 - TASK_BITS;
+
+/// How much of an entry says whose it is. Tasks that it cannot name, sixteen million on, are never in.
+const TASK_BITS: u32 = 24;
+const TASK_MAX: u64 = (1 << TASK_BITS) - 1;
+
 /// Up to so many stand in a row.
 const ROW: usize = 16;
 
-/// The entry of what is not in. All others are one more than their key.
+/// The entry of what is not in: lower than all others.
 const OUT: u64 = 0;
 
 /// A queue of tasks, the highest key first; of equal ones the first to be spawned.
 #[derive(Debug, Default)]
 pub(super) struct Queue {
-    /// By task, an even number of them.
+    /// By task, four at a time.
     entries: Vec<u64>,
     /// If there are more than [`ROW`]: node `i` is the higher of `2i` and `2i + 1`, and the second half
-    /// are the tasks.
-    winners: Vec<Entry>,
+    /// are the entries.
+    winners: Vec<u64>,
     /// The highest of all, unless it has to be looked for.
-    first: Entry,
+    first: u64,
     stale: bool,
 }
-
-/// An entry, and whose it is.
-type Entry = (u64, TaskId);
 
 impl Queue {
     pub(super) fn clear(&mut self) {
@@ -43,20 +48,20 @@ impl Queue {
         self.entries.get(task.index()).is_some_and(|entry| *entry != OUT)
     }
 
-    /// Puts the task in with this key, less than `u64::MAX`, or gives it this key.
+    /// Puts the task in with this key, or gives it this key.
     #[inline]
     pub(super) fn set(&mut self, task: TaskId, key: u64) {
         if self.entries.len() <= task.index() {
             self.grow(task.index() + 1);
         }
-        self.put(task, key + 1);
+        self.put(task, entry_of(task, key));
     }
 
     /// Gives the task another key, if it is in.
     #[inline]
     pub(super) fn renew(&mut self, task: TaskId, key: impl FnOnce() -> u64) {
         if self.has(task) {
-            self.put(task, key() + 1);
+            self.put(task, entry_of(task, key()));
         }
     }
 
@@ -72,28 +77,36 @@ impl Queue {
     #[inline]
     pub(super) fn top(&mut self, view: &View<'_>) -> Option<(u64, TaskId)> {
         loop {
-            let (entry, task) = self.highest();
+            let entry = self.highest();
             if entry == OUT {
                 return None;
             }
+            let task = task_of(entry);
             if view.task(task).status == Status::Ready {
-                return Some((entry - 1, task));
+                return Some((entry >> TASK_BITS, task));
             }
             self.take_out(task);
         }
     }
 
     #[inline]
-    fn highest(&mut self) -> Entry {
+    fn highest(&mut self) -> u64 {
         if self.stale {
             self.look();
         }
         self.first
     }
 
+    // Four at a time: one by one, the compiler takes vectors, which cannot compare such numbers.
     #[inline(never)]
     fn look(&mut self) {
-        self.first = highest_of(&self.entries);
+        let mut highest = OUT;
+        for four in self.entries.chunks_exact(4) {
+            if let &[a, b, c, d] = four {
+                highest = highest.max(a.max(b).max(c.max(d)));
+            }
+        }
+        self.first = highest;
         self.stale = false;
     }
 
@@ -104,68 +117,63 @@ impl Queue {
 
     #[inline(always)]
     fn put(&mut self, task: TaskId, entry: u64) {
-        if std::mem::replace(&mut self.entries[task.index()], entry) == entry {
+        let Some(known) = self.entries.get_mut(task.index()) else { return };
+        if std::mem::replace(known, entry) == entry {
             return;
         }
         match self.winners.is_empty() {
             true => self.stale = true,
-            false => self.play((entry, task)),
+            false => self.play(task, entry),
         }
     }
 
     /// An entry has changed: plays the games on its way up again.
     #[inline(never)]
-    fn play(&mut self, changed: Entry) {
-        let mut at = self.winners.len() / 2 + changed.1.index();
-        let mut winner = changed;
-        self.winners[at] = winner;
+    fn play(&mut self, task: TaskId, entry: u64) {
+        let mut at = self.winners.len() / 2 + task.index();
+        let mut winner = entry;
+        self.winners[at] = entry;
         while at > 1 {
-            let other = self.winners[at ^ 1];
-            winner = if at & 1 == 0 { higher(winner, other) } else { higher(other, winner) };
+            winner = winner.max(self.winners[at ^ 1]);
             at /= 2;
             self.winners[at] = winner;
         }
         self.first = winner;
     }
 
+    /// Makes room for so many tasks, if they can be named.
     #[cold]
     fn grow(&mut self, tasks: usize) {
-        self.entries.resize(tasks.next_multiple_of(2), OUT);
+        if tasks > TASK_MAX as usize {
+            return;
+        }
+        self.entries.resize(tasks.next_multiple_of(4), OUT);
         self.stale = tasks <= ROW;
         if tasks <= ROW || self.winners.len() >= 2 * tasks {
             return;
         }
-        let leaves = tasks.next_power_of_two();
+        let leaves = self.entries.len().next_power_of_two();
         self.winners.clear();
-        self.winners.resize(2 * leaves, (OUT, TaskId::MAIN));
-        for task in 0..leaves {
-            let entry = self.entries.get(task).copied().unwrap_or(OUT);
-            self.winners[leaves + task] = (entry, TaskId(task as u32));
-        }
+        self.winners.resize(leaves, OUT);
+        self.winners.extend(&self.entries);
+        self.winners.resize(2 * leaves, OUT);
         for at in (1..leaves).rev() {
-            self.winners[at] = higher(self.winners[2 * at], self.winners[2 * at + 1]);
+            self.winners[at] = self.winners[2 * at].max(self.winners[2 * at + 1]);
         }
         self.first = self.winners[1];
     }
 }
 
-/// The higher one; of equal ones the left.
 #[inline]
-fn higher(left: Entry, right: Entry) -> Entry {
-    if right.0 > left.0 { right } else { left }
+fn entry_of(task: TaskId, key: u64) -> u64 {
+    debug_assert!(key >> KEY_BITS == 0, "{key}");
+    // Of equal keys that of the lower number is the higher one.
+    (key << TASK_BITS) | (TASK_MAX - u64::from(task.0))
 }
 
-/// The highest of an even number of entries; the first of equal ones.
-//
-// Two at a time: one by one, the compiler takes several turns of the loop in one, with branches.
 #[inline]
-fn highest_of(row: &[u64]) -> Entry {
-    let (mut highest, mut at) = (Entry::default(), 0);
-    for pair in row.chunks_exact(2) {
-        highest = higher(highest, higher((pair[0], TaskId(at)), (pair[1], TaskId(at + 1))));
-        at += 2;
-    }
-    highest
+fn task_of(entry: u64) -> TaskId {
+    TaskId((TASK_MAX - (entry & TASK_MAX)) as u32)
 }
 
 #[cfg(test)]
@@ -192,8 +200,8 @@ mod tests {
                 }
                 let best = keys.iter().enumerate().filter_map(|(at, key)| Some((at, (*key)?)));
                 let best = best.max_by_key(|(at, key)| (*key, usize::MAX - at));
-                let (entry, task_at) = queue.highest();
-                let found = (entry != OUT).then(|| (task_at.index(), entry - 1));
+                let entry = queue.highest();
+                let found = (entry != OUT).then(|| (task_of(entry).index(), entry >> TASK_BITS));
                 assert_eq!(found, best, "{tasks} {turn}");
                 assert_eq!(queue.has(TaskId(task as u32)), keys[task].is_some());
             }

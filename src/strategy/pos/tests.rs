@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::*;
+use crate::op::Access;
 use crate::strategy::enumerate::{
     Act, All, Begun, Exact, Order, Program, READ, WRITE, all_orders, orders, probability,
 };
@@ -20,8 +21,8 @@ fn pos(dice: All) -> Pos<All> {
         steps_max: 0,
         private_steps: 0,
         queue: Queue::default(),
-        pending: Vec::new(),
-        stands: Vec::new(),
+        stands: Stands::default(),
+        again: Vec::new(),
         started: Vec::new(),
         last: None,
     }

@@ -1,0 +1,237 @@
+//! Who has announced to touch what, and so who competes with a task.
+//!
+//! While tasks are few and each has announced one operation at most, that is one number for each, and
+//! all are compared. Otherwise there is a list for each object, and each task knows its places in
+//! them: what it costs to find the others at an object does not depend on how many tasks there are.
+
+use crate::choice::{Announced, Announcements};
+use crate::ids::{ObjectId, TaskId};
+use crate::op::Access;
+
+/// So many are few: a bit for each.
+const FEW: usize = u16::BITS as usize;
+
+/// Stands at no object, where others have the index of one, plus 1.
+const NOWHERE: u32 = 0;
+
+/// Who has announced to touch what.
+#[derive(Debug, Default)]
+pub(super) struct Stands {
+    /// By task: the object, and what it does there. Not kept any more once there are lists.
+    objects: Vec<u32>,
+    accesses: Vec<Access>,
+    has_lists: bool,
+    /// By object: the tasks that have announced to touch it, and how.
+    lists: Vec<Vec<(TaskId, Access)>>,
+    /// By task: the objects under which it stands in `lists`, and at which places.
+    places: Vec<Vec<(ObjectId, u32)>>,
+}
+
+impl Stands {
+    pub(super) fn clear(&mut self) {
+        self.objects.clear();
+        self.accesses.clear();
+        self.has_lists = false;
+        self.lists.iter_mut().for_each(Vec::clear);
+        self.places.iter_mut().for_each(Vec::clear);
+    }
+
+    /// The other tasks that have announced something that conflicts with what this one has, each with
+    /// the object that it is about.
+    #[inline]
+    pub(super) fn rivals(&self, task: TaskId, mut each: impl FnMut(ObjectId, TaskId)) {
+        if self.has_lists {
+            return self.rivals_in_lists(task, each);
+        }
+        let object = match self.objects.get(task.index()) {
+            None | Some(&NOWHERE) => return,
+            Some(object) => *object,
+        };
+        // Without a branch for each: nobody could foresee it.
+        let mut here = 0;
+        for (at, other) in self.objects.iter().enumerate() {
+            here |= u32::from(*other == object) << at;
+        }
+        let did = self.accesses[task.index()];
+        here &= !(1 << task.0);
+        while here != 0 {
+            let other = TaskId(here.trailing_zeros());
+            here &= here - 1;
+            if self.accesses[other.index()].conflicts(did) {
+                each(ObjectId::new(object - 1), other);
+            }
+        }
+    }
+
+    fn rivals_in_lists(&self, task: TaskId, mut each: impl FnMut(ObjectId, TaskId)) {
+        let Some(places) = self.places.get(task.index()) else { return };
+        for (object, at) in places {
+            let here = &self.lists[object.index()];
+            let did = here[*at as usize].1;
+            for (other, access) in here {
+                if *other != task && access.conflicts(did) {
+                    each(*object, *other);
+                }
+            }
+        }
+    }
+
+    /// This is what the task has announced now.
+    #[inline]
+    pub(super) fn note(&mut self, task: TaskId, announced: &Announcements) {
+        if self.has_lists {
+            return self.note_in_lists(task, announced);
+        }
+        let (object, access) = match announced.only() {
+            Some(Announced { object: Some(object), op, .. }) => {
+                (object.index() as u32 + 1, op.access)
+            }
+            None if !announced.is_empty() => return self.make_lists(task, announced),
+            _ => (NOWHERE, Access::Start),
+        };
+        if self.objects.len() <= task.index() {
+            if task.index() >= FEW {
+                return self.make_lists(task, announced);
+            }
+            self.objects.resize(task.index() + 1, NOWHERE);
+            self.accesses.resize(task.index() + 1, Access::Start);
+        }
+        self.objects[task.index()] = object;
+        self.accesses[task.index()] = access;
+    }
+
+    #[inline]
+    fn note_in_lists(&mut self, task: TaskId, announced: &Announcements) {
+        if self.places.len() <= task.index() {
+            self.places.resize_with(task.index() + 1, Vec::new);
+        }
+        // Nearly always one before and one now.
+        let object = announced.only().map(|only| only.object);
+        match (&self.places[task.index()][..], object) {
+            ([], Some(None)) => {}
+            (&[place], Some(Some(object))) => {
+                let access = announced.first.op.access;
+                if place.0 == object {
+                    self.lists[object.index()][place.1 as usize].1 = access;
+                } else {
+                    self.leave(place);
+                    self.places[task.index()][0] = self.enter(object, task, access);
+                }
+            }
+            _ => self.note_several(task, announced),
+        }
+    }
+
+    #[inline(never)]
+    fn note_several(&mut self, task: TaskId, announced: &Announcements) {
+        while let Some(place) = self.places[task.index()].pop() {
+            self.leave(place);
+        }
+        for announced in announced.iter() {
+            let Some(object) = announced.object else { continue };
+            let place = self.enter(object, task, announced.op.access);
+            self.places[task.index()].push(place);
+        }
+    }
+
+    /// From now on there are lists, for which there is a reason.
+    #[cold]
+    fn make_lists(&mut self, task: TaskId, announced: &Announcements) {
+        self.has_lists = true;
+        self.places.resize_with(self.objects.len().max(self.places.len()), Vec::new);
+        for at in 0..self.objects.len() {
+            if self.objects[at] != NOWHERE {
+                let object = ObjectId::new(self.objects[at] - 1);
+                let place = self.enter(object, TaskId(at as u32), self.accesses[at]);
+                self.places[at].push(place);
+            }
+        }
+        self.note_in_lists(task, announced);
+    }
+
+    /// Takes a place among those who touch the object.
+    #[inline]
+    fn enter(&mut self, object: ObjectId, task: TaskId, access: Access) -> (ObjectId, u32) {
+        if self.lists.len() <= object.index() {
+            self.lists.resize_with(object.index() + 1, Vec::new);
+        }
+        let here = &mut self.lists[object.index()];
+        here.push((task, access));
+        (object, here.len() as u32 - 1)
+    }
+
+    /// The last one takes the place that is left.
+    #[inline]
+    fn leave(&mut self, (object, at): (ObjectId, u32)) {
+        let here = &mut self.lists[object.index()];
+        here.swap_remove(at as usize);
+        let end = here.len() as u32;
+        if let Some((moved, _)) = here.get(at as usize) {
+            let mut places = self.places[moved.index()].iter_mut();
+            places.find(|place| **place == (object, end)).expect("it stood at the end").1 = at;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::op::Op;
+    use crate::rng::Rng;
+
+    static OPS: [Op; 4] = [
+        Op::new("read", Access::Read),
+        Op::new("write", Access::Write),
+        Op::new("lock", Access::Lock),
+        Op::new("yield", Access::Yield),
+    ];
+
+    fn announcements(rng: &mut Rng, several: bool) -> Announcements {
+        let mut announced = Announcements::default();
+        for key in 0..rng.below(if several { 4 } else { 2 }) as u32 {
+            let op = &OPS[rng.below(4) as usize];
+            let object = (op.access != Access::Yield).then(|| ObjectId::new(rng.below(3) as u32));
+            announced.push(Announced { op, object, key: key + 1, ..Announced::NOTHING });
+        }
+        announced
+    }
+
+    /// The rivals that a look at all announcements finds.
+    fn rivals(all: &[Announcements], task: usize) -> Vec<(ObjectId, TaskId)> {
+        let mut found = Vec::new();
+        for own in all[task].iter() {
+            for (at, others) in all.iter().enumerate().filter(|(at, _)| *at != task) {
+                for other in others.iter() {
+                    let meet = own.object.is_some() && own.object == other.object;
+                    if meet && own.op.access.conflicts(other.op.access) {
+                        found.extend(own.object.map(|object| (object, TaskId(at as u32))));
+                    }
+                }
+            }
+        }
+        found.sort_unstable();
+        found
+    }
+
+    #[test]
+    fn rivals_are_those_that_a_look_at_all_finds() {
+        let mut rng = Rng::new(1);
+        let mut stands = Stands::default();
+        for (tasks, several) in [(2, false), (16, false), (5, true), (17, false), (40, true)] {
+            stands.clear();
+            let mut all: Vec<Announcements> = Vec::new();
+            for turn in 0..1000 {
+                let task = rng.below(tasks.min(1 + turn / 10)) as usize;
+                all.resize_with(all.len().max(task + 1), Announcements::default);
+                all[task] = announcements(&mut rng, several && turn > 200);
+                stands.note(TaskId(task as u32), &all[task]);
+                let of = rng.below(all.len() as u64) as usize;
+                let mut found = Vec::new();
+                stands.rivals(TaskId(of as u32), |object, other| found.push((object, other)));
+                found.sort_unstable();
+                assert_eq!(found, rivals(&all, of), "{tasks} {several} {turn}");
+            }
+            assert_eq!(stands.has_lists, several || tasks > FEW as u64);
+        }
+    }
+}

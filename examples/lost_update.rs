@@ -110,7 +110,7 @@ fn main() -> ExitCode {
 //
 // the trace file, replayed, ends with the same failure
 //
-// passed  lost_update_fixed: 1000 runs, 7406 steps
+// passed  lost_update_fixed: 1000 runs, 7409 steps
 //
 // FAILED  lost_update_model  seed 1: history is not linearizable (counter)
 //
@@ -151,4 +151,4 @@ fn main() -> ExitCode {
 //
 // the trace file, replayed, ends with the same failure
 //
-// passed  lost_update_model_fixed: 1000 runs, 7406 steps
+// passed  lost_update_model_fixed: 1000 runs, 7409 steps

@@ -156,7 +156,7 @@ fn main() -> ExitCode {
 //
 //   at          examples/online.rs:92:14
 //   tested      1 run of seeds 0 to 999, portfolio
-//   shrunk      from 223 steps, 47 preemptions to 14 steps, 1 preemption (181 replays)
+//   shrunk      from 299 steps, 69 preemptions to 14 steps, 1 preemption (182 replays)
 //
 // ── schedule ── 14 steps, 2 switches, 1 preemption ──────────────────────────────────────────────────
 //
@@ -189,4 +189,4 @@ fn main() -> ExitCode {
 //
 // the trace file, replayed, ends with the same failure
 //
-// passed  online_fixed: 1000 runs, 374020 steps
+// passed  online_fixed: 1000 runs, 373950 steps

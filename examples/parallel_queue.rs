@@ -181,4 +181,4 @@ fn main() -> ExitCode {
 //
 // the trace file, replayed, ends with the same failure
 //
-// passed  parallel_queue_fixed: 1000 runs, 42119 steps
+// passed  parallel_queue_fixed: 1000 runs, 42145 steps

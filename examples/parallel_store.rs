@@ -185,4 +185,4 @@ fn main() -> ExitCode {
 //
 // the trace file, replayed, ends with the same failure
 //
-// passed  parallel_store_fixed: 1000 runs, 16946 steps
+// passed  parallel_store_fixed: 1000 runs, 16943 steps

@@ -22,10 +22,10 @@ const GOLDEN: &[(&str, u64)] = &[
 
 /// The same under the default.
 const GOLDEN_DEFAULT: &[(&str, u64)] = &[
-    ("lost_update", 0xd78b_445b_43f9_390f),
-    ("deadlock", 0x7e37_6a42_e093_a5a1),
-    ("queue", 0x4914_ead0_081e_1596),
-    ("store", 0xe463_0b43_feee_a751),
+    ("lost_update", 0xe1ef_2468_5653_6b04),
+    ("deadlock", 0x3091_8d0a_9562_cdd8),
+    ("queue", 0xe20a_bae0_e285_555f),
+    ("store", 0xeab5_22fd_568e_dc09),
     ("mix", 0x3583_c5a3_2ce0_1dc8),
 ];
 

@@ -5,90 +5,103 @@ use super::dice::Dice;
 use crate::choice::{Status, View};
 use crate::ids::TaskId;
 
-/// Where a task is, with its position there.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Place {
-    /// It cannot step, as far as is known.
-    Nowhere,
-    Free(u32),
-    Held(u32),
-}
-
 /// The tasks that can step. A move costs the same however many they are.
 #[derive(Debug, Default)]
 pub(super) struct Places {
-    places: Vec<Place>,
-    free: Vec<TaskId>,
-    held: Vec<TaskId>,
+    /// All tasks: first the free, then the held, then those that cannot step, as far as is known.
+    order: Vec<TaskId>,
+    /// By task: its position there.
+    at: Vec<u32>,
+    /// Where the free end and where the held end.
+    free: u32,
+    held: u32,
 }
 
 impl Places {
     pub(super) fn clear(&mut self) {
-        self.places.clear();
-        self.free.clear();
-        self.held.clear();
+        self.order.clear();
+        self.at.clear();
+        self.free = 0;
+        self.held = 0;
     }
 
-    /// The next task, which is nowhere.
+    /// The next task, which is not known to be able to step.
     pub(super) fn arrive(&mut self) {
-        self.places.push(Place::Nowhere);
+        let at = self.at.len() as u32;
+        self.at.push(at);
+        self.order.push(TaskId(at));
     }
 
     /// Who has just become able to step may be picked.
     #[inline]
     pub(super) fn let_in(&mut self, view: &View<'_>) {
         for task in view.arrived() {
-            if self.places[task.index()] == Place::Nowhere {
-                self.free(*task);
+            if self.at[task.index()] >= self.held {
+                self.enter(*task);
             }
         }
     }
 
+    #[inline]
+    fn enter(&mut self, task: TaskId) {
+        self.swap(self.at[task.index()], self.held);
+        self.held += 1;
+        self.free(task);
+    }
+
+    #[inline]
     pub(super) fn is_held(&self, task: TaskId) -> bool {
-        matches!(self.places[task.index()], Place::Held(_))
+        (self.free..self.held).contains(&self.at[task.index()])
     }
 
     /// Those held.
+    #[inline]
     pub(super) fn held(&self) -> &[TaskId] {
-        &self.held
+        &self.order[self.free as usize..self.held as usize]
     }
 
-    /// From now on it may be picked.
+    /// One that was held may be picked from now on.
+    #[inline]
     pub(super) fn free(&mut self, task: TaskId) {
-        self.leave(task);
-        self.places[task.index()] = Place::Free(self.free.len() as u32);
-        self.free.push(task);
+        self.swap(self.at[task.index()], self.free);
+        self.free += 1;
     }
 
-    /// From now on it may not.
+    /// One that was free may not be picked from now on.
+    #[inline]
     pub(super) fn hold(&mut self, task: TaskId) {
-        self.leave(task);
-        self.places[task.index()] = Place::Held(self.held.len() as u32);
-        self.held.push(task);
+        self.free -= 1;
+        self.swap(self.at[task.index()], self.free);
     }
 
+    /// It cannot step.
+    #[cold]
     fn leave(&mut self, task: TaskId) {
-        let place = std::mem::replace(&mut self.places[task.index()], Place::Nowhere);
-        let (list, at) = match place {
-            Place::Nowhere => return,
-            Place::Free(at) => (&mut self.free, at),
-            Place::Held(at) => (&mut self.held, at),
-        };
-        list.swap_remove(at as usize);
-        if let Some(moved) = list.get(at as usize) {
-            self.places[moved.index()] = place;
+        if !self.is_held(task) {
+            self.hold(task);
         }
+        self.held -= 1;
+        self.swap(self.at[task.index()], self.held);
     }
 
-    /// One of the free that can step, any of them; those that cannot are nowhere from now on.
+    #[inline]
+    fn swap(&mut self, a: u32, b: u32) {
+        let (first, second) = (self.order[a as usize], self.order[b as usize]);
+        self.order[a as usize] = second;
+        self.order[b as usize] = first;
+        self.at[first.index()] = b;
+        self.at[second.index()] = a;
+    }
+
+    /// One of the free that can step, any of them; those that cannot are neither free nor held from now on.
     #[inline]
     pub(super) fn draw_free(&mut self, dice: &mut impl Dice, view: &View<'_>) -> Option<TaskId> {
-        self.draw(|places| &places.free, dice, view)
+        self.draw(|places| &places.order[..places.free as usize], dice, view)
     }
 
     /// The same among those held.
     pub(super) fn draw_held(&mut self, dice: &mut impl Dice, view: &View<'_>) -> Option<TaskId> {
-        self.draw(|places| &places.held, dice, view)
+        self.draw(Places::held, dice, view)
     }
 
     #[inline]
@@ -107,5 +120,56 @@ impl Places {
             self.leave(task);
         }
         None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rng::Rng;
+
+    #[derive(Clone, Copy, PartialEq)]
+    enum Is {
+        Out,
+        Free,
+        Held,
+    }
+
+    #[test]
+    fn every_task_is_where_it_was_last_sent() {
+        let mut rng = Rng::new(1);
+        let mut places = Places::default();
+        for tasks in [1, 2, 7, 40] {
+            places.clear();
+            let mut known: Vec<Is> = Vec::new();
+            for _ in 0..1000 {
+                if known.len() < tasks && rng.below(3) == 0 {
+                    places.arrive();
+                    known.push(Is::Out);
+                }
+                if known.is_empty() {
+                    continue;
+                }
+                let at = rng.below(known.len() as u64) as usize;
+                let task = TaskId(at as u32);
+                let stays = rng.below(2) == 0;
+                let (sent, is): (fn(&mut Places, TaskId), Is) = match (known[at], stays) {
+                    (Is::Out, _) => (Places::enter, Is::Free),
+                    (Is::Free, true) => (Places::hold, Is::Held),
+                    (Is::Held, true) => (Places::free, Is::Free),
+                    (_, false) => (Places::leave, Is::Out),
+                };
+                sent(&mut places, task);
+                known[at] = is;
+                for (at, is) in known.iter().enumerate() {
+                    let task = TaskId(at as u32);
+                    let is_free = places.order[..places.free as usize].contains(&task);
+                    assert_eq!(is_free, *is == Is::Free);
+                    assert_eq!(places.held().contains(&task), *is == Is::Held);
+                    assert_eq!(places.is_held(task), *is == Is::Held);
+                    assert_eq!(places.order[places.at[at] as usize], task);
+                }
+            }
+        }
     }
 }

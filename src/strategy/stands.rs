@@ -15,11 +15,11 @@ const FEW: usize = u16::BITS as usize;
 const NOWHERE: u32 = 0;
 
 /// Who has announced to touch what.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Stands {
     /// By task: the object, and what it does there. Not kept any more once there are lists.
-    objects: Vec<u32>,
-    accesses: Vec<Access>,
+    objects: [u32; FEW],
+    accesses: [Access; FEW],
     has_lists: bool,
     /// By object: the tasks that have announced to touch it, and how.
     lists: Vec<Vec<(TaskId, Access)>>,
@@ -27,10 +27,21 @@ pub(super) struct Stands {
     places: Vec<Vec<(ObjectId, u32)>>,
 }
 
+impl Default for Stands {
+    fn default() -> Stands {
+        Stands {
+            objects: [NOWHERE; FEW],
+            accesses: [Access::Start; FEW],
+            has_lists: false,
+            lists: Vec::new(),
+            places: Vec::new(),
+        }
+    }
+}
+
 impl Stands {
     pub(super) fn clear(&mut self) {
-        self.objects.clear();
-        self.accesses.clear();
+        self.objects.fill(NOWHERE);
         self.has_lists = false;
         self.lists.iter_mut().for_each(Vec::clear);
         self.places.iter_mut().for_each(Vec::clear);
@@ -89,12 +100,8 @@ impl Stands {
             None if !announced.is_empty() => return self.make_lists(task, announced),
             _ => (NOWHERE, Access::Start),
         };
-        if self.objects.len() <= task.index() {
-            if task.index() >= FEW {
-                return self.make_lists(task, announced);
-            }
-            self.objects.resize(task.index() + 1, NOWHERE);
-            self.accesses.resize(task.index() + 1, Access::Start);
+        if task.index() >= FEW {
+            return self.make_lists(task, announced);
         }
         self.objects[task.index()] = object;
         self.accesses[task.index()] = access;

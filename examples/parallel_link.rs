@@ -124,42 +124,34 @@ fn main() -> ExitCode {
 //
 //   checked at  examples/parallel_link.rs:110:5
 //   tested      1 run of seeds 0 to 999, portfolio
-//   shrunk      from 3 commands, 9 steps, 1 preemption, 7 draws to 3 commands, 8 steps, 0 preemptions,
-//               6 draws (144 replays)
+//   shrunk      from 3 commands, 9 steps, 1 preemption, 3 tasks, 7 draws to 2 commands, 4 steps, 0
+//               preemptions, 1 task, 6 draws (44 replays)
 //
-// ── program ── Counter, 3 commands ──────────────────────────────────────────────────────────────────
+// ── program ── Counter, 2 commands of 3 ─────────────────────────────────────────────────────────────
 //
-//   first   1 points in place of Add #0
-//     ∥     Add #1
-//   then    Get
+//   first   Add #1; Get
 //
-// ── history ── Counter, 2 operations, 2 clients ─────────────────────────────────────────────────────
+// ── history ── Counter, 2 operations, 1 client ──────────────────────────────────────────────────────
 //
-//   0.1   ├ Add #1 → ok ┤
-//   main                   ├ Get → 2 ┤
+//   main  ├ Add #1 → ok ┤  ├ Get → 2 ┤
 //                          ^^^^^^^^^^^ fits nowhere
 //
-//   `Get → 2` by main fits nowhere: after `Add #1 → ok` by 0.1 it should have returned `1`. The state
+//   `Get → 2` by main fits nowhere: after `Add #1 → ok` by main it should have returned `1`. The state
 //   is then `Counter(1)`.
 //
-// ── schedule ── 8 steps, 3 switches, 0 preemptions, 6 values drawn ──────────────────────────────────
+// ── schedule ── 4 steps, 0 switches, 0 preemptions, 6 values drawn ──────────────────────────────────
 //
-//   step  main            0.0        0.1                                                         place
-//      0  spawn 0.0, 0.1                                               examples/parallel_link.rs:110:5
-//      1  │               start
-//      2  │               yield_now                                             src/parallel.rs:440:17
-//      3  │                          draw 0 below 4
-//      4  │                          lock mutex                        examples/parallel_link.rs:74:40
-//         │                          unlock mutex                      examples/parallel_link.rs:74:40
-//         │                          draw 3 below 4
-//         │                          draw 0 below 4
-//      5  │                          lock mutex                        examples/parallel_link.rs:74:40
-//         │                          unlock mutex                      examples/parallel_link.rs:74:40
-//         │                          draw 0 below 4
-//      6  join 0.0                                                     examples/parallel_link.rs:110:5
-//         join 0.1                                                     examples/parallel_link.rs:110:5
+//   step  main                                                                                   place
+//      0  draw 0 below 4
+//      1  lock mutex                                                   examples/parallel_link.rs:74:40
+//         unlock mutex                                                 examples/parallel_link.rs:74:40
+//         draw 3 below 4
 //         draw 0 below 4
-//      7  lock mutex                                                   examples/parallel_link.rs:74:40
+//      2  lock mutex                                                   examples/parallel_link.rs:74:40
+//         unlock mutex                                                 examples/parallel_link.rs:74:40
+//         draw 0 below 4
+//         draw 0 below 4
+//      3  lock mutex                                                   examples/parallel_link.rs:74:40
 //         unlock mutex                                                 examples/parallel_link.rs:74:40
 //         draw 0 below 4
 //
@@ -167,7 +159,7 @@ fn main() -> ExitCode {
 //
 // trace:   target/sim/unpause/parallel_link/0.simtrace
 // source:  target/sim/unpause/parallel_link/0.rs
-// replay:  SIM_REPLAY=sim1:0=5/101=0/1000=0/1=0/1=0/1=0/1=5/10000=0/10000=0/10000=0/1000=0/1000=0/2=0/1000=0/1000=0/2=0/1000=0/1000=1/2,0.0x2,0.1=0/4,0.1=3/4=0/4,0.1=0/4,0=0/4,0=0/4 cargo run --example parallel_link
+// replay:  SIM_REPLAY=sim1:0=5/101=0/1000=0/1=0/1=0/1=0/1=1/10000=3/10000=0/10000=0/1000=0/1000=0/2=0/1000=0/1000=0/2=0/1000=0/1000=1/2=0/4,0=3/4=0/4,0=0/4=0/4,0=0/4 cargo run --example parallel_link
 //
 // the trace file, replayed, ends with the same failure
 //

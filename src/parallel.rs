@@ -230,8 +230,9 @@ fn change() -> Change {
 }
 
 struct Pages<P: Program> {
-    /// By [`CommandId`].
+    /// By [`CommandId`], as in [`CommandLayout`].
     ran: Vec<Option<(TaskId, u32, u32)>>,
+    drawn: Vec<(usize, usize)>,
     returned: Vec<Option<P::Ret>>,
 }
 
@@ -266,7 +267,11 @@ impl<P: Program> Book<P> {
 
     fn of(plan: Plan<P>, program: &P, first: usize, changes: usize, most: u64) -> Book<P> {
         let commands = plan.slots.len();
-        let pages = Pages { ran: vec![None; commands], returned: vec![None; commands] };
+        let pages = Pages {
+            ran: vec![None; commands],
+            drawn: vec![(0, 0); commands],
+            returned: vec![None; commands],
+        };
         let draws = first..seam::position().0;
         let (initial, pages) = (program.clone(), Mutex::new(pages));
         Book { initial, plan, interleavings_max: most, draws, changes, pages }
@@ -292,15 +297,19 @@ impl<P: Program> Book<P> {
 
     fn begins(&self, id: CommandId) {
         if seam::in_run() {
-            let (task, step) = (TaskId(seam::client() as u32), seam::position().1);
-            self.pages().ran[id.index()] = Some((task, step, step));
+            let (task, (drawn, step)) = (TaskId(seam::client() as u32), seam::position());
+            let mut pages = self.pages();
+            pages.ran[id.index()] = Some((task, step, step));
+            pages.drawn[id.index()] = (drawn, drawn);
         }
     }
 
     fn ended(&self, id: CommandId) {
-        let step = seam::position().1;
-        if let Some((_, _, ended)) = &mut self.pages().ran[id.index()] {
+        let (drawn, step) = seam::position();
+        let mut pages = self.pages();
+        if let Some((_, _, ended)) = &mut pages.ran[id.index()] {
             *ended = step;
+            pages.drawn[id.index()].1 = drawn;
         }
     }
 }
@@ -334,8 +343,9 @@ where
     fn layout(&self) -> Vec<CommandLayout> {
         let pages = self.pages();
         let layout = |(n, slot): (usize, &Slot<P>)| {
-            let (part, fate, change, ran) = (slot.part, slot.fate, self.changes + n, pages.ran[n]);
-            CommandLayout { part, fate, change, ran }
+            let Slot { part, fate, .. } = *slot;
+            let (ran, drawn) = (pages.ran[n], pages.drawn[n]);
+            CommandLayout { part, fate, change: self.changes + n, ran, drawn }
         };
         self.plan.slots.iter().enumerate().map(layout).collect()
     }

@@ -123,6 +123,8 @@ pub struct CommandLayout {
     pub change: usize,
     /// The task that ran it, the step in which it began and that in which it ended.
     pub ran: Option<(TaskId, u32, u32)>,
+    /// How many values had been drawn in the run, by whomever, when it began and when it ended.
+    pub drawn: (usize, usize),
 }
 
 /// A part of a program. Parts run one after the other, the branches of a stage at the same time.

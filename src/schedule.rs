@@ -58,6 +58,8 @@ pub struct Command {
     pub change: (usize, usize),
     /// The task that ran it and which of that task's steps it took, if it was run.
     pub steps: Option<(usize, u32, u32)>,
+    /// Which of the values that this task drew were drawn while the command ran.
+    pub draws: (usize, usize),
 }
 
 impl Command {
@@ -236,8 +238,10 @@ fn commands_of(
     let drawer = |draw: &DrawRecord| steps.get(draw.step as usize).map(|step| step.task);
     let command = |layout: &CommandLayout| {
         let task = drawer(draws.get(layout.change)?)?;
-        let before = &draws[..layout.change];
-        let nth = before.iter().filter(|draw| drawer(draw) == Some(task)).count();
+        let drawn_by = |task, end: usize| {
+            let before = draws.iter().take(end);
+            before.filter(|draw| drawer(draw) == Some(task)).count()
+        };
         let taken = |task, end: u32| {
             let until = steps.iter().take(end as usize + 1);
             until.filter(|step| step.task == task).count() as u32
@@ -245,7 +249,14 @@ fn commands_of(
         let steps = layout
             .ran
             .map(|(task, began, ended)| (task.index(), taken(task, began), taken(task, ended)));
-        Some(Command { part: layout.part, fate: layout.fate, change: (task.index(), nth), steps })
+        let by = layout.ran.map_or(task, |(task, ..)| task);
+        Some(Command {
+            part: layout.part,
+            fate: layout.fate,
+            change: (task.index(), drawn_by(task, layout.change)),
+            steps,
+            draws: (drawn_by(by, layout.drawn.0), drawn_by(by, layout.drawn.1)),
+        })
     };
     layouts.iter().filter_map(command).collect()
 }

@@ -31,9 +31,9 @@
 //!
 //! A program that was generated is made smaller first, together with its schedule: what becomes of a
 //! command is a value drawn ([`Change`](crate::program::Change)), so a smaller program is a schedule with
-//! other draws. When a command is left out, everything after it happens at other steps. So its steps
-//! are taken out of the schedule too (`project.rs`), and tasks that are left with nothing to do
-//! with them; if that loses the failure, some fresh schedules are tried; and if those do, a tombstone
+//! other draws. When a command is left out, everything after it happens at other steps. So its steps,
+//! and the values that it drew, are taken out of the schedule too (`project.rs`), and tasks that are left
+//! with nothing to do with them; if that loses the failure, some fresh schedules are tried; and if those do, a tombstone
 //! takes its place: points with no effect, so that the schedule fits as it is.
 
 mod project;

@@ -15,7 +15,8 @@ pub(super) fn project(schedule: &Schedule, changes: &[(usize, Change)]) -> Sched
         let (task, nth) = schedule.commands[*at].change;
         projected.draws[task][nth] = change.to_decision();
         match change {
-            Change::Keep | Change::Tombstone(_) => {}
+            Change::Keep => {}
+            Change::Tombstone(points) => after[*at].fate = Fate::Tombstone(*points),
             Change::Drop => after[*at].fate = Fate::Absent,
             Change::ToPrefix => after[*at].part = Part::Prefix,
             Change::ToSuffix => after[*at].part = Part::Suffix,
@@ -39,6 +40,7 @@ pub(super) fn project(schedule: &Schedule, changes: &[(usize, Change)]) -> Sched
         }
     }
     let gone = gone(schedule, &after);
+    carry(schedule, &after, &gone, &mut projected.draws);
     rename(&mut projected, &gone);
     projected.turns = join(projected.turns);
     projected.commands.clear();
@@ -95,6 +97,87 @@ fn gone(schedule: &Schedule, after: &[Command]) -> Vec<(usize, Option<usize>)> {
         }
     }
     gone
+}
+
+/// Values that another task draws from now on.
+struct Carried {
+    /// The part in which it does; none for that of a branch that is left alone.
+    part: Option<Part>,
+    main: usize,
+    /// Before which of the values that it drew.
+    at: usize,
+    values: Vec<u64>,
+}
+
+/// Has values drawn go with the commands that drew them: those of one that does not run are gone, those of
+/// one that is moved are drawn by the task that runs it now, and so are those of a branch that is
+/// left alone.
+fn carry(
+    schedule: &Schedule,
+    after: &[Command],
+    gone: &[(usize, Option<usize>)],
+    draws: &mut [Vec<u64>],
+) {
+    let mut stays: Vec<Vec<bool>> = draws.iter().map(|of| vec![true; of.len()]).collect();
+    let mut carried: Vec<Carried> = Vec::new();
+    for (before, after) in schedule.commands.iter().zip(after) {
+        let is_out = after.fate != Fate::Runs;
+        if let (Some((task, ..)), true) = (before.steps, is_out || after.part != before.part) {
+            let to = before.draws.1.min(draws[task].len());
+            let own = before.draws.0.min(to)..to;
+            stays[task][own.clone()].fill(false);
+            if !is_out {
+                let (part, main) = (after.part, after.change.0);
+                let (at, values) = (boundary(schedule, main, part), draws[task][own].to_vec());
+                carried.push(Carried { part: Some(part), main, at, values });
+            }
+        }
+    }
+    for (task, main) in gone {
+        if let Some(main) = *main {
+            let own = draws[*task].iter().zip(&stays[*task]);
+            let values = own.filter(|(_, stays)| **stays).map(|(value, _)| *value).collect();
+            let at = boundary(schedule, main, Part::Suffix);
+            carried.push(Carried { part: None, main, at, values });
+        }
+    }
+    // What comes to the same place comes in the order of the parts.
+    carried.sort_by_key(|carried| match carried.part {
+        Some(Part::Prefix) => 0,
+        Some(Part::Suffix) => 2,
+        _ => 1,
+    });
+    for (task, (draws, stays)) in draws.iter_mut().zip(&stays).enumerate() {
+        let before = std::mem::take(draws);
+        let come = |draws: &mut Vec<u64>, at| {
+            let here = carried.iter().filter(|carried| (carried.main, carried.at) == (task, at));
+            here.for_each(|carried| draws.extend(&carried.values));
+        };
+        for (at, (value, stays)) in before.iter().zip(stays).enumerate() {
+            come(draws, at);
+            if *stays {
+                draws.push(*value);
+            }
+        }
+        come(draws, before.len());
+    }
+}
+
+/// Before which of the values that `main` draws those of one more command of this part are drawn: one more
+/// of the prefix is the last there, one of the suffix the first.
+fn boundary(schedule: &Schedule, main: usize, part: Part) -> usize {
+    let commands = schedule.commands.iter().filter(|command| command.change.0 == main);
+    let own = commands.clone().filter(|command| {
+        command.part == part && command.steps.is_some_and(|(task, ..)| task == main)
+    });
+    match part {
+        Part::Suffix => own.map(|command| command.draws.0).min().unwrap_or(usize::MAX),
+        _ => {
+            let generated = commands.map(|command| command.change.1 + 1);
+            own.map(|command| command.draws.1).chain(generated).max().unwrap_or(0)
+        }
+    }
+    .min(schedule.draws[main].len())
 }
 
 /// Takes tasks out of the table, with those they spawned, and names the others as they will be.

@@ -26,12 +26,14 @@ fn three_branches() -> Schedule {
         fate: Fate::Runs,
         change: (MAIN, nth),
         steps: Some((task, from, to)),
+        // One of a branch draws a value, the other one two.
+        draws: if task == MAIN { (4, 6) } else { (0, 1) },
     };
     let branch = |branch| Part::Branch { stage: 0, branch };
     Schedule {
         tasks: tasks(3),
         turns: turns(&[(MAIN, 1), (1, 2), (2, 3), (1, 1), (3, 1), (MAIN, 1), (3, 2), (MAIN, 3)]),
-        draws: vec![vec![0; 4], vec![11], vec![22], vec![33]],
+        draws: vec![vec![0, 0, 0, 0, 44, 45], vec![11], vec![22], vec![33]],
         commands: vec![
             command(0, branch(0), 1, 1, 3),
             command(1, branch(1), 2, 1, 3),
@@ -69,7 +71,9 @@ fn a_tombstone_keeps_its_points() {
     let all = three_branches();
     let buried = project(&all, &[(1, Change::Tombstone(2))]);
     assert_eq!((&buried.tasks, &buried.turns), (&all.tasks, &all.turns));
-    assert_eq!(buried.draws[MAIN], [0, Change::Tombstone(2).to_decision(), 0, 0]);
+    assert_eq!(buried.draws[MAIN], [0, Change::Tombstone(2).to_decision(), 0, 0, 44, 45]);
+    // It draws nothing.
+    assert_eq!(buried.draws[1..], [vec![11], vec![], vec![33]]);
 }
 
 #[test]
@@ -86,18 +90,18 @@ fn a_branch_with_nothing_left_is_no_task_and_the_next_ones_are_named_anew() {
     check(
         &[(0, Change::Drop)],
         &[("0", 1), ("0.0", 3), ("0.1", 1), ("0", 1), ("0.1", 2), ("0", 3)],
-        &[&[1, 0, 0, 0], &[22], &[33]],
+        &[&[1, 0, 0, 0, 44, 45], &[22], &[33]],
     );
     check(
         &[(1, Change::Drop)],
         &[("0", 1), ("0.0", 3), ("0.1", 1), ("0", 1), ("0.1", 2), ("0", 3)],
-        &[&[0, 1, 0, 0], &[11], &[33]],
+        &[&[0, 1, 0, 0, 44, 45], &[11], &[33]],
     );
 }
 
 #[test]
 fn a_branch_that_is_alone_is_run_by_the_body() {
-    check(&[(0, Change::Drop), (2, Change::Drop)], &[("0", 8)], &[&[1, 0, 1, 0]]);
+    check(&[(0, Change::Drop), (2, Change::Drop)], &[("0", 8)], &[&[1, 0, 1, 0, 22, 44, 45]]);
 }
 
 #[test]
@@ -106,13 +110,33 @@ fn a_command_that_is_moved_is_run_by_the_body_before_or_after() {
     check(
         &[(1, Change::ToPrefix)],
         &[("0", 3), ("0.0", 3), ("0.1", 1), ("0", 1), ("0.1", 2), ("0", 3)],
-        &[&[0, changed(Change::ToPrefix), 0, 0], &[11], &[33]],
+        &[&[0, changed(Change::ToPrefix), 0, 0, 22, 44, 45], &[11], &[33]],
     );
     check(
         &[(1, Change::ToSuffix)],
         &[("0", 1), ("0.0", 3), ("0.1", 1), ("0", 1), ("0.1", 2), ("0", 5)],
-        &[&[0, changed(Change::ToSuffix), 0, 0], &[11], &[33]],
+        &[&[0, changed(Change::ToSuffix), 0, 0, 22, 44, 45], &[11], &[33]],
     );
+}
+
+#[test]
+fn values_are_drawn_by_whoever_runs_the_command_and_in_its_order() {
+    let (prefix, suffix) = (Change::ToPrefix.to_decision(), Change::ToSuffix.to_decision());
+    let moved = [(0, Change::ToSuffix), (1, Change::ToPrefix)];
+    let projected = project(&three_branches(), &moved);
+    assert_eq!(projected.draws, [[suffix, prefix, 0, 0, 22, 33, 11, 44, 45]]);
+    // Also if the prefix has a command, and a branch two of which one is dropped.
+    let mut all = three_branches();
+    all.commands[0].part = Part::Prefix;
+    all.commands[0].steps = Some((MAIN, 0, 1));
+    all.commands[0].draws = (4, 5);
+    all.commands[3].draws = (5, 6);
+    all.commands[2].draws = (1, 2);
+    all.draws = vec![vec![0, 0, 0, 0, 44, 45], vec![], vec![22], vec![33, 34, 35]];
+    let projected = project(&all, &[(1, Change::ToPrefix), (2, Change::Drop)]);
+    assert_eq!(projected.draws[MAIN], [0, prefix, 1, 0, 44, 22, 45]);
+    let projected = project(&all, &[(1, Change::Drop)]);
+    assert_eq!(projected.draws[MAIN], [0, 1, 0, 0, 44, 33, 34, 35, 45]);
 }
 
 #[test]

@@ -101,13 +101,16 @@ fn gone(schedule: &Schedule, after: &[Command]) -> Vec<(usize, Option<usize>)> {
 
 /// Values that another task draws from now on.
 struct Carried {
-    /// The part in which it does; none for that of a branch that is left alone.
-    part: Option<Part>,
     main: usize,
     /// Before which of the values that it drew.
     at: usize,
+    /// What comes to the same place comes in the order of the parts.
+    part: Part,
     values: Vec<u64>,
 }
+
+/// Between the prefix and the suffix.
+const ANY_BRANCH: Part = Part::Branch { stage: 0, branch: 0 };
 
 /// Has values drawn go with the commands that drew them: those of one that does not run are gone, those of
 /// one that is moved are drawn by the task that runs it now, and so are those of a branch that is
@@ -129,7 +132,7 @@ fn carry(
             if !is_out {
                 let (part, main) = (after.part, after.change.0);
                 let (at, values) = (boundary(schedule, main, part), draws[task][own].to_vec());
-                carried.push(Carried { part: Some(part), main, at, values });
+                carried.push(Carried { main, at, part, values });
             }
         }
     }
@@ -138,28 +141,22 @@ fn carry(
             let own = draws[*task].iter().zip(&stays[*task]);
             let values = own.filter(|(_, stays)| **stays).map(|(value, _)| *value).collect();
             let at = boundary(schedule, main, Part::Suffix);
-            carried.push(Carried { part: None, main, at, values });
+            carried.push(Carried { main, at, part: ANY_BRANCH, values });
         }
     }
-    // What comes to the same place comes in the order of the parts.
-    carried.sort_by_key(|carried| match carried.part {
-        Some(Part::Prefix) => 0,
-        Some(Part::Suffix) => 2,
-        _ => 1,
-    });
+    carried.sort_by_key(|carried| (carried.main, carried.at, carried.part));
     for (task, (draws, stays)) in draws.iter_mut().zip(&stays).enumerate() {
+        let mut come = carried.iter().filter(|carried| carried.main == task).peekable();
         let before = std::mem::take(draws);
-        let come = |draws: &mut Vec<u64>, at| {
-            let here = carried.iter().filter(|carried| (carried.main, carried.at) == (task, at));
-            here.for_each(|carried| draws.extend(&carried.values));
-        };
         for (at, (value, stays)) in before.iter().zip(stays).enumerate() {
-            come(draws, at);
+            while let Some(carried) = come.next_if(|carried| carried.at == at) {
+                draws.extend(&carried.values);
+            }
             if *stays {
                 draws.push(*value);
             }
         }
-        come(draws, before.len());
+        come.for_each(|carried| draws.extend(&carried.values));
     }
 }
 

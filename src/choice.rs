@@ -145,7 +145,7 @@ impl Announced {
     };
 
     #[inline]
-    fn is_something(&self) -> bool {
+    pub(crate) fn is_something(&self) -> bool {
         self.key != 0
     }
 }

@@ -34,12 +34,17 @@ impl Rng {
     #[inline]
     pub(crate) fn below(&mut self, bound: u64) -> u64 {
         debug_assert!(bound > 0);
-        let mut wide = u128::from(self.0.next_u64()) * u128::from(bound);
-        if (wide as u64) < bound {
-            let reject_below = bound.wrapping_neg() % bound;
-            while (wide as u64) < reject_below {
-                wide = u128::from(self.0.next_u64()) * u128::from(bound);
-            }
+        let wide = u128::from(self.0.next_u64()) * u128::from(bound);
+        if (wide as u64) < bound { self.unless_favoured(bound, wide) } else { (wide >> 64) as u64 }
+    }
+
+    /// The number that `wide` gives, or the next one that favours nobody.
+    #[cold]
+    #[inline(never)]
+    fn unless_favoured(&mut self, bound: u64, mut wide: u128) -> u64 {
+        let reject_below = bound.wrapping_neg() % bound;
+        while (wide as u64) < reject_below {
+            wide = u128::from(self.0.next_u64()) * u128::from(bound);
         }
         (wide >> 64) as u64
     }

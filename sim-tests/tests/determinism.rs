@@ -25,7 +25,7 @@ const GOLDEN_DEFAULT: &[(&str, u64)] = &[
     ("lost_update", 0xe1ef_2468_5653_6b04),
     ("deadlock", 0x3091_8d0a_9562_cdd8),
     ("queue", 0xe20a_bae0_e285_555f),
-    ("store", 0xeab5_22fd_568e_dc09),
+    ("store", 0x5613_6171_5b62_9033),
     ("mix", 0x3583_c5a3_2ce0_1dc8),
 ];
 

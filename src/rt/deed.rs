@@ -7,16 +7,17 @@
 
 use std::task::Waker;
 
-use super::now;
+use super::now::{self, Now};
 use super::object::Object;
 use super::slot::Ticket;
 use super::world::WORLD;
 use crate::event::{ValueKind, Values};
 use crate::ids::{ObjectId, Place};
-use crate::memory::Memory;
+use crate::memory;
 use crate::op::Op;
 
-/// An operation, from its announcement until it is done.
+/// An operation, from its announcement until it is done. Its ticket is closed already when its turn had
+/// come and the world need not have a look: then that it is done is noted in the thread.
 #[derive(Clone, Copy)]
 pub(crate) struct Deed {
     pub(crate) op: &'static Op,
@@ -34,61 +35,105 @@ impl Deed {
 
     /// The current task is at a point: it will do this when it steps next and it can be done.
     /// It waits for nothing.
-    //
-    // Not inlined: it is the same for all operations, and there is one in every future.
-    #[inline(never)]
+    #[cfg_attr(debug_assertions, inline(never))]
+    #[cfg_attr(not(debug_assertions), inline)]
     pub(crate) fn announce(&mut self, waker: &Waker) {
-        match now::announce(self.op, self.object, self.place, waker) {
+        now::with(|now| self.announce_at(now, waker));
+    }
+
+    // Not inlined: it is the same for all operations, and there is one in every future. Given what the
+    // thread knows, because that is asked for by a call here, in a library, and not in a program.
+    #[inline(never)]
+    fn announce_at(&mut self, now: &Now, waker: &Waker) {
+        match now.announce(self.op, self.object, self.place, waker) {
             Some(ticket) => self.ticket = ticket,
-            None => WORLD.with(|world| world.announce(self, waker)),
+            None => self.announce_slowly(waker),
         }
     }
 
-    /// Reads the word of the object.
+    #[cold]
     #[inline(never)]
+    fn announce_slowly(&mut self, waker: &Waker) {
+        WORLD.with(|world| world.announce(self, waker));
+    }
+
+    /// Reads the word of the object.
+    #[cfg_attr(debug_assertions, inline(never))]
+    #[cfg_attr(not(debug_assertions), inline)]
     pub(crate) fn load(&self) -> u64 {
-        self.perform(|memory, object| {
-            let bits = memory.load(object);
-            (bits, Values::Read(bits))
-        })
+        self.perform(|bits| (bits, None, Values::Read(bits)))
     }
 
     /// Writes the word of the object.
-    #[inline(never)]
+    #[cfg_attr(debug_assertions, inline(never))]
+    #[cfg_attr(not(debug_assertions), inline)]
     pub(crate) fn store(&self, bits: u64) {
-        self.perform(|memory, object| {
-            memory.store(object, bits);
-            ((), Values::Wrote(bits))
-        });
+        self.perform(|_| ((), Some(bits), Values::Wrote(bits)));
     }
 
     /// Reads the word of the object and, if `change` gives one, writes another, in one. Returns the
     /// word read. `wanted` is for the trace, if there was none to write.
     pub(crate) fn change(&self, wanted: u64, change: impl FnOnce(u64) -> Option<u64>) -> u64 {
-        self.perform(|memory, object| {
-            let (old, new) = memory.change(object, change);
-            let values = match new {
-                Some(new) => Values::Changed(old, new),
-                None => Values::Refused(old, wanted),
-            };
-            (old, values)
+        self.perform(|old| match change(old) {
+            Some(new) => (old, Some(new), Values::Changed(old, new)),
+            None => (old, None, Values::Refused(old, wanted)),
         })
     }
 
+    /// `effect` is given the word of the object. It says the result, the new word if there is one, and
+    /// what the trace is to have.
     #[inline(always)]
-    fn perform<R>(&self, effect: impl FnOnce(&mut Memory, ObjectId) -> (R, Values)) -> R {
+    fn perform<R>(&self, effect: impl FnOnce(u64) -> (R, Option<u64>, Values)) -> R {
+        let near = self.object.filter(|object| memory::is_near(*object));
+        match near {
+            Some(object) if !self.ticket.is_open() => memory::near(object, |word| {
+                let (result, new, values) = effect(word.get());
+                if let Some(new) = new {
+                    word.set(new);
+                }
+                now::do_turn(values);
+                result
+            }),
+            _ => {
+                let (result, new, values) = effect(self.begin_slowly());
+                self.end_slowly(new, values);
+                result
+            }
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn begin_slowly(&self) -> u64 {
+        let object = self.object.expect("an operation on memory has an object");
+        WORLD.with(|world| world.retract_to_do(&self.ticket).memory.load(object))
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn end_slowly(&self, new: Option<u64>, values: Values) {
         WORLD.with(|world| {
-            let mut state = world.retract_to_do(&self.ticket);
-            let object = self.object.expect("an operation on memory has an object");
-            let (result, values) = effect(&mut state.memory, object);
+            let mut state = world.state();
+            if let (Some(object), Some(new)) = (self.object, new) {
+                state.memory.store(object, new);
+            }
             state.happened(self.op, self.object, self.place, values);
-            result
-        })
+        });
     }
 
     /// Does an operation that has no effect on the memory.
-    #[inline(never)]
+    #[cfg_attr(debug_assertions, inline(never))]
+    #[cfg_attr(not(debug_assertions), inline)]
     pub(crate) fn pass(&self) {
+        match self.ticket.is_open() {
+            false => now::do_turn(Values::None),
+            true => self.pass_slowly(),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn pass_slowly(&self) {
         WORLD.with(|world| {
             let mut state = world.retract_to_do(&self.ticket);
             state.happened(self.op, self.object, self.place, Values::None);

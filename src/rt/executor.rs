@@ -8,13 +8,14 @@ use std::task::{Context, Poll, Waker};
 
 use super::Limits;
 use super::body::Body;
+use super::choose::Choice;
 use super::diagnose::{doing, stuck, woken_from_outside};
 use super::now;
 use super::panics::{self, Panicked};
 use super::record::repeated_suffix;
 use super::seat::Seats;
 use super::state::State;
-use super::world::{Choice, World};
+use super::world::World;
 use crate::choice::TaskRow;
 use crate::ids::TaskId;
 use crate::run::Failure;
@@ -42,18 +43,18 @@ impl Executor<'_> {
             if tracing::enabled!(target: "sim", tracing::Level::TRACE) {
                 self.show_step();
             }
-            let mut state = self.world.state();
-            let (performed, announces) = (now::take_performed(), now::take_announces());
-            let plain = announces && state.leave_plain_step(performed, now::announced, stop);
-            if !plain && !self.leave(&mut state, performed, announces) {
+            let mut state = self.world.unsettled();
+            let plain = state.leave_plain_step(stop);
+            if !plain && !self.leave(&mut state) {
                 return;
             }
-            let Some(task) = self.choose(&mut state) else { return };
-            let (step, attention) = (state.board.step, state.attention);
+            let Some((task, turn)) = self.choose(&mut state) else { return };
+            let step = state.board.step;
+            let attention = !plain && state.attention;
             drop(state);
             self.progress.store(step, Ordering::Relaxed);
             if !attention {
-                self.poll(step, task);
+                self.poll(step, task, turn);
             } else if !self.take_step(step, task) {
                 return;
             }
@@ -62,11 +63,14 @@ impl Executor<'_> {
 
     /// Sees to all that the end of a step can bring. False if the run is over.
     #[inline(never)]
-    fn leave(&mut self, state: &mut State, performed: u32, announces: bool) -> bool {
+    fn leave(&mut self, state: &mut State) -> bool {
+        if now::is_done() {
+            state.take_in_done();
+        }
         if !state.inbox.is_empty() {
             self.take_in(state);
         }
-        state.leave_step(performed, announces.then(now::announced));
+        state.leave_step();
         if state.over {
             return false;
         }
@@ -75,7 +79,7 @@ impl Executor<'_> {
             return false;
         }
         if state.board.step >= self.limits.steps_max {
-            let cycle = repeated_suffix(&state.record, &state.board.events).to_vec();
+            let cycle = repeated_suffix(&state.record, &state.board.events);
             state.fail(Failure::StepLimit { steps: self.limits.steps_max, cycle });
             return false;
         }
@@ -83,15 +87,15 @@ impl Executor<'_> {
         true
     }
 
-    /// Who takes the next step? None if there is no answer and the run is over.
+    /// Who takes the next step, and whose turn is it then? None if there is no answer and the run is
+    /// over.
     #[inline(always)]
-    fn choose(&mut self, state: &mut State) -> Option<TaskId> {
-        let ready = &state.board.ready[..];
-        match self.world.choose(Choice::Task(state)) {
+    fn choose(&mut self, state: &mut State) -> Option<(TaskId, u32)> {
+        match World::choose(state, Choice::Task) {
             Ok(answer) => {
-                let task = ready[answer as usize];
-                state.enter_step(task);
-                Some(task)
+                let task = state.board.ready[answer as usize];
+                let turn = state.enter_step(task);
+                Some((task, turn))
             }
             Err(failure) => {
                 state.fail(*failure);
@@ -104,7 +108,7 @@ impl Executor<'_> {
     /// run is over.
     #[cold]
     fn take_step(&mut self, step: u32, task: TaskId) -> bool {
-        let mut state = self.world.state();
+        let mut state = self.world.unsettled();
         if let Some((_, seconds)) = self.limits.hang.filter(|(hang, _)| *hang == step) {
             let last = doing(&state, task);
             state.fail(Failure::Hang { task, last, seconds });
@@ -112,6 +116,7 @@ impl Executor<'_> {
         }
         let aborted = state.takes_abort();
         let branches = !state.foreign.is_empty();
+        let turn = state.turn();
         drop(state);
         if aborted {
             self.cancel(step, task);
@@ -120,7 +125,7 @@ impl Executor<'_> {
         if branches {
             self.wake_branches(step, task);
         }
-        self.poll(step, task);
+        self.poll(step, task, turn);
         true
     }
 
@@ -132,9 +137,9 @@ impl Executor<'_> {
     }
 
     #[inline(always)]
-    fn poll(&mut self, step: u32, task: TaskId) {
+    fn poll(&mut self, step: u32, task: TaskId, turn: u32) {
         let seat = self.seats.at(task);
-        now::enter_step(step, task, &seat.waker);
+        now::enter_step(step, task, turn, &seat.waker);
         let mut cx = Context::from_waker(&seat.waker);
         let own = seat.body.is_some();
         let polled = match &mut seat.body {
@@ -156,7 +161,7 @@ impl Executor<'_> {
     #[cold]
     fn cancel(&mut self, step: u32, task: TaskId) {
         let seat = self.seats.at(task);
-        now::enter_step(step, task, &seat.waker);
+        now::enter_step(step, task, now::NO_KEY, &seat.waker);
         if let Some(body) = seat.body.as_mut() {
             let body = body.as_mut();
             if let Err(payload) = catch_unwind(AssertUnwindSafe(|| body.clear())) {
@@ -168,10 +173,8 @@ impl Executor<'_> {
 
     fn end(&mut self, task: TaskId, cancelled: bool) {
         let body = self.seats.at(task).body.take();
-        // The future that announced it was forgotten without being dropped.
-        now::take_announces();
-        let performed = now::take_performed();
-        let (unwanted, wakers) = self.world.state().end_task(task, body, cancelled, performed);
+        now::forget_announced();
+        let (unwanted, wakers) = self.world.state().end_task(task, body, cancelled);
         if unwanted.is_none() && wakers.is_empty() {
             return;
         }
@@ -200,13 +203,14 @@ impl Executor<'_> {
     /// Wakes the branches of a combinator that have wakers of their own and can go on now.
     #[cold]
     fn wake_branches(&mut self, step: u32, task: TaskId) {
-        now::enter_step(step, task, &self.seats.at(task).waker);
+        now::enter_step(step, task, now::NO_KEY, &self.seats.at(task).waker);
         let wakers: Vec<Waker> = {
             let state = self.world.state();
             let row: &TaskRow = &state.board.tasks[task.index()];
             let can = |key| row.announced.iter().any(|a| a.key == key && a.enabled);
             // Cloned below, without the borrow: `clone` is user code.
-            let count = state.foreign.iter().filter(|(w, _)| w.task == task && can(w.key)).count();
+            let count =
+                state.foreign.iter().filter(|(w, _)| w.task() == task && can(w.key())).count();
             drop(state);
             (0..count).filter_map(|n| self.foreign_waker(task, n)).collect()
         };
@@ -224,7 +228,7 @@ impl Executor<'_> {
         let row = board.tasks.at(task.index());
         let can = |key| row.announced.iter().any(|a| a.key == key && a.enabled);
         let at = (0..foreign.len())
-            .filter(|i| foreign[*i].0.task == task && can(foreign[*i].0.key))
+            .filter(|i| foreign[*i].0.task() == task && can(foreign[*i].0.key()))
             .nth(nth)?;
         let (waiter, waker) = foreign.swap_remove(at);
         drop(state);
@@ -265,27 +269,20 @@ impl Executor<'_> {
     /// The run is over: asks the strategy whether it agrees, then drops what is left of the
     /// tasks, inside the run.
     pub(super) fn finish(&mut self) {
-        let mut state = self.world.state();
+        let mut state = self.world.unsettled();
         let strayed = self.world.signals.strayed.load(Ordering::Acquire);
         if strayed != 0 && state.failure.is_none() {
             let failure = woken_from_outside(&state, TaskId(strayed - 1));
             state.fail(failure);
         }
-        drop(state);
-        let state = self.world.state();
         if !matches!(state.failure, Some(Failure::Diverged { .. })) {
-            let end = self.world.strategy().end(&state.view());
-            drop(state);
-            if let Err(mismatch) = end {
-                let mut state = self.world.state();
-                if state.failure.is_none() {
-                    state.fail(mismatch.failure());
-                }
+            let end = state.end_choices();
+            if let (Err(mismatch), None) = (end, &state.failure) {
+                state.fail(mismatch.failure());
             }
-        } else {
-            drop(state);
         }
-        self.world.state().resume(TaskId::MAIN);
+        drop(state);
+        self.world.unsettled().resume(TaskId::MAIN);
         let main = self.main.as_mut();
         if let Err(payload) = catch_unwind(AssertUnwindSafe(|| main.clear())) {
             self.panicked(TaskId::MAIN, payload);
@@ -293,7 +290,7 @@ impl Executor<'_> {
         // A destructor may spawn once more.
         let mut next = 1;
         for _ in 0..DROP_ROUNDS_MAX {
-            let mut state = self.world.state();
+            let mut state = self.world.unsettled();
             self.take_in(&mut state);
             let tasks = state.board.tasks.len();
             drop(state);
@@ -301,12 +298,12 @@ impl Executor<'_> {
                 self.drop_task(TaskId(index as u32));
             }
             next = tasks;
-            if self.world.state().inbox.is_empty() {
+            if self.world.unsettled().inbox.is_empty() {
                 return;
             }
         }
         // Dropped, they would spawn again; kept, they would be tasks of the next run.
-        let mut state = self.world.state();
+        let mut state = self.world.unsettled();
         let left = std::mem::take(&mut state.inbox);
         let place = state.board.tasks.last().map_or(String::new(), |row| row.place.to_string());
         let message = "a destructor spawns a task that spawns again when it is dropped, without \
@@ -319,7 +316,7 @@ impl Executor<'_> {
     /// Drops what is left of a task: its future, or its result that nobody asked for.
     #[inline]
     fn drop_task(&mut self, task: TaskId) {
-        let mut state = self.world.state();
+        let mut state = self.world.unsettled();
         let mut ended = state.slots[task.index()].ended.take();
         let body = self.seats.at(task).body.take();
         if body.is_some() {

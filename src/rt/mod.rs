@@ -8,6 +8,7 @@
 //! a run allocates what its body allocates and one box for each task it spawns.
 
 mod body;
+mod choose;
 mod deed;
 mod diagnose;
 mod executor;
@@ -116,7 +117,7 @@ impl Worker {
             drop(stale);
         }
         self.world.seed.set(seed);
-        self.world.strategy().begin(seed);
+        self.world.state().begin_choices(seed);
         self.world.signals.running.store(true, Ordering::Relaxed);
         let Worker { world, seats, progress, .. } = self;
         let mut executor = Executor { world, seats, main, limits: *limits, progress };
@@ -174,7 +175,7 @@ impl Worker {
             outcome,
             tasks,
             objects,
-            steps: state.record.steps.clone(),
+            steps: state.record.steps.iter().map(|step| step.record()).collect(),
             draws: state.record.draws.clone(),
             events: state.board.events.clone(),
             histories: Vec::new(),
@@ -204,7 +205,8 @@ impl Worker {
         let state = self.world.state();
         let Record { steps, draws, programs, .. } = &state.record;
         let commands: Vec<_> = programs.iter().flat_map(|source| source.layout()).collect();
-        Schedule::of_records(paths(&state), steps, draws, &commands)
+        let steps: Vec<_> = steps.iter().map(|step| step.record()).collect();
+        Schedule::of_records(paths(&state), &steps, draws, &commands)
     }
 
     /// Lets go of what the user's code recorded in the last run.

@@ -78,10 +78,32 @@ impl Object {
 }
 
 /// A waiting announcement: whose, and which of its announcements.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(crate) struct Waiter {
-    pub(crate) task: TaskId,
-    pub(crate) key: u32,
+//
+// One word: every point stores one.
+#[derive(Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Waiter(u64);
+
+impl Waiter {
+    #[inline]
+    pub(crate) const fn new(task: TaskId, key: u32) -> Waiter {
+        Waiter(((task.0 as u64) << 32) | key as u64)
+    }
+
+    #[inline]
+    pub(crate) fn task(self) -> TaskId {
+        TaskId((self.0 >> 32) as u32)
+    }
+
+    #[inline]
+    pub(crate) fn key(self) -> u32 {
+        self.0 as u32
+    }
+}
+
+impl std::fmt::Debug for Waiter {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} of {:?}", self.key(), self.task())
+    }
 }
 
 /// The row of an object.

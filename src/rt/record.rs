@@ -4,14 +4,34 @@ use std::sync::Arc;
 
 use crate::event::Event;
 use crate::history::HistorySource;
-use crate::ids::ObjectId;
+use crate::ids::{ObjectId, TaskId};
 use crate::program::ProgramSource;
 use crate::run::{Condition, DrawRecord, StepRecord};
+
+/// One step, in one word: it is stored at every step.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Step(u64);
+
+impl Step {
+    /// `task` is chosen among so many. There are less than 2^31 tasks.
+    #[inline]
+    pub(crate) fn new(task: TaskId, candidates: u32, preempts: bool) -> Step {
+        Step((u64::from(task.0) << 32) | (u64::from(candidates) << 1) | u64::from(preempts))
+    }
+
+    pub(crate) fn record(self) -> StepRecord {
+        StepRecord {
+            task: TaskId((self.0 >> 32) as u32),
+            candidates: self.0 as u32 >> 1,
+            preempts: self.0 & 1 == 1,
+        }
+    }
+}
 
 /// The decisions of one run, and its histories. The vectors keep their allocations from run to run.
 #[derive(Default)]
 pub(crate) struct Record {
-    pub(crate) steps: Vec<StepRecord>,
+    pub(crate) steps: Vec<Step>,
     pub(crate) draws: Vec<DrawRecord>,
     pub(crate) histories: Vec<Arc<dyn HistorySource>>,
     pub(crate) conditions: Vec<Condition>,
@@ -29,7 +49,7 @@ impl Record {
 
 /// The shortest sequence of steps that the end of the run repeats at least four times. Steps are
 /// the same if the same task did the same operations to the same objects, whatever the values.
-pub(crate) fn repeated_suffix<'a>(record: &'a Record, events: &[Event]) -> &'a [StepRecord] {
+pub(crate) fn repeated_suffix(record: &Record, events: &[Event]) -> Vec<StepRecord> {
     const LONGEST: usize = 256;
     const REPEATS: usize = 4;
     let steps = record.steps.len();
@@ -43,9 +63,10 @@ pub(crate) fn repeated_suffix<'a>(record: &'a Record, events: &[Event]) -> &'a [
         }
     }
     let same = |i: usize, j: usize| {
-        record.steps[from + i].task == record.steps[from + j].task && deeds[i] == deeds[j]
+        let task = |i: usize| record.steps[from + i].record().task;
+        task(i) == task(j) && deeds[i] == deeds[j]
     };
     let repeats = |p: &usize| (window - (REPEATS - 1) * p..window).all(|i| same(i, i - p));
     let period = (1..=window / REPEATS).find(repeats).unwrap_or(0);
-    &record.steps[steps - period..]
+    record.steps[steps - period..].iter().map(|step| step.record()).collect()
 }

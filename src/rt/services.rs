@@ -93,11 +93,10 @@ impl World {
 
     /// The current task, which was [lent](World::lend), has ended.
     pub(crate) fn end_lent(&self) {
-        now::take_announces();
-        let performed = now::take_performed();
+        now::forget_announced();
         let mut state = self.state();
         let task = state.current();
-        let (_, wakers) = state.end_task(task, None, false, performed);
+        let (_, wakers) = state.end_task(task, None, false);
         drop(state);
         wakers.into_iter().for_each(Waker::wake);
     }

@@ -25,7 +25,6 @@ pub(crate) struct Slot {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Ticket {
     pub(crate) run: u64,
-    pub(crate) step: u32,
     pub(crate) waiter: Waiter,
 }
 

@@ -11,10 +11,12 @@ use std::sync::Arc;
 use std::task::Waker;
 
 use super::body::BoxBody;
+use super::choose::Chooser;
+use super::now;
 use super::object::{ObjectRow, Objects, Waiter};
 use super::record::Record;
 use super::slot::{Slot, Ticket};
-use crate::choice::{Announced, Announcements, Board, Status, TaskRow, View};
+use crate::choice::{Announced, Announcements, Board, Status, Strategy, TaskRow};
 use crate::event::{Event, Values};
 use crate::ids::{ObjectId, Place, TaskId};
 use crate::memory::Memory;
@@ -30,6 +32,8 @@ const FIRST_KEY: u32 = 1;
 
 /// The state of one run.
 pub(crate) struct State {
+    /// Who answers the run's choices. Only [`World::choose`](super::World) and its neighbours ask it.
+    pub(super) chooser: Chooser,
     pub(crate) run: u64,
     pub(crate) board: Board,
     pub(crate) slots: Pool<Slot>,
@@ -57,11 +61,14 @@ pub(crate) struct State {
     pub(super) goes_on: bool,
     /// The key of the next announcement that is kept here.
     next_key: u32,
+    /// The last step in which there was one, and the key of the first in it.
+    fresh: (u32, u32),
 }
 
-impl Default for State {
-    fn default() -> State {
+impl State {
+    pub(super) fn new(strategy: Box<dyn Strategy>) -> State {
         State {
+            chooser: Chooser::new(strategy),
             run: 0,
             board: Board::default(),
             slots: Pool::default(),
@@ -77,11 +84,10 @@ impl Default for State {
             aborts: 0,
             goes_on: false,
             next_key: FIRST_KEY,
+            fresh: (u32::MAX, FIRST_KEY),
         }
     }
-}
 
-impl State {
     /// Forgets the last run. Hands out what must be dropped without a borrow.
     #[must_use]
     pub(crate) fn begin(&mut self, run: u64) -> Vec<(Waiter, Waker)> {
@@ -107,6 +113,7 @@ impl State {
         self.aborts = 0;
         self.goes_on = false;
         self.next_key = FIRST_KEY;
+        self.fresh = (u32::MAX, FIRST_KEY);
         std::mem::take(&mut self.foreign)
     }
 
@@ -123,11 +130,6 @@ impl State {
     fn end(&mut self) {
         self.over = true;
         self.attention = true;
-    }
-
-    /// What strategies see.
-    pub(crate) fn view(&self) -> View<'_> {
-        View::of(&self.board)
     }
 
     // ---- tasks
@@ -215,24 +217,18 @@ impl State {
         self.slots.at_mut(task.index()).left_over = true;
     }
 
-    /// `task` ended; `body` holds its result, and `performed` is the key of the announcement that it
-    /// did in its last step, 0 if none. Hands back the body if nobody will ask for it, and
-    /// wakers to be called: a future that the task polled and others share lives on without it, and
-    /// one of those others has to poll it now.
+    /// `task` ended; `body` holds its result. Hands back the body if nobody will ask for it, and wakers
+    /// to be called: a future that the task polled and others share lives on without it, and one of
+    /// those others has to poll it now.
     #[must_use]
     pub(crate) fn end_task(
         &mut self,
         task: TaskId,
         body: Option<BoxBody>,
         cancelled: bool,
-        performed: u32,
     ) -> (Option<BoxBody>, Vec<Waker>) {
         let mut wakers = Vec::new();
-        // Nearly always that is all there is to take back.
         let row = self.board.tasks.at_mut(task.index());
-        if row.announced.remove(performed).is_some() {
-            row.enabled -= 1;
-        }
         if !row.announced.is_empty() {
             self.retract_all(task, &mut wakers);
         }
@@ -265,7 +261,7 @@ impl State {
             left.next().map(|announced| announced.key)
         };
         while let Some(key) = left(self) {
-            wakers.extend(self.retract(Waiter { task, key }));
+            wakers.extend(self.retract(Waiter::new(task, key)));
         }
     }
 
@@ -288,7 +284,10 @@ impl State {
         let task = self.current();
         let key = self.next_key;
         self.next_key += 1;
-        let waiter = Waiter { task, key };
+        if self.fresh.0 != self.board.step {
+            self.fresh = (self.board.step, key);
+        }
+        let waiter = Waiter::new(task, key);
         let enabled = match (op.access, object, target) {
             (Access::Lock, Some(object), _) => {
                 let row = &mut self.objects.rows[object.index()];
@@ -307,15 +306,22 @@ impl State {
         self.board.tasks.at_mut(task.index()).enabled += u32::from(enabled);
         let announced = Announced { op, object, target, place, enabled, key };
         self.board.tasks.at_mut(task.index()).announced.push(announced);
-        Ticket { run: self.run, step: self.board.step, waiter }
+        Ticket { run: self.run, waiter }
+    }
+
+    /// Whether the current task announced this in the step that it is taking.
+    pub(crate) fn is_of_this_step(&self, key: u32) -> bool {
+        let (step, first) = self.fresh;
+        let kept = step == self.board.step && (first..self.next_key).contains(&key);
+        kept || key == now::plain_key(self.board.step)
     }
 
     /// Takes an announcement back, because it is done now or because its future was dropped.
     /// Hands out the waker kept for it.
     #[inline]
     pub(crate) fn retract(&mut self, waiter: Waiter) -> Option<Waker> {
-        let row = self.board.tasks.at_mut(waiter.task.index());
-        let announced = row.announced.remove(waiter.key)?;
+        let row = self.board.tasks.at_mut(waiter.task().index());
+        let announced = row.announced.remove(waiter.key())?;
         row.enabled -= u32::from(announced.enabled);
         match (announced.op.access, announced.object, announced.target) {
             (Access::Lock, Some(object), _) => {
@@ -334,8 +340,8 @@ impl State {
             }
         }
         // A future dropped by another task than the one that made it: that one may be stuck now.
-        if waiter.task != self.current() && !self.can_step(waiter.task) {
-            self.remove_ready(waiter.task);
+        if waiter.task() != self.current() && !self.can_step(waiter.task()) {
+            self.remove_ready(waiter.task());
         }
         waker
     }
@@ -355,7 +361,7 @@ impl State {
 
     /// An announcement can be done now, or can be no longer.
     pub(super) fn set_enabled(&mut self, waiter: Waiter, enabled: bool) {
-        let Waiter { task, key } = waiter;
+        let (task, key) = (waiter.task(), waiter.key());
         let row = self.board.tasks.at_mut(task.index());
         let Some(announced) = row.announced.find_mut(key) else { return };
         if announced.enabled == enabled {

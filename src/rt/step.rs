@@ -1,57 +1,81 @@
 //! A step, from its end to the next one's beginning: what did the polled task do and announce, who can step
 //! now, and what is noted of who was chosen.
 
+use super::now;
+use super::record::Step;
 use super::state::{NOT_READY, State, can_step};
 use crate::choice::Announced;
+use crate::event::Event;
 use crate::ids::TaskId;
 use crate::op::Access;
-use crate::run::StepRecord;
 
 impl State {
     /// The polled task came back, having announced an operation. Nearly always that is all: it did the one
-    /// thing it had announced before, if any (`performed` is the key of what it did, 0 if nothing), and can
-    /// go on. False, with nothing changed, if there is more to see to, or the next step is `stop` or later.
+    /// thing it had announced before, if any, and can go on. False, with nothing changed, if there is more
+    /// to see to, or the next step is `stop` or later.
     #[inline(always)]
-    pub(crate) fn leave_plain_step(
-        &mut self,
-        performed: u32,
-        announced: impl FnOnce() -> Announced,
-        stop: u32,
-    ) -> bool {
+    pub(crate) fn leave_plain_step(&mut self, stop: u32) -> bool {
         let step = self.record.steps.len() as u32;
-        let row = self.board.tasks.at_mut(self.board.current.index());
-        // No key is the key of what is not there.
-        let did_all = row.announced.first.key == performed && row.announced.more.is_empty();
-        if self.attention || !did_all || step >= stop {
+        if self.attention || step >= stop || !now::announces_in(self.board.step) {
+            return false;
+        }
+        let task = self.board.current;
+        let row = self.board.tasks.at_mut(task.index());
+        let done = now::is_done();
+        if !row.announced.more.is_empty() || (!done && row.announced.first.is_something()) {
             return false;
         }
         debug_assert!(self.inbox.is_empty() && self.dirty.is_empty() && self.foreign.is_empty());
         debug_assert!(self.board.watches.is_empty() && self.aborts == 0 && !self.over);
         let first = &mut row.announced.first;
-        *first = announced();
-        row.enabled = 1;
+        if done {
+            let (events, step) = (&mut self.board.events, self.board.step);
+            let Announced { op, object, place, .. } = *first;
+            now::with_done(|values| {
+                push(events, || Event { step, task, object, op, place, values });
+            });
+            // The rest is so already.
+            debug_assert!(row.enabled == 1 && first.enabled && first.target.is_none());
+            let next = now::announced();
+            (first.op, first.object) = (next.op, next.object);
+            (first.place, first.key) = (next.place, next.key);
+        } else {
+            *first = now::announced();
+            row.enabled = 1;
+        }
         self.goes_on = first.op.access != Access::Yield;
         self.board.step = step;
         true
     }
 
-    /// The polled task came back: what did it do (the key of the announcement it did, 0 if none), what did
-    /// it announce, if anything, and who can step now?
-    pub(crate) fn leave_step(&mut self, performed: u32, announced: Option<Announced>) {
+    /// Takes in what the current task did when its turn had come.
+    #[cold]
+    pub(super) fn take_in_done(&mut self) {
+        debug_assert_eq!(now::run(), self.run);
+        now::forget_done();
+        now::with_done(|values| {
+            let row = self.board.tasks.at_mut(self.board.current.index());
+            // Whatever else the task does in the step, the world is asked for it and has come here first.
+            let Announced { op, object, place, key, .. } = row.announced.first;
+            row.announced.remove(key);
+            row.enabled -= 1;
+            self.happened(op, object, place, values);
+        });
+    }
+
+    /// The polled task came back: what did it announce, if anything, and who can step now?
+    pub(crate) fn leave_step(&mut self) {
         let steps = self.record.steps.len() as u32;
         if steps > self.board.step {
+            let announced = now::announces_in(self.board.step).then(now::announced);
             self.board.step = steps;
-            self.settle(self.board.current, performed, announced);
+            self.settle(self.board.current, announced);
         }
         self.attention =
             !self.board.watches.is_empty() || !self.foreign.is_empty() || self.aborts > 0;
     }
 
-    fn settle(&mut self, task: TaskId, performed: u32, announced: Option<Announced>) {
-        let row = self.board.tasks.at_mut(task.index());
-        if row.announced.remove(performed).is_some() {
-            row.enabled -= 1;
-        }
+    fn settle(&mut self, task: TaskId, announced: Option<Announced>) {
         while let Some(object) = self.dirty.pop() {
             self.tell_waiters(object);
         }
@@ -70,15 +94,30 @@ impl State {
         self.goes_on = row.ready_at != NOT_READY && does_more;
     }
 
-    /// The chosen task is about to be polled.
+    /// The chosen task is about to be polled. Returns the key of the announcement whose turn it is, if
+    /// nothing more is to be seen to.
     #[inline]
-    pub(crate) fn enter_step(&mut self, task: TaskId) {
+    pub(crate) fn enter_step(&mut self, task: TaskId) -> u32 {
         let candidates = self.board.ready.len() as u32;
         let preempts = self.goes_on && self.board.current != task;
-        self.record.steps.push(StepRecord { task, candidates, preempts });
+        push(&mut self.record.steps, || Step::new(task, candidates, preempts));
         self.board.current = task;
-        self.board.arrived.clear();
-        self.board.tasks.at_mut(task.index()).woken = false;
+        // To look costs less than to store.
+        if !self.board.arrived.is_empty() {
+            self.board.arrived.clear();
+        }
+        let row = self.board.tasks.at_mut(task.index());
+        if row.woken {
+            row.woken = false;
+        }
+        row.announced.first.key
+    }
+
+    /// The key of the announcement whose turn it is now that the current task was chosen,
+    /// [`now::NO_KEY`] if that must be looked for.
+    pub(super) fn turn(&self) -> u32 {
+        let first = &self.board.tasks.at(self.board.current.index()).announced.first;
+        if first.enabled && self.foreign.is_empty() { first.key } else { now::NO_KEY }
     }
 
     /// Whether the current task, which was just chosen, is to be dropped instead of being polled.
@@ -88,4 +127,19 @@ impl State {
         self.aborts -= u32::from(aborted);
         aborted
     }
+}
+
+/// Adds an item. Nearly always there is room: then nothing has to be kept for a call.
+#[inline(always)]
+fn push<T>(list: &mut Vec<T>, make: impl Fn() -> T) {
+    match list.len() < list.capacity() {
+        true => list.push(make()),
+        false => push_slowly(list, make()),
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn push_slowly<T>(list: &mut Vec<T>, item: T) {
+    list.push(item);
 }

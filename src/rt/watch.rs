@@ -115,13 +115,13 @@ impl World {
         let (key, seen) = (announced.key, state.board.events.len());
         state.board.watches.push(Watch { task, key, place, objects, changes, seen });
         state.attention = true;
-        Some(Held { run: state.run, step: state.board.step, waiter: Waiter { task, key } })
+        Some(Held { run: state.run, step: state.board.step, waiter: Waiter::new(task, key) })
     }
 
     /// Whether the current task has to go on waiting; if not, it is let go. `waker` wakes whoever waits.
     pub(crate) fn keeps_waiting(&self, held: &Held, waker: &Waker) -> bool {
         let state = self.state();
-        let Waiter { task, key } = held.waiter;
+        let (task, key) = (held.waiter.task(), held.waiter.key());
         // Polled by another task, it is asked anew.
         if held.run != state.run || !now::is_current(task) {
             return false;
@@ -142,7 +142,7 @@ impl Drop for Held {
         if now::run() != self.run {
             return;
         }
-        let Waiter { task, key } = self.waiter;
+        let (task, key) = (self.waiter.task(), self.waiter.key());
         WORLD.with(|world| {
             world.state().board.watches.retain(|watch| (watch.task, watch.key) != (task, key));
         });
@@ -160,7 +160,7 @@ impl State {
                 note(event, &watch.objects, &mut watch.changes);
             }
             watch.seen = self.board.events.len();
-            let waiter = Waiter { task: watch.task, key: watch.key };
+            let waiter = Waiter::new(watch.task, watch.key);
             self.set_enabled(waiter, !watch.changes.is_empty());
         }
         self.board.watches = watches;

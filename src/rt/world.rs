@@ -13,6 +13,7 @@ use std::task::Waker;
 
 use scoped_tls::scoped_thread_local;
 
+use super::choose::Choice;
 use super::deed::{Arrival, Deed};
 use super::now;
 use super::object::{Met, Object, Unusable, Waiter};
@@ -20,7 +21,7 @@ use super::panics::halt;
 use super::seat::Signals;
 use super::slot::Ticket;
 use super::state::State;
-use crate::choice::{Draw, Mismatch, Strategy};
+use crate::choice::{Draw, Strategy};
 use crate::event::{ValueKind, Values};
 use crate::ids::{ObjectId, Place, Seed, TaskId};
 use crate::op::{Access, Op};
@@ -31,51 +32,29 @@ scoped_thread_local!(pub(crate) static WORLD: World);
 /// One worker's simulated machine.
 pub(crate) struct World {
     state: RefCell<State>,
-    strategy: RefCell<Box<dyn Strategy>>,
-    /// What the strategy says of steps that only one task can take.
-    sees_forced_steps: Cell<bool>,
     /// The seed of the run that is on.
     pub(super) seed: Cell<Seed>,
     pub(super) signals: Arc<Signals>,
 }
 
-/// A question with a bounded answer.
-pub(super) enum Choice<'a> {
-    /// Which of the candidates steps: the answer is a position in `State::ready`.
-    Task(&'a State),
-    /// Which value a draw gives.
-    Value(&'a Draw),
-    /// Which value a draw gives that is not explored: this one, unless a trace is replayed.
-    Given(&'a Draw, u64),
-}
-
 impl World {
     pub(super) fn new(strategy: Box<dyn Strategy>, signals: Arc<Signals>) -> World {
-        World {
-            state: RefCell::default(),
-            sees_forced_steps: Cell::new(strategy.sees_forced_steps()),
-            strategy: RefCell::new(strategy),
-            seed: Cell::new(Seed(0)),
-            signals,
-        }
+        World { state: RefCell::new(State::new(strategy)), seed: Cell::new(Seed(0)), signals }
     }
 
-    pub(super) fn set_strategy(&self, strategy: Box<dyn Strategy>) -> Box<dyn Strategy> {
-        self.sees_forced_steps.set(strategy.sees_forced_steps());
-        self.strategy.replace(strategy)
-    }
-
-    /// How many runs the strategy has still to see before it serves.
-    pub(super) fn rehearsals(&self) -> u32 {
-        self.strategy.borrow().rehearsals()
-    }
-
-    pub(super) fn strategy(&self) -> RefMut<'_, Box<dyn Strategy>> {
-        self.strategy.borrow_mut()
-    }
-
+    /// The state, with all that has happened so far.
     #[inline]
     pub(super) fn state(&self) -> RefMut<'_, State> {
+        let mut state = self.unsettled();
+        if now::is_done() {
+            state.take_in_done();
+        }
+        state
+    }
+
+    /// The state without what the thread has [noted](now::do_turn) in the step that is being taken.
+    #[inline]
+    pub(super) fn unsettled(&self) -> RefMut<'_, State> {
         match self.state.try_borrow_mut() {
             Ok(state) => state,
             Err(_) => Self::lent(),
@@ -87,44 +66,15 @@ impl World {
         panic!("a strategy used a primitive of the run it was deciding")
     }
 
-    #[cold]
-    fn deciding() -> ! {
-        panic!("a strategy drew a value from the run it was deciding")
-    }
-
-    /// Answers a choice. Every bit of nondeterminism of a run passes here.
-    //
-    // Inlined, so that the kind of the choice is known.
-    #[inline(always)]
-    pub(super) fn choose(&self, choice: Choice<'_>) -> Result<u64, Box<Failure>> {
-        let bound = match &choice {
-            Choice::Task(state) => state.board.ready.len() as u64,
-            Choice::Value(draw) | Choice::Given(draw, _) => draw.bound,
-        };
-        if bound == 1 && matches!(choice, Choice::Task(_)) && !self.sees_forced_steps.get() {
-            return Ok(0);
-        }
-        let Ok(mut strategy) = self.strategy.try_borrow_mut() else { Self::deciding() };
-        let answer = match choice {
-            Choice::Task(state) => strategy.pick(&state.view()).map(|index| index as u64),
-            Choice::Value(draw) => strategy.draw(draw),
-            Choice::Given(draw, value) => strategy.given(draw, value),
-        };
-        match answer {
-            Ok(answer) if answer < bound => Ok(answer),
-            answer => Err(no_answer(answer, bound)),
-        }
-    }
-
     /// A value below `bound` drawn from the decisions. Once the run is over there is nothing left
     /// to decide: destructors that draw get 0.
     pub(crate) fn draw(&self, bound: u64, why: &'static str) -> u64 {
-        self.decide(bound, |world| world.choose(Choice::Value(&Draw { bound, why })))
+        self.decide(bound, Choice::Value(&Draw { bound, why }))
     }
 
     /// A decision that is not explored: `value`, which is below `bound`, unless a trace is replayed.
     pub(crate) fn given(&self, bound: u64, value: u64, why: &'static str) -> u64 {
-        self.decide(bound, |world| world.choose(Choice::Given(&Draw { bound, why }, value)))
+        self.decide(bound, Choice::Given(&Draw { bound, why }, value))
     }
 
     /// The seed of the run.
@@ -138,24 +88,26 @@ impl World {
         (state.record.draws.len(), state.board.step)
     }
 
-    #[inline]
-    fn decide(&self, bound: u64, choose: impl FnOnce(&World) -> Result<u64, Box<Failure>>) -> u64 {
-        if self.state().over {
+    fn decide(&self, bound: u64, choice: Choice<'_>) -> u64 {
+        let mut state = self.unsettled();
+        if state.over {
             return 0;
         }
-        match choose(self) {
+        match World::choose(&mut state, choice) {
             Ok(value) => {
-                let mut state = self.state();
                 let step = state.board.step;
                 state.record.draws.push(DrawRecord { step, value, bound });
                 value
             }
             Err(failure) if std::thread::panicking() => {
                 // A destructor: to unwind from here would abort the process.
-                self.state().fail(*failure);
+                state.fail(*failure);
                 0
             }
-            Err(failure) => self.fail(*failure),
+            Err(failure) => {
+                drop(state);
+                self.fail(*failure)
+            }
         }
     }
 
@@ -187,7 +139,7 @@ impl World {
         place: Place,
         initial: impl FnOnce() -> u64,
     ) -> ObjectId {
-        let mut state = self.state();
+        let mut state = self.unsettled();
         match state.objects.meet(object, values, None) {
             Ok(Met::Known(id)) => id,
             Ok(Met::New(id)) => {
@@ -203,7 +155,7 @@ impl World {
 
     /// An object was created by the current task.
     pub(crate) fn created(&self, object: &Object, values: ValueKind, initial: u64) {
-        let mut state = self.state();
+        let mut state = self.unsettled();
         let creator = state.next_creation();
         if let Ok(Met::New(_)) = state.objects.meet(object, values, Some(creator)) {
             state.memory.push(initial);
@@ -275,19 +227,19 @@ impl World {
     /// enabled.
     #[cold]
     pub(crate) fn arrived(&self, ticket: &Ticket, waker: &Waker) -> Arrival {
-        if ticket.run != now::run() || !now::is_current(ticket.waiter.task) {
+        if ticket.run != now::run() || !now::is_current(ticket.waiter.task()) {
             return Arrival::Moved;
         }
         let state = self.state();
-        let task = ticket.waiter.task;
+        let task = ticket.waiter.task();
         let row = &state.board.tasks[task.index()];
-        let Some(announced) = row.announced.iter().find(|a| a.key == ticket.waiter.key) else {
+        let Some(announced) = row.announced.iter().find(|a| a.key == ticket.waiter.key()) else {
             return Arrival::Moved;
         };
         // A lock may have been taken in this very step, by another branch of a `join!`.
         let free = announced.object.is_none_or(|o| state.objects.rows[o.index()].holder.is_none());
         let enabled = announced.enabled && (announced.op.access != Access::Lock || free);
-        if enabled && ticket.step != state.board.step {
+        if enabled && !state.is_of_this_step(ticket.waiter.key()) {
             return Arrival::Now;
         }
         drop(state);
@@ -296,19 +248,9 @@ impl World {
     }
 
     /// The state, with an announcement that is being done now taken back.
-    #[inline(always)]
     pub(super) fn retract_to_do(&self, ticket: &Ticket) -> RefMut<'_, State> {
-        let state = self.state();
-        if state.foreign.is_empty() && now::perform(ticket.waiter.key) {
-            return state;
-        }
-        self.retract_at_once(state, ticket.waiter.key)
-    }
-
-    #[cold]
-    fn retract_at_once<'a>(&'a self, mut state: RefMut<'a, State>, key: u32) -> RefMut<'a, State> {
-        let waiter = Waiter { task: state.current(), key };
-        let waker = state.retract(waiter);
+        let mut state = self.state();
+        let Some(waker) = state.retract(ticket.waiter) else { return state };
         drop(state);
         drop(waker);
         self.state()
@@ -331,18 +273,6 @@ impl World {
         drop(state);
         drop(waker);
     }
-}
-
-/// Why the strategy's answer to a choice of `bound` is none.
-#[cold]
-fn no_answer(answer: Result<u64, Mismatch>, bound: u64) -> Box<Failure> {
-    Box::new(match answer {
-        Ok(answer) => Failure::Misuse {
-            message: format!("the strategy answered {answer} to a choice of {bound}"),
-            place: String::new(),
-        },
-        Err(mismatch) => mismatch.failure(),
-    })
 }
 
 fn misuse(object: &Object, unusable: Unusable, place: Place) -> Failure {

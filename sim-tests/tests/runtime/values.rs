@@ -1,10 +1,13 @@
 //! Every atomic type and operation does what std's does, inside a run and outside.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::sync::atomic::*;
 
 use proptest::prelude::*;
-use sim::{Atomic, Runner};
+use sim::event::Values;
+use sim::ids::TaskId;
+use sim::{Atomic, Mutex, Runner, SIMULATED};
 
 /// One operation: which, and what it is given.
 type Deed<T> = (u8, T, T);
@@ -177,4 +180,70 @@ fn pointers_keep_what_they_point_to() {
         assert!(std::ptr::eq(pointer.into_inner(), &raw mut value));
     });
     assert_eq!(run.outcome, sim::run::Outcome::Passed);
+}
+
+#[test]
+fn each_of_many_atomics_has_a_value_of_its_own() {
+    // More than are kept where they are reached soonest.
+    const MANY: u64 = 150;
+    let run = Runner::new().hermetic().run_seed(0, async || {
+        let atomics: Arc<Vec<_>> = Arc::new((0..MANY).map(Atomic::new).collect());
+        let adds = |by: u64| {
+            let atomics = atomics.clone();
+            sim::spawn(async move {
+                for (nth, atomic) in atomics.iter().enumerate() {
+                    atomic.fetch_add(by * nth as u64, Ordering::SeqCst).await;
+                }
+            })
+        };
+        let (ones, thousands) = (adds(1), adds(1000));
+        ones.await.unwrap();
+        thousands.await.unwrap();
+        for (nth, atomic) in (0..MANY).zip(atomics.iter()) {
+            assert_eq!(atomic.load(Ordering::SeqCst).await, 1002 * nth);
+            atomic.store(nth + 7, Ordering::SeqCst).await;
+        }
+        let atomics = Arc::into_inner(atomics).expect("the tasks have ended");
+        let last: Vec<u64> = atomics.into_iter().map(Atomic::into_inner).collect();
+        assert_eq!(last, (7..MANY + 7).collect::<Vec<_>>());
+    });
+    assert_eq!(run.outcome, sim::run::Outcome::Passed);
+}
+
+#[test]
+fn what_a_step_does_is_recorded_in_its_order() {
+    if !SIMULATED {
+        return;
+    }
+    let run = Runner::new().hermetic().run_seed(0, async || {
+        let (lock, atomic) = (Mutex::new(()), Atomic::new(0u8));
+        let guard = lock.lock().await;
+        atomic.store(1, Ordering::SeqCst).await;
+        // In the step of the store, and so is the announcement of the next.
+        drop(guard);
+        let task = sim::spawn(async {});
+        atomic.fetch_add(1, Ordering::SeqCst).await;
+        task.abort();
+        assert!(task.await.is_err());
+        let end = atomic.load(Ordering::SeqCst).await;
+        assert_eq!(end, 0, "in the step of the load");
+    });
+    let done: Vec<_> = run.events.iter().map(|e| (e.step, e.op.name, e.values)).collect();
+    let steps: Vec<u32> = done.iter().map(|(step, ..)| *step).collect();
+    assert!(steps.is_sorted(), "{done:?}");
+    let done: Vec<_> = done.into_iter().map(|(_, name, values)| (name, values)).collect();
+    let task = Values::Task(TaskId(1));
+    assert_eq!(
+        done,
+        [
+            ("lock", Values::None),
+            ("store", Values::Wrote(1)),
+            ("unlock", Values::None),
+            ("spawn", task),
+            ("fetch_add", Values::Changed(1, 2)),
+            ("abort", task),
+            ("join", task),
+            ("load", Values::Read(2)),
+        ]
+    );
 }

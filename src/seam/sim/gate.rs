@@ -79,7 +79,7 @@ impl<'a> Future for Enter<'a> {
             return Poll::Ready(Pass { gate: None });
         }
         stop.poll_waiting(cx, *gate).map(|()| {
-            WORLD.with(|world| world.acquire(&stop.deed));
+            stop.pass(|deed| WORLD.with(|world| world.acquire(deed)));
             Pass { gate: Some(gate) }
         })
     }
@@ -101,7 +101,7 @@ impl<'a> Future for TryEnter<'a> {
             return Poll::Ready(Some(Pass { gate: None }));
         }
         stop.poll(cx, *gate).map(|()| {
-            let taken = WORLD.with(|world| world.try_acquire(&stop.deed));
+            let taken = stop.pass(|deed| WORLD.with(|world| world.try_acquire(deed)));
             // Not `then_some`: a pass that is made and dropped gives up a lock that another task holds.
             taken.then(|| Pass { gate: Some(gate) })
         })

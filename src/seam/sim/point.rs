@@ -34,7 +34,7 @@ impl Source for Nowhere {
 /// The way of a future through a point: announced when first polled, done when polled in a later
 /// step in which it is enabled, taken back when dropped in between.
 pub(crate) struct Stop {
-    pub(super) deed: Deed,
+    deed: Deed,
 }
 
 impl Stop {
@@ -43,25 +43,39 @@ impl Stop {
         Stop { deed: Deed::new(op, here) }
     }
 
-    /// Ready when the operation is to be done, which is the caller's to do. A run is on, and the
-    /// operation waits for nothing: its turn has come when its task is chosen.
+    /// Whether the turn of the operation has come, which is then the caller's to do. A run is on, and the
+    /// operation waits for nothing: its turn comes when its task is chosen.
     //
     // Not generic, so that a debug build has it compiled in this crate, whose profile may say
     // `opt-level = 3`. Inlined in others: the source is then known, and a point is one function.
     #[cfg_attr(not(debug_assertions), inline(always))]
-    pub(super) fn poll(&mut self, cx: &mut Context<'_>, source: &dyn Source) -> Poll<()> {
+    fn turns(&mut self) -> bool {
+        let turns = self.deed.ticket.is_open() && is_turn_of(&self.deed.ticket);
+        if turns {
+            self.deed.ticket.settle();
+        }
+        turns
+    }
+
+    /// Ready when the operation is to be [done](Self::pass), though it is not [its turn](Self::turns).
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    fn arrive(&mut self, cx: &mut Context<'_>, source: &dyn Source) -> Poll<()> {
         if self.deed.ticket.is_open() {
-            if is_turn_of(&self.deed.ticket) {
-                self.deed.ticket.settle();
-                return Poll::Ready(());
-            }
             if let Some(polled) = self.look(cx) {
                 return polled;
             }
         }
-        self.deed.object = source.meet(self.deed.place);
+        // One that is nowhere has none from the beginning.
+        if let Some(object) = source.meet(self.deed.place) {
+            self.deed.object = Some(object);
+        }
         self.deed.announce(cx.waker());
         Poll::Pending
+    }
+
+    /// Both: ready when the operation is to be [done](Self::pass).
+    pub(super) fn poll(&mut self, cx: &mut Context<'_>, source: &dyn Source) -> Poll<()> {
+        if self.turns() { Poll::Ready(()) } else { self.arrive(cx, source) }
     }
 
     /// As [`poll`](Self::poll), for an operation that may have to wait for others.
@@ -76,14 +90,20 @@ impl Stop {
         Poll::Pending
     }
 
+    /// Does the operation, which is ready.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn pass<R>(&mut self, effect: impl FnOnce(&Deed) -> R) -> R {
+        let result = effect(&self.deed);
+        self.deed.ticket.settle();
+        result
+    }
+
     /// None if the operation has to be announced anew.
     #[inline(never)]
     fn look(&mut self, cx: &mut Context<'_>) -> Option<Poll<()>> {
         match WORLD.with(|world| world.arrived(&self.deed.ticket, cx.waker())) {
-            Arrival::Now => {
-                self.deed.ticket.settle();
-                Some(Poll::Ready(()))
-            }
+            Arrival::Now => Some(Poll::Ready(())),
             Arrival::Later => Some(Poll::Pending),
             Arrival::Moved => {
                 self.retract();
@@ -141,10 +161,11 @@ where
         if !in_run() {
             return Poll::Ready(effect(&At::Real));
         }
-        match stop.poll(cx, *source) {
-            Poll::Ready(()) => Poll::Ready(effect(&At::Run(&stop.deed))),
-            Poll::Pending => Poll::Pending,
+        // Two calls, so that the compiler knows in the first whose turn it is.
+        if stop.turns() {
+            return Poll::Ready(effect(&At::Run(&stop.deed)));
         }
+        stop.arrive(cx, *source).map(|()| stop.pass(|deed| effect(&At::Run(deed))))
     }
 }
 
@@ -173,10 +194,10 @@ impl Future for Turn {
             cx.waker().wake_by_ref();
             return Poll::Pending;
         }
-        let polled = self.stop.poll(cx, &Nowhere);
-        if polled.is_ready() {
+        if self.stop.turns() {
             self.stop.deed.pass();
+            return Poll::Ready(());
         }
-        polled
+        self.stop.arrive(cx, &Nowhere).map(|()| self.stop.pass(Deed::pass))
     }
 }

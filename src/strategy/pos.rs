@@ -92,6 +92,19 @@ impl<D: Dice> Pos<D> {
     /// The task stepped: what conflicts with what it did gets new priorities.
     #[inline]
     fn redeal(&mut self, view: &View<'_>, task: TaskId) {
+        let Pos { stands, shared, plain, queue, dice, .. } = self;
+        match stands.few_rivals(task) {
+            Some(few) if *plain || shared.get(few.object.index()) != Some(&false) => {
+                few.tasks().for_each(|other| queue.renew(other, || dice.priority()));
+            }
+            _ => self.redeal_some(view, task),
+        }
+    }
+
+    /// As [`redeal`](Self::redeal), where there are lists of tasks or several are at an object that only
+    /// one was seen to touch.
+    #[inline(never)]
+    fn redeal_some(&mut self, view: &View<'_>, task: TaskId) {
         let Pos { stands, shared, plain, queue, dice, again, .. } = self;
         stands.rivals(task, |object, other| {
             if !*plain && shared.get(object.index()) == Some(&false) {
@@ -114,6 +127,15 @@ impl<D: Dice> Pos<D> {
                 self.queue.set(task, key);
             }
         }
+    }
+
+    /// The task takes its first step.
+    #[cold]
+    fn start(&mut self, task: TaskId) {
+        if self.started.len() <= task.index() {
+            self.started.resize(task.index() + 1, false);
+        }
+        self.started[task.index()] = true;
     }
 
     /// Forgets the last run.
@@ -199,10 +221,9 @@ impl<D: Dice> Strategy for Pos<D> {
             self.plain |= self.private_steps > self.steps_max;
         }
         self.last = Some(task);
-        if self.started.len() <= task.index() {
-            self.started.resize(task.index() + 1, false);
+        if self.started.get(task.index()) != Some(&true) {
+            self.start(task);
         }
-        self.started[task.index()] = true;
         Ok(view.task(task).candidate())
     }
 

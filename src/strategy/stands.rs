@@ -1,18 +1,37 @@
 //! Who has announced to touch what, and so who competes with a task.
 //!
-//! While tasks are few and each has announced one operation at most, that is one number for each, and
-//! all are compared. Otherwise there is a list for each object, and each task knows its places in
-//! them: what it costs to find the others at an object does not depend on how many tasks there are.
+//! While tasks are few and each has announced one operation at most, that is a bit for each task in a
+//! word for each object. Otherwise there is a list for each object, and each task knows its places in
+//! them. What it costs to find the others at an object does not depend on how many tasks there are.
 
 use crate::choice::{Announced, Announcements};
 use crate::ids::{ObjectId, TaskId};
 use crate::op::Access;
 
 /// So many are few: a bit for each.
-const FEW: usize = u16::BITS as usize;
+const FEW: usize = u32::BITS as usize;
 
 /// Stands at no object, where others have the index of one, plus 1.
 const NOWHERE: u32 = 0;
+
+/// Tasks at one object.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Few {
+    pub(super) object: ObjectId,
+    /// A bit for each.
+    tasks: u32,
+}
+
+impl Few {
+    pub(super) fn tasks(self) -> impl Iterator<Item = TaskId> {
+        let mut left = self.tasks;
+        std::iter::from_fn(move || {
+            let next = (left != 0).then(|| TaskId(left.trailing_zeros()));
+            left &= left.wrapping_sub(1);
+            next
+        })
+    }
+}
 
 /// Who has announced to touch what.
 #[derive(Debug)]
@@ -20,6 +39,10 @@ pub(super) struct Stands {
     /// By task: the object, and what it does there. Not kept any more once there are lists.
     objects: [u32; FEW],
     accesses: [Access; FEW],
+    /// By the number in `objects`: a bit for each task that stands there.
+    here: Vec<u32>,
+    /// Those who read: they conflict with all others there, but not with each other.
+    reads: u32,
     has_lists: bool,
     /// By object: the tasks that have announced to touch it, and how.
     lists: Vec<Vec<(TaskId, Access)>>,
@@ -32,6 +55,8 @@ impl Default for Stands {
         Stands {
             objects: [NOWHERE; FEW],
             accesses: [Access::Start; FEW],
+            here: Vec::new(),
+            reads: 0,
             has_lists: false,
             lists: Vec::new(),
             places: Vec::new(),
@@ -42,6 +67,7 @@ impl Default for Stands {
 impl Stands {
     pub(super) fn clear(&mut self) {
         self.objects.fill(NOWHERE);
+        self.here.clear();
         self.has_lists = false;
         self.lists.iter_mut().for_each(Vec::clear);
         self.places.iter_mut().for_each(Vec::clear);
@@ -49,29 +75,30 @@ impl Stands {
 
     /// The other tasks that have announced something that conflicts with what this one has, each with
     /// the object that it is about.
-    #[inline]
     pub(super) fn rivals(&self, task: TaskId, mut each: impl FnMut(ObjectId, TaskId)) {
+        match self.few_rivals(task) {
+            Some(few) => few.tasks().for_each(|other| each(few.object, other)),
+            None => self.rivals_in_lists(task, each),
+        }
+    }
+
+    /// The same, all at one object. None if they have to be looked for in lists.
+    #[inline]
+    pub(super) fn few_rivals(&self, task: TaskId) -> Option<Few> {
+        let nobody = Few { object: ObjectId::new(0), tasks: 0 };
         if self.has_lists {
-            return self.rivals_in_lists(task, each);
+            return self.places.get(task.index()).is_none_or(Vec::is_empty).then_some(nobody);
         }
         let object = match self.objects.get(task.index()) {
-            None | Some(&NOWHERE) => return,
+            None | Some(&NOWHERE) => return Some(nobody),
             Some(object) => *object,
         };
-        // Without a branch for each: nobody could foresee it.
-        let mut here = 0;
-        for (at, other) in self.objects.iter().enumerate() {
-            here |= u32::from(*other == object) << at;
-        }
-        let did = self.accesses[task.index()];
-        here &= !(1 << task.0);
-        while here != 0 {
-            let other = TaskId(here.trailing_zeros());
-            here &= here - 1;
-            if self.accesses[other.index()].conflicts(did) {
-                each(ObjectId::new(object - 1), other);
-            }
-        }
+        let own = 1 << task.0;
+        let no_rivals = if self.reads & own == 0 { own } else { self.reads };
+        Some(Few {
+            object: ObjectId::new(object - 1),
+            tasks: self.here[object as usize] & !no_rivals,
+        })
     }
 
     fn rivals_in_lists(&self, task: TaskId, mut each: impl FnMut(ObjectId, TaskId)) {
@@ -95,6 +122,7 @@ impl Stands {
         }
         let (object, access) = match announced.only() {
             Some(Announced { object: Some(object), op, .. }) => {
+                debug_assert!(op.access.conflicts(Access::Write), "{op:?} with an object");
                 (object.index() as u32 + 1, op.access)
             }
             None if !announced.is_empty() => return self.make_lists(task, announced),
@@ -103,8 +131,19 @@ impl Stands {
         if task.index() >= FEW {
             return self.make_lists(task, announced);
         }
-        self.objects[task.index()] = object;
+        let bit = 1 << task.0;
+        let before = std::mem::replace(&mut self.objects[task.index()], object);
+        if before != object {
+            if self.here.len() <= object as usize {
+                self.here.resize(object as usize + 1, 0);
+            }
+            if before != NOWHERE {
+                self.here[before as usize] &= !bit;
+            }
+            self.here[object as usize] |= bit;
+        }
         self.accesses[task.index()] = access;
+        self.reads = self.reads & !bit | u32::from(access == Access::Read) << task.0;
     }
 
     #[inline]

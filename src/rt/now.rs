@@ -173,7 +173,7 @@ pub(crate) fn is_turn_of(ticket: &Ticket) -> bool {
     NOW.with(|now| ticket.waiter.key() == now.turn.get() && ticket.run == now.run.get())
 }
 
-/// The current task did the announcement whose turn it was.
+/// The current task did the announcement whose turn it was. Said again, with other values, it counts once.
 #[inline]
 pub(super) fn do_turn(values: Values) {
     NOW.with(|now| {

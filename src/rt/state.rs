@@ -164,21 +164,25 @@ impl State {
         row.nth = nth;
         row.name = name;
         row.place = place;
-        row.status = Status::Blocked;
-        row.announced.clear();
         row.children = 0;
-        row.ready_at = NOT_READY;
         row.enabled = 0;
+        // Of a task of an earlier run that did not end.
+        if !row.announced.is_empty() {
+            row.announced.clear();
+        }
         // Its first step needs no announcement.
         row.woken = true;
         row.aborted = false;
+        row.status = Status::Ready;
+        row.ready_at = self.board.ready.len() as u32;
+        self.board.ready.push(id);
+        self.board.arrived.push(id);
         let slot = self.slots.push(Slot::default);
         slot.cancelled = false;
         slot.joiner = None;
         slot.detached = None;
         slot.objects = 0;
         slot.left_over = false;
-        self.insert_ready(id);
         id
     }
 

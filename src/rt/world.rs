@@ -258,6 +258,9 @@ impl World {
 
     /// Completes the last event with the values its effect turned out to have.
     pub(crate) fn note(&self, values: Values) {
+        if now::is_done() {
+            return now::do_turn(values);
+        }
         if let Some(event) = self.state().board.events.last_mut() {
             event.values = values;
         }

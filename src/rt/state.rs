@@ -12,7 +12,6 @@ use std::task::Waker;
 
 use super::body::BoxBody;
 use super::choose::Chooser;
-use super::now;
 use super::object::{ObjectRow, Objects, Waiter};
 use super::record::Record;
 use super::slot::{Slot, Ticket};
@@ -313,11 +312,11 @@ impl State {
         Ticket { run: self.run, waiter }
     }
 
-    /// Whether the current task announced this in the step that it is taking.
+    /// Whether this was announced in the step that is being taken. Asked of what is kept here: what the
+    /// thread has noted comes here when its step is over.
     pub(crate) fn is_of_this_step(&self, key: u32) -> bool {
         let (step, first) = self.fresh;
-        let kept = step == self.board.step && (first..self.next_key).contains(&key);
-        kept || key == now::plain_key(self.board.step)
+        step == self.board.step && (first..self.next_key).contains(&key)
     }
 
     /// Takes an announcement back, because it is done now or because its future was dropped.

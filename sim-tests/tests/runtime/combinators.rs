@@ -6,8 +6,8 @@ use futures::future::{BoxFuture, Fuse, FutureExt, select};
 use futures::stream::{FuturesUnordered, StreamExt};
 use futures::{channel, join, pin_mut, select, select_biased};
 use sim::Ordering::SeqCst;
-use sim::run::Failure;
-use sim::{Atomic, Mutex, SIMULATED};
+use sim::run::{Failure, Outcome};
+use sim::{Atomic, Mutex, Runner, SIMULATED};
 use sim_tests::seeds::{finding, passes};
 
 #[test]
@@ -257,6 +257,58 @@ fn an_operation_dropped_before_its_turn_never_happens() {
         assert_eq!(value.load(SeqCst).await, u8::from(!pending));
     });
     assert!(report.warnings.is_empty());
+}
+
+#[test]
+fn a_point_polled_twice_in_a_step_waits_for_a_choice() {
+    passes("polled_twice", async || {
+        let (lock, value) = (Mutex::new(0u8), Atomic::new(0u8));
+        let task = sim::spawn(async {});
+        {
+            let (mut wait, mut add) = (lock.lock().boxed(), value.fetch_add(1, SeqCst).boxed());
+            let mut join = task.boxed();
+            for _ in 0..if SIMULATED { 3 } else { 0 } {
+                assert!(futures::poll!(&mut wait).is_pending());
+                assert!(futures::poll!(&mut add).is_pending());
+                assert!(futures::poll!(&mut join).is_pending());
+            }
+            *wait.await += 1;
+            assert_eq!(add.await, 0);
+            join.await.unwrap();
+        }
+        assert_eq!((*lock.lock().await, value.load(SeqCst).await), (1, 1));
+    });
+}
+
+#[test]
+fn a_future_of_another_run_has_no_turn_in_this_one() {
+    static VALUE: Atomic<u8> = Atomic::<u8>::const_new(7);
+    if !SIMULATED {
+        return;
+    }
+    let kept = std::sync::Mutex::new(None);
+    // One that sees each run once.
+    let runner = Runner::new().hermetic().strategy("random");
+    let run = runner.run_seed(0, async || {
+        let mut add = VALUE.fetch_add(1, SeqCst).boxed();
+        assert!(futures::poll!(&mut add).is_pending());
+        *kept.lock().unwrap() = Some(add);
+    });
+    assert_eq!(run.outcome, Outcome::Passed);
+    let run = runner.run_seed(0, async || {
+        let add = kept.lock().unwrap().take();
+        let mut add = add.expect("the first run left it");
+        // Announced in the first step, as that one was there.
+        let mut load = VALUE.load(SeqCst).boxed();
+        let mut polls = 0;
+        let loaded = std::future::poll_fn(|cx| {
+            polls += 1;
+            assert!(polls == 1 || add.poll_unpin(cx).is_pending());
+            load.poll_unpin(cx)
+        });
+        assert_eq!((loaded.await, add.await, VALUE.load(SeqCst).await), (7, 7, 8));
+    });
+    assert_eq!(run.outcome, Outcome::Passed);
 }
 
 #[test]

@@ -77,6 +77,7 @@ impl<D: Dice> Pos<D> {
     }
 
     /// The key of what the task does next.
+    #[inline(always)]
     fn deal(&mut self, row: &TaskRow, task: TaskId) -> u64 {
         // Of one that something else woke it is not known what it is going to do.
         let private = match row.announced.is_empty() {

@@ -98,7 +98,7 @@ impl Queue {
     }
 
     // Four at a time: one by one, the compiler takes vectors, which cannot compare such numbers.
-    #[inline(never)]
+    #[inline]
     fn look(&mut self) {
         let mut highest = OUT;
         for four in self.entries.chunks_exact(4) {

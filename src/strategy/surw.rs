@@ -103,21 +103,22 @@ impl<D: Dice> Surw<D> {
     }
 
     /// Intends a task. If it was held it is free.
+    #[inline]
     fn intend(&mut self, task: Option<TaskId>) {
         self.intended = task;
         self.waited = 0;
         match task {
-            Some(task) => {
-                if self.places.is_held(task) {
-                    self.places.free(task);
-                }
-            }
-            // Nobody is to be waited for.
-            None => {
-                while let Some(task) = self.places.held().last().copied() {
-                    self.places.free(task);
-                }
-            }
+            Some(task) if self.places.is_held(task) => self.places.free(task),
+            Some(_) => {}
+            None => self.free_all(),
+        }
+    }
+
+    /// Nobody is to be waited for.
+    #[cold]
+    fn free_all(&mut self) {
+        while let Some(task) = self.places.held().last().copied() {
+            self.places.free(task);
         }
     }
 

@@ -35,6 +35,7 @@ impl Weights {
         self.sum
     }
 
+    #[inline]
     pub(super) fn set(&mut self, number: usize, weight: u64) {
         if self.levels.first().is_none_or(|weights| weights.len() <= number) {
             self.grow(number + 1);

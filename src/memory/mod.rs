@@ -2,7 +2,8 @@
 //!
 //! Today memory is sequentially consistent: a load sees the last store to its object, in the order
 //! of the steps, and orderings weaker than `SeqCst` are treated as `SeqCst`. A weaker model keeps
-//! old stores here and asks the run which one a load sees; nothing outside this module changes.
+//! old stores here, keeps no word near and asks the run which one a load sees; nothing outside this
+//! module changes.
 //!
 //! There is one word for every object of a run. The words of atomics live here and not in the atomics
 //! themselves, so that a `static` starts each run afresh, in several workers at once. Those of the first

@@ -47,13 +47,13 @@ impl Deed {
     fn announce_at(&mut self, now: &Now, waker: &Waker) {
         match now.announce(self.op, self.object, self.place, waker) {
             Some(ticket) => self.ticket = ticket,
-            None => self.announce_slowly(waker),
+            None => self.announce_to_world(waker),
         }
     }
 
-    #[cold]
+    /// The same, for what may have to wait or the thread does not take.
     #[inline(never)]
-    fn announce_slowly(&mut self, waker: &Waker) {
+    pub(crate) fn announce_to_world(&mut self, waker: &Waker) {
         WORLD.with(|world| world.announce(self, waker));
     }
 

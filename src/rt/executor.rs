@@ -173,7 +173,6 @@ impl Executor<'_> {
 
     fn end(&mut self, task: TaskId, cancelled: bool) {
         let body = self.seats.at(task).body.take();
-        now::forget_announced();
         let (unwanted, wakers) = self.world.state().end_task(task, body, cancelled);
         if unwanted.is_none() && wakers.is_empty() {
             return;
@@ -269,6 +268,7 @@ impl Executor<'_> {
     /// The run is over: asks the strategy whether it agrees, then drops what is left of the
     /// tasks, inside the run.
     pub(super) fn finish(&mut self) {
+        now::end();
         let mut state = self.world.unsettled();
         let strayed = self.world.signals.strayed.load(Ordering::Acquire);
         if strayed != 0 && state.failure.is_none() {

@@ -222,9 +222,13 @@ pub(super) fn announced() -> Announced {
     })
 }
 
-/// The future that announced the last operation was forgotten without being dropped.
-pub(super) fn forget_announced() {
-    NOW.with(|now| now.mark.set(0));
+/// The current task has ended, or the run: what it announced last is announced no more, if its future was
+/// forgotten without being dropped, and nothing has its turn.
+pub(super) fn end() {
+    NOW.with(|now| {
+        now.mark.set(0);
+        now.turn.set(NO_KEY);
+    });
 }
 
 /// Whether the current task has announced an operation in this step that the world has not seen.
@@ -241,7 +245,7 @@ pub(super) fn unseen() -> Option<Announced> {
 pub(super) fn retract(ticket: &Ticket) -> bool {
     let found = ticket.run == run() && unseen().is_some_and(|a| a.key == ticket.waiter.key());
     if found {
-        forget_announced();
+        NOW.with(|now| now.mark.set(0));
     }
     found
 }

@@ -5,7 +5,6 @@ use std::task::Waker;
 
 use super::body::BoxBody;
 use super::deed::Deed;
-use super::now;
 use super::object::Object;
 use super::slot::Ticket;
 use super::world::World;
@@ -93,7 +92,6 @@ impl World {
 
     /// The current task, which was [lent](World::lend), has ended.
     pub(crate) fn end_lent(&self) {
-        now::forget_announced();
         let mut state = self.state();
         let task = state.current();
         let (_, wakers) = state.end_task(task, None, false);

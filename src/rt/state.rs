@@ -12,6 +12,7 @@ use std::task::Waker;
 
 use super::body::BoxBody;
 use super::choose::Chooser;
+use super::now;
 use super::object::{ObjectRow, Objects, Waiter};
 use super::record::Record;
 use super::slot::{Slot, Ticket};
@@ -230,6 +231,7 @@ impl State {
         body: Option<BoxBody>,
         cancelled: bool,
     ) -> (Option<BoxBody>, Vec<Waker>) {
+        now::end();
         let mut wakers = Vec::new();
         let row = self.board.tasks.at_mut(task.index());
         if !row.announced.is_empty() {

@@ -1,13 +1,15 @@
 //! Points and locks inside combinators that poll several futures, wrap wakers or drop losers.
 
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
+use std::task::{Context, Waker};
 
 use futures::future::{BoxFuture, Fuse, FutureExt, select};
 use futures::stream::{FuturesUnordered, StreamExt};
 use futures::{channel, join, pin_mut, select, select_biased};
 use sim::Ordering::SeqCst;
 use sim::run::{Failure, Outcome};
-use sim::{Atomic, Mutex, Runner, SIMULATED};
+use sim::{Atomic, Cell, Mutex, Runner, SIMULATED};
 use sim_tests::seeds::{finding, passes};
 
 #[test]
@@ -326,6 +328,70 @@ fn a_fused_point_is_done_once() {
         pin_mut!(nothing);
         assert!(futures::poll!(nothing).is_pending());
     });
+}
+
+#[test]
+fn a_cell_polled_after_it_was_ready_panics_and_announces_nothing() {
+    if !SIMULATED {
+        return;
+    }
+    let found = finding("cell_again", async || {
+        let cell = Cell::new(1u8);
+        let mut set = cell.set(2).boxed();
+        (&mut set).await;
+        assert!(AssertUnwindSafe(set).catch_unwind().await.is_err());
+        assert_eq!(cell.get().await, 2);
+        // With something announced it would step for ever.
+        std::future::pending::<()>().await;
+    });
+    let Outcome::Failed(failure) = &found.run.outcome else { panic!("{found:?}") };
+    assert!(matches!(failure, Failure::Deadlock { .. }), "{failure:?}");
+}
+
+#[test]
+fn a_future_polled_by_a_destructor_when_the_run_is_over_has_no_turn() {
+    type Kept = Arc<std::sync::Mutex<BoxFuture<'static, u8>>>;
+
+    /// Polls the future when it is dropped.
+    struct Last(Kept);
+
+    impl Drop for Last {
+        fn drop(&mut self) {
+            let mut context = Context::from_waker(Waker::noop());
+            let _ = self.0.lock().unwrap().poll_unpin(&mut context);
+        }
+    }
+
+    if !SIMULATED {
+        return;
+    }
+    let run = Runner::new().hermetic().strategy("random").run_seed(0, async || {
+        let value = Atomic::new(0u8);
+        let future = async move { value.fetch_add(1, SeqCst).await }.boxed();
+        let kept: Kept = Arc::new(std::sync::Mutex::new(future));
+        let (last, lock) = (Last(kept.clone()), Mutex::new(()));
+        // Dropped after the body, in the name of the task: the future is polled, then the lock freed.
+        let _task = sim::spawn(async move {
+            let _guard = lock.lock().await;
+            let _last = last;
+            std::future::pending::<()>().await;
+        });
+        for _ in 0..20 {
+            sim::task::yield_now().await;
+        }
+        let mut polls = 0;
+        std::future::poll_fn(|cx| {
+            polls += 1;
+            assert_eq!(polls, 1, "its turn has come, and it is not polled");
+            kept.lock().unwrap().poll_unpin(cx).map(drop)
+        })
+        .await;
+    });
+    let Outcome::Failed(Failure::Panic { message, .. }) = &run.outcome else { panic!("{run:?}") };
+    assert!(message.contains("its turn has come"), "{message}");
+    let names = run.events.iter().map(|event| event.op.name).filter(|name| *name != "yield");
+    let last: Vec<_> = names.collect();
+    assert_eq!(last[last.len() - 2..], ["fetch_add", "unlock"], "{:?}", run.events);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::future::Future;
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 
 use super::Here;
 use crate::ids::{ObjectId, Place};
@@ -58,8 +58,14 @@ impl Stop {
     }
 
     /// Ready when the operation is to be [done](Self::pass), though it is not [its turn](Self::turns).
+    /// `announce` is how it is announced.
     #[cfg_attr(not(debug_assertions), inline(always))]
-    fn arrive(&mut self, cx: &mut Context<'_>, source: &dyn Source) -> Poll<()> {
+    fn arrive(
+        &mut self,
+        cx: &mut Context<'_>,
+        source: &dyn Source,
+        announce: fn(&mut Deed, &Waker),
+    ) -> Poll<()> {
         if self.deed.ticket.is_open() {
             if let Some(polled) = self.look(cx) {
                 return polled;
@@ -69,25 +75,21 @@ impl Stop {
         if let Some(object) = source.meet(self.deed.place) {
             self.deed.object = Some(object);
         }
-        self.deed.announce(cx.waker());
+        announce(&mut self.deed, cx.waker());
         Poll::Pending
     }
 
     /// Both: ready when the operation is to be [done](Self::pass).
     pub(super) fn poll(&mut self, cx: &mut Context<'_>, source: &dyn Source) -> Poll<()> {
-        if self.turns() { Poll::Ready(()) } else { self.arrive(cx, source) }
+        if self.turns() {
+            return Poll::Ready(());
+        }
+        self.arrive(cx, source, Deed::announce)
     }
 
     /// As [`poll`](Self::poll), for an operation that may have to wait for others.
     pub(super) fn poll_waiting(&mut self, cx: &mut Context<'_>, source: &dyn Source) -> Poll<()> {
-        if self.deed.ticket.is_open() {
-            if let Some(polled) = self.look(cx) {
-                return polled;
-            }
-        }
-        self.deed.object = source.meet(self.deed.place);
-        WORLD.with(|world| world.announce(&mut self.deed, cx.waker()));
-        Poll::Pending
+        self.arrive(cx, source, Deed::announce_to_world)
     }
 
     /// Does the operation, which is ready.
@@ -165,7 +167,7 @@ where
         if stop.turns() {
             return Poll::Ready(effect(&At::Run(&stop.deed)));
         }
-        stop.arrive(cx, *source).map(|()| stop.pass(|deed| effect(&At::Run(deed))))
+        stop.arrive(cx, *source, Deed::announce).map(|()| stop.pass(|deed| effect(&At::Run(deed))))
     }
 }
 
@@ -198,6 +200,6 @@ impl Future for Turn {
             self.stop.deed.pass();
             return Poll::Ready(());
         }
-        self.stop.arrive(cx, &Nowhere).map(|()| self.stop.pass(Deed::pass))
+        self.stop.arrive(cx, &Nowhere, Deed::announce).map(|()| self.stop.pass(Deed::pass))
     }
 }

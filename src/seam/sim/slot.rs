@@ -87,8 +87,15 @@ impl<T> Slot<T> {
     {
         // It moves a value, so it can be done only once.
         let mut effect = Some(effect);
-        Point::new(self, op, here, move |at: &At<'_>| {
-            effect.take().expect("polled after it was ready")(at)
+        Point::new(self, op, here, move |at: &At<'_>| match effect.take() {
+            Some(effect) => effect(at),
+            None => {
+                // Somebody may catch the panic: nothing is announced any more.
+                if let At::Run(deed) = at {
+                    deed.pass();
+                }
+                panic!("polled after it was ready")
+            }
         })
     }
 

@@ -102,4 +102,4 @@ fn main() -> ExitCode {
 //
 // the trace file, replayed, ends with the same failure
 //
-// passed  deadlock_fixed: 1000 runs, 10466 steps
+// passed  deadlock_fixed: 1000 runs, 10463 steps

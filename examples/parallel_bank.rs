@@ -227,4 +227,4 @@ fn main() -> ExitCode {
 //
 // the trace file, replayed, ends with the same failure
 //
-// passed  parallel_bank_fixed: 1000 runs, 18857 steps
+// passed  parallel_bank_fixed: 1000 runs, 18817 steps

@@ -157,4 +157,4 @@ fn main() -> ExitCode {
 //
 // the trace file, replayed, ends with the same failure
 //
-// passed  queue_fixed: 1000 runs, 13827 steps
+// passed  queue_fixed: 1000 runs, 14069 steps

@@ -123,7 +123,7 @@
 //! | `pct`, `pct:1` to `pct:8` | few orderings far apart | `pct:d` meets a bug of d orderings with a probability of at least 1 / (n k^(d-1)), for n tasks and k steps | many switches: at most d - 1 are enforced; `pct` draws d from the seed, 2 to 5 |
 //! | `pos` | conflicts among much that is private | every partial order is possible | bugs of few orderings far apart |
 //! | `urw` | tasks of unequal length | all interleavings have the same probability, if nothing waits | much that is private |
-//! | `orders` | several contended objects | each possible choice of an order of the accesses for every object has at least the probability of drawing it, if nothing waits, in a run that leaves no object out | deadlocks of long chains of locks |
+//! | `orders` | several contended objects, one task among many, locks taken in a circle | each possible choice of an order of the accesses for every object has at least the probability of drawing it, if nothing waits, in a run that leaves no object out and favours nobody | tasks that go through the same objects in different orders |
 //! | `surw` | one contended object | all orders of the accesses to one object, drawn by the seed, have the same probability, if nothing waits | bugs between several objects |
 //!
 //! All but `random` first see a few runs of the body, to count its steps, tasks and accesses. These

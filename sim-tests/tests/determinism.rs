@@ -22,11 +22,11 @@ const GOLDEN: &[(&str, u64)] = &[
 
 /// The same under the default.
 const GOLDEN_DEFAULT: &[(&str, u64)] = &[
-    ("lost_update", 0xe1ef_2468_5653_6b04),
-    ("deadlock", 0x3091_8d0a_9562_cdd8),
-    ("queue", 0xe20a_bae0_e285_555f),
-    ("store", 0x5613_6171_5b62_9033),
-    ("mix", 0x3583_c5a3_2ce0_1dc8),
+    ("lost_update", 0x58c2_68d5_5585_78f9),
+    ("deadlock", 0xe1c2_0cae_5d81_681c),
+    ("queue", 0xc510_a5e1_a911_9bf9),
+    ("store", 0xd083_584c_be1e_5ad9),
+    ("mix", 0x17ea_dabf_8669_ab0c),
 ];
 
 fn fingerprint(program: Program) -> u64 {

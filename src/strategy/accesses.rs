@@ -1,5 +1,5 @@
-//! What tasks do to objects in the rehearsals: for which objects they compete, and how often each
-//! accesses them.
+//! What tasks do to objects in the rehearsals: for which objects they compete, how often each accesses
+//! them, and which tasks do the same.
 
 use std::collections::BTreeMap;
 
@@ -15,8 +15,9 @@ pub(super) type Counts = [u64; REHEARSALS as usize];
 /// The accesses of the rehearsals.
 #[derive(Debug, Default)]
 pub(super) struct Accesses {
-    /// By object and task of the rehearsals: the accesses, and whether one was not to read.
-    seen: BTreeMap<(ObjectId, u32), (Counts, bool)>,
+    /// By object and task of the rehearsals: the accesses, and which kinds of access there were, a bit
+    /// for each.
+    seen: BTreeMap<(ObjectId, u32), (Counts, u32)>,
 }
 
 impl Accesses {
@@ -27,9 +28,9 @@ impl Accesses {
             let access = event.op.access;
             let (Some(object), false) = (event.object, access == Access::Unlock) else { continue };
             let Some(task) = tally.known(view, event.task, true) else { continue };
-            let (counts, writes) = self.seen.entry((object, task as u32)).or_default();
+            let (counts, kinds) = self.seen.entry((object, task as u32)).or_default();
             counts[rehearsal.left() as usize] += 1;
-            *writes |= access != Access::Read;
+            *kinds |= bit(access);
         }
     }
 
@@ -37,10 +38,10 @@ impl Accesses {
     /// tasks.
     pub(super) fn contested(&self) -> Vec<(ObjectId, u64)> {
         let mut tasks: BTreeMap<ObjectId, (u64, bool)> = BTreeMap::new();
-        for ((object, _), (_, writes)) in &self.seen {
-            let (count, any) = tasks.entry(*object).or_default();
+        for ((object, _), (_, kinds)) in &self.seen {
+            let (count, writes) = tasks.entry(*object).or_default();
             *count += 1;
-            *any |= writes;
+            *writes |= *kinds != bit(Access::Read);
         }
         let contested = tasks.into_iter().filter(|(_, (count, writes))| *count > 1 && *writes);
         contested.map(|(object, (count, _))| (object, count)).collect()
@@ -51,4 +52,26 @@ impl Accesses {
         let those = self.seen.range((object, 0)..=(object, u32::MAX));
         those.map(|((_, task), (counts, _))| (*task as usize, counts))
     }
+
+    /// What part each task has: tasks that do the same kinds of access to the same of these objects, in
+    /// order, have the same part, a number from 0 on. By task; none for one that accesses none of them.
+    pub(super) fn parts(&self, objects: &[ObjectId], tasks: usize) -> Vec<Option<u32>> {
+        let mut does: Vec<Vec<(ObjectId, u32)>> = vec![Vec::new(); tasks];
+        for ((object, task), (_, kinds)) in &self.seen {
+            if objects.binary_search(object).is_ok() {
+                does[*task as usize].push((*object, *kinds));
+            }
+        }
+        let mut parts = BTreeMap::new();
+        let part_of = |does: Vec<_>| {
+            let next = parts.len() as u32;
+            (!does.is_empty()).then(|| *parts.entry(does).or_insert(next))
+        };
+        does.into_iter().map(part_of).collect()
+    }
+}
+
+/// A bit for a kind of access.
+fn bit(access: Access) -> u32 {
+    1 << access as u32
 }

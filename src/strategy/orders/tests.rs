@@ -2,10 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::contested::Favour;
 use super::*;
 use crate::strategy::enumerate::{
     Act, All, Begun, Exact, Order, Program, READ, WRITE, all_orders, assert_uniform,
-    orders as orders_of, probability, sums,
+    orders as orders_of, probability, run, sums,
 };
 
 const X: Act = Act::To(0, &WRITE);
@@ -13,31 +14,28 @@ const Y: Act = Act::To(1, &WRITE);
 const Z: Act = Act::To(2, &WRITE);
 
 fn orders(dice: All) -> Orders<All> {
-    Orders {
-        dice,
-        rehearsal: Rehearsal::default(),
-        tally: Tally::default(),
-        accesses: Accesses::default(),
-        positions: Vec::new(),
-        contested: Vec::new(),
-        expected: Vec::new(),
-        parts: Vec::new(),
-        steps_max: 0,
-        step: 0,
-        which: 0,
-        known: Vec::new(),
-        places: Places::default(),
-        accessed: Vec::new(),
-    }
+    Orders { dice, ..Orders::default() }
 }
 
-/// Orders that leaves no object out, or every one, and expects the most.
-fn always(dice: All, left_out: bool) -> impl Strategy {
+/// Orders that expects the most in every run, looks for no circles, and is else as `change` has it.
+fn begun(dice: All, change: impl Fn(&mut Orders<All>) + Send) -> impl Strategy {
     Begun(orders(dice), move |orders: &mut Orders<All>, seed| {
-        orders.restart(seed);
+        if !orders.restart(seed) {
+            return;
+        }
         orders.which = MOST;
-        orders.contested.iter_mut().for_each(|contested| contested.is_left_out = left_out);
+        orders.circles = false;
+        for contested in &mut orders.contested {
+            contested.is_left_out = false;
+            contested.restart(MOST, Favour::Nobody);
+        }
+        change(orders);
     })
+}
+
+/// Orders that leaves no object out and favours nobody.
+fn always(dice: All) -> impl Strategy {
+    begun(dice, |_| {})
 }
 
 /// For each object the tasks in the order in which they access it.
@@ -55,7 +53,7 @@ fn choice(program: &Program, order: &Order) -> Choice {
 
 /// The probabilities of all choices of an order for each object.
 fn of_choices(program: &Program) -> BTreeMap<Choice, Exact> {
-    sums(orders_of(program, |dice| always(dice, false)), |order| choice(program, order))
+    sums(orders_of(program, always), |order| choice(program, order))
 }
 
 /// In how many orders an object can be accessed, as far as its own accesses go.
@@ -118,7 +116,7 @@ fn a_child_is_intended_from_the_moment_its_parent_is() {
 #[test]
 fn a_lost_update_is_met_by_two_runs_of_three() {
     let increment = || vec![Act::To(0, &READ), X];
-    let found = orders_of(&vec![increment(), increment()], |dice| always(dice, false));
+    let found = orders_of(&vec![increment(), increment()], always);
     let lost = |order: &Order| order[1].0 != order[0].0;
     assert_eq!(probability(&found, lost), Exact::new(2, 3));
 }
@@ -126,7 +124,10 @@ fn a_lost_update_is_met_by_two_runs_of_three() {
 #[test]
 fn an_object_that_is_left_out_is_walked() {
     let program = vec![vec![X, X], vec![X]];
-    let walked = orders_of(&program, |dice| always(dice, true));
+    let leaves_out = |dice| {
+        begun(dice, |orders| orders.contested.iter_mut().for_each(|one| one.is_left_out = true))
+    };
+    let walked = orders_of(&program, leaves_out);
     assert_eq!(walked.into_keys().collect::<Vec<_>>(), all_orders(&program));
     // Seeds draw it, and what they expect.
     let drawn = orders_of(&program, orders);
@@ -137,7 +138,7 @@ fn an_object_that_is_left_out_is_walked() {
 fn every_interleaving_is_possible_when_tasks_wait() {
     let section = || vec![Act::Lock(1), X, Act::Unlock(1)];
     for program in [vec![section(), section()], vec![vec![X], section(), vec![X]]] {
-        let found = orders_of(&program, |dice| always(dice, false));
+        let found = orders_of(&program, always);
         assert_eq!(found.into_keys().collect::<Vec<_>>(), all_orders(&program));
     }
 }
@@ -147,12 +148,80 @@ fn an_access_that_was_not_expected_can_still_be_the_first() {
     // Expects two accesses of task 0 and none of task 1.
     let program = vec![vec![X, X], vec![X]];
     let ignorant = |dice| {
-        Begun(orders(dice), |orders: &mut Orders<All>, seed| {
-            orders.begin(seed);
-            for expected in orders.expected.iter_mut().filter(|expected| expected.taker == 1) {
-                expected.counts = Default::default();
-            }
+        begun(dice, |orders| {
+            orders.contested[0].forget(1);
+            orders.contested[0].restart(MOST, Favour::Nobody);
         })
     };
     assert_eq!(orders_of(&program, ignorant).len(), 3);
+}
+
+/// What orders learns of the first object of a program.
+fn learnt(program: &Program) -> Contested {
+    let mut orders = Orders::<Rng>::default();
+    while orders.rehearsals() > 0 {
+        run(program, &mut orders);
+    }
+    orders.begin(Seed(0));
+    orders.contested.swap_remove(0)
+}
+
+/// Whom runs favour, as far as a hundred show.
+fn favours(contested: &Contested) -> BTreeSet<Favour> {
+    let mut rng = Rng::new(1);
+    (0..100).map(|_| contested.draw_favour(&mut rng)).collect()
+}
+
+/// Tasks of one access each: readers, then writers.
+fn of_one_access(readers: usize, writers: usize) -> Program {
+    let mut program = vec![vec![Act::To(0, &READ)]; readers];
+    program.resize(readers + writers, vec![X]);
+    program
+}
+
+#[test]
+fn a_part_that_few_have_is_favoured_or_all_others_are() {
+    // Parts are numbered in the order of what is done: writes before reads, here.
+    let part = |part| BTreeSet::from([Favour::Nobody, Favour::First(part), Favour::Last(part)]);
+    let of = |readers, writers| favours(&learnt(&of_one_access(readers, writers)));
+    assert_eq!(of(1, 3), part(0));
+    assert_eq!(of(3, 1), part(1));
+    assert_eq!(of(2, 9), part(0));
+}
+
+#[test]
+fn nobody_is_favoured_where_no_part_is_rare() {
+    let nobody = BTreeSet::from([Favour::Nobody]);
+    for (readers, writers) in [(0, 4), (1, 1), (1, 2), (2, 2), (3, 4)] {
+        assert_eq!(favours(&learnt(&of_one_access(readers, writers))), nobody);
+    }
+    // Each has its own part.
+    let own = |object| vec![X, Act::To(object, &WRITE), Act::To(object + 1, &WRITE)];
+    assert_eq!(favours(&learnt(&(1..6).map(own).collect())), nobody);
+    // Nor can a parent come before those that it spawns.
+    let parent = vec![Act::Spawn(1), Act::Spawn(2), Act::Spawn(3), Act::To(0, &READ)];
+    assert_eq!(favours(&learnt(&vec![parent, vec![X], vec![X], vec![X]])), nobody);
+}
+
+/// Tasks that take one lock and then the next one, in a circle.
+fn circle(tasks: u32) -> Program {
+    (0..tasks).map(|n| vec![Act::Lock(n), Act::Lock((n + 1) % tasks)]).collect()
+}
+
+#[test]
+fn a_run_that_looks_for_circles_meets_every_circle() {
+    for tasks in 2..=4 {
+        let looks = |dice| begun(dice, |orders| orders.circles = true);
+        let found = orders_of(&circle(tasks), looks);
+        let stuck = |order: &Order| order.len() == tasks as usize;
+        assert_eq!(probability(&found, stuck), Exact::new(1, 1));
+    }
+}
+
+#[test]
+fn circles_are_looked_for_by_one_run_of_five() {
+    let found = orders_of(&circle(2), orders);
+    assert_eq!(found.keys().cloned().collect::<Vec<_>>(), all_orders(&circle(2)));
+    let stuck = probability(&found, |order| order.len() == 2);
+    assert!(!stuck.is_less(Exact::new(1, super::CIRCLES.into())), "{stuck:?}");
 }

@@ -1,0 +1,130 @@
+//! Locks that tasks want while they hold others: without such chains tasks do not wait for each other in
+//! a circle.
+//!
+//! In a circle each task has one lock and wants the next one, so a run that looks for circles holds a
+//! task back before any lock that it wants while it has one, until nobody else can go on. That meets a
+//! circle of any length in a few runs, where drawing who is first at each lock meets one of n tasks in
+//! 2^n. DeadlockFuzzer pauses threads in this way at the places of one circle that it computed before
+//! (Joshi, Park, Sen, Naik, *A Randomized Dynamic Program Analysis Technique for Detecting Real
+//! Deadlocks*, PLDI 2009); here none is computed, so a circle need not show in the rehearsals.
+
+use crate::choice::View;
+use crate::event::{Event, Values};
+use crate::ids::{ObjectId, TaskId};
+use crate::op::Access;
+
+/// Who holds locks in this run, and whether rehearsals had chains.
+#[derive(Debug, Default)]
+pub(super) struct Chains {
+    are_there: bool,
+    /// By object: who holds it.
+    holders: Vec<Option<TaskId>>,
+    /// By task: how many locks it holds.
+    held: Vec<u32>,
+    /// How many events of this run were looked at.
+    seen: usize,
+}
+
+impl Chains {
+    /// A run begins.
+    pub(super) fn restart(&mut self) {
+        self.holders.clear();
+        self.held.clear();
+        self.seen = 0;
+    }
+
+    /// Whether a task of the rehearsals wanted a lock while it held one.
+    pub(super) fn are_there(&self) -> bool {
+        self.are_there
+    }
+
+    /// Takes in what has happened since. To be called at the end of a rehearsal, and before each choice of
+    /// a run that looks for circles.
+    pub(super) fn watch(&mut self, view: &View<'_>) {
+        let events = view.events();
+        for event in &events[self.seen..] {
+            self.take_in(event);
+        }
+        self.seen = events.len();
+    }
+
+    fn take_in(&mut self, event: &Event) {
+        let Some(object) = event.object else { return };
+        match event.op.access {
+            Access::Lock => self.take(event.task, object),
+            Access::TryLock if event.values != Values::Failed => self.take(event.task, object),
+            // Not always by who took it.
+            Access::Unlock => self.give_up(object),
+            _ => {}
+        }
+    }
+
+    fn take(&mut self, task: TaskId, object: ObjectId) {
+        self.are_there |= self.holds_any(task);
+        self.held.resize(self.held.len().max(task.index() + 1), 0);
+        self.held[task.index()] += 1;
+        self.holders.resize(self.holders.len().max(object.index() + 1), None);
+        self.holders[object.index()] = Some(task);
+    }
+
+    fn give_up(&mut self, object: ObjectId) {
+        let holder = self.holders.get_mut(object.index()).and_then(Option::take);
+        if let Some(holder) = holder {
+            self.held[holder.index()] -= 1;
+        }
+    }
+
+    fn holds_any(&self, task: TaskId) -> bool {
+        self.held.get(task.index()).is_some_and(|count| *count > 0)
+    }
+
+    /// Whether the task wants a lock while it holds one.
+    pub(super) fn is_in_one(&self, view: &View<'_>, task: TaskId) -> bool {
+        let announced = &view.task(task).announced;
+        self.holds_any(task) && announced.any(|one| one.op.access == Access::Lock)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::panic::Location;
+
+    use super::*;
+    use crate::op::Op;
+
+    const LOCK: Op = Op::new("lock", Access::Lock);
+    const TRY_LOCK: Op = Op::new("try_lock", Access::TryLock);
+    const UNLOCK: Op = Op::new("unlock", Access::Unlock);
+
+    /// Whether there are chains when tasks do this: task, operation, object, whether it succeeds.
+    fn chains(acts: &[(u32, &'static Op, u32, bool)]) -> bool {
+        let mut chains = Chains::default();
+        for (task, op, object, succeeds) in acts {
+            chains.take_in(&Event {
+                step: 0,
+                task: TaskId(*task),
+                object: Some(ObjectId::new(*object)),
+                op,
+                place: Location::caller(),
+                values: if *succeeds { Values::None } else { Values::Failed },
+            });
+        }
+        chains.are_there()
+    }
+
+    #[test]
+    fn a_chain_is_a_lock_taken_while_another_is_held() {
+        assert!(chains(&[(0, &LOCK, 0, true), (0, &LOCK, 1, true)]));
+        assert!(chains(&[(0, &TRY_LOCK, 0, true), (0, &LOCK, 1, true)]));
+        assert!(!chains(&[(0, &LOCK, 0, true), (1, &LOCK, 1, true)]));
+        assert!(!chains(&[(0, &TRY_LOCK, 0, false), (0, &LOCK, 1, true)]));
+        assert!(!chains(&[(0, &LOCK, 0, true), (0, &UNLOCK, 0, true), (0, &LOCK, 1, true)]));
+    }
+
+    #[test]
+    fn a_lock_can_be_given_up_by_another_task() {
+        let given = [(0, &LOCK, 0, true), (1, &UNLOCK, 0, true), (0, &LOCK, 1, true)];
+        assert!(!chains(&given));
+        assert!(chains(&[given[0], given[1], (1, &LOCK, 2, true), (1, &LOCK, 1, true)]));
+    }
+}

@@ -68,9 +68,9 @@ fn main() -> ExitCode {
 //
 // deadlock: two transfers lock two accounts in opposite orders
 //
-// FAILED  deadlock  seed 0: deadlock, 0.0 there and 0.1 back wait for each other
+// FAILED  deadlock  seed 4: deadlock, 0.0 there and 0.1 back wait for each other
 //
-//   tested      1 run of seeds 0 to 999, portfolio
+//   tested      5 runs of seeds 0 to 999, portfolio
 //   shrunk      nothing could be left out of 5 steps, 1 preemption (98 replays)
 //
 // ── deadlock ── 0.0 there → 0.1 back → 0.0 there ────────────────────────────────────────────────────
@@ -97,9 +97,9 @@ fn main() -> ExitCode {
 //   mutex#0  created at examples/deadlock.rs:47:30
 //   mutex#1  created at examples/deadlock.rs:47:46
 //
-// trace:   target/sim/unpause/deadlock/0.simtrace
+// trace:   target/sim/unpause/deadlock/4.simtrace
 // replay:  SIM_REPLAY=sim1:0,0.0x2,0.1x2 cargo run --example deadlock
 //
 // the trace file, replayed, ends with the same failure
 //
-// passed  deadlock_fixed: 1000 runs, 10463 steps
+// passed  deadlock_fixed: 1000 runs, 10466 steps

@@ -77,27 +77,27 @@ fn main() -> ExitCode {
 //
 // lost_update: two tasks increment a counter, one loses
 //
-// FAILED  lost_update  seed 2: main panicked
+// FAILED  lost_update  seed 1: main panicked
 //
 //   assertion `left == right` failed
 //     left: Value(1)
 //    right: Value(2)
 //
 //   at          examples/lost_update.rs:64:29
-//   tested      3 runs of seeds 0 to 999, portfolio
-//   shrunk      from 10 steps, 3 preemptions to 9 steps, 1 preemption (365 replays)
+//   tested      2 runs of seeds 0 to 999, portfolio
+//   shrunk      from 10 steps, 4 preemptions to 9 steps, 1 preemption (365 replays)
 //
 // ── schedule ── 9 steps, 4 switches, 1 preemption ───────────────────────────────────────────────────
 //
 //   step  main             0.0                0.1                                                place
 //      0  spawn 0.0, 0.1                                                  examples/lost_update.rs:49:9
-//      1  │                                   start
-//      2  │                                   load atomic = 0            examples/lost_update.rs:25:33
-//         │                ┌─ preempted ──────┤
-//      3  │                start              │
-//      4  │                load atomic = 0    │                          examples/lost_update.rs:25:33
-//      5  │                store atomic := 1  │                          examples/lost_update.rs:27:21
-//      6  │                                   store atomic := 1          examples/lost_update.rs:27:21
+//      1  │                start
+//      2  │                load atomic = 0                               examples/lost_update.rs:25:33
+//         │                ├─ preempted ──────┐
+//      3  │                │                  start
+//      4  │                │                  load atomic = 0            examples/lost_update.rs:25:33
+//      5  │                │                  store atomic := 1          examples/lost_update.rs:27:21
+//      6  │                store atomic := 1                             examples/lost_update.rs:27:21
 //      7  join 0.0                                                        examples/lost_update.rs:49:9
 //         join 0.1                                                        examples/lost_update.rs:49:9
 //      8  load atomic = 1                                                examples/lost_update.rs:60:49
@@ -105,50 +105,50 @@ fn main() -> ExitCode {
 //
 //   atomic  created at examples/lost_update.rs:44:28
 //
-// trace:   target/sim/unpause/lost_update/2.simtrace
-// replay:  SIM_REPLAY=sim1:0,0.1x2,0.0x3,0.1,0x2 cargo run --example lost_update
+// trace:   target/sim/unpause/lost_update/1.simtrace
+// replay:  SIM_REPLAY=sim1:0,0.0x2,0.1x3,0.0,0x2 cargo run --example lost_update
 //
 // the trace file, replayed, ends with the same failure
 //
-// passed  lost_update_fixed: 1000 runs, 7399 steps
+// passed  lost_update_fixed: 1000 runs, 7394 steps
 //
-// FAILED  lost_update_model  seed 2: history is not linearizable (counter)
+// FAILED  lost_update_model  seed 1: history is not linearizable (counter)
 //
 //   checked at  examples/lost_update.rs:65:33
-//   tested      3 runs of seeds 0 to 999, portfolio
-//   shrunk      from 10 steps, 3 preemptions to 9 steps, 1 preemption (365 replays)
+//   tested      2 runs of seeds 0 to 999, portfolio
+//   shrunk      from 10 steps, 4 preemptions to 9 steps, 1 preemption (365 replays)
 //
 // ── history ── counter, 3 operations, 3 clients ─────────────────────────────────────────────────────
 //
-//   0.1   ├─ Increment → ok ─────┤
-//   0.0      ├ Increment → ok ┤
+//   0.0   ├─ Increment → ok ─────┤
+//   0.1      ├ Increment → ok ┤
 //   main                            ├ Get → 1 ┤
 //                                   ^^^^^^^^^^^ fits nowhere
 //
-//   `Get → 1` by main fits nowhere: after `Increment → ok` by 0.0 and `Increment → ok` by 0.1 it
+//   `Get → 1` by main fits nowhere: after `Increment → ok` by 0.1 and `Increment → ok` by 0.0 it
 //   should have returned `2`.
 //
 // ── schedule ── 9 steps, 4 switches, 1 preemption ───────────────────────────────────────────────────
 //
 //   step  main             0.0                0.1                                                place
 //      0  spawn 0.0, 0.1                                                  examples/lost_update.rs:49:9
-//      1  │                                   start
-//      2  │                                   load atomic = 0            examples/lost_update.rs:25:33
-//         │                ┌─ preempted ──────┤
-//      3  │                start              │
-//      4  │                load atomic = 0    │                          examples/lost_update.rs:25:33
-//      5  │                store atomic := 1  │                          examples/lost_update.rs:27:21
-//      6  │                                   store atomic := 1          examples/lost_update.rs:27:21
+//      1  │                start
+//      2  │                load atomic = 0                               examples/lost_update.rs:25:33
+//         │                ├─ preempted ──────┐
+//      3  │                │                  start
+//      4  │                │                  load atomic = 0            examples/lost_update.rs:25:33
+//      5  │                │                  store atomic := 1          examples/lost_update.rs:27:21
+//      6  │                store atomic := 1                             examples/lost_update.rs:27:21
 //      7  join 0.0                                                        examples/lost_update.rs:49:9
 //         join 0.1                                                        examples/lost_update.rs:49:9
 //      8  load atomic = 1                                                examples/lost_update.rs:60:49
 //
 //   atomic  created at examples/lost_update.rs:44:28
 //
-// trace:   target/sim/unpause/lost_update_model/2.simtrace
-// history: target/sim/unpause/lost_update_model/2.jsonl
-// replay:  SIM_REPLAY=sim1:0,0.1x2,0.0x3,0.1,0x2 cargo run --example lost_update
+// trace:   target/sim/unpause/lost_update_model/1.simtrace
+// history: target/sim/unpause/lost_update_model/1.jsonl
+// replay:  SIM_REPLAY=sim1:0,0.0x2,0.1x3,0.0,0x2 cargo run --example lost_update
 //
 // the trace file, replayed, ends with the same failure
 //
-// passed  lost_update_model_fixed: 1000 runs, 7399 steps
+// passed  lost_update_model_fixed: 1000 runs, 7394 steps

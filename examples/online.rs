@@ -149,44 +149,44 @@ fn main() -> ExitCode {
 //
 // online: the run stops at the event that no explanation is left for
 //
-// FAILED  online  seed 0: 0.1 panicked
+// FAILED  online  seed 0: 0.0 panicked
 //
 //   event 6 decides: operation 3 returned None; after operations [0, 1, 2] it should have returned
-//   Some(1)
+//   Some(0)
 //
 //   at          examples/online.rs:92:14
 //   tested      1 run of seeds 0 to 999, portfolio
-//   shrunk      from 299 steps, 69 preemptions to 14 steps, 1 preemption (182 replays)
+//   shrunk      from 14 steps, 2 preemptions to 14 steps, 1 preemption (174 replays)
 //
 // ── schedule ── 14 steps, 2 switches, 1 preemption ──────────────────────────────────────────────────
 //
-//   step  main            0.0           0.1                                                      place
+//   step  main            0.0                     0.1                                            place
 //      0  spawn 0.0, 0.1                                                      examples/online.rs:126:9
-//      1                  start
-//      2                  yield_now                                            examples/online.rs:87:9
-//      3                  lock mutex                                          examples/online.rs:37:36
+//      1                                          start
+//      2                                          yield_now                    examples/online.rs:87:9
+//      3                                          lock mutex                  examples/online.rs:37:36
+//                                                 unlock mutex                examples/online.rs:37:36
+//                         ┌─ preempted ───────────┘
+//      4                  start
+//      5                  yield_now                                            examples/online.rs:87:9
+//      6                  lock mutex                                          examples/online.rs:37:36
 //                         unlock mutex                                        examples/online.rs:37:36
-//                         └─ preempted ─┐
-//      4                                start
-//      5                                yield_now                              examples/online.rs:87:9
-//      6                                lock mutex                            examples/online.rs:37:36
-//                                       unlock mutex                          examples/online.rs:37:36
-//      7                                fetch_add atomic 0 → 1                examples/online.rs:43:26
-//      8                                yield_now                              examples/online.rs:87:9
-//      9                                load atomic = 1                       examples/online.rs:54:21
-//     10                                lock mutex                            examples/online.rs:57:36
-//     11                                fetch_sub atomic 1 → 0                examples/online.rs:59:18
-//                                       unlock mutex                          examples/online.rs:57:36
-//     12                                yield_now                              examples/online.rs:87:9
-//     13                                load atomic = 0                       examples/online.rs:54:21
-//                                       panics                                examples/online.rs:92:14
+//      7                  fetch_add atomic 0 → 1                              examples/online.rs:43:26
+//      8                  yield_now                                            examples/online.rs:87:9
+//      9                  load atomic = 1                                     examples/online.rs:54:21
+//     10                  lock mutex                                          examples/online.rs:57:36
+//     11                  fetch_sub atomic 1 → 0                              examples/online.rs:59:18
+//                         unlock mutex                                        examples/online.rs:57:36
+//     12                  yield_now                                            examples/online.rs:87:9
+//     13                  load atomic = 0                                     examples/online.rs:54:21
+//                         panics                                              examples/online.rs:92:14
 //
 //   mutex   created at examples/online.rs:33:29
 //   atomic  created at examples/online.rs:33:63
 //
 // trace:   target/sim/unpause/online/0.simtrace
-// replay:  SIM_REPLAY=sim1:0,0.0x3,0.1x10 cargo run --example online
+// replay:  SIM_REPLAY=sim1:0,0.1x3,0.0x10 cargo run --example online
 //
 // the trace file, replayed, ends with the same failure
 //
-// passed  online_fixed: 1000 runs, 373110 steps
+// passed  online_fixed: 1000 runs, 373136 steps

@@ -50,8 +50,8 @@ use super::dice::Dice;
 use super::places::Places;
 use super::rehearsal::Rehearsal;
 use super::tally::Tally;
-use crate::choice::{Announcements, Draw, Mismatch, Status, Strategy, View};
-use crate::ids::{ObjectId, Seed, TaskId};
+use crate::choice::{Announced, Announcements, Draw, Mismatch, Status, Strategy, View};
+use crate::ids::{Seed, TaskId};
 use crate::rng::Rng;
 
 /// One object of so many is left to the walk.
@@ -69,6 +69,22 @@ struct Expected {
     taker: usize,
 }
 
+/// What a task accesses when it steps, of the objects that have an order.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Stand {
+    Nowhere,
+    At(Access),
+    /// Several objects, inside a `join!`.
+    AtSeveral,
+}
+
+/// An object that a task accesses, and the position of the task there.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Access {
+    object: u32,
+    taker: u32,
+}
+
 /// Orders. A step costs the logarithm of the number of tasks and that of the number of objects.
 #[derive(Debug, Default)]
 pub(crate) struct Orders<D = Rng> {
@@ -77,7 +93,7 @@ pub(crate) struct Orders<D = Rng> {
     tally: Tally,
     accesses: Accesses,
     /// By object: its position in `contested`.
-    positions: Vec<Option<usize>>,
+    positions: Vec<Option<u32>>,
     contested: Vec<Contested>,
     /// In the order of the tasks of the rehearsals, for each in that of the objects.
     expected: Vec<Expected>,
@@ -91,8 +107,8 @@ pub(crate) struct Orders<D = Rng> {
     /// By task of this run: the task of the rehearsals, if one had it.
     known: Vec<Option<usize>>,
     places: Places,
-    /// Of the task looked at last: the objects that it accesses, each with its position there.
-    accessed: Vec<(usize, usize)>,
+    /// By task of this run: where it stands, as long as it can step.
+    stands: Vec<Stand>,
     chains: Chains,
     /// Whether this run looks for circles of locks, and nothing else.
     circles: bool,
@@ -108,6 +124,7 @@ impl<D: Dice> Orders<D> {
         self.tally.restart();
         self.known.clear();
         self.places.clear();
+        self.stands.clear();
         self.step = 0;
         self.chains.restart();
         !self.rehearsal.is_on()
@@ -121,7 +138,7 @@ impl<D: Dice> Orders<D> {
         let mut all: BTreeMap<(usize, usize), Counts> = BTreeMap::new();
         for (position, object) in objects.into_iter().enumerate() {
             self.positions.resize(object.index() + 1, None);
-            self.positions[object.index()] = Some(position);
+            self.positions[object.index()] = Some(position as u32);
             self.contested.push(Contested::default());
             for (task, counts) in accesses.of(object) {
                 let own = all.entry((task, position)).or_default();
@@ -161,85 +178,182 @@ impl<D: Dice> Orders<D> {
 
     /// Takes in tasks that were spawned: the accesses expected of them were expected of their
     /// parents, and so may be the intentions.
+    #[cold]
     fn take_in(&mut self, view: &View<'_>) {
         for id in self.known.len()..view.tasks().len() {
             let task = TaskId(id as u32);
             let known = self.tally.known(view, task, false);
             self.known.push(known);
             self.places.arrive();
+            self.stands.push(Stand::Nowhere);
             for at in self.part(known) {
                 let Expected { object, taker } = self.expected[at];
+                let before = self.contested[object].intended();
                 self.contested[object].take_in(taker, task, &mut self.dice);
+                self.displace(before, object);
             }
         }
     }
 
     /// A task that has ended accesses nothing any more, whatever was expected of it.
-    fn dismiss(&mut self, task: TaskId) {
+    #[cold]
+    fn dismiss(&mut self, view: &View<'_>, task: TaskId) {
         for at in self.part(self.known[task.index()]) {
             let Expected { object, taker } = self.expected[at];
             if self.contested[object].dismiss(taker, task) {
-                self.intend(object);
+                self.intend_anew(view, object);
             }
         }
     }
 
-    /// Draws who is intended to access an object next. If it was held it is free.
-    fn intend(&mut self, object: usize) {
-        let drawn = self.contested[object].intend(&mut self.dice);
-        if let Some(task) = drawn.filter(|task| self.places.is_held(*task)) {
-            self.places.free(task);
+    /// What the task has announced may be another than it was, or can be done now: finds where it stands,
+    /// and whether it is to wait there.
+    #[inline(never)]
+    fn look_at(&mut self, view: &View<'_>, task: TaskId) {
+        let stand = self.stand(view, task);
+        self.stands[task.index()] = stand;
+        let waits = match stand {
+            Stand::Nowhere => self.circles && self.chains.is_in_one(view, task),
+            Stand::At(access) => self.is_to_wait(view, task, access),
+            Stand::AtSeveral => self.is_to_wait_somewhere(view, task),
+        };
+        match waits {
+            true => self.places.hold_one(task),
+            false => self.places.free_one(task),
         }
     }
 
-    /// Finds the objects with an order of their own that the task accesses when it steps.
-    fn look_up(&mut self, view: &View<'_>, task: TaskId) {
-        self.accessed.clear();
+    #[cold]
+    fn is_to_wait_somewhere(&mut self, view: &View<'_>, task: TaskId) -> bool {
+        // It is asked at all of them: what is expected at one does not depend on the others.
+        let mut waits = false;
+        for announced in view.task(task).announced.iter() {
+            if let Some(access) = self.access_of(task, announced) {
+                waits |= self.is_to_wait(view, task, access);
+            }
+        }
+        waits
+    }
+
+    /// Where the task stands. An object at which no rehearsal saw it is left to the walk.
+    #[inline]
+    fn stand(&self, view: &View<'_>, task: TaskId) -> Stand {
         if self.circles {
-            return;
+            return Stand::Nowhere;
         }
         let Announcements { first, more } = &view.task(task).announced;
-        for announced in std::slice::from_ref(first).iter().chain(more) {
-            if let (true, Some(object)) = (announced.enabled, announced.object) {
-                self.look_up_object(task, object);
-            }
+        if !more.is_empty() {
+            return Stand::AtSeveral;
+        }
+        let Some(object) = self.object(first) else { return Stand::Nowhere };
+        match self.stands[task.index()] {
+            // Mostly where it was.
+            Stand::At(access) if access.object == object => Stand::At(access),
+            _ => self.access(task, object).map_or(Stand::Nowhere, Stand::At),
         }
     }
 
-    /// One at which no rehearsal saw the task is left to the walk.
+    /// The object with an order that is accessed, as a position in `contested`.
     #[inline]
-    fn look_up_object(&mut self, task: TaskId, object: ObjectId) {
-        let Some(Some(object)) = self.positions.get(object.index()).copied() else { return };
-        if self.contested[object].is_left_out {
-            return;
+    fn object(&self, announced: &Announced) -> Option<u32> {
+        let object = announced.object.filter(|_| announced.enabled)?;
+        let object = (*self.positions.get(object.index())?)?;
+        (!self.contested[object as usize].is_left_out).then_some(object)
+    }
+
+    #[inline(never)]
+    fn access(&self, task: TaskId, object: u32) -> Option<Access> {
+        let taker = self.taker(self.known[task.index()], object as usize)?;
+        Some(Access { object, taker: taker as u32 })
+    }
+
+    fn access_of(&self, task: TaskId, announced: &Announced) -> Option<Access> {
+        self.access(task, self.object(announced)?)
+    }
+
+    /// The task stands at an object: whether another one is intended there.
+    #[inline(always)]
+    fn is_to_wait(&mut self, view: &View<'_>, task: TaskId, access: Access) -> bool {
+        let Access { object, taker } = access;
+        let object = object as usize;
+        let before = self.contested[object].intended();
+        if self.contested[object].expect(taker as usize, task, &mut self.dice) {
+            self.displace(before, object);
         }
-        if let Some(taker) = self.taker(self.known[task.index()], object) {
-            self.accessed.push((object, taker));
+        if before.is_none() {
+            self.intend_anew(view, object);
+        }
+        self.contested[object].intended() != Some(task)
+    }
+
+    /// A task that was the intended one at an object may be it no longer: then it waits if it stands there.
+    #[cold]
+    fn displace(&mut self, before: Option<TaskId>, object: usize) {
+        let Some(task) = before.filter(|_| before != self.contested[object].intended()) else {
+            return;
+        };
+        let waits = match self.stands[task.index()] {
+            Stand::Nowhere => false,
+            Stand::At(access) => access.object as usize == object,
+            // If it stands elsewhere it goes on when nobody else can.
+            Stand::AtSeveral => true,
+        };
+        if waits && self.places.is_free(task) {
+            self.places.hold(task);
         }
     }
 
-    /// Whether the task accesses an object although another one is intended.
-    fn is_to_wait(&mut self, task: TaskId) -> bool {
-        for at in 0..self.accessed.len() {
-            let (object, taker) = self.accessed[at];
-            let contested = &mut self.contested[object];
-            contested.expect(taker, task, &mut self.dice);
-            if contested.intended().is_none() {
-                self.intend(object);
-            }
-            if self.contested[object].intended() != Some(task) {
-                return true;
+    /// Draws who is intended to access an object next. If it was held there it is free.
+    #[inline(always)]
+    fn intend(&mut self, view: &View<'_>, object: usize) {
+        let drawn = self.contested[object].intend(&mut self.dice);
+        if let Some(task) = drawn.filter(|task| self.places.is_held(*task)) {
+            let is_free = match self.stands[task.index()] {
+                Stand::Nowhere => false,
+                Stand::At(access) => access.object as usize == object,
+                Stand::AtSeveral => self.is_intended_everywhere(view, task),
+            };
+            if is_free {
+                self.places.free(task);
             }
         }
-        false
+    }
+
+    #[cold]
+    fn intend_anew(&mut self, view: &View<'_>, object: usize) {
+        self.intend(view, object);
+    }
+
+    #[cold]
+    fn is_intended_everywhere(&self, view: &View<'_>, task: TaskId) -> bool {
+        let is_intended =
+            |access: Access| self.contested[access.object as usize].intended() == Some(task);
+        let announced = view.task(task).announced.iter();
+        announced.filter_map(|announced| self.access_of(task, announced)).all(is_intended)
     }
 
     /// The task steps: each object that it accesses goes to whoever is intended next.
-    fn pass_on(&mut self) {
-        for at in 0..self.accessed.len() {
-            let (object, taker) = self.accessed[at];
-            self.contested[object].count(taker);
-            self.intend(object);
+    #[inline]
+    fn pass_on(&mut self, view: &View<'_>, task: TaskId) {
+        match self.stands[task.index()] {
+            Stand::Nowhere => {}
+            Stand::At(access) => self.pass_on_one(view, access),
+            Stand::AtSeveral => self.pass_on_several(view, task),
+        }
+    }
+
+    #[inline(always)]
+    fn pass_on_one(&mut self, view: &View<'_>, Access { object, taker }: Access) {
+        self.contested[object as usize].count(taker as usize);
+        self.intend(view, object as usize);
+    }
+
+    #[cold]
+    fn pass_on_several(&mut self, view: &View<'_>, task: TaskId) {
+        for announced in view.task(task).announced.iter() {
+            if let Some(access) = self.access_of(task, announced) {
+                self.pass_on_one(view, access);
+            }
         }
     }
 }
@@ -275,36 +389,31 @@ impl<D: Dice> Strategy for Orders<D> {
         if self.step > self.steps_max.saturating_mul(2) {
             return Ok(self.dice.below(view.candidates().len() as u64) as usize);
         }
-        self.take_in(view);
-        if let Some(last) = view.last().filter(|last| view.task(*last).status == Status::Done) {
-            self.dismiss(last);
+        if self.known.len() < view.tasks().len() {
+            self.take_in(view);
         }
-        self.places.let_in(view);
         if self.circles {
             self.chains.watch(view);
         }
-        let task = loop {
-            if let Some(task) = self.places.draw_free(&mut self.dice, view) {
-                self.look_up(view, task);
-                let waits = match self.circles {
-                    true => self.chains.is_in_one(view, task),
-                    false => self.is_to_wait(task),
-                };
-                if !waits {
-                    break task;
-                }
-                self.places.hold(task);
-                continue;
+        if let Some(last) = view.last() {
+            match view.task(last).status {
+                Status::Ready => self.look_at(view, last),
+                Status::Blocked => {}
+                Status::Done => self.dismiss(view, last),
             }
-            let Some(task) = self.places.draw_held(&mut self.dice, view) else {
-                // Cannot be: whoever can step has arrived.
-                return Ok(0);
-            };
-            self.places.free(task);
-            self.look_up(view, task);
-            break task;
+        }
+        self.places.let_in(view);
+        for task in view.arrived() {
+            if view.task(*task).status == Status::Ready {
+                self.look_at(view, *task);
+            }
+        }
+        let free = self.places.draw_free(&mut self.dice, view);
+        let Some(task) = free.or_else(|| self.places.draw_held(&mut self.dice, view)) else {
+            // Cannot be: whoever can step has arrived.
+            return Ok(0);
         };
-        self.pass_on();
+        self.pass_on(view, task);
         Ok(view.task(task).candidate())
     }
 

@@ -54,6 +54,11 @@ impl Places {
         (self.free..self.held).contains(&self.at[task.index()])
     }
 
+    #[inline]
+    pub(super) fn is_free(&self, task: TaskId) -> bool {
+        self.at[task.index()] < self.free
+    }
+
     /// Those held.
     #[inline]
     pub(super) fn held(&self) -> &[TaskId] {
@@ -72,6 +77,22 @@ impl Places {
     pub(super) fn hold(&mut self, task: TaskId) {
         self.free -= 1;
         self.swap(self.at[task.index()], self.free);
+    }
+
+    /// One that can step may not be picked from now on, if it may yet.
+    #[inline]
+    pub(super) fn hold_one(&mut self, task: TaskId) {
+        if self.is_free(task) {
+            self.hold(task);
+        }
+    }
+
+    /// One that can step may be picked from now on, if it may not yet.
+    #[inline]
+    pub(super) fn free_one(&mut self, task: TaskId) {
+        if self.is_held(task) {
+            self.free(task);
+        }
     }
 
     /// It cannot step.
@@ -113,7 +134,9 @@ impl Places {
     ) -> Option<TaskId> {
         while !list(self).is_empty() {
             let tasks = list(self);
-            let task = tasks[dice.below(tasks.len() as u64) as usize];
+            // One in most cases of those in which there are some held.
+            let at = if tasks.len() == 1 { 0 } else { dice.below(tasks.len() as u64) as usize };
+            let task = tasks[at];
             if view.task(task).status == Status::Ready {
                 return Some(task);
             }

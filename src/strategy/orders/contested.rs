@@ -156,22 +156,32 @@ impl Contested {
     }
 
     /// Draws who is intended to access it next, in proportion to what they have left.
+    #[inline]
     pub(super) fn intend(&mut self, dice: &mut impl Dice) -> Option<TaskId> {
         let drawn = self.left.draw(dice);
         self.intended = drawn.and_then(|at| self.takers[at].task);
         self.intended
     }
 
+    #[inline]
     pub(super) fn intended(&self) -> Option<TaskId> {
         self.intended
     }
 
     /// A taker is about to access it. One that has an access left although none was expected becomes the
-    /// intended one with the probability that it would have if this one had been expected.
-    pub(super) fn expect(&mut self, at: usize, task: TaskId, dice: &mut impl Dice) {
-        if self.left.get(at) > 0 {
-            return;
+    /// intended one with the probability that it would have if this one had been expected. Returns whether
+    /// it was not expected.
+    #[inline]
+    pub(super) fn expect(&mut self, at: usize, task: TaskId, dice: &mut impl Dice) -> bool {
+        let is_surprise = self.left.get(at) == 0;
+        if is_surprise {
+            self.expect_one(at, task, dice);
         }
+        is_surprise
+    }
+
+    #[cold]
+    fn expect_one(&mut self, at: usize, task: TaskId, dice: &mut impl Dice) {
         let unit = self.takers[at].unit;
         self.left.set(at, unit);
         if self.intended.is_some() && dice.below(self.left.sum()) < unit {
@@ -180,6 +190,7 @@ impl Contested {
     }
 
     /// A taker accesses it.
+    #[inline]
     pub(super) fn count(&mut self, at: usize) {
         let left = self.left.get(at).saturating_sub(self.takers[at].unit);
         self.left.set(at, left);

@@ -33,7 +33,7 @@ impl Places {
     }
 
     /// Who has just become able to step may be picked.
-    #[inline]
+    #[inline(always)]
     pub(super) fn let_in(&mut self, view: &View<'_>) {
         for task in view.arrived() {
             if self.at[task.index()] >= self.held {
@@ -125,7 +125,8 @@ impl Places {
         self.draw(Places::held, dice, view)
     }
 
-    #[inline]
+    // One copy for each list: as a call it would be the longest of a step.
+    #[inline(always)]
     fn draw(
         &mut self,
         list: impl Fn(&Places) -> &[TaskId],

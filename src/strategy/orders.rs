@@ -188,9 +188,8 @@ impl<D: Dice> Orders<D> {
             self.stands.push(Stand::Nowhere);
             for at in self.part(known) {
                 let Expected { object, taker } = self.expected[at];
-                let before = self.contested[object].intended();
+                // If the parent was intended and is no longer: it has just stepped, and is looked at next.
                 self.contested[object].take_in(taker, task, &mut self.dice);
-                self.displace(before, object);
             }
         }
     }

@@ -42,6 +42,7 @@ mod chains;
 mod contested;
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use self::chains::Chains;
 use self::contested::{Contested, Counts, MOST};
@@ -144,10 +145,12 @@ impl<D: Dice> Orders<D> {
                 let own = all.entry((task, position)).or_default();
                 own[..MOST].copy_from_slice(counts);
                 own[MOST] = counts.iter().copied().max().unwrap_or(0);
-                // What a task does is expected of its parent until it is spawned.
+                // What a task does is expected of its parent until it is spawned. Who is there already
+                // has all its ancestors there.
                 let mut child = task;
                 while let Some(parent) = self.tally.parent(child) {
-                    all.entry((parent, position)).or_default();
+                    let Entry::Vacant(entry) = all.entry((parent, position)) else { break };
+                    entry.insert(Counts::default());
                     child = parent;
                 }
             }

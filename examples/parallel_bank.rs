@@ -221,4 +221,4 @@ fn main() -> ExitCode {
 //
 // the trace file, replayed, ends with the same failure
 //
-// passed  parallel_bank_fixed: 1000 runs, 18675 steps
+// passed  parallel_bank_fixed: 1000 runs, 18682 steps

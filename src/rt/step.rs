@@ -76,14 +76,17 @@ impl State {
     }
 
     fn settle(&mut self, task: TaskId, announced: Option<Announced>) {
-        while let Some(object) = self.dirty.pop() {
-            self.tell_waiters(object);
-        }
         let row = self.board.tasks.at_mut(task.index());
         if let Some(announced) = announced {
             row.announced.push(announced);
             row.enabled += 1;
-        } else if row.ready_at != NOT_READY && !can_step(row) {
+        }
+        // Who waits may be the task itself: it can still step if it has announced something else.
+        while let Some(object) = self.dirty.pop() {
+            self.tell_waiters(object);
+        }
+        let row = self.board.tasks.at_mut(task.index());
+        if row.ready_at != NOT_READY && !can_step(row) {
             self.remove_ready(task);
         }
         if !self.board.watches.is_empty() {

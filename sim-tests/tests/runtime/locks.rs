@@ -4,7 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use futures::FutureExt;
-use sim::run::Failure;
+use sim::run::{Failure, Outcome};
 use sim::{Mutex, SIMULATED};
 use sim_tests::seeds::{fails, finding, passes};
 
@@ -220,4 +220,55 @@ fn a_panic_with_a_guard_held_is_the_failure_and_not_a_deadlock() {
         matches!(&failure, Failure::Panic { message, .. } if message.contains("with the guard"))
     );
     assert!(catch_unwind(|| ()).is_ok());
+}
+
+#[test]
+fn a_lock_that_another_branch_took_in_the_same_step_is_taken() {
+    if !SIMULATED {
+        return;
+    }
+    let run = sim::Runner::new().hermetic().run_seed(0, async || {
+        let lock = Mutex::new(0u8);
+        let (mut first, mut second) = (lock.lock(), lock.lock());
+        assert!(futures::poll!(&mut first).is_pending());
+        assert!(futures::poll!(&mut second).is_pending());
+        let guard = second.await;
+        assert!(futures::poll!(&mut first).is_pending());
+        drop(guard);
+        *first.await += 1;
+    });
+    assert_eq!(run.outcome, Outcome::Passed);
+    let done: Vec<_> = run.events.iter().map(|event| event.op.name).collect();
+    assert_eq!(done, ["lock", "unlock", "lock", "unlock"]);
+}
+
+#[test]
+fn a_lock_that_had_to_be_waited_for_is_taken_in_a_step_of_its_own() {
+    if !SIMULATED {
+        return;
+    }
+    passes("taken_later", async || {
+        let lock = Mutex::new(0u8);
+        let guard = lock.lock().await;
+        let mut wait = lock.lock();
+        assert!(futures::poll!(&mut wait).is_pending());
+        sim::task::yield_now().await;
+        drop(guard);
+        assert!(futures::poll!(&mut wait).is_pending());
+        *wait.await += 1;
+    });
+}
+
+#[test]
+fn a_branch_goes_on_while_another_waits_for_the_lock_that_it_took() {
+    passes("branches_of_one_lock", async || {
+        let (lock, seen) = (Mutex::new(0u8), sim::Atomic::new(0u8));
+        let slowly = async {
+            let mut guard = lock.lock().await;
+            *guard += seen.load(sim::Ordering::SeqCst).await;
+        };
+        let quickly = async { *lock.lock().await += 1 };
+        futures::join!(slowly, quickly);
+        assert_eq!(*lock.lock().await, 1);
+    });
 }

@@ -1,5 +1,6 @@
 //! What primitives may ask of a run besides points: locks, tasks, histories.
 
+use std::cell::RefMut;
 use std::sync::Arc;
 use std::task::Waker;
 
@@ -7,11 +8,12 @@ use super::body::BoxBody;
 use super::deed::Deed;
 use super::object::Object;
 use super::slot::Ticket;
+use super::state::State;
 use super::world::World;
 use crate::choice::{CallMark, CallPoint};
 use crate::event::Values;
 use crate::history::HistorySource;
-use crate::ids::{Place, TaskId};
+use crate::ids::{ObjectId, Place, TaskId};
 use crate::op::{Access, Op};
 use crate::program::ProgramSource;
 use crate::run::Condition;
@@ -32,12 +34,21 @@ impl World {
 
     /// Takes the lock that the announced operation asked for.
     pub(crate) fn acquire(&self, deed: &Deed) {
-        let mut state = self.state();
-        let waker = state.retract(deed.ticket.waiter);
-        state.acquire(deed.object.expect("a lock is an object"), deed.place);
-        state.happened(deed.op, deed.object, deed.place, Values::None);
-        drop(state);
-        drop(waker);
+        acquire(self.state(), deed);
+    }
+
+    /// The same if it is the turn of the operation, which has announced itself alone or first. False, with
+    /// nothing changed, if it has to wait: another branch of the task may have the lock since.
+    pub(crate) fn acquire_in_turn(&self, deed: &Deed) -> bool {
+        let state = self.state();
+        let first = &state.board.tasks.at(state.current().index()).announced.first;
+        let is_first = first.key == deed.ticket.waiter.key() && first.enabled;
+        let is_free = |object: ObjectId| state.objects.rows[object.index()].holder.is_none();
+        let turns = is_first && deed.object.is_some_and(is_free);
+        if turns {
+            acquire(state, deed);
+        }
+        turns
     }
 
     /// Takes the lock if it is free.
@@ -229,4 +240,12 @@ impl World {
     pub(crate) fn note_condition(&self, condition: Condition) {
         condition.note(&mut self.state().record.conditions);
     }
+}
+
+fn acquire(mut state: RefMut<'_, State>, deed: &Deed) {
+    let waker = state.retract(deed.ticket.waiter);
+    state.acquire(deed.object.expect("a lock is an object"), deed.place);
+    state.happened(deed.op, deed.object, deed.place, Values::None);
+    drop(state);
+    drop(waker);
 }

@@ -78,6 +78,9 @@ impl<'a> Future for Enter<'a> {
         if !in_run() {
             return Poll::Ready(Pass { gate: None });
         }
+        if stop.takes_turn(|deed| WORLD.with(|world| world.acquire_in_turn(deed))) {
+            return Poll::Ready(Pass { gate: Some(gate) });
+        }
         stop.poll_waiting(cx, *gate).map(|()| {
             stop.pass(|deed| WORLD.with(|world| world.acquire(deed)));
             Pass { gate: Some(gate) }

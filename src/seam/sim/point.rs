@@ -57,6 +57,17 @@ impl Stop {
         turns
     }
 
+    /// Whether the turn of the operation, which may have to wait, has come, and `effect` did it.
+    #[inline]
+    pub(super) fn takes_turn(&mut self, effect: impl FnOnce(&Deed) -> bool) -> bool {
+        let ticket = &self.deed.ticket;
+        let done = ticket.is_open() && is_turn_of(ticket) && effect(&self.deed);
+        if done {
+            self.deed.ticket.settle();
+        }
+        done
+    }
+
     /// Ready when the operation is to be [done](Self::pass), though it is not [its turn](Self::turns).
     /// `announce` is how it is announced.
     #[cfg_attr(not(debug_assertions), inline(always))]

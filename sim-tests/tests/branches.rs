@@ -1,0 +1,151 @@
+//! Generated tasks of several branches: whatever the branches wait for, none is left behind.
+//!
+//! Each branch takes locks in order and gives all up before it ends, so no program can deadlock, and the
+//! sums under the locks are known.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use futures::future::join_all;
+use futures::stream::{FuturesUnordered, StreamExt};
+use proptest::prelude::*;
+use sim::Ordering::SeqCst;
+use sim::run::Outcome;
+use sim::{Atomic, Cell, Mutex, Runner, SIMULATED};
+
+const LOCKS: usize = 2;
+
+/// What a branch does in turn.
+#[derive(Clone, Copy, Debug)]
+enum Act {
+    /// Takes the lock, unless it has it or a later one, and adds to what is under it.
+    Lock(usize),
+    /// Gives up the lock that it took last.
+    Unlock,
+    Add,
+    Set,
+    Yield,
+}
+
+/// How the branches of a task are polled.
+#[derive(Clone, Copy, Debug)]
+enum Form {
+    /// Each whenever the task is.
+    All,
+    /// Those that were woken.
+    Woken,
+    /// Each in a task of its own, joined by one task.
+    Spawned,
+}
+
+type Branches = (Form, Vec<Vec<Act>>);
+
+fn act() -> impl Strategy<Value = Act> {
+    prop_oneof![
+        3 => (0..LOCKS).prop_map(Act::Lock),
+        2 => Just(Act::Unlock),
+        2 => Just(Act::Add),
+        1 => Just(Act::Set),
+        1 => Just(Act::Yield),
+    ]
+}
+
+fn tasks() -> impl Strategy<Value = Vec<Branches>> {
+    let form = prop_oneof![Just(Form::All), Just(Form::Woken), Just(Form::Spawned)];
+    let branches = prop::collection::vec(prop::collection::vec(act(), 1..6), 1..4);
+    prop::collection::vec((form, branches), 1..4)
+}
+
+#[derive(Default)]
+struct Shared {
+    locks: [Mutex<u64>; LOCKS],
+    word: Atomic<u64>,
+    cell: Cell<u64>,
+}
+
+/// How often the branch takes each lock.
+fn taken(branch: &[Act]) -> [u64; LOCKS] {
+    let (mut held, mut taken) = (Vec::new(), [0; LOCKS]);
+    for act in branch {
+        match act {
+            Act::Lock(lock) if held.last().is_none_or(|last| last < lock) => {
+                held.push(*lock);
+                taken[*lock] += 1;
+            }
+            Act::Unlock => drop(held.pop()),
+            _ => {}
+        }
+    }
+    taken
+}
+
+async fn branch(shared: Arc<Shared>, acts: Vec<Act>) {
+    let mut held = Vec::new();
+    for act in acts {
+        match act {
+            Act::Lock(lock) if held.last().is_none_or(|(last, _)| *last < lock) => {
+                let mut guard = shared.locks[lock].lock().await;
+                *guard += 1;
+                held.push((lock, guard));
+            }
+            Act::Lock(_) => {}
+            Act::Unlock => drop(held.pop()),
+            Act::Add => drop(shared.word.fetch_add(1, SeqCst).await),
+            Act::Set => shared.cell.set(1).await,
+            Act::Yield => sim::task::yield_now().await,
+        }
+    }
+}
+
+async fn task(shared: Arc<Shared>, (form, branches): Branches) {
+    let run = |acts| -> Pin<Box<dyn Future<Output = ()> + Send>> {
+        Box::pin(branch(shared.clone(), acts))
+    };
+    let all = branches.into_iter().map(run);
+    match form {
+        Form::All => drop(join_all(all).await),
+        Form::Woken => all.collect::<FuturesUnordered<_>>().collect().await,
+        Form::Spawned => {
+            for task in join_all(all.map(sim::spawn)).await {
+                task.unwrap();
+            }
+        }
+    }
+}
+
+async fn body(tasks: Vec<Branches>) {
+    let branches = tasks.iter().flat_map(|(_, branches)| branches);
+    let mut expected = [0; LOCKS];
+    for taken in branches.map(|branch| taken(branch)) {
+        (0..LOCKS).for_each(|lock| expected[lock] += taken[lock]);
+    }
+    let shared = Arc::new(Shared::default());
+    let spawn = |branches| sim::spawn(task(shared.clone(), branches));
+    for task in tasks.into_iter().map(spawn).collect::<Vec<_>>() {
+        task.await.unwrap();
+    }
+    for (lock, expected) in shared.locks.iter().zip(expected) {
+        assert_eq!(*lock.lock().await, expected);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: if std::env::var_os("UNPAUSE_LONG").is_some() { 10_000 } else { 200 },
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
+
+    #[test]
+    fn branches_that_wait_for_each_other_all_end(tasks in tasks()) {
+        let seeds = if SIMULATED { 20 } else { 1 };
+        for strategy in ["random", "pct", "pos", "orders"] {
+            let runner = Runner::new().hermetic().strategy(strategy);
+            for seed in 0..seeds {
+                let run = runner.run_seed(seed, || body(tasks.clone()));
+                prop_assert_eq!(&run.outcome, &Outcome::Passed, "{} {}: {:?}", strategy, seed, run.events);
+            }
+        }
+    }
+}

@@ -1,11 +1,13 @@
 //! Generated tasks of several branches: whatever the branches wait for, none is left behind.
 //!
 //! Each branch takes locks in order and gives all up before it ends, so no program can deadlock, and the
-//! sums under the locks are known.
+//! sums under the locks are known. What branches see in seeds at random is among what an exhaustive search
+//! finds.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{self, Arc};
 
 use futures::future::join_all;
 use futures::stream::{FuturesUnordered, StreamExt};
@@ -57,11 +59,15 @@ fn tasks() -> impl Strategy<Value = Vec<Branches>> {
     prop::collection::vec((form, branches), 1..4)
 }
 
+/// What each branch saw: its task and its number there, then the values.
+type Sight = BTreeMap<(usize, usize), Vec<u64>>;
+
 #[derive(Default)]
 struct Shared {
     locks: [Mutex<u64>; LOCKS],
     word: Atomic<u64>,
     cell: Cell<u64>,
+    sight: sync::Mutex<Sight>,
 }
 
 /// How often the branch takes each lock.
@@ -80,29 +86,31 @@ fn taken(branch: &[Act]) -> [u64; LOCKS] {
     taken
 }
 
-async fn branch(shared: Arc<Shared>, acts: Vec<Act>) {
+async fn branch(shared: Arc<Shared>, acts: Vec<Act>, name: (usize, usize)) {
+    let sees = |value| shared.sight.lock().unwrap().entry(name).or_default().push(value);
     let mut held = Vec::new();
     for act in acts {
         match act {
             Act::Lock(lock) if held.last().is_none_or(|(last, _)| *last < lock) => {
                 let mut guard = shared.locks[lock].lock().await;
+                sees(*guard);
                 *guard += 1;
                 held.push((lock, guard));
             }
             Act::Lock(_) => {}
             Act::Unlock => drop(held.pop()),
-            Act::Add => drop(shared.word.fetch_add(1, SeqCst).await),
-            Act::Set => shared.cell.set(1).await,
+            Act::Add => sees(shared.word.fetch_add(1, SeqCst).await),
+            Act::Set => sees(shared.cell.replace((10 * name.0 + name.1) as u64).await),
             Act::Yield => sim::task::yield_now().await,
         }
     }
 }
 
-async fn task(shared: Arc<Shared>, (form, branches): Branches) {
-    let run = |acts| -> Pin<Box<dyn Future<Output = ()> + Send>> {
-        Box::pin(branch(shared.clone(), acts))
+async fn task(shared: Arc<Shared>, (form, branches): Branches, number: usize) {
+    let run = |(at, acts)| -> Pin<Box<dyn Future<Output = ()> + Send>> {
+        Box::pin(branch(shared.clone(), acts, (number, at)))
     };
-    let all = branches.into_iter().map(run);
+    let all = branches.into_iter().enumerate().map(run);
     match form {
         Form::All => drop(join_all(all).await),
         Form::Woken => all.collect::<FuturesUnordered<_>>().collect().await,
@@ -114,28 +122,77 @@ async fn task(shared: Arc<Shared>, (form, branches): Branches) {
     }
 }
 
-async fn body(tasks: Vec<Branches>) {
+async fn body(tasks: Vec<Branches>) -> Sight {
     let branches = tasks.iter().flat_map(|(_, branches)| branches);
     let mut expected = [0; LOCKS];
     for taken in branches.map(|branch| taken(branch)) {
         (0..LOCKS).for_each(|lock| expected[lock] += taken[lock]);
     }
     let shared = Arc::new(Shared::default());
-    let spawn = |branches| sim::spawn(task(shared.clone(), branches));
-    for task in tasks.into_iter().map(spawn).collect::<Vec<_>>() {
+    let spawn = |(number, branches)| sim::spawn(task(shared.clone(), branches, number));
+    for task in tasks.into_iter().enumerate().map(spawn).collect::<Vec<_>>() {
         task.await.unwrap();
     }
     for (lock, expected) in shared.locks.iter().zip(expected) {
         assert_eq!(*lock.lock().await, expected);
     }
+    let sight = shared.sight.lock().unwrap();
+    sight.clone()
+}
+
+/// Checks that what seeds at random see is among what an exhaustive search finds.
+fn is_found(tasks: &[Branches]) {
+    let found = sync::Mutex::new(BTreeSet::new());
+    let sees = async || {
+        let sight = body(tasks.to_vec()).await;
+        found.lock().unwrap().insert(sight);
+    };
+    let report = Runner::new().hermetic().strategy("exhaustive").run(sees);
+    assert!(report.finding.is_none(), "{:?}", report.finding);
+    let all = std::mem::take(&mut *found.lock().unwrap());
+    let runner = Runner::new().hermetic().strategy("random");
+    for seed in 0..300 {
+        assert_eq!(runner.run_seed(seed, sees).outcome, Outcome::Passed);
+    }
+    let some = found.into_inner().unwrap();
+    let missing: Vec<_> = some.difference(&all).collect();
+    assert!(missing.is_empty(), "{tasks:?}: {missing:?} is not among {all:?}");
+}
+
+#[test]
+fn the_order_in_which_branches_are_woken_is_their_own_tasks_affair() {
+    if !SIMULATED {
+        return;
+    }
+    use Act::Add;
+    let two = (Form::Woken, vec![vec![Add, Add], vec![Add]]);
+    is_found(&[two, (Form::Woken, vec![vec![Add, Add]])]);
+}
+
+fn cases(usual: u32, long: u32) -> ProptestConfig {
+    let cases = if std::env::var_os("UNPAUSE_LONG").is_some() { long } else { usual };
+    ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() }
+}
+
+fn few_tasks() -> impl Strategy<Value = Vec<Branches>> {
+    let form = prop_oneof![Just(Form::All), Just(Form::Woken)];
+    let branches = prop::collection::vec(prop::collection::vec(act(), 1..4), 1..3);
+    prop::collection::vec((form, branches), 1..3)
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig {
-        cases: if std::env::var_os("UNPAUSE_LONG").is_some() { 10_000 } else { 200 },
-        failure_persistence: None,
-        ..ProptestConfig::default()
-    })]
+    #![proptest_config(cases(40, 2_000))]
+
+    #[test]
+    fn what_branches_see_is_found_by_an_exhaustive_search(tasks in few_tasks()) {
+        if SIMULATED {
+            is_found(&tasks);
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(cases(200, 10_000))]
 
     #[test]
     fn branches_that_wait_for_each_other_all_end(tasks in tasks()) {
@@ -143,7 +200,7 @@ proptest! {
         for strategy in ["random", "pct", "pos", "orders"] {
             let runner = Runner::new().hermetic().strategy(strategy);
             for seed in 0..seeds {
-                let run = runner.run_seed(seed, || body(tasks.clone()));
+                let run = runner.run_seed(seed, async || drop(body(tasks.clone()).await));
                 prop_assert_eq!(&run.outcome, &Outcome::Passed, "{} {}: {:?}", strategy, seed, run.events);
             }
         }

@@ -341,7 +341,8 @@ impl State {
         let mut waker = None;
         if !self.foreign.is_empty() {
             if let Some(at) = self.foreign.iter().position(|(w, _)| *w == waiter) {
-                waker = Some(self.foreign.swap_remove(at).1);
+                // Those of one task stay in order, whatever the others do.
+                waker = Some(self.foreign.remove(at).1);
             }
         }
         // A future dropped by another task than the one that made it: that one may be stuck now.

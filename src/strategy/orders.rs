@@ -61,29 +61,22 @@ const LEFT_OUT: u64 = 6;
 /// If there are chains of locks, one run of so many looks for circles.
 const CIRCLES: u64 = 5;
 
-/// What a task of the rehearsals accesses, itself or by its descendants.
-#[derive(Clone, Copy, Debug)]
+/// An object at which a task is expected, itself or by its descendants.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Expected {
     /// The object, as a position in [`Orders::contested`].
-    object: usize,
+    object: u32,
     /// The position of the task there.
-    taker: usize,
+    taker: u32,
 }
 
 /// What a task accesses when it steps, of the objects that have an order.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Stand {
     Nowhere,
-    At(Access),
+    At(Expected),
     /// Several objects, inside a `join!`.
     AtSeveral,
-}
-
-/// An object that a task accesses, and the position of the task there.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Access {
-    object: u32,
-    taker: u32,
 }
 
 /// Orders. A step costs the logarithm of the number of tasks and that of the number of objects.
@@ -103,8 +96,6 @@ pub(crate) struct Orders<D = Rng> {
     /// The most steps that a rehearsal took, and those of this run.
     steps_max: u64,
     step: u64,
-    /// Which of the counts are expected in this run.
-    which: usize,
     /// By task of this run: the task of the rehearsals, if one had it.
     known: Vec<Option<usize>>,
     places: Places,
@@ -136,10 +127,10 @@ impl<D: Dice> Orders<D> {
         let accesses = std::mem::take(&mut self.accesses);
         let objects: Vec<_> = accesses.contested().into_iter().map(|(object, _)| object).collect();
         let parts = accesses.parts(&objects, self.tally.len());
-        let mut all: BTreeMap<(usize, usize), Counts> = BTreeMap::new();
-        for (position, object) in objects.into_iter().enumerate() {
+        let mut all: BTreeMap<(usize, u32), Counts> = BTreeMap::new();
+        for (position, object) in (0..).zip(objects) {
             self.positions.resize(object.index() + 1, None);
-            self.positions[object.index()] = Some(position as u32);
+            self.positions[object.index()] = Some(position);
             self.contested.push(Contested::default());
             for (task, counts) in accesses.of(object) {
                 let own = all.entry((task, position)).or_default();
@@ -159,8 +150,8 @@ impl<D: Dice> Orders<D> {
             self.parts.resize(task + 1, self.expected.len());
             let parent = self.tally.parent(task);
             let part = parts[task].filter(|_| counts[MOST] > 0);
-            let parent = self.taker(parent, object);
-            let taker = self.contested[object].add(counts, part, parent);
+            let parent = self.expected_at(parent, object).map(|parent| parent.taker as usize);
+            let taker = self.contested[object as usize].add(counts, part, parent) as u32;
             self.expected.push(Expected { object, taker });
         }
         self.parts.resize(self.tally.len() + 1, self.expected.len());
@@ -172,11 +163,12 @@ impl<D: Dice> Orders<D> {
         known.map_or(0..0, |known| self.parts[known]..self.parts[known + 1])
     }
 
-    /// The position of a task of the rehearsals in the tables of an object, if it is expected there.
-    fn taker(&self, known: Option<usize>, object: usize) -> Option<usize> {
+    /// What is expected of a task of the rehearsals at an object, if anything is.
+    #[inline(never)]
+    fn expected_at(&self, known: Option<usize>, object: u32) -> Option<Expected> {
         let part = &self.expected[self.part(known)];
         let at = part.binary_search_by_key(&object, |expected| expected.object).ok()?;
-        Some(part[at].taker)
+        Some(part[at])
     }
 
     /// Takes in tasks that were spawned: the accesses expected of them were expected of their
@@ -192,7 +184,8 @@ impl<D: Dice> Orders<D> {
             for at in self.part(known) {
                 let Expected { object, taker } = self.expected[at];
                 // If the parent was intended and is no longer: it has just stepped, and is looked at next.
-                self.contested[object].take_in(taker, task, &mut self.dice);
+                let contested = &mut self.contested[object as usize];
+                contested.take_in(taker as usize, task, &mut self.dice);
             }
         }
     }
@@ -202,8 +195,8 @@ impl<D: Dice> Orders<D> {
     fn dismiss(&mut self, view: &View<'_>, task: TaskId) {
         for at in self.part(self.known[task.index()]) {
             let Expected { object, taker } = self.expected[at];
-            if self.contested[object].dismiss(taker, task) {
-                self.intend_anew(view, object);
+            if self.contested[object as usize].dismiss(taker as usize, task) {
+                self.intend_anew(view, object as usize);
             }
         }
     }
@@ -230,7 +223,7 @@ impl<D: Dice> Orders<D> {
         // It is asked at all of them: what is expected at one does not depend on the others.
         let mut waits = false;
         for announced in view.task(task).announced.iter() {
-            if let Some(access) = self.access_of(task, announced) {
+            if let Some(access) = self.access(task, announced) {
                 waits |= self.is_to_wait(view, task, access);
             }
         }
@@ -251,7 +244,10 @@ impl<D: Dice> Orders<D> {
         match self.stands[task.index()] {
             // Mostly where it was.
             Stand::At(access) if access.object == object => Stand::At(access),
-            _ => self.access(task, object).map_or(Stand::Nowhere, Stand::At),
+            _ => {
+                let expected = self.expected_at(self.known[task.index()], object);
+                expected.map_or(Stand::Nowhere, Stand::At)
+            }
         }
     }
 
@@ -263,20 +259,14 @@ impl<D: Dice> Orders<D> {
         (!self.contested[object as usize].is_left_out).then_some(object)
     }
 
-    #[inline(never)]
-    fn access(&self, task: TaskId, object: u32) -> Option<Access> {
-        let taker = self.taker(self.known[task.index()], object as usize)?;
-        Some(Access { object, taker: taker as u32 })
-    }
-
-    fn access_of(&self, task: TaskId, announced: &Announced) -> Option<Access> {
-        self.access(task, self.object(announced)?)
+    fn access(&self, task: TaskId, announced: &Announced) -> Option<Expected> {
+        self.expected_at(self.known[task.index()], self.object(announced)?)
     }
 
     /// The task stands at an object: whether another one is intended there.
     #[inline(always)]
-    fn is_to_wait(&mut self, view: &View<'_>, task: TaskId, access: Access) -> bool {
-        let Access { object, taker } = access;
+    fn is_to_wait(&mut self, view: &View<'_>, task: TaskId, access: Expected) -> bool {
+        let Expected { object, taker } = access;
         let object = object as usize;
         let before = self.contested[object].intended();
         if self.contested[object].expect(taker as usize, task, &mut self.dice) {
@@ -329,9 +319,9 @@ impl<D: Dice> Orders<D> {
     #[cold]
     fn is_intended_everywhere(&self, view: &View<'_>, task: TaskId) -> bool {
         let is_intended =
-            |access: Access| self.contested[access.object as usize].intended() == Some(task);
+            |access: Expected| self.contested[access.object as usize].intended() == Some(task);
         let announced = view.task(task).announced.iter();
-        announced.filter_map(|announced| self.access_of(task, announced)).all(is_intended)
+        announced.filter_map(|announced| self.access(task, announced)).all(is_intended)
     }
 
     /// The task steps: each object that it accesses goes to whoever is intended next.
@@ -345,7 +335,7 @@ impl<D: Dice> Orders<D> {
     }
 
     #[inline(always)]
-    fn pass_on_one(&mut self, view: &View<'_>, Access { object, taker }: Access) {
+    fn pass_on_one(&mut self, view: &View<'_>, Expected { object, taker }: Expected) {
         self.contested[object as usize].count(taker as usize);
         self.intend(view, object as usize);
     }
@@ -353,7 +343,7 @@ impl<D: Dice> Orders<D> {
     #[cold]
     fn pass_on_several(&mut self, view: &View<'_>, task: TaskId) {
         for announced in view.task(task).announced.iter() {
-            if let Some(access) = self.access_of(task, announced) {
+            if let Some(access) = self.access(task, announced) {
                 self.pass_on_one(view, access);
             }
         }
@@ -366,12 +356,12 @@ impl<D: Dice> Strategy for Orders<D> {
             return;
         }
         let most = MOST as u64;
-        self.which = self.dice.below(2 * most).min(most) as usize;
+        let which = self.dice.below(2 * most).min(most) as usize;
         self.circles = self.chains.are_there() && self.dice.below(CIRCLES) == 0;
         for contested in &mut self.contested {
             contested.is_left_out = self.dice.below(LEFT_OUT) == 0;
             let favour = contested.draw_favour(&mut self.dice);
-            contested.restart(self.which, favour);
+            contested.restart(which, favour);
         }
     }
 

@@ -23,7 +23,6 @@ fn begun(dice: All, change: impl Fn(&mut Orders<All>) + Send) -> impl Strategy {
         if !orders.restart(seed) {
             return;
         }
-        orders.which = MOST;
         orders.circles = false;
         for contested in &mut orders.contested {
             contested.is_left_out = false;

@@ -306,6 +306,15 @@ pub(crate) struct CallMark {
     pub(crate) events: usize,
 }
 
+/// A task acted on whether another one had ended.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Glance {
+    /// The one it looked at.
+    pub(crate) target: TaskId,
+    /// How many operations had been done in the run.
+    pub(crate) events: usize,
+}
+
 /// A condition that was false, and what it looked at: it is asked again when that has changed.
 #[derive(Clone, Debug)]
 pub(crate) struct Watch {
@@ -339,8 +348,8 @@ pub(crate) struct Board {
     pub(crate) arrived: Vec<TaskId>,
     pub(crate) tasks: Pool<TaskRow>,
     pub(crate) events: Vec<Event>,
-    /// Tasks that others looked at, to see whether they had ended, other than by joining them.
-    pub(crate) glances: Vec<TaskId>,
+    /// Looks at tasks, to see whether they had ended, other than by joining them.
+    pub(crate) glances: Vec<Glance>,
     /// What became of recorded calls.
     pub(crate) calls: Vec<CallMark>,
     /// What tasks wait for that will be so when something has changed.
@@ -404,8 +413,8 @@ impl<'a> View<'a> {
         &self.board.events
     }
 
-    /// The tasks that others looked at so far, other than by joining them: which leaves no event.
-    pub(crate) fn glances(&self) -> &'a [TaskId] {
+    /// The looks at tasks so far, other than by joining them: which leave no event.
+    pub(crate) fn glances(&self) -> &'a [Glance] {
         &self.board.glances
     }
 

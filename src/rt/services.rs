@@ -118,7 +118,7 @@ impl World {
     /// Whether `task` has ended; the current task acts on it, and it is no join.
     pub(crate) fn has_ended(&self, task: TaskId) -> bool {
         let mut state = self.state();
-        state.board.glances.push(task);
+        state.glance(task);
         state.is_done(task)
     }
 
@@ -153,7 +153,7 @@ impl World {
         }
         if state.is_done(task) {
             // Too late, which it need not have been.
-            state.board.glances.push(task);
+            state.glance(task);
             return;
         }
         state.abort(task);

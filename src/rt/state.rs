@@ -16,7 +16,7 @@ use super::now;
 use super::object::{ObjectRow, Objects, Waiter};
 use super::record::Record;
 use super::slot::{Slot, Ticket};
-use crate::choice::{Announced, Announcements, Board, Status, Strategy, TaskRow};
+use crate::choice::{Announced, Announcements, Board, Glance, Status, Strategy, TaskRow};
 use crate::event::{Event, Values};
 use crate::ids::{ObjectId, Place, TaskId};
 use crate::memory::Memory;
@@ -195,6 +195,11 @@ impl State {
     #[inline]
     pub(crate) fn is_done(&self, task: TaskId) -> bool {
         self.board.tasks.at(task.index()).status == Status::Done
+    }
+
+    /// The current task acts on whether `target` has ended.
+    pub(crate) fn glance(&mut self, target: TaskId) {
+        self.board.glances.push(Glance { target, events: self.board.events.len() });
     }
 
     /// Something that is not of this library woke `task`.

@@ -13,6 +13,8 @@
 //!   nobody got are looked at when the run has ended, which is how deadlocks are found.
 //! - The step that ends the run (the body returned, a task panicked) conflicts with every other: what
 //!   was left of other tasks might have come before.
+//! - An operation that was announced and then given up, because another branch was ready or the task was
+//!   aborted, counts as done by the step that gave it up: in another order of steps it would be.
 //! - What a step draws are branches of its own.
 //! - A task that waits for a change is let go on by any of several. What it looked at counts as read by
 //!   the step in which it goes on, and that step could have come before a change if another one had let

@@ -3,9 +3,9 @@
 use std::collections::{BTreeSet, VecDeque};
 
 use crate::choice::{CallPoint, Status, View};
-use crate::event::Values;
+use crate::event::{Event, Values};
 use crate::ids::{ObjectId, TaskId};
-use crate::op::Access;
+use crate::op::{Access, Op};
 use crate::strategy::footprint::Item;
 use crate::strategy::happens_before::{HappensBefore, Index, Part, mix};
 
@@ -48,6 +48,8 @@ pub(crate) struct Observer {
     watched: Vec<ObjectId>,
     /// The steps that let it go on by changing that, if nothing else did.
     let_in_by_changes: Vec<u32>,
+    /// The accesses that it had announced and could do, and their keys.
+    accesses: Vec<(u32, &'static Op, ObjectId)>,
     /// Whether the task could have stepped without having been woken or aborted.
     could_anyway: bool,
     pub(crate) items: Vec<Item>,
@@ -69,6 +71,7 @@ impl Observer {
         self.could_anyway = row.enabled > 0;
         self.waits.clear();
         self.joins.clear();
+        self.accesses.clear();
         self.announced = 0;
         self.alone = row.enabled == 1 && !row.woken;
         self.let_in_by = None;
@@ -76,6 +79,8 @@ impl Observer {
             self.announced += 1;
             if !announced.enabled {
                 self.waits.push((announced.op.access, announced.object, announced.target));
+            } else if let Some(object) = announced.object {
+                self.accesses.push((announced.key, announced.op, object));
             } else if self.alone {
                 self.let_in_by = announced.target;
             }
@@ -127,6 +132,19 @@ impl Observer {
                 _ => {}
             }
         }
+        // Given up because another branch was ready or the task was aborted. Whether that is so depends on
+        // other tasks, and what a step touches must not: a search that turns it round with what made it so
+        // has to know what the step would have touched then.
+        for (key, op, object) in &self.accesses {
+            let is_done = |event: &Event| event.object == Some(*object) && event.op == *op;
+            let is_left = row.announced.iter().any(|announced| announced.key == *key);
+            if !is_left && !events.iter().any(is_done) {
+                // Of a lock that is held by somebody this is too much, which costs runs and loses none.
+                let takes = matches!(op.access, Access::Lock | Access::TryLock);
+                let access = if takes { Access::TryLock } else { op.access };
+                self.items.push(Item::Object { object: *object, access, takes });
+            }
+        }
         // Whether it is let go on depends on what was changed.
         for object in &self.watched {
             self.items.push(Item::Object { object: *object, access: Access::Read, takes: false });
@@ -136,10 +154,10 @@ impl Observer {
             let targets = row.announced.iter().filter_map(|announced| announced.target);
             self.items.extend(targets.map(Item::Looked));
         }
-        let mut calls = self.calls(view);
+        let mut others = self.others(view);
         for (nth, event) in events.iter().enumerate() {
-            while calls.front().is_some_and(|call| call.0 <= self.events + nth) {
-                self.items.extend(calls.pop_front().map(|(_, item)| item));
+            while others.front().is_some_and(|other| other.0 <= self.events + nth) {
+                self.items.extend(others.pop_front().map(|(_, item)| item));
             }
             match (event.op.access, event.values, event.object) {
                 (Access::Join, Values::Task(target), _) if branches => {
@@ -168,8 +186,7 @@ impl Observer {
                 _ => {}
             }
         }
-        self.items.extend(view.glances()[self.glances..].iter().map(|task| Item::Looked(*task)));
-        self.items.extend(calls.into_iter().map(|(_, item)| item));
+        self.items.extend(others.into_iter().map(|(_, item)| item));
         for (task, woken) in self.woken.iter().enumerate() {
             let id = TaskId(task as u32);
             if id != self.task && !woken && view.task(id).woken {
@@ -180,6 +197,15 @@ impl Observer {
         if row.status == Status::Done {
             self.items.push(Item::Ended);
         }
+    }
+
+    /// What the step did that is no event, in order, and after how many operations of the run.
+    fn others(&mut self, view: &View<'_>) -> VecDeque<(usize, Item)> {
+        let mut others = self.calls(view);
+        let glances = view.glances()[self.glances..].iter();
+        others.extend(glances.map(|glance| (glance.events, Item::Looked(glance.target))));
+        others.make_contiguous().sort_by_key(|(events, _)| *events);
+        others
     }
 
     /// What became of recorded calls in the step, and after how many operations of the run.

@@ -324,6 +324,47 @@ fn what_the_loser_of_a_race_was_about_to_do_can_come_after_what_others_do() {
     ]);
 }
 
+/// A task that holds one lock tries another, and gives up the first at once if it did not get it: whether its
+/// attempt comes before or after somebody else's at the first lock hangs on who has the other.
+#[test]
+fn what_a_task_does_after_an_attempt_is_known_where_it_succeeds() {
+    if !SIMULATED {
+        return;
+    }
+    let body = async || {
+        let word = Arc::new(Atomic::new(0));
+        let locks = Arc::new([Mutex::new(()), Mutex::new(())]);
+        let held = locks[1].lock().await;
+        let (others, both) = (locks.clone(), locks.clone());
+        let counter = word.clone();
+        let spawner = async move {
+            let add = async move { counter.fetch_add(1, SeqCst).await };
+            sim::spawn(add).detach();
+            sim::spawn(async move { drop(others[0].try_lock().await) }).detach();
+        };
+        sim::spawn(spawner).detach();
+        let task = sim::spawn(async move {
+            let first = both[0].lock().await;
+            if both[1].try_lock().await.is_none() {
+                drop(first);
+            }
+            sim::task::yield_now().await;
+        });
+        word.load(SeqCst).await;
+        drop(held);
+        task.await.unwrap();
+    };
+    let mut classes = BTreeSet::new();
+    let search = Runner::new().hermetic().strategy("exhaustive");
+    let report = search.each_run(body, |run| {
+        classes.insert(class_of(&run));
+    });
+    assert!(report.searched.unwrap().is_proof());
+    let runner = Runner::new().hermetic().strategy("random");
+    let missing = |seed: &u64| !classes.contains(&class_of(&runner.run_seed(*seed, body)));
+    assert_eq!((0..1000).find(missing), None);
+}
+
 fn in_a_task(act: Act) -> Act {
     Act::Spawn(vec![act], Fate::Detached)
 }

@@ -29,8 +29,21 @@ pub(crate) enum Item {
     /// Something became of this history; `strict` tells whether it matters which of two calls that no
     /// step orders was first, other than to a check.
     Called { history: usize, point: CallPoint, strict: bool },
+    /// Might have done this if other steps had come first.
+    Maybe(Effect),
     /// The run ended: what was left of other tasks never happened.
     Over,
+}
+
+/// What a step may do besides the operation that it had announced, and others can tell.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Effect {
+    /// Gives up a lock.
+    Releases,
+    /// Is the last of its task.
+    Ends,
+    /// Aborts tasks.
+    Aborts,
 }
 
 impl Item {
@@ -43,8 +56,12 @@ impl Item {
                 Item::Object { object: a, access, .. },
                 Item::Object { object: b, access: other, .. },
             ) => a == b && access.conflicts(other),
-            (Item::Looked(target), Item::Ended) => target == other_task,
-            (Item::Ended, Item::Looked(target)) => target == task,
+            (Item::Looked(target), Item::Ended | Item::Maybe(Effect::Ends)) => target == other_task,
+            (Item::Ended | Item::Maybe(Effect::Ends), Item::Looked(target)) => target == task,
+            (Item::Maybe(Effect::Releases), Item::Object { access, .. })
+            | (Item::Object { access, .. }, Item::Maybe(Effect::Releases)) => {
+                access == Access::TryLock
+            }
             (
                 Item::Called { history: a, point, strict },
                 Item::Called { history: b, point: other, .. },
@@ -96,5 +113,6 @@ pub(crate) fn dependent(
 }
 
 fn disturbs(items: &[Item], task: TaskId) -> bool {
-    items.iter().any(|item| *item == Item::Over || item.disturbs() == Some(task))
+    let with_all = |item: &Item| matches!(item, Item::Maybe(Effect::Aborts) | Item::Over);
+    items.iter().any(|item| with_all(item) || item.disturbs() == Some(task))
 }

@@ -41,6 +41,8 @@ pub(crate) struct HappensBefore {
     objects: Vec<Vec<(Index, Item)>>,
     /// By history: what became of its calls, in order.
     histories: Vec<Vec<(Index, Item)>>,
+    /// What segments might have done.
+    maybes: Vec<(Index, Item)>,
     scratch: Scratch,
 }
 
@@ -113,6 +115,7 @@ impl HappensBefore {
                         self.tasks[task.index()].notes.pop();
                     }
                     Item::Spawned(task) => self.tasks[task.index()].creator = None,
+                    Item::Maybe(_) => drop(self.maybes.pop()),
                     Item::Joined(_) | Item::Over => {}
                 }
             }
@@ -195,6 +198,7 @@ impl HappensBefore {
                     self.log(*other).notes.push((index, *item));
                 }
                 Item::Spawned(child) => self.log(*child).creator = Some(index),
+                Item::Maybe(_) => self.maybes.push((index, *item)),
                 Item::Joined(_) | Item::Over => {}
             }
         }
@@ -228,6 +232,11 @@ impl HappensBefore {
                 rivals.push(index);
             }
         };
+        for (index, maybe) in &self.maybes {
+            if dependent((task, items), (self.task_of(*index), std::slice::from_ref(maybe))) {
+                add(*index);
+            }
+        }
         for (at, item) in items.iter().enumerate() {
             match item {
                 Item::Object { object, access, .. } => {
@@ -272,6 +281,11 @@ impl HappensBefore {
                     let last = self.tasks.iter().filter_map(|log| log.segments.last());
                     last.for_each(|index| add(*index));
                 }
+                Item::Maybe(_) => {
+                    let maybe = std::slice::from_ref(item);
+                    let others = 0..self.segments.len() as Index;
+                    others.filter(|index| self.collides(task, maybe, *index)).for_each(&mut add);
+                }
                 Item::Joined(_) | Item::Spawned(_) => {}
             }
         }
@@ -299,6 +313,11 @@ impl HappensBefore {
         if let Some(before) = before {
             join(known, self.clock(before));
         }
+    }
+
+    /// How many segments a task has.
+    pub(crate) fn segments_of(&self, task: TaskId) -> usize {
+        self.tasks.get(task.index()).map_or(0, |log| log.segments.len())
     }
 
     /// The segment that was just added, to be moved.

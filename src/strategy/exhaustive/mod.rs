@@ -15,6 +15,8 @@
 //!   was left of other tasks might have come before.
 //! - An operation that was announced and then given up, because another branch was ready or the task was
 //!   aborted, counts as done by the step that gave it up: in another order of steps it would be.
+//! - What a step did besides its operation, such as to give up a lock, is held to be possible in every run
+//!   at that place of the task ([`effects`]).
 //! - What a step draws are branches of its own.
 //! - A task that waits for a change is let go on by any of several. What it looked at counts as read by
 //!   the step in which it goes on, and that step could have come before a change if another one had let
@@ -25,6 +27,7 @@
 //! The search is a function of the body: the n-th run is the same whenever it is asked for.
 
 pub(crate) mod closure;
+mod effects;
 mod observe;
 mod races;
 mod walk;
@@ -116,6 +119,8 @@ pub(crate) struct Explorer {
     pub(crate) astray: u64,
     /// How often a step was kept from sleeping, so that some classes may be run twice.
     pub(crate) restless: u64,
+    /// How often a step was held to be able to do more than it did, so that some classes may be run twice.
+    pub(crate) wary: u64,
 }
 
 impl Default for Explorer {
@@ -134,6 +139,7 @@ impl Default for Explorer {
             reversal: Reversal::default(),
             astray: 0,
             restless: 0,
+            wary: 0,
         }
     }
 }
@@ -285,6 +291,7 @@ impl Explorer {
         self.depth = 0;
         self.astray = 0;
         self.restless = 0;
+        self.wary = 0;
         self.course = Course::Restarted;
     }
 
@@ -356,6 +363,7 @@ impl Explorer {
     fn add_step(&mut self, step: usize) {
         let Explorer { frames, order, observer, reversal, astray, restless, .. } = self;
         let frame = &mut frames[step];
+        self.wary += u64::from(observer.compare(order));
         frame.footprint.task = observer.task();
         frame.footprint.items.extend_from_slice(&observer.items);
         let task = observer.task();

@@ -6,6 +6,7 @@ use crate::choice::{CallPoint, Status, View};
 use crate::event::{Event, Values};
 use crate::ids::{ObjectId, TaskId};
 use crate::op::{Access, Op};
+use crate::strategy::exhaustive::effects::Effects;
 use crate::strategy::footprint::Item;
 use crate::strategy::happens_before::{HappensBefore, Index, Part, mix};
 
@@ -50,6 +51,7 @@ pub(crate) struct Observer {
     let_in_by_changes: Vec<u32>,
     /// The accesses that it had announced and could do, and their keys.
     accesses: Vec<(u32, &'static Op, ObjectId)>,
+    effects: Effects,
     /// Whether the task could have stepped without having been woken or aborted.
     could_anyway: bool,
     pub(crate) items: Vec<Item>,
@@ -69,6 +71,7 @@ impl Observer {
         self.woken.clear();
         self.woken.extend(view.tasks().iter().map(|row| row.woken));
         self.could_anyway = row.enabled > 0;
+        self.effects.begin(row);
         self.waits.clear();
         self.joins.clear();
         self.accesses.clear();
@@ -197,6 +200,12 @@ impl Observer {
         if row.status == Status::Done {
             self.items.push(Item::Ended);
         }
+        let aborts = events.iter().filter_map(|event| match (event.op.access, event.values) {
+            (Access::Abort, Values::Task(target)) => Some(target),
+            _ => None,
+        });
+        let name = |task: TaskId| self.names.get(task.index()).copied().unwrap_or_default();
+        self.effects.end(&self.items, aborts.map(name));
     }
 
     /// What the step did that is no event, in order, and after how many operations of the run.
@@ -260,6 +269,18 @@ impl Observer {
         several && joins
     }
 
+    /// Compares the step, which comes next in the order, with what its task did there in other runs. Whether
+    /// it might have done more than it did.
+    pub(crate) fn compare(&mut self, order: &HappensBefore) -> bool {
+        let (name, segments) = (self.names[self.task.index()], order.segments_of(self.task));
+        self.learnt |= self.effects.learn(name, segments, &self.items);
+        let before = self.items.len();
+        self.items.splice(0..0, self.effects.maybe(name, segments).map(Item::Maybe));
+        let more = self.items.len() - before;
+        self.cuts.iter_mut().for_each(|cut| *cut += more);
+        more > 0
+    }
+
     /// From now on, each order of calls is a run of its own.
     pub(crate) fn tell_orders_apart(&mut self) {
         self.strict = true;
@@ -290,6 +311,7 @@ impl Observer {
     pub(crate) fn begin_anew(&mut self) {
         self.begin();
         self.branching.clear();
+        self.effects = Effects::default();
         (self.learnt, self.strict, self.blind) = (false, false, false);
     }
 

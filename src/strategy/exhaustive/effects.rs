@@ -9,7 +9,7 @@
 //! difference: where no lock is tried it does not matter in which step one is given up, and where nobody looks
 //! whether a task has ended, not in which it ends.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::choice::TaskRow;
 use crate::ids::Place;
@@ -29,8 +29,8 @@ pub(super) struct Effects {
     known: BTreeMap<Spot, Known>,
     /// Whether anybody acts on whether a lock is free.
     tries: bool,
-    /// Whether anybody acts on whether a task has ended.
-    looks: bool,
+    /// The tasks of which somebody acts on whether they have ended, by name.
+    looked_at: BTreeSet<u64>,
 }
 
 /// What a step did besides its operation.
@@ -72,18 +72,28 @@ impl Effects {
 
     /// Notes the step, which is the one after so many segments of the task with this name. Whether more is
     /// possible, there or elsewhere, than was known.
-    pub(super) fn learn(&mut self, task: u64, segments: usize, items: &[Item]) -> bool {
-        let tries = |item: &Item| matches!(item, Item::Object { access: Access::TryLock, .. });
-        let looks = |item: &Item| matches!(item, Item::Looked(_));
-        let (tries, looks) = (items.iter().any(tries), items.iter().any(looks));
+    pub(super) fn learn(
+        &mut self,
+        (task, segments): (u64, usize),
+        items: &[Item],
+        names: &[u64],
+    ) -> bool {
         let mut news = false;
-        if tries && !self.tries {
-            self.tries = true;
-            news |= self.known.values().any(|known| known.releases);
-        }
-        if looks && !self.looks {
-            self.looks = true;
-            news |= self.known.values().any(|known| known.ends);
+        for item in items {
+            match item {
+                Item::Object { access: Access::TryLock, .. } if !self.tries => {
+                    self.tries = true;
+                    news |= self.known.values().any(|known| known.releases);
+                }
+                Item::Looked(target) => {
+                    let target = names.get(target.index()).copied().unwrap_or_default();
+                    if self.looked_at.insert(target) {
+                        let mut known = self.known.iter();
+                        news |= known.any(|(spot, known)| spot.0 == target && known.ends);
+                    }
+                }
+                _ => {}
+            }
         }
         let Some(at) = self.at else { return news };
         let before = self.maybe(task, segments).count();
@@ -101,7 +111,8 @@ impl Effects {
         let known = self.at.and_then(|at| self.known.get(&(task, segments, at)));
         let is = |holds: fn(&Known) -> bool| known.is_some_and(holds);
         let releases = (self.tries && is(|known| known.releases)).then_some(Effect::Releases);
-        let ends = (self.looks && is(|known| known.ends)).then_some(Effect::Ends);
+        let ends = is(|known| known.ends) && self.looked_at.contains(&task);
+        let ends = ends.then_some(Effect::Ends);
         let aborts = is(|known| known.aborts).then_some(Effect::Aborts);
         releases.into_iter().chain(ends).chain(aborts)
     }

@@ -273,7 +273,7 @@ impl Observer {
     /// it might have done more than it did.
     pub(crate) fn compare(&mut self, order: &HappensBefore) -> bool {
         let (name, segments) = (self.names[self.task.index()], order.segments_of(self.task));
-        self.learnt |= self.effects.learn(name, segments, &self.items);
+        self.learnt |= self.effects.learn((name, segments), &self.items, &self.names);
         let before = self.items.len();
         self.items.splice(0..0, self.effects.maybe(name, segments).map(Item::Maybe));
         let more = self.items.len() - before;

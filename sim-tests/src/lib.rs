@@ -15,6 +15,7 @@ pub mod shapes;
 pub mod streams;
 pub mod subsets;
 pub mod tools;
+pub mod unfound;
 
 /// Runs `$fact::<M>()` for every model of the registry and for the models named besides, each on a
 /// thread of its own.

@@ -98,7 +98,7 @@ fn main() -> ExitCode {
 //   mutex#1  created at examples/deadlock.rs:47:46
 //
 // trace:   target/sim/unpause/deadlock/4.simtrace
-// replay:  SIM_REPLAY=sim1:0,0.0x2,0.1x2 cargo run --example deadlock
+// replay:  SIM_REPLAY=sim2:0,0.0x2,0.1x2 cargo run --example deadlock
 //
 // the trace file, replayed, ends with the same failure
 //

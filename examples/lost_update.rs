@@ -106,7 +106,7 @@ fn main() -> ExitCode {
 //   atomic  created at examples/lost_update.rs:44:28
 //
 // trace:   target/sim/unpause/lost_update/1.simtrace
-// replay:  SIM_REPLAY=sim1:0,0.0x2,0.1x3,0.0,0x2 cargo run --example lost_update
+// replay:  SIM_REPLAY=sim2:0,0.0x2,0.1x3,0.0,0x2 cargo run --example lost_update
 //
 // the trace file, replayed, ends with the same failure
 //
@@ -147,7 +147,7 @@ fn main() -> ExitCode {
 //
 // trace:   target/sim/unpause/lost_update_model/1.simtrace
 // history: target/sim/unpause/lost_update_model/1.jsonl
-// replay:  SIM_REPLAY=sim1:0,0.0x2,0.1x3,0.0,0x2 cargo run --example lost_update
+// replay:  SIM_REPLAY=sim2:0,0.0x2,0.1x3,0.0,0x2 cargo run --example lost_update
 //
 // the trace file, replayed, ends with the same failure
 //

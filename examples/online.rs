@@ -185,7 +185,7 @@ fn main() -> ExitCode {
 //   atomic  created at examples/online.rs:33:63
 //
 // trace:   target/sim/unpause/online/0.simtrace
-// replay:  SIM_REPLAY=sim1:0,0.1x3,0.0x10 cargo run --example online
+// replay:  SIM_REPLAY=sim2:0,0.1x3,0.0x10 cargo run --example online
 //
 // the trace file, replayed, ends with the same failure
 //

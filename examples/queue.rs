@@ -153,7 +153,7 @@ fn main() -> ExitCode {
 //
 // trace:   target/sim/unpause/queue/8.simtrace
 // history: target/sim/unpause/queue/8.jsonl
-// replay:  SIM_REPLAY=sim1:0,0.0x2,0.1x7,0.0,0 cargo run --example queue
+// replay:  SIM_REPLAY=sim2:0,0.0x2,0.1x7,0.0,0 cargo run --example queue
 //
 // the trace file, replayed, ends with the same failure
 //

@@ -8,7 +8,7 @@
 //! | `SIM_STRATEGY` | who answers the choices | a name of [`STRATEGIES`](crate::strategy::STRATEGIES) or [`SEARCHES`](crate::strategy::SEARCHES): `random`, `pct`, `pct:3`, `exhaustive`, `preemptions:2` |
 //! | `SIM_TIME` | stop after this time, before the seeds are used up | `500ms`, `5s`, `2m`, `1h` |
 //! | `SIM_STEPS` | steps a run may take | a number |
-//! | `SIM_REPLAY` | replay this and nothing else | a file, or an inline trace `sim1:…` |
+//! | `SIM_REPLAY` | replay this and nothing else | a file, or an inline trace `sim2:…` |
 //! | `SIM_JOBS` | seeds run at once | a number |
 //! | `SIM_SHARD` | every n-th seed, beginning with the k-th | `k/n`, k from 1 to n |
 //! | `SIM_HANG` | how long a step may take; on real threads, a run | a time; `0s` for no limit |
@@ -195,7 +195,7 @@ impl Settings {
                 read(
                     &mut self.replay,
                     source,
-                    "the name of a trace file, or an inline trace sim1:…",
+                    "the name of a trace file, or an inline trace sim2:…",
                 )
             }
             "SIM_JOBS" => {

@@ -129,9 +129,35 @@ pub struct Searched {
     pub blind: bool,
     /// What the runs were restricted to; none if to nothing, or if none was left out by it.
     pub bound: Option<Bound>,
+    /// What sampled runs said when it was through; none if it was not, or had found a failure.
+    pub audit: Option<Audit>,
     /// What the second half of the runs went to, if by the estimate after the first the search would not
     /// have been through with it; what stands above is that of the search.
     pub fallback: Option<Box<Fallback>>,
+}
+
+/// Runs sampled when a search was through, to see whether it was right.
+///
+/// Each is looked up by its class among those of the search, and made again with its steps in another order that
+/// its class allows.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Audit {
+    /// How many runs were sampled. Not among [`Report::runs`].
+    pub runs: u64,
+    /// The inline trace of a run whose class the search did not have: a fault of this library.
+    pub missed: Option<String>,
+    /// Whether one of them failed, which the search had not found: see [`Report::finding`].
+    pub failed: bool,
+    /// Whether steps that touch nothing in common made a difference in another order, so that tasks share
+    /// something that is not of this library and no search sees.
+    pub unseen: bool,
+}
+
+impl Audit {
+    /// Whether nothing was found to be wrong.
+    pub fn agrees(&self) -> bool {
+        self.missed.is_none() && !self.unseen && !self.failed
+    }
 }
 
 /// A search that got the runs another one would not have been through with.
@@ -156,8 +182,10 @@ pub struct Bound {
 impl Searched {
     /// Whether no run of the test fails, if none was found.
     pub fn is_proof(&self) -> bool {
+        let agrees = self.audit.as_ref().is_none_or(Audit::agrees);
         let own = self.complete && !self.blind && self.bound.is_none();
-        own || self.fallback.as_ref().is_some_and(|fallback| fallback.searched.is_proof())
+        let fallback = || self.fallback.as_ref().is_some_and(|own| own.searched.is_proof());
+        agrees && (own || fallback())
     }
 }
 
@@ -223,6 +251,8 @@ pub enum Origin {
     /// A strategy drew them from this seed, and passed; here its calls come in another order that its
     /// steps allow.
     Reordered(Seed),
+    /// A strategy drew them from this seed, after a search had been through that did not find the failure.
+    Sampled(Seed),
     /// A trace file with this path.
     File(String),
     /// A trace that was given as text.

@@ -10,7 +10,7 @@ use super::program;
 use super::schedule::{self, plural};
 use super::screen::{Line, Paint, Screen, Style, clean, cut};
 use super::statistics;
-use super::{Bound, Closure, Finding, Origin, Proof, Report, Searched, Shrinking, Size};
+use super::{Audit, Bound, Closure, Finding, Origin, Proof, Report, Searched, Shrinking, Size};
 use crate::coverage::Coverage;
 use crate::ids::TaskId;
 
@@ -41,7 +41,9 @@ fn passed(screen: &mut Screen, report: &Report) {
     let real = if report.real { " on real threads" } else { "" };
     if let Some(from) = &report.replayed {
         let what = match from {
-            Origin::Seed(seed) | Origin::Reordered(seed) => format!("the replay of seed {seed}"),
+            Origin::Seed(seed) | Origin::Reordered(seed) | Origin::Sampled(seed) => {
+                format!("the replay of seed {seed}")
+            }
             Origin::File(path) => format!("the replay of {}", clean(path)),
             Origin::Inline => "the replay of a given trace".to_owned(),
         };
@@ -136,7 +138,9 @@ fn within(bound: &Bound, part: f64) -> String {
 
 /// That a search is through.
 fn explored(runs: u64, searched: &Searched) -> String {
+    let agrees = searched.audit.as_ref().is_none_or(Audit::agrees);
     match &searched.bound {
+        _ if searched.blind || !agrees => plural(runs, "run"),
         None if runs == 1 => "explored the one interleaving there is".to_owned(),
         None => format!("explored all {runs} interleavings"),
         Some(bound) if runs == 1 => format!("explored the one run with {}", at_most(bound)),
@@ -223,6 +227,20 @@ fn limits(screen: &mut Screen, runs: u64, searched: &Searched) {
         let so_far = within(bound, fallback.part);
         say("BOUND:  ", &format!("{done}{so_far}: the other {}", plural(rest, "run")));
     }
+    if let Some(Audit { missed: Some(trace), .. }) = &searched.audit {
+        let text = format!(
+            "a sampled run is of a class that the search did not have. This is a fault of unpause: please \
+             report it with the test and this trace: {trace}"
+        );
+        say("NOT A PROOF: ", &text);
+    }
+    if searched.audit.as_ref().is_some_and(|audit| audit.unseen) {
+        say(
+            "NOT A PROOF: ",
+            "tasks share something that is not of this library, such as a lock of std or a thread-local: \
+             steps that touch nothing else in common made a difference in another order",
+        );
+    }
     if searched.blind {
         say(
             "NOT A PROOF: ",
@@ -275,6 +293,7 @@ fn verdict(screen: &mut Screen, report: &Report, finding: &Finding, headline: &s
     let origin = match &finding.from {
         Origin::Seed(seed) => format!("seed {seed}"),
         Origin::Reordered(seed) => format!("seed {seed}, its calls in another order"),
+        Origin::Sampled(seed) => format!("seed {seed} of the sampled runs after the search"),
         Origin::File(path) => format!("replay of {}", clean(path)),
         Origin::Inline => "replay of a given trace".to_owned(),
     };

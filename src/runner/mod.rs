@@ -174,7 +174,7 @@ impl Runner {
         self
     }
 
-    /// Replay this and run no seed: a trace file, or an inline trace `sim1:…`.
+    /// Replay this and run no seed: a trace file, or an inline trace `sim2:…`.
     #[must_use]
     pub fn replay(mut self, source: impl Into<String>) -> Runner {
         self.settings.replay = Some(source.into());

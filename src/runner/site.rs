@@ -141,7 +141,7 @@ mod tests {
 
     #[test]
     fn a_word_survives_the_shell() {
-        assert_eq!(quoted("sim1:0x2,0.1=3/10"), "sim1:0x2,0.1=3/10");
+        assert_eq!(quoted("sim2:0x2,0.1=3/10"), "sim2:0x2,0.1=3/10");
         assert_eq!(quoted("a b"), "'a b'");
         assert_eq!(quoted("it's"), r"'it'\''s'");
         assert_eq!(quoted(""), "''");

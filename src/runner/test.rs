@@ -222,6 +222,6 @@ mod tests {
     fn a_file_of_an_attribute_stands_beside_the_manifest() {
         assert_eq!(beside_manifest("a/b.simtrace", "/p"), "/p/a/b.simtrace");
         assert_eq!(beside_manifest("/a/b.simtrace", "/p"), "/a/b.simtrace");
-        assert_eq!(beside_manifest("sim1:0", "/p"), "sim1:0");
+        assert_eq!(beside_manifest("sim2:0", "/p"), "sim2:0");
     }
 }

@@ -87,7 +87,7 @@ pub(crate) fn each_run(
         report.warnings.extend(explored.warnings);
         report.searched = explored.searched;
         if let Some((_, run)) = explored.found {
-            let from = Origin::Seed(run.seed);
+            let from = explored.origin.unwrap_or(Origin::Seed(run.seed));
             report.finding = Some(Box::new(Finding::of(run, from)));
         }
         report
@@ -207,10 +207,7 @@ fn search<'scope>(
     };
     let mut report = match explored.found {
         Some((n, run)) => {
-            let from = match explored.reordered {
-                true => Origin::Reordered(run.seed),
-                false => Origin::Seed(run.seed),
-            };
+            let from = explored.origin.unwrap_or(Origin::Seed(run.seed));
             confirm::report(session, run, from, n + 1)
         }
         None => {

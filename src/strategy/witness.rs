@@ -21,6 +21,8 @@ pub(crate) struct Witness(Arc<Mutex<Seen>>);
 
 #[derive(Debug, Default)]
 struct Seen {
+    /// Whether each order of recorded calls is a class of its own.
+    strict: bool,
     order: HappensBefore,
     observer: Observer,
 }
@@ -46,9 +48,14 @@ impl Witness {
         }
     }
 
+    /// From the next run on, each order of recorded calls is a class of its own.
+    pub(crate) fn tell_orders_apart(&self) {
+        self.seen().strict = true;
+    }
+
     /// Shows what happened before what in the last run.
-    pub(crate) fn look(&self, look: impl FnOnce(&HappensBefore)) {
-        look(&self.seen().order);
+    pub(crate) fn look<T>(&self, look: impl FnOnce(&HappensBefore) -> T) -> T {
+        look(&self.seen().order)
     }
 
     fn seen(&self) -> MutexGuard<'_, Seen> {
@@ -60,6 +67,9 @@ impl Seen {
     fn begin(&mut self) {
         self.order.truncate(0);
         self.observer.begin_anew();
+        if self.strict {
+            self.observer.tell_orders_apart();
+        }
     }
 
     /// Takes in the step that is over, the last of those so far.

@@ -61,7 +61,7 @@ fn the_screen_is_on_stderr_and_the_trace_where_it_says() {
     let trace = ended.after("trace:");
     assert_eq!(trace, "target/sim/sim-tests/shell.fixture.lost_update/6.simtrace");
     let text = fs::read_to_string(root().join(trace)).unwrap();
-    assert!(text.starts_with("simtrace 1\n"), "{text}");
+    assert!(text.starts_with("simtrace 2\n"), "{text}");
     assert!(text.contains("an update was lost: 1 of 2"), "{text}");
 }
 
@@ -95,7 +95,7 @@ fn the_printed_command_fails_in_the_same_way() {
     ] {
         let first = child(test).fails();
         let command = first.after("replay:");
-        assert_eq!(command.starts_with("SIM_REPLAY=sim1:"), inline, "{command}");
+        assert_eq!(command.starts_with("SIM_REPLAY=sim2:"), inline, "{command}");
         assert!(command.ends_with(&format!(" fixture::{test} -- --exact")), "{command}");
         let again = shell(&command, &root(), Some(&cargo));
         assert_eq!(again.code, Some(101), "{command} {again}");

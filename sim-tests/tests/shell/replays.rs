@@ -79,7 +79,7 @@ fn a_trace_of_a_fixed_bug_passes_and_says_so() {
     let ended = replay(&file.display().to_string());
     ended.says(&["passed  shell::fixture::lost_update\n        the replay of "]);
     ended.says(&["6.simtrace, 9 steps\n"]);
-    let ended = replay("sim1:0,0.0x2,0.1x3,0.0,0x2");
+    let ended = replay("sim2:0,0.0x2,0.1x3,0.0,0x2");
     ended.says(&["        the replay of a given trace, 9 steps\n"]);
 }
 
@@ -99,12 +99,12 @@ fn what_is_no_trace_fails_the_test_with_file_and_line() {
         ("edited", text.replace("store", "stare").into_bytes(), "line ".to_owned()),
         (
             "huge",
-            b"simtrace 1\ntask 0\nstep 99999999999999999999 0\nend 1\n".into(),
+            b"simtrace 2\ntask 0\nstep 99999999999999999999 0\nend 1\n".into(),
             "line ".to_owned(),
         ),
         (
             "version",
-            text.replacen("simtrace 1", "simtrace 7", 1).into_bytes(),
+            text.replacen("simtrace 2", "simtrace 7", 1).into_bytes(),
             "line 1: ".to_owned(),
         ),
     ] {
@@ -117,7 +117,7 @@ fn what_is_no_trace_fails_the_test_with_file_and_line() {
     unreadable(&ended, &["cannot read "]);
     let ended = child("lost_update").env("SIM_REPLAY", "sim-no/7.simtrace").fails();
     unreadable(&ended, &["cannot read sim-no/7.simtrace: no such file here, beside"]);
-    for (inline, column) in [("sim1:0,zero", 8), ("sim9:0", 4), ("sim1:0x99999999999", 8)] {
+    for (inline, column) in [("sim2:0,zero", 8), ("sim9:0", 4), ("sim2:0x99999999999", 8)] {
         let ended = child("lost_update").env("SIM_REPLAY", inline).fails();
         unreadable(
             &ended,
@@ -143,8 +143,8 @@ fn a_failure_that_is_wanted_is_not_a_trace_that_cannot_be_replayed() {
         return;
     }
     child("must_fail").env("SIM_REPLAY", "nowhere").fails().says(&["cannot be read"]);
-    child("must_fail").env("SIM_REPLAY", "sim1:0x99").fails().says(&["left its trace"]);
-    let passes = child("must_fail").env("SIM_REPLAY", "sim1:0,0.0x2,0.1x3,0.0,0x2");
+    child("must_fail").env("SIM_REPLAY", "sim2:0x99").fails().says(&["left its trace"]);
+    let passes = child("must_fail").env("SIM_REPLAY", "sim2:0,0.0x2,0.1x3,0.0,0x2");
     let ended = passes.env("UNPAUSE_VARIANT", "forgiving").fails();
     ended.says(&["the test must fail (must_fail), but the replay passed"]);
 }

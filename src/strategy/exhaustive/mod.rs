@@ -14,6 +14,7 @@
 //! What one step draws are branches of its frame. The search is a function of the body: the n-th run is the
 //! same whenever it is asked for.
 
+mod classes;
 pub(crate) mod closure;
 mod observe;
 mod plan;
@@ -25,6 +26,7 @@ pub(crate) use self::closure::Orders;
 pub(crate) use self::observe::Observer;
 pub(crate) use self::walk::Exhaustive;
 
+use self::classes::Classes;
 use self::plan::{Open, Rules};
 use super::footprint::Footprint;
 use super::happens_before::{HappensBefore, Index};
@@ -105,6 +107,8 @@ pub(crate) struct Explorer {
     course: Course,
     runs: u64,
     blocked: u64,
+    /// The classes of those runs that count.
+    classes: Classes,
     rules: Rules,
     /// How often nobody could begin what was planned, which is then tried with everybody. Never, unless
     /// tasks share what is not seen.
@@ -124,6 +128,7 @@ impl Default for Explorer {
             course: Course::On,
             runs: 0,
             blocked: 0,
+            classes: Classes::default(),
             rules: Rules::default(),
             astray: 0,
         }
@@ -234,6 +239,7 @@ impl Explorer {
                 if self.depth > self.kept {
                     self.add_step(self.depth - 1);
                 }
+                self.classes.add(self.order.class());
             }
         }
         self.plan();
@@ -243,6 +249,7 @@ impl Explorer {
     fn restart(&mut self) {
         self.blocked += self.runs;
         self.runs = 0;
+        self.classes = Classes::default();
         self.depth = 0;
         self.astray = 0;
         self.course = Course::Restarted;

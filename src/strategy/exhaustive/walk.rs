@@ -51,6 +51,14 @@ impl Search for Exhaustive {
         self.explorer().tell_orders_apart();
     }
 
+    fn tells_orders_apart(&self) -> bool {
+        self.explorer().observer.tells_orders_apart()
+    }
+
+    fn has_class(&self, class: u64) -> Option<bool> {
+        self.explorer().classes.has(class)
+    }
+
     fn progress(&self) -> Progress {
         self.explorer().progress()
     }

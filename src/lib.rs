@@ -148,10 +148,10 @@
 //!
 //! # Proofs
 //!
-//! `exhaustive` is no sampling strategy but a search: it makes runs until there is none left that
-//! differs from all before it in the order of two steps that conflict, and then says `explored all N
-//! interleavings`. If N is small that is a proof: no interleaving of the body fails. If not, it says
-//! how many runs it did, that this is no proof, and an estimate of what is left.
+//! `exhaustive` is no sampling strategy but a search: it makes one run of each class of runs that differ only
+//! in the order of steps that do not conflict. When there is no other class it says `explored all N
+//! interleavings`, which is a proof: no interleaving of the body fails. If the runs that it may take are not
+//! enough, it says how many it made, that this is no proof, and an estimate of what is left.
 //!
 //! ```
 //! # if !sim::SIMULATED { return }
@@ -175,13 +175,18 @@
 //!
 //! What it proves, and what not:
 //!
-//! - What tasks would have done that are left when the body returns is no part of any run: to have it in
-//!   the proof, await them.
-//! - Everything that tasks share must be of this library. An order of what they do to anything else
-//!   (a channel of another crate, a lock of std) is not tried; where tasks wake each other by such a
-//!   thing the search says so.
-//! - A task that awaits handles of others in several branches at once is known by a run in which it
-//!   had to wait. Twenty runs at random look for one; where none of them has it, orders may be missed.
+//! - Tasks still running when the body returns are dropped, and what they would have done is not explored.
+//!   Await them to include them in the proof.
+//! - Everything that tasks share must be of this library. Orders of what they do to anything else
+//!   (a channel of another crate, a lock of std, a thread-local) are not tried. Where tasks wake each other by
+//!   such a thing the report says so, and it is no proof.
+//! - A search that is through checks itself. It samples a hundred runs, looks up the class of each among those
+//!   that it explored, and makes each again with its steps in another order of the class. A run that fails, is of
+//!   an unknown class or shows something else in the other order takes the proof away: the report says whether
+//!   the search is at fault or tasks share something unseen ([`Searched::audit`](report::Searched::audit)).
+//! - One poll of a task is one step. A future that is polled once and then dropped does not take effect, and the
+//!   branches of one `join!` are not interleaved with each other. `now_or_never` on a [`JoinHandle`] is no
+//!   point: it takes the result if the task has ended.
 //! - Which call of a [`History`] returned before which began is looked at in every order that the steps
 //!   of a run allow, without running them; an order that is not linearizable is then run, and that run is
 //!   the one reported. Where the body asks for [`History::operations`], which tells all orders apart, or

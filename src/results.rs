@@ -214,7 +214,9 @@ fn header(config: &Config, site: &Site) -> String {
 fn failed(finding: &Finding) -> String {
     let Outcome::Failed(failure) = &finding.run.outcome else { return String::new() };
     let (seed, file) = match &finding.from {
-        Origin::Seed(seed) | Origin::Reordered(seed) | Origin::Sampled(seed) => (seed.to_string(), "null".to_owned()),
+        Origin::Seed(seed) | Origin::Reordered(seed) | Origin::Sampled(seed) => {
+            (seed.to_string(), "null".to_owned())
+        }
         Origin::File(file) => ("null".to_owned(), json(file)),
         Origin::Inline => ("null".to_owned(), "null".to_owned()),
     };

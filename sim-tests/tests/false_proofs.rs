@@ -19,9 +19,9 @@ fn finds_the_panic(body: impl AsyncFn() + Sync) {
     }
     let report = search(body);
     let failure = report.finding.as_ref().and_then(|finding| match &finding.run.outcome {
-            Outcome::Failed(failure) => Some(failure),
-            Outcome::Passed => None,
-        });
+        Outcome::Failed(failure) => Some(failure),
+        Outcome::Passed => None,
+    });
     assert!(matches!(failure, Some(Failure::Panic { .. })), "{report:?}");
     assert!(report.searched.unwrap().audit.is_none());
 }

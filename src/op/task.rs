@@ -24,10 +24,8 @@ pub(crate) const JOIN: Kind = Kind::of(JOINS).conflicts_with(ENDS);
 
 /// Another task asked it to end before its next step. It can step then, whatever it waits for, and what it
 /// waits for is not done.
-pub(crate) const ABORT: Kind = Kind::of(ABORTS)
-    .conflicts_with(LIVES | ENDS)
-    .enables(LIVES)
-    .disables(LIVES);
+pub(crate) const ABORT: Kind =
+    Kind::of(ABORTS).conflicts_with(LIVES | ENDS).enables(LIVES).disables(LIVES);
 
 /// Another task woke it by something that is not of this library.
 pub(crate) const WAKE: Kind = Kind::of(WAKES).conflicts_with(LIVES).enables(LIVES);

@@ -256,7 +256,12 @@ fn report() -> impl Strategy<Value = Report> {
             part: runs as f64,
             blind: !real,
             repeated: runs,
-            audit: Some(Audit { runs, missed: real.then(|| test.clone()), failed: real, unseen: real }),
+            audit: Some(Audit {
+                runs,
+                missed: real.then(|| test.clone()),
+                failed: real,
+                unseen: real,
+            }),
             bound: Some(Bound { what: test.clone(), through: (!real).then_some(3) }),
             fallback: None,
         });

@@ -16,7 +16,9 @@ use super::now;
 use super::object::{ObjectRow, Objects, Waiter};
 use super::record::Record;
 use super::slot::{Slot, Ticket};
-use crate::choice::{Announced, Announcements, Board, Contact, ContactMark, Status, Strategy, TaskRow};
+use crate::choice::{
+    Announced, Announcements, Board, Contact, ContactMark, Status, Strategy, TaskRow,
+};
 use crate::event::{Event, Values};
 use crate::ids::{ObjectId, Place, TaskId};
 use crate::memory::Memory;

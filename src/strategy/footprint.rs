@@ -73,9 +73,10 @@ impl Item {
                 Item::Object { key: a, kind, done: true, .. },
                 Item::Object { key: b, kind: asked, .. },
             ) => a == b && may(kind, asked),
-            (Item::Task { target: a, kind, done: true }, Item::Task { target: b, kind: asked, .. }) => {
-                a == b && may(kind, asked)
-            }
+            (
+                Item::Task { target: a, kind, done: true },
+                Item::Task { target: b, kind: asked, .. },
+            ) => a == b && may(kind, asked),
             _ => false,
         }
     }

@@ -268,7 +268,9 @@ impl HappensBefore {
     /// The steps that touched the object of `item`, with what they did, in order.
     pub(crate) fn touches(&self, item: &Item) -> &[(Index, Item)] {
         match item {
-            Item::Object { object, .. } => self.objects.get(object.index()).map_or(&[], Vec::as_slice),
+            Item::Object { object, .. } => {
+                self.objects.get(object.index()).map_or(&[], Vec::as_slice)
+            }
             _ => &[],
         }
     }

@@ -32,7 +32,10 @@ const STRATEGIES: [&str; 2] = ["random", "pos"];
 
 /// Samples runs, up to the first that the search should have had and had not. Also a run that fails, though
 /// the search passed, with where it came from.
-pub(super) fn audit(session: &Session<'_>, search: &Arc<dyn Search>) -> (Audit, Option<(Run, Origin)>) {
+pub(super) fn audit(
+    session: &Session<'_>,
+    search: &Arc<dyn Search>,
+) -> (Audit, Option<(Run, Origin)>) {
     let mut audit = Audit::default();
     for name in STRATEGIES {
         let strategy = Chosen::parse(name).expect("a strategy of the registry");
@@ -84,9 +87,8 @@ fn last_task_first(order: &HappensBefore) -> Vec<TaskId> {
     let mut left: Vec<u32> = (0..order.len()).collect();
     let mut tasks = Vec::new();
     while !left.is_empty() {
-        let is_first = |at: &usize| {
-            left[..*at].iter().all(|before| !order.is_before(*before, left[*at]))
-        };
+        let is_first =
+            |at: &usize| left[..*at].iter().all(|before| !order.is_before(*before, left[*at]));
         let firsts = (0..left.len()).filter(is_first);
         let next = firsts.max_by_key(|at| order.task_of(left[*at]));
         let next = next.expect("the first of those that are left has nothing before it");
@@ -101,7 +103,12 @@ fn sight(run: &Run) -> BTreeMap<&TaskPath, Vec<(&'static str, u32, u32, String)>
     for event in &run.events {
         let task = &run.tasks[event.task.index()].path;
         let (name, place) = (event.op.name, event.place);
-        sight.entry(task).or_default().push((name, place.line(), place.column(), shown(run, event)));
+        sight.entry(task).or_default().push((
+            name,
+            place.line(),
+            place.column(),
+            shown(run, event),
+        ));
     }
     sight
 }

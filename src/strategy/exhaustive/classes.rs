@@ -52,7 +52,7 @@ mod tests {
     #[test]
     fn of_many_classes_those_below_a_value_are_known() {
         let (mut classes, mut rng) = (Classes::default(), Rng::new(1));
-        let added: Vec<u64> = (0..3 * KEPT_MAX).map(|_| rng.next()).collect();
+        let added: Vec<u64> = (0..3 * KEPT_MAX).map(|_| rng.below(u64::MAX)).collect();
         added.iter().for_each(|class| classes.add(*class));
         assert!(classes.known.len() < KEPT_MAX);
         let known = added.iter().filter(|class| classes.has(**class) == Some(true)).count();

@@ -24,6 +24,8 @@ use std::sync::Arc;
 
 pub(crate) use self::closure::Orders;
 pub(crate) use self::observe::Observer;
+#[cfg(test)]
+pub(crate) use self::plan::{Rule, without};
 pub(crate) use self::walk::Exhaustive;
 
 use self::classes::Classes;

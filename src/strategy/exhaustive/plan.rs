@@ -39,11 +39,35 @@ pub(super) struct Open {
     until: Index,
 }
 
-/// Parts of the rule; in tests, one is left out to see that it is missed.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub(crate) struct Rules {
+/// The parts of the rule: all, but for tests that leave one out to see that it is missed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Rules {
     #[cfg(test)]
-    pub(crate) left_out: Option<Rule>,
+    left_out: Option<Rule>,
+}
+
+impl Default for Rules {
+    fn default() -> Rules {
+        Rules {
+            #[cfg(test)]
+            left_out: LEFT_OUT.get(),
+        }
+    }
+}
+
+#[cfg(test)]
+thread_local! {
+    /// What searches leave out that are made on this thread.
+    static LEFT_OUT: std::cell::Cell<Option<Rule>> = const { std::cell::Cell::new(None) };
+}
+
+/// Makes searches that leave a part of the rule out, while `act` is on.
+#[cfg(test)]
+pub(crate) fn without<T>(rule: Rule, act: impl FnOnce() -> T) -> T {
+    LEFT_OUT.set(Some(rule));
+    let done = act();
+    LEFT_OUT.set(None);
+    done
 }
 
 /// A part of the rule.
@@ -60,12 +84,10 @@ pub(crate) enum Rule {
     LateEnablers,
     /// A task that sleeps does not count as planned.
     Sleepers,
-    /// Every step that may have disabled an operation competes with it, not the last one alone.
-    EveryDisabler,
 }
 
+#[cfg(test)]
 impl Rules {
-    #[cfg(test)]
     fn has(self, rule: Rule) -> bool {
         self.left_out != Some(rule)
     }
@@ -154,18 +176,10 @@ impl Plan<'_> {
             let aborted = Item::Task { target: task, kind: ABORT, done: true };
             (0..step).any(|before| order.items_of(before).contains(&aborted))
         };
-        let last = || {
-            let later = |step: Index| {
-                order.items_of(step).iter().any(|item| {
-                    disables(item, task, asked(order, task, order.base_at(task, at)))
-                })
-            };
-            !(at + 1..order.len()).take_while(|step| order.task_of(*step) != task).any(later)
-        };
         match order.next_of(task, at) {
             None => self.rules.has(Rule::Pending),
             Some(step) if died(step) => self.rules.has(Rule::Dropped),
-            Some(_) => self.rules.has(Rule::EveryDisabler) || last(),
+            Some(_) => true,
         }
     }
 
@@ -238,8 +252,7 @@ impl Plan<'_> {
             stays_open(frame);
             for step in from..order.len() {
                 let other = order.task_of(step);
-                let conflicts =
-                    || dependent((task, &asleep.items), (other, order.items_of(step)));
+                let conflicts = || dependent((task, &asleep.items), (other, order.items_of(step)));
                 if other != task && !order.is_before(at, step) && conflicts() {
                     self.begin_with(at, step, task);
                 }
@@ -265,8 +278,9 @@ impl Plan<'_> {
         let order = self.order;
         let clock = order.clock(end);
         let firsts: Vec<Index> = order.firsts(clock, at).collect();
-        let is_initial =
-            |first: &Index| !firsts.iter().any(|other| other != first && order.is_before(*other, *first));
+        let is_initial = |first: &Index| {
+            !firsts.iter().any(|other| other != first && order.is_before(*other, *first))
+        };
         let initials = firsts.iter().filter(|first| is_initial(first));
         let initials: Vec<TaskId> = initials.map(|first| order.task_of(*first)).collect();
         let frame = &mut self.frames[at as usize];
@@ -275,7 +289,8 @@ impl Plan<'_> {
         }
         let mut able = initials.iter().copied().filter(|initial| frame.enabled.contains(initial));
         let first = able.next();
-        let chosen = first.filter(|first| *first == task).or(able.find(|other| *other == task)).or(first);
+        let chosen =
+            first.filter(|first| *first == task).or(able.find(|other| *other == task)).or(first);
         match chosen {
             Some(task) => frame.backtrack.push(task),
             None => {

@@ -5,6 +5,8 @@
 
 mod bounded;
 mod brute;
+mod diamond;
+mod faults;
 mod orders;
 mod program;
 

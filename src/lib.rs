@@ -127,7 +127,8 @@
 //! | `surw` | one contended object | all orders of the accesses to one object, drawn by the seed, have the same probability, if nothing waits | bugs between several objects |
 //!
 //! All but `random` first see a few runs of the body, to count its steps, tasks and accesses. These
-//! are no runs of a seed: how they end is not told. A seed run alone is the run it is among others. The
+//! are no runs of a seed: how they end is not told. The first seed is run twice, to see that a run is a
+//! function of its decisions. So a test of one seed executes its body more than once, and says `1 run`. A seed run alone is the run it is among others. The
 //! files of [`mod@strategy`] name the papers and say more.
 //!
 //! # What was seen
@@ -173,8 +174,29 @@
 //! assert_eq!(report.runs, 6);
 //! ```
 //!
-//! What it proves, and what not:
+//! A test that asks for a search and passes without a proof says so in a line that the test harness does
+//! not take, and passes all the same. With `must_prove`, [`Runner::must_prove`] or `SIM_MUST_PROVE=1` it
+//! fails: what it proved before, it must prove after every change.
 //!
+//! ```
+//! #[sim::test(strategy = "exhaustive", must_prove)]
+//! async fn a_swap_is_one_step() {
+//!     let word = std::sync::Arc::new(sim::Atomic::new(0));
+//!     let tasks = [1, 2].map(|n| {
+//!         let word = word.clone();
+//!         sim::spawn(async move { word.swap(n, sim::Ordering::SeqCst).await })
+//!     });
+//!     let mut first = 0;
+//!     for task in tasks {
+//!         first += usize::from(task.await.unwrap() == 0);
+//!     }
+//!     assert_eq!(first, 1);
+//! }
+//! # fn main() {}
+//! ```
+//!
+//! What it proves, and what not:
+//!//!
 //! - What tasks would have done that are left when the body returns is no part of any run: to have it in
 //!   the proof, await them.
 //! - Everything that tasks share must be of this library. An order of what they do to anything else
@@ -196,7 +218,9 @@
 //! task is interrupted, then all in which one is, and so on; `delays` does the same for departures from a
 //! round-robin scheduler, which are fewer where there are many tasks. `preemptions:2` stops when it is
 //! through with two. Most bugs need one or two, and the first failing run that is found has the fewest
-//! that any has. The report says which bound was reached; where nothing was left out it is a proof, too,
+//! that any has. To come to the runs with one more, those that they begin like are made once more; these
+//! count against the runs that the search may take, but are not among those of the report. The report says
+//! which bound was reached; where nothing was left out it is a proof, too,
 //! and one that does not depend on what tasks share. Orders that make no difference are not left out, so
 //! for a proof `exhaustive` takes far fewer runs.
 //!

@@ -36,7 +36,7 @@ impl<'a> Session<'a> {
         results: &'a Results,
         body: &'a dyn TestBody,
     ) -> Session<'a> {
-        Session { config, site, results, body, watch: Watch::new(site.command()) }
+        Session { config, site, results, body, watch: Watch::new(site) }
     }
 
     pub(super) fn limits(&self) -> Limits {
@@ -166,7 +166,7 @@ impl<'a> Session<'a> {
             Outcome::Failed(failure) => crate::report::one_line(failure, run),
         };
         let header = Header {
-            test: self.site.test.clone(),
+            test: self.site.title(),
             package: self.site.package_and_version(),
             seed: run.seed,
             strategy: self.config.strategy.name().to_owned(),

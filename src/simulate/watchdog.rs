@@ -18,6 +18,7 @@ use crate::persistence;
 use crate::report::{Finding, Origin, Size, Style, text};
 use crate::rt::{Limits, Worker};
 use crate::run::{Failure, Run};
+use crate::runner::Site;
 use crate::schedule::Schedule;
 use crate::strategy::{Chosen, Search};
 use crate::trace::Trace;
@@ -44,8 +45,7 @@ pub(crate) enum Job {
 
 /// The workers that are watched.
 pub(crate) struct Watch {
-    /// What runs the test again.
-    command: Arc<str>,
+    site: Arc<Site>,
     state: Mutex<State>,
     ended: Condvar,
 }
@@ -65,8 +65,7 @@ pub(crate) struct Watched {
     /// The seed of the current one.
     pub(super) seed: AtomicU64,
     job: Mutex<Job>,
-    /// What runs the test again.
-    command: Arc<str>,
+    site: Arc<Site>,
 }
 
 impl Watched {
@@ -109,16 +108,18 @@ pub(super) fn whereabouts() -> String {
         Some(watched) => {
             let (seed, step) = (&watched.seed, &watched.step);
             let (seed, step) = (seed.load(Ordering::Relaxed), step.load(Ordering::Relaxed));
-            let command = &watched.command;
+            let site = &watched.site;
             let job = watched.job.lock().unwrap_or_else(PoisonError::into_inner);
             match *job {
                 Job::Seeds(_) | Job::Rehearse(..) | Job::Search(_) => format!(
                     "It was step {step} of seed {seed}. To run it again:\n\n  \
-                     SIM_SEED={seed} {command}\n"
+                     {}\n",
+                    site.seed_command(seed),
                 ),
                 _ => format!(
                     "It was step {step} of a run made from one of seed {seed} while that was \
-                     replayed or shrunk. To come here again:\n\n  {command}\n"
+                     replayed or shrunk. To come here again:\n\n  {}\n",
+                    site.command(),
                 ),
             }
         }
@@ -151,9 +152,9 @@ impl Drop for EndOnDrop<'_> {
 }
 
 impl Watch {
-    /// Watches nothing yet; `command` runs the test again.
-    pub(super) fn new(command: String) -> Watch {
-        Watch { command: command.into(), state: Mutex::default(), ended: Condvar::new() }
+    /// Watches nothing yet.
+    pub(super) fn new(site: &Site) -> Watch {
+        Watch { site: Arc::new(site.clone()), state: Mutex::default(), ended: Condvar::new() }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -168,7 +169,7 @@ impl Watch {
     /// first run, or the one that what it replays came from.
     pub(super) fn follow(&self, step: Arc<AtomicU32>, job: Job, seed: Seed) -> Unwatch<'_> {
         let (runs, seed, job) = (AtomicU64::new(0), AtomicU64::new(seed.0), Mutex::new(job));
-        let watched = Watched { step, runs, seed, job, command: self.command.clone() };
+        let watched = Watched { step, runs, seed, job, site: self.site.clone() };
         let watched = Arc::new(watched);
         self.lock().watched.push(watched.clone());
         let before = HERE.with(|here| here.borrow_mut().replace(watched.clone()));

@@ -19,6 +19,7 @@ fn variant(name: &str) -> bool {
 
 /// A counter with a lost update, and what may become of the code over time.
 async fn counts() {
+    assert!(!variant("at once"), "failed at once");
     let (hits, spare) = (Arc::new(Atomic::new(0u64)), Arc::new(Atomic::new(0u64)));
     let add = |hits: Arc<Atomic<u64>>, spare: Arc<Atomic<u64>>| async move {
         if variant("fixed") {
@@ -214,6 +215,33 @@ async fn deadlocks() {
     }
 }
 
+/// Two tasks that add to a counter, in one operation each.
+async fn adds() {
+    let hits = Arc::new(Atomic::new(0));
+    let add = |hits: Arc<Atomic<u64>>| async move {
+        hits.fetch_add(1, SeqCst).await;
+        hits.fetch_add(1, SeqCst).await;
+    };
+    let tasks = [sim::spawn(add(hits.clone())), sim::spawn(add(hits))];
+    for task in tasks {
+        task.await.unwrap();
+    }
+}
+
+#[sim::test(strategy = "exhaustive", must_prove)]
+async fn proves() {
+    if !off() {
+        adds().await;
+    }
+}
+
+#[sim::test(strategy = "exhaustive")]
+async fn attempts() {
+    if !off() {
+        adds().await;
+    }
+}
+
 /// `lost_update` in a package whose folder the environment names, so that traces can be kept there.
 #[test]
 fn in_a_package() {
@@ -233,6 +261,8 @@ fn in_a_package() {
         manifest_dir: folder.leak(),
         file: file!(),
         line: line!(),
+        binary: None,
+        integration: false,
     };
     let replay = std::env::var("UNPAUSE_ATTRIBUTE").ok().map(|source| &*source.leak());
     let attributes = sim::__private::Attributes { seeds: Some(40), replay, ..Default::default() };

@@ -76,6 +76,11 @@
 //! - it is not the run that its trace was written from;
 //! - one step does not end within ten seconds; that ends the process, with the trace written.
 //!
+//! A stack overflow, `abort()` or a failed allocation ends the process without a word on the run. The
+//! next start of the test says so and notes each run before it begins, which costs about a microsecond a run; if
+//! the process ends again, the start after that says which seed it was. (What tells them is a file in
+//! `target/sim/<package>/underway/`, which goes with the test. Hermetic runners and replays have none.)
+//!
 //! # Programs from a model
 //!
 //! Who has a model need not write the concurrent test: [`Program`] adds to it what can be asked,
@@ -368,6 +373,8 @@ use simulate as engine;
 mod stress;
 #[cfg(not(all(feature = "sim", not(sim_real))))]
 use stress as engine;
+#[cfg_attr(not(all(feature = "sim", not(sim_real))), allow(dead_code))]
+mod underway;
 
 pub use self::generate::{CommandId, Gen, Program, Script, Shape};
 pub use self::parallel::parallel;

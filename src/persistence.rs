@@ -193,9 +193,14 @@ pub(crate) fn write_text(
 fn folder(site: &Site, out: Option<&Path>) -> PathBuf {
     let folder = match out {
         Some(out) => where_user_is(out, site),
-        None => target_folder(site).join("sim").join(folder_name(&site.package)),
+        None => package_folder(site),
     };
     folder.join(folder_name(&site.key()))
+}
+
+/// The folder of what is written of a package, if nothing else is said.
+pub(crate) fn package_folder(site: &Site) -> PathBuf {
+    target_folder(site).join("sim").join(folder_name(&site.package))
 }
 
 /// Cargo's target folder: the one above the running program that Cargo has marked as its own.

@@ -25,6 +25,7 @@ use crate::rt::in_run;
 use crate::run::{Condition, Failure, Outcome, Run};
 use crate::runner::{Site, TestBody};
 use crate::trace::Trace;
+use crate::underway::Mark;
 
 use self::exhaust::{Visit, exhaust};
 use self::recount::recount;
@@ -34,7 +35,9 @@ use self::session::Session;
 pub(crate) fn run(config: &Config, site: &Site, results: &Results, body: &dyn TestBody) -> Report {
     refuse_nesting();
     hook::install();
-    let session = Session::new(config, site, results, body);
+    let mark = Mark::begin(config, site);
+    let notes = mark.as_ref().and_then(Mark::notes);
+    let session = Session::new(config, site, results, body).noted_in(notes);
     std::thread::scope(|scope| {
         let _ended = watched(&session, scope);
         match &config.replay {

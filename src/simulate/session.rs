@@ -16,6 +16,7 @@ use crate::runner::{Site, TestBody};
 use crate::schedule::Schedule;
 use crate::strategy::{Again, Follow, Replay};
 use crate::trace::{Header, Trace, format};
+use crate::underway::Notes;
 
 /// An inline trace longer than this is not put on the screen; the file serves.
 const INLINE_MAX: usize = 400;
@@ -37,6 +38,11 @@ impl<'a> Session<'a> {
         body: &'a dyn TestBody,
     ) -> Session<'a> {
         Session { config, site, results, body, watch: Watch::new(site) }
+    }
+
+    /// The same, with each run noted before it begins, if that is wanted.
+    pub(super) fn noted_in(self, notes: Option<Arc<Notes>>) -> Session<'a> {
+        Session { watch: self.watch.noted_in(notes), ..self }
     }
 
     pub(super) fn limits(&self) -> Limits {

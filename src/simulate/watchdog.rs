@@ -22,6 +22,7 @@ use crate::runner::Site;
 use crate::schedule::Schedule;
 use crate::strategy::{Chosen, Search};
 use crate::trace::Trace;
+use crate::underway::{self, Note, Notes};
 
 /// The exit code of a process that a hang ended: that of a panic.
 const EXIT: i32 = 101;
@@ -46,6 +47,8 @@ pub(crate) enum Job {
 /// The workers that are watched.
 pub(crate) struct Watch {
     site: Arc<Site>,
+    /// Where each run is noted before it begins, if an earlier process ended within one.
+    notes: Option<Arc<Notes>>,
     state: Mutex<State>,
     ended: Condvar,
 }
@@ -66,6 +69,8 @@ pub(crate) struct Watched {
     pub(super) seed: AtomicU64,
     job: Mutex<Job>,
     site: Arc<Site>,
+    /// With the line of this worker.
+    notes: Option<(Arc<Notes>, usize)>,
 }
 
 impl Watched {
@@ -75,12 +80,27 @@ impl Watched {
         self.seed.store(seed, Ordering::Relaxed);
         // The worker alone writes it, so it need not be one operation.
         self.runs.store(self.runs.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+        if let Some((notes, line)) = &self.notes {
+            notes.note(*line, Note::Seed(Seed(seed)));
+        }
     }
 
     /// The worker begins a run of another kind.
     pub(super) fn begin_job(&self, job: Job) {
+        self.note(&job);
         *self.job.lock().unwrap_or_else(PoisonError::into_inner) = job;
         self.runs.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn note(&self, job: &Job) {
+        let Some((notes, line)) = &self.notes else { return };
+        let seed = Seed(self.seed.load(Ordering::Relaxed));
+        let note = match job {
+            Job::Seeds(_) | Job::Search(_) => Note::Seed(seed),
+            Job::Rehearse(_, n) => Note::Rehearsal(*n),
+            Job::Replay(_) | Job::Again(_) | Job::Follow(_) => Note::From(seed),
+        };
+        notes.note(*line, note);
     }
 
     /// What it is doing.
@@ -137,6 +157,9 @@ pub(crate) struct Unwatch<'a> {
 impl Drop for Unwatch<'_> {
     fn drop(&mut self) {
         HERE.with(|here| *here.borrow_mut() = self.before.take());
+        if let Some((notes, line)) = &self.watched.notes {
+            notes.close(*line);
+        }
         self.watch.lock().watched.retain(|other| !Arc::ptr_eq(other, &self.watched));
     }
 }
@@ -154,7 +177,13 @@ impl Drop for EndOnDrop<'_> {
 impl Watch {
     /// Watches nothing yet.
     pub(super) fn new(site: &Site) -> Watch {
-        Watch { site: Arc::new(site.clone()), state: Mutex::default(), ended: Condvar::new() }
+        let site = Arc::new(site.clone());
+        Watch { site, notes: None, state: Mutex::default(), ended: Condvar::new() }
+    }
+
+    /// The same, with runs noted.
+    pub(super) fn noted_in(self, notes: Option<Arc<Notes>>) -> Watch {
+        Watch { notes, ..self }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -169,8 +198,9 @@ impl Watch {
     /// first run, or the one that what it replays came from.
     pub(super) fn follow(&self, step: Arc<AtomicU32>, job: Job, seed: Seed) -> Unwatch<'_> {
         let (runs, seed, job) = (AtomicU64::new(0), AtomicU64::new(seed.0), Mutex::new(job));
-        let watched = Watched { step, runs, seed, job, site: self.site.clone() };
-        let watched = Arc::new(watched);
+        let notes = self.notes.clone().map(|notes| (notes.clone(), notes.open()));
+        let watched = Arc::new(Watched { step, runs, seed, job, site: self.site.clone(), notes });
+        watched.note(&watched.job());
         self.lock().watched.push(watched.clone());
         let before = HERE.with(|here| here.borrow_mut().replace(watched.clone()));
         Unwatch { watch: self, watched, before }
@@ -270,6 +300,7 @@ fn end_process(session: &Session<'_>, watched: &Watched, step: u32, patience: Du
         // Not `eprint!`: a test harness may have taken that, and will have no time to show it.
         let screen = text(&report, &Style::default());
         let _ = std::io::stderr().lock().write_all(screen.as_bytes());
+        underway::unmark_all();
         std::process::exit(EXIT)
     })
 }

@@ -199,6 +199,18 @@ async fn panics_twice() {
     Cell::new(0).set(1).await;
 }
 
+/// Ends the process under a seed, without a word.
+#[sim::test(seeds = 500)]
+async fn aborts() {
+    if !off() && !variant("fixed") {
+        let value = sim::rand::below(100);
+        assert!(!variant("exits") || value != 17, "a failure that can be shrunk");
+        if value == 17 {
+            std::process::abort();
+        }
+    }
+}
+
 #[sim::test]
 async fn deadlocks() {
     if off() {

@@ -76,6 +76,11 @@
 //! - it is not the run that its trace was written from;
 //! - one step does not end within ten seconds; that ends the process, with the trace written.
 //!
+//! A stack overflow, `abort()` or a failed allocation ends the process without a word on the run. The
+//! next start of the test says so and notes each run before it begins, which costs about a microsecond a run; if
+//! the process ends again, the start after that says which seed it was. (What tells them is a file in
+//! `target/sim/<package>/underway/`, which goes with the test. Hermetic runners and replays have none.)
+//!
 //! # Programs from a model
 //!
 //! Who has a model need not write the concurrent test: [`Program`] adds to it what can be asked,
@@ -127,7 +132,8 @@
 //! | `surw` | one contended object | all orders of the accesses to one object, drawn by the seed, have the same probability, if nothing waits | bugs between several objects |
 //!
 //! All but `random` first see a few runs of the body, to count its steps, tasks and accesses. These
-//! are no runs of a seed: how they end is not told. A seed run alone is the run it is among others. The
+//! are no runs of a seed: how they end is not told. The first seed is run twice, to see that a run is a
+//! function of its decisions. So a test of one seed executes its body more than once, and says `1 run`. A seed run alone is the run it is among others. The
 //! files of [`mod@strategy`] name the papers and say more.
 //!
 //! # What was seen
@@ -173,6 +179,27 @@
 //! assert_eq!(report.runs, 6);
 //! ```
 //!
+//! A test that asks for a search and passes without a proof says so in a line that the test harness does
+//! not take, and passes all the same. With `must_prove`, [`Runner::must_prove`] or `SIM_MUST_PROVE=1` it
+//! fails: what it proved before, it must prove after every change.
+//!
+//! ```
+//! #[sim::test(strategy = "exhaustive", must_prove)]
+//! async fn a_swap_is_one_step() {
+//!     let word = std::sync::Arc::new(sim::Atomic::new(0));
+//!     let tasks = [1, 2].map(|n| {
+//!         let word = word.clone();
+//!         sim::spawn(async move { word.swap(n, sim::Ordering::SeqCst).await })
+//!     });
+//!     let mut first = 0;
+//!     for task in tasks {
+//!         first += usize::from(task.await.unwrap() == 0);
+//!     }
+//!     assert_eq!(first, 1);
+//! }
+//! # fn main() {}
+//! ```
+//!
 //! What it proves, and what not:
 //!
 //! - Tasks still running when the body returns are dropped, and what they would have done is not explored.
@@ -201,7 +228,9 @@
 //! task is interrupted, then all in which one is, and so on; `delays` does the same for departures from a
 //! round-robin scheduler, which are fewer where there are many tasks. `preemptions:2` stops when it is
 //! through with two. Most bugs need one or two, and the first failing run that is found has the fewest
-//! that any has. The report says which bound was reached; where nothing was left out it is a proof, too,
+//! that any has. To come to the runs with one more, those that they begin like are made once more; these
+//! count against the runs that the search may take, but are not among those of the report. The report says
+//! which bound was reached; where nothing was left out it is a proof, too,
 //! and one that does not depend on what tasks share. Orders that make no difference are not left out, so
 //! for a proof `exhaustive` takes far fewer runs.
 //!
@@ -349,6 +378,8 @@ use simulate as engine;
 mod stress;
 #[cfg(not(all(feature = "sim", not(sim_real))))]
 use stress as engine;
+#[cfg_attr(not(all(feature = "sim", not(sim_real))), allow(dead_code))]
+mod underway;
 
 pub use self::generate::{CommandId, Gen, Program, Script, Shape};
 pub use self::parallel::parallel;

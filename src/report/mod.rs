@@ -70,13 +70,19 @@ pub struct Report {
 }
 
 impl Report {
-    /// Whether nothing was wrong.
+    /// Whether there was a run, and nothing was wrong.
+    ///
+    /// Runs that [results](crate::Runner::results) have of an earlier process count. A shard without seeds has
+    /// no run, and neither passes nor has a [finding](Self::finding).
     ///
     /// ```
-    /// assert!(sim::report::Report::default().passed());
+    /// use sim::report::Report;
+    ///
+    /// assert!(Report { runs: 1, ..Report::default() }.passed());
+    /// assert!(!Report::default().passed());
     /// ```
     pub fn passed(&self) -> bool {
-        self.finding.is_none()
+        self.finding.is_none() && self.runs > 0
     }
 
     /// That a condition held too seldom is a warning: only a part of the seeds was run.
@@ -186,6 +192,39 @@ impl Searched {
         let own = self.complete && !self.blind && self.bound.is_none();
         let fallback = || self.fallback.as_ref().is_some_and(|own| own.searched.is_proof());
         agrees && (own || fallback())
+    }
+
+    /// Why this is no proof, in a few words; none if it is one.
+    pub(crate) fn shortfall(&self) -> Option<String> {
+        if self.is_proof() {
+            return None;
+        }
+        // As long as anything is left to do, it is not all.
+        let percent = (self.part.clamp(0.0, 1.0) * 10_000.0).floor().min(9_999.0) / 100.0;
+        let why = match &self.bound {
+            _ if self.blind => {
+                "tasks woke each other by something that is not of this library".to_owned()
+            }
+            Some(Bound { what, .. }) if self.complete => {
+                format!("runs with more {what}s were not tried")
+            }
+            Some(Bound { what, through: None }) => {
+                format!("{percent:.2} % of the runs without a {what} were made")
+            }
+            Some(Bound { what, through: Some(through) }) => {
+                let next = through.saturating_add(1);
+                format!("{percent:.2} % of the runs with {next} {what}s were made")
+            }
+            None => format!("{percent:.2} % of the search was done"),
+        };
+        Some(why)
+    }
+
+    /// The same of a search that did not come as far as it was asked to: who asks for all runs within a bound
+    /// does not ask for those beyond it.
+    pub(crate) fn fell_short(&self) -> Option<String> {
+        let as_asked = self.complete && !self.blind && self.bound.is_some();
+        self.shortfall().filter(|_| !as_asked)
     }
 }
 

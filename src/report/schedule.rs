@@ -235,6 +235,7 @@ impl<'a> Table<'a> {
             | Failure::Diverged { .. }
             | Failure::NonDeterminism { .. }
             | Failure::TooSeldom { .. }
+            | Failure::Unproven { .. }
             | Failure::Unreadable { .. }
             | Failure::Misuse { .. } => {}
         }

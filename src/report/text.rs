@@ -13,6 +13,7 @@ use super::statistics;
 use super::{Audit, Bound, Closure, Finding, Origin, Proof, Report, Searched, Shrinking, Size};
 use crate::coverage::Coverage;
 use crate::ids::TaskId;
+use crate::run::{Failure, Outcome};
 
 /// How many leaked tasks are named.
 const LEAKED_MAX: usize = 5;
@@ -260,6 +261,11 @@ fn failed(screen: &mut Screen, report: &Report, finding: &Finding) {
     screen.blank();
     facts(screen, report, finding, &names);
     field(screen, "tested", &tested(report, finding));
+    if let (Some(searched), Outcome::Failed(Failure::Unproven { .. })) =
+        (&report.searched, &finding.run.outcome)
+    {
+        limits(screen, report.runs, searched);
+    }
     if let Some(shrinking) = &finding.shrunk {
         field(screen, "shrunk", &shrunk(&finding.original, shrinking));
     }
@@ -300,12 +306,17 @@ fn verdict(screen: &mut Screen, report: &Report, finding: &Finding, headline: &s
     let name = clean(&report.test);
     let failed = Line::of(Paint::Bad, "FAILED").with(Paint::Plain, "  ");
     let line = failed.clone().with(Paint::Strong, &name);
-    let line = line.with(Paint::Plain, &format!("  {origin}: ")).with(Paint::Bad, headline);
+    let origin = match &finding.run.outcome {
+        // It is about all runs.
+        Outcome::Failed(Failure::Unproven { .. }) => String::new(),
+        _ => format!("{origin}: "),
+    };
+    let line = line.with(Paint::Plain, &format!("  {origin}")).with(Paint::Bad, headline);
     if line.len() <= screen.width() {
         return screen.line(line);
     }
     screen.paragraph(0, (Paint::Bad, "FAILED  "), (Paint::Strong, &name));
-    screen.paragraph(8, (Paint::Plain, ""), (Paint::Bad, &format!("{origin}: {headline}")));
+    screen.paragraph(8, (Paint::Plain, ""), (Paint::Bad, &format!("{origin}{headline}")));
 }
 
 fn tested(report: &Report, finding: &Finding) -> String {

@@ -182,14 +182,14 @@ fn traces_go_where_they_are_asked_to_go() {
     }
     let out = folder("out");
     let ended = child("lost_update").env("SIM_OUT", &out).fails();
-    let trace = out.join("shell.fixture.lost_update/6.simtrace");
+    let trace = out.join("test-shell.fixture.lost_update/6.simtrace");
     assert!(fs::metadata(&trace).unwrap().is_file());
     ended.says(&["seed 6: main panicked"]);
     assert!(trace.ends_with(ended.after("trace:")), "{ended}");
 
     // A relative folder is meant from where Cargo was started, not from the folder of the package.
     let ended = child("lost_update").env("SIM_OUT", "target/tmp/shell/relative").fails();
-    let file = "target/tmp/shell/relative/shell.fixture.lost_update/6.simtrace";
+    let file = "target/tmp/shell/relative/test-shell.fixture.lost_update/6.simtrace";
     assert_eq!(ended.after("trace:"), file);
 }
 

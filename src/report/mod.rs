@@ -246,12 +246,16 @@ pub struct Shrinking {
 pub struct Proof {
     /// None of these has fewer than this.
     pub fewest: u32,
-    /// Whether that is how many the run has. If not, the budget was used up first.
+    /// Whether one of them has so few: the run itself, unless that one is `longer`. If not, the budget was
+    /// used up first.
     pub complete: bool,
     /// How many runs it took.
     pub runs: u64,
     /// How many more the run had that shrinking came to at first.
     pub saved: u32,
+    /// The steps of the one that was found with so few, if they are more than those of the run as it was
+    /// found first: it is not shown in the place of a shorter one.
+    pub longer: Option<u32>,
 }
 
 /// How much there is to a run.

@@ -357,6 +357,14 @@ fn proven(finding: &Finding, proof: &Proof) -> String {
             plural(preemptions, "preemption"),
         );
     }
+    if let Some(steps) = proof.longer {
+        return format!(
+            "a failing run{drawn} has {}, and none has fewer, but takes {}: more than the run that was found, \
+             so a shorter one is shown ({runs})",
+            plural(proof.fewest, "preemption"),
+            plural(steps, "step"),
+        );
+    }
     let saved = match proof.saved {
         0 => String::new(),
         saved => format!("; shrinking had come to {}", preemptions.saturating_add(saved)),

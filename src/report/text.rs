@@ -159,6 +159,9 @@ const SMALLER: &str = "What can be proven of a test of this size: strategy = \"p
     \"delays\") explores all interleavings with no preemption, then all with one, and so on, and says \
     how far it came";
 
+const SAMPLE: &str = "A search that is not through has run interleavings that are much alike. To look for \
+    bugs in a test of this size, run seeds first: leave out the strategy, or SIM_STRATEGY=portfolio";
+
 /// What a search does not prove, and why.
 fn limits(screen: &mut Screen, runs: u64, searched: &Searched) {
     let mut say = |label: &str, text: &str| {
@@ -191,6 +194,7 @@ fn limits(screen: &mut Screen, runs: u64, searched: &Searched) {
             within(bound, part),
         );
         say("NOT A PROOF: ", &text);
+        say("", SAMPLE);
     } else if !searched.complete {
         let own = runs.saturating_sub(rest);
         let all = if part > 0.0 { own as f64 / part } else { f64::INFINITY };
@@ -208,6 +212,7 @@ fn limits(screen: &mut Screen, runs: u64, searched: &Searched) {
             100.0 * part,
         );
         say("NOT A PROOF: ", &text);
+        say("", SAMPLE);
         if fallback.is_none() {
             say("", SMALLER);
         }

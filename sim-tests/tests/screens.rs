@@ -1,0 +1,156 @@
+//! Screens of whole runs: that what they say is so.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use sim::Ordering::SeqCst;
+use sim::check::models::{Counter, CounterOp, CounterRet, Stack, StackOp, StackRet};
+use sim::report::{Report, Style, text};
+use sim::run::Failure;
+use sim::{Atomic, History, Runner, SIMULATED};
+use sim_tests::seeds::failure;
+
+fn runner(name: &str) -> Runner {
+    let out = std::path::PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("screens");
+    Runner::new().hermetic().out(out).name(name)
+}
+
+/// The screen with each paragraph on one line.
+fn screen(report: &Report) -> String {
+    let screen = text(report, &Style { width: 120, ..Style::default() });
+    screen.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[track_caller]
+fn says(report: &Report, what: &str) {
+    let screen = screen(report);
+    assert!(screen.contains(what), "{what:?} is not in\n{}", text(report, &Style::default()));
+}
+
+#[track_caller]
+fn never_says(report: &Report, what: &str) {
+    let screen = screen(report);
+    assert!(!screen.contains(what), "{what:?} is in\n{}", text(report, &Style::default()));
+}
+
+// ---- histories
+
+#[test]
+fn a_part_of_a_history_is_not_told_of_as_all_of_it() {
+    if !SIMULATED {
+        return;
+    }
+    // Two pushes and a pop that finds nothing. One push shows that this is wrong, so the other is left out;
+    // had it come before the pop, the state would be another.
+    let report = runner("left_out").seeds(0..100).run(async || {
+        let word = Arc::new(Atomic::new(0u64));
+        let history = History::new(Stack::<u64>::default());
+        let call = |op, ret| {
+            let (word, history) = (word.clone(), history.clone());
+            async move {
+                let work = async {
+                    word.fetch_add(1, SeqCst).await;
+                    word.fetch_add(1, SeqCst).await;
+                    ret
+                };
+                history.call(op, work).await;
+            }
+        };
+        let first = sim::spawn(call(StackOp::Push(10), StackRet::Done));
+        let second = sim::spawn(call(StackOp::Push(11), StackRet::Done));
+        call(StackOp::Pop, StackRet::Item(None)).await;
+        first.await.unwrap();
+        second.await.unwrap();
+        history.assert_linearizable();
+    });
+    says(&report, "history ── stack, 2 of 3 operations, 2 of 3 clients");
+    says(&report, "The other one is not shown: no order explains these, whatever else was done.");
+    says(&report, "by main fits nowhere among these alone: after `Push(1");
+    never_says(&report, "The state is then");
+}
+
+#[test]
+fn a_whole_history_says_its_state() {
+    if !SIMULATED {
+        return;
+    }
+    let report = runner("whole").seeds(0..1).run(async || {
+        let history = History::new(Counter::default());
+        let word = Atomic::new(0i64);
+        let call = async |op, ret| {
+            let load = async {
+                word.load(SeqCst).await;
+                ret
+            };
+            history.call(op, load).await;
+        };
+        call(CounterOp::Add(3), CounterRet::Done).await;
+        call(CounterOp::Get, CounterRet::Value(7)).await;
+        history.assert_linearizable();
+    });
+    says(&report, "history ── counter, 2 operations, 1 client");
+    says(&report, "fits nowhere: after `Add(3) → ok` by main it should have returned `3`.");
+    never_says(&report, "not shown");
+}
+
+// ---- waits
+
+#[test]
+fn who_waits_for_something_foreign_may_wait_for_a_thread() {
+    if !SIMULATED {
+        return;
+    }
+    let report = runner("late").seeds(0..1).run(async || {
+        let (sender, receiver) = futures::channel::oneshot::channel::<()>();
+        // It comes when the run has long been over.
+        std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_secs(2));
+            let _ = sender.send(());
+        });
+        let _ = receiver.await;
+    });
+    let finding = report.finding.as_ref().expect("it is stuck");
+    assert!(matches!(failure(&finding.run), Failure::Deadlock { .. }));
+    says(&report, "if a thread or a timer outside of the run was to wake it, that is what is missing");
+    never_says(&report, "Nobody is left");
+}
+
+#[test]
+fn who_waits_for_a_task_waits_for_no_thread() {
+    if !SIMULATED {
+        return;
+    }
+    let report = runner("never").seeds(0..1).run(async || {
+        let flag = Atomic::new(false);
+        sim::spin_until(async || flag.load(SeqCst).await).await;
+    });
+    says(&report, "No task is left that could wake them.");
+    never_says(&report, "timer outside");
+}
+
+// ---- searches
+
+#[test]
+fn a_search_that_is_not_through_says_to_try_seeds() {
+    if !SIMULATED {
+        return;
+    }
+    let wide = async || {
+        let word = Arc::new(Atomic::new(0u32));
+        let add = |_| {
+            let word = word.clone();
+            sim::spawn(async move { word.fetch_add(1, SeqCst).await })
+        };
+        let tasks: Vec<_> = (0..9).map(add).collect();
+        for task in tasks {
+            task.await.unwrap();
+        }
+    };
+    for strategy in ["exhaustive", "preemptions", "delays"] {
+        let report = runner(strategy).strategy(strategy).seeds(0..50).run(wide);
+        assert!(!report.searched.as_ref().expect("it is a search").is_proof());
+        says(&report, "run seeds first: leave out the strategy");
+    }
+    let report = runner("through").strategy("exhaustive").run(async || {});
+    never_says(&report, "run seeds first");
+}

@@ -92,6 +92,8 @@ impl fmt::Display for TaskRecord {
 pub struct ObjectRecord {
     /// What it is, such as `atomic`.
     pub kind: &'static str,
+    /// What the user calls it; several objects may be called the same.
+    pub name: Option<&'static str>,
     /// How its values are read.
     pub values: ValueKind,
     /// Where it was created.

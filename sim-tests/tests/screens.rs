@@ -154,3 +154,132 @@ fn a_search_that_is_not_through_says_to_try_seeds() {
     let report = runner("through").strategy("exhaustive").run(async || {});
     never_says(&report, "run seeds first");
 }
+
+// ---- names
+
+#[derive(Default)]
+struct Derived {
+    ready: Atomic<u64>,
+    data: Atomic<u64>,
+    slots: [Atomic<u64>; 2],
+}
+
+#[test]
+fn objects_that_were_created_in_one_place_are_told_apart_by_their_first_use() {
+    if !SIMULATED {
+        return;
+    }
+    let report = runner("derived").run(async || {
+        let shared = Arc::new(Derived::default());
+        let other = shared.clone();
+        let task = sim::spawn(async move {
+            other.ready.store(1, SeqCst).await;
+            other.slots[1].store(7, SeqCst).await;
+            other.data.store(7, SeqCst).await;
+        });
+        if shared.ready.load(SeqCst).await == 1 {
+            assert_eq!(shared.slots[1].load(SeqCst).await, shared.data.load(SeqCst).await);
+        }
+        task.await.unwrap();
+    });
+    let events = &report.finding.as_ref().expect("it fails").run.events;
+    let used = |op| events.iter().find(|event| event.op.name == op).unwrap().place.line();
+    // The fields have the place of the derive in common, the slots one in `core`.
+    let file = file!();
+    says(&report, &format!("atomic#0 created at {file}:"));
+    says(&report, &format!(", used first at {file}:{}:", used("store")));
+    says(&report, &format!("created in std, used first at {file}:{}:", used("store") + 1));
+    never_says(&report, "rustc");
+}
+
+#[test]
+fn objects_that_were_created_apart_say_only_where() {
+    if !SIMULATED {
+        return;
+    }
+    let report = runner("apart").seeds(0..1).run(async || {
+        let (a, b) = (Atomic::new(0), Atomic::new(1));
+        assert_eq!(a.load(SeqCst).await, b.load(SeqCst).await);
+    });
+    says(&report, &format!("atomic#1 created at {}:{}:", file!(), line!() - 3));
+    never_says(&report, "used first");
+}
+
+static COUNT: Atomic<u64> = Atomic::<u64>::const_new(0).named("count");
+
+#[test]
+fn objects_are_called_what_the_user_calls_them() {
+    let body = async || {
+        let slots = [5, 1].map(|n| Atomic::new(n).named("slot"));
+        // Known to the run before it has a name, and no other one for that.
+        let used = Atomic::new(3u8);
+        used.store(4, SeqCst).await;
+        let used = used.named("used");
+        used.fetch_add(1, SeqCst).await;
+        let mine = sim::Mutex::new(()).named("door");
+        let seen = sim::Cell::new(0).named("seen");
+        drop(mine.lock().await);
+        seen.set(1).await;
+        COUNT.fetch_add(1, SeqCst).await;
+        slots[1].store(6, SeqCst).await;
+        let (zero, one) = (slots[0].load(SeqCst).await, slots[1].load(SeqCst).await);
+        assert_eq!((zero, one, used.load(SeqCst).await), (5, 6, 5));
+        assert_eq!(COUNT.load(SeqCst).await, 100, "so that there is a screen");
+    };
+    // In the real build they work as without a name.
+    let report = runner("named").seeds(0..1).run(body);
+    assert!(!report.passed());
+    if !SIMULATED {
+        return;
+    }
+    for said in [
+        "lock door",
+        "unlock door",
+        "set seen := 1",
+        "fetch_add count 0 → 1",
+        "store slot#1 := 6",
+        "load slot#0 = 5",
+        "load slot#1 = 6",
+        "store used := 4",
+        "load used = 5",
+        "door mutex, created at",
+        "count atomic, created at",
+    ] {
+        says(&report, said);
+    }
+    let run = &report.finding.as_ref().unwrap().run;
+    assert_eq!(run.objects.len(), 6, "{:?}", run.objects);
+}
+
+#[test]
+fn what_has_a_name_is_changed_in_place_like_any_other() {
+    let report = runner("in_place").seeds(0..1).run(async || {
+        let mut fresh = Atomic::new(3u8).named("fresh");
+        assert_eq!(*fresh.get_mut(), 3);
+        *fresh.get_mut() = 4;
+        assert_eq!(fresh.load(SeqCst).await, 4);
+        let used = Atomic::new(5u8);
+        used.store(6, SeqCst).await;
+        let mut used = used.named("used");
+        assert_eq!(*used.get_mut(), 6);
+        *used.get_mut() = 7;
+        assert_eq!(used.load(SeqCst).await, 7);
+        assert_eq!(used.named("again").into_inner(), 7);
+        // The guard frees the lock under its new name.
+        let door = sim::Mutex::new(());
+        drop(door.lock().await);
+        let door = door.named("door");
+        drop(door.lock().await);
+        drop(door.lock().await);
+    });
+    assert!(report.passed(), "{}", text(&report, &Style::default()));
+}
+
+#[test]
+fn names_cost_no_memory_in_the_real_build() {
+    if SIMULATED {
+        return;
+    }
+    assert_eq!(size_of::<Atomic<u64>>(), size_of::<u64>());
+    assert_eq!(size_of::<sim::Cell<u64>>(), size_of::<std::sync::Mutex<u64>>());
+}

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use super::intervals;
 use super::names::Names;
+use super::places;
 use super::schedule::plural;
 use super::screen::{Line, Paint, Screen, clean, cut, cut_place};
 use super::statistics::{self, share};
@@ -107,7 +108,7 @@ pub(super) fn facts(screen: &mut Screen, report: &Report, finding: &Finding, nam
             if let Verdict::Unknown(exhausted) = verdict {
                 text(screen, &exhausted.to_string());
             }
-            field(screen, "checked at", &place.to_string());
+            field(screen, "checked at", &places::shown(&place.to_string()));
         }
         Failure::Diverged { expected, found, .. } => {
             field(screen, "expected", expected);
@@ -143,7 +144,7 @@ pub(super) fn facts(screen: &mut Screen, report: &Report, finding: &Finding, nam
                 if condition.percent > 0 {
                     field(screen, "held", &share(condition, *runs));
                 }
-                field(screen, "at", &condition.place.to_string());
+                field(screen, "at", &places::shown(&condition.place.to_string()));
             }
         }
         Failure::Deadlock { .. } => {}

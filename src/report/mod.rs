@@ -10,6 +10,7 @@ mod lanes;
 mod names;
 mod one_line;
 mod picture;
+mod places;
 mod program;
 mod schedule;
 mod screen;

@@ -44,7 +44,7 @@ fn object() -> impl Strategy<Value = ObjectRecord> {
     ];
     (kind, values).prop_map(|(kind, values)| {
         let (creator, ordinal) = (None, 0);
-        ObjectRecord { kind, values, place: here(), creator, ordinal }
+        ObjectRecord { kind, name: None, values, place: here(), creator, ordinal }
     })
 }
 

@@ -284,7 +284,8 @@ pub struct Wait {
     pub object: Option<ObjectId>,
     /// The task whose end it waits for.
     pub target: Option<TaskId>,
-    /// Where in the user's source it waits; where the task was spawned if nothing better is known.
+    /// Where in the user's source it waits. If it waits for something that is not of this library, where it
+    /// did something last, or where it was spawned if it has done nothing.
     pub place: Place,
     /// Who holds the object, since which step and from which place.
     pub holder: Option<Holder>,

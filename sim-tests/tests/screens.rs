@@ -283,3 +283,71 @@ fn names_cost_no_memory_in_the_real_build() {
     assert_eq!(size_of::<Atomic<u64>>(), size_of::<u64>());
     assert_eq!(size_of::<sim::Cell<u64>>(), size_of::<std::sync::Mutex<u64>>());
 }
+
+// ---- places
+
+#[test]
+fn who_waits_for_something_foreign_is_placed_at_its_last_access() {
+    if !SIMULATED {
+        return;
+    }
+    /// The helper that spawns all tasks says nothing about any of them.
+    fn spawn(task: impl Future<Output = ()> + Send + 'static) -> sim::JoinHandle<()> {
+        sim::spawn(task)
+    }
+    let (looked, spawned) = (line!() + 5, line!() - 2);
+    let report = runner("foreign_wait").seeds(0..1).run(async || {
+        let (ready, never) = (Arc::new(Atomic::new(0)), Arc::new(Atomic::new(0)));
+        let (sender, receiver) = futures::channel::oneshot::channel::<()>();
+        let waits = spawn(async move {
+            ready.load(SeqCst).await;
+            let _ = receiver.await;
+        });
+        waits.await.unwrap();
+        never.store(1, SeqCst).await;
+        drop(sender);
+    });
+    let file = file!();
+    let waits = match failure(&report.finding.as_ref().unwrap().run) {
+        Failure::Deadlock { waits } => waits.clone(),
+        other => panic!("{other:?}"),
+    };
+    let own = waits.iter().find(|wait| wait.op.is_none()).expect("one waits for a channel");
+    assert_eq!((own.place.file(), own.place.line()), (file, looked));
+    says(&report, &format!("0.0 waits, last access at {file}:{looked}:"));
+    let report = runner("at_once").seeds(0..1).run(async || {
+        spawn(std::future::pending()).await.unwrap();
+    });
+    says(&report, &format!("0.0 waits, spawned at {file}:{spawned}:"));
+}
+
+#[test]
+fn a_panic_in_std_is_placed_where_std_was_called() {
+    if !SIMULATED {
+        return;
+    }
+    let called = line!() + 4;
+    let mut report = runner("in_std").seeds(0..1).run(async || {
+        let word = Atomic::new(usize::MAX);
+        let size = word.load(SeqCst).await;
+        let _ = Vec::<u64>::with_capacity(size);
+    });
+    let file = file!();
+    let finding = report.finding.as_mut().expect("it panics");
+    assert!(matches!(failure(&finding.run), Failure::Panic { place, .. } if place.contains("/library/")));
+    // Relative to the folder that the test runs in, which is that of its package.
+    assert_eq!(finding.called_from, Some(format!("tests/screens.rs:{called}")));
+    says(&report, &format!("at tests/screens.rs:{called}, in alloc/src/raw_vec/mod.rs:"));
+    never_says(&report, "rustc");
+    // Without information for debuggers, what is known without it.
+    report.finding.as_mut().unwrap().called_from = None;
+    says(&report, "in std, called by main after `load atomic = 18446744073709551615` at");
+    says(&report, &format!(" at {file}:{}:", called - 1));
+
+    let report = runner("not_in_std").seeds(0..1).run(async || {
+        // Tracks its caller, and so needs no help.
+        None::<u8>.unwrap();
+    });
+    assert_eq!(report.finding.as_ref().unwrap().called_from, None);
+    says(&report, &format!("at {file}:{}:", line!() - 3));
+}

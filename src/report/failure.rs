@@ -99,9 +99,13 @@ pub(super) fn facts(screen: &mut Screen, report: &Report, finding: &Finding, nam
         return;
     };
     match failure {
-        Failure::Panic { message, place, .. } | Failure::Misuse { message, place } => {
+        Failure::Panic { task, message, place } => {
             text(screen, message);
-            field(screen, "at", place);
+            field(screen, "at", &panicked_at(finding, *task, place, names));
+        }
+        Failure::Misuse { message, place } => {
+            text(screen, message);
+            field(screen, "at", &places::shown(place));
         }
         Failure::Error { message } | Failure::Unreadable { message } => text(screen, message),
         Failure::History { place, verdict, .. } => {
@@ -185,6 +189,25 @@ pub(super) fn details(screen: &mut Screen, report: &Report, finding: &Finding, n
         | Failure::Error { .. }
         | Failure::Unreadable { .. }
         | Failure::Misuse { .. } => {}
+    }
+}
+
+/// Where a task panicked. Of a place in the standard library, who called it says more.
+fn panicked_at(finding: &Finding, task: TaskId, place: &str, names: &Names<'_>) -> String {
+    let shown = places::shown(place);
+    if !places::is_std(place) {
+        return shown;
+    }
+    if let Some(caller) = &finding.called_from {
+        return format!("{}, in {shown}", places::shown(caller));
+    }
+    let task_name = names.task(task);
+    match finding.run.events.iter().rev().find(|event| event.task == task) {
+        Some(event) => {
+            let last = places::shown(&event.place.to_string());
+            format!("{shown}, in std, called by {task_name} after `{}` at {last}", names.event(event))
+        }
+        None => format!("{shown}, in std, called by {task_name} before its first access"),
     }
 }
 

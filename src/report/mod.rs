@@ -33,6 +33,7 @@ use crate::statistics::Statistics;
 pub use one_line::one_line;
 pub use picture::history_text;
 pub use screen::Style;
+pub(crate) use places::is_std;
 pub use source::rust;
 pub use text::text;
 
@@ -175,6 +176,9 @@ pub struct Finding {
     pub shrunk: Option<Shrinking>,
     /// What is proven of it; none if that was not tried.
     pub proof: Option<Proof>,
+    /// The first place outside of the standard library from which it panicked, as `file:line`, if the run
+    /// panicked in there and that place could be had.
+    pub called_from: Option<String>,
     /// The path of the trace file, if one was written.
     pub trace_file: Option<String>,
     /// Why no trace file could be written, if that was tried.
@@ -200,6 +204,7 @@ impl Finding {
             run,
             shrunk: None,
             proof: None,
+            called_from: None,
             trace_file: None,
             trace_error: None,
             source_file: None,

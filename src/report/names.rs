@@ -67,7 +67,11 @@ impl<'a> Names<'a> {
             (None, Some(op), Some(object)) => format!("waits to {} {object}", op.name),
             (None, Some(op), None) => format!("waits to {}", op.name),
             (None, None, Some(object)) => format!("waits for {object}"),
-            (None, None, None) => "waits".to_owned(),
+            (None, None, None) => {
+                let spawned = self.run.tasks.get(wait.task.index()).map(|task| task.place);
+                let known = if spawned == Some(wait.place) { "spawned at" } else { "last access at" };
+                format!("waits, {known}")
+            }
         }
     }
 

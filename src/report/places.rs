@@ -10,7 +10,7 @@ const BESIDES: [&str; 3] = ["tests", "examples", "benches"];
 const STD: [&str; 6] = ["core", "alloc", "std", "test", "proc_macro", "stdarch"];
 
 /// Whether a place is in a crate that comes with the compiler.
-pub(super) fn is_std(place: &str) -> bool {
+pub(crate) fn is_std(place: &str) -> bool {
     let place = place.replace('\\', "/");
     let library = place.split_once("/library/");
     let from_compiler = place.starts_with("/rustc/") || place.contains("/rustlib/src/rust/");

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::prove;
+use super::{hook, prove};
 use super::session::Session;
 use super::watchdog::{Job, Unwatch};
 use crate::event::ValueKind;
@@ -27,12 +27,13 @@ pub(super) fn report(session: &Session<'_>, run: Run, from: Origin, runs: u64) -
         Err(failure) => (Run { outcome: Outcome::Failed(failure), ..run }, None, None),
     });
     let trace = session.trace(&run);
-    let mut warning = None;
+    let (mut warning, mut called_from) = (None, None);
     let run = match &run.outcome {
         // There is nothing to replay: the next run would be yet another one.
         Outcome::Failed(Failure::NonDeterminism { .. }) => run,
         _ => {
             let again = session.loudly(|| session.replay(&trace));
+            called_from = hook::called_from();
             warning = other_history(&run, &again);
             // Who answered the choices at first is news; that they were replayed since is not.
             let (seed, strategy) = (run.seed, run.strategy.clone());
@@ -53,6 +54,7 @@ pub(super) fn report(session: &Session<'_>, run: Run, from: Origin, runs: u64) -
         original,
         shrunk,
         proof,
+        called_from,
         trace_file,
         trace_error,
         source_file: None,

@@ -254,11 +254,12 @@
 //! assert_eq!(report.searched.unwrap().bound.unwrap().through, Some(1));
 //! ```
 //!
-//! Of a failing run, too, something can be proven. Shrinking leaves few preemptions, nearly always the
-//! fewest that will do. With `prove = 100000`, [`Runner::prove`] or `SIM_PROVE` all runs with fewer are
-//! made, if there are not more than that: either one of them fails in the same way and takes the place of
-//! the trace, or the screen says `no failing run has fewer than 2 preemptions`. What a search found is
-//! proven without being asked for.
+//! Of a failing run, too, something can be proven. Shrinking leaves what is least to read, never more steps
+//! than were found: few steps and few preemptions, of which each weighs as much as
+//! [four steps](schedule::Cost). With `prove = 100000`, [`Runner::prove`] or `SIM_PROVE` all runs with fewer
+//! preemptions are made, if there are not more than that: either one of them fails in the same way and takes
+//! the place of the trace, unless it is longer than the run that was found, or the screen says `no failing
+//! run has fewer than 2 preemptions`. What a search found is proven without being asked for.
 //!
 //! # Modules, in the order to read them
 //!

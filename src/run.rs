@@ -92,6 +92,8 @@ impl fmt::Display for TaskRecord {
 pub struct ObjectRecord {
     /// What it is, such as `atomic`.
     pub kind: &'static str,
+    /// What the user calls it; several objects may be called the same.
+    pub name: Option<&'static str>,
     /// How its values are read.
     pub values: ValueKind,
     /// Where it was created.
@@ -287,7 +289,8 @@ pub struct Wait {
     pub object: Option<ObjectId>,
     /// The task whose end it waits for.
     pub target: Option<TaskId>,
-    /// Where in the user's source it waits; where the task was spawned if nothing better is known.
+    /// Where in the user's source it waits. If it waits for something that is not of this library, where it
+    /// did something last, or where it was spawned if it has done nothing.
     pub place: Place,
     /// Who holds the object, since which step and from which place.
     pub holder: Option<Holder>,

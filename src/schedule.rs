@@ -4,6 +4,7 @@
 //! still means something: [`Cursor`] follows it through a run that may not be the one it came from.
 //! [`Cost`] says which of two schedules is the smaller one.
 
+use std::cmp::Ordering;
 use std::sync::Arc;
 
 use crate::ids::TaskPath;
@@ -276,29 +277,37 @@ pub(crate) fn join(turns: impl IntoIterator<Item = Turn>) -> Vec<Turn> {
     joined
 }
 
-/// How much there is to understand in a schedule; the order of the fields is the order of
-/// importance.
+/// How much a person has to read to understand a schedule. The less, the better.
 ///
-/// Every field is a natural number and there are six of them, so the order is total and has no
+/// Compared first is the [program](Cost::program) that is left, then the [weight](Cost::weight) of the
+/// schedule: its steps, each preemption counted as [`Cost::PREEMPTION`] steps more. Of equal weights the one
+/// with fewer preemptions is less, then that with fewer turns, then smaller values drawn.
+///
+/// The weight is that of the screen: a step is a line; a preemption is a line of its own and makes the
+/// reader go back to where both tasks stood. Fewer preemptions at any price would be wrong, because a task
+/// that is never interrupted goes on to its end after it has done the harm.
+///
+/// Every part is a natural number and there are five of them, so the order is total and has no
 /// infinite descent: a search that accepts only what costs less must end.
 ///
 /// ```
 /// use sim::schedule::Cost;
 ///
-/// let one_preemption = Cost { preemptions: 1, turns: 3, steps: 900, ..Cost::default() };
-/// let two_preemptions = Cost { preemptions: 2, turns: 3, steps: 4, ..Cost::default() };
+/// let one_preemption = Cost { preemptions: 1, turns: 3, steps: 15, ..Cost::default() };
+/// let two_preemptions = Cost { preemptions: 2, turns: 3, steps: 7, ..Cost::default() };
+/// assert!(two_preemptions < one_preemption);
+/// let two_preemptions = Cost { steps: 12, ..two_preemptions };
 /// assert!(one_preemption < two_preemptions);
 /// ```
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Cost {
     /// How much is left of generated programs: 4 for each command that runs beside others, 3 for
     /// each that does not, 1 for each that only its points are left of. First, because each has to
     /// be understood before the switches between them.
     pub program: u64,
-    /// Switches away from a task that could have gone on. Before the rest, because it is these that
-    /// a reader must understand: all else is what the program does by itself.
+    /// Switches away from a task that could have gone on.
     pub preemptions: u64,
-    /// Maximal runs of steps of one task. Second: the reader's table has a new lane at each.
+    /// Maximal runs of steps of one task.
     pub turns: u64,
     /// Steps up to the failure.
     pub steps: u64,
@@ -306,6 +315,38 @@ pub struct Cost {
     pub draws_sum: u128,
     /// How many of them are not the default, 0.
     pub draws_set: u64,
+}
+
+impl Cost {
+    /// How many steps a preemption weighs as much as.
+    pub const PREEMPTION: u64 = 4;
+
+    /// Steps, and [`Cost::PREEMPTION`] for each preemption.
+    ///
+    /// ```
+    /// use sim::schedule::Cost;
+    /// assert_eq!(Cost { preemptions: 2, steps: 7, ..Cost::default() }.weight(), 15);
+    /// ```
+    pub fn weight(&self) -> u64 {
+        self.steps.saturating_add(Cost::PREEMPTION.saturating_mul(self.preemptions))
+    }
+
+    fn key(&self) -> (u64, u64, u64, u64, u128, u64) {
+        (self.program, self.weight(), self.preemptions, self.turns, self.draws_sum, self.draws_set)
+    }
+}
+
+impl Ord for Cost {
+    fn cmp(&self, other: &Cost) -> Ordering {
+        // Weight and preemptions tell the steps, unless there are too many to be counted.
+        self.key().cmp(&other.key()).then(self.steps.cmp(&other.steps))
+    }
+}
+
+impl PartialOrd for Cost {
+    fn partial_cmp(&self, other: &Cost) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
 }
 
 /// Follows a schedule leniently: this is what a schedule means in a run it was not made for.

@@ -57,9 +57,11 @@ pub struct Evidence {
     /// that is left returns; without orders, the operation that completes the anomaly.
     pub misfit: usize,
     /// What the misfit could have returned instead, one text for each distinct possibility after
-    /// `partial`. May be empty where the model cannot tell.
+    /// `partial`. May be empty where the model cannot tell. If there is a `part`, this is so if nothing else
+    /// was done: in the whole history it might have returned something else, but not what it did.
     pub expected: Vec<String>,
-    /// The state of the model after `partial[0]`.
+    /// The state of the model after `partial[0]`, which is not that of the whole history if there is a
+    /// `part`.
     pub state: String,
     /// The operations that the contradiction is among, if not all: those of one key, or the few of
     /// an anomaly. Empty means all.

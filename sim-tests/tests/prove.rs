@@ -34,8 +34,8 @@ fn a_lost_update_needs_its_one_preemption() {
     let report = runner("lost_update").prove(1000).run(program("lost_update").body);
     let (finding, proof) = proof(&report);
     assert_eq!(Size::of(&finding.run).preemptions, 1);
-    let Proof { fewest, complete, runs, saved } = proof;
-    assert_eq!((fewest, complete, saved), (1, true, 0));
+    let Proof { fewest, complete, runs, saved, longer } = proof;
+    assert_eq!((fewest, complete, saved, longer), (1, true, 0, None));
     // Without a preemption: who goes first, and whether the body or the other task goes on when it ends.
     assert!((2..10).contains(&runs), "{runs}");
     let said = format!("no failing run has fewer than 1 preemption (proved by {runs} runs)");
@@ -72,29 +72,37 @@ fn a_deadlock_without_a_preemption_needs_no_proof() {
     });
     let (finding, proof) = proof(&report);
     assert!(matches!(failure(&finding.run), Failure::Deadlock { .. }));
-    assert_eq!(proof, Proof { fewest: 0, complete: true, runs: 0, saved: 0 });
+    assert_eq!(proof, Proof { fewest: 0, complete: true, runs: 0, saved: 0, longer: None });
     assert!(screen(&report).contains("it fails without a preemption"), "{}", screen(&report));
 }
 
 /// Fails in one place for two reasons. Either a task is interrupted between two loads and another between
 /// two stores: two preemptions, and random walks find them at once. Or a task of a hundred steps is
 /// interrupted after the one of them that opens the door, before the next closes it: one preemption, but
-/// far from wherever that task stood when the loads failed.
-async fn two_reasons() {
+/// far from wherever that task stood when the loads failed. Reader and writer take `before` steps first.
+async fn two_reasons(before: u8) {
     fn check(fine: bool) {
         assert!(fine, "seen between two stores");
     }
     let word = Arc::new(Atomic::new(0u8));
     let door = Arc::new(Atomic::new(false));
+    let own_steps = async move || {
+        let own = Atomic::new(0);
+        for _ in 0..before {
+            own.fetch_add(1u8, SeqCst).await;
+        }
+    };
     let reader = sim::spawn({
         let word = word.clone();
         async move {
+            own_steps().await;
             let first = word.load(SeqCst).await;
             let second = word.load(SeqCst).await;
             check(first != 0 || second != 1);
         }
     });
     let writer = sim::spawn(async move {
+        own_steps().await;
         word.store(1, SeqCst).await;
         word.store(2, SeqCst).await;
     });
@@ -122,9 +130,10 @@ fn a_run_with_fewer_preemptions_takes_the_place_of_what_shrinking_came_to() {
     if !SIMULATED {
         return;
     }
-    let shrunk = runner("fooled").run(two_reasons).finding.expect("it fails");
+    let body = || two_reasons(15);
+    let shrunk = runner("fooled").run(body).finding.expect("it fails");
     assert_eq!(Size::of(&shrunk.run).preemptions, 2, "else this test shows nothing");
-    let report = runner("put_right").prove(10_000).run(two_reasons);
+    let report = runner("put_right").prove(10_000).run(body);
     let (finding, proof) = proof(&report);
     assert_eq!((proof.fewest, proof.complete, proof.saved), (1, true, 1), "{proof:?}");
     let size = Size::of(&finding.run);
@@ -136,8 +145,27 @@ fn a_run_with_fewer_preemptions_takes_the_place_of_what_shrinking_came_to() {
     // It is the same failure, and the trace leads to it.
     assert_eq!(failure(&finding.run).signature(), failure(&shrunk.run).signature());
     let trace = finding.trace_file.clone().expect("a trace is written");
-    let again = runner("again").replay(trace).run(two_reasons).finding.expect("it fails again");
+    let again = runner("again").replay(trace).run(body).finding.expect("it fails again");
     assert_eq!(again.run.outcome, finding.run.outcome);
+}
+
+#[test]
+fn a_longer_run_with_fewer_preemptions_is_told_of_and_not_shown() {
+    if !SIMULATED {
+        return;
+    }
+    let report = runner("short").prove(10_000).run(|| two_reasons(0));
+    let (finding, proof) = proof(&report);
+    let (size, found) = (Size::of(&finding.run), finding.original);
+    assert!(size.preemptions == 2 && size.steps <= found.steps, "{size:?} of {found:?}");
+    assert_eq!((proof.fewest, proof.complete), (1, true), "{proof:?}");
+    let longer = proof.longer.expect("the other run is longer");
+    assert!(longer > found.steps, "{longer} {found:?}");
+    let said = format!(
+        "proof a failing run has 1 preemption, and none has fewer, but takes {longer} steps: more than the \
+         run that was found, so a shorter one is shown"
+    );
+    assert!(screen(&report).contains(&said), "{}", screen(&report));
 }
 
 #[test]
@@ -157,7 +185,7 @@ fn a_proof_that_comes_to_no_end_says_that_it_is_none() {
     let (finding, proof) = proof(&report);
     let had = Size::of(&finding.run).preemptions;
     assert!(had > 0);
-    assert_eq!(proof, Proof { fewest: 0, complete: false, runs: 500, saved: 0 });
+    assert_eq!(proof, Proof { fewest: 0, complete: false, runs: 500, saved: 0, longer: None });
     let said = format!(
         "NOT PROVED that no failing run has fewer than {had} preemption{}: 500 runs were not all of \
          those without one; allow more with prove = N",

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use super::intervals;
 use super::names::Names;
+use super::places;
 use super::schedule::plural;
 use super::screen::{Line, Paint, Screen, clean, cut, cut_place};
 use super::statistics::{self, share};
@@ -99,16 +100,20 @@ pub(super) fn facts(screen: &mut Screen, report: &Report, finding: &Finding, nam
         return;
     };
     match failure {
-        Failure::Panic { message, place, .. } | Failure::Misuse { message, place } => {
+        Failure::Panic { task, message, place } => {
             text(screen, message);
-            field(screen, "at", place);
+            field(screen, "at", &panicked_at(finding, *task, place, names));
+        }
+        Failure::Misuse { message, place } => {
+            text(screen, message);
+            field(screen, "at", &places::shown(place));
         }
         Failure::Error { message } | Failure::Unreadable { message } => text(screen, message),
         Failure::History { place, verdict, .. } => {
             if let Verdict::Unknown(exhausted) = verdict {
                 text(screen, &exhausted.to_string());
             }
-            field(screen, "checked at", &place.to_string());
+            field(screen, "checked at", &places::shown(&place.to_string()));
         }
         Failure::Diverged { expected, found, .. } => {
             field(screen, "expected", expected);
@@ -144,7 +149,7 @@ pub(super) fn facts(screen: &mut Screen, report: &Report, finding: &Finding, nam
                 if condition.percent > 0 {
                     field(screen, "held", &share(condition, *runs));
                 }
-                field(screen, "at", &condition.place.to_string());
+                field(screen, "at", &places::shown(&condition.place.to_string()));
             }
         }
         // The search says it, below.
@@ -190,6 +195,25 @@ pub(super) fn details(screen: &mut Screen, report: &Report, finding: &Finding, n
     }
 }
 
+/// Where a task panicked. Of a place in the standard library, who called it says more.
+fn panicked_at(finding: &Finding, task: TaskId, place: &str, names: &Names<'_>) -> String {
+    let shown = places::shown(place);
+    if !places::is_std(place) {
+        return shown;
+    }
+    if let Some(caller) = &finding.called_from {
+        return format!("{}, in {shown}", places::shown(caller));
+    }
+    let task_name = names.task(task);
+    match finding.run.events.iter().rev().find(|event| event.task == task) {
+        Some(event) => {
+            let last = places::shown(&event.place.to_string());
+            format!("{shown}, in std, called by {task_name} after `{}` at {last}", names.event(event))
+        }
+        None => format!("{shown}, in std, called by {task_name} before its first access"),
+    }
+}
+
 /// Writes a label and what belongs to it. Nothing if that is empty.
 pub(super) fn field(screen: &mut Screen, label: &str, body: &str) {
     screen.paragraph(2, (Paint::Faint, &format!("{label:<12}")), (Paint::Plain, body));
@@ -230,7 +254,7 @@ const SPIN: &str = "Await `sim::spin_until(condition)` instead of such a loop. I
 
 const NON_DETERMINISM: &str = "Something decides that the scheduler does not control. Usual causes:\n\
     - iteration over a HashMap or HashSet: use BTreeMap, or a hasher with a fixed seed\n\
-    - Instant::now, SystemTime::now or a real timer: use sim::time\n\
+    - Instant::now, SystemTime::now or a real timer: keep clocks out of the test, or pass the time in\n\
     - a random number generator: use sim::rand\n\
     - real threads, files or sockets: keep them out of the test\n\
     - select!, which polls in random order: use select_biased!\n\
@@ -249,7 +273,7 @@ const HANG: &str = "The task did not give the turn back at an await. Usual cause
     - a lock of std or parking_lot held across an await: use sim::Mutex\n\
     - a blocking call: thread::sleep, a channel of std, a file, a socket\n\
     - block_on inside a task: await the future instead\n\
-    - a loop without an await: put sim::yield_now().await into it";
+    - a loop without an await: put sim::task::yield_now().await into it, or await sim::spin_until";
 
 const HANG_REAL: &str = "Real threads cannot be asked what they wait for. Usual causes:\n\
     - a deadlock, which the build with the feature `sim` finds and explains\n\
@@ -296,11 +320,18 @@ fn deadlock(screen: &mut Screen, waits: &[Wait], names: &Names<'_>) {
         screen.line(Line::of(Paint::Notice, &format!("  … {left_out} more …")));
     }
     if circle.is_empty() {
+        // Whoever waits for something foreign may be woken by what is no task of the run.
+        let foreign = waits.iter().any(|wait| wait.op.is_none());
+        let text = if foreign { WAITS_FOR_FOREIGN } else { "No task is left that could wake them." };
         screen.blank();
-        let text = "Nobody is left who could wake them.";
         screen.paragraph(2, (Paint::Plain, ""), (Paint::Strong, text));
     }
 }
+
+const WAITS_FOR_FOREIGN: &str = "No task of this run is left that could wake them. A task that only `waits` \
+    waits for something that is not of this library: if a thread or a timer outside of the run was to wake \
+    it, that is what is missing, and no run can wait for it. Spawn with sim::spawn in place of std::thread, \
+    and keep timers and I/O out of the test.";
 
 fn names_of_circle(circle: &[TaskId], names: &Names<'_>) -> String {
     let shown = circle.iter().chain(circle.first()).map(|t| names.task(*t));
@@ -321,35 +352,60 @@ fn place(screen: &mut Screen, mut line: Line, place: &str) {
 
 /// The picture of a history and what is wrong with it in a sentence.
 pub(super) fn history(screen: &mut Screen, history: &HistoryRecord, verdict: Option<&Verdict>) {
-    let operations = plural(history.operations.len() as u64, "operation");
-    let clients = plural(history.clients.len() as u64, "client");
-    let of = if history.model.is_empty() { "" } else { ", " };
-    let remark = format!("{}{of}{operations}, {clients}", clean(&history.model));
-    screen.heading("history", &remark);
     // The record says what its verdict is; if it has none, the failure does.
     let evidence = match history.verdict.as_ref().or(verdict) {
         Some(Verdict::Violated(evidence)) => Some(&**evidence),
         Some(Verdict::Consistent(_) | Verdict::Unknown(_)) | None => None,
     };
+    let part = evidence.and_then(|evidence| intervals::part(history, evidence));
+    let of = if history.model.is_empty() { "" } else { ", " };
+    let remark = format!("{}{of}{}", clean(&history.model), extent(history, part.as_deref()));
+    screen.heading("history", &remark);
     intervals::draw(screen, history, evidence);
+    if let (Some(part), Some(evidence)) = (&part, evidence) {
+        let others = history.operations.len() - part.len();
+        let (others, are) = match others {
+            1 => ("The other one".to_owned(), "is"),
+            n => (format!("The other {n}"), "are"),
+        };
+        let text = match evidence.anomaly {
+            Some(_) => format!("{others} {are} not shown: no order explains these, whatever else was done."),
+            None => format!("{others} {are} on other keys and not shown."),
+        };
+        screen.blank();
+        screen.paragraph(2, (Paint::Faint, ""), (Paint::Faint, &text));
+    }
     if let Some(anomaly) = evidence.and_then(|e| e.anomaly.as_ref()) {
         let sentence = format!("{}: {}", cut(&clean(&anomaly.name), 60), clean(&anomaly.text));
         screen.blank();
         screen.paragraph(2, (Paint::Plain, ""), (Paint::Strong, &sentence));
     }
-    if let Some(sentence) = evidence.and_then(|e| misfit(history, e)) {
+    if let Some(sentence) = evidence.and_then(|e| misfit(history, e, part.is_some())) {
         screen.blank();
         screen.paragraph(2, (Paint::Plain, ""), (Paint::Strong, &sentence));
     }
 }
 
-/// Which operation fits nowhere, what it returned, what it should have returned, and after what.
-fn misfit(history: &HistoryRecord, evidence: &Evidence) -> Option<String> {
+/// How much of the history is shown: `3 operations, 3 clients`, or `2 of 3 operations, 2 of 3 clients`.
+fn extent(history: &HistoryRecord, part: Option<&[usize]>) -> String {
+    let operations = plural(history.operations.len() as u64, "operation");
+    let clients = plural(history.clients.len() as u64, "client");
+    let Some(part) = part else { return format!("{operations}, {clients}") };
+    let of: BTreeSet<u32> = part.iter().map(|i| history.operations[*i].client).collect();
+    format!("{} of {operations}, {} of {clients}", part.len(), of.len())
+}
+
+/// Which operation fits nowhere, what it returned, what it should have returned, and after what. `few` says
+/// that only a part of the history was looked at for that.
+fn misfit(history: &HistoryRecord, evidence: &Evidence, few: bool) -> Option<String> {
     let operation = history.operations.get(evidence.misfit)?;
     if evidence.partial.is_empty() && evidence.anomaly.is_some() {
         // No order was made, so there is nothing that it would fit after.
         return None;
     }
+    // With the other operations the object would be in another state and might return something else; all
+    // that is known is that it is not this.
+    let alone = few && evidence.anomaly.is_some();
     let by = intervals::client(history, operation.client);
     let order = evidence.partial.first().map_or(&[][..], |order| order);
     let after = order_in_words(history, order);
@@ -359,12 +415,16 @@ fn misfit(history: &HistoryRecord, evidence: &Evidence) -> Option<String> {
         [] => "the model does not allow it".to_owned(),
         expected => format!("it should have returned {}", one_of(expected)),
     };
-    let mut sentence =
-        format!("`{}` by {by} fits nowhere: {after} {verdict}.", intervals::operation(operation));
+    let among = if alone { " among these alone" } else { "" };
+    let mut sentence = format!(
+        "`{}` by {by} fits nowhere{among}: {after} {verdict}.",
+        intervals::operation(operation)
+    );
     // Often the misfit asks for the state itself, and it need not be said twice.
-    if !evidence.state.is_empty() && evidence.expected != [evidence.state.as_str()] {
+    if !alone && !evidence.state.is_empty() && evidence.expected != [evidence.state.as_str()] {
         let state = cut(&clean(&evidence.state), 200);
-        sentence += &format!(" The state is then `{state}`.");
+        let of = if few { " of this key" } else { "" };
+        sentence += &format!(" The state{of} is then `{state}`.");
     }
     match evidence.partial.len() {
         0 | 1 => {}

@@ -61,6 +61,18 @@ pub(super) fn client(history: &HistoryRecord, client: u32) -> String {
     name.map_or_else(|| format!("client {client}"), |name| cut(&clean(name), CLIENT_MAX))
 }
 
+/// The operations that the evidence is about, in the order of their invocation; none if these are all.
+pub(super) fn part(history: &HistoryRecord, evidence: &Evidence) -> Option<Vec<usize>> {
+    if evidence.part.is_empty() {
+        return None;
+    }
+    let part = evidence.part.iter().copied().chain([evidence.misfit]);
+    let mut part: Vec<usize> = part.filter(|i| *i < history.operations.len()).collect();
+    part.sort_by_key(|i| (history.operations[*i].invoked, *i));
+    part.dedup();
+    (part.len() < history.operations.len()).then_some(part)
+}
+
 /// Which operations of a history are drawn, as indices in the order of their invocation, and how
 /// many are left out before and after.
 struct Selection {
@@ -70,16 +82,11 @@ struct Selection {
 }
 
 fn select(history: &HistoryRecord, evidence: Option<&Evidence>) -> Selection {
-    let mut all: Vec<usize> = match evidence {
-        // A checker that split the history by key has looked at the operations on one key only.
-        Some(evidence) if !evidence.part.is_empty() => {
-            let part = evidence.part.iter().copied().chain([evidence.misfit]);
-            part.filter(|i| *i < history.operations.len()).collect()
-        }
-        _ => (0..history.operations.len()).collect(),
-    };
-    all.sort_by_key(|i| (history.operations[*i].invoked, *i));
-    all.dedup();
+    let all = evidence.and_then(|evidence| part(history, evidence)).unwrap_or_else(|| {
+        let mut all: Vec<usize> = (0..history.operations.len()).collect();
+        all.sort_by_key(|i| (history.operations[*i].invoked, *i));
+        all
+    });
     let misfit = evidence.and_then(|e| all.iter().position(|i| *i == e.misfit));
     let end = misfit.map_or(all.len(), |at| all.len().min(at + 1 + OPERATIONS_AFTER));
     let end = end.max(all.len().min(OPERATIONS_MAX));

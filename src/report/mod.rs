@@ -10,6 +10,7 @@ mod lanes;
 mod names;
 mod one_line;
 mod picture;
+mod places;
 mod program;
 mod schedule;
 mod screen;
@@ -32,6 +33,7 @@ use crate::statistics::Statistics;
 pub use one_line::one_line;
 pub use picture::history_text;
 pub use screen::Style;
+pub(crate) use places::is_std;
 pub use source::rust;
 pub use text::text;
 
@@ -241,6 +243,9 @@ pub struct Finding {
     pub shrunk: Option<Shrinking>,
     /// What is proven of it; none if that was not tried.
     pub proof: Option<Proof>,
+    /// The first place outside of the standard library from which it panicked, as `file:line`, if the run
+    /// panicked in there and that place could be had.
+    pub called_from: Option<String>,
     /// The path of the trace file, if one was written.
     pub trace_file: Option<String>,
     /// Why no trace file could be written, if that was tried.
@@ -266,6 +271,7 @@ impl Finding {
             run,
             shrunk: None,
             proof: None,
+            called_from: None,
             trace_file: None,
             trace_error: None,
             source_file: None,
@@ -315,12 +321,16 @@ pub struct Shrinking {
 pub struct Proof {
     /// None of these has fewer than this.
     pub fewest: u32,
-    /// Whether that is how many the run has. If not, the budget was used up first.
+    /// Whether one of them has so few: the run itself, unless that one is `longer`. If not, the budget was
+    /// used up first.
     pub complete: bool,
     /// How many runs it took.
     pub runs: u64,
     /// How many more the run had that shrinking came to at first.
     pub saved: u32,
+    /// The steps of the one that was found with so few, if they are more than those of the run as it was
+    /// found first: it is not shown in the place of a shorter one.
+    pub longer: Option<u32>,
 }
 
 /// How much there is to a run.

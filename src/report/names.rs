@@ -6,7 +6,7 @@ use super::screen::{clean, cut};
 use crate::event::{Event, Values};
 use crate::ids::{ObjectId, TaskId};
 use crate::op::Access;
-use crate::run::{Run, Wait};
+use crate::run::{ObjectRecord, Run, Wait};
 
 /// How long a task's name may be on the screen, in columns.
 const NAME_MAX: usize = 40;
@@ -29,7 +29,7 @@ impl<'a> Names<'a> {
         task.map_or_else(|| format!("task {}", id.0), |t| cut(&clean(&t.to_string()), NAME_MAX))
     }
 
-    /// An object: `mutex`, or `mutex#1` if there are several of the kind.
+    /// An object: what the user calls it, else `mutex`; `mutex#1` if there are several of that name.
     pub(super) fn object(&self, id: ObjectId) -> String {
         self.objects.get(id.index()).cloned().unwrap_or_else(|| format!("object#{}", id.index()))
     }
@@ -67,7 +67,11 @@ impl<'a> Names<'a> {
             (None, Some(op), Some(object)) => format!("waits to {} {object}", op.name),
             (None, Some(op), None) => format!("waits to {}", op.name),
             (None, None, Some(object)) => format!("waits for {object}"),
-            (None, None, None) => "waits".to_owned(),
+            (None, None, None) => {
+                let spawned = self.run.tasks.get(wait.task.index()).map(|task| task.place);
+                let known = if spawned == Some(wait.place) { "spawned at" } else { "last access at" };
+                format!("waits, {known}")
+            }
         }
     }
 
@@ -90,17 +94,22 @@ impl<'a> Names<'a> {
     }
 }
 
-/// The kind of each object, numbered where a kind has several.
+/// The name of each object, or its kind, numbered where several have one.
 fn object_names(run: &Run) -> Vec<String> {
+    let called = |object: &ObjectRecord| match object.name {
+        Some(name) => cut(&clean(name), NAME_MAX),
+        None => object.kind.to_owned(),
+    };
+    let called: Vec<String> = run.objects.iter().map(called).collect();
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
-    for object in &run.objects {
-        *counts.entry(object.kind).or_default() += 1;
+    for name in &called {
+        *counts.entry(name).or_default() += 1;
     }
     let mut next: BTreeMap<&str, usize> = BTreeMap::new();
-    let mut name = |kind: &'static str| {
-        let n = next.entry(kind).or_default();
-        *n += 1;
-        if counts[kind] == 1 { kind.to_owned() } else { format!("{kind}#{}", *n - 1) }
+    let mut numbered = |name| {
+        let number = next.entry(name).or_default();
+        *number += 1;
+        if counts[name] == 1 { name.to_owned() } else { format!("{name}#{}", *number - 1) }
     };
-    run.objects.iter().map(|o| name(o.kind)).collect()
+    called.iter().map(|name| numbered(&name[..])).collect()
 }

@@ -44,7 +44,7 @@ fn object() -> impl Strategy<Value = ObjectRecord> {
     ];
     (kind, values).prop_map(|(kind, values)| {
         let (creator, ordinal) = (None, 0);
-        ObjectRecord { kind, values, place: here(), creator, ordinal }
+        ObjectRecord { kind, name: None, values, place: here(), creator, ordinal }
     })
 }
 
@@ -241,7 +241,8 @@ fn report() -> impl Strategy<Value = Report> {
             },
             original,
             shrunk: Some(Shrinking { replays: 3, size: original, complete: real }),
-            proof: Some(Proof { fewest: 2, complete: real, runs, saved: 1 }),
+            proof: Some(Proof { fewest: 2, complete: real, runs, saved: 1, longer: None }),
+            called_from: Some(text.clone()),
             trace_file: Some(text.clone()),
             trace_error: Some(text.clone()),
             source_file: Some(text.clone()),

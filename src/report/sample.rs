@@ -59,7 +59,7 @@ impl Sample {
     #[track_caller]
     pub(super) fn object(&mut self, kind: &'static str, values: ValueKind) -> ObjectId {
         let ordinal = 0;
-        let object = ObjectRecord { kind, values, place: here(), creator: None, ordinal };
+        let object = ObjectRecord { kind, name: None, values, place: here(), creator: None, ordinal };
         self.run.objects.push(object);
         ObjectId::new(self.run.objects.len() as u32 - 1)
     }
@@ -101,6 +101,7 @@ impl Sample {
             original: Size { steps: 47, switches: 30, preemptions: 21, ..size },
             shrunk: Some(Shrinking { replays: 312, size, complete: true }),
             proof: None,
+            called_from: None,
             replay: Some(format!("SIM_REPLAY={file} cargo test -p demo {test} -- --exact")),
             trace_file: Some(file),
             trace_error: None,

@@ -8,6 +8,7 @@ use std::ops::Range;
 use super::Size;
 use super::lanes;
 use super::names::Names;
+use super::places;
 use super::screen::{Line, Paint, Screen, clean, cut_place};
 use crate::ids::{ObjectId, TaskId};
 use crate::run::{Failure, Outcome, Run};
@@ -272,7 +273,7 @@ fn by_step(steps: usize, of: impl Iterator<Item = u32>) -> Vec<Vec<usize>> {
     table
 }
 
-/// Tells where the objects that were spoken of come from.
+/// Tells where the objects that were spoken of come from, so that they can be told apart.
 fn legend(screen: &mut Screen, run: &Run, names: &Names<'_>, objects: &[ObjectId]) {
     let mut objects: Vec<ObjectId> =
         objects.iter().copied().filter(|id| id.index() < run.objects.len()).collect();
@@ -284,12 +285,36 @@ fn legend(screen: &mut Screen, run: &Run, names: &Names<'_>, objects: &[ObjectId
     for id in &objects {
         let mut line = Line::default();
         line.put(2, Paint::Strong, &names.object(*id));
-        line.put(name_width.unwrap_or(0) + 4, Paint::Faint, "created at ");
-        let room = screen.width().saturating_sub(line.len());
-        let place = cut_place(&run.objects[id.index()].place.to_string(), room);
-        screen.line(line.with(Paint::Faint, &place));
+        let left = name_width.unwrap_or(0) + 4;
+        let room = screen.width().saturating_sub(left);
+        line.put(left, Paint::Faint, &origin(run, *id, room));
+        screen.line(line);
     }
     if left_out > 0 {
         screen.line(Line::of(Paint::Faint, &format!("  … {left_out} more objects")));
     }
+}
+
+/// Where an object was created, in at most `room` columns; and where it was used first, if others were
+/// created there too, or where that is in std and says nothing.
+fn origin(run: &Run, id: ObjectId, room: usize) -> String {
+    let object = &run.objects[id.index()];
+    let kind = object.name.map_or(String::new(), |_| format!("{}, ", object.kind));
+    let created = object.place.to_string();
+    let in_std = places::is_std(&created);
+    let is_alone = || run.objects.iter().filter(|other| other.place == object.place).count() == 1;
+    let first = run.events.iter().find(|event| event.object == Some(id));
+    let first = first.filter(|_| in_std || object.name.is_none() && !is_alone());
+    let Some(first) = first else {
+        let text = format!("{kind}created at ");
+        let place = cut_place(&created, room.saturating_sub(text.chars().count()));
+        return text + &place;
+    };
+    let used = first.place.to_string();
+    let created = if in_std { "in std".to_owned() } else { format!("at {}", places::shown(&created)) };
+    let text = format!("{kind}created {created}, used first at ");
+    let wanted = text.chars().count() + places::shown(&used).chars().count();
+    let text = if wanted <= room { text } else { format!("{kind}used first at ") };
+    let place = cut_place(&used, room.saturating_sub(text.chars().count()));
+    text + &place
 }

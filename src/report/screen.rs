@@ -4,6 +4,8 @@
 //! nor a panic message can move the cursor, change colours or reorder what is shown. A character
 //! counts as one column.
 
+use super::places;
+
 /// How a report is to look.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Style {
@@ -238,17 +240,9 @@ pub(super) fn cut(text: &str, width: usize) -> String {
     out
 }
 
-/// A place, or as much of its end as fits, beginning with a whole part of its path if possible.
+/// A place, or as much of it as fits. Escaped as all text is.
 pub(super) fn cut_place(place: &str, width: usize) -> String {
-    let len = place.chars().count();
-    if len <= width {
-        return place.to_owned();
-    }
-    let tail: String = place.chars().skip(len + 1 - width.max(1)).collect();
-    match tail.find(['/', '\\']) {
-        Some(at) => format!("…{}", &tail[at..]),
-        None => format!("…{tail}"),
-    }
+    places::cut(&places::shown(&clean(place)), width)
 }
 
 /// The text in pieces of at most `width` columns, broken at blanks where there are any. All pieces
@@ -291,13 +285,6 @@ mod tests {
     fn control_characters_are_escaped_and_colours_dropped() {
         assert_eq!(clean("a\x1b[1;31mb\x1b[0m"), "ab");
         assert_eq!(clean("a\x1b[2Jb\r\n\u{202e}"), "a\\u{1b}[2Jb\\r\\n\\u{202e}");
-    }
-
-    #[test]
-    fn a_place_is_cut_from_the_left_at_a_part_of_its_path() {
-        assert_eq!(cut_place("src/a/lost_update.rs:12:20", 26), "src/a/lost_update.rs:12:20");
-        assert_eq!(cut_place("src/a/lost_update.rs:12:20", 23), "…/lost_update.rs:12:20");
-        assert_eq!(cut_place("src/a/lost_update.rs:12:20", 10), "….rs:12:20");
     }
 
     #[test]

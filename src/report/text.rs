@@ -164,6 +164,9 @@ const SMALLER: &str = "What can be proven of a test of this size: strategy = \"p
     \"delays\") explores all interleavings with no preemption, then all with one, and so on, and says \
     how far it came";
 
+const SAMPLE: &str = "A search that is not through has run interleavings that are much alike. To look for \
+    bugs in a test of this size, run seeds first: leave out the strategy, or SIM_STRATEGY=portfolio";
+
 /// What a search does not prove, and why.
 fn limits(screen: &mut Screen, runs: u64, searched: &Searched) {
     let mut say = |label: &str, text: &str| {
@@ -196,6 +199,7 @@ fn limits(screen: &mut Screen, runs: u64, searched: &Searched) {
             within(bound, part),
         );
         say("NOT A PROOF: ", &text);
+        say("", SAMPLE);
     } else if !searched.complete {
         let own = runs.saturating_sub(rest);
         let all = if part > 0.0 { own as f64 / part } else { f64::INFINITY };
@@ -213,6 +217,7 @@ fn limits(screen: &mut Screen, runs: u64, searched: &Searched) {
             100.0 * part,
         );
         say("NOT A PROOF: ", &text);
+        say("", SAMPLE);
         if fallback.is_none() {
             say("", SMALLER);
         }
@@ -385,6 +390,14 @@ fn proven(finding: &Finding, proof: &Proof) -> String {
             "NOT PROVED that no failing run{drawn} has fewer than {}: {so_far}; allow more with \
              prove = N, Runner::prove or SIM_PROVE=N",
             plural(preemptions, "preemption"),
+        );
+    }
+    if let Some(steps) = proof.longer {
+        return format!(
+            "a failing run{drawn} has {}, and none has fewer, but takes {}: more than the run that was found, \
+             so a shorter one is shown ({runs})",
+            plural(proof.fewest, "preemption"),
+            plural(steps, "step"),
         );
     }
     let saved = match proof.saved {

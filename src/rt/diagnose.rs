@@ -5,8 +5,9 @@ use std::sync::atomic::Ordering;
 use super::state::State;
 use super::world::World;
 use crate::choice::Watch;
-use crate::ids::TaskId;
-use crate::op::Op;
+use crate::event::Event;
+use crate::ids::{Place, TaskId};
+use crate::op::{Access, Op};
 use crate::run::{Failure, Wait};
 
 /// Who waits for what, held by whom.
@@ -20,7 +21,8 @@ fn waits(state: &State) -> Vec<Wait> {
         }
         if row.announced.is_empty() {
             let (op, object, target, holder) = (None, None, None, None);
-            waits.push(Wait { task, op, object, target, place: row.place, holder });
+            let place = last_place(state, task);
+            waits.push(Wait { task, op, object, target, place, holder });
         }
         for announced in row.announced.iter() {
             let is_watch = |watch: &&Watch| watch.task == task && watch.key == announced.key;
@@ -49,12 +51,27 @@ fn waits(state: &State) -> Vec<Wait> {
     waits
 }
 
+/// What a task did last, unless that was to wait for another: a join is known by where its task was spawned.
+fn last(state: &State, task: TaskId) -> Option<&Event> {
+    let events = state.board.events.iter().rev();
+    events.filter(|event| event.op.access != Access::Join).find(|event| event.task == task)
+}
+
+/// Where a task is, as far as is known if it has announced nothing: where it did something last, or where it
+/// was spawned.
+fn last_place(state: &State, task: TaskId) -> Place {
+    last(state, task).map_or(state.board.tasks[task.index()].place, |event| event.place)
+}
+
 /// What a task is about to do, for a report.
 pub(super) fn doing(state: &State, task: TaskId) -> String {
     let row = &state.board.tasks[task.index()];
     match row.announced.iter().next() {
         Some(announced) => format!("{} at {}", announced.op.name, announced.place),
-        None => format!("the start of the task spawned at {}", row.place),
+        None => match last(state, task) {
+            Some(event) => format!("what follows {} at {}", event.op.name, event.place),
+            None => format!("the start of the task spawned at {}", row.place),
+        },
     }
 }
 
@@ -69,8 +86,8 @@ pub(super) fn stuck(world: &World, state: &State) -> Failure {
 
 #[cold]
 pub(super) fn woken_from_outside(state: &State, task: TaskId) -> Failure {
-    let place =
-        state.board.tasks.get(task.index()).map_or(String::new(), |row| row.place.to_string());
+    let known = state.board.tasks.get(task.index()).is_some();
+    let place = if known { last_place(state, task).to_string() } else { String::new() };
     Failure::Misuse {
         message:
             "this task was woken from another OS thread, whose timing no seed controls: spawn \

@@ -19,6 +19,9 @@ use crate::run::{Holder, ObjectRecord};
 /// Bits of a slot that hold the index; the rest hold the number of the run.
 const INDEX_BITS: u32 = 24;
 const INDEX_MAX: u64 = (1 << INDEX_BITS) - 1;
+/// Set in a slot if the object got its name after a run had met it: no run has so high a number, so the next
+/// use does not find the row at once and looks at the name.
+const NAMED: u64 = 1 << 63;
 
 /// Marks the keys of objects that were made in the run.
 const MADE: u64 = 1 << 63;
@@ -30,6 +33,8 @@ pub(crate) struct Object {
     kind: &'static str,
     /// Where it was created.
     place: Place,
+    /// What the user calls it.
+    name: Option<&'static str>,
     /// Whether it may be used by several runs.
     shared: bool,
     /// Number of the run and index of its row there; 0 before any run met it.
@@ -40,7 +45,24 @@ pub(crate) struct Object {
 
 impl Object {
     pub(crate) const fn new(kind: &'static str, place: Place, shared: bool) -> Object {
-        Object { kind, place, shared, slot: AtomicU64::new(0), number: AtomicU64::new(0) }
+        let (slot, number) = (AtomicU64::new(0), AtomicU64::new(0));
+        Object { kind, place, name: None, shared, slot, number }
+    }
+
+    /// The same object with a name.
+    pub(crate) const fn named(self, name: &'static str) -> Object {
+        let slot = match self.slot.into_inner() {
+            0 => 0,
+            known => known | NAMED,
+        };
+        Object {
+            kind: self.kind,
+            place: self.place,
+            name: Some(name),
+            shared: self.shared,
+            slot: AtomicU64::new(slot),
+            number: self.number,
+        }
     }
 
     /// The place it was created at.
@@ -191,7 +213,15 @@ impl Objects {
         values: ValueKind,
         creator: Option<(TaskId, u32)>,
     ) -> Result<Met, Unusable> {
-        let slot = object.slot.load(Ordering::Relaxed);
+        let mut slot = object.slot.load(Ordering::Relaxed);
+        if slot & NAMED != 0 {
+            slot &= !NAMED;
+            object.slot.store(slot, Ordering::Relaxed);
+            if let Some(id) = object.in_run(self.run) {
+                self.rows.at_mut(id.index()).record.name = object.name;
+                return Ok(Met::Known(id));
+            }
+        }
         let mut number = 0;
         if object.shared {
             number = object.number(&mut self.numbers);
@@ -208,8 +238,8 @@ impl Objects {
             return Err(Unusable::TooMany);
         }
         let id = ObjectId::new(self.rows.len() as u32);
-        let record =
-            ObjectRecord { kind: object.kind, values, place: object.place, creator, ordinal: 0 };
+        let Object { kind, place, name, .. } = *object;
+        let record = ObjectRecord { kind, name, values, place, creator, ordinal: 0 };
         let row = self.rows.push(|| ObjectRow {
             record,
             number,
@@ -240,6 +270,7 @@ impl Objects {
 
     /// The row of `object` if this run has met it. For drops, which must not make rows.
     pub(crate) fn find(&self, object: &Object) -> Option<ObjectId> {
-        object.in_run(self.run)
+        let slot = object.slot.load(Ordering::Relaxed) & !NAMED;
+        (slot >> INDEX_BITS == self.run).then(|| ObjectId::new((slot & INDEX_MAX) as u32))
     }
 }

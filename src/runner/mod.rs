@@ -255,11 +255,13 @@ impl Runner {
 
     /// Prove of a failing run, when it has been shrunk, that no run of the same program with the same
     /// values drawn fails in the same way with fewer preemptions, by a search of at most so many runs
-    /// (of 1000 steps on average); 0 for no proof. A run with fewer takes its place. The default is no
-    /// proof, and 10,000 runs if the strategy is a search. [`Finding::proof`] says what came of it.
+    /// (of 1000 steps on average); 0 for no proof. A run with fewer takes its place, unless it has more steps
+    /// than the run that was found. The default is no proof, and 10,000 runs if the strategy is a search.
+    /// [`Finding::proof`] says what came of it.
     ///
-    /// Costs up to as many runs as it says. The shrinker nearly always finds the fewest by itself: this
-    /// is for who wants to know. On real threads it means nothing.
+    /// Costs up to as many runs as it says. The shrinker goes by steps *and* preemptions
+    /// ([`Cost`](crate::schedule::Cost)), and not through all runs: this is for who wants the fewest
+    /// preemptions, and wants to know. On real threads it means nothing.
     ///
     /// [`Finding::proof`]: crate::report::Finding::proof
     ///

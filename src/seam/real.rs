@@ -39,22 +39,35 @@ pub(crate) const fn here() -> Here {
 #[derive(Debug)]
 pub(crate) struct At<'a>(PhantomData<&'a ()>);
 
+/// What a run knows a primitive by; nothing in this build.
+#[derive(Debug)]
+pub(crate) struct Object;
+
+impl Object {
+    /// The same with a name.
+    #[inline(always)]
+    pub(crate) const fn named(self, _: &'static str) -> Object {
+        Object
+    }
+}
+
 // ---- words
 
 /// A word of shared memory.
 #[derive(Debug)]
 pub(crate) struct Word<T: Value> {
     std: T::Std,
+    pub(crate) object: Object,
 }
 
 impl<T: Value> Word<T> {
     #[inline(always)]
     pub(crate) fn new(value: T, _: Here) -> Word<T> {
-        Word { std: value.std() }
+        Word { std: value.std(), object: Object }
     }
 
     pub(crate) const fn of_static(std: T::Std, _: Here) -> Word<T> {
-        Word { std }
+        Word { std, object: Object }
     }
 
     #[inline(always)]
@@ -125,15 +138,16 @@ impl<T: Value> Word<T> {
 #[derive(Debug)]
 pub(crate) struct Slot<T> {
     value: Mutex<T>,
+    pub(crate) object: Object,
 }
 
 impl<T> Slot<T> {
     pub(crate) const fn new(value: T, _: Here) -> Slot<T> {
-        Slot { value: Mutex::new(value) }
+        Slot { value: Mutex::new(value), object: Object }
     }
 
     pub(crate) const fn of_static(value: T, _: Here) -> Slot<T> {
-        Slot { value: Mutex::new(value) }
+        Slot { value: Mutex::new(value), object: Object }
     }
 
     pub(crate) fn get_mut(&mut self) -> &mut T {
@@ -239,7 +253,9 @@ fn give_way<R>(cx: &Context<'_>) -> Poll<R> {
 
 /// What the scheduler knows of a lock; nothing in this build.
 #[derive(Debug)]
-pub(crate) struct Gate;
+pub(crate) struct Gate {
+    pub(crate) object: Object,
+}
 
 /// Leave to use a lock.
 #[derive(Debug)]
@@ -247,7 +263,7 @@ pub(crate) struct Pass<'a>(PhantomData<&'a ()>);
 
 impl Gate {
     pub(crate) fn new(_: &'static str, _: Here) -> Gate {
-        Gate
+        Gate { object: Object }
     }
 
     #[inline(always)]

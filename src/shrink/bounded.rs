@@ -8,7 +8,7 @@
 //! bounding (Musuvathi and Qadeer, PLDI 2007, section 3), over lenient schedules. For a small run
 //! that is nearly all there is; for a large one it stops after [`CANDIDATES`].
 
-use crate::schedule::Turn;
+use crate::schedule::{Cost, Turn};
 
 use super::Search;
 
@@ -25,10 +25,13 @@ pub(super) fn run(search: &mut Search<'_>) {
     let turns = search.best().turns.len();
     let places = places(search);
     let waits = waits(search);
-    // Fewer preemptions first; then as many, but fewer turns or steps.
+    // Fewer preemptions first; then as many, but fewer turns or steps; then one more, which is worth it
+    // only if that may save more steps than it weighs.
     let fewer = (0..preemptions, turns + 1);
     let equal = (preemptions..preemptions + 1, turns);
-    for (cuts, turns) in [fewer, equal] {
+    let dear = search.cost().steps > Cost::PREEMPTION + 1;
+    let more = (preemptions + 1..preemptions + 1 + usize::from(dear), turns + 1);
+    for (cuts, turns) in [fewer, equal, more] {
         let left = search.worth(CANDIDATES);
         let mut walk = Walk { places: &places, waits: &waits, turns: Vec::new(), left };
         for length in 1..=turns {

@@ -7,8 +7,9 @@
 //!
 //! # What smaller means
 //!
-//! Fewer preemptions; then fewer turns; then fewer steps up to the failure; then smaller values drawn
-//! ([`Cost`](crate::schedule::Cost)). What counts is the schedule that *really ran*, never the one proposed:
+//! Less to read: fewer steps up to the failure, a preemption counted as four of them; then fewer turns; then
+//! smaller values drawn ([`Cost`](crate::schedule::Cost)). Never more steps than the run has that is being
+//! shrunk: for a preemption less it is not made longer. What counts is the schedule that *really ran*, never the one proposed:
 //! a candidate is followed leniently ([`Cursor`](crate::schedule::Cursor)), so almost any list of turns is a
 //! run, and what a pass proposes need not be exact to be useful. A candidate is accepted only if it fails in
 //! the same way and costs strictly less, and costs have no infinite descent: so the search ends, whatever the
@@ -24,8 +25,9 @@
 //! remembered and not tried again. Passes that are dear ([`When::Stuck`]) wait until the others are
 //! at their end.
 //!
-//! That a failure has no schedule with fewer preemptions is not shown here, only nearly always so; to
-//! prove it takes all runs with fewer, which whoever shrinks may make afterwards.
+//! That a failure has no schedule with fewer preemptions is not shown here, and need not be so: one of them
+//! may be worth the steps that it saves, and the passes do not go through all schedules. To prove it takes
+//! all runs with fewer, which whoever shrinks may make afterwards.
 //!
 //! # Programs
 //!
@@ -92,8 +94,9 @@ impl Default for Budget {
 /// What a search came to.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Shrunk {
-    /// The schedule with the least cost, as it ran; tasks are sorted by path. If the schedule that
-    /// was to be shrunk did not fail when replayed, that schedule.
+    /// The schedule with the least cost that was found, as it ran, with no more steps than the one that was
+    /// to be shrunk; tasks are sorted by path. If the one that was to be shrunk did not fail when replayed,
+    /// that one.
     pub schedule: Schedule,
     /// Whether the schedule that was to be shrunk failed when it was replayed. If not, the program
     /// depends on something that is not in its decisions, and nothing was done.

@@ -13,12 +13,14 @@ use crate::schedule::{Cost, Schedule, Turn, join};
 /// A search for smaller schedules that fail in the same way.
 ///
 /// Accepts a candidate only if the schedule that really ran costs less than the best so far, so
-/// it ends whatever the passes do. Remembers what it tried: a pass may propose the same thing
+/// it ends whatever the passes do, and only if it has no more steps than the first one. Remembers what it tried: a pass may propose the same thing
 /// again and again for free.
 pub struct Search<'a> {
     replayer: &'a mut dyn Replayer,
     best: Schedule,
     cost: Cost,
+    /// How many steps there were at first. None that is accepted has more.
+    steps_max: u64,
     /// Hashes of the task paths of `best`.
     names: Vec<u64>,
     /// Hashes of the schedules that were replayed and of those that came out. It has at most two
@@ -47,6 +49,7 @@ impl<'a> Search<'a> {
         let mut search = Search {
             replayer,
             cost: best.cost(),
+            steps_max: best.steps(),
             names: names(&best),
             best,
             tried: HashSet::new(),
@@ -64,7 +67,7 @@ impl<'a> Search<'a> {
         &self.best
     }
 
-    /// What it costs.
+    /// What it costs. See [`Cost`] for what counts how much.
     pub fn cost(&self) -> Cost {
         self.cost
     }
@@ -209,7 +212,7 @@ impl<'a> Search<'a> {
         let names = self::names(&ran);
         self.tried.insert(self::hash(&names, &ran));
         let cost = ran.cost();
-        if cost >= self.cost {
+        if cost >= self.cost || cost.steps > self.steps_max {
             return false;
         }
         self.counts.1 += 1;

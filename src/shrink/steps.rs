@@ -1,9 +1,10 @@
 //! Cuts turns shorter: the steps after the cut are done in the task's next turn, or after all turns.
 //!
-//! Only turns that were cut anyway: to cut another one would be a preemption more. And only when so
-//! few turns are left that single ones are looked at.
+//! To cut a turn that was not cut is a preemption more, and pays if it saves more steps than that is worth:
+//! a task that has done the harm need not go on to its end. Only when so few turns are left that single ones
+//! are looked at.
 
-use crate::schedule::Turn;
+use crate::schedule::{Cost, Turn};
 
 use super::Search;
 
@@ -18,13 +19,17 @@ pub(super) fn run(search: &mut Search<'_>) {
     }
 }
 
+/// How many steps the turn at this position must lose for that to be worth it; none if nothing comes after
+/// it.
+fn least(turns: &[Turn], at: usize) -> Option<u32> {
+    let next = turns.get(at + 1)?;
+    Some(if next.preempts { 1 } else { Cost::PREEMPTION as u32 })
+}
+
 fn shorten(search: &mut Search<'_>, at: usize) {
-    let cut = |turns: &[Turn]| turns.get(at + 1).is_some_and(|next| next.preempts);
-    if !cut(&search.best().turns) {
-        return;
-    }
-    let mut less = search.best().turns[at].steps / 2;
-    while less > 0 && cut(&search.best().turns) && !search.spent() {
+    let Some(turn) = search.best().turns.get(at) else { return };
+    let mut less = turn.steps.saturating_sub(1);
+    while least(&search.best().turns, at).is_some_and(|least| less >= least) && !search.spent() {
         let turns = &search.best().turns;
         let task = turns[at].task;
         let mut lost = turns.clone();

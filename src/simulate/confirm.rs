@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::prove;
+use super::{hook, prove};
 use super::session::Session;
 use super::watchdog::{Job, Unwatch};
 use crate::event::ValueKind;
@@ -28,12 +28,13 @@ pub(super) fn report(session: &Session<'_>, run: Run, from: Origin, runs: u64) -
         Err(failure) => (Run { outcome: Outcome::Failed(failure), ..run }, None, None),
     });
     let trace = session.trace(&run);
-    let mut warning = None;
+    let (mut warning, mut called_from) = (None, None);
     let run = match &run.outcome {
         // There is nothing to replay: the next run would be yet another one.
         Outcome::Failed(Failure::NonDeterminism { .. }) => run,
         _ => {
             let again = session.loudly(|| session.replay(&trace));
+            called_from = hook::called_from();
             warning = other_history(&run, &again);
             // Who answered the choices at first is news; that they were replayed since is not.
             let (seed, strategy) = (run.seed, run.strategy.clone());
@@ -54,6 +55,7 @@ pub(super) fn report(session: &Session<'_>, run: Run, from: Origin, runs: u64) -
         original,
         shrunk,
         proof,
+        called_from,
         trace_file,
         trace_error,
         source_file: None,
@@ -156,9 +158,13 @@ fn same_failure(a: &Run, b: &Run) -> bool {
     signature(a) == signature(b)
 }
 
-/// The smallest run found that fails as `run` does, and what is proven of it, if that is wanted.
+/// The smallest run found that fails as `run` does, and what is proven of it, if that is wanted. It never has
+/// more steps than `run`.
 fn smallest(session: &Session<'_>, run: Run) -> (Run, Option<Shrinking>, Option<Proof>) {
-    let (mut run, shrinking) = shrunk(session, run);
+    let original = Size::of(&run);
+    // Whoever wants the fewest preemptions is not given more of them because that saves steps.
+    let most = (session.config.prove > 0).then_some(original.preemptions);
+    let (mut run, shrinking) = shrunk(session, run, most);
     let Some(mut shrinking) = shrinking.filter(|_| session.config.prove > 0) else {
         return (run, shrinking, None);
     };
@@ -172,17 +178,25 @@ fn smallest(session: &Session<'_>, run: Run) -> (Run, Option<Shrinking>, Option<
             return (run, Some(shrinking), Some(Proof { runs, saved, ..proof }));
         };
         // With fewer preemptions it may be longer, and shrink in other ways.
-        let (smaller, more) = shrunk(session, better);
-        run = smaller;
+        let fewest = Size::of(&better).preemptions;
+        let (smaller, more) = shrunk(session, better, Some(fewest));
         let more_replays = more.map_or(0, |more| more.replays);
         shrinking.replays = shrinking.replays.saturating_add(more_replays);
+        let size = Size::of(&smaller);
+        if size.steps > original.steps {
+            // The search goes by the number of preemptions, so there are none with fewer.
+            let longer = Some(size.steps);
+            let proof = Proof { fewest: size.preemptions, complete: true, runs, saved: 0, longer };
+            return (run, Some(shrinking), Some(proof));
+        }
+        run = smaller;
         shrinking.complete = more.is_some_and(|more| more.complete);
-        shrinking.size = Size::of(&run);
+        shrinking.size = size;
     }
 }
 
-/// The smallest run found by shrinking that fails as `run` does.
-fn shrunk(session: &Session<'_>, run: Run) -> (Run, Option<Shrinking>) {
+/// The smallest run found by shrinking that fails as `run` does, with at most so many preemptions.
+fn shrunk(session: &Session<'_>, run: Run, preemptions_max: Option<u32>) -> (Run, Option<Shrinking>) {
     let Some(wanted) = signature(&run) else { return (run, None) };
     let by_steps = STEPS / (run.steps.len() as u64).max(1);
     let replays = REPLAYS.min(by_steps).max(20);
@@ -190,13 +204,15 @@ fn shrunk(session: &Session<'_>, run: Run) -> (Run, Option<Shrinking>) {
     let job = Job::Follow(Arc::default());
     let watched = session.watch.follow(worker.progress(), job, run.seed);
     // A schedule with a piece cut out may never end: tasks that spawn each other can keep all others
-    // waiting. One that takes much longer than the run it came from is no smaller one.
+    // waiting. One that takes more steps than the run it came from is no smaller one.
     let mut limits = session.limits();
     if !matches!(run.outcome, Outcome::Failed(Failure::StepLimit { .. })) {
         let steps = u32::try_from(run.steps.len()).unwrap_or(u32::MAX);
-        limits.steps_max = limits.steps_max.min(steps.saturating_mul(4).saturating_add(1000));
+        limits.steps_max = limits.steps_max.min(steps.saturating_add(1));
     }
-    let mut lenient = Lenient { session, worker, watched, limits, wanted: wanted.clone() };
+    let preemptions_max = preemptions_max.map_or(u64::MAX, u64::from);
+    let wants = wanted.clone();
+    let mut lenient = Lenient { session, worker, watched, limits, wants, preemptions_max };
     let result = shrink(Schedule::of(&run), &mut lenient, &Budget { replays });
     drop(lenient);
     let job = Job::Follow(Arc::new(result.schedule));
@@ -222,7 +238,8 @@ struct Lenient<'a, 'b> {
     worker: Worker,
     watched: Unwatch<'a>,
     limits: Limits,
-    wanted: Signature,
+    wants: Signature,
+    preemptions_max: u64,
 }
 
 impl Replayer for Lenient<'_, '_> {
@@ -231,8 +248,9 @@ impl Replayer for Lenient<'_, '_> {
         self.worker.set_strategy(job.strategy());
         self.watched.watched.begin_job(job);
         let failure = self.session.once(&mut self.worker, crate::ids::Seed(0), &self.limits);
-        let same = failure.is_some_and(|failure| failure.signature() == self.wanted);
+        let same = failure.is_some_and(|failure| failure.signature() == self.wants);
         let schedule = same.then(|| self.worker.schedule());
+        let schedule = schedule.filter(|ran| ran.preemptions() <= self.preemptions_max);
         self.worker.forget_histories();
         schedule
     }

@@ -124,8 +124,10 @@ impl<'a> Session<'a> {
         self.run_with(job.strategy(), "follow", trace.header.seed, job)
     }
 
-    /// Does `act` with runs heard by subscribers of `tracing` and, if that is wanted, the panic hook.
+    /// Does `act` with runs heard by subscribers of `tracing` and, if that is wanted, the panic hook. Of a panic
+    /// in the standard library, the [place](hook::called_from) that it was called from is kept.
     pub(super) fn loudly<T>(&self, act: impl FnOnce() -> T) -> T {
+        let act = || hook::tracing_calls(act);
         match (self.config.log, self.config.backtrace) {
             (Log::Off, _) => self.quietly(act),
             (_, true) => hook::loudly(act),

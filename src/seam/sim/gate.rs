@@ -14,7 +14,7 @@ use crate::rt::{Object, WORLD, in_run, meet};
 /// What the scheduler knows of a lock.
 #[derive(Debug)]
 pub(crate) struct Gate {
-    object: Object,
+    pub(crate) object: Object,
 }
 
 /// Leave to use a lock: the lock is taken until this is dropped.

@@ -14,7 +14,7 @@ use crate::seam::value::kind_of;
 /// a clone of the one that was there before any run.
 #[derive(Debug)]
 pub(crate) struct Slot<T> {
-    object: Object,
+    pub(crate) object: Object,
     values: Mutex<SlotValues<T>>,
 }
 

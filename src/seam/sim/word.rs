@@ -15,7 +15,7 @@ use crate::seam::value::{BitChange, Bits, Number, NumberChange, Value};
 pub(crate) struct Word<T: Value> {
     /// The value outside runs, and the one with which each run begins.
     std: T::Std,
-    object: Object,
+    pub(crate) object: Object,
 }
 
 impl<T: Value> Word<T> {

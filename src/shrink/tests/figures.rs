@@ -2,16 +2,16 @@
 
 use super::interp::Op::*;
 use super::interp::{Op, Program, Rng};
-use super::optimum::least_cost;
+use super::optimum::least_cost_within;
 use super::shrink_run;
 use crate::shrink::{PASSES, Pass};
 
-/// Shrinks a failing run of each of `cases` random programs whose failure needs at least
-/// `preemptions`; at most `missed` of them may keep more preemptions than the least. Returns how many
-/// candidates of each pass were accepted.
+/// Shrinks a failing run of each of `cases` random programs of which the least one, among those that are no
+/// longer, has at least `preemptions`; at most `missed` of them may keep another number of preemptions than
+/// the least. Returns how many candidates of each pass were accepted.
 fn check(make: fn(&mut Rng) -> Program, cases: usize, preemptions: u64, missed: usize) -> Vec<u64> {
     let mut rng = Rng(1);
-    let (mut done, mut fewest, mut least_of_all, mut replays) = (0, 0, 0, 0);
+    let (mut done, mut as_many, mut least_of_all, mut replays) = (0, 0, 0, 0);
     let mut accepted = vec![0; PASSES.len()];
     while done < cases {
         let program = make(&mut rng);
@@ -19,15 +19,16 @@ fn check(make: fn(&mut Rng) -> Program, cases: usize, preemptions: u64, missed: 
         let Some((start, fail)) = runs.find_map(|(ran, fail)| Some((ran, fail?))) else {
             continue;
         };
-        let least = least_cost(&program, &fail).expect("it failed");
+        let before = start.cost();
+        let least = least_cost_within(&program, &fail, before.steps).expect("it failed");
         if least.preemptions < preemptions {
             continue;
         }
         done += 1;
-        let before = start.cost();
         let shrunk = shrink_run(&program, start, &fail);
         let cost = shrunk.schedule.cost();
         assert!(least <= cost && cost <= before, "{least:?} {cost:?} {before:?}");
+        assert!(cost.steps <= before.steps, "{cost:?} {before:?}");
         if shrunk.complete {
             let again = shrink_run(&program, shrunk.schedule.clone(), &fail);
             assert_eq!(again.schedule, shrunk.schedule);
@@ -36,32 +37,32 @@ fn check(make: fn(&mut Rng) -> Program, cases: usize, preemptions: u64, missed: 
             *sum += pass.accepted;
         }
         replays += shrunk.replays;
-        fewest += usize::from(cost.preemptions == least.preemptions);
+        as_many += usize::from(cost.preemptions == least.preemptions);
         least_of_all += usize::from(cost == least);
     }
     let mean = replays as f64 / cases as f64;
     let figures = format!(
-        "{cases} cases: {fewest} with fewest preemptions, {least_of_all} least, {mean:.0} replays"
+        "{cases} cases: {as_many} with the preemptions of the least, {least_of_all} least, {mean:.0} replays"
     );
     println!("{figures}");
-    assert!(cases - fewest <= missed, "{figures}");
+    assert!(cases - as_many <= missed, "{figures}");
     assert!(cases - least_of_all <= cases / 10, "{figures}");
     accepted
 }
 
 #[test]
-fn random_programs_come_down_to_the_fewest_preemptions() {
+fn random_programs_come_down_to_the_least() {
     check(random_program, 100, 0, 1);
 }
 
 #[test]
-fn random_programs_that_need_a_preemption_come_down_to_the_fewest() {
+fn random_programs_that_need_a_preemption_come_down_to_the_least() {
     check(random_program, 100, 1, 1);
 }
 
 #[test]
-fn random_programs_with_locks_come_down_to_the_fewest_preemptions() {
-    let accepted = check(random_locks, 150, 1, 1);
+fn random_programs_with_locks_come_down_to_the_least() {
+    let accepted = check(random_locks, 150, 1, 2);
     let idle = |(row, accepted): (&Pass, u64)| (accepted == 0).then_some(row.name);
     let idle: Vec<_> = PASSES.iter().zip(accepted).filter_map(idle).collect();
     // Every other pass finds something that those before it do not. These programs draw nothing and
@@ -70,9 +71,9 @@ fn random_programs_with_locks_come_down_to_the_fewest_preemptions() {
 }
 
 #[test]
-fn random_programs_with_locks_that_need_two_preemptions_mostly_come_down_to_the_fewest() {
-    // The hardest there are. What is missed has fewer preemptions only with one or two turns more,
-    // in another order: too far away for a step, and too deep for a search within the budget.
+fn random_programs_with_locks_that_need_two_preemptions_mostly_come_down_to_the_least() {
+    // The hardest there are. What is missed has its turns in another order: too far away for a step, and too
+    // deep for a search within the budget.
     check(random_locks, 20, 2, 1);
 }
 

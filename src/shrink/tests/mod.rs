@@ -106,6 +106,51 @@ fn an_aba_bug_comes_down_to_its_two_preemptions() {
     check_all(&Program::new(vec![pop, pop_and_push, free]), 2);
 }
 
+#[test]
+fn a_task_that_has_done_the_harm_does_not_go_on() {
+    // Without another preemption the second task would take ten steps more.
+    let noise = vec![Add(1, 1); 10];
+    let looks = vec![Load(0, 0), Load(0, 1), FailIf(1, 1)];
+    let harm = [vec![Add(0, 1)], noise].concat();
+    let program = Program::new(vec![looks, harm]);
+    let mut rng = Rng(4);
+    for _ in 0..50 {
+        let (start, fail) = random_failing(&program, &mut rng, 1);
+        let cost = shrink_run(&program, start, &fail).schedule.cost();
+        assert_eq!((cost.steps, cost.preemptions), (3, 1), "the harm, then both looks");
+    }
+    let between = vec![Load(0, 0), FailIf(0, 1), Load(0, 1), FailIf(1, 1)];
+    let program = Program::new(vec![between, program.tasks[1].clone()]);
+    let fail = Fail::Assert { task: 0, op: 3 };
+    for _ in 0..50 {
+        let mut runs = (0..10_000).map(|_| program.random(&mut rng, 1));
+        let start = runs.find_map(|(ran, failed)| (failed.as_ref() == Some(&fail)).then_some(ran));
+        let cost = shrink_run(&program, start.expect("a walk that fails"), &fail).schedule.cost();
+        assert_eq!((cost.steps, cost.preemptions), (3, 2));
+    }
+}
+
+#[test]
+fn a_run_is_not_made_longer_for_a_preemption_less() {
+    // In turn, three steps and two preemptions; the other way, a task that is not cut takes thirty.
+    let between = vec![Load(0, 0), FailIf(0, 1), Load(0, 1), FailIf(1, 1)];
+    for noise in [1, 2, 3, 4, 30] {
+        let program = Program::new(vec![
+            between.clone(),
+            [vec![Add(0, 1)], vec![Add(1, 1); noise]].concat(),
+        ]);
+        let turn = |task| Turn { task, steps: 1, preempts: false };
+        let start = Schedule {
+            tasks: vec![TaskPath::main(), TaskPath::main().child(0)],
+            turns: vec![turn(0), turn(1), turn(0)],
+            ..Schedule::default()
+        };
+        let fail = Fail::Assert { task: 0, op: 3 };
+        let cost = shrink_run(&program, start, &fail).schedule.cost();
+        assert_eq!((cost.steps, cost.preemptions), (3, 2), "with {noise} steps after the harm");
+    }
+}
+
 fn philosophers(n: usize) -> Program {
     let philosopher = |i: usize| {
         let (left, right) = (i, (i + 1) % n);

@@ -8,12 +8,19 @@ use crate::schedule::{Cost, Schedule};
 use super::interp::{Fail, Program, State};
 
 /// The least cost of a run that ends in `fail`; `None` if no run does.
-///
-/// Dijkstra over (state, last task): a run's cost is a sum over its steps, and adding is monotone
-/// in the lexicographic order, so the first time `fail` is reached it is reached at least cost.
 pub(super) fn least_cost(program: &Program, fail: &Fail) -> Option<Cost> {
-    let mut nodes: Vec<(State, Option<usize>)> = vec![(program.begin(), None)];
-    let mut known: HashMap<(State, Option<usize>), usize> = HashMap::new();
+    least_cost_within(program, fail, u64::MAX)
+}
+
+/// The least cost of a run of at most so many steps that ends in `fail`.
+///
+/// Dijkstra over (state, last task, and steps if they are bounded): a run's cost is a sum over its steps,
+/// and adding is monotone in the order of costs, so the first time `fail` is reached it is reached at least
+/// cost.
+pub(super) fn least_cost_within(program: &Program, fail: &Fail, steps_max: u64) -> Option<Cost> {
+    let bounded = steps_max < u64::MAX;
+    let mut nodes: Vec<(State, Option<usize>, u64)> = vec![(program.begin(), None, 0)];
+    let mut known: HashMap<(State, Option<usize>, u64), usize> = HashMap::new();
     known.insert(nodes[0].clone(), 0);
     let mut done = vec![false];
     let mut queue = BinaryHeap::from([Reverse((Cost::default(), usize::MAX))]);
@@ -26,7 +33,10 @@ pub(super) fn least_cost(program: &Program, fail: &Fail) -> Option<Cost> {
         if std::mem::replace(&mut done[id], true) {
             continue;
         }
-        let (state, last) = nodes[id].clone();
+        let (state, last, _) = nodes[id].clone();
+        if cost.steps == steps_max {
+            continue;
+        }
         let go_on = last.filter(|last| program.is_candidate(&state, *last));
         for task in 0..program.tasks.len() {
             if !program.is_candidate(&state, task) {
@@ -49,7 +59,7 @@ pub(super) fn least_cost(program: &Program, fail: &Fail) -> Option<Cost> {
                     Some(failed) if failed == *fail => queue.push(Reverse((cost, FAILED))),
                     Some(_) => {}
                     None => {
-                        let node = (after, Some(task));
+                        let node = (after, Some(task), if bounded { cost.steps } else { 0 });
                         let id = *known.entry(node.clone()).or_insert_with(|| {
                             nodes.push(node);
                             done.push(false);

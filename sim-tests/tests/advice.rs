@@ -1,0 +1,109 @@
+//! What messages advise to use exists: each path that a text of the library, the macro or `cargo sim` names
+//! is one of the public API.
+//!
+//! The paths stand below as code, so that one that is gone does not compile; the texts of the sources are
+//! looked through for others.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Makes of each path an import that must compile, and its text.
+macro_rules! paths {
+    ($($name:ident: $path:path),* $(,)?) => {
+        $(#[allow(unused_imports)] mod $name { use $path as _; })*
+        const PATHS: &[&str] = &[$(stringify!($path)),*];
+    };
+}
+
+paths! {
+    command_id: sim::CommandId,
+    mutex: sim::Mutex,
+    parallel: sim::parallel,
+    rand: sim::rand,
+    script: sim::Script,
+    script_of_parallel: sim::parallel::scripted,
+    spawn: sim::spawn,
+    spin_until: sim::spin_until,
+    test: sim::test,
+    yield_now: sim::task::yield_now,
+}
+
+/// Methods of the runner that messages name.
+#[test]
+fn methods_that_messages_name_exist() {
+    let _ = (sim::Runner::seeds, sim::Runner::prove, sim::Runner::new);
+    // The last two are code and no text.
+    let methods = ["seeds", "prove", "new", "of_site"];
+    for (file, name) in named("Runner::") {
+        assert!(methods.contains(&&name[..]), "{} names Runner::{name}: add it here", file.display());
+    }
+}
+
+#[test]
+fn paths_that_messages_name_exist() {
+    let paths: BTreeSet<String> = PATHS.iter().map(|path| path.replace(' ', "")).collect();
+    let mut seen = BTreeSet::new();
+    for (file, path) in named("sim::") {
+        let path = format!("sim::{path}");
+        // `sim::Script::new`: of what a path ends in, what comes after a type is its own business.
+        let known = paths.contains(&path)
+            || path.rsplit_once("::").is_some_and(|(owner, _)| {
+                paths.contains(owner) && owner.contains(|c: char| c.is_ascii_uppercase())
+            });
+        assert!(known, "{} names {path}: add it to the paths of this test", file.display());
+        seen.insert(path);
+    }
+    assert!(seen.contains("sim::task::yield_now") && seen.len() > 5, "{seen:?}");
+}
+
+/// What follows this prefix in the texts of the sources: in all that is no comment and no path of the code.
+fn named(prefix: &str) -> Vec<(PathBuf, String)> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let mut found = Vec::new();
+    let mut folders = ["src", "sim-macros/src", "cargo-sim/src"].map(|name| root.join(name)).to_vec();
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|ending| ending == "rs") {
+                let source = fs::read_to_string(&path).unwrap();
+                found.extend(in_texts(&source, prefix).map(|name| (path.clone(), name)));
+            }
+        }
+    }
+    found
+}
+
+/// The same of one source.
+fn in_texts<'a>(source: &'a str, prefix: &'a str) -> impl Iterator<Item = String> + 'a {
+    let is_code = |line: &&str| !line.trim_start().starts_with("//");
+    source.lines().filter(is_code).flat_map(move |line| {
+        let at = line.match_indices(prefix).map(|(at, _)| at);
+        at.filter_map(move |at| {
+            let before = line[..at].chars().next_back();
+            // A text is opened before it, here or in a line above that this one goes on.
+            let quoted = line[..at].contains('"') || !line.trim_start().starts_with("use ");
+            let outer = before.is_some_and(|c| c == ':' || c == '_' || c.is_alphanumeric());
+            let is_path = |c: char| c == ':' || c == '_' || c.is_ascii_alphanumeric();
+            let rest = &line[at + prefix.len()..];
+            let end = rest.find(|c| !is_path(c)).unwrap_or(rest.len());
+            let name = rest[..end].trim_end_matches(':');
+            (quoted && !outer && !name.is_empty()).then(|| name.to_owned())
+        })
+    })
+}
+
+#[test]
+fn what_is_named_in_texts_is_found() {
+    let found = |line| in_texts(line, "sim::").collect::<Vec<_>>();
+    assert_eq!(found("    - a clock: use sim::time\\n\\"), ["time"]);
+    assert_eq!(found("put sim::yield_now().await into it, or await `sim::spin_until`"), [
+        "yield_now",
+        "spin_until"
+    ]);
+    assert_eq!(found("/// see sim::time"), [""; 0]);
+    assert_eq!(found("use self::sim::word;"), [""; 0]);
+    assert_eq!(found("use sim::Runner;"), [""; 0]);
+}

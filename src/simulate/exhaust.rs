@@ -81,7 +81,9 @@ pub(super) fn exhaust(
         let (runs, searched_then) = (explored.runs - before, how_far(fallback.progress(), ended));
         searched.fallback = Some(Box::new(Fallback { runs, searched: searched_then }));
     }
-    if ended == End::Complete && explored.found.is_none() && !matches!(visit, Visit::One(_)) {
+    // One that makes every run has no classes, and rests on nothing that could be wrong.
+    let reduces = search.has_class(0).is_some() && !matches!(visit, Visit::One(_));
+    if reduces && ended == End::Complete && explored.found.is_none() {
         let (audit, found) = session.quietly(|| audit::audit(session, search));
         let missed = audit.missed.is_some();
         searched.audit = Some(audit);

@@ -7,16 +7,18 @@
 //! `UNPAUSE_LONG=1` compares 100,000 programs of each mixture; `UNPAUSE_ACTS=locks:1234` compares one program,
 //! and `UNPAUSE_ACTS=locks:1000-2000` a range. A failure names the numbers of its programs.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::ops::Range;
+use std::sync;
 
 use sim::SIMULATED;
 use sim_tests::acts::compare::{Comparison, Difference, Judge, Kind, Verdict};
 use sim_tests::acts::generate::{MIXTURES, Mixture};
 use sim_tests::acts::interpret;
-use sim_tests::acts::program::{Act::*, Program};
+use sim_tests::acts::program::{Act, Act::*, Program};
 use sim_tests::acts::shrink::shrink;
+use sim_tests::histories::long;
 
 /// Programs of each mixture, in the gate and on request.
 const USUAL: u64 = 300;
@@ -103,7 +105,7 @@ fn comparison(mixture: &Mixture, seed: u64) -> Comparison {
 /// Which programs are compared; none of this mixture if only those of another are asked for.
 fn seeds(mixture: &Mixture) -> Option<Range<u64>> {
     let Ok(only) = std::env::var("UNPAUSE_ACTS") else {
-        return Some(0..if std::env::var_os("UNPAUSE_LONG").is_some() { LONG } else { USUAL });
+        return Some(0..if long() { LONG } else { USUAL });
     };
     let number = |text: &str| -> u64 {
         text.parse().unwrap_or_else(|_| panic!("UNPAUSE_ACTS={only}: expected mixture:number"))
@@ -182,6 +184,120 @@ fn a_result_that_cannot_be_is_told() {
     }
     assert_eq!(judged(&adders(true), &adders(true), 0), Ok(1));
     assert_eq!(judged(&adders(true), &adders(false), 0), Err(Kind::Unexpected));
+}
+
+/// An act that does something else in the place of an act of one kind.
+type Fault = fn(&Act) -> Option<Act>;
+
+/// For each kind of acts a mixture and a fault, which is planted in the program that the search is given.
+const FAULTS: &[(&str, &str, Fault)] = &[
+    ("Load", "memory", |act| matches!(act, Load(_)).then_some(Draw(1))),
+    ("Store", "memory", |act| matches!(act, Store(..)).then_some(Yield)),
+    ("Swap", "memory", |act| if let Swap(word, _) = act { Some(Load(*word)) } else { None }),
+    ("Add", "memory", |act| if let Add(word) = act { Some(Load(*word)) } else { None }),
+    ("Max", "memory", |act| if let Max(word, _) = act { Some(Load(*word)) } else { None }),
+    ("Exchange", "memory", |act| if let Exchange(w, ..) = act { Some(Load(*w)) } else { None }),
+    (
+        "StoreDrawn",
+        "draws",
+        |act| if let StoreDrawn(w, _) = act { Some(Store(*w, 0)) } else { None },
+    ),
+    ("Lock", "locks", |act| if let Lock(lock) = act { Some(TryLock(*lock)) } else { None }),
+    ("TryLock", "locks", |act| if let TryLock(lock) = act { Some(Lock(*lock)) } else { None }),
+    ("Unlock", "locks", |act| (*act == Unlock).then_some(Yield)),
+    ("Spin", "spin", |act| matches!(act, Spin(..)).then_some(Yield)),
+    ("SpinEither", "spin", |act| matches!(act, SpinEither(..)).then_some(Yield)),
+    ("SpinBoth", "spin", |act| matches!(act, SpinBoth(..)).then_some(Yield)),
+    ("SpinExchange", "spin", |act| match act {
+        SpinExchange(word, from, _) => Some(Spin(*word, *from)),
+        _ => None,
+    }),
+    ("SpinTry", "spin", |act| matches!(act, SpinTry(_)).then_some(Yield)),
+    ("Yield", "abort", |act| (*act == Yield).then_some(SkipIf(0, 0))),
+    ("Draw", "draws", |act| matches!(act, Draw(_)).then_some(Draw(1))),
+    ("SkipIf", "draws", |act| matches!(act, SkipIf(..)).then_some(SkipIf(0, 0))),
+    ("Panic", "panics", |act| (*act == Panic).then_some(SkipIf(0, 0))),
+    ("Spawn", "trees", |act| match act {
+        Spawn(child, gives) if !gives.is_empty() => Some(Spawn(*child, Vec::new())),
+        _ => None,
+    }),
+    ("Join", "trees", |act| if let Join(target) = act { Some(Detach(*target)) } else { None }),
+    ("Poll", "polled", |act| if let Poll(target) = act { Some(Join(*target)) } else { None }),
+    ("PollJoin", "polled", |act| match act {
+        PollJoin(target) => Some(Poll(*target)),
+        _ => None,
+    }),
+    ("Abort", "abort", |act| matches!(act, Abort(_)).then_some(SkipIf(0, 0))),
+    ("Look", "look", |act| matches!(act, Look(_)).then_some(Draw(1))),
+    ("Detach", "trees", |act| if let Detach(target) = act { Some(Join(*target)) } else { None }),
+    ("Drop", "polled", |act| if let Drop(act) = act { Some((**act).clone()) } else { None }),
+    ("Race", "select", |act| match act {
+        Race(one, two) => Some(Both(one.clone(), two.clone())),
+        _ => None,
+    }),
+    ("Both", "select", |act| match act {
+        Both(one, two) => Some(Race(one.clone(), two.clone())),
+        _ => None,
+    }),
+    ("Woken", "unordered", |act| match act {
+        Woken(one, two) => Some(Race(one.clone(), two.clone())),
+        _ => None,
+    }),
+    ("Defer", "drops", |act| matches!(act, Defer(_)).then_some(SkipIf(0, 0))),
+    ("Call", "calls", |act| match act {
+        Call { write: None, words, .. } => Some(Load(words[words.len() - 1])),
+        _ => None,
+    }),
+];
+
+/// The program with the fault at the first act that it can be planted in.
+fn planted(program: &Program, fault: Fault) -> Option<Program> {
+    let mut faulty = program.clone();
+    for acts in &mut faulty.tasks {
+        if let Some((at, act)) =
+            acts.iter().enumerate().find_map(|(at, act)| Some((at, fault(act)?)))
+        {
+            acts[at] = act;
+            return Some(faulty);
+        }
+    }
+    None
+}
+
+#[test]
+fn an_act_that_does_something_else_is_told() {
+    if !SIMULATED {
+        return;
+    }
+    for (name, mixture, fault) in FAULTS {
+        let mixture = Mixture::find(mixture).expect("a mixture of that name");
+        let is_told = |seed| {
+            let program = mixture.program(seed);
+            let Some(faulty) = planted(&program, *fault) else { return false };
+            let comparison = Comparison { judge: mixture.judge, random: 0, plain: false };
+            matches!(comparison.between(&program, &faulty), Verdict::Differs(_))
+        };
+        assert!((0..300).any(is_told), "no program shows what {name} does");
+    }
+}
+
+#[test]
+fn each_act_that_is_generated_has_a_fault() {
+    let name = |act: &Act| {
+        let text = format!("{act:?}");
+        text.split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default().to_owned()
+    };
+    let names = sync::Mutex::new(BTreeSet::new());
+    for mixture in MIXTURES {
+        for seed in 0..100 {
+            mixture.program(seed).any(|act| {
+                names.lock().unwrap().insert(name(act));
+                false
+            });
+        }
+    }
+    let faults: BTreeSet<_> = FAULTS.iter().map(|(name, ..)| (*name).to_owned()).collect();
+    assert_eq!(names.into_inner().unwrap(), faults);
 }
 
 #[test]

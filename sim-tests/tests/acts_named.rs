@@ -122,6 +122,13 @@ fn a2_a_moved_handle_is_polled_in_the_first_step() {
 }
 
 #[test]
+fn a2_a_moved_handle_races_with_what_is_ready() {
+    let results = if JOIN_IS_A_POINT { 1 } else { 2 };
+    let race = Race(vec![Join(1)], vec![]);
+    has(results, &[&[Spawn(1, vec![]), Spawn(2, vec![1]), Join(2)], &[], &[race]]);
+}
+
+#[test]
 fn a2_a_handle_is_among_woken_branches_after_another_is_joined() {
     let woken = Woken(vec![Join(1), Add(0)], vec![Yield, Add(0)]);
     let body = [Spawn(1, vec![]), Spawn(2, vec![]), Join(2), woken];

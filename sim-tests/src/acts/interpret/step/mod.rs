@@ -345,9 +345,8 @@ impl<'p> Step<'p, '_> {
             self.state.calls.sort_by_key(|call| call.name);
         }
         let word = words[stage];
-        match write {
-            Some(value) => self.write(word, value),
-            None => {}
+        if let Some(value) = write {
+            self.write(word, value);
         }
         if stage + 1 < words.len() {
             let fiber = self.fiber_mut(lane).unwrap();

@@ -2,6 +2,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod acts;
 pub mod corpus;
 pub mod counter;
 pub mod fingerprint;

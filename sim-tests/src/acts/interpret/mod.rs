@@ -19,7 +19,7 @@ use self::step::Step;
 
 /// Whether awaiting a handle is a point like any other: announced when first polled, though the target may
 /// have ended already, and done in a later step. If not, a target that has ended is joined within the step.
-pub const JOIN_IS_A_POINT: bool = false;
+pub const JOIN_IS_A_POINT: bool = true;
 
 /// Every result that some interleaving of the program has. None if there are more states than `limit`.
 pub fn results(program: &Program, limit: usize) -> Option<BTreeSet<Sight>> {

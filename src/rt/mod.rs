@@ -16,6 +16,7 @@ mod lock;
 mod now;
 mod numbers;
 mod object;
+mod ordinals;
 mod panics;
 mod record;
 mod seat;
@@ -155,15 +156,8 @@ impl Worker {
             let name = row.name.as_deref().map(str::to_owned);
             tasks.push(TaskRecord { path, name, place: row.place });
         }
-        let mut objects = Vec::with_capacity(state.objects.rows.len());
-        for row in state.objects.rows.iter() {
-            let mut record = row.record;
-            let same = |other: &&crate::run::ObjectRecord| {
-                (other.place, other.kind) == (record.place, record.kind)
-            };
-            record.ordinal = objects.iter().filter(same).count() as u32;
-            objects.push(record);
-        }
+        let mut objects: Vec<_> = state.objects.rows.iter().map(|row| row.record).collect();
+        ordinals::number(&mut objects);
         let outcome = match &state.failure {
             Some(failure) => Outcome::Failed(failure.clone()),
             None => Outcome::Passed,

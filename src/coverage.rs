@@ -20,6 +20,10 @@ pub struct Coverage {
     pub once: u64,
     /// What was there and was never tried.
     pub blind: Blind,
+    /// Whether tasks share something that is not of this library: they woke each other by it, or steps that touch
+    /// nothing else in common made a difference in another order. Orders of what they do to it are not counted,
+    /// so [`unseen`](Self::unseen) says nothing of them.
+    pub foreign: bool,
 }
 
 /// What was there in some run and was never tried in any.

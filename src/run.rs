@@ -40,6 +40,11 @@ pub struct Run {
     pub programs: Vec<ProgramRecord>,
     /// Tasks that had not ended when the body did, and whose handle had been kept until then.
     pub leaked: Vec<TaskId>,
+    /// Detached tasks that waited when the body had ended, while nobody was left who could let them go on;
+    /// with the operation and its place.
+    pub stuck: Vec<(TaskId, String)>,
+    /// Whether a task woke another one by something that is not of this library: what they share is not seen.
+    pub foreign: bool,
     /// What [`sometimes!`](macro@crate::sometimes) and [`cover!`](macro@crate::cover) were asked
     /// about, in the order in which they were.
     pub conditions: Vec<Condition>,
@@ -60,6 +65,8 @@ impl Run {
             histories: Vec::new(),
             programs: Vec::new(),
             leaked: Vec::new(),
+            stuck: Vec::new(),
+            foreign: false,
             conditions: Vec::new(),
         }
     }

@@ -176,6 +176,8 @@ fn run_of(seed: u64, stress: &StressRun, outcome: Outcome) -> Run {
         histories: stress.histories(),
         programs: stress.programs(),
         leaked: Vec::new(),
+        stuck: Vec::new(),
+        foreign: false,
         conditions: stress.conditions(),
     }
 }

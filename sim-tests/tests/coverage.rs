@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use sim::Ordering::SeqCst;
 use sim::census::class_of;
+use sim::event::Values;
 use sim::ids::{ObjectId, TaskId};
 use sim::op::Access;
 use sim::report::{Report, Style, text};
@@ -26,7 +27,10 @@ fn normal_form(run: &Run) -> Vec<(TaskId, usize)> {
     let mut deeds: BTreeMap<u32, Vec<(ObjectId, Access)>> = BTreeMap::new();
     for event in &run.events {
         if let Some(object) = event.object {
-            deeds.entry(event.step).or_default().push((object, event.op.access));
+            let changed = !matches!(event.values, Values::Refused(..) | Values::Failed)
+                && !matches!(event.values, Values::Changed(old, new) if old == new);
+            let access = if changed { event.op.access } else { Access::Read };
+            deeds.entry(event.step).or_default().push((object, access));
         }
     }
     let mut counts: BTreeMap<TaskId, usize> = BTreeMap::new();
@@ -289,4 +293,69 @@ fn a_failing_run_is_what_is_told_of() {
     });
     let outcome = &report.finding.unwrap().run.outcome;
     assert!(matches!(outcome, Outcome::Failed(Failure::Panic { .. })), "{outcome:?}");
+}
+
+// ---- what tasks share beside this library
+
+fn covered(body: impl AsyncFn() + Sync) -> Report {
+    Runner::new().hermetic().coverage(true).seeds(0..200).run(body)
+}
+
+/// Checks that coverage gives no figure for the part that was not seen.
+fn says_no_figure(report: &Report) {
+    assert!(report.passed(), "{:?}", report.finding);
+    assert!(report.coverage.as_ref().unwrap().foreign);
+    let screen = text(report, &Style::default());
+    assert!(screen.contains("tasks share what is not of this library"), "{screen}");
+    assert!(!screen.contains("% unseen"), "{screen}");
+}
+
+#[test]
+fn tasks_that_share_a_channel_of_another_crate_have_no_figure() {
+    if !SIMULATED {
+        return;
+    }
+    says_no_figure(&covered(async || {
+        let (sender, receiver) = futures::channel::oneshot::channel();
+        let task = sim::spawn(async move { receiver.await.unwrap() });
+        sim::task::yield_now().await;
+        sender.send(1).unwrap();
+        assert_eq!(task.await.unwrap(), 1);
+    }));
+}
+
+#[test]
+fn tasks_that_share_a_lock_of_std_have_no_figure() {
+    if !SIMULATED {
+        return;
+    }
+    says_no_figure(&covered(async || {
+        let shared = Arc::new(std::sync::Mutex::new(0));
+        let seen = Arc::new([Atomic::new(0), Atomic::new(0)]);
+        let task = |n: usize| {
+            let (shared, seen) = (shared.clone(), seen.clone());
+            sim::spawn(async move {
+                sim::task::yield_now().await;
+                let number = {
+                    let mut shared = shared.lock().unwrap();
+                    *shared += 1;
+                    *shared
+                };
+                seen[n].store(number, SeqCst).await;
+            })
+        };
+        for task in [task(0), task(1)] {
+            task.await.unwrap();
+        }
+    }));
+}
+
+#[test]
+fn tasks_that_share_what_is_of_this_library_have_a_figure() {
+    if !SIMULATED {
+        return;
+    }
+    let report = covered(async || generated(7).await);
+    assert!(report.passed() && !report.coverage.as_ref().unwrap().foreign);
+    assert!(text(&report, &Style::default()).contains("% unseen"));
 }

@@ -18,6 +18,7 @@ use crate::run::Run;
 #[derive(Debug, Default)]
 pub(crate) struct Census {
     runs: u64,
+    foreign: bool,
     /// By class: how many runs, and the position of the first one.
     classes: BTreeMap<u64, (u64, u64)>,
     tried: Tried,
@@ -27,15 +28,22 @@ impl Census {
     /// Takes in a run, the `position`-th of all. Linear in its events.
     pub(crate) fn add(&mut self, position: u64, run: &Run) {
         self.runs += 1;
+        self.foreign |= run.foreign;
         let (count, first) = self.classes.entry(class_of(run)).or_insert((0, position));
         *count += 1;
         *first = position.min(*first);
         self.tried.add(run);
     }
 
+    /// Tasks share what is not of this library.
+    pub(crate) fn shares_unseen(&mut self) {
+        self.foreign = true;
+    }
+
     /// Takes in what another one was fed.
     pub(crate) fn merge(&mut self, other: Census) {
         self.runs += other.runs;
+        self.foreign |= other.foreign;
         for (class, (count, first)) in other.classes {
             let known = self.classes.entry(class).or_insert((0, first));
             *known = (known.0 + count, known.1.min(first));
@@ -57,6 +65,7 @@ impl Census {
             new_per_hundred,
             once: self.classes.values().filter(|(count, _)| *count == 1).count() as u64,
             blind: self.tried.blind(),
+            foreign: self.foreign,
         }
     }
 }

@@ -192,6 +192,8 @@ fn run() -> impl Strategy<Value = Run> {
             histories,
             programs,
             leaked,
+            stuck: Vec::new(),
+            foreign: false,
             conditions: Vec::new(),
         },
     )

@@ -51,6 +51,8 @@ impl Sample {
             histories: vec![],
             programs: Vec::new(),
             leaked: vec![],
+            stuck: vec![],
+            foreign: false,
             conditions: vec![],
         };
         Sample { run }

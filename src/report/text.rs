@@ -97,7 +97,11 @@ fn seen(coverage: &Coverage) -> String {
         None => String::new(),
     };
     let classes = if *classes == 1 { "1 class".to_owned() } else { format!("{classes} classes") };
-    let mut text = format!("{classes}{last}, {:.1} % unseen", 100.0 * coverage.unseen());
+    let unseen = match coverage.foreign {
+        true => "more unseen: tasks share what is not of this library".to_owned(),
+        false => format!("{:.1} % unseen", 100.0 * coverage.unseen()),
+    };
+    let mut text = format!("{classes}{last}, {unseen}");
     let untried: Vec<String> = [
         (blind.objects.len(), "object"),
         (blind.tasks.len(), "task"),

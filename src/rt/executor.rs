@@ -16,7 +16,7 @@ use super::record::repeated_suffix;
 use super::seat::Seats;
 use super::state::State;
 use super::world::World;
-use crate::choice::TaskRow;
+use crate::choice::{Status, TaskRow};
 use crate::ids::TaskId;
 use crate::run::Failure;
 
@@ -281,6 +281,9 @@ impl Executor<'_> {
                 state.fail(mismatch.failure());
             }
         }
+        if state.failure.is_none() && state.board.ready.is_empty() {
+            note_stuck(&mut state);
+        }
         drop(state);
         self.world.unsettled().resume(TaskId::MAIN);
         let main = self.main.as_mut();
@@ -333,6 +336,20 @@ impl Executor<'_> {
         }));
         if let Err(payload) = dropped {
             self.panicked(task, payload);
+        }
+    }
+}
+
+/// Notes the detached tasks that wait although nobody can step.
+fn note_stuck(state: &mut State) {
+    // A handle that was dropped with the body is told of as one that was kept.
+    let last = state.board.step.saturating_sub(1);
+    for index in 1..state.board.tasks.len() {
+        let task = TaskId(index as u32);
+        let waits = state.board.tasks[index].status == Status::Blocked;
+        if waits && state.slots[index].detached.is_some_and(|step| step < last || step == 0) {
+            let doing = doing(state, task);
+            state.record.stuck.push((task, doing));
         }
     }
 }

@@ -175,6 +175,8 @@ impl Worker {
             histories: Vec::new(),
             programs: Vec::new(),
             leaked,
+            stuck: state.record.stuck.clone(),
+            foreign: state.record.foreign,
             conditions: state.record.conditions.clone(),
         }
     }
@@ -187,6 +189,11 @@ impl Worker {
     /// Adds to `all` what the last run was asked to note.
     pub(crate) fn add_conditions(&self, all: &mut Vec<Condition>) {
         self.world.state().record.conditions.iter().for_each(|condition| condition.add(all));
+    }
+
+    /// Detached tasks that the last run left waiting for ever: see [`Run::stuck`].
+    pub(crate) fn left_waiting(&self) -> bool {
+        !self.world.state().record.stuck.is_empty()
     }
 
     /// How many steps the last run took.

@@ -36,6 +36,10 @@ pub(crate) struct Record {
     pub(crate) histories: Vec<Arc<dyn HistorySource>>,
     pub(crate) conditions: Vec<Condition>,
     pub(crate) programs: Vec<Arc<dyn ProgramSource>>,
+    /// See [`Run::stuck`](crate::run::Run::stuck).
+    pub(crate) stuck: Vec<(TaskId, String)>,
+    /// See [`Run::foreign`](crate::run::Run::foreign).
+    pub(crate) foreign: bool,
 }
 
 impl Record {
@@ -43,6 +47,8 @@ impl Record {
         self.steps.clear();
         self.draws.clear();
         self.conditions.clear();
+        self.stuck.clear();
+        self.foreign = false;
         debug_assert!(self.histories.is_empty(), "histories are taken out at the end of a run");
     }
 }

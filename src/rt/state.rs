@@ -212,6 +212,7 @@ impl State {
 
     /// Something that is not of this library woke `task`.
     pub(crate) fn wake(&mut self, task: TaskId) {
+        self.record.foreign |= task != self.board.current && !self.over;
         if task.index() < self.board.tasks.len() && !self.is_done(task) {
             self.board.tasks.at_mut(task.index()).woken = true;
             self.insert_ready(task);

@@ -1,7 +1,7 @@
 //! Goes through the runs of a search, one after the other on one thread, until there are none left,
 //! one fails, or there were as many as allowed; half-way it is seen whether that will be enough.
 
-mod audit;
+pub(super) mod audit;
 #[cfg(test)]
 mod tests;
 
@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::confirm;
-use super::explore::{Explored, remarks};
+use super::explore::{Explored, remarks, stuck};
 use super::reorder::{self, Reordered};
 use super::session::Session;
 use super::watchdog::Job;
@@ -84,7 +84,7 @@ pub(super) fn exhaust(
     // One that makes every run has no classes, and rests on nothing that could be wrong.
     let reduces = search.has_class(0).is_some() && !matches!(visit, Visit::One(_));
     if reduces && ended == End::Complete && explored.found.is_none() {
-        let (audit, found) = session.quietly(|| audit::audit(session, search));
+        let (audit, found) = session.quietly(|| audit::audit(session, Some(search), audit::RUNS));
         let missed = audit.missed.is_some();
         searched.audit = Some(audit);
         if let Some((run, origin)) = found {
@@ -168,6 +168,9 @@ fn go(
                 explored.found = Some((number, extract(&worker)));
                 worker.forget_histories();
                 break;
+            }
+            if !void && explored.stuck.is_none() && worker.left_waiting() {
+                explored.stuck = stuck(&extract(&worker)).map(|text| (number, text));
             }
             if number == 0 {
                 let run = extract(&worker);

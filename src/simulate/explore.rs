@@ -43,6 +43,8 @@ pub(super) struct Explored {
     pub(super) statistics: Option<Statistics>,
     /// What other orders of the calls of these runs came to, if that was asked for.
     pub(super) closure: Option<Closure>,
+    /// What the first run that left detached tasks waiting for ever says of them, by its position.
+    pub(super) stuck: Option<(u64, String)>,
     /// How far a search got; none if seeds were drawn from.
     pub(super) searched: Option<Searched>,
 }
@@ -148,6 +150,7 @@ fn first_seed(session: &Session<'_>, position: u64, seed: Seed) -> Explored {
         return explored;
     }
     explored.warnings.extend(remarks(&run));
+    explored.stuck = stuck(&run).map(|text| (position, text));
     if let Err(failure) = session.quietly(|| confirm::same_again(session, &run)) {
         explored.found = Some((position, Run { outcome: Outcome::Failed(failure), ..run }));
     } else if let Some(reordered) = reordered {
@@ -184,6 +187,21 @@ pub(super) fn remarks(run: &Run) -> impl Iterator<Item = String> {
     leaks.chain(run.programs.iter().filter_map(ProgramRecord::warning))
 }
 
+/// What is to be said of detached tasks that a run, which passed, left waiting.
+pub(super) fn stuck(run: &Run) -> Option<String> {
+    let (task, doing) = run.stuck.first()?;
+    let task = &run.tasks[task.index()];
+    let more = match run.stuck.len() {
+        1 => String::new(),
+        count => format!(" (and {} more)", count - 1),
+    };
+    Some(format!(
+        "seed {}: the detached task {task}{more} still waited when the test body had ended, with nobody left to \
+         let it go on: {doing}",
+        run.seed
+    ))
+}
+
 /// Runs seeds on this thread until there are none left. `between` is called now and then.
 fn work(
     session: &Session<'_>,
@@ -204,7 +222,7 @@ fn work(
     session.rehearse(&mut worker, &watched.watched);
     let limits = session.limits();
     let (mut runs, mut steps, mut found, mut looked) = (0, 0, None, 0);
-    let mut conditions = Vec::new();
+    let (mut conditions, mut waiting) = (Vec::new(), None);
     let mut census = session.config.coverage.then(Census::default);
     let mut statistics = session.config.statistics.then(Statistics::new);
     session.quietly(|| {
@@ -227,6 +245,9 @@ fn work(
             }
             if let Some(statistics) = &mut statistics {
                 statistics.add(&worker.extract(Seed(seed), strategy.name()));
+            }
+            if waiting.is_none() && worker.left_waiting() {
+                waiting = stuck(&worker.outline(Seed(seed), strategy.name())).map(|text| (n, text));
             }
             let reordered = match failure {
                 None => closing.look(session, &worker, Seed(seed)),
@@ -265,6 +286,10 @@ fn work(
         total.statistics.get_or_insert_default().merge(statistics);
     }
     closing.add_to(&mut total.closure);
+    let earlier = |(n, _): &(u64, String)| total.stuck.as_ref().is_none_or(|(first, _)| n < first);
+    if waiting.as_ref().is_some_and(earlier) {
+        total.stuck = waiting;
+    }
     if let Some((n, run, reordered)) = found {
         if total.found.as_ref().is_none_or(|(other, _)| n < *other) {
             total.origin = reordered.then_some(Origin::Reordered(run.seed));

@@ -27,7 +27,9 @@ use crate::runner::{Site, TestBody};
 use crate::trace::Trace;
 use crate::underway::Mark;
 
+use self::exhaust::audit::audit;
 use self::exhaust::{Visit, exhaust};
+use self::explore::Explored;
 use self::recount::recount;
 use self::session::Session;
 
@@ -236,6 +238,8 @@ fn search<'scope>(
         Some(search) => exhaust(session, &search, Visit::UntilFailure),
         None => explore::explore(session, scope),
     };
+    let mut explored = explored;
+    look_for_unseen(session, &mut explored);
     let mut report = match explored.found {
         Some((n, run)) => {
             let from = explored.origin.unwrap_or(Origin::Seed(run.seed));
@@ -262,6 +266,9 @@ fn search<'scope>(
         report.finding = unproven(report.searched.as_ref());
     }
     warnings.extend(explored.warnings);
+    if report.finding.is_none() {
+        warnings.extend(explored.stuck.map(|(_, text)| text));
+    }
     report.warnings.extend(warnings);
     report
 }
@@ -273,6 +280,22 @@ fn unproven(searched: Option<&Searched>) -> Option<Box<Finding>> {
         None => "there was no search".to_owned(),
     };
     Some(Box::new(Finding::without_replay(Run::empty(Seed(0), Failure::Unproven { why }))))
+}
+
+/// How many runs are sampled to see whether coverage speaks of all that tasks share.
+const COVERAGE_SAMPLES: u64 = 20;
+
+/// Where coverage is to be told of runs that passed: whether tasks share what it does not see.
+fn look_for_unseen(session: &Session<'_>, explored: &mut Explored) {
+    let Some(census) = explored.census.as_mut().filter(|_| explored.found.is_none()) else { return };
+    let (audit, found) = session.quietly(|| audit(session, None, COVERAGE_SAMPLES));
+    if audit.unseen {
+        census.shares_unseen();
+    }
+    if let Some((run, origin)) = found {
+        explored.found = Some((explored.runs, run));
+        explored.origin = Some(origin);
+    }
 }
 
 /// What is wrong if conditions held in too few runs. One seed alone is run to look at it, and shows one

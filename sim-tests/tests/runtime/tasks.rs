@@ -77,7 +77,8 @@ fn a_task_that_left_its_handle_is_not_told_of_but_one_that_was_kept_is() {
     let leaked = |body: fn() -> futures::future::BoxFuture<'static, ()>| {
         let run = Runner::new().hermetic().run_seed(0, body);
         let report = Runner::new().hermetic().seeds(0..3).run(body);
-        assert_eq!(report.warnings.len(), run.leaked.len(), "{:?}", report.warnings);
+        let told = run.leaked.len() + run.stuck.len();
+        assert_eq!(report.warnings.len(), told, "{:?}", report.warnings);
         run.leaked.len()
     };
     assert_eq!(leaked(|| Box::pin(async { sim::spawn(std::future::pending::<()>()).detach() })), 0);
@@ -96,6 +97,40 @@ fn a_task_that_left_its_handle_is_not_told_of_but_one_that_was_kept_is() {
         })
     });
     assert_eq!(dropped_before, 0);
+}
+
+#[test]
+fn a_detached_task_that_waits_for_ever_is_told_of() {
+    if !SIMULATED {
+        return;
+    }
+    // The second task waits for a lock that the first keeps.
+    let body = |keeps: bool| async move {
+        let lock = Arc::new(Mutex::new(()));
+        sim::spawn(lock_and(lock.clone(), keeps)).detach();
+        sim::spawn(async move { drop(lock.lock().await) }).detach();
+        for _ in 0..6 {
+            sim::task::yield_now().await;
+        }
+    };
+    let warnings = |keeps: bool| {
+        let report = Runner::new().hermetic().seeds(0..200).run(async || body(keeps).await);
+        assert!(report.passed());
+        report.warnings
+    };
+    let told = warnings(true);
+    assert_eq!(told.len(), 1, "{told:?}");
+    assert!(told[0].contains("the detached task 0.1 still waited"), "{told:?}");
+    assert!(told[0].contains("lock at "), "{told:?}");
+    assert_eq!(warnings(false), Vec::<String>::new());
+}
+
+/// Takes a lock, and keeps it for ever or gives it up.
+async fn lock_and(lock: Arc<Mutex<()>>, keeps: bool) {
+    let guard = lock.lock().await;
+    if keeps {
+        std::mem::forget(guard);
+    }
 }
 
 #[test]

@@ -25,37 +25,40 @@ use crate::strategy::{Chosen, Search};
 use crate::trace::format;
 
 /// How many runs are sampled.
-pub(super) const RUNS: u64 = 100;
+pub(in crate::simulate) const RUNS: u64 = 100;
 
 /// They are shared out among these: orders of locks that one seldom has, the other has often.
 const STRATEGIES: [&str; 2] = ["random", "pos"];
 
-/// Samples runs, up to the first that the search should have had and had not. Also a run that fails, though
-/// the search passed, with where it came from.
-pub(super) fn audit(
+/// Samples so many runs, up to the first that the search should have had and had not. Also a run that fails,
+/// though the search passed, with where it came from. Without a search, each run is only looked at in another
+/// order.
+pub(in crate::simulate) fn audit(
     session: &Session<'_>,
-    search: &Arc<dyn Search>,
+    search: Option<&Arc<dyn Search>>,
+    runs: u64,
 ) -> (Audit, Option<(Run, Origin)>) {
     let mut audit = Audit::default();
     for name in STRATEGIES {
         let strategy = Chosen::parse(name).expect("a strategy of the registry");
         let witness = Witness::default();
-        if search.tells_orders_apart() {
+        if search.is_some_and(|search| search.tells_orders_apart()) {
             witness.tell_orders_apart();
         }
         let mut worker = Worker::new(witness.watch(strategy.create()));
         let watched = session.watch.follow(worker.progress(), Job::Seeds(strategy), Seed(0));
         session.rehearse(&mut worker, &watched.watched);
-        for number in 0..RUNS / STRATEGIES.len() as u64 {
+        for number in 0..runs / STRATEGIES.len() as u64 {
             let seed = Seed(number);
             watched.watched.begin(number);
             let failure = session.once(&mut worker, seed, &session.limits());
             let run = worker.extract(seed, name);
-            worker.forget_histories();
             audit.runs += 1;
             let (class, tasks) = witness.look(|order| (order.class(), last_task_first(order)));
+            let other = in_order(&worker, &tasks);
+            worker.forget_histories();
             // What a failure cut short has no class of its own.
-            match (&failure, search.has_class(class)) {
+            match (&failure, search.and_then(|search| search.has_class(class))) {
                 (None, Some(false)) => audit.missed = Some(format::inline(&session.trace(&run))),
                 (None, _) => {}
                 (Some(_), _) => audit.failed = true,
@@ -66,7 +69,7 @@ pub(super) fn audit(
             if audit.missed.is_some() {
                 return (audit, None);
             }
-            let job = Job::Follow(Arc::new(in_order(&worker, &tasks)));
+            let job = Job::Follow(Arc::new(other));
             let again = session.run_with(job.strategy(), name, seed, job);
             if again.outcome != Outcome::Passed {
                 (audit.unseen, audit.failed) = (true, true);

@@ -84,7 +84,7 @@ pub(super) fn exhaust(
     // One that makes every run has no classes, and rests on nothing that could be wrong.
     let reduces = search.has_class(0).is_some() && !matches!(visit, Visit::One(_));
     if reduces && ended == End::Complete && explored.found.is_none() {
-        let (audit, found) = session.quietly(|| audit::audit(session, Some(search), audit::RUNS));
+        let (audit, found) = session.quietly(|| audit::audit(session, Some(search), audit::RUNS, each));
         let missed = audit.missed.is_some();
         searched.audit = Some(audit);
         if let Some((run, origin)) = found {
@@ -185,11 +185,7 @@ fn go(
             if let (Visit::Each(visit), false) = (&mut *visit, void) {
                 visit(extract(&worker));
             }
-            let waits = Some(Failure::Deadlock { waits: Vec::new() }.kind());
-            let long = Some(Failure::StepLimit { steps: 0, cycle: Vec::new() }.kind());
-            let kind = failure.as_ref().map(Failure::kind);
-            let cut = kind != waits && kind != long;
-            let more = search.advance(cut);
+            let more = search.advance(ends_by_a_step(failure.as_ref()));
             let reordered = match &failure {
                 None => reorder::look(session, search, &worker, seed),
                 Some(_) => Reordered::Passes,
@@ -235,6 +231,11 @@ fn how_far(progress: Progress, ended: End) -> Searched {
         audit: None,
         fallback: None,
     }
+}
+
+/// Whether the last step of a run ended it, although tasks may have been left that could go on.
+fn ends_by_a_step(failure: Option<&Failure>) -> bool {
+    !matches!(failure, Some(Failure::Deadlock { .. } | Failure::StepLimit { .. }))
 }
 
 /// To have diverged from an earlier run is what a replay does; here it means that the body is not a

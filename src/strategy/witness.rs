@@ -25,6 +25,8 @@ struct Seen {
     strict: bool,
     order: HappensBefore,
     observer: Observer,
+    /// The run has ended, and its last step is not in the order yet.
+    ends: bool,
 }
 
 impl Witness {
@@ -40,7 +42,8 @@ impl Witness {
         orders_max: u32,
         holds: &mut dyn FnMut(usize, &[Timed]) -> bool,
     ) -> Orders {
-        let seen = self.seen();
+        let mut seen = self.seen();
+        seen.finish(true);
         match seen.observer.tells_orders_apart() {
             // The body was shown a history: in another order it may have gone on in another way.
             true => Orders::Hold,
@@ -53,9 +56,10 @@ impl Witness {
         self.seen().strict = true;
     }
 
-    /// Shows what happened before what in the last run.
-    pub(crate) fn look<T>(&self, look: impl FnOnce(&HappensBefore) -> T) -> T {
-        look(&self.seen().order)
+    /// Shows what happened before what in the last run. `cut` tells whether its last step ended it, although
+    /// tasks may have been left that could go on.
+    pub(crate) fn look<T>(&self, cut: bool, look: impl FnOnce(&HappensBefore) -> T) -> T {
+        look(self.seen().finish(cut))
     }
 
     fn seen(&self) -> MutexGuard<'_, Seen> {
@@ -66,10 +70,22 @@ impl Witness {
 impl Seen {
     fn begin(&mut self) {
         self.order.truncate(0);
+        self.ends = false;
         self.observer.begin_anew();
         if self.strict {
             self.observer.tell_orders_apart();
         }
+    }
+
+    /// Takes in the last step of the run, once.
+    fn finish(&mut self, cut: bool) -> &HappensBefore {
+        if std::mem::take(&mut self.ends) {
+            if cut {
+                self.observer.over();
+            }
+            self.add_step();
+        }
+        &self.order
     }
 
     /// Takes in the step that is over, the last of those so far.
@@ -130,9 +146,7 @@ impl Strategy for Watched {
     fn end(&mut self, view: &View<'_>) -> Result<(), Mismatch> {
         let mut seen = self.seen.seen();
         seen.observer.after(view);
-        // The body returned: what was left of other tasks never happened, in no other order either.
-        seen.observer.over();
-        seen.add_step();
+        seen.ends = true;
         drop(seen);
         self.strategy.end(view)
     }

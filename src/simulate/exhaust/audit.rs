@@ -11,11 +11,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::ends_by_a_step;
 use crate::event::{Event, ValueKind, Values};
 use crate::ids::{Seed, TaskId, TaskPath};
 use crate::report::{Audit, Origin};
 use crate::rt::Worker;
-use crate::run::{Outcome, Run};
+use crate::run::{Failure, Outcome, Run};
 use crate::simulate::reorder::in_order;
 use crate::simulate::session::Session;
 use crate::simulate::watchdog::Job;
@@ -32,11 +33,12 @@ const STRATEGIES: [&str; 2] = ["random", "pos"];
 
 /// Samples so many runs, up to the first that the search should have had and had not. Also a run that fails,
 /// though the search passed, with where it came from. Without a search, each run is only looked at in another
-/// order.
+/// order. `shown` tells whether the search went on after failures, so that one of a known class is no news.
 pub(in crate::simulate) fn audit(
     session: &Session<'_>,
     search: Option<&Arc<dyn Search>>,
     runs: u64,
+    shown: bool,
 ) -> (Audit, Option<(Run, Origin)>) {
     let mut audit = Audit::default();
     for name in STRATEGIES {
@@ -54,19 +56,23 @@ pub(in crate::simulate) fn audit(
             let failure = session.once(&mut worker, seed, &session.limits());
             let run = worker.extract(seed, name);
             audit.runs += 1;
-            let (class, tasks) = witness.look(|order| (order.class(), last_task_first(order)));
+            let cut = ends_by_a_step(failure.as_ref());
+            let look = |order: &HappensBefore| (order.class(), last_task_first(order));
+            let (class, tasks) = witness.look(cut, look);
             let other = in_order(&worker, &tasks);
             worker.forget_histories();
-            // What a failure cut short has no class of its own.
-            match (&failure, search.and_then(|search| search.has_class(class))) {
-                (None, Some(false)) => audit.missed = Some(format::inline(&session.trace(&run))),
-                (None, _) => {}
-                (Some(_), _) => audit.failed = true,
-            }
-            if failure.is_some() {
+            let known = search.and_then(|search| search.has_class(class));
+            if let Some(failure) = failure {
+                // A run that was too long is of no class.
+                let long = matches!(failure, Failure::StepLimit { .. });
+                if shown && (long || known == Some(true)) {
+                    continue;
+                }
+                audit.failed = true;
                 return (audit, Some((run, Origin::Sampled(seed))));
             }
-            if audit.missed.is_some() {
+            if known == Some(false) {
+                audit.missed = Some(format::inline(&session.trace(&run)));
                 return (audit, None);
             }
             let job = Job::Follow(Arc::new(other));

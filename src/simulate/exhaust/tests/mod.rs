@@ -15,6 +15,7 @@ use std::pin::pin;
 
 use self::brute::Brute;
 use self::program::{Act, Program, body};
+use super::ends_by_a_step;
 use crate::ids::Seed;
 use crate::rng::Rng;
 use crate::rt::{Limits, TaskBody, Worker};
@@ -82,11 +83,6 @@ fn place() -> crate::ids::Place {
     std::panic::Location::caller()
 }
 
-/// Whether the run ended by a step that cut it short.
-fn cut(failure: Option<&Failure>) -> bool {
-    !matches!(failure, Some(Failure::Deadlock { .. } | Failure::StepLimit { .. }))
-}
-
 /// By going through all decisions; none if there are too many.
 fn by_brute_force(program: &Program, runs_max: u64) -> Option<All> {
     let brute = Brute::default();
@@ -101,11 +97,11 @@ fn by_brute_force(program: &Program, runs_max: u64) -> Option<All> {
         if all.runs > runs_max {
             return None;
         }
-        let class = brute.class(cut(failure.as_ref()));
+        let class = brute.class(ends_by_a_step(failure.as_ref()));
         *all.classes.entry(class).or_default() += 1;
         all.census.insert((class, crate::census::class_of(&run)));
         all.results.insert(seen(&run));
-        all.cut_short |= cut(failure.as_ref()) && brute.leaves();
+        all.cut_short |= ends_by_a_step(failure.as_ref()) && brute.leaves();
         if !brute.advance() {
             return Some(all);
         }
@@ -129,7 +125,7 @@ fn by_search(program: &Program) -> All {
             assert!(!diverged, "{failure:?} in {program:?}");
             all.results.insert(seen(&run));
         }
-        let more = search.advance_and(cut(failure.as_ref()), |order| {
+        let more = search.advance_and(ends_by_a_step(failure.as_ref()), |order| {
             if !blocked {
                 *all.classes.entry(order.class()).or_default() += 1;
             }

@@ -6,7 +6,7 @@ use std::pin::pin;
 use std::sync::Arc;
 
 use super::brute::Brute;
-use super::{LIMITS, cut, effort, place, seen};
+use super::{LIMITS, effort, ends_by_a_step, place, seen};
 use crate::check::models::{Register, RegisterOp, RegisterRet};
 use crate::ids::{Seed, TaskId};
 use crate::rng::Rng;
@@ -14,6 +14,7 @@ use crate::rt::{TaskBody, Worker};
 use crate::run::Run;
 use crate::simulate::reorder::in_order;
 use crate::strategy::exhaustive::{Exhaustive, Orders};
+use crate::strategy::happens_before::HappensBefore;
 use crate::strategy::witness::Witness;
 use crate::strategy::{Chosen, Follow, Search};
 use crate::sync::Ordering::SeqCst;
@@ -180,8 +181,7 @@ fn by_seeds(program: &Program, strategy: &str, seeds: u64) -> Vec<(u64, bool, bo
     let each = |seed| {
         worker.run(Seed(seed), &LIMITS, place(), pin!(TaskBody::new(body(program))));
         let run = worker.extract(Seed(seed), strategy.name());
-        let mut number = 0;
-        witness.look(|order| number = order.class());
+        let number = witness.look(true, HappensBefore::class);
         let mut holds = |history, times: &[_]| worker.history(history).unwrap().holds_at(times);
         let violated = match witness.look_at_orders(10_000, &mut holds) {
             Orders::Hold => false,
@@ -219,7 +219,7 @@ fn by_search(program: &Program, strict: bool) -> (Found, u64) {
         let failure = worker.run(Seed(0), &LIMITS, place(), pin!(TaskBody::new(body(program))));
         let blocked = search.is_blocked();
         let run = worker.extract(Seed(0), "exhaustive");
-        let more = search.advance(cut(failure.as_ref()));
+        let more = search.advance(ends_by_a_step(failure.as_ref()));
         if !blocked {
             let mut violated = is_violated(&run);
             let mut holds = |history, times: &[_]| worker.history(history).unwrap().holds_at(times);

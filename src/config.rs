@@ -16,7 +16,7 @@
 //! | `SIM_COVERAGE` | whether a passing test says how many classes of interleavings it saw | `1`, `0` |
 //! | `SIM_CLOSURE` | whether the recorded calls of each run are checked in all orders that its steps allow | `1`, `0` |
 //! | `SIM_PROVE` | how many runs the proof may take that no failing run has fewer preemptions | a number; `0` for no proof |
-//! | `SIM_MUST_PROVE` | whether a test that proves nothing fails, even if no run of it does | `1`, `0` |
+//! | `SIM_MUST_PROVE` | whether a test that proves nothing fails, even if no run of it does; its strategy must be a search | `1`, `0` |
 //! | `SIM_SHRINK` | whether a failing run is made smaller before it is shown | `1`, `0` |
 //! | `SIM_STATISTICS` | whether a passing test says what its generated programs were made of | `1`, `0` |
 //! | `SIM_OUT` | where traces are written, in a folder for each test | a folder |

@@ -48,6 +48,12 @@ pub(crate) fn run(config: &Config, site: &Site, results: &Results, body: &dyn Te
             "{source} was not replayed: real threads follow no trace; build with the feature `sim`"
         ));
     }
+    if config.must_prove {
+        report.warnings.push(
+            "the test must prove something, and real threads prove nothing; build with the feature `sim`"
+                .to_owned(),
+        );
+    }
     let keep = |report: &mut Report| {
         persistence::write_beside(report, site, config.out.as_deref());
     };

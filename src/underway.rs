@@ -136,6 +136,9 @@ impl Notes {
     }
 
     /// The worker of this line begins a run.
+    // Nearly no test has notes, and what asks for them is on the path of every run.
+    #[cold]
+    #[inline(never)]
     pub(crate) fn note(&self, at: usize, note: Note) {
         self.write(at, &note);
     }

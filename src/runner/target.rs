@@ -48,11 +48,18 @@ impl Target {
         program: &Path,
     ) -> Target {
         match binary {
-            Some(name) if folder_of(program) == "examples" => Target::exact(Kind::Example, name),
+            // An example may have its root anywhere, and its program may be anywhere: one of both is usual.
+            Some(name)
+                if folder_of(program) == "examples"
+                    || Target::below(&[("examples", Kind::Example)], file, crate_name)
+                        .is_some() =>
+            {
+                Target::exact(Kind::Example, name)
+            }
             Some(name) => Target::exact(Kind::Bin, name),
             None if !integration => Target::exact(Kind::Lib, ""),
             None => {
-                let found = Target::below(file, crate_name);
+                let found = Target::below(&FOLDERS, file, crate_name);
                 found.unwrap_or_else(|| Target::guessed(Kind::Test, crate_name))
             }
         }
@@ -72,7 +79,8 @@ impl Target {
 
     /// The target of a test program with this crate name and file name.
     fn of_harness(crate_name: &str, stem: &str, file: &str, package: Option<&Path>) -> Target {
-        if let Some(target) = Target::below(file, crate_name) {
+        let folders = [FOLDERS[0], FOLDERS[1], ("bin", Kind::Bin)];
+        if let Some(target) = Target::below(&folders, file, crate_name) {
             return target;
         }
         let has = |path: &str| package.is_some_and(|package| package.join(path).exists());
@@ -99,10 +107,10 @@ impl Target {
         }
     }
 
-    /// The target whose root is where Cargo looks for it, if `file` belongs to that and it was compiled
+    /// The target whose root is in one of these folders, where Cargo looks for it, if `file` belongs to that and it was compiled
     /// as `crate_name`.
-    fn below(file: &str, crate_name: &str) -> Option<Target> {
-        FOLDERS.iter().chain(&[("bin", Kind::Bin)]).find_map(|(folder, kind)| {
+    fn below(folders: &[(&str, Kind)], file: &str, crate_name: &str) -> Option<Target> {
+        folders.iter().find_map(|(folder, kind)| {
             let target = parts(file).skip_while(|part| part != folder).nth(1)?;
             let target = target.strip_suffix(".rs").unwrap_or(target);
             let same = target.replace('-', "_") == crate_name.replace('-', "_");

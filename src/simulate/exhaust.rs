@@ -225,7 +225,8 @@ fn how_far(progress: Progress, ended: End) -> Searched {
         blocked: progress.blocked,
         repeated: progress.repeated,
         complete,
-        part: if complete { 1.0 } else { progress.part },
+        // An estimate, which is not to say that all is done where it is not.
+        part: if complete { 1.0 } else { progress.part.min(0.9999) },
         blind: progress.blind,
         bound: progress.within.map(bound),
         audit: None,

@@ -5,6 +5,7 @@
 //! program reads what a renderer wrote: a tool that wants to know something reads the [`Report`].
 
 mod failure;
+mod folds;
 mod intervals;
 mod lanes;
 mod names;

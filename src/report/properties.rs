@@ -269,6 +269,7 @@ fn report() -> impl Strategy<Value = Report> {
             test,
             package,
             runs,
+            rehearsals: 4,
             seeds,
             steps: runs,
             finding,

@@ -97,8 +97,8 @@ fn main() -> ExitCode {
 //   mutex#0  created at examples/deadlock.rs:47:30
 //   mutex#1  created at examples/deadlock.rs:47:46
 //
-// trace:   target/sim/unpause/deadlock/4.simtrace
-// replay:  SIM_REPLAY=sim1:0,0.0x2,0.1x2 cargo run --example deadlock
+// trace:   target/sim/unpause/example-deadlock.deadlock/4.simtrace
+// replay:  SIM_REPLAY=sim2:0,0.0x2,0.1x2 cargo run -p unpause --example deadlock
 //
 // the trace file, replayed, ends with the same failure
 //

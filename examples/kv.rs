@@ -143,8 +143,8 @@ fn main() -> ExitCode {
 //   mutex  created at examples/kv.rs:31:26
 //   cell   created at examples/kv.rs:36:67
 //
-// trace:   target/sim/unpause/kv/8.simtrace
-// replay:  SIM_REPLAY=sim1:0,0.0x2,0.1x3,0.0,0x2 cargo run --example kv
+// trace:   target/sim/unpause/example-kv.kv/8.simtrace
+// replay:  SIM_REPLAY=sim2:0,0.0x2,0.1x3,0.0,0x2 cargo run -p unpause --example kv
 //
 // the trace file, replayed, ends with the same failure
 //

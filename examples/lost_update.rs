@@ -105,8 +105,8 @@ fn main() -> ExitCode {
 //
 //   atomic  created at examples/lost_update.rs:44:28
 //
-// trace:   target/sim/unpause/lost_update/1.simtrace
-// replay:  SIM_REPLAY=sim1:0,0.0x2,0.1x3,0.0,0x2 cargo run --example lost_update
+// trace:   target/sim/unpause/example-lost_update.lost_update/1.simtrace
+// replay:  SIM_REPLAY=sim2:0,0.0x2,0.1x3,0.0,0x2 cargo run -p unpause --example lost_update
 //
 // the trace file, replayed, ends with the same failure
 //
@@ -145,9 +145,9 @@ fn main() -> ExitCode {
 //
 //   atomic  created at examples/lost_update.rs:44:28
 //
-// trace:   target/sim/unpause/lost_update_model/1.simtrace
-// history: target/sim/unpause/lost_update_model/1.jsonl
-// replay:  SIM_REPLAY=sim1:0,0.0x2,0.1x3,0.0,0x2 cargo run --example lost_update
+// trace:   target/sim/unpause/example-lost_update.lost_update_model/1.simtrace
+// history: target/sim/unpause/example-lost_update.lost_update_model/1.jsonl
+// replay:  SIM_REPLAY=sim2:0,0.0x2,0.1x3,0.0,0x2 cargo run -p unpause --example lost_update
 //
 // the trace file, replayed, ends with the same failure
 //

@@ -184,8 +184,8 @@ fn main() -> ExitCode {
 //   mutex   created at examples/online.rs:33:29
 //   atomic  created at examples/online.rs:33:63
 //
-// trace:   target/sim/unpause/online/0.simtrace
-// replay:  SIM_REPLAY=sim1:0,0.1x3,0.0x10 cargo run --example online
+// trace:   target/sim/unpause/example-online.online/0.simtrace
+// replay:  SIM_REPLAY=sim2:0,0.1x3,0.0x10 cargo run -p unpause --example online
 //
 // the trace file, replayed, ends with the same failure
 //

@@ -215,9 +215,9 @@ fn main() -> ExitCode {
 //
 //   mutex  created at examples/parallel_bank.rs:138:16
 //
-// trace:   target/sim/unpause/parallel_bank/59.simtrace
-// source:  target/sim/unpause/parallel_bank/59.rs
-// replay:  SIM_REPLAY=sim1:0=100/101=0/1000=0/2=2/3=0/3=1/3=0/10000=0/10000=1/10000=1/10000=0/10000=1/10000=0/10000=1/10000=1/10000=0/1=0/1=0/4=0/2=0/2=0/4=0/3=0/3=2/4=0/10=0/3=0/3=0/4=1/4=0/4=2/4=1/10=0/4=0/4=2/4=0/10=0/4=0/4=0/4=0/3=0/3=2/4=0/10=1/3=0/3=2/4=8/10=0/5=0/5=0/4=0/6=0/6=0/4,0x2,0.1x2,0.0x3,0.1,0 cargo run --example parallel_bank
+// trace:   target/sim/unpause/example-parallel_bank.parallel_bank/59.simtrace
+// source:  target/sim/unpause/example-parallel_bank.parallel_bank/59.rs
+// replay:  SIM_REPLAY=sim2:0=100/101=0/1000=0/2=2/3=0/3=1/3=0/10000=0/10000=1/10000=1/10000=0/10000=1/10000=0/10000=1/10000=1/10000=0/1=0/1=0/4=0/2=0/2=0/4=0/3=0/3=2/4=0/10=0/3=0/3=0/4=1/4=0/4=2/4=1/10=0/4=0/4=2/4=0/10=0/4=0/4=0/4=0/3=0/3=2/4=0/10=1/3=0/3=2/4=8/10=0/5=0/5=0/4=0/6=0/6=0/4,0x2,0.1x2,0.0x3,0.1,0 cargo run -p unpause --example parallel_bank
 //
 // the trace file, replayed, ends with the same failure
 //

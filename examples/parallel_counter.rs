@@ -117,9 +117,9 @@ fn main() -> ExitCode {
 //
 //   atomic  created at examples/parallel_counter.rs:54:19
 //
-// trace:   target/sim/unpause/parallel_counter/5.simtrace
-// source:  target/sim/unpause/parallel_counter/5.rs
-// replay:  SIM_REPLAY=sim1:0=0/101=0/1=0/1=0/1=0/1=0/10000=0/10000=0/10000=0/2=0/2=1/2,0.1x2,0.0x3,0.1,0x2 cargo run --example parallel_counter
+// trace:   target/sim/unpause/example-parallel_counter.parallel_counter/5.simtrace
+// source:  target/sim/unpause/example-parallel_counter.parallel_counter/5.rs
+// replay:  SIM_REPLAY=sim2:0=0/101=0/1=0/1=0/1=0/1=0/10000=0/10000=0/10000=0/2=0/2=1/2,0.1x2,0.0x3,0.1,0x2 cargo run -p unpause --example parallel_counter
 //
 // the trace file, replayed, ends with the same failure
 //

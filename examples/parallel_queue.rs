@@ -175,9 +175,9 @@ fn main() -> ExitCode {
 //   mutex#0  created at examples/parallel_queue.rs:70:10
 //   mutex#1  created at examples/parallel_queue.rs:70:10
 //
-// trace:   target/sim/unpause/parallel_queue/3.simtrace
-// source:  target/sim/unpause/parallel_queue/3.rs
-// replay:  SIM_REPLAY=sim1:0=0/101=0/1=0/1=0/1=0/1=0/10000=0/10000=1/10000=0/2=0/2=0/2=0/2=1/2=0/2=0/2=0/2=0/2=0/2=0/2=0/2=0/2=0/2,0.1x2,0.0x3,0.1,0 cargo run --example parallel_queue
+// trace:   target/sim/unpause/example-parallel_queue.parallel_queue/3.simtrace
+// source:  target/sim/unpause/example-parallel_queue.parallel_queue/3.rs
+// replay:  SIM_REPLAY=sim2:0=0/101=0/1=0/1=0/1=0/1=0/10000=0/10000=1/10000=0/2=0/2=0/2=0/2=1/2=0/2=0/2=0/2=0/2=0/2=0/2=0/2=0/2=0/2,0.1x2,0.0x3,0.1,0 cargo run -p unpause --example parallel_queue
 //
 // the trace file, replayed, ends with the same failure
 //

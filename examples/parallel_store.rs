@@ -179,9 +179,9 @@ fn main() -> ExitCode {
 //
 //   mutex  created at examples/parallel_store.rs:107:17
 //
-// trace:   target/sim/unpause/parallel_store/60.simtrace
-// source:  target/sim/unpause/parallel_store/60.rs
-// replay:  SIM_REPLAY=sim1:0=100/101=200/1000=200/1000=0/1000=1/2=0/3=2/3=0/3=0/3=1/10000=1/10000=0/10000=1/10000=1/10000=1/10000=0/10000=0/10000=1/10000=0/2=2/3=0/2=0/3=0/2=2/3=0/1=0/3=0/2=0/3=0/2=0/3=0/2=0/3=0/2=0/3=0/2=2/3=1/4=0/3=0/2=1/3=0/3=0/2=0/3,0,0.0x2,0.1x2,0.0,0 cargo run --example parallel_store
+// trace:   target/sim/unpause/example-parallel_store.parallel_store/60.simtrace
+// source:  target/sim/unpause/example-parallel_store.parallel_store/60.rs
+// replay:  SIM_REPLAY=sim2:0=100/101=200/1000=200/1000=0/1000=1/2=0/3=2/3=0/3=0/3=1/10000=1/10000=0/10000=1/10000=1/10000=1/10000=0/10000=0/10000=1/10000=0/2=2/3=0/2=0/3=0/2=2/3=0/1=0/3=0/2=0/3=0/2=0/3=0/2=0/3=0/2=0/3=0/2=2/3=1/4=0/3=0/2=1/3=0/3=0/2=0/3,0,0.0x2,0.1x2,0.0,0 cargo run -p unpause --example parallel_store
 //
 // the trace file, replayed, ends with the same failure
 //

@@ -119,9 +119,9 @@ fn main() -> ExitCode {
 //
 //   cell  created at examples/parallel_tickets.rs:57:25
 //
-// trace:   target/sim/unpause/parallel_tickets/2.simtrace
-// source:  target/sim/unpause/parallel_tickets/2.rs
-// replay:  SIM_REPLAY=sim1:0=0/101=0/1=0/1=0/1=0/1=0/10000=0/10000=1/10000=0/5=0/5=0/5,0.0x2,0.1x3,0.0,0 cargo run --example parallel_tickets
+// trace:   target/sim/unpause/example-parallel_tickets.parallel_tickets/2.simtrace
+// source:  target/sim/unpause/example-parallel_tickets.parallel_tickets/2.rs
+// replay:  SIM_REPLAY=sim2:0=0/101=0/1=0/1=0/1=0/1=0/10000=0/10000=1/10000=0/5=0/5=0/5,0.0x2,0.1x3,0.0,0 cargo run -p unpause --example parallel_tickets
 //
 // the trace file, replayed, ends with the same failure
 //

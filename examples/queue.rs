@@ -151,9 +151,9 @@ fn main() -> ExitCode {
 //   mutex   created at examples/queue.rs:30:29
 //   atomic  created at examples/queue.rs:30:63
 //
-// trace:   target/sim/unpause/queue/8.simtrace
-// history: target/sim/unpause/queue/8.jsonl
-// replay:  SIM_REPLAY=sim1:0,0.0x2,0.1x7,0.0,0 cargo run --example queue
+// trace:   target/sim/unpause/example-queue.queue/8.simtrace
+// history: target/sim/unpause/example-queue.queue/8.jsonl
+// replay:  SIM_REPLAY=sim2:0,0.0x2,0.1x7,0.0,0 cargo run -p unpause --example queue
 //
 // the trace file, replayed, ends with the same failure
 //

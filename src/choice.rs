@@ -306,13 +306,20 @@ pub(crate) struct CallMark {
     pub(crate) events: usize,
 }
 
-/// A task acted on whether another one had ended.
+/// An effect of a task on another one that leaves no event.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Contact {
+    /// Acted on whether the other one had ended.
+    Looked,
+    /// Took an announcement of the other one back, because its future was moved or dropped.
+    Disarmed,
+}
+
+/// A [`Contact`] of the task that took the step.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Glance {
-    /// The one it looked at.
+pub(crate) struct ContactMark {
     pub(crate) target: TaskId,
-    /// How many operations had been done in the run.
-    pub(crate) events: usize,
+    pub(crate) contact: Contact,
 }
 
 /// A condition that was false, and what it looked at: it is asked again when that has changed.
@@ -348,15 +355,14 @@ pub(crate) struct Board {
     pub(crate) arrived: Vec<TaskId>,
     pub(crate) tasks: Pool<TaskRow>,
     pub(crate) events: Vec<Event>,
-    /// Looks at tasks, to see whether they had ended, other than by joining them.
-    pub(crate) glances: Vec<Glance>,
+    /// What stands for each object in every run that begins alike: see [`View::key_of`].
+    pub(crate) object_keys: Vec<u64>,
+    /// Effects of tasks on each other that leave no event.
+    pub(crate) contacts: Vec<ContactMark>,
     /// What became of recorded calls.
     pub(crate) calls: Vec<CallMark>,
     /// What tasks wait for that will be so when something has changed.
     pub(crate) watches: Vec<Watch>,
-    /// The last step in which a task began to wait for another, and how many events there were when
-    /// it first did.
-    pub(crate) waited: (u32, usize),
 }
 
 /// A run between two steps, as a [`Strategy`] sees it.
@@ -413,9 +419,16 @@ impl<'a> View<'a> {
         &self.board.events
     }
 
-    /// The looks at tasks so far, other than by joining them: which leave no event.
-    pub(crate) fn glances(&self) -> &'a [Glance] {
-        &self.board.glances
+    /// A number for an object. Two runs that are equal up to a step give an object that is there before
+    /// the step the same number, and so they do if the first of them to use a static uses it later: its
+    /// [`ObjectId`] would be another one.
+    pub(crate) fn key_of(&self, object: ObjectId) -> u64 {
+        self.board.object_keys[object.index()]
+    }
+
+    /// The effects of tasks on each other so far that leave no event.
+    pub(crate) fn contacts(&self) -> &'a [ContactMark] {
+        &self.board.contacts
     }
 
     /// The conditions that a task waits for, or was let go on to ask again.
@@ -426,13 +439,6 @@ impl<'a> View<'a> {
     /// What became of recorded calls so far.
     pub(crate) fn calls(&self) -> &'a [CallMark] {
         &self.board.calls
-    }
-
-    /// Whether the task that took the last step did something after it had begun to wait for another
-    /// task in it: in another branch of a `join!`.
-    pub(crate) fn acted_while_it_waited(&self) -> bool {
-        let (step, events) = self.board.waited;
-        step.checked_add(1) == Some(self.board.step) && events < self.board.events.len()
     }
 
     /// What happened in the last step.

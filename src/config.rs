@@ -8,7 +8,7 @@
 //! | `SIM_STRATEGY` | who answers the choices | a name of [`STRATEGIES`](crate::strategy::STRATEGIES) or [`SEARCHES`](crate::strategy::SEARCHES): `random`, `pct`, `pct:3`, `exhaustive`, `preemptions:2` |
 //! | `SIM_TIME` | stop after this time, before the seeds are used up | `500ms`, `5s`, `2m`, `1h` |
 //! | `SIM_STEPS` | steps a run may take | a number |
-//! | `SIM_REPLAY` | replay this and nothing else | a file, or an inline trace `sim1:…` |
+//! | `SIM_REPLAY` | replay this and nothing else | a file, or an inline trace `sim2:…` |
 //! | `SIM_JOBS` | seeds run at once | a number |
 //! | `SIM_SHARD` | every n-th seed, beginning with the k-th | `k/n`, k from 1 to n |
 //! | `SIM_HANG` | how long a step may take; on real threads, a run | a time; `0s` for no limit |
@@ -16,6 +16,8 @@
 //! | `SIM_COVERAGE` | whether a passing test says how many classes of interleavings it saw | `1`, `0` |
 //! | `SIM_CLOSURE` | whether the recorded calls of each run are checked in all orders that its steps allow | `1`, `0` |
 //! | `SIM_PROVE` | how many runs the proof may take that no failing run has fewer preemptions | a number; `0` for no proof |
+//! | `SIM_MUST_PROVE` | whether a test that proves nothing fails, even if no run of it does | `1`, `0` |
+//! | `SIM_SHRINK` | whether a failing run is made smaller before it is shown | `1`, `0` |
 //! | `SIM_STATISTICS` | whether a passing test says what its generated programs were made of | `1`, `0` |
 //! | `SIM_OUT` | where traces are written, in a folder for each test | a folder |
 //! | `SIM_RESULTS` | where it is written down which seeds passed; a later run goes on from there | a folder |
@@ -23,6 +25,7 @@
 //! A bad value is an error that names variable, value and grammar; a variable that begins with
 //! `SIM_` and is not one of these is a warning.
 
+mod grammar;
 mod names;
 
 use std::ffi::OsString;
@@ -31,6 +34,7 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use self::grammar::{flag, folder, parse_seeds, parse_shard, parse_time};
 use self::names::unknown;
 use crate::strategy::{Chosen, SEARCHES, STRATEGIES};
 
@@ -63,6 +67,8 @@ pub(crate) struct Settings {
     pub(crate) coverage: Option<bool>,
     pub(crate) closure: Option<bool>,
     pub(crate) prove: Option<u64>,
+    pub(crate) must_prove: Option<bool>,
+    pub(crate) shrink: Option<bool>,
     pub(crate) statistics: Option<bool>,
     pub(crate) out: Option<PathBuf>,
     pub(crate) results: Option<PathBuf>,
@@ -94,6 +100,10 @@ pub(crate) struct Config {
     pub(crate) closure: bool,
     /// How many runs the proof may take that a failing run has the fewest preemptions; 0 for none.
     pub(crate) prove: u64,
+    /// Whether a test that proves nothing fails.
+    pub(crate) must_prove: bool,
+    /// Whether a failing run is made smaller.
+    pub(crate) shrink: bool,
     /// Whether to count what generated programs were made of.
     pub(crate) statistics: bool,
     pub(crate) out: Option<PathBuf>,
@@ -195,7 +205,7 @@ impl Settings {
                 read(
                     &mut self.replay,
                     source,
-                    "the name of a trace file, or an inline trace sim1:…",
+                    "the name of a trace file, or an inline trace sim2:…",
                 )
             }
             "SIM_JOBS" => {
@@ -222,6 +232,8 @@ impl Settings {
             "SIM_PROVE" => {
                 read(&mut self.prove, value.parse().ok(), "a number of runs like 100000")
             }
+            "SIM_MUST_PROVE" => read(&mut self.must_prove, flag(value), "1 or 0"),
+            "SIM_SHRINK" => read(&mut self.shrink, flag(value), "1 or 0"),
             "SIM_STATISTICS" => read(&mut self.statistics, flag(value), "1 or 0"),
             _ => Known::No,
         }
@@ -249,6 +261,8 @@ impl Settings {
             coverage: over.coverage.or(self.coverage),
             closure: over.closure.or(self.closure),
             prove: over.prove.or(self.prove),
+            must_prove: over.must_prove.or(self.must_prove),
+            shrink: over.shrink.or(self.shrink),
             statistics: over.statistics.or(self.statistics),
             out: over.out.or(self.out),
             results: over.results.or(self.results),
@@ -264,6 +278,26 @@ impl Settings {
             grammar: strategy_grammar(),
         })?;
         let searches = strategy.search().is_some();
+        if self.seeds.as_ref().is_some_and(Range::is_empty) {
+            return Err(InvalidSetting {
+                name: "seeds".to_owned(),
+                value: format!("{:?}", self.seeds.unwrap_or_default()),
+                grammar: "a range of seeds that is not empty: a test without a run proves nothing"
+                    .to_owned(),
+            });
+        }
+        let must_prove = self.must_prove.unwrap_or(false);
+        if must_prove && self.replay.is_none() && !searches {
+            return Err(InvalidSetting {
+                name: "strategy".to_owned(),
+                value: name.to_owned(),
+                grammar: format!(
+                    "a search, because nothing else can prove what the test must (must_prove, \
+                     Runner::must_prove or SIM_MUST_PROVE=1): {}",
+                    SEARCHES.iter().map(|row| row.name).collect::<Vec<_>>().join(", ")
+                ),
+            });
+        }
         let many = match crate::seam::SIMULATED {
             true if searches => SEARCH_RUNS,
             true => SEEDS,
@@ -292,6 +326,8 @@ impl Settings {
             coverage: self.coverage.unwrap_or(false),
             closure: self.closure.unwrap_or(false),
             prove: self.prove.unwrap_or(if searches { PROOF_RUNS } else { 0 }),
+            must_prove,
+            shrink: self.shrink.unwrap_or(true),
             statistics: self.statistics.unwrap_or(false),
             out: self.out,
             results: self.results,
@@ -342,44 +378,6 @@ fn strategy_grammar() -> String {
     format!("the name of a strategy: {}", names.join(", "))
 }
 
-fn parse_seeds(text: &str) -> Option<Range<u64>> {
-    let seeds = match text.split_once("..") {
-        None => 0..text.parse().ok()?,
-        Some((start, end)) => start.parse().ok()?..end.parse().ok()?,
-    };
-    Some(seeds).filter(|seeds| !seeds.is_empty())
-}
-
-fn parse_shard(text: &str) -> Option<Shard> {
-    let (number, of) = text.split_once('/')?;
-    let shard = Shard { number: number.parse().ok()?, of: of.parse().ok()? };
-    Some(shard).filter(|shard| (1..=shard.of).contains(&shard.number))
-}
-
-fn flag(text: &str) -> Option<bool> {
-    match text {
-        "1" => Some(true),
-        "0" => Some(false),
-        _ => None,
-    }
-}
-
-fn folder(name: &str) -> Option<PathBuf> {
-    Some(PathBuf::from(name)).filter(|_| !name.is_empty())
-}
-
-fn parse_time(text: &str) -> Option<Duration> {
-    let digits = text.find(|c: char| !c.is_ascii_digit())?;
-    let number: u64 = text[..digits].parse().ok()?;
-    match &text[digits..] {
-        "ms" => Some(Duration::from_millis(number)),
-        "s" => Some(Duration::from_secs(number)),
-        "m" => number.checked_mul(60).map(Duration::from_secs),
-        "h" => number.checked_mul(3600).map(Duration::from_secs),
-        _ => None,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -407,6 +405,8 @@ mod tests {
             ("SIM_COVERAGE", "yes"),
             ("SIM_CLOSURE", "true"),
             ("SIM_PROVE", "yes"),
+            ("SIM_MUST_PROVE", "yes"),
+            ("SIM_SHRINK", "no"),
             ("SIM_STATISTICS", "all"),
             ("SIM_OUT", ""),
             ("SIM_RESULTS", ""),
@@ -448,13 +448,5 @@ mod tests {
             })
             .collect();
         assert_eq!(all, [10, 13, 16, 19, 11, 14, 17, 12, 15, 18]);
-    }
-
-    #[test]
-    fn times_are_read() {
-        assert_eq!(parse_time("500ms"), Some(Duration::from_millis(500)));
-        assert_eq!(parse_time("2m"), Some(Duration::from_secs(120)));
-        assert_eq!(parse_time("99999999999999999999h"), None);
-        assert_eq!(parse_time(""), None);
     }
 }

@@ -76,6 +76,11 @@
 //! - it is not the run that its trace was written from;
 //! - one step does not end within ten seconds; that ends the process, with the trace written.
 //!
+//! A stack overflow, `abort()` or a failed allocation ends the process without a word on the run. The
+//! next start of the test says so and notes each run before it begins, which costs about a microsecond a run; if
+//! the process ends again, the start after that says which seed it was. (What tells them is a file in
+//! `target/sim/<package>/underway/`, which goes with the test. Hermetic runners and replays have none.)
+//!
 //! # Programs from a model
 //!
 //! Who has a model need not write the concurrent test: [`Program`] adds to it what can be asked,
@@ -127,7 +132,8 @@
 //! | `surw` | one contended object | all orders of the accesses to one object, drawn by the seed, have the same probability, if nothing waits | bugs between several objects |
 //!
 //! All but `random` first see a few runs of the body, to count its steps, tasks and accesses. These
-//! are no runs of a seed: how they end is not told. A seed run alone is the run it is among others. The
+//! are no runs of a seed: how they end is not told. The first seed is run twice, to see that a run is a
+//! function of its decisions. So a test of one seed executes its body more than once, and says `1 run`. A seed run alone is the run it is among others. The
 //! files of [`mod@strategy`] name the papers and say more.
 //!
 //! # What was seen
@@ -148,10 +154,10 @@
 //!
 //! # Proofs
 //!
-//! `exhaustive` is no sampling strategy but a search: it makes runs until there is none left that
-//! differs from all before it in the order of two steps that conflict, and then says `explored all N
-//! interleavings`. If N is small that is a proof: no interleaving of the body fails. If not, it says
-//! how many runs it did, that this is no proof, and an estimate of what is left.
+//! `exhaustive` is no sampling strategy but a search: it makes one run of each class of runs that differ only
+//! in the order of steps that do not conflict. When there is no other class it says `explored all N
+//! interleavings`, which is a proof: no interleaving of the body fails. If the runs that it may take are not
+//! enough, it says how many it made, that this is no proof, and an estimate of what is left.
 //!
 //! ```
 //! # if !sim::SIMULATED { return }
@@ -173,15 +179,41 @@
 //! assert_eq!(report.runs, 6);
 //! ```
 //!
+//! A test that asks for a search and passes without a proof says so in a line that the test harness does
+//! not take, and passes all the same. With `must_prove`, [`Runner::must_prove`] or `SIM_MUST_PROVE=1` it
+//! fails: what it proved before, it must prove after every change.
+//!
+//! ```
+//! #[sim::test(strategy = "exhaustive", must_prove)]
+//! async fn a_swap_is_one_step() {
+//!     let word = std::sync::Arc::new(sim::Atomic::new(0));
+//!     let tasks = [1, 2].map(|n| {
+//!         let word = word.clone();
+//!         sim::spawn(async move { word.swap(n, sim::Ordering::SeqCst).await })
+//!     });
+//!     let mut first = 0;
+//!     for task in tasks {
+//!         first += usize::from(task.await.unwrap() == 0);
+//!     }
+//!     assert_eq!(first, 1);
+//! }
+//! # fn main() {}
+//! ```
+//!
 //! What it proves, and what not:
 //!
-//! - What tasks would have done that are left when the body returns is no part of any run: to have it in
-//!   the proof, await them.
-//! - Everything that tasks share must be of this library. An order of what they do to anything else
-//!   (a channel of another crate, a lock of std) is not tried; where tasks wake each other by such a
-//!   thing the search says so.
-//! - A task that awaits handles of others in several branches at once is known by a run in which it
-//!   had to wait. Twenty runs at random look for one; where none of them has it, orders may be missed.
+//! - Tasks still running when the body returns are dropped, and what they would have done is not explored.
+//!   Await them to include them in the proof.
+//! - Everything that tasks share must be of this library. Orders of what they do to anything else
+//!   (a channel of another crate, a lock of std, a thread-local) are not tried. Where tasks wake each other by
+//!   such a thing the report says so, and it is no proof.
+//! - A search that is through checks itself. It samples a hundred runs, looks up the class of each among those
+//!   that it explored, and makes each again with its steps in another order of the class. A run that fails, is of
+//!   an unknown class or shows something else in the other order takes the proof away: the report says whether
+//!   the search is at fault or tasks share something unseen ([`Searched::audit`](report::Searched::audit)).
+//! - One poll of a task is one step. A future that is polled once and then dropped does not take effect, and the
+//!   branches of one `join!` are not interleaved with each other. `now_or_never` on a [`JoinHandle`] is no
+//!   point: it takes the result if the task has ended.
 //! - Which call of a [`History`] returned before which began is looked at in every order that the steps
 //!   of a run allow, without running them; an order that is not linearizable is then run, and that run is
 //!   the one reported. Where the body asks for [`History::operations`], which tells all orders apart, or
@@ -197,7 +229,9 @@
 //! round-robin scheduler, which are fewer where there are many tasks. Runs that are made once more, to come to
 //! those that begin like them, count against the number of runs that the search may take. `preemptions:2` stops when it is
 //! through with two. Most bugs need one or two, and the first failing run that is found has the fewest
-//! that any has. The report says which bound was reached; where nothing was left out it is a proof, too,
+//! that any has. To come to the runs with one more, those that they begin like are made once more; these
+//! count against the runs that the search may take, but are not among those of the report. The report says
+//! which bound was reached; where nothing was left out it is a proof, too,
 //! and one that does not depend on what tasks share. Orders that make no difference are not left out, so
 //! for a proof `exhaustive` takes far fewer runs.
 //!
@@ -346,6 +380,8 @@ use simulate as engine;
 mod stress;
 #[cfg(not(all(feature = "sim", not(sim_real))))]
 use stress as engine;
+#[cfg_attr(not(all(feature = "sim", not(sim_real))), allow(dead_code))]
+mod underway;
 
 pub use self::generate::{CommandId, Gen, Program, Script, Shape};
 pub use self::parallel::parallel;

@@ -1,8 +1,15 @@
 //! What a task does to shared memory: the operation it announces at a point.
 //!
 //! A primitive declares its operations as constants of [`Op`]. Everything that reasons about
-//! interleavings (strategies, partial-order reduction, reports) looks at [`Access`] alone, so a new
-//! primitive needs no change anywhere else.
+//! interleavings (strategies, reports) looks at [`Access`] alone, so a new primitive needs no change
+//! anywhere else. What may be swapped with what is declared by the machine behind it: `kind`.
+
+pub(crate) mod kind;
+pub(crate) mod lock;
+pub(crate) mod task;
+pub(crate) mod word;
+
+use self::kind::Kind;
 
 /// An operation on a shared object: its name for people and its access for machines.
 ///
@@ -64,6 +71,22 @@ impl Access {
     pub fn conflicts(self, other: Access) -> bool {
         let touches = |a| !matches!(a, Access::Start | Access::Yield | Access::Spawn);
         touches(self) && touches(other) && !(self == Access::Read && other == Access::Read)
+    }
+
+    /// The kind of such an operation on an object that took effect; `looked` tells whether it left the object as
+    /// it was. None if it was not done to an object.
+    pub(crate) fn kind(self, looked: bool) -> Option<Kind> {
+        match self {
+            Access::Read => Some(word::READ),
+            Access::Write => Some(word::WRITE),
+            Access::ReadModifyWrite if looked => Some(word::READ),
+            Access::ReadModifyWrite => Some(word::WRITE),
+            Access::Lock => Some(lock::ACQUIRE),
+            Access::TryLock if looked => Some(lock::FAIL),
+            Access::TryLock => Some(lock::ACQUIRE),
+            Access::Unlock => Some(lock::RELEASE),
+            Access::Start | Access::Yield | Access::Join | Access::Spawn | Access::Abort => None,
+        }
     }
 
     /// Whether it waits until its object is free. What it competes with is then whoever took the

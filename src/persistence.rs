@@ -4,8 +4,10 @@
 //! was generated and `<seed>.jsonl` if a history was found wanting. On real threads there is no trace; the
 //! other two are all that is left of the run. Traces that the user keeps
 //! live in `sim-regressions/<test>/` beside the package's `Cargo.toml` and are replayed before any
-//! seed; they are written by no program.
+//! seed; they are written by no program. `<test>` names the target of the test too, because several
+//! targets of a package may have a test of the same path: see [`Site::key`].
 
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fmt;
 use std::fs;
@@ -101,12 +103,16 @@ pub(crate) fn read(path: &Path) -> Result<Trace, Unreadable> {
 /// The traces the user keeps for a test, by name.
 pub(crate) fn regressions(site: &Site) -> Vec<PathBuf> {
     let Some(manifest_dir) = &site.manifest_dir else { return Vec::new() };
-    let folder = manifest_dir.join("sim-regressions").join(folder_name(&site.test));
-    let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
-    let mut files: Vec<PathBuf> = entries
-        .filter_map(|entry| Some(entry.ok()?.path()))
-        .filter(|path| path.extension() == Some(OsStr::new(ENDING)))
-        .collect();
+    let mut files = Vec::new();
+    // Without the target it is the folder of all tests of this path. A trace of another one of them is stale,
+    // and the user is told so.
+    for name in BTreeSet::from([folder_name(&site.key()), folder_name(&site.test)]) {
+        let Ok(entries) = fs::read_dir(manifest_dir.join("sim-regressions").join(name)) else {
+            continue;
+        };
+        let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
+        files.extend(paths.filter(|path| path.extension() == Some(OsStr::new(ENDING))));
+    }
     files.sort();
     files
 }
@@ -164,13 +170,7 @@ pub(crate) fn write_text(
     site: &Site,
     out: Option<&Path>,
 ) -> io::Result<PathBuf> {
-    let folder = match out {
-        Some(out) => where_user_is(out, site).join(folder_name(&site.test)),
-        None => target_folder(site)
-            .join("sim")
-            .join(folder_name(&site.package))
-            .join(folder_name(&site.test)),
-    };
+    let folder = folder(site, out);
     let path = folder.join(name);
     let named = |what: &str, path: &Path, error: io::Error| {
         io::Error::new(error.kind(), format!("{what} {}: {error}", path.display()))
@@ -187,6 +187,20 @@ pub(crate) fn write_text(
         return Err(named("file", &path, error));
     }
     Ok(shorter(path, site))
+}
+
+/// The folder of what is written of a test.
+fn folder(site: &Site, out: Option<&Path>) -> PathBuf {
+    let folder = match out {
+        Some(out) => where_user_is(out, site),
+        None => package_folder(site),
+    };
+    folder.join(folder_name(&site.key()))
+}
+
+/// The folder of what is written of a package, if nothing else is said.
+pub(crate) fn package_folder(site: &Site) -> PathBuf {
+    target_folder(site).join("sim").join(folder_name(&site.package))
 }
 
 /// Cargo's target folder: the one above the running program that Cargo has marked as its own.

@@ -25,8 +25,9 @@ use crate::seam::SIMULATED;
 /// How often it is written down how far an exploration is.
 const INTERVAL: Duration = Duration::from_secs(1);
 
-/// The files that tests of this process write.
-static OPEN: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
+/// The files that tests of this process have written. One of these is the business of another test, which has
+/// the same name, or of another run of the same one: what it says passed was not this.
+static TAKEN: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
 
 /// Where the results of one test go. Nowhere, unless a folder was asked for.
 pub(crate) struct Results {
@@ -40,7 +41,6 @@ pub(crate) struct Results {
 struct Log {
     /// As the user is to see it.
     name: String,
-    path: PathBuf,
     lines: Mutex<Lines>,
 }
 
@@ -71,20 +71,22 @@ impl Results {
         };
         let path = path(folder, config, site);
         let name = persistence::shorter(path.clone(), site).display().to_string();
-        let is_first = OPEN.lock().unwrap_or_else(PoisonError::into_inner).insert(path.clone());
-        if !is_first {
+        let mut taken = TAKEN.lock().unwrap_or_else(PoisonError::into_inner);
+        if taken.contains(&path) {
             return Err(invalid(format!(
-                "a folder that no other test of the same name writes into: {name} is open. Give \
-                 each Runner a name of its own"
+                "a folder in which this test has a file to itself: this process has already written \
+                 {name} for a Runner of the same name. Give each Runner a name of its own, with \
+                 Runner::name"
             )));
         }
         let opened = open(&path, &header(config, site));
         let (file, begin) = opened.map_err(|why| {
-            forget(&path);
             invalid(format!("a folder that can be gone on from, and {name} cannot: {why}"))
         })?;
+        taken.insert(path);
+        drop(taken);
         let lines = Mutex::new(Lines { file, last: Instant::now(), lost: None });
-        let log = Some(Log { name, path, lines });
+        let log = Some(Log { name, lines });
         Ok(Results { log, begin, passed: AtomicU64::new(begin) })
     }
 
@@ -129,16 +131,6 @@ impl Results {
     }
 }
 
-impl Drop for Log {
-    fn drop(&mut self) {
-        forget(&self.path);
-    }
-}
-
-fn forget(path: &Path) {
-    OPEN.lock().unwrap_or_else(PoisonError::into_inner).remove(path);
-}
-
 impl Lines {
     /// In one call, so that lines of several processes do not mix.
     fn write(&mut self, line: &str) {
@@ -151,7 +143,7 @@ impl Lines {
 
 fn path(folder: &Path, config: &Config, site: &Site) -> PathBuf {
     let folder = persistence::where_user_is(folder, site);
-    let test = persistence::folder_name(&site.test);
+    let test = persistence::folder_name(&site.key());
     let shard = format!("{}-of-{}.jsonl", config.shard.number, config.shard.of);
     folder.join(persistence::folder_name(&site.package)).join(test).join(shard)
 }
@@ -199,9 +191,10 @@ fn header(config: &Config, site: &Site) -> String {
     let strategy =
         if config.closure { format!("{strategy}, closure") } else { strategy.to_owned() };
     format!(
-        "{{\"sim\":1,\"package\":{},\"test\":{},\"first\":{first},\"count\":{count},\"shard\":{},\
+        "{{\"sim\":1,\"package\":{},\"target\":{},\"test\":{},\"first\":{first},\"count\":{count},\"shard\":{},\
          \"of\":{},\"strategy\":{},\"steps\":{},\"build\":{}}}",
         json(&site.package_and_version()),
+        json(&site.target.label()),
         json(&site.test),
         config.shard.number,
         config.shard.of,
@@ -214,7 +207,9 @@ fn header(config: &Config, site: &Site) -> String {
 fn failed(finding: &Finding) -> String {
     let Outcome::Failed(failure) = &finding.run.outcome else { return String::new() };
     let (seed, file) = match &finding.from {
-        Origin::Seed(seed) | Origin::Reordered(seed) => (seed.to_string(), "null".to_owned()),
+        Origin::Seed(seed) | Origin::Reordered(seed) | Origin::Sampled(seed) => {
+            (seed.to_string(), "null".to_owned())
+        }
         Origin::File(file) => ("null".to_owned(), json(file)),
         Origin::Inline => ("null".to_owned(), "null".to_owned()),
     };

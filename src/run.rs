@@ -259,6 +259,11 @@ pub enum Failure {
         /// How many runs there were.
         runs: u64,
     },
+    /// The test must prove that no run of it fails, and proved nothing.
+    Unproven {
+        /// Why, such as how far the search came.
+        why: String,
+    },
     /// The trace that was to be replayed cannot be read, so nothing was run.
     Unreadable {
         /// Why, with the file and the line.
@@ -332,6 +337,7 @@ impl Failure {
             Failure::NonDeterminism { .. } => "non-determinism",
             Failure::Hang { .. } => "hang",
             Failure::TooSeldom { .. } => "too seldom",
+            Failure::Unproven { .. } => "unproven",
             Failure::Unreadable { .. } => "unreadable",
             Failure::Misuse { .. } => "misuse",
         }
@@ -354,7 +360,7 @@ impl Failure {
                 let names: Vec<&str> = conditions.iter().map(|condition| condition.name).collect();
                 names.join(", ")
             }
-            Failure::StepLimit { .. } => String::new(),
+            Failure::StepLimit { .. } | Failure::Unproven { .. } => String::new(),
             Failure::History { place, condition, .. } => format!("{condition} {place}"),
             Failure::Diverged { .. } | Failure::NonDeterminism { .. } | Failure::Hang { .. } => {
                 String::new()

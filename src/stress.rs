@@ -69,6 +69,8 @@ pub(crate) fn run(config: &Config, site: &Site, results: &Results, body: &dyn Te
         report.runs = results.begin();
         for n in results.begin().. {
             let late = config.time.is_some_and(|time| began.elapsed() >= time);
+            // A test without a run would be no test.
+            let late = late && n > results.begin();
             let Some(seed) = config.seed(n).filter(|_| !late) else { break };
             report.runs += 1;
             let (run, left) = once(&watched, (seed, site.place), config.backtrace, body, patience);

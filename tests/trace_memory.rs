@@ -21,7 +21,7 @@ fn peak(work: impl FnOnce()) -> usize {
 
 #[track_caller]
 fn check_file(what: &str, lines: impl Iterator<Item = String>, accepted: bool) {
-    let mut text = "simtrace 1\n".to_owned();
+    let mut text = "simtrace 2\n".to_owned();
     for line in lines {
         text.push_str(&line);
         text.push('\n');
@@ -63,23 +63,23 @@ fn reading_holds_a_small_multiple_of_the_text() {
     check_file("huge padding", ["task".to_owned() + &" ".repeat(MANY) + "0"].into_iter(), false);
     let lies = ["object a:4000000000 b", "step 4000000000 0", "end 18446744073709551615"];
     for lie in lies {
-        let text = format!("simtrace 1\ntask 0\n{lie}\n");
+        let text = format!("simtrace 2\ntask 0\n{lie}\n");
         let peak = peak(|| assert!(parse(text.as_bytes()).is_err()));
         assert!(peak < 2_000, "{lie}: {peak} bytes");
     }
 
     let mut kind = None;
-    let peak_run = peak(|| kind = parse_inline("sim1:0x4000000000").err().map(|e| e.kind));
+    let peak_run = peak(|| kind = parse_inline("sim2:0x4000000000").err().map(|e| e.kind));
     assert_eq!(kind, Some(InlineErrorKind::TooManySteps));
     assert!(peak_run < 2_000, "{peak_run} bytes");
-    let deep = format!("sim1:0{}", ".0".repeat(MANY));
+    let deep = format!("sim2:0{}", ".0".repeat(MANY));
     let peak_deep = peak(|| kind = parse_inline(&deep).err().map(|e| e.kind));
     assert_eq!(kind, Some(InlineErrorKind::TooManyTasks));
     assert!(peak_deep < 16 * deep.len(), "{peak_deep} bytes");
 
     // The longest inline trace: a constant, whatever the length of the word.
     let mut longest = None;
-    let peak_longest = peak(|| longest = parse_inline("sim1:0x1000000").ok());
+    let peak_longest = peak(|| longest = parse_inline("sim2:0x1000000").ok());
     println!("a million steps inline: {peak_longest} bytes");
     assert!(peak_longest < 100_000_000, "{peak_longest} bytes");
     assert_eq!(longest.map(|trace| trace.steps.len()), Some(1_000_000));

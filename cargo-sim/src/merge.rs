@@ -138,10 +138,11 @@ impl<'a> Merged<'a> {
     }
 
     fn text(&self) -> String {
-        let Subject { package, test, strategy, build, .. } = self.subject;
+        let Subject { package, target, test, strategy, build, .. } = self.subject;
+        let target = if target.is_empty() { String::new() } else { format!(", {target}") };
         let on_threads = if build == "sim" { "" } else { ", on real threads" };
         let files = if self.files == 1 { "file" } else { "files" };
-        let mut text = format!("{test}  ({package}, {strategy}{on_threads})\n");
+        let mut text = format!("{test}  ({package}{target}, {strategy}{on_threads})\n");
         let (passed, asked) = (grouped(self.passed), grouped(self.asked));
         let _ = writeln!(text, "  passed   {passed} of {asked} seeds, in {} {files}", self.files);
         for ((kind, place), alike) in &self.failures {
@@ -173,7 +174,7 @@ impl<'a> Merged<'a> {
     }
 
     fn json(&self) -> Json {
-        let Subject { package, test, strategy, steps, build } = self.subject;
+        let Subject { package, target, test, strategy, steps, build } = self.subject;
         let failures = self.failures.iter().map(|((kind, place), alike)| {
             let seeds: Vec<_> = alike.iter().filter_map(|failure| failure.seed).collect();
             let Failure { what, trace, replay, .. } = alike[0];
@@ -187,7 +188,7 @@ impl<'a> Merged<'a> {
         // No seed is beyond 64 bits, but there may be 2^64 of them.
         let count = |number: u128| u64::try_from(number).unwrap_or(u64::MAX);
         json!({
-            "package": package, "test": test, "strategy": strategy, "steps": steps, "build": build,
+            "package": package, "target": target, "test": test, "strategy": strategy, "steps": steps, "build": build,
             "asked": count(self.asked), "passed": count(self.passed),
             "failures": failures.collect::<Vec<_>>(), "left": left.collect::<Vec<_>>(),
         })

@@ -12,7 +12,7 @@ use crate::suggest::suggest;
 use crate::value;
 
 /// The names of all arguments, in the order in which messages list them.
-pub(crate) const NAMES: [&str; 12] = [
+pub(crate) const NAMES: [&str; 13] = [
     "seeds",
     "seed",
     "strategy",
@@ -23,16 +23,24 @@ pub(crate) const NAMES: [&str; 12] = [
     "coverage",
     "closure",
     "prove",
+    "must_prove",
     "statistics",
     "crate",
 ];
 
 /// Arguments that exclude each other, with the reason.
-const CONFLICTS: [(&str, &str, &str); 3] = [
+const CONFLICTS: [(&str, &str, &str); 6] = [
     ("seed", "seeds", "`seed` is the only one tried, `seeds` is how many are"),
     ("replay", "seed", "a trace needs no seed"),
     ("replay", "seeds", "a trace needs no seeds"),
+    ("must_prove", "must_fail", "a test that fails proves nothing"),
+    ("must_prove", "replay", "one run proves nothing"),
+    ("must_prove", "seed", "one run proves nothing"),
 ];
+
+/// The strategies that can prove that no run fails. The library has them, and `macro_contract.rs` sees to it that
+/// these are all.
+const SEARCHES: [&str; 3] = ["exhaustive", "preemptions", "delays"];
 
 /// What the attribute says; `None` where it says nothing.
 #[derive(Default)]
@@ -57,6 +65,8 @@ pub(crate) struct Arguments {
     pub(crate) closure: bool,
     /// Any.
     pub(crate) prove: Option<u64>,
+    /// Whether the flag is there. The strategy is then one of [`SEARCHES`].
+    pub(crate) must_prove: bool,
     /// Whether the flag is there.
     pub(crate) statistics: bool,
     /// Where the library lives.
@@ -68,15 +78,39 @@ pub(crate) fn parse(tokens: TokenStream) -> (Arguments, Vec<Error>) {
     let mut arguments = Arguments::default();
     let mut errors = Vec::new();
     let mut seen: Vec<String> = Vec::new();
+    let mut must_prove = None;
     for part in split(tokens, &mut errors) {
         let result = Part::parse(part).and_then(|part| {
             part.check(&seen)?;
             seen.push(part.name.clone());
+            if part.name == "must_prove" {
+                must_prove = Some(part.span);
+            }
             part.store(&mut arguments)
         });
         errors.extend(result.err());
     }
+    // Whatever is wrong with the strategy itself is told before.
+    let strategy_is_wrong =
+        seen.iter().any(|name| name == "strategy") && arguments.strategy.is_none();
+    if let (Some(span), false) = (must_prove, strategy_is_wrong) {
+        errors.extend(cannot_prove(arguments.strategy.as_ref()).map(|why| Error::new(span, why)));
+    }
     (arguments, errors)
+}
+
+/// Why a test with this strategy can prove nothing; none if it can.
+fn cannot_prove(strategy: Option<&LitStr>) -> Option<String> {
+    let write = "write `strategy = \"exhaustive\"`";
+    let Some(strategy) = strategy else {
+        return Some(format!("`must_prove` needs a strategy that can prove something: {write}"));
+    };
+    let strategy = strategy.value();
+    let name = strategy.split_once(':').map_or(&*strategy, |(name, _)| name);
+    (!SEARCHES.contains(&name)).then(|| {
+        let searches = SEARCHES.map(|name| format!("`{name}`")).join(", ");
+        format!("`must_prove` together with the strategy `{strategy}`: only searches prove something, {searches}; {write}")
+    })
 }
 
 /// Splits at the commas; the last one may be followed by nothing.
@@ -176,11 +210,15 @@ impl Part {
                 arguments.closure = true;
                 return Ok(());
             }
+            (None, "must_prove") => {
+                arguments.must_prove = true;
+                return Ok(());
+            }
             (None, "statistics") => {
                 arguments.statistics = true;
                 return Ok(());
             }
-            (Some(value), "must_fail" | "coverage" | "closure" | "statistics") => {
+            (Some(value), "must_fail" | "coverage" | "closure" | "must_prove" | "statistics") => {
                 let message = format!("`{name}` takes no value: write `{name}`, or leave it out");
                 return Err(error_at(&value, self.span, &message));
             }
@@ -221,6 +259,7 @@ pub(crate) fn form(name: &str) -> &'static str {
         "coverage" => "`coverage`",
         "closure" => "`closure`",
         "prove" => "`prove = 100000`",
+        "must_prove" => "`must_prove, strategy = \"exhaustive\"`",
         "statistics" => "`statistics`",
         _ => "`must_fail`",
     }
@@ -308,6 +347,31 @@ mod tests {
                 "`time` needs a string in quotes: write `time = \"5s\"`",
             ]
         );
+    }
+
+    #[test]
+    fn only_a_search_must_prove() {
+        for strategy in ["exhaustive", "preemptions", "delays:3"] {
+            let (arguments, errors) = parse(quote!(must_prove, strategy = #strategy));
+            assert!(arguments.must_prove && errors.is_empty(), "{strategy}");
+        }
+        assert_eq!(
+            errors(quote!(must_prove)),
+            [
+                "`must_prove` needs a strategy that can prove something: write `strategy = \"exhaustive\"`"
+            ]
+        );
+        assert_eq!(
+            errors(quote!(strategy = "pct:2", must_prove)),
+            ["`must_prove` together with the strategy `pct:2`: only searches prove something, \
+              `exhaustive`, `preemptions`, `delays`; write `strategy = \"exhaustive\"`"]
+        );
+        // One error is enough.
+        assert_eq!(errors(quote!(must_prove, strategy = 7)).len(), 1);
+        for other in [quote!(must_fail), quote!(replay = "x"), quote!(seed = 3)] {
+            let found = errors(quote!(strategy = "delays", #other, must_prove));
+            assert!(found.len() == 1 && found[0].contains("proves nothing"), "{found:?}");
+        }
     }
 
     #[test]

@@ -65,6 +65,7 @@ fn accepted(arguments: &Arguments, function: &Function) -> TokenStream {
     let coverage = arguments.coverage;
     let history_closure = arguments.closure;
     let prove = option(arguments.prove, quote!(::core::primitive::u64));
+    let must_prove = arguments.must_prove;
     let statistics = arguments.statistics;
 
     let handed = quote! {
@@ -75,6 +76,11 @@ fn accepted(arguments: &Arguments, function: &Function) -> TokenStream {
             manifest_dir: ::core::env!("CARGO_MANIFEST_DIR"),
             file: #file,
             line: #line,
+            // Cargo sets these for the compiler by the target.
+            binary: ::core::option_env!("CARGO_BIN_NAME"),
+            integration: ::core::option::Option::is_some(
+                &::core::option_env!("CARGO_TARGET_TMPDIR")
+            ),
         },
         __sim::Attributes {
             seeds: #seeds,
@@ -87,6 +93,7 @@ fn accepted(arguments: &Arguments, function: &Function) -> TokenStream {
             coverage: #coverage,
             closure: #history_closure,
             prove: #prove,
+            must_prove: #must_prove,
             statistics: #statistics,
         },
         #closure,
@@ -201,6 +208,10 @@ mod tests {
                         manifest_dir: ::core::env!("CARGO_MANIFEST_DIR"),
                         file: ::core::file!(),
                         line: ::core::line!(),
+                        binary: ::core::option_env!("CARGO_BIN_NAME"),
+                        integration: ::core::option::Option::is_some(
+                            &::core::option_env!("CARGO_TARGET_TMPDIR")
+                        ),
                     },
                     __sim::Attributes {
                         seeds: ::core::option::Option::Some(100u64),
@@ -213,6 +224,7 @@ mod tests {
                         coverage: true,
                         closure: true,
                         prove: ::core::option::Option::Some(5u64),
+                        must_prove: false,
                         statistics: true,
                     },
                     async || -> Result<(), E> { work().await? },

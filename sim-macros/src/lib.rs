@@ -2,7 +2,7 @@
 //!
 //! It reads the arguments (`arguments`), checks the function (`function`) and writes the test
 //! (`expand`). What a test *does* is the library's; here is only what can be known at compile time.
-//! Not known here: which strategies exist, and whether a replayed file does. The run says so.
+//! Not known here: which strategies exist, but for those that can prove something, and whether a replayed file does. The run says so.
 
 #![forbid(unsafe_code)]
 
@@ -36,6 +36,7 @@ use proc_macro::TokenStream;
 /// | `coverage` | if the test passes, a line says how many classes of interleavings it saw | a flag |
 /// | `closure` | the recorded calls of each run are checked in all orders that its steps allow | a flag |
 /// | `prove = 100000` | a failing run is proven to have the fewest preemptions, by at most so many runs | any `u64`, 0 for no proof |
+/// | `must_prove` | the test fails if its search proves nothing | a flag; needs a `strategy` that is a search |
 /// | `statistics` | if the test passes, a table says what its generated programs were made of | a flag |
 /// | `crate = path` | where the library lives | a path; default `::sim` |
 ///

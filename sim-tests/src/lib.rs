@@ -2,6 +2,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod acts;
 pub mod corpus;
 pub mod counter;
 pub mod fingerprint;
@@ -15,6 +16,7 @@ pub mod shapes;
 pub mod streams;
 pub mod subsets;
 pub mod tools;
+pub mod unfound;
 
 /// Runs `$fact::<M>()` for every model of the registry and for the models named besides, each on a
 /// thread of its own.

@@ -4,7 +4,7 @@
 //! sums under the locks are known. What branches see in seeds at random is among what an exhaustive search
 //! finds.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::{self, Arc};
@@ -15,6 +15,8 @@ use proptest::prelude::*;
 use sim::Ordering::SeqCst;
 use sim::run::Outcome;
 use sim::{Atomic, Cell, Mutex, Runner, SIMULATED};
+use sim_tests::histories;
+use sim_tests::unfound::unfound;
 
 const LOCKS: usize = 2;
 
@@ -140,23 +142,10 @@ async fn body(tasks: Vec<Branches>) -> Sight {
     sight.clone()
 }
 
-/// Checks that what seeds at random see is among what an exhaustive search finds.
+/// Checks that what seeds at random see is among what an exhaustive search finds, and their classes.
 fn is_found(tasks: &[Branches]) {
-    let found = sync::Mutex::new(BTreeSet::new());
-    let sees = async || {
-        let sight = body(tasks.to_vec()).await;
-        found.lock().unwrap().insert(sight);
-    };
-    let report = Runner::new().hermetic().strategy("exhaustive").run(sees);
-    assert!(report.finding.is_none(), "{:?}", report.finding);
-    let all = std::mem::take(&mut *found.lock().unwrap());
-    let runner = Runner::new().hermetic().strategy("random");
-    for seed in 0..300 {
-        assert_eq!(runner.run_seed(seed, sees).outcome, Outcome::Passed);
-    }
-    let some = found.into_inner().unwrap();
-    let missing: Vec<_> = some.difference(&all).collect();
-    assert!(missing.is_empty(), "{tasks:?}: {missing:?} is not among {all:?}");
+    let missing = unfound(300, true, async || body(tasks.to_vec()).await);
+    assert!(missing.is_empty(), "{tasks:?}: {missing:?}");
 }
 
 #[test]
@@ -170,7 +159,7 @@ fn the_order_in_which_branches_are_woken_is_their_own_tasks_affair() {
 }
 
 fn cases(usual: u32, long: u32) -> ProptestConfig {
-    let cases = if std::env::var_os("UNPAUSE_LONG").is_some() { long } else { usual };
+    let cases = if histories::long() { long } else { usual };
     ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() }
 }
 

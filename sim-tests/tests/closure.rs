@@ -205,8 +205,12 @@ fn results_without_it_are_not_gone_on_from_with_it() {
     let results = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("closure-results");
     // It may not be there.
     let _ = std::fs::remove_dir_all(&results);
-    let runner = |closure| runner("mirror-results").seeds(0..20).results(&results).closure(closure);
-    assert!(runner(false).run(|| mirrored(true)).passed());
-    let error = runner(true).try_run(|| mirrored(true)).unwrap_err().to_string();
+    // As if they were of an earlier process.
+    let [earlier, later] = ["earlier", "later"].map(|name| results.join(name));
+    let runner = |closure| runner("mirror-results").seeds(0..20).closure(closure);
+    assert!(runner(false).results(&earlier).run(|| mirrored(true)).passed());
+    std::fs::rename(&earlier, &later).unwrap();
+    let runner = runner(true).results(&later);
+    let error = runner.try_run(|| mirrored(true)).unwrap_err().to_string();
     assert!(error.contains("it is of another run") && error.contains("random, closure"), "{error}");
 }

@@ -21,6 +21,8 @@ mod stub {
             pub(crate) manifest_dir: &'static str,
             pub(crate) file: &'static str,
             pub(crate) line: u32,
+            pub(crate) binary: Option<&'static str>,
+            pub(crate) integration: bool,
         }
 
         #[derive(Clone, Debug, Default, PartialEq)]
@@ -35,6 +37,7 @@ mod stub {
             pub(crate) coverage: bool,
             pub(crate) closure: bool,
             pub(crate) prove: Option<u64>,
+            pub(crate) must_prove: bool,
             pub(crate) statistics: bool,
         }
 
@@ -117,6 +120,20 @@ async fn with_one_seed() {}
 
 #[sim::test(crate = stub, replay = "some.simtrace", time = "500ms")]
 async fn with_a_trace() {}
+
+/// The searches, each with its name and with that of a form of it. Unknown strategies do not compile here.
+mod searches {
+    use super::stub;
+
+    #[sim::test(crate = stub, strategy = "exhaustive", must_prove)]
+    pub(crate) async fn exhaustive() {}
+
+    #[sim::test(crate = stub, must_prove, strategy = "preemptions")]
+    pub(crate) async fn preemptions() {}
+
+    #[sim::test(crate = stub, strategy = "delays:2", must_prove)]
+    pub(crate) async fn delays() {}
+}
 
 mod inner {
     #[sim::test(crate = super::stub)]
@@ -202,6 +219,20 @@ fn every_argument_arrives() {
 }
 
 #[test]
+fn a_test_with_any_search_may_be_one_that_must_prove() {
+    let tests = [searches::exhaustive, searches::preemptions, searches::delays];
+    let strategies = tests.map(|test: fn()| {
+        let attributes = stub::call_of(test).attributes;
+        assert!(attributes.must_prove);
+        attributes.strategy.unwrap().split(':').next().unwrap()
+    });
+    assert_eq!(
+        strategies.to_vec(),
+        sim::strategy::SEARCHES.iter().map(|row| row.name).collect::<Vec<_>>()
+    );
+}
+
+#[test]
 fn the_site_is_that_of_the_function() {
     let call = stub::call_of(with_arguments);
     let lines: Vec<&str> = include_str!("macro_contract.rs").lines().collect();
@@ -215,6 +246,8 @@ fn the_site_is_that_of_the_function() {
             manifest_dir: env!("CARGO_MANIFEST_DIR"),
             file: file!(),
             line: u32::try_from(line).unwrap(),
+            binary: None,
+            integration: true,
         }
     );
 }

@@ -12,11 +12,12 @@ use futures::future::{join, select};
 use futures::stream::{FuturesUnordered, StreamExt};
 use proptest::prelude::*;
 use sim::Ordering::SeqCst;
-use sim::census::class_of;
 use sim::report::Size;
 use sim::run::{Failure, Outcome};
 use sim::{Atomic, Cell, Mutex, Runner, SIMULATED};
+use sim_tests::histories;
 use sim_tests::seeds::runner;
+use sim_tests::unfound::unfound;
 
 const LOCKS: usize = 2;
 
@@ -36,9 +37,9 @@ enum Act {
     StopIfOdd,
     Replace,
     Yield,
-    /// Waits until the body of the test has added, which it does without waiting for anybody.
+    /// Waits until the body of the test has stored, which it does without waiting for anybody.
     Spin,
-    /// Whether the task spawned last has ended.
+    /// Whether the task spawned last of those to be joined has ended.
     Ended,
     /// Two pieces as branches of this task.
     Both(Vec<Act>, Vec<Act>),
@@ -56,8 +57,10 @@ enum Act {
 enum Fate {
     /// Joined at the end of the piece.
     Joined,
-    /// The same, but aborted after its next operation.
+    /// Aborted after the next operation of the piece, and joined at its end.
     Aborted,
+    /// Aborted like that, and not joined.
+    Forsaken,
     /// Nobody waits for it.
     Detached,
     /// Its handle is dropped when the piece has ended.
@@ -87,7 +90,8 @@ fn piece(
             shared.sight.lock().unwrap().entry(place.clone()).or_default().push(value);
         };
         let mut held = Vec::new();
-        let mut tasks = Vec::new();
+        // To be joined, and not to be.
+        let (mut tasks, mut kept) = (Vec::new(), Vec::new());
         for (number, act) in acts.into_iter().enumerate() {
             let floor = held.last().map_or(floor, |(lock, _)| lock + 1);
             let inner = |acts, branch| {
@@ -143,29 +147,21 @@ fn piece(
                 Act::Race(one, other) => drop(select(inner(one, 0), inner(other, 1)).await),
                 Act::Spawn(acts, fate) => {
                     let task = sim::spawn(inner(acts, 0));
-                    match fate {
-                        Fate::Joined | Fate::Kept => {}
-                        Fate::Detached => {
-                            task.detach();
-                            continue;
-                        }
-                        Fate::Aborted => {
-                            sees(shared.word.load(SeqCst).await);
-                            task.abort();
-                        }
+                    if matches!(fate, Fate::Aborted | Fate::Forsaken) {
+                        sees(shared.word.load(SeqCst).await);
+                        task.abort();
                     }
-                    tasks.push(task);
-                    if matches!(fate, Fate::Kept) {
-                        // It is dropped with the piece, and not joined before it.
-                        tasks.rotate_right(1);
+                    match fate {
+                        Fate::Joined | Fate::Aborted => tasks.push(task),
+                        Fate::Kept | Fate::Forsaken => kept.push(task),
+                        Fate::Detached => task.detach(),
                     }
                 }
             }
         }
         drop(held);
-        while tasks.len() > 1 {
-            let ended = tasks.pop().unwrap().await.is_ok();
-            sees(u64::from(ended));
+        while let Some(task) = tasks.pop() {
+            sees(u64::from(task.await.is_ok()));
         }
     })
 }
@@ -196,7 +192,8 @@ fn plain() -> impl Strategy<Value = Act> {
 }
 
 fn fate() -> impl Strategy<Value = Fate> {
-    prop_oneof![Just(Fate::Joined), Just(Fate::Aborted), Just(Fate::Detached), Just(Fate::Kept)]
+    use Fate::*;
+    prop::sample::select(vec![Joined, Aborted, Forsaken, Detached, Kept])
 }
 
 /// Programs of about so many acts.
@@ -226,37 +223,14 @@ fn spins(program: &[Act]) -> bool {
     })
 }
 
-/// What seeds at random see and an exhaustive search does not, if that comes to its end.
+/// What seeds at random see and an exhaustive search does not, or in classes of runs that it does not have.
 fn missing(program: &[Act]) -> BTreeSet<Sight> {
-    let last = sync::Mutex::new(Sight::new());
-    let sees = async || *last.lock().unwrap() = body(program).await;
-    let (mut all, mut classes) = (BTreeSet::new(), BTreeSet::new());
-    let search = Runner::new().hermetic().strategy("exhaustive").seeds(0..20_000);
-    let report = search.each_run(sees, |run| {
-        assert_eq!(run.outcome, Outcome::Passed);
-        all.insert(last.lock().unwrap().clone());
-        classes.insert(class_of(&run));
-    });
-    assert!(report.passed(), "{:?}", report.finding);
-    if !report.searched.is_some_and(|searched| searched.is_proof()) {
-        return BTreeSet::new();
-    }
-    let runner = Runner::new().hermetic().strategy("random");
-    let some = (0..200).map(|seed| {
-        let run = runner.run_seed(seed, sees);
-        assert_eq!(run.outcome, Outcome::Passed);
-        (last.lock().unwrap().clone(), class_of(&run))
-    });
-    // How often somebody looks before it waits is not told apart.
-    let classes = (!spins(program)).then_some(classes);
-    let is_new = |(sight, class): &(Sight, u64)| {
-        !all.contains(sight) || classes.as_ref().is_some_and(|known| !known.contains(class))
-    };
-    some.filter(is_new).map(|(sight, _)| sight).collect()
+    // How often somebody looks before it waits makes classes, and no difference to a search.
+    unfound(200, !spins(program), async || body(program).await)
 }
 
 fn cases(usual: u32, long: u32) -> ProptestConfig {
-    let cases = if std::env::var_os("UNPAUSE_LONG").is_some() { long } else { usual };
+    let cases = if histories::long() { long } else { usual };
     ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() }
 }
 
@@ -300,11 +274,11 @@ fn to_abort_a_task_too_late_comes_before_it_is_joined() {
 #[test]
 fn what_an_aborted_task_was_about_to_do_can_come_after_what_others_do() {
     let inner = vec![Act::Spawn(vec![Act::Add], Fate::Detached), in_a_task(Act::Replace)];
-    finds_all(&[Act::Spawn(inner, Fate::Detached), Act::Spawn(vec![Act::Replace], Fate::Aborted)]);
+    finds_all(&[Act::Spawn(inner, Fate::Detached), Act::Spawn(vec![Act::Replace], Fate::Forsaken)]);
     let inner = vec![in_a_task(Act::Lock(1))];
     finds_all(&[
         Act::Spawn(inner, Fate::Kept),
-        Act::Spawn(vec![Act::Lock(1), Act::Add], Fate::Aborted),
+        Act::Spawn(vec![Act::Lock(1), Act::Add], Fate::Forsaken),
     ]);
 }
 
@@ -313,9 +287,9 @@ fn what_the_loser_of_a_race_was_about_to_do_can_come_after_what_others_do() {
     let joins =
         vec![Act::Spawn(vec![Act::Lock(0)], Fate::Joined), Act::Spawn(vec![Act::Add], Fate::Kept)];
     finds_all(&[Act::Race(joins, vec![Act::Add])]);
-    let inner = Act::Spawn(vec![Act::Replace, Act::Lock(1)], Fate::Joined);
+    let inner = Act::Spawn(vec![Act::Replace, Act::Lock(1)], Fate::Kept);
     finds_all(&[
-        Act::Spawn(vec![inner], Fate::Joined),
+        Act::Spawn(vec![inner], Fate::Kept),
         Act::Race(vec![Act::Lock(1), Act::Replace], vec![Act::Lock(1)]),
     ]);
     finds_all(&[
@@ -354,15 +328,7 @@ fn what_a_task_does_after_an_attempt_is_known_where_it_succeeds() {
         drop(held);
         task.await.unwrap();
     };
-    let mut classes = BTreeSet::new();
-    let search = Runner::new().hermetic().strategy("exhaustive");
-    let report = search.each_run(body, |run| {
-        classes.insert(class_of(&run));
-    });
-    assert!(report.searched.unwrap().is_proof());
-    let runner = Runner::new().hermetic().strategy("random");
-    let missing = |seed: &u64| !classes.contains(&class_of(&runner.run_seed(*seed, body)));
-    assert_eq!((0..1000).find(missing), None);
+    assert_eq!(unfound(1000, true, body), BTreeSet::new());
 }
 
 fn in_a_task(act: Act) -> Act {

@@ -215,7 +215,7 @@ fn a_runner() {
         .statistics(true)
         .hermetic();
     is_static(&runner);
-    let _: Runner = runner.clone().replay("sim1:");
+    let _: Runner = runner.clone().replay("sim2:");
     let _: (Runner, &dyn Debug) = (Runner::default(), &runner);
     let report: Report = runner.run(async || sim::sometimes!(true, "a run"));
     is_static(&report);

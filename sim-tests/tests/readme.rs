@@ -91,13 +91,13 @@ fn an_example_that_is_asked_for_one_run_does_no_other() {
     if !sim::SIMULATED {
         return; // Real threads replay nothing.
     }
-    let replay = run_example("deadlock", &[("SIM_REPLAY", "sim1:0,0.0x2,0.1x2")]);
+    let replay = run_example("deadlock", &[("SIM_REPLAY", "sim2:0,0.0x2,0.1x2")]);
     assert!(replay.status.success(), "{}", stdout(&replay));
     let text = stdout(&replay);
     assert!(text.starts_with("FAILED  deadlock  replay of a given trace: deadlock"), "{text}");
     assert_eq!((text.matches("FAILED").count(), text.matches("passed").count()), (1, 0), "{text}");
 
-    let stale = run_example("deadlock", &[("SIM_REPLAY", "sim1:0x9")]);
+    let stale = run_example("deadlock", &[("SIM_REPLAY", "sim2:0x9")]);
     assert!(!stale.status.success(), "{}", stdout(&stale));
 }
 

@@ -32,6 +32,9 @@ mod forms;
 #[path = "shell/ends.rs"]
 mod ends;
 
+#[path = "shell/proofs.rs"]
+mod proofs;
+
 #[path = "shell/shards.rs"]
 mod shards;
 

@@ -1,8 +1,8 @@
 //! One number for the class of a run.
 //!
 //! Each event gets a hash made of what came before it in the happens-before order, and of nothing else:
-//! the last event of its task and, for its object, the last access that was not a read, with all reads
-//! since if it is not one itself. Reads since are added up, because they have no order. The number of a
+//! the last event of its task and, for its object, the last access that changed it, with all since that
+//! did not if it is not one itself. A compare-exchange that failed changed nothing. Reads since are added up, because they have no order. The number of a
 //! run is the sum over its events, so it does not depend on the order in which independent steps were
 //! taken; two runs of different classes have the same number with a probability of about 2^-64.
 //! (Musuvathi and Qadeer, *Fair Stateless Model Checking*, PLDI 2008, hash happens-before graphs in
@@ -57,9 +57,9 @@ pub fn class_of(run: &Run) -> u64 {
 
 /// What was done to an object.
 struct Seen {
-    /// The hash of the last access that was not a read; at first, its name.
+    /// The hash of the last access that changed it; at first, its name.
     changed: u64,
-    /// The sum of the hashes of the reads since.
+    /// The sum of the hashes of the accesses since, which read.
     reads: u64,
 }
 
@@ -75,7 +75,7 @@ fn take_in(event: &Event, tasks: &mut [u64], objects: &mut [Seen]) -> u64 {
     let mut hash = mix(tasks[event.task.index()], access as u64);
     if let Some(seen) = event.object.and_then(|object| objects.get_mut(object.index())) {
         hash = mix(hash, seen.changed);
-        if access == Access::Read {
+        if event.is_look() {
             seen.reads = seen.reads.wrapping_add(hash);
         } else {
             hash = mix(hash, seen.reads);

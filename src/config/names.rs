@@ -1,7 +1,7 @@
 //! The names of the variables, and which one was meant.
 
 /// All variables, for suggestions.
-const VARIABLES: [&str; 16] = [
+const VARIABLES: [&str; 18] = [
     "SIM_SEED",
     "SIM_SEEDS",
     "SIM_STRATEGY",
@@ -15,6 +15,8 @@ const VARIABLES: [&str; 16] = [
     "SIM_COVERAGE",
     "SIM_CLOSURE",
     "SIM_PROVE",
+    "SIM_MUST_PROVE",
+    "SIM_SHRINK",
     "SIM_STATISTICS",
     "SIM_OUT",
     "SIM_RESULTS",

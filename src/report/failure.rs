@@ -70,6 +70,7 @@ pub(super) fn headline(report: &Report, finding: &Finding, names: &Names<'_>) ->
                 all => format!("{} conditions {how}", all.len()),
             }
         }
+        Failure::Unproven { .. } => "nothing is proven".to_owned(),
         Failure::Unreadable { .. } => "the trace cannot be read".to_owned(),
         Failure::Misuse { .. } => "this cannot work".to_owned(),
     }
@@ -151,7 +152,8 @@ pub(super) fn facts(screen: &mut Screen, report: &Report, finding: &Finding, nam
                 field(screen, "at", &places::shown(&condition.place.to_string()));
             }
         }
-        Failure::Deadlock { .. } => {}
+        // The search says it, below.
+        Failure::Deadlock { .. } | Failure::Unproven { .. } => {}
     }
 }
 
@@ -185,6 +187,7 @@ pub(super) fn details(screen: &mut Screen, report: &Report, finding: &Finding, n
             let never = conditions.iter().all(|condition| condition.runs == 0);
             help(screen, if never { NEVER_HELD } else { TOO_SELDOM });
         }
+        Failure::Unproven { .. } => help(screen, UNPROVEN),
         Failure::Panic { .. }
         | Failure::Error { .. }
         | Failure::Unreadable { .. }
@@ -262,6 +265,9 @@ const NEVER_HELD: &str = "What this test is for did not happen in any run, so th
 
 const TOO_SELDOM: &str = "What this test is for happens too seldom for a pass to say much. Have it drawn \
     more often, or ask for less.";
+
+const UNPROVEN: &str = "The test asks for a proof, with must_prove. Give the search more runs or more time, make \
+    the test smaller, or take must_prove away: the runs that were made passed.";
 
 const HANG: &str = "The task did not give the turn back at an await. Usual causes:\n\
     - a lock of std or parking_lot held across an await: use sim::Mutex\n\

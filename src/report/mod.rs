@@ -78,13 +78,19 @@ pub struct Report {
 }
 
 impl Report {
-    /// Whether nothing was wrong.
+    /// Whether there was a run, and nothing was wrong.
+    ///
+    /// Runs that [results](crate::Runner::results) have of an earlier process count. A shard without seeds has
+    /// no run, and neither passes nor has a [finding](Self::finding).
     ///
     /// ```
-    /// assert!(sim::report::Report::default().passed());
+    /// use sim::report::Report;
+    ///
+    /// assert!(Report { runs: 1, ..Report::default() }.passed());
+    /// assert!(!Report::default().passed());
     /// ```
     pub fn passed(&self) -> bool {
-        self.finding.is_none()
+        self.finding.is_none() && self.runs > 0
     }
 
     /// That a condition held too seldom is a warning: only a part of the seeds was run.
@@ -137,9 +143,35 @@ pub struct Searched {
     pub blind: bool,
     /// What the runs were restricted to; none if to nothing, or if none was left out by it.
     pub bound: Option<Bound>,
+    /// What sampled runs said when it was through; none if it was not, or had found a failure.
+    pub audit: Option<Audit>,
     /// What the second half of the runs went to, if by the estimate after the first the search would not
     /// have been through with it; what stands above is that of the search.
     pub fallback: Option<Box<Fallback>>,
+}
+
+/// Runs sampled when a search was through, to see whether it was right.
+///
+/// Each is looked up by its class among those of the search, and made again with its steps in another order that
+/// its class allows.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Audit {
+    /// How many runs were sampled. Not among [`Report::runs`].
+    pub runs: u64,
+    /// The inline trace of a run whose class the search did not have: a fault of this library.
+    pub missed: Option<String>,
+    /// Whether one of them failed, which the search had not found: see [`Report::finding`].
+    pub failed: bool,
+    /// Whether steps that touch nothing in common made a difference in another order, so that tasks share
+    /// something that is not of this library and no search sees.
+    pub unseen: bool,
+}
+
+impl Audit {
+    /// Whether nothing was found to be wrong.
+    pub fn agrees(&self) -> bool {
+        self.missed.is_none() && !self.unseen && !self.failed
+    }
 }
 
 /// A search that got the runs another one would not have been through with.
@@ -164,8 +196,43 @@ pub struct Bound {
 impl Searched {
     /// Whether no run of the test fails, if none was found.
     pub fn is_proof(&self) -> bool {
+        let agrees = self.audit.as_ref().is_none_or(Audit::agrees);
         let own = self.complete && !self.blind && self.bound.is_none();
-        own || self.fallback.as_ref().is_some_and(|fallback| fallback.searched.is_proof())
+        let fallback = || self.fallback.as_ref().is_some_and(|own| own.searched.is_proof());
+        agrees && (own || fallback())
+    }
+
+    /// Why this is no proof, in a few words; none if it is one.
+    pub(crate) fn shortfall(&self) -> Option<String> {
+        if self.is_proof() {
+            return None;
+        }
+        // As long as anything is left to do, it is not all.
+        let percent = (self.part.clamp(0.0, 1.0) * 10_000.0).floor().min(9_999.0) / 100.0;
+        let why = match &self.bound {
+            _ if self.blind => {
+                "tasks woke each other by something that is not of this library".to_owned()
+            }
+            Some(Bound { what, .. }) if self.complete => {
+                format!("runs with more {what}s were not tried")
+            }
+            Some(Bound { what, through: None }) => {
+                format!("{percent:.2} % of the runs without a {what} were made")
+            }
+            Some(Bound { what, through: Some(through) }) => {
+                let next = through.saturating_add(1);
+                format!("{percent:.2} % of the runs with {next} {what}s were made")
+            }
+            None => format!("{percent:.2} % of the search was done"),
+        };
+        Some(why)
+    }
+
+    /// The same of a search that did not come as far as it was asked to: who asks for all runs within a bound
+    /// does not ask for those beyond it.
+    pub(crate) fn fell_short(&self) -> Option<String> {
+        let as_asked = self.complete && !self.blind && self.bound.is_some();
+        self.shortfall().filter(|_| !as_asked)
     }
 }
 
@@ -235,6 +302,8 @@ pub enum Origin {
     /// A strategy drew them from this seed, and passed; here its calls come in another order that its
     /// steps allow.
     Reordered(Seed),
+    /// A strategy drew them from this seed, after a search had been through that did not find the failure.
+    Sampled(Seed),
     /// A trace file with this path.
     File(String),
     /// A trace that was given as text.

@@ -54,6 +54,7 @@ pub fn one_line(failure: &Failure, run: &Run) -> String {
             };
             conditions.iter().map(tell).collect::<Vec<_>>().join("; ")
         }
+        Failure::Unproven { why } => format!("nothing is proven: {why}"),
         Failure::Unreadable { message } => message.clone(),
         Failure::Misuse { message, place } if place.is_empty() => message.clone(),
         Failure::Misuse { message, place } => format!("{message} (at {place})"),

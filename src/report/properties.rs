@@ -227,7 +227,7 @@ fn program() -> impl Strategy<Value = ProgramRecord> {
 
 fn report() -> impl Strategy<Value = Report> {
     let t = text_of_a_user;
-    let parts = (run(), t(), vec(t(), 0..3), any::<bool>(), any::<u64>(), t(), 0..4);
+    let parts = (run(), t(), vec(t(), 0..3), any::<bool>(), any::<u64>(), t(), 0..5);
     parts.prop_map(|(run, test, warnings, real, runs, text, from)| {
         let original = Size::of(&run);
         let finding = Finding {
@@ -236,6 +236,7 @@ fn report() -> impl Strategy<Value = Report> {
                 0 => Origin::Seed(Seed(runs)),
                 1 => Origin::File(text.clone()),
                 2 => Origin::Reordered(Seed(runs)),
+                3 => Origin::Sampled(Seed(runs)),
                 _ => Origin::Inline,
             },
             original,
@@ -256,6 +257,12 @@ fn report() -> impl Strategy<Value = Report> {
             part: runs as f64,
             blind: !real,
             repeated: runs,
+            audit: Some(Audit {
+                runs,
+                missed: real.then(|| test.clone()),
+                failed: real,
+                unseen: real,
+            }),
             bound: Some(Bound { what: test.clone(), through: (!real).then_some(3) }),
             fallback: None,
         });

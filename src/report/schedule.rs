@@ -289,6 +289,7 @@ impl<'a> Table<'a> {
             | Failure::Diverged { .. }
             | Failure::NonDeterminism { .. }
             | Failure::TooSeldom { .. }
+            | Failure::Unproven { .. }
             | Failure::Unreadable { .. }
             | Failure::Misuse { .. } => {}
         }

@@ -40,7 +40,9 @@ fn source(report: &Report, Finding { run, from, .. }: &Finding) -> Option<String
     let (test, why) = (on_one_line(&report.test), on_one_line(&one_line(failure, run)));
     let real = if report.real { " on real threads" } else { "" };
     let (seed, whence) = match from {
-        Origin::Seed(seed) | Origin::Reordered(seed) => (seed.to_string(), format!("seed {seed}")),
+        Origin::Seed(seed) | Origin::Reordered(seed) | Origin::Sampled(seed) => {
+            (seed.to_string(), format!("seed {seed}"))
+        }
         Origin::File(file) => (run.seed.to_string(), on_one_line(file)),
         Origin::Inline => (run.seed.to_string(), "a given trace".to_owned()),
     };

@@ -10,9 +10,10 @@ use super::program;
 use super::schedule::{self, plural};
 use super::screen::{Line, Paint, Screen, Style, clean, cut};
 use super::statistics;
-use super::{Bound, Closure, Finding, Origin, Proof, Report, Searched, Shrinking, Size};
+use super::{Audit, Bound, Closure, Finding, Origin, Proof, Report, Searched, Shrinking, Size};
 use crate::coverage::Coverage;
 use crate::ids::TaskId;
+use crate::run::{Failure, Outcome};
 
 /// How many leaked tasks are named.
 const LEAKED_MAX: usize = 5;
@@ -41,7 +42,9 @@ fn passed(screen: &mut Screen, report: &Report) {
     let real = if report.real { " on real threads" } else { "" };
     if let Some(from) = &report.replayed {
         let what = match from {
-            Origin::Seed(seed) | Origin::Reordered(seed) => format!("the replay of seed {seed}"),
+            Origin::Seed(seed) | Origin::Reordered(seed) | Origin::Sampled(seed) => {
+                format!("the replay of seed {seed}")
+            }
             Origin::File(path) => format!("the replay of {}", clean(path)),
             Origin::Inline => "the replay of a given trace".to_owned(),
         };
@@ -136,7 +139,9 @@ fn within(bound: &Bound, part: f64) -> String {
 
 /// That a search is through.
 fn explored(runs: u64, searched: &Searched) -> String {
+    let agrees = searched.audit.as_ref().is_none_or(Audit::agrees);
     match &searched.bound {
+        _ if searched.blind || !agrees => plural(runs, "run"),
         None if runs == 1 => "explored the one interleaving there is".to_owned(),
         None => format!("explored all {runs} interleavings"),
         Some(bound) if runs == 1 => format!("explored the one run with {}", at_most(bound)),
@@ -228,6 +233,20 @@ fn limits(screen: &mut Screen, runs: u64, searched: &Searched) {
         let so_far = within(bound, fallback.part);
         say("BOUND:  ", &format!("{done}{so_far}: the other {}", plural(rest, "run")));
     }
+    if let Some(Audit { missed: Some(trace), .. }) = &searched.audit {
+        let text = format!(
+            "a sampled run is of a class that the search did not have. This is a fault of unpause: please \
+             report it with the test and this trace: {trace}"
+        );
+        say("NOT A PROOF: ", &text);
+    }
+    if searched.audit.as_ref().is_some_and(|audit| audit.unseen) {
+        say(
+            "NOT A PROOF: ",
+            "tasks share something that is not of this library, such as a lock of std or a thread-local: \
+             steps that touch nothing else in common made a difference in another order",
+        );
+    }
     if searched.blind {
         say(
             "NOT A PROOF: ",
@@ -247,6 +266,11 @@ fn failed(screen: &mut Screen, report: &Report, finding: &Finding) {
     screen.blank();
     facts(screen, report, finding, &names);
     field(screen, "tested", &tested(report, finding));
+    if let (Some(searched), Outcome::Failed(Failure::Unproven { .. })) =
+        (&report.searched, &finding.run.outcome)
+    {
+        limits(screen, report.runs, searched);
+    }
     if let Some(shrinking) = &finding.shrunk {
         field(screen, "shrunk", &shrunk(&finding.original, shrinking));
     }
@@ -280,18 +304,24 @@ fn verdict(screen: &mut Screen, report: &Report, finding: &Finding, headline: &s
     let origin = match &finding.from {
         Origin::Seed(seed) => format!("seed {seed}"),
         Origin::Reordered(seed) => format!("seed {seed}, its calls in another order"),
+        Origin::Sampled(seed) => format!("seed {seed} of the sampled runs after the search"),
         Origin::File(path) => format!("replay of {}", clean(path)),
         Origin::Inline => "replay of a given trace".to_owned(),
     };
     let name = clean(&report.test);
     let failed = Line::of(Paint::Bad, "FAILED").with(Paint::Plain, "  ");
     let line = failed.clone().with(Paint::Strong, &name);
-    let line = line.with(Paint::Plain, &format!("  {origin}: ")).with(Paint::Bad, headline);
+    let origin = match &finding.run.outcome {
+        // It is about all runs.
+        Outcome::Failed(Failure::Unproven { .. }) => String::new(),
+        _ => format!("{origin}: "),
+    };
+    let line = line.with(Paint::Plain, &format!("  {origin}")).with(Paint::Bad, headline);
     if line.len() <= screen.width() {
         return screen.line(line);
     }
     screen.paragraph(0, (Paint::Bad, "FAILED  "), (Paint::Strong, &name));
-    screen.paragraph(8, (Paint::Plain, ""), (Paint::Bad, &format!("{origin}: {headline}")));
+    screen.paragraph(8, (Paint::Plain, ""), (Paint::Bad, &format!("{origin}{headline}")));
 }
 
 fn tested(report: &Report, finding: &Finding) -> String {

@@ -23,6 +23,9 @@ const INDEX_MAX: u64 = (1 << INDEX_BITS) - 1;
 /// use does not find the row at once and looks at the name.
 const NAMED: u64 = 1 << 63;
 
+/// Marks the keys of objects that were made in the run.
+const MADE: u64 = 1 << 63;
+
 /// The identity of a primitive, kept inside it.
 #[derive(Debug)]
 pub(crate) struct Object {
@@ -133,6 +136,8 @@ impl std::fmt::Debug for Waiter {
 pub(crate) struct ObjectRow {
     pub(crate) record: ObjectRecord,
     number: u64,
+    /// See [`View::key_of`](crate::choice::View::key_of).
+    pub(crate) key: u64,
     /// Who holds it, if it is a lock and held.
     pub(crate) holder: Option<Holder>,
     /// Whether its waiters were last told that it is free.
@@ -238,6 +243,7 @@ impl Objects {
         let row = self.rows.push(|| ObjectRow {
             record,
             number,
+            key: 0,
             holder: None,
             told_free: true,
             dirty: false,
@@ -245,6 +251,11 @@ impl Objects {
         });
         row.record = record;
         row.number = number;
+        // One that the run made is known by its maker, whatever others made meanwhile.
+        row.key = match creator {
+            Some((task, nth)) => MADE | u64::from(task.0) << 32 | u64::from(nth),
+            None => number,
+        };
         row.holder = None;
         row.told_free = true;
         row.dirty = false;

@@ -10,7 +10,7 @@ use super::object::Object;
 use super::slot::Ticket;
 use super::state::State;
 use super::world::World;
-use crate::choice::{CallMark, CallPoint};
+use crate::choice::{CallMark, CallPoint, Contact};
 use crate::event::Values;
 use crate::history::HistorySource;
 use crate::ids::{ObjectId, Place, TaskId};
@@ -118,11 +118,11 @@ impl World {
     /// Whether `task` has ended; the current task acts on it, and it is no join.
     pub(crate) fn has_ended(&self, task: TaskId) -> bool {
         let mut state = self.state();
-        state.glance(task);
+        state.touch(task, Contact::Looked);
         state.is_done(task)
     }
 
-    /// Joins `target` if it has ended; the result is handed out to be taken apart without a borrow.
+    /// Joins `target`, which has ended; the result is handed out to be taken apart without a borrow.
     /// The ticket is that of the announcement, open if there was one.
     pub(crate) fn join(
         &self,
@@ -130,11 +130,9 @@ impl World {
         op: &'static Op,
         target: TaskId,
         place: Place,
-    ) -> Option<(Ended, Option<BoxBody>)> {
+    ) -> (Ended, Option<BoxBody>) {
         let mut state = self.state();
-        if !state.is_done(target) {
-            return None;
-        }
+        debug_assert!(state.is_done(target));
         let waker = if ticket.is_open() { state.retract(ticket.waiter) } else { None };
         state.happened(op, None, place, Values::Task(target));
         let slot = state.slots.at_mut(target.index());
@@ -142,7 +140,7 @@ impl World {
         let body = slot.ended.take();
         drop(state);
         drop(waker);
-        Some((ended, body))
+        (ended, body)
     }
 
     /// Asks a task to end before its next step. Not a point.
@@ -153,18 +151,22 @@ impl World {
         }
         if state.is_done(task) {
             // Too late, which it need not have been.
-            state.glance(task);
+            state.touch(task, Contact::Looked);
             return;
         }
         state.abort(task);
         state.happened(&ABORT, None, place, Values::Task(task));
     }
 
-    /// The handle of a task was given up.
-    pub(crate) fn detach(&self, run: u64, task: TaskId, for_good: bool) {
+    /// The handle of a task was given up. `drops` tells whether it matters when the result of the task is
+    /// dropped: here, or when the task ends, whichever comes later.
+    pub(crate) fn detach(&self, run: u64, task: TaskId, for_good: bool, drops: bool) {
         let mut state = self.state();
         if run != state.run {
             return;
+        }
+        if drops {
+            state.touch(task, Contact::Looked);
         }
         let step = state.board.step;
         let slot = &mut state.slots[task.index()];

@@ -16,7 +16,9 @@ use super::now;
 use super::object::{ObjectRow, Objects, Waiter};
 use super::record::Record;
 use super::slot::{Slot, Ticket};
-use crate::choice::{Announced, Announcements, Board, Glance, Status, Strategy, TaskRow};
+use crate::choice::{
+    Announced, Announcements, Board, Contact, ContactMark, Status, Strategy, TaskRow,
+};
 use crate::event::{Event, Values};
 use crate::ids::{ObjectId, Place, TaskId};
 use crate::memory::Memory;
@@ -101,10 +103,10 @@ impl State {
         self.objects.begin(run);
         self.memory.clear();
         self.board.events.clear();
-        self.board.glances.clear();
+        self.board.object_keys.clear();
+        self.board.contacts.clear();
         self.board.calls.clear();
         self.board.watches.clear();
-        self.board.waited = (u32::MAX, 0);
         self.record.clear();
         self.failure = None;
         self.over = false;
@@ -197,9 +199,15 @@ impl State {
         self.board.tasks.at(task.index()).status == Status::Done
     }
 
-    /// The current task acts on whether `target` has ended.
-    pub(crate) fn glance(&mut self, target: TaskId) {
-        self.board.glances.push(Glance { target, events: self.board.events.len() });
+    /// The current task had this effect on `target`.
+    pub(crate) fn touch(&mut self, target: TaskId, contact: Contact) {
+        self.board.contacts.push(ContactMark { target, contact });
+    }
+
+    /// A new object has this first word.
+    pub(crate) fn add_object(&mut self, object: ObjectId, initial: u64) {
+        self.memory.push(initial);
+        self.board.object_keys.push(self.objects.rows[object.index()].key);
     }
 
     /// Something that is not of this library woke `task`.
@@ -306,10 +314,7 @@ impl State {
             }
             (Access::Join, _, Some(target)) => {
                 self.slots.at_mut(target.index()).joiner = Some(waiter);
-                if self.board.waited.0 != self.board.step {
-                    self.board.waited = (self.board.step, self.board.events.len());
-                }
-                false
+                self.is_done(target)
             }
             _ => true,
         };
@@ -351,8 +356,11 @@ impl State {
             }
         }
         // A future dropped by another task than the one that made it: that one may be stuck now.
-        if waiter.task() != self.current() && !self.can_step(waiter.task()) {
-            self.remove_ready(waiter.task());
+        if waiter.task() != self.current() {
+            self.touch(waiter.task(), Contact::Disarmed);
+            if !self.can_step(waiter.task()) {
+                self.remove_ready(waiter.task());
+            }
         }
         waker
     }

@@ -29,11 +29,11 @@ pub(crate) struct Look {
     changes: Vec<u32>,
     /// Whether it did anything else.
     more: bool,
-    /// How much had happened in the run when it was last polled: operations, values drawn, looks whether
-    /// a task had ended.
+    /// How much had happened in the run when it was last polled: operations, values drawn, effects
+    /// on other tasks.
     events: usize,
     draws: usize,
-    glances: usize,
+    contacts: usize,
     /// The number of the next announcement, and whether there was one that the world has not seen.
     announcements: (u32, bool),
 }
@@ -59,8 +59,8 @@ impl World {
     pub(crate) fn look(&self) -> Look {
         let events = self.state().board.events.len();
         let (objects, changes) = (Vec::new(), Vec::new());
-        let (more, draws, glances, announcements) = (false, 0, 0, (0, false));
-        Look { objects, changes, more, events, draws, glances, announcements }
+        let (more, draws, contacts, announcements) = (false, 0, 0, (0, false));
+        Look { objects, changes, more, events, draws, contacts, announcements }
     }
 
     /// The condition is about to be polled.
@@ -71,7 +71,7 @@ impl World {
         }
         look.events = state.board.events.len();
         look.draws = state.record.draws.len();
-        look.glances = state.board.glances.len();
+        look.contacts = state.board.contacts.len();
         look.announcements = (state.announcements(), now::has_announced());
     }
 
@@ -90,7 +90,7 @@ impl World {
         }
         look.events = state.board.events.len();
         look.more |= look.draws < state.record.draws.len();
-        look.more |= look.glances < state.board.glances.len();
+        look.more |= look.contacts < state.board.contacts.len();
     }
 
     /// The current task began to ask a condition again, which is `look`, and announced its first

@@ -143,7 +143,7 @@ impl World {
         match state.objects.meet(object, values, None) {
             Ok(Met::Known(id)) => id,
             Ok(Met::New(id)) => {
-                state.memory.push(initial());
+                state.add_object(id, initial());
                 id
             }
             Err(unusable) => {
@@ -157,8 +157,8 @@ impl World {
     pub(crate) fn created(&self, object: &Object, values: ValueKind, initial: u64) {
         let mut state = self.unsettled();
         let creator = state.next_creation();
-        if let Ok(Met::New(_)) = state.objects.meet(object, values, Some(creator)) {
-            state.memory.push(initial);
+        if let Ok(Met::New(id)) = state.objects.meet(object, values, Some(creator)) {
+            state.add_object(id, initial);
         }
     }
 

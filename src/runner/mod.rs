@@ -4,8 +4,10 @@
 //! scheduler, or on real threads. What comes back is a [`Report`]; making text of it and failing
 //! the test is done here, and nowhere below.
 
+mod each;
 pub(crate) mod outcome;
 mod site;
+mod target;
 mod test;
 
 use std::ops::Range;
@@ -22,10 +24,8 @@ pub use crate::config::InvalidSetting;
 use self::outcome::FunctionBody;
 use crate::config::{Config, Settings};
 use crate::engine;
-use crate::ids::Seed;
 use crate::report::Report;
 use crate::results::Results;
-use crate::run::Run;
 
 /// Runs a test body under many seeds, one run each.
 ///
@@ -46,7 +46,6 @@ use crate::run::Run;
 pub struct Runner {
     settings: Settings,
     site: Site,
-    hermetic: bool,
 }
 
 impl Default for Runner {
@@ -62,15 +61,17 @@ impl Runner {
     #[track_caller]
     pub fn new() -> Runner {
         let site = Site::of_program(Location::caller());
-        Runner { settings: Settings::default(), site, hermetic: false }
+        Runner { settings: Settings::default(), site }
     }
 
     pub(crate) fn of_site(site: Site, settings: Settings) -> Runner {
-        Runner { settings, site, hermetic: false }
+        Runner { settings, site }
     }
 
     /// The name under which traces are kept and reports speak. By default made of the file and the
     /// line of the call of [`Runner::new`].
+    ///
+    /// Runners in one program need different names if they write [results](Self::results).
     #[must_use]
     pub fn name(mut self, name: impl Into<String>) -> Runner {
         self.site.test = name.into();
@@ -174,7 +175,7 @@ impl Runner {
         self
     }
 
-    /// Replay this and run no seed: a trace file, or an inline trace `sim1:…`.
+    /// Replay this and run no seed: a trace file, or an inline trace `sim2:…`.
     #[must_use]
     pub fn replay(mut self, source: impl Into<String>) -> Runner {
         self.settings.replay = Some(source.into());
@@ -294,6 +295,46 @@ impl Runner {
         self
     }
 
+    /// Fail a test that proves nothing, even if none of its runs does: [`Report::searched`] must be a
+    /// [proof](crate::report::Searched::is_proof). The [strategy](Self::strategy) must be a search. A replay
+    /// proves nothing and is not asked to; neither are real threads.
+    ///
+    /// ```
+    /// use sim::run::{Failure, Outcome};
+    /// use sim::{Atomic, Ordering::SeqCst, Runner};
+    ///
+    /// async fn stores() {
+    ///     let word = std::sync::Arc::new(Atomic::new(0));
+    ///     for value in 0..4 {
+    ///         let word = word.clone();
+    ///         sim::spawn(async move { word.store(value, SeqCst).await }).detach();
+    ///     }
+    ///     word.load(SeqCst).await;
+    /// }
+    ///
+    /// # if !sim::SIMULATED { return }
+    /// let must = Runner::new().hermetic().strategy("exhaustive").must_prove(true);
+    /// assert!(must.run(stores).passed());
+    /// // Three runs are not enough.
+    /// let report = must.seeds(0..3).run(stores);
+    /// assert!(!report.passed());
+    /// let outcome = report.finding.unwrap().run.outcome;
+    /// assert!(matches!(outcome, Outcome::Failed(Failure::Unproven { .. })));
+    /// ```
+    #[must_use]
+    pub fn must_prove(mut self, wanted: bool) -> Runner {
+        self.settings.must_prove = Some(wanted);
+        self
+    }
+
+    /// Whether a failing run is made smaller before it is reported, as it is by default. Without it, the run
+    /// that was found is reported, after it was replayed, and nothing is [proven](Self::prove) of it.
+    #[must_use]
+    pub fn shrink(mut self, wanted: bool) -> Runner {
+        self.settings.shrink = Some(wanted);
+        self
+    }
+
     /// Count what generated programs were made of and how much of it ran at the same time:
     /// [`Report::statistics`]. Costs about as much as the runs.
     #[must_use]
@@ -303,9 +344,11 @@ impl Runner {
     }
 
     /// Do not look at the environment.
+    ///
+    /// No variable can then replay a failing run: the report says what to add to the runner instead.
     #[must_use]
     pub fn hermetic(mut self) -> Runner {
-        self.hermetic = true;
+        self.site.hermetic = true;
         self
     }
 
@@ -350,108 +393,11 @@ impl Runner {
         Ok(report)
     }
 
-    /// Runs `body` once, under `seed`, and gives the run whether it failed or not: all its
-    /// decisions, events and histories, not shrunk and written to no file. Which seeds to run and
-    /// what to replay is not asked; everything else that was set counts.
-    ///
-    /// For tools that look into runs that pass. On real threads a run has no steps and no events.
-    ///
-    /// # Panics
-    /// If a setting cannot be used; the text names it, its value and its grammar.
-    ///
-    /// ```
-    /// use sim::run::Outcome;
-    /// use sim::{Atomic, Ordering::SeqCst, Runner};
-    ///
-    /// let run = Runner::new().run_seed(7, async || {
-    ///     Atomic::new(0).store(1, SeqCst).await;
-    /// });
-    /// assert_eq!(run.outcome, Outcome::Passed);
-    /// // The body went to its point, and then from it to its end.
-    /// assert!(!sim::SIMULATED || (run.steps.len(), run.events.len()) == (2, 1));
-    /// ```
-    pub fn run_seed<B, R>(&self, seed: u64, body: B) -> Run
-    where
-        B: AsyncFn() -> R + Sync,
-        R: TestResult,
-    {
-        match self.config() {
-            Ok((config, _)) => {
-                engine::run_seed(&config, &self.site, &FunctionBody::new(body), Seed(seed))
-            }
-            Err(invalid) => panic!("{invalid}"),
-        }
-    }
-
-    /// Runs `body` under a search, to its end or until as many runs as [`seeds`](Self::seeds) allows,
-    /// and shows every run to `visit`, those that fail too: nothing is shrunk or written to a file.
-    ///
-    /// For tables of all that a small program can do. The report has a finding only if the body is
-    /// not a function of its decisions. On real threads nothing is run.
-    ///
-    /// # Panics
-    /// If a setting cannot be used, or the strategy is not one of
-    /// [`SEARCHES`](crate::strategy::SEARCHES).
-    ///
-    /// ```
-    /// use std::collections::BTreeSet;
-    /// use std::sync::Arc;
-    ///
-    /// use sim::event::Values;
-    /// use sim::{Atomic, Ordering::SeqCst, Runner};
-    ///
-    /// // Each of two tasks writes its flag and then reads the other one: who sees what?
-    /// let mut seen = BTreeSet::new();
-    /// let report = Runner::new().hermetic().strategy("exhaustive").each_run(
-    ///     async || {
-    ///         let flags = Arc::new([Atomic::new(0u64), Atomic::new(0u64)]);
-    ///         let tasks = [0, 1].map(|me| {
-    ///             let flags = flags.clone();
-    ///             sim::spawn(async move {
-    ///                 flags[me].store(1, SeqCst).await;
-    ///                 flags[1 - me].load(SeqCst).await;
-    ///             })
-    ///         });
-    ///         for task in tasks {
-    ///             task.await.unwrap();
-    ///         }
-    ///     },
-    ///     |run| {
-    ///         let mut reads = Vec::new();
-    ///         for event in &run.events {
-    ///             if let Values::Read(value) = event.values {
-    ///                 reads.push((event.task, value));
-    ///             }
-    ///         }
-    ///         reads.sort();
-    ///         seen.insert(reads.iter().map(|(_, value)| *value).collect::<Vec<_>>());
-    ///     },
-    /// );
-    /// if sim::SIMULATED {
-    ///     assert!(report.searched.unwrap().is_proof());
-    ///     // Not both see nothing: memory is sequentially consistent.
-    ///     assert_eq!(seen, BTreeSet::from([vec![0, 1], vec![1, 0], vec![1, 1]]));
-    ///     assert_eq!(report.runs, 3);
-    /// }
-    /// ```
-    pub fn each_run<B, R>(&self, body: B, mut visit: impl FnMut(Run)) -> Report
-    where
-        B: AsyncFn() -> R + Sync,
-        R: TestResult,
-    {
-        match self.config() {
-            Ok((config, _)) => {
-                engine::each_run(&config, &self.site, &FunctionBody::new(body), &mut visit)
-            }
-            Err(invalid) => panic!("{invalid}"),
-        }
-    }
-
     /// What to do, and warnings about it.
     fn config(&self) -> Result<(Config, Vec<String>), InvalidSetting> {
         let mut warnings = Vec::new();
         let mut settings = self.settings.clone();
-        if !self.hermetic {
+        if !self.site.hermetic {
             let (environment, unknown) = Settings::from_environment(std::env::vars_os())?;
             settings = settings.overridden_by(environment);
             warnings = unknown;

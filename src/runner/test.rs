@@ -1,12 +1,14 @@
 //! What `#[sim::test]` expands to: run the body, show the report, fail the test.
 
-use std::io::{self, IsTerminal};
+use std::io::{self, IsTerminal, Write};
 use std::panic::Location;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::outcome::{FunctionBody, TestBody};
-use super::{Runner, Site, TestResult};
+use super::site::{self, Site};
+use super::target::Target;
+use super::{Runner, TestResult};
 use crate::config::Settings;
 use crate::report::{Report, Style, one_line, text};
 use crate::run::{Failure, Outcome};
@@ -27,6 +29,10 @@ pub struct TestSite {
     pub file: &'static str,
     /// The line of its `fn`.
     pub line: u32,
+    /// `CARGO_BIN_NAME`, as the compiler had it: the target, if that is a binary or an example.
+    pub binary: Option<&'static str>,
+    /// Whether the compiler had a `CARGO_TARGET_TMPDIR`: the target is an integration test or a benchmark.
+    pub integration: bool,
 }
 
 /// The arguments of the attribute, checked by the macro as far as it can.
@@ -52,6 +58,8 @@ pub struct Attributes {
     pub closure: bool,
     /// How many runs the proof may take that a failing run has the fewest preemptions.
     pub prove: Option<u64>,
+    /// Whether the test fails if its search proves nothing.
+    pub must_prove: bool,
     /// Whether to say, if it passes, what its programs were made of.
     pub statistics: bool,
 }
@@ -82,21 +90,27 @@ fn test_body(
         coverage: attributes.coverage.then_some(true),
         closure: attributes.closure.then_some(true),
         prove: attributes.prove,
+        must_prove: attributes.must_prove.then_some(true),
         statistics: attributes.statistics.then_some(true),
         ..Settings::default()
     };
+    // A harness leaves out the name of the crate.
+    let (crate_name, path) = site.test.split_once("::").unwrap_or((site.test, site.test));
+    let target =
+        Target::compiled(site.binary, site.integration, site.file, crate_name, site::program());
     let site = Site {
         test: site.test.to_owned(),
+        target,
         package: site.package.to_owned(),
         version: site.version.to_owned(),
         manifest_dir: Some(PathBuf::from(site.manifest_dir)),
         place,
-        // A harness leaves out the name of the crate.
-        filter: Some(site.test.split_once("::").map_or(site.test, |(_, name)| name).to_owned()),
+        filter: Some(site::filter(path)),
+        hermetic: false,
     };
     let test = site.test.clone();
     match Runner::of_site(site, settings).try_run_body(body) {
-        Ok(report) => judge(&report, attributes.must_fail),
+        Ok(report) => judge(&report, attributes),
         Err(invalid) => {
             eprintln!("FAILED  {test}: {invalid}");
             fail(invalid.to_string())
@@ -113,9 +127,17 @@ fn beside_manifest(source: &str, manifest_dir: &str) -> String {
 }
 
 /// Shows the report and fails the test if it has to.
-fn judge(report: &Report, must_fail: bool) {
+fn judge(report: &Report, attributes: Attributes) {
+    let must_fail = attributes.must_fail;
     let screen = text(report, &Style { color: color(), ..Style::default() });
     let Some(finding) = report.finding.as_deref() else {
+        if let Some(line) = remark(report, attributes) {
+            // Not `eprint!`: a test harness takes that and, of a test that passes, shows none of it.
+            let _ = io::stderr().lock().write_all(line.as_bytes());
+        }
+        if report.runs == 0 {
+            return;
+        }
         if must_fail && crate::seam::SIMULATED {
             let what = match &report.replayed {
                 Some(_) => "the replay passed".to_owned(),
@@ -142,10 +164,13 @@ fn judge(report: &Report, must_fail: bool) {
     };
     eprint!("{screen}");
     match &finding.run.outcome {
-        // These say that the trace was not replayed, or that a case never came up: nothing about the
-        // program.
+        // These say that the trace was not replayed, that a case never came up or that nothing is proven:
+        // nothing about the program.
         Outcome::Failed(
-            Failure::Unreadable { .. } | Failure::Diverged { .. } | Failure::TooSeldom { .. },
+            Failure::Unreadable { .. }
+            | Failure::Diverged { .. }
+            | Failure::TooSeldom { .. }
+            | Failure::Unproven { .. },
         ) => {}
         _ if must_fail => {
             return eprintln!("note:    the test must fail (must_fail) and did, so it passes");
@@ -156,6 +181,25 @@ fn judge(report: &Report, must_fail: bool) {
         Outcome::Failed(failure) => fail(one_line(failure, &finding.run)),
         Outcome::Passed => fail("the test failed".to_owned()),
     }
+}
+
+/// What has to be said of a test that passes, although its harness shows nothing of it: one line. None if there
+/// is nothing.
+fn remark(report: &Report, attributes: Attributes) -> Option<String> {
+    let test = &report.test;
+    if report.runs == 0 {
+        return Some(format!("note: {test} has no seed in this shard, and made no run\n"));
+    }
+    if report.real {
+        let nothing = attributes.must_prove && report.replayed.is_none();
+        return nothing.then(|| {
+            format!(
+                "note: {test} must prove something (must_prove), and real threads prove nothing\n"
+            )
+        });
+    }
+    let why = report.searched.as_ref()?.fell_short()?;
+    Some(format!("NOT A PROOF  {test}: {why}\n"))
 }
 
 const MUST_FAIL: &str = "
@@ -222,6 +266,6 @@ mod tests {
     fn a_file_of_an_attribute_stands_beside_the_manifest() {
         assert_eq!(beside_manifest("a/b.simtrace", "/p"), "/p/a/b.simtrace");
         assert_eq!(beside_manifest("/a/b.simtrace", "/p"), "/a/b.simtrace");
-        assert_eq!(beside_manifest("sim1:0", "/p"), "sim1:0");
+        assert_eq!(beside_manifest("sim2:0", "/p"), "sim2:0");
     }
 }

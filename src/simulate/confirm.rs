@@ -23,6 +23,7 @@ const STEPS: u64 = 20_000_000;
 pub(super) fn report(session: &Session<'_>, run: Run, from: Origin, runs: u64) -> Report {
     let original = Size::of(&run);
     let (run, shrunk, proof) = session.quietly(|| match same_again(session, &run) {
+        Ok(()) if !session.config.shrink => (run, None, None),
         Ok(()) => smallest(session, run),
         Err(failure) => (Run { outcome: Outcome::Failed(failure), ..run }, None, None),
     });

@@ -1,6 +1,7 @@
 //! Goes through the runs of a search, one after the other on one thread, until there are none left,
 //! one fails, or there were as many as allowed; half-way it is seen whether that will be enough.
 
+mod audit;
 #[cfg(test)]
 mod tests;
 
@@ -14,7 +15,7 @@ use super::reorder::{self, Reordered};
 use super::session::Session;
 use super::watchdog::Job;
 use crate::ids::Seed;
-use crate::report::{Bound, Fallback, Searched};
+use crate::report::{Bound, Fallback, Origin, Searched};
 use crate::rt::Worker;
 use crate::run::{Failure, Outcome, Run};
 use crate::strategy::Search;
@@ -74,11 +75,29 @@ pub(super) fn exhaust(
     let ended = go(session, search, &mut visit, within, &mut explored);
     let mut searched = how_far(search.progress(), ended);
     let before = explored.runs;
-    if let (Some(fallback), Some(half), End::GivenUp) = (fallback, half, ended) {
+    if let (Some(fallback), Some(half), End::GivenUp) = (fallback.clone(), half, ended) {
         let within = Limits { deadline, numbers: half..end, give_up_at: None };
         let ended = go(session, &fallback, &mut visit, within, &mut explored);
         let (runs, searched_then) = (explored.runs - before, how_far(fallback.progress(), ended));
         searched.fallback = Some(Box::new(Fallback { runs, searched: searched_then }));
+    }
+    // One that makes every run has no classes, and rests on nothing that could be wrong.
+    let reduces = search.has_class(0).is_some() && !matches!(visit, Visit::One(_));
+    if reduces && ended == End::Complete && explored.found.is_none() {
+        let (audit, found) = session.quietly(|| audit::audit(session, search));
+        let missed = audit.missed.is_some();
+        searched.audit = Some(audit);
+        if let Some((run, origin)) = found {
+            explored.found = Some((explored.runs, run));
+            explored.origin = Some(origin);
+        } else if let (true, Some(fallback)) = (missed, fallback) {
+            // The search is wrong. One that leaves nothing out gets the runs that are left.
+            let within = Limits { deadline, numbers: explored.runs..end, give_up_at: None };
+            let ended = go(session, &fallback, &mut visit, within, &mut explored);
+            let (runs, searched_then) =
+                (explored.runs - before, how_far(fallback.progress(), ended));
+            searched.fallback = Some(Box::new(Fallback { runs, searched: searched_then }));
+        }
     }
     explored.searched = Some(searched);
     explored
@@ -111,7 +130,9 @@ fn go(
     let before = explored.runs;
     let ended = session.quietly(|| {
         for number in within.numbers {
-            if within.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+            // A test without a run would be no test.
+            let late = within.deadline.is_some_and(|deadline| Instant::now() >= deadline);
+            if late && explored.runs > 0 {
                 break;
             }
             if within.give_up_at == Some(number) && search.progress().part < 0.5 {
@@ -173,7 +194,7 @@ fn go(
             let anew = matches!(reordered, Reordered::Anew);
             let found = match (&*visit, reordered) {
                 (_, Reordered::Fails(run)) if wanted => {
-                    explored.reordered = true;
+                    explored.origin = Some(Origin::Reordered(run.seed));
                     Some(*run)
                 }
                 (Visit::One(_), _) if wanted => Some(extract(&worker)),
@@ -208,6 +229,7 @@ fn how_far(progress: Progress, ended: End) -> Searched {
         part: if complete { 1.0 } else { progress.part },
         blind: progress.blind,
         bound: progress.within.map(bound),
+        audit: None,
         fallback: None,
     }
 }

@@ -13,7 +13,7 @@ use super::watchdog::Job;
 use crate::census::Census;
 use crate::ids::Seed;
 use crate::program::ProgramRecord;
-use crate::report::{Closure, Searched};
+use crate::report::{Closure, Origin, Searched};
 use crate::rt::Worker;
 use crate::run::{Condition, Failure, Outcome, Run};
 use crate::statistics::Statistics;
@@ -32,8 +32,8 @@ pub(super) struct Explored {
     pub(super) steps: u64,
     /// The failing run of the lowest seed, and the position of that seed.
     pub(super) found: Option<(u64, Run)>,
-    /// Whether that seed passes, and fails if its calls come in another order.
-    pub(super) reordered: bool,
+    /// Where the decisions of that run came from, if not from its seed alone.
+    pub(super) origin: Option<Origin>,
     pub(super) warnings: Vec<String>,
     /// What the runs were asked to note.
     pub(super) conditions: Vec<Condition>,
@@ -151,8 +151,8 @@ fn first_seed(session: &Session<'_>, position: u64, seed: Seed) -> Explored {
     if let Err(failure) = session.quietly(|| confirm::same_again(session, &run)) {
         explored.found = Some((position, Run { outcome: Outcome::Failed(failure), ..run }));
     } else if let Some(reordered) = reordered {
+        explored.origin = Some(Origin::Reordered(reordered.seed));
         explored.found = Some((position, reordered));
-        explored.reordered = true;
     }
     explored
 }
@@ -267,8 +267,8 @@ fn work(
     closing.add_to(&mut total.closure);
     if let Some((n, run, reordered)) = found {
         if total.found.as_ref().is_none_or(|(other, _)| n < *other) {
+            total.origin = reordered.then_some(Origin::Reordered(run.seed));
             total.found = Some((n, run));
-            total.reordered = reordered;
         }
     }
 }

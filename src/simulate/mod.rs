@@ -19,12 +19,13 @@ use std::path::PathBuf;
 use crate::config::Config;
 use crate::ids::Seed;
 use crate::persistence::{self, Unreadable};
-use crate::report::{Finding, Origin, Report, Size};
+use crate::report::{Finding, Origin, Report, Searched, Size};
 use crate::results::Results;
 use crate::rt::in_run;
 use crate::run::{Condition, Failure, Outcome, Run};
 use crate::runner::{Site, TestBody};
 use crate::trace::Trace;
+use crate::underway::Mark;
 
 use self::exhaust::{Visit, exhaust};
 use self::recount::recount;
@@ -34,7 +35,9 @@ use self::session::Session;
 pub(crate) fn run(config: &Config, site: &Site, results: &Results, body: &dyn TestBody) -> Report {
     refuse_nesting();
     hook::install();
-    let session = Session::new(config, site, results, body);
+    let mark = Mark::begin(config, site);
+    let notes = mark.as_ref().and_then(Mark::notes);
+    let session = Session::new(config, site, results, body).noted_in(notes);
     std::thread::scope(|scope| {
         let _ended = watched(&session, scope);
         match &config.replay {
@@ -87,7 +90,7 @@ pub(crate) fn each_run(
         report.warnings.extend(explored.warnings);
         report.searched = explored.searched;
         if let Some((_, run)) = explored.found {
-            let from = Origin::Seed(run.seed);
+            let from = explored.origin.unwrap_or(Origin::Seed(run.seed));
             report.finding = Some(Box::new(Finding::of(run, from)));
         }
         report
@@ -142,9 +145,12 @@ fn report_replay(session: &Session<'_>, run: Run, from: Origin, trace: Trace) ->
     report.seeds = None;
     report.replayed = Some(from.clone());
     let Outcome::Failed(failure) = &run.outcome else { return report };
+    report.warnings.extend(surplus(&trace, &run));
     let diverged = matches!(failure, Failure::Diverged { .. });
-    let (test, of) = (&session.site.test, &trace.header.test);
-    if diverged && !of.is_empty() && of != test {
+    let of = &trace.header.test;
+    // Older traces do not name the target.
+    let own = [String::new(), session.site.title(), session.site.test.clone()].contains(of);
+    if diverged && !own {
         report.warnings.push(format!("the trace says that it is of another test, {of}"));
     }
     let source = match &from {
@@ -166,6 +172,29 @@ fn report_replay(session: &Session<'_>, run: Run, from: Origin, trace: Trace) ->
         from,
     }));
     report
+}
+
+/// That the run failed before it took all decisions of its trace.
+fn surplus(trace: &Trace, run: &Run) -> Option<String> {
+    if let Outcome::Failed(Failure::Diverged { .. }) = run.outcome {
+        return None;
+    }
+    let draws = trace.steps.iter().map(|step| step.draws.len());
+    let (steps, draws) = (trace.steps.len(), draws.sum::<usize>());
+    let left = |all: usize, taken: usize, what: &str| {
+        let left = all.checked_sub(taken).filter(|left| *left > 0)?;
+        let s = if left == 1 { "" } else { "s" };
+        Some(format!("{left} more {what}{s}"))
+    };
+    let left = [left(steps, run.steps.len(), "turn"), left(draws, run.draws.len(), "drawn value")];
+    let left: Vec<String> = left.into_iter().flatten().collect();
+    (!left.is_empty()).then(|| {
+        format!(
+            "the trace has {} than this run took before it failed: this is not the failure that the trace \
+             was written from",
+            left.join(" and ")
+        )
+    })
 }
 
 /// A trace that cannot be read fails the test: nobody must believe it was replayed.
@@ -209,10 +238,7 @@ fn search<'scope>(
     };
     let mut report = match explored.found {
         Some((n, run)) => {
-            let from = match explored.reordered {
-                true => Origin::Reordered(run.seed),
-                false => Origin::Seed(run.seed),
-            };
+            let from = explored.origin.unwrap_or(Origin::Seed(run.seed));
             confirm::report(session, run, from, n + 1)
         }
         None => {
@@ -232,9 +258,21 @@ fn search<'scope>(
         }
     };
     report.searched = explored.searched;
+    if session.config.must_prove && report.finding.is_none() {
+        report.finding = unproven(report.searched.as_ref());
+    }
     warnings.extend(explored.warnings);
     report.warnings.extend(warnings);
     report
+}
+
+/// What is wrong with a test that must prove something and passed.
+fn unproven(searched: Option<&Searched>) -> Option<Box<Finding>> {
+    let why = match searched {
+        Some(searched) => searched.shortfall()?,
+        None => "there was no search".to_owned(),
+    };
+    Some(Box::new(Finding::without_replay(Run::empty(Seed(0), Failure::Unproven { why }))))
 }
 
 /// What is wrong if conditions held in too few runs. One seed alone is run to look at it, and shows one

@@ -17,6 +17,7 @@ use crate::runner::{Site, TestBody};
 use crate::schedule::Schedule;
 use crate::strategy::{Again, Follow, Replay};
 use crate::trace::{Header, Trace, format};
+use crate::underway::Notes;
 
 /// An inline trace longer than this is not put on the screen; the file serves.
 const INLINE_MAX: usize = 400;
@@ -39,8 +40,13 @@ impl<'a> Session<'a> {
         results: &'a Results,
         body: &'a dyn TestBody,
     ) -> Session<'a> {
-        let (watch, rehearsals) = (Watch::new(site.command()), AtomicU32::new(0));
+        let (watch, rehearsals) = (Watch::new(site), AtomicU32::new(0));
         Session { config, site, results, body, watch, rehearsals }
+    }
+
+    /// The same, with each run noted before it begins, if that is wanted.
+    pub(super) fn noted_in(self, notes: Option<Arc<Notes>>) -> Session<'a> {
+        Session { watch: self.watch.noted_in(notes), ..self }
     }
 
     pub(super) fn limits(&self) -> Limits {
@@ -175,7 +181,7 @@ impl<'a> Session<'a> {
             Outcome::Failed(failure) => crate::report::one_line(failure, run),
         };
         let header = Header {
-            test: self.site.test.clone(),
+            test: self.site.title(),
             package: self.site.package_and_version(),
             seed: run.seed,
             strategy: self.config.strategy.name().to_owned(),

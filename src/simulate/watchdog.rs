@@ -18,9 +18,11 @@ use crate::persistence;
 use crate::report::{Finding, Origin, Size, Style, text};
 use crate::rt::{Limits, Worker};
 use crate::run::{Failure, Run};
+use crate::runner::Site;
 use crate::schedule::Schedule;
 use crate::strategy::{Chosen, Search};
 use crate::trace::Trace;
+use crate::underway::{self, Note, Notes};
 
 /// The exit code of a process that a hang ended: that of a panic.
 const EXIT: i32 = 101;
@@ -44,8 +46,9 @@ pub(crate) enum Job {
 
 /// The workers that are watched.
 pub(crate) struct Watch {
-    /// What runs the test again.
-    command: Arc<str>,
+    site: Arc<Site>,
+    /// Where each run is noted before it begins, if an earlier process ended within one.
+    notes: Option<Arc<Notes>>,
     state: Mutex<State>,
     ended: Condvar,
 }
@@ -65,8 +68,9 @@ pub(crate) struct Watched {
     /// The seed of the current one.
     pub(super) seed: AtomicU64,
     job: Mutex<Job>,
-    /// What runs the test again.
-    command: Arc<str>,
+    site: Arc<Site>,
+    /// With the line of this worker.
+    notes: Option<(Arc<Notes>, usize)>,
 }
 
 impl Watched {
@@ -76,12 +80,27 @@ impl Watched {
         self.seed.store(seed, Ordering::Relaxed);
         // The worker alone writes it, so it need not be one operation.
         self.runs.store(self.runs.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+        if let Some((notes, line)) = &self.notes {
+            notes.note(*line, Note::Seed(Seed(seed)));
+        }
     }
 
     /// The worker begins a run of another kind.
     pub(super) fn begin_job(&self, job: Job) {
+        self.note(&job);
         *self.job.lock().unwrap_or_else(PoisonError::into_inner) = job;
         self.runs.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn note(&self, job: &Job) {
+        let Some((notes, line)) = &self.notes else { return };
+        let seed = Seed(self.seed.load(Ordering::Relaxed));
+        let note = match job {
+            Job::Seeds(_) | Job::Search(_) => Note::Seed(seed),
+            Job::Rehearse(_, n) => Note::Rehearsal(*n),
+            Job::Replay(_) | Job::Again(_) | Job::Follow(_) => Note::From(seed),
+        };
+        notes.note(*line, note);
     }
 
     /// What it is doing.
@@ -109,16 +128,18 @@ pub(super) fn whereabouts() -> String {
         Some(watched) => {
             let (seed, step) = (&watched.seed, &watched.step);
             let (seed, step) = (seed.load(Ordering::Relaxed), step.load(Ordering::Relaxed));
-            let command = &watched.command;
+            let site = &watched.site;
             let job = watched.job.lock().unwrap_or_else(PoisonError::into_inner);
             match *job {
                 Job::Seeds(_) | Job::Rehearse(..) | Job::Search(_) => format!(
                     "It was step {step} of seed {seed}. To run it again:\n\n  \
-                     SIM_SEED={seed} {command}\n"
+                     {}\n",
+                    site.seed_command(seed),
                 ),
                 _ => format!(
                     "It was step {step} of a run made from one of seed {seed} while that was \
-                     replayed or shrunk. To come here again:\n\n  {command}\n"
+                     replayed or shrunk. To come here again:\n\n  {}\n",
+                    site.command(),
                 ),
             }
         }
@@ -136,6 +157,9 @@ pub(crate) struct Unwatch<'a> {
 impl Drop for Unwatch<'_> {
     fn drop(&mut self) {
         HERE.with(|here| *here.borrow_mut() = self.before.take());
+        if let Some((notes, line)) = &self.watched.notes {
+            notes.close(*line);
+        }
         self.watch.lock().watched.retain(|other| !Arc::ptr_eq(other, &self.watched));
     }
 }
@@ -151,9 +175,15 @@ impl Drop for EndOnDrop<'_> {
 }
 
 impl Watch {
-    /// Watches nothing yet; `command` runs the test again.
-    pub(super) fn new(command: String) -> Watch {
-        Watch { command: command.into(), state: Mutex::default(), ended: Condvar::new() }
+    /// Watches nothing yet.
+    pub(super) fn new(site: &Site) -> Watch {
+        let site = Arc::new(site.clone());
+        Watch { site, notes: None, state: Mutex::default(), ended: Condvar::new() }
+    }
+
+    /// The same, with runs noted.
+    pub(super) fn noted_in(self, notes: Option<Arc<Notes>>) -> Watch {
+        Watch { notes, ..self }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -168,8 +198,9 @@ impl Watch {
     /// first run, or the one that what it replays came from.
     pub(super) fn follow(&self, step: Arc<AtomicU32>, job: Job, seed: Seed) -> Unwatch<'_> {
         let (runs, seed, job) = (AtomicU64::new(0), AtomicU64::new(seed.0), Mutex::new(job));
-        let watched = Watched { step, runs, seed, job, command: self.command.clone() };
-        let watched = Arc::new(watched);
+        let notes = self.notes.clone().map(|notes| (notes.clone(), notes.open()));
+        let watched = Arc::new(Watched { step, runs, seed, job, site: self.site.clone(), notes });
+        watched.note(&watched.job());
         self.lock().watched.push(watched.clone());
         let before = HERE.with(|here| here.borrow_mut().replace(watched.clone()));
         Unwatch { watch: self, watched, before }
@@ -269,6 +300,7 @@ fn end_process(session: &Session<'_>, watched: &Watched, step: u32, patience: Du
         // Not `eprint!`: a test harness may have taken that, and will have no time to show it.
         let screen = text(&report, &Style::default());
         let _ = std::io::stderr().lock().write_all(screen.as_bytes());
+        underway::unmark_all();
         std::process::exit(EXIT)
     })
 }

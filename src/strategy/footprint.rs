@@ -1,67 +1,45 @@
-//! What a step touched, and which steps may not be swapped.
+//! The footprint of a step: what one poll of a task did, and which two steps may not be swapped.
 //!
-//! One poll of a task is one step, and its footprint all that it did: the operation it had
-//! announced, those of other branches of a `join!`, and effects without a point. What two accesses to
-//! one object do to each other is said where accesses are defined, [`Access::conflicts`]; here is
-//! what tasks do to each other.
+//! An item of a footprint is an operation on an object, and a task is an object too. It was *done*, with or
+//! without a point, or *asked*: announced by the task, not done in the step although the task was polled, so
+//! that the step acted on its guard. How the operations on one object relate is declared in
+//! [`op`](crate::op); here are the objects, the calls of histories and the end of the run.
 
 use crate::choice::CallPoint;
 use crate::ids::{ObjectId, TaskId};
-use crate::op::Access;
+use crate::op::kind::Kind;
+use crate::op::task::LIVE;
 
 /// One thing that a step did.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Item {
-    /// An access to an object; `takes` tells whether the object is held from then on.
-    Object { object: ObjectId, access: Access, takes: bool },
-    /// Acted on whether this task had ended.
-    Looked(TaskId),
-    /// Took the result of this task, which had ended.
-    Joined(TaskId),
-    /// Created this task.
+    /// An operation on an object. `key` is its [key](crate::choice::View::key_of), the same in every run
+    /// that begins alike, which `object` need not be.
+    Object { object: ObjectId, key: u64, kind: Kind, done: bool },
+    /// An operation on a task.
+    Task { target: TaskId, kind: Kind, done: bool },
+    /// The creation of a task. Whatever it does comes later, so there is nothing to swap.
     Spawned(TaskId),
-    /// Asked this task to end before its next step.
-    Aborted(TaskId),
-    /// Woke this task by something that is not of this library.
-    Woke(TaskId),
-    /// The task of the step ended.
-    Ended,
     /// Something became of this history; `strict` tells whether it matters which of two calls that no
     /// step orders was first, other than to a check.
     Called { history: usize, point: CallPoint, strict: bool },
-    /// Might have done this if other steps had come first.
-    Maybe(Effect),
-    /// The run ended: what was left of other tasks never happened.
+    /// The end of the run: what was left of other tasks never happened.
     Over,
 }
 
-/// What a step may do besides the operation that it had announced, and others can tell.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Effect {
-    /// Gives up a lock.
-    Releases,
-    /// Is the last of its task.
-    Ends,
-    /// Aborts tasks.
-    Aborts,
-}
-
 impl Item {
-    /// Whether an item of a step of `task` and one of a step of `other_task`, another task, may not
-    /// be swapped. What one has to wait for in any order (a task its creation, a join the end of its
-    /// target) is no such thing.
-    pub(crate) fn conflicts(self, task: TaskId, other: Item, other_task: TaskId) -> bool {
-        match (self, other) {
+    /// Whether an item of a step and one of a step of another task may not be swapped.
+    #[inline]
+    pub(crate) fn conflicts(&self, other: &Item) -> bool {
+        match (*self, *other) {
             (
-                Item::Object { object: a, access, .. },
-                Item::Object { object: b, access: other, .. },
-            ) => a == b && access.conflicts(other),
-            (Item::Looked(target), Item::Ended | Item::Maybe(Effect::Ends)) => target == other_task,
-            (Item::Ended | Item::Maybe(Effect::Ends), Item::Looked(target)) => target == task,
-            (Item::Maybe(Effect::Releases), Item::Object { access, .. })
-            | (Item::Object { access, .. }, Item::Maybe(Effect::Releases)) => {
-                access == Access::TryLock
-            }
+                Item::Object { key: a, kind, done, .. },
+                Item::Object { key: b, kind: other, done: other_done, .. },
+            ) => a == b && relate((kind, done), (other, other_done)),
+            (
+                Item::Task { target: a, kind, done },
+                Item::Task { target: b, kind: other, done: other_done },
+            ) => a == b && relate((kind, done), (other, other_done)),
             (
                 Item::Called { history: a, point, strict },
                 Item::Called { history: b, point: other, .. },
@@ -79,16 +57,48 @@ impl Item {
         }
     }
 
-    /// The task whose every step it may not be swapped with.
-    pub(crate) fn disturbs(self) -> Option<TaskId> {
-        match self {
-            Item::Aborted(task) | Item::Woke(task) => Some(task),
-            _ => None,
+    /// Whether this item may turn the guard of an operation that is asked for to true.
+    pub(crate) fn may_enable(&self, asked: &Item) -> bool {
+        self.turns(asked, Kind::may_enable)
+    }
+
+    /// Whether this item may turn the guard of an operation that is asked for to false.
+    pub(crate) fn may_disable(&self, asked: &Item) -> bool {
+        self.turns(asked, Kind::may_disable)
+    }
+
+    fn turns(&self, asked: &Item, may: impl Fn(Kind, Kind) -> bool) -> bool {
+        match (*self, *asked) {
+            (
+                Item::Object { key: a, kind, done: true, .. },
+                Item::Object { key: b, kind: asked, .. },
+            ) => a == b && may(kind, asked),
+            (
+                Item::Task { target: a, kind, done: true },
+                Item::Task { target: b, kind: asked, .. },
+            ) => a == b && may(kind, asked),
+            _ => false,
         }
+    }
+
+    /// The item of every step of a task.
+    pub(crate) fn lives(task: TaskId) -> Item {
+        Item::Task { target: task, kind: LIVE, done: true }
     }
 }
 
-/// What a step of a task did.
+/// Whether two operations on one object may not be swapped; each was done, or else asked.
+#[inline]
+fn relate((a, a_done): (Kind, bool), (b, b_done): (Kind, bool)) -> bool {
+    match (a_done, b_done) {
+        (true, true) => a.conflicts(b),
+        (true, false) => a.may_enable(b) || a.may_disable(b),
+        (false, true) => b.may_enable(a) || b.may_disable(a),
+        (false, false) => false,
+    }
+}
+
+/// The footprint of a step.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Footprint {
     pub(crate) task: TaskId,
@@ -97,22 +107,24 @@ pub(crate) struct Footprint {
 
 impl Footprint {
     /// Whether the order of the two steps can make a difference.
-    pub(crate) fn conflicts(&self, other: &Footprint) -> bool {
-        self.task == other.task || dependent((self.task, &self.items), (other.task, &other.items))
+    pub(crate) fn conflicts(&self, task: TaskId, items: &[Item]) -> bool {
+        self.task == task || dependent((self.task, &self.items), (task, items))
     }
 }
 
-/// Whether what two tasks did may not be swapped.
+/// Whether steps of two tasks may not be swapped. Every step has [`Item::lives`], which is not among
+/// the items.
 pub(crate) fn dependent(
     (task, items): (TaskId, &[Item]),
     (other_task, others): (TaskId, &[Item]),
 ) -> bool {
     disturbs(items, other_task)
         || disturbs(others, task)
-        || items.iter().any(|a| others.iter().any(|b| a.conflicts(task, *b, other_task)))
+        || items.iter().any(|a| others.iter().any(|b| a.conflicts(b)))
 }
 
+/// Whether one of the items conflicts with every step of `task`.
 fn disturbs(items: &[Item], task: TaskId) -> bool {
-    let with_all = |item: &Item| matches!(item, Item::Maybe(Effect::Aborts) | Item::Over);
-    items.iter().any(|item| with_all(item) || item.disturbs() == Some(task))
+    let lives = Item::lives(task);
+    items.iter().any(|item| *item == Item::Over || item.conflicts(&lives))
 }

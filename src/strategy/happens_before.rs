@@ -1,190 +1,149 @@
-//! What happened before what in a run, whatever the order in which it was taken.
+//! Happens-before of a run: vector clocks over its steps.
 //!
 //! Two runs of a program are the same for everybody if steps that do not conflict were swapped
-//! (Mazurkiewicz). What they have in common is the order of each task's own steps, of conflicting
-//! steps, and of steps that wait for another: [`HappensBefore`] keeps it as vector clocks (Mattern
-//! 1988), and [`HappensBefore::class`] makes a number of it.
+//! (Mazurkiewicz). What they have in common is the order of each task's own steps and of conflicting
+//! steps. [`HappensBefore`] keeps it as vector clocks (Mattern 1988), and [`HappensBefore::class`] makes
+//! a number of it.
 //!
-//! # Segments
-//!
-//! What is ordered is not the step but the *segment*. A task that awaits the handle of a task that
-//! has ended goes on in the same step; if it has not, it goes on in a later one. Nobody can tell the
-//! difference, so that difference must not make two classes: a step is cut before each join that
-//! had not been waited for.
-//!
-//! ```text
-//! the target ended before:  one step    [ store x │ join 0.0, unlock m ]
-//! it ended after:           two steps   [ store x ]   …   [ join 0.0, unlock m ]
-//! ```
-//!
-//! Shapes: `clock[t]` counts the segments of task `t` that happened before and at the segment. A
-//! segment costs O(tasks + conflicting segments before it).
+//! Shapes: `clock[t]` counts the steps of task `t` that happened before and at the step. A step costs
+//! O(tasks + conflicting steps before it).
 
-use super::footprint::{Item, dependent};
-use crate::ids::{ObjectId, TaskId};
-use crate::op::Access;
+use super::footprint::Item;
+use crate::ids::TaskId;
+use crate::op::kind::Kind;
+use crate::op::task::END;
 
-/// A position in the order of segments of the run.
+/// The number of a step of the run.
 pub(crate) type Index = u32;
 
-/// The order of one run's segments. Built step by step; [`truncate`](Self::truncate) takes the last
-/// steps back.
+/// The order of one run's steps. Built step by step; [`truncate`](Self::truncate) takes the last ones back.
 #[derive(Debug, Default)]
 pub(crate) struct HappensBefore {
-    segments: Vec<Segment>,
-    /// The items of all segments, one after the other.
+    steps: Vec<Step>,
+    /// The items of all steps, one after the other: what each did, then what its task asked for.
     items: Vec<Item>,
-    /// The clocks of all segments, one after the other.
+    /// The clocks of all steps, one after the other.
     clocks: Vec<u32>,
     tasks: Vec<TaskLog>,
     /// By object: who touched it, in order.
     objects: Vec<Vec<(Index, Item)>>,
     /// By history: what became of its calls, in order.
     histories: Vec<Vec<(Index, Item)>>,
-    /// What segments might have done.
-    maybes: Vec<(Index, Item)>,
-    scratch: Scratch,
+    /// The steps that the last one races with, latest first.
+    races: Vec<Index>,
+    scratch: Vec<u32>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Segment {
+struct Step {
     task: TaskId,
-    step: u32,
     /// Its number among those of its task.
     nth: u32,
-    /// The first segment of its step.
-    first: Index,
-    items: (u32, u32),
+    /// The step before it of the same task, or the one that created the task.
+    base: Option<Index>,
+    /// Where its items begin, where what is asked begins, and where that ends.
+    items: (u32, u32, u32),
     clock: (u32, u32),
+    /// The class of the run up to the step.
+    class: u64,
 }
 
 #[derive(Debug, Default)]
 struct TaskLog {
-    segments: Vec<Index>,
-    /// The segment that created it.
+    steps: Vec<Index>,
+    /// The step that created it.
     creator: Option<Index>,
-    /// Who looked at it, aborted or woke it.
+    /// Operations of others on it, in order.
     notes: Vec<(Index, Item)>,
     ended: bool,
+    /// How many tasks it has created.
+    children: u32,
+    /// A number that means it in every run.
+    name: u64,
 }
 
-/// Kept for its allocations.
-#[derive(Debug, Default)]
-struct Scratch {
-    known: Vec<u32>,
-    clock: Vec<u32>,
-    rivals: Vec<Index>,
-}
-
-/// A segment to be added.
+/// A step to be added.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Part<'a> {
     pub(crate) task: TaskId,
-    pub(crate) step: u32,
-    /// Whether it is the first segment of its step.
-    pub(crate) first: bool,
     pub(crate) items: &'a [Item],
-}
-
-/// What could have come earlier than it did: a segment, or an operation that nobody did.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Late<'a> {
-    pub(crate) task: TaskId,
-    pub(crate) items: &'a [Item],
-    /// Where it stands, or would.
-    pub(crate) end: Index,
-    /// What it has to come after in any case.
-    pub(crate) known: &'a [u32],
-    /// What it conflicts with and may come before; latest first.
-    pub(crate) rivals: &'a [Index],
+    /// The operations with a guard that the task has announced when the step is over.
+    pub(crate) asked: &'a [Item],
+    /// What it drew, and below what.
+    pub(crate) draws: &'a [(u64, u64)],
 }
 
 impl HappensBefore {
-    /// Forgets all from step `steps` on.
-    pub(crate) fn truncate(&mut self, steps: u32) {
-        while let Some(segment) = self.segments.last().copied().filter(|last| last.step >= steps) {
-            self.segments.pop();
-            let log = &mut self.tasks[segment.task.index()];
-            log.segments.pop();
-            for item in &self.items[segment.items.0 as usize..] {
+    /// Forgets all from step `length` on.
+    pub(crate) fn truncate(&mut self, length: Index) {
+        while self.steps.len() > length as usize {
+            let Some(step) = self.steps.pop() else { return };
+            let (from, to, _) = step.items;
+            for item in &self.items[from as usize..to as usize] {
                 match item {
                     Item::Object { object, .. } => drop(self.objects[object.index()].pop()),
                     Item::Called { history, .. } => drop(self.histories[*history].pop()),
-                    Item::Ended => self.tasks[segment.task.index()].ended = false,
-                    Item::Looked(task) | Item::Aborted(task) | Item::Woke(task) => {
-                        self.tasks[task.index()].notes.pop();
+                    Item::Task { target, .. } if *target == step.task => {
+                        self.tasks[target.index()].ended = false;
                     }
-                    Item::Spawned(task) => self.tasks[task.index()].creator = None,
-                    Item::Maybe(_) => drop(self.maybes.pop()),
-                    Item::Joined(_) | Item::Over => {}
+                    Item::Task { target, .. } => drop(self.tasks[target.index()].notes.pop()),
+                    Item::Spawned(child) => {
+                        self.tasks[child.index()].creator = None;
+                        self.tasks[step.task.index()].children -= 1;
+                    }
+                    Item::Over => {}
                 }
             }
-            self.items.truncate(segment.items.0 as usize);
-            self.clocks.truncate(segment.clock.0 as usize);
+            self.tasks[step.task.index()].steps.pop();
+            self.items.truncate(from as usize);
+            self.clocks.truncate(step.clock.0 as usize);
         }
     }
 
-    /// Adds a segment. Those before it that it conflicts with and that it may come before are then
-    /// [`rivals`](Self::rivals); `could` tells whether the task could have stepped before a step.
-    pub(crate) fn push(&mut self, part: Part<'_>, could: impl Fn(u32) -> bool) {
-        let Part { task, step, items, .. } = part;
-        let index = self.segments.len() as Index;
+    /// Adds a step. Those before it that it races with are then [`races`](Self::races): it conflicts with
+    /// them, and no other step stands between the two in the order.
+    pub(crate) fn push(&mut self, part: Part<'_>) {
+        let Part { task, items, asked, draws } = part;
+        let index = self.steps.len() as Index;
         self.log(task);
-        let mut scratch = std::mem::take(&mut self.scratch);
-        self.known_to(task, &mut scratch.known);
-        scratch.rivals.clear();
-        for item in items {
-            if let Item::Joined(target) = item {
-                if let Some(end) = self.last_of(*target) {
-                    join(&mut scratch.known, self.clock(end));
-                }
-            }
+        let base = self.base_of(task);
+        let mut races = std::mem::take(&mut self.races);
+        races.clear();
+        self.collect_rivals(task, items, &mut races);
+        races.sort_unstable_by(|a, b| b.cmp(a));
+        races.dedup();
+        let mut clock = std::mem::take(&mut self.scratch);
+        clock.clear();
+        clock.resize(self.tasks.len(), 0);
+        if let Some(base) = base {
+            join(&mut clock, self.clock(base));
         }
-        if part.first {
-            for (by, note) in &self.tasks[task.index()].notes {
-                if note.disturbs().is_none() || self.knows(&scratch.known, *by) {
-                    continue;
-                }
-                match could(self.segments[*by as usize].step) {
-                    true => scratch.rivals.push(*by),
-                    // Without it there would be no such step.
-                    false => join(&mut scratch.known, self.clock(*by)),
-                }
+        races.retain(|rival| {
+            let new = !self.knows(&clock, *rival);
+            if new {
+                join(&mut clock, self.clock(*rival));
             }
-        }
-        self.collect_rivals(task, items, &mut scratch.rivals);
-        scratch.clock.clear();
-        scratch.clock.extend_from_slice(&scratch.known);
-        self.reduce(&mut scratch.rivals, &mut scratch.clock);
-        self.collect_holders(items, &scratch.known, &mut scratch.rivals);
-        for item in items {
-            // Let in by whoever gave the object up, who is no rival.
-            if let Item::Object { object, access, .. } = item {
-                if access.waits() {
-                    let touched = self.objects.get(object.index()).and_then(|log| log.last());
-                    if let Some((last, _)) = touched {
-                        join(&mut scratch.clock, self.clock(*last));
-                    }
-                }
-            }
-        }
-        let nth = self.tasks[task.index()].segments.len() as u32;
-        scratch.clock[task.index()] = nth + 1;
-        let first = if part.first { index } else { self.segments[index as usize - 1].first };
-        let item_at = self.items.len() as u32;
-        let clock_at = self.clocks.len() as u32;
+            new
+        });
+        self.races = races;
+        let nth = self.tasks[task.index()].steps.len() as u32;
+        clock[task.index()] = nth + 1;
+        let class = self.class_up_to(index).wrapping_add(self.number((task, nth), &clock, draws));
+        let (item_at, clock_at) = (self.items.len() as u32, self.clocks.len() as u32);
         self.items.extend_from_slice(items);
-        self.clocks.extend_from_slice(&scratch.clock);
-        let items_end = self.items.len() as u32;
-        let clock = (clock_at, self.clocks.len() as u32);
-        self.segments.push(Segment { task, step, nth, first, items: (item_at, items_end), clock });
-        self.scratch = scratch;
+        let asked_at = self.items.len() as u32;
+        self.items.extend_from_slice(asked);
+        self.clocks.extend_from_slice(&clock);
+        self.scratch = clock;
+        let items_at = (item_at, asked_at, self.items.len() as u32);
+        let clock_at = (clock_at, self.clocks.len() as u32);
+        self.steps.push(Step { task, nth, base, items: items_at, clock: clock_at, class });
         self.note(task, index, items);
     }
 
-    /// Writes the items of a new segment into the logs.
+    /// Writes the items of a new step into the logs.
     fn note(&mut self, task: TaskId, index: Index, items: &[Item]) {
-        self.log(task).segments.push(index);
+        self.log(task).steps.push(index);
         for item in items {
             match item {
                 Item::Object { object, .. } => {
@@ -193,139 +152,127 @@ impl HappensBefore {
                 Item::Called { history, .. } => {
                     entry(&mut self.histories, *history).push((index, *item));
                 }
-                Item::Ended => self.log(task).ended = true,
-                Item::Looked(other) | Item::Aborted(other) | Item::Woke(other) => {
-                    self.log(*other).notes.push((index, *item));
+                Item::Task { target, .. } if *target == task => self.log(task).ended = true,
+                Item::Task { target, .. } => self.log(*target).notes.push((index, *item)),
+                Item::Spawned(child) => {
+                    let parent = self.log(task);
+                    let name = mix(parent.name, u64::from(parent.children));
+                    parent.children += 1;
+                    let child = self.log(*child);
+                    (child.creator, child.name, child.children) = (Some(index), name, 0);
+                    child.ended = false;
                 }
-                Item::Spawned(child) => self.log(*child).creator = Some(index),
-                Item::Maybe(_) => self.maybes.push((index, *item)),
-                Item::Joined(_) | Item::Over => {}
+                Item::Over => {}
             }
         }
     }
 
-    /// Whoever took a lock last that is waited for in `items`, as far as `known` does not know it: it
-    /// could have been taken before. Whatever else stands between the two does not matter.
-    pub(crate) fn collect_holders(&self, items: &[Item], known: &[u32], holders: &mut Vec<Index>) {
-        for item in items {
-            let Item::Object { object, access, .. } = item else { continue };
-            if !access.waits() {
-                continue;
-            }
-            let log = self.objects.get(object.index()).into_iter().flatten();
-            let took = |item: &Item| matches!(item, Item::Object { takes: true, .. });
-            let last = log.rev().find(|(_, item)| took(item));
-            if let Some((last, _)) = last.filter(|(last, _)| !self.knows(known, *last)) {
-                if !holders.contains(last) {
-                    holders.push(*last);
-                }
-            }
-        }
-    }
-
-    /// The segments of other tasks that may not be swapped with such a one, those left out that
-    /// happened before others of them for certain. Of locks that are waited for not these, but
-    /// their [holders](Self::collect_holders).
+    /// The steps of other tasks that a step of `task` may not be swapped with; those may be left out that
+    /// happened before others of them for certain.
     fn collect_rivals(&self, task: TaskId, items: &[Item], rivals: &mut Vec<Index>) {
         let mut add = |index: Index| {
-            if self.segments[index as usize].task != task {
+            if self.steps[index as usize].task != task {
                 rivals.push(index);
             }
         };
-        for (index, maybe) in &self.maybes {
-            if dependent((task, items), (self.task_of(*index), std::slice::from_ref(maybe))) {
+        for (index, note) in &self.tasks[task.index()].notes {
+            if note.conflicts(&Item::lives(task)) {
                 add(*index);
             }
         }
-        for (at, item) in items.iter().enumerate() {
+        for item in items {
             match item {
-                Item::Object { object, access, .. } => {
+                Item::Object { object, kind, .. } => {
                     let Some(log) = self.objects.get(object.index()) else { continue };
-                    // What is done to a lock that was taken in the same step waits for nobody.
-                    let taken = |item: &Item| match item {
-                        Item::Object { object: other, takes, .. } => *takes && other == object,
-                        _ => false,
-                    };
-                    if access.waits() || items[..at].iter().any(taken) {
-                        continue;
-                    }
                     for (index, other) in log.iter().rev() {
-                        if item.conflicts(task, *other, self.task_of(*index)) {
+                        if item.conflicts(other) {
                             add(*index);
-                        }
-                        if is_last_of_all(other, *object) {
-                            break;
+                            // All before it that conflict with the new one conflict with this one, too.
+                            if covers(other, *kind) {
+                                break;
+                            }
                         }
                     }
                 }
                 Item::Called { history, .. } => {
                     for (index, other) in self.histories.get(*history).into_iter().flatten() {
-                        if item.conflicts(task, *other, self.task_of(*index)) {
+                        if item.conflicts(other) {
                             add(*index);
                         }
                     }
                 }
-                Item::Looked(target) => {
-                    let log = self.tasks.get(target.index()).filter(|log| log.ended);
-                    log.iter().filter_map(|log| log.segments.last()).for_each(|end| add(*end));
+                Item::Task { target, kind, .. } if *target == task => {
+                    debug_assert_eq!(*kind, END);
+                    for (index, note) in &self.tasks[task.index()].notes {
+                        if note.conflicts(item) {
+                            add(*index);
+                        }
+                    }
                 }
-                Item::Ended => {
-                    let Some(log) = self.tasks.get(task.index()) else { continue };
-                    let looks = log.notes.iter().filter(|note| matches!(note.1, Item::Looked(_)));
-                    looks.for_each(|(index, _)| add(*index));
-                }
-                Item::Aborted(target) | Item::Woke(target) => {
-                    self.last_of(*target).into_iter().for_each(&mut add);
+                Item::Task { target, .. } => {
+                    let Some(log) = self.tasks.get(target.index()) else { continue };
+                    let end = Item::Task { target: *target, kind: END, done: true };
+                    let with_end = log.ended && item.conflicts(&end);
+                    if with_end || item.conflicts(&Item::lives(*target)) {
+                        log.steps.last().into_iter().for_each(|last| add(*last));
+                    }
                 }
                 Item::Over => {
-                    let last = self.tasks.iter().filter_map(|log| log.segments.last());
+                    let last = self.tasks.iter().filter_map(|log| log.steps.last());
                     last.for_each(|index| add(*index));
                 }
-                Item::Maybe(_) => {
-                    let maybe = std::slice::from_ref(item);
-                    let others = 0..self.segments.len() as Index;
-                    others.filter(|index| self.collides(task, maybe, *index)).for_each(&mut add);
-                }
-                Item::Joined(_) | Item::Spawned(_) => {}
+                Item::Spawned(_) => {}
             }
         }
     }
 
-    /// Leaves those rivals that did not happen before `clock` or another one; `clock` knows them
-    /// then.
-    fn reduce(&self, rivals: &mut Vec<Index>, clock: &mut [u32]) {
-        rivals.sort_unstable_by(|a, b| b.cmp(a));
-        rivals.retain(|rival| {
-            let new = !self.knows(clock, *rival);
-            if new {
-                join(clock, self.clock(*rival));
+    /// What the next step of `task` comes after in any case: its last step, or the one that created it.
+    pub(crate) fn base_of(&self, task: TaskId) -> Option<Index> {
+        let log = self.tasks.get(task.index())?;
+        log.steps.last().copied().or(log.creator)
+    }
+
+    /// As [`base_of`](Self::base_of), when step `at` was about to be taken. None also if the task
+    /// was not there yet.
+    pub(crate) fn base_at(&self, task: TaskId, at: Index) -> Option<Index> {
+        let log = self.tasks.get(task.index())?;
+        let own = log.steps.partition_point(|step| *step < at);
+        let last = own.checked_sub(1).map(|last| log.steps[last]);
+        last.or(log.creator.filter(|creator| *creator < at))
+    }
+
+    /// The first step of `task` after step `at`.
+    #[cfg(test)]
+    pub(crate) fn next_of(&self, task: TaskId, at: Index) -> Option<Index> {
+        let log = self.tasks.get(task.index())?;
+        log.steps.get(log.steps.partition_point(|step| *step <= at)).copied()
+    }
+
+    /// Whether `task` was there and had not ended when step `at` was over.
+    pub(crate) fn is_alive_after(&self, task: TaskId, at: Index) -> bool {
+        let Some(log) = self.tasks.get(task.index()) else { return false };
+        let there = task == TaskId::MAIN || log.creator.is_some_and(|creator| creator < at);
+        there && !(log.ended && log.steps.last().is_some_and(|last| *last <= at))
+    }
+
+    /// How many tasks there are.
+    pub(crate) fn tasks(&self) -> usize {
+        self.tasks.len()
+    }
+
+    /// The steps that the last one races with, latest first.
+    pub(crate) fn races(&self) -> &[Index] {
+        &self.races
+    }
+
+    /// The steps that touched the object of `item`, with what they did, in order.
+    pub(crate) fn touches(&self, item: &Item) -> &[(Index, Item)] {
+        match item {
+            Item::Object { object, .. } => {
+                self.objects.get(object.index()).map_or(&[], Vec::as_slice)
             }
-            new
-        });
-    }
-
-    /// What the next segment of `task` has to come after in any case.
-    pub(crate) fn known_to(&self, task: TaskId, known: &mut Vec<u32>) {
-        known.clear();
-        known.resize(self.tasks.len().max(task.index() + 1), 0);
-        let log = self.tasks.get(task.index());
-        let before = log.and_then(|log| log.segments.last().copied().or(log.creator));
-        if let Some(before) = before {
-            join(known, self.clock(before));
+            _ => &[],
         }
-    }
-
-    /// How many segments a task has.
-    pub(crate) fn segments_of(&self, task: TaskId) -> usize {
-        self.tasks.get(task.index()).map_or(0, |log| log.segments.len())
-    }
-
-    /// The segment that was just added, to be moved.
-    pub(crate) fn latest(&self) -> Late<'_> {
-        let end = self.segments.len() as Index - 1;
-        let task = self.segments[end as usize].task;
-        let Scratch { known, rivals, .. } = &self.scratch;
-        Late { task, items: self.items_of(end), end, known, rivals }
     }
 
     /// How many histories there may be.
@@ -333,76 +280,85 @@ impl HappensBefore {
         self.histories.len()
     }
 
-    /// How many segments there are.
+    /// How many steps there are.
     pub(crate) fn len(&self) -> Index {
-        self.segments.len() as Index
+        self.steps.len() as Index
     }
 
-    /// The step of a segment.
-    pub(crate) fn step_of(&self, index: Index) -> u32 {
-        self.segments[index as usize].step
-    }
-
-    /// The task of a segment.
+    /// The task of a step.
     pub(crate) fn task_of(&self, index: Index) -> TaskId {
-        self.segments[index as usize].task
+        self.steps[index as usize].task
     }
 
-    /// The first segment of the step of a segment.
-    pub(crate) fn first_of(&self, index: Index) -> Index {
-        self.segments[index as usize].first
+    /// What came before a step in any case: see [`base_of`](Self::base_of).
+    pub(crate) fn base(&self, index: Index) -> Option<Index> {
+        self.steps[index as usize].base
     }
 
-    /// The first segment of a step.
-    pub(crate) fn first_in(&self, step: u32) -> Index {
-        self.segments.partition_point(|segment| segment.step < step) as Index
-    }
-
-    /// The last segment of a task.
-    pub(crate) fn last_of(&self, task: TaskId) -> Option<Index> {
-        self.tasks.get(task.index()).and_then(|log| log.segments.last()).copied()
-    }
-
-    /// What a segment did.
+    /// What a step did.
     pub(crate) fn items_of(&self, index: Index) -> &[Item] {
-        let (from, to) = self.segments[index as usize].items;
+        let (from, to, _) = self.steps[index as usize].items;
         &self.items[from as usize..to as usize]
     }
 
-    /// How many segments of each task happened before and at a segment.
+    /// The operations with a guard that the task of a step had announced when the step was over.
+    pub(crate) fn asked_after(&self, index: Index) -> &[Item] {
+        let (_, from, to) = self.steps[index as usize].items;
+        &self.items[from as usize..to as usize]
+    }
+
+    /// How many steps of each task happened before and at a step.
     pub(crate) fn clock(&self, index: Index) -> &[u32] {
-        let (from, to) = self.segments[index as usize].clock;
+        let (from, to) = self.steps[index as usize].clock;
         &self.clocks[from as usize..to as usize]
     }
 
-    /// Whether `clock` counts a segment.
+    /// Whether `clock` counts a step.
     pub(crate) fn knows(&self, clock: &[u32], index: Index) -> bool {
-        let segment = &self.segments[index as usize];
-        clock.get(segment.task.index()).is_some_and(|count| *count > segment.nth)
+        let step = &self.steps[index as usize];
+        clock.get(step.task.index()).is_some_and(|count| *count > step.nth)
     }
 
-    /// Whether such items may not be swapped with a segment of another task.
-    pub(crate) fn collides(&self, task: TaskId, items: &[Item], index: Index) -> bool {
-        dependent((task, items), (self.task_of(index), self.items_of(index)))
+    /// Whether step `a` happened before step `b`, or is that step.
+    pub(crate) fn is_before(&self, a: Index, b: Index) -> bool {
+        self.knows(self.clock(b), a)
     }
 
-    /// A number that all runs with this happens-before have in common, and no others as far as 64
-    /// bits can tell. `names` gives for each task a number that means it in every run. The classes are
-    /// those of `census::class_of`, finer where recorded calls are told apart by their order.
-    #[cfg(test)]
-    pub(crate) fn class(&self, names: &[u64]) -> u64 {
-        let mut class = 0u64;
-        for index in 0..self.segments.len() {
-            let segment = &self.segments[index];
-            let mut number = mix(names[segment.task.index()], u64::from(segment.nth));
-            for (task, count) in self.clock(index as Index).iter().enumerate() {
-                if *count > 0 {
-                    number = number.wrapping_add(mix(names[task] ^ 1, u64::from(*count)));
-                }
-            }
-            class = class.wrapping_add(mix(number, 2));
+    /// By task, the first step after `from` that `clock` counts.
+    pub(crate) fn firsts<'a>(
+        &'a self,
+        clock: &'a [u32],
+        from: Index,
+    ) -> impl Iterator<Item = Index> + 'a {
+        let counted = clock.iter().zip(&self.tasks);
+        counted.filter_map(move |(count, log)| {
+            let at = log.steps.partition_point(|step| *step <= from);
+            (at < *count as usize).then(|| log.steps[at])
+        })
+    }
+
+    /// A number that all runs with this order and these draws have in common, and no others as far as
+    /// 64 bits can tell. Finer than `census::class_of` where recorded calls are told apart by their order,
+    /// and where a task acted on something without an event.
+    pub(crate) fn class(&self) -> u64 {
+        self.class_up_to(self.len())
+    }
+
+    fn class_up_to(&self, end: Index) -> u64 {
+        end.checked_sub(1).map_or(0, |last| self.steps[last as usize].class)
+    }
+
+    /// What a step adds to the class: a sum, because steps that do not conflict have no order.
+    fn number(&self, (task, nth): (TaskId, u32), clock: &[u32], draws: &[(u64, u64)]) -> u64 {
+        let mut number = mix(self.tasks[task.index()].name, u64::from(nth));
+        for (value, bound) in draws {
+            number = mix(mix(number, *bound), *value);
         }
-        class
+        let mut before = 0u64;
+        for (log, count) in self.tasks.iter().zip(clock).filter(|(_, count)| **count > 0) {
+            before = before.wrapping_add(mix(log.name ^ 1, u64::from(*count)));
+        }
+        mix(number, before)
     }
 
     fn log(&mut self, task: TaskId) -> &mut TaskLog {
@@ -413,14 +369,9 @@ impl HappensBefore {
     }
 }
 
-/// Whether all earlier accesses to `object` conflict with this one, so that they happened before it.
-fn is_last_of_all(item: &Item, object: ObjectId) -> bool {
-    match item {
-        Item::Object { object: other, access, .. } => {
-            *other == object && access.conflicts(Access::Read)
-        }
-        _ => false,
-    }
+/// Whether whatever conflicts with an operation of this kind conflicts with `item`, too.
+fn covers(item: &Item, kind: Kind) -> bool {
+    matches!(item, Item::Object { kind: other, done: true, .. } if other.covers(kind))
 }
 
 /// The log at `index`, made if there is none.

@@ -35,6 +35,19 @@ pub(crate) trait Search: Send + Sync {
     /// Begins anew, so that each order of recorded calls is a run of its own.
     fn tell_orders_apart(&self) {}
 
+    /// Whether it does, from the start or since it had to.
+    fn tells_orders_apart(&self) -> bool {
+        false
+    }
+
+    /// Whether one of its runs was of this class, by [`HappensBefore::class`]; none if it does not know
+    /// classes, because it makes every run.
+    ///
+    /// [`HappensBefore::class`]: super::happens_before::HappensBefore::class
+    fn has_class(&self, _class: u64) -> Option<bool> {
+        None
+    }
+
     /// How far it is. To be asked after [`advance`](Self::advance).
     fn progress(&self) -> Progress;
 

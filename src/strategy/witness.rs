@@ -3,9 +3,7 @@
 //! A run stands for all that differ from it in the order of steps that do not conflict, whoever made
 //! it; what the calls of its histories could have looked like is found without running anything
 //! ([`closure`](super::exhaustive::closure)). Each run is looked at for itself, so that what is found
-//! in it does not depend on those before. What a search learns from one run about the next (which
-//! tasks have branches that await others) is not known here: an order that is found has to be run
-//! before anybody hears of it.
+//! in it does not depend on those before.
 //!
 //! Costs, for each step, a clock as long as there are tasks, and what conflicts with it before.
 
@@ -15,7 +13,7 @@ use super::exhaustive::{Observer, Orders, closure};
 use super::happens_before::HappensBefore;
 use crate::choice::{Draw, Mismatch, Strategy, View};
 use crate::history::Timed;
-use crate::ids::{Seed, TaskId};
+use crate::ids::Seed;
 
 /// What was seen of the last run.
 #[derive(Clone, Debug, Default)]
@@ -23,11 +21,10 @@ pub(crate) struct Witness(Arc<Mutex<Seen>>);
 
 #[derive(Debug, Default)]
 struct Seen {
+    /// Whether each order of recorded calls is a class of its own.
+    strict: bool,
     order: HappensBefore,
     observer: Observer,
-    /// Who could take each step, one after the other, and where the candidates of a step end.
-    enabled: Vec<TaskId>,
-    ends: Vec<usize>,
 }
 
 impl Witness {
@@ -51,10 +48,14 @@ impl Witness {
         }
     }
 
-    /// Shows what happened before what in the last run, which passed.
-    #[cfg(test)]
-    pub(crate) fn look(&self, look: impl FnOnce(&HappensBefore)) {
-        look(&self.seen().order);
+    /// From the next run on, each order of recorded calls is a class of its own.
+    pub(crate) fn tell_orders_apart(&self) {
+        self.seen().strict = true;
+    }
+
+    /// Shows what happened before what in the last run.
+    pub(crate) fn look<T>(&self, look: impl FnOnce(&HappensBefore) -> T) -> T {
+        look(&self.seen().order)
     }
 
     fn seen(&self) -> MutexGuard<'_, Seen> {
@@ -66,20 +67,14 @@ impl Seen {
     fn begin(&mut self) {
         self.order.truncate(0);
         self.observer.begin_anew();
-        self.enabled.clear();
-        self.ends.clear();
+        if self.strict {
+            self.observer.tell_orders_apart();
+        }
     }
 
     /// Takes in the step that is over, the last of those so far.
     fn add_step(&mut self) {
-        let Seen { order, observer, enabled, ends } = self;
-        let Some(last) = ends.len().checked_sub(1) else { return };
-        let candidates = |step: usize| {
-            let from = step.checked_sub(1).map_or(0, |before| ends[before]);
-            &enabled[from..ends[step]]
-        };
-        let could = |step: u32| candidates(step as usize).contains(&observer.task());
-        observer.add_to(order, last as u32, could, |_| {});
+        self.observer.add_to(&mut self.order);
     }
 }
 
@@ -116,9 +111,6 @@ impl Strategy for Watched {
             seen.observer.after(view);
             seen.add_step();
         }
-        seen.enabled.extend_from_slice(candidates);
-        let end = seen.enabled.len();
-        seen.ends.push(end);
         if let Some(task) = candidates.get(at) {
             seen.observer.before(view, *task);
         }
@@ -126,7 +118,9 @@ impl Strategy for Watched {
     }
 
     fn draw(&mut self, draw: &Draw) -> Result<u64, Mismatch> {
-        self.strategy.draw(draw)
+        let value = self.strategy.draw(draw)?;
+        self.seen.seen().observer.drew(value, draw.bound);
+        Ok(value)
     }
 
     fn given(&mut self, draw: &Draw, value: u64) -> Result<u64, Mismatch> {
@@ -135,7 +129,7 @@ impl Strategy for Watched {
 
     fn end(&mut self, view: &View<'_>) -> Result<(), Mismatch> {
         let mut seen = self.seen.seen();
-        seen.observer.after_last(view);
+        seen.observer.after(view);
         // The body returned: what was left of other tasks never happened, in no other order either.
         seen.observer.over();
         seen.add_step();

@@ -9,6 +9,8 @@ use super::seeds::Every;
 pub(super) struct Subject {
     pub(super) test: String,
     pub(super) package: String,
+    /// Such as `bin tool`; empty in old files, which do not say.
+    pub(super) target: String,
     pub(super) strategy: String,
     /// Steps that a run may take.
     pub(super) steps: u64,
@@ -107,6 +109,7 @@ fn head(header: &Value) -> Result<Part, String> {
         subject: Subject {
             test: string(header, "test")?,
             package: string(header, "package")?,
+            target: optional(header, "target")?.unwrap_or_default(),
             strategy: string(header, "strategy")?,
             steps: number(header, "steps")?,
             build: string(header, "build")?,

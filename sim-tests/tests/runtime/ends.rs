@@ -212,7 +212,7 @@ fn a_trace_that_fits_no_longer_does_not_abort_a_destructor_that_draws() {
     if !SIMULATED {
         return;
     }
-    let replay = Runner::new().hermetic().replay("sim1:0,0").run(async || -> () {
+    let replay = Runner::new().hermetic().replay("sim2:0,0").run(async || -> () {
         let _draws = DrawsWhenDropped;
         sim::task::yield_now().await;
         panic!("on purpose");

@@ -3,7 +3,7 @@
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use crate::child::{captured, child, folder};
+use crate::child::{captured, child, folder, root};
 
 #[test]
 fn a_real_lock_across_a_point_is_a_hang_that_names_the_task() {
@@ -18,6 +18,9 @@ fn a_real_lock_across_a_point_is_a_hang_that_names_the_task() {
         "- a lock of std or parking_lot held across an await: use sim::Mutex\n",
         "does not come back\n",
     ]);
+    // A process that ends on purpose leaves nothing that says otherwise.
+    let mark = "target/sim/sim-tests/underway/test-shell.fixture.holds_a_real_lock.1-of-1";
+    assert!(!root().join(mark).exists());
     let again = ended.after("trace:");
     let replay = captured("holds_a_real_lock").env("SIM_HANG", "1s").env("SIM_REPLAY", &again);
     let replay = replay.fails();
@@ -92,4 +95,42 @@ fn a_destructor_that_panics_while_a_panic_unwinds_does_not_abort_in_silence() {
     assert_eq!(aborted(&[("SIM_SEED", seed)]), line);
     let before = format!("0..{seed}");
     captured("panics_twice").env("SIM_SEEDS", before).passes();
+}
+
+#[test]
+fn a_run_that_ends_its_process_without_a_word_is_known_by_its_seed_at_a_later_start() {
+    if !sim::SIMULATED {
+        return;
+    }
+    let runs = || captured("aborts").env("SIM_JOBS", "1");
+    let fixed = || runs().env("UNPAUSE_VARIANT", "fixed").passes().stderr;
+    // Whatever is left of a gate that was stopped goes with a test that comes to its end.
+    fixed();
+    assert_eq!(fixed(), "");
+    let aborts = || {
+        let ended = runs().run();
+        assert_eq!(ended.code, None, "{ended}");
+        ended
+    };
+    aborts().says_not("note:");
+    let again = aborts();
+    again.says(&[
+        "note: the last process that ran shell::fixture::aborts did not come to the end of the test.",
+        "From now on each run is noted before it begins",
+    ]);
+    let third = aborts();
+    third.says(&["note: the last process that ran shell::fixture::aborts ended within seed "]);
+    let line = third.stderr.lines().find_map(|line| line.strip_prefix("  SIM_SEED=")).unwrap();
+    let (seed, command) = line.split_once(' ').unwrap();
+    assert_eq!(command, "cargo test -p sim-tests --test shell fixture::aborts -- --exact");
+    // It is that seed and none before.
+    assert_eq!(runs().env("SIM_SEED", seed).run().code, None);
+    runs().env("SIM_SEEDS", format!("0..{seed}")).passes();
+    // Said once more, and then forgotten.
+    aborts();
+    assert!(fixed().starts_with("note: the last process"));
+    assert_eq!(fixed(), "");
+    // A failure that is reported is no such end.
+    runs().env("UNPAUSE_VARIANT", "exits").run();
+    assert_eq!(fixed(), "");
 }

@@ -59,9 +59,9 @@ fn the_screen_is_on_stderr_and_the_trace_where_it_says() {
     ]);
     assert!(!ended.stdout.contains("FAILED  "), "{ended}");
     let trace = ended.after("trace:");
-    assert_eq!(trace, "target/sim/sim-tests/shell.fixture.lost_update/6.simtrace");
+    assert_eq!(trace, "target/sim/sim-tests/test-shell.fixture.lost_update/6.simtrace");
     let text = fs::read_to_string(root().join(trace)).unwrap();
-    assert!(text.starts_with("simtrace 1\n"), "{text}");
+    assert!(text.starts_with("simtrace 2\n"), "{text}");
     assert!(text.contains("an update was lost: 1 of 2"), "{text}");
 }
 
@@ -71,7 +71,7 @@ fn the_path_is_right_from_where_cargo_was_started() {
         return;
     }
     let package = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let whole = root().join("target/sim/sim-tests/shell.fixture.deadlocks/");
+    let whole = root().join("target/sim/sim-tests/test-shell.fixture.deadlocks/");
     // Not below where the user is; a folder the shell is no longer in; one that is no package's.
     for shell in [package, Path::new("/nowhere"), root().parent().unwrap()] {
         let ended = child("deadlocks").in_folder(package, shell).fails();
@@ -95,7 +95,7 @@ fn the_printed_command_fails_in_the_same_way() {
     ] {
         let first = child(test).fails();
         let command = first.after("replay:");
-        assert_eq!(command.starts_with("SIM_REPLAY=sim1:"), inline, "{command}");
+        assert_eq!(command.starts_with("SIM_REPLAY=sim2:"), inline, "{command}");
         assert!(command.ends_with(&format!(" fixture::{test} -- --exact")), "{command}");
         let again = shell(&command, &root(), Some(&cargo));
         assert_eq!(again.code, Some(101), "{command} {again}");

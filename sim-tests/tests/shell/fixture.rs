@@ -19,6 +19,7 @@ fn variant(name: &str) -> bool {
 
 /// A counter with a lost update, and what may become of the code over time.
 async fn counts() {
+    assert!(!variant("at once"), "failed at once");
     let (hits, spare) = (Arc::new(Atomic::new(0u64)), Arc::new(Atomic::new(0u64)));
     let add = |hits: Arc<Atomic<u64>>, spare: Arc<Atomic<u64>>| async move {
         if variant("fixed") {
@@ -198,6 +199,18 @@ async fn panics_twice() {
     Cell::new(0).set(1).await;
 }
 
+/// Ends the process under a seed, without a word.
+#[sim::test(seeds = 500)]
+async fn aborts() {
+    if !off() && !variant("fixed") {
+        let value = sim::rand::below(100);
+        assert!(!variant("exits") || value != 17, "a failure that can be shrunk");
+        if value == 17 {
+            std::process::abort();
+        }
+    }
+}
+
 #[sim::test]
 async fn deadlocks() {
     if off() {
@@ -211,6 +224,33 @@ async fn deadlocks() {
     let tasks = [sim::spawn(both(a.clone(), b.clone())), sim::spawn(both(b, a))];
     for task in tasks {
         task.await.unwrap();
+    }
+}
+
+/// Two tasks that add to a counter, in one operation each.
+async fn adds() {
+    let hits = Arc::new(Atomic::new(0));
+    let add = |hits: Arc<Atomic<u64>>| async move {
+        hits.fetch_add(1, SeqCst).await;
+        hits.fetch_add(1, SeqCst).await;
+    };
+    let tasks = [sim::spawn(add(hits.clone())), sim::spawn(add(hits))];
+    for task in tasks {
+        task.await.unwrap();
+    }
+}
+
+#[sim::test(strategy = "exhaustive", must_prove)]
+async fn proves() {
+    if !off() {
+        adds().await;
+    }
+}
+
+#[sim::test(strategy = "exhaustive")]
+async fn attempts() {
+    if !off() {
+        adds().await;
     }
 }
 
@@ -233,6 +273,8 @@ fn in_a_package() {
         manifest_dir: folder.leak(),
         file: file!(),
         line: line!(),
+        binary: None,
+        integration: false,
     };
     let replay = std::env::var("UNPAUSE_ATTRIBUTE").ok().map(|source| &*source.leak());
     let attributes = sim::__private::Attributes { seeds: Some(40), replay, ..Default::default() };

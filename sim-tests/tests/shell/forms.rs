@@ -76,7 +76,7 @@ fn each_case_has_a_trace_of_its_own() {
         assert!(ended.after("replay:").ends_with(&format!("fixture::{case} -- --exact")));
     }
     let expected =
-        cases.map(|case| format!("shell.fixture.{}/0.simtrace", case.replace("::", ".")));
+        cases.map(|case| format!("test-shell.fixture.{}/0.simtrace", case.replace("::", ".")));
     assert_eq!(files(&out), expected);
 }
 

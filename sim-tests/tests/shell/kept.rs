@@ -12,7 +12,7 @@ fn package(name: &str) -> (PathBuf, PathBuf) {
     fs::create_dir_all(&kept).unwrap();
     let out = folder(&format!("{name}-out"));
     child("lost_update").env("SIM_OUT", &out).fails();
-    let trace = out.join("shell.fixture.lost_update/6.simtrace");
+    let trace = out.join("test-shell.fixture.lost_update/6.simtrace");
     let file = kept.join("lost update.simtrace");
     fs::copy(trace, &file).unwrap();
     fs::write(kept.join("README.md"), "Only traces are replayed.\n").unwrap();

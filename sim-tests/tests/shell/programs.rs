@@ -33,7 +33,7 @@ fn a_program_and_its_schedule_replay_in_another_process() {
     // The decisions alone, on one line, are the same program.
     let command = ended.after("replay:");
     let inline = command.strip_prefix("SIM_REPLAY=").unwrap().split(' ').next().unwrap();
-    assert!(inline.starts_with("sim1:"), "{inline}");
+    assert!(inline.starts_with("sim2:"), "{inline}");
     let again = child("generated").env("SIM_REPLAY", inline).fails();
     assert_eq!(run(&again), run(&ended));
 }

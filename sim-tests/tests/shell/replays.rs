@@ -8,7 +8,7 @@ use crate::child::{Ended, child, files, folder, root};
 fn trace(name: &str) -> (String, std::path::PathBuf) {
     let out = folder(name);
     child("lost_update").env("SIM_OUT", &out).fails();
-    let file = out.join("shell.fixture.lost_update/6.simtrace");
+    let file = out.join("test-shell.fixture.lost_update/6.simtrace");
     (fs::read_to_string(&file).unwrap(), file)
 }
 
@@ -63,7 +63,7 @@ fn a_trace_of_another_test_is_said_to_be_one() {
     let (_, file) = trace("another");
     let ended = child("deadlocks").env("SIM_REPLAY", &file).fails();
     ended
-        .says(&["warning: the trace says that it is of another test, shell::fixture::lost_update"]);
+        .says(&["warning: the trace says that it is of another test, shell::fixture::lost_update (test shell)"]);
 }
 
 #[test]
@@ -79,7 +79,7 @@ fn a_trace_of_a_fixed_bug_passes_and_says_so() {
     let ended = replay(&file.display().to_string());
     ended.says(&["passed  shell::fixture::lost_update\n        the replay of "]);
     ended.says(&["6.simtrace, 9 steps\n"]);
-    let ended = replay("sim1:0,0.0x2,0.1x3,0.0,0x2");
+    let ended = replay("sim2:0,0.0x2,0.1x3,0.0,0x2");
     ended.says(&["        the replay of a given trace, 9 steps\n"]);
 }
 
@@ -99,12 +99,12 @@ fn what_is_no_trace_fails_the_test_with_file_and_line() {
         ("edited", text.replace("store", "stare").into_bytes(), "line ".to_owned()),
         (
             "huge",
-            b"simtrace 1\ntask 0\nstep 99999999999999999999 0\nend 1\n".into(),
+            b"simtrace 2\ntask 0\nstep 99999999999999999999 0\nend 1\n".into(),
             "line ".to_owned(),
         ),
         (
             "version",
-            text.replacen("simtrace 1", "simtrace 7", 1).into_bytes(),
+            text.replacen("simtrace 2", "simtrace 7", 1).into_bytes(),
             "line 1: ".to_owned(),
         ),
     ] {
@@ -117,7 +117,7 @@ fn what_is_no_trace_fails_the_test_with_file_and_line() {
     unreadable(&ended, &["cannot read "]);
     let ended = child("lost_update").env("SIM_REPLAY", "sim-no/7.simtrace").fails();
     unreadable(&ended, &["cannot read sim-no/7.simtrace: no such file here, beside"]);
-    for (inline, column) in [("sim1:0,zero", 8), ("sim9:0", 4), ("sim1:0x99999999999", 8)] {
+    for (inline, column) in [("sim2:0,zero", 8), ("sim9:0", 4), ("sim2:0x99999999999", 8)] {
         let ended = child("lost_update").env("SIM_REPLAY", inline).fails();
         unreadable(
             &ended,
@@ -143,8 +143,8 @@ fn a_failure_that_is_wanted_is_not_a_trace_that_cannot_be_replayed() {
         return;
     }
     child("must_fail").env("SIM_REPLAY", "nowhere").fails().says(&["cannot be read"]);
-    child("must_fail").env("SIM_REPLAY", "sim1:0x99").fails().says(&["left its trace"]);
-    let passes = child("must_fail").env("SIM_REPLAY", "sim1:0,0.0x2,0.1x3,0.0,0x2");
+    child("must_fail").env("SIM_REPLAY", "sim2:0x99").fails().says(&["left its trace"]);
+    let passes = child("must_fail").env("SIM_REPLAY", "sim2:0,0.0x2,0.1x3,0.0,0x2");
     let ended = passes.env("UNPAUSE_VARIANT", "forgiving").fails();
     ended.says(&["the test must fail (must_fail), but the replay passed"]);
 }
@@ -209,4 +209,47 @@ fn calls_in_another_order_replay_in_another_process() {
     let alone = child("reads_a_copy").env("SIM_OUT", folder("reordered-alone"));
     let alone = alone.env("SIM_SEED", &seed).fails();
     assert_eq!(schedule(&alone), schedule(&ended));
+}
+
+#[test]
+fn a_trace_that_is_longer_than_the_run_that_fails_is_said_to_be_of_another_failure() {
+    if !sim::SIMULATED {
+        return;
+    }
+    let inline = child("awaits_nothing").fails().after("replay:");
+    assert!(inline.starts_with("SIM_REPLAY=sim2:0 "), "{inline}");
+    let replay = |trace| child("awaits_nothing").env("SIM_REPLAY", trace).fails();
+    replay("sim2:0").says_not("warning:");
+    for (trace, more) in [
+        ("sim2:0x2", "1 more turn"),
+        ("sim2:0x7", "6 more turns"),
+        ("sim2:0=1/2", "1 more drawn value"),
+        ("sim2:0=1/2=0/3,0x2", "2 more turns and 2 more drawn values"),
+    ] {
+        replay(trace).says(&[
+            "nothing was awaited",
+            &format!("warning: the trace has {more} than this run took before it failed"),
+        ]);
+    }
+    // So does a file: here the failure comes in the first step, before all that its trace has.
+    let (text, file) = trace("longer");
+    assert!(text.contains("end 9\n"), "{text}");
+    let ended =
+        child("lost_update").env("SIM_REPLAY", &file).env("UNPAUSE_VARIANT", "at once").fails();
+    ended.says(&["more turns than this run took", "failed at once"]);
+}
+
+#[test]
+fn a_run_that_is_not_to_be_shrunk_is_shown_as_it_was_found() {
+    if !sim::SIMULATED {
+        return;
+    }
+    let shrunk = child("fails_after_long").fails();
+    shrunk.says(&["shrunk  "]);
+    let whole = child("fails_after_long").env("SIM_SHRINK", "0").env("SIM_PROVE", "100").fails();
+    whole.says_not("shrunk  ");
+    whole.says_not("proof  ");
+    // It is replayed and written down as any is.
+    let again = child("fails_after_long").env("SIM_REPLAY", whole.after("trace:")).fails();
+    assert_eq!(again.schedule(), whole.schedule());
 }

@@ -43,7 +43,7 @@ fn a_shard_that_was_killed_goes_on_and_all_are_the_whole() {
         child.env("SIM_SHARD", shard)
     };
     let mut running: Vec<_> = (1..=4).map(|number| shard(number).start()).collect();
-    let second = shards.join("sim-tests/shell.fixture.takes_its_time/2-of-4.jsonl");
+    let second = shards.join("sim-tests/test-shell.fixture.takes_its_time/2-of-4.jsonl");
     let began = Instant::now();
     while !fs::read_to_string(&second).is_ok_and(|text| text.contains("done")) {
         assert!(began.elapsed() < Duration::from_secs(60), "nothing was written down");
@@ -98,7 +98,7 @@ fn results_of_another_run_are_not_gone_on_from() {
         child("lost_update_of_another_test").env("SIM_RESULTS", &folder).env("SIM_SEEDS", seeds)
     };
     with("10").passes();
-    let file = &files(&folder, "shell.fixture.lost_update_of_another_test")[0];
+    let file = &files(&folder, "test-shell.fixture.lost_update_of_another_test")[0];
     let before = fs::read(file).unwrap();
     with("20").fails().says(&["1-of-1.jsonl cannot: it is of another run", "Delete it"]);
     assert_eq!(fs::read(file).unwrap(), before);

@@ -28,7 +28,7 @@ fn a_bad_value_fails_the_test_and_says_what_it_should_be() {
         ("SIM_STRATEGY", "rnd", "should be the name of a strategy: portfolio"),
         ("SIM_TIME", "5", time),
         ("SIM_STEPS", "0", "should be a number of steps like 100000"),
-        ("SIM_REPLAY", "", "should be the name of a trace file, or an inline trace sim1:…"),
+        ("SIM_REPLAY", "", "should be the name of a trace file, or an inline trace sim2:…"),
         ("SIM_JOBS", "0", "should be a number of threads from 1 to 1024"),
         ("SIM_SHARD", "5/4", "should be k/n with k from 1 to n, like 2/4"),
         ("SIM_HANG", "-1s", time),
@@ -182,14 +182,14 @@ fn traces_go_where_they_are_asked_to_go() {
     }
     let out = folder("out");
     let ended = child("lost_update").env("SIM_OUT", &out).fails();
-    let trace = out.join("shell.fixture.lost_update/6.simtrace");
+    let trace = out.join("test-shell.fixture.lost_update/6.simtrace");
     assert!(fs::metadata(&trace).unwrap().is_file());
     ended.says(&["seed 6: main panicked"]);
     assert!(trace.ends_with(ended.after("trace:")), "{ended}");
 
     // A relative folder is meant from where Cargo was started, not from the folder of the package.
     let ended = child("lost_update").env("SIM_OUT", "target/tmp/shell/relative").fails();
-    let file = "target/tmp/shell/relative/shell.fixture.lost_update/6.simtrace";
+    let file = "target/tmp/shell/relative/test-shell.fixture.lost_update/6.simtrace";
     assert_eq!(ended.after("trace:"), file);
 }
 
@@ -201,7 +201,7 @@ fn a_folder_that_cannot_be_written_is_said_and_the_trace_stands_on_the_line() {
     let file = folder("no-folder").join("file");
     fs::write(&file, "").unwrap();
     let ended = child("lost_update").env("SIM_OUT", &file).fails();
-    ended.says(&["trace:   could not be written: folder ", "replay:  SIM_REPLAY=sim1:"]);
+    ended.says(&["trace:   could not be written: folder ", "replay:  SIM_REPLAY=sim2:"]);
 }
 
 #[test]

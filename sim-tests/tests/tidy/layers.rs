@@ -65,6 +65,7 @@ const TABLE: &[(&str, Layer)] = &[
     ("config", Layer::Wiring),
     ("persistence", Layer::Wiring),
     ("results", Layer::Wiring),
+    ("underway", Layer::Wiring),
 ];
 
 /// The crate that the frozen random stream is made with: the one that data may name.

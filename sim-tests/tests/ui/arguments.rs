@@ -128,3 +128,17 @@ async fn other_attributes_stay() {
     #![allow(unused)]
     let unused = 3;
 }
+
+// A proof.
+
+#[sim::test(must_prove)]
+async fn no_strategy() {}
+
+#[sim::test(must_prove, strategy = "random")]
+async fn no_search() {}
+
+#[sim::test(strategy = "exhaustive", must_prove, must_fail)]
+async fn no_sense() {}
+
+#[sim::test(strategy = "exhaustive", must_prove = true)]
+async fn no_flag() {}

@@ -3,7 +3,7 @@
 use std::future::Future;
 use std::marker::PhantomData;
 use std::sync::{Arc, Mutex};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 
 use super::Here;
 use crate::ids::TaskId;
@@ -101,18 +101,41 @@ impl<T: 'static> RunHandle<T> {
         cx: &mut Context<'_>,
         here: Here,
     ) -> Poll<Result<T, JoinError>> {
-        let Some((ended, body)) = world.join(&self.join, &JOIN, self.task, here) else {
-            self.wait(world, cx, here);
-            return Poll::Pending;
-        };
+        if self.join.is_open() {
+            match world.arrived(&self.join, cx.waker()) {
+                Arrival::Now => return Poll::Ready(self.take(world, here)),
+                Arrival::Later => return Poll::Pending,
+                Arrival::Moved => world.retract(&self.join),
+            }
+        }
+        if is_attempt(cx.waker()) {
+            self.join.settle();
+            return match world.has_ended(self.task) {
+                true => Poll::Ready(self.take(world, here)),
+                false => Poll::Pending,
+            };
+        }
+        self.join = world.announce_join(&JOIN, self.task, here, cx.waker());
+        Poll::Pending
+    }
+
+    /// The result of the task, which has ended.
+    fn take(&mut self, world: &World, here: Here) -> Result<T, JoinError> {
+        let (ended, body) = world.join(&self.join, &JOIN, self.task, here);
         self.join.settle();
         self.settled = true;
         let mut output: Option<T> = None;
         if let (Ended::Completed, Some(mut body)) = (ended, body) {
             body.as_mut().take(&mut output);
         }
-        Poll::Ready(output.ok_or_else(JoinError::cancelled))
+        output.ok_or_else(JoinError::cancelled)
     }
+}
+
+/// Whether nobody can be woken by this waker: who polls with it asks whether the future is ready now, and
+/// does not come back (`now_or_never`). Such a poll is no point.
+fn is_attempt(waker: &Waker) -> bool {
+    waker.will_wake(Waker::noop()) || waker.will_wake(futures::task::noop_waker_ref())
 }
 
 impl<T> RunHandle<T> {
@@ -121,29 +144,13 @@ impl<T> RunHandle<T> {
         RunHandle { run, task, join, settled: false, output: PhantomData }
     }
 
-    /// The task has not ended: the current one waits for it.
-    fn wait(&mut self, world: &World, cx: &mut Context<'_>, here: Here) {
-        if self.join.is_open() {
-            match world.arrived(&self.join, cx.waker()) {
-                Arrival::Moved => world.retract(&self.join),
-                Arrival::Now | Arrival::Later => {
-                    // Asked again: somebody may have acted on the first answer.
-                    world.has_ended(self.task);
-                    return;
-                }
-            }
-        }
-        self.join = world.announce_join(&JOIN, self.task, here, cx.waker());
-    }
-
     fn settle(&mut self, for_good: bool) {
         if !std::mem::replace(&mut self.settled, true) && in_run() {
             WORLD.with(|world| {
                 if self.join.is_open() {
                     world.retract(&self.join);
-                    world.has_ended(self.task);
                 }
-                world.detach(self.run, self.task, for_good);
+                world.detach(self.run, self.task, for_good, std::mem::needs_drop::<T>());
             });
         }
     }

@@ -13,7 +13,7 @@
 //!                                 ├──┤ read y
 //! ```
 //!
-//! Shapes: a *moment* is a segment in which calls begin or return, with what it has to come after as a
+//! Shapes: a *moment* is a step in which calls begin or return, with what it has to come after as a
 //! set of bits. The strongest orders are gone through depth first: moments in which calls only return
 //! come as soon as they can; those in which one begins come when a return needs them, and which return
 //! is next is tried in every way. At most n! / (k!)^(n/k) orders for n calls of one step, k of each
@@ -38,9 +38,9 @@ pub(crate) enum Orders {
     Open,
 }
 
-/// A segment in which calls of the history begin or return.
+/// A step in which calls of the history begin or return.
 struct Moment {
-    segment: Index,
+    step: Index,
     points: Vec<CallPoint>,
     /// The moments before it in any order.
     before: u128,
@@ -96,8 +96,8 @@ fn orders(
         }
         left -= 1;
         if !holds(&times) {
-            let segments: Vec<Index> = sequence.iter().map(|at| moments[*at].segment).collect();
-            return ControlFlow::Break(Orders::Violated(schedule(order, &segments)));
+            let steps: Vec<Index> = sequence.iter().map(|at| moments[*at].step).collect();
+            return ControlFlow::Break(Orders::Violated(schedule(order, &steps)));
         }
         ControlFlow::Continue(())
     });
@@ -109,33 +109,33 @@ fn orders(
 
 /// The moments before the history was last checked; none if there are more than there are bits.
 fn moments(order: &HappensBefore, history: usize) -> Option<Vec<Moment>> {
-    let points = |segment: Index| {
+    let points = |step: Index| {
         let point = move |item: &Item| match item {
             Item::Called { history: of, point, .. } if *of == history => Some(*point),
             _ => None,
         };
-        order.items_of(segment).iter().filter_map(point)
+        order.items_of(step).iter().filter_map(point)
     };
     let mut moments: Vec<Moment> = Vec::new();
     // How much of them there was at the last check: moments, and points of the last.
     let mut checked = (0, 0);
-    for segment in 0..order.len() {
+    for step in 0..order.len() {
         let mut own = Vec::new();
-        for point in points(segment) {
+        for point in points(step) {
             match point {
                 CallPoint::Checked => checked = (moments.len(), own.len()),
                 point => own.push(point),
             }
         }
         if !own.is_empty() {
-            let clock = order.clock(segment);
-            let known = |moment: &Moment| order.knows(clock, moment.segment);
+            let clock = order.clock(step);
+            let known = |moment: &Moment| order.knows(clock, moment.step);
             let bit = |at: usize| 1u128.checked_shl(at as u32);
             let mut before = 0;
             for (at, _) in moments.iter().enumerate().filter(|(_, moment)| known(moment)) {
                 before |= bit(at)?;
             }
-            moments.push(Moment { segment, points: own, before });
+            moments.push(Moment { step, points: own, before });
         }
     }
     moments.truncate(checked.0 + usize::from(checked.1 > 0));
@@ -205,46 +205,16 @@ fn times(moments: &[Moment], sequence: &[usize]) -> Option<Vec<Timed>> {
     Some(times)
 }
 
-/// Who steps, in turn, if moments come in this order and all else when it is needed.
+/// The tasks in the order of their steps, if moments come in this order and all else when it is needed.
 fn schedule(order: &HappensBefore, moments: &[Index]) -> Vec<TaskId> {
-    let mut plan = Plan { order, done: vec![false; order.len() as usize], turns: Vec::new() };
+    let mut done = vec![false; order.len() as usize];
+    let mut turns = Vec::new();
     for wanted in moments.iter().copied().chain(0..order.len()) {
-        for segment in 0..=wanted {
-            if order.knows(order.clock(wanted), segment) {
-                plan.add(segment);
+        for step in 0..=wanted {
+            if order.is_before(step, wanted) && !std::mem::replace(&mut done[step as usize], true) {
+                turns.push(order.task_of(step));
             }
         }
     }
-    plan.turns
-}
-
-/// Steps of another run of the class.
-struct Plan<'a> {
-    order: &'a HappensBefore,
-    /// By segment: whether it is among them.
-    done: Vec<bool>,
-    turns: Vec<TaskId>,
-}
-
-impl Plan<'_> {
-    /// Adds a segment that all it has to come after stands before.
-    fn add(&mut self, segment: Index) {
-        if std::mem::replace(&mut self.done[segment as usize], true) {
-            return;
-        }
-        let task = self.order.task_of(segment);
-        self.turns.push(task);
-        // A task that awaits one that has ended goes on in the same step.
-        for next in segment + 1..self.order.len() {
-            if self.order.task_of(next) != task {
-                continue;
-            }
-            let Some(Item::Joined(target)) = self.order.items_of(next).first() else { return };
-            let end = self.order.last_of(*target);
-            if !end.is_some_and(|end| self.done[end as usize]) {
-                return;
-            }
-            self.done[next as usize] = true;
-        }
-    }
+    turns
 }

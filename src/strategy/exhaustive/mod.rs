@@ -1,51 +1,41 @@
-//! Exhaustive search: runs until no run is left that would be another one for anybody.
+//! Exhaustive search: dynamic partial-order reduction with sleep sets. Explores one run for each class of
+//! runs that differ only in the order of steps that do not conflict (Mazurkiewicz).
 //!
-//! Source-DPOR with sleep sets (Abdulla, Aronsson, Jonsson, Sagonas: Optimal Dynamic Partial Order
-//! Reduction, POPL 2014, algorithm 1). Each run begins like an earlier one up to a step and differs
-//! there. Where, is learnt from races: two steps that conflict and could have come in the other
-//! order. One run is enough for all that differ in the order of steps that do not conflict.
+//! Depth first: each run begins like an earlier one up to a step and differs there. [`plan`] says where, from
+//! the *announcements* of the runs so far: the operations that tasks stood at, whatever became of them. The
+//! base is Flanagan and Godefroid, *Dynamic Partial-Order Reduction for Model Checking Software* (POPL 2005),
+//! with sleep sets and with the initials of source sets (Abdulla, Aronsson, Jonsson, Sagonas: *Optimal Dynamic
+//! Partial Order Reduction*, POPL 2014) where these are certain.
 //!
-//! # Where this differs from the paper
+//! What the search assumes: that a run is a function of its decisions, that the declarations of [`op`](crate::op)
+//! hold, and that footprints have all that tasks do to each other. A task that wakes another by something
+//! that is not of this library is seen, what the two share is not: such a search says that it proves nothing.
 //!
-//! - A step's footprint is all that one poll did. It is cut into segments where it found a task to
-//!   have ended ([`happens_before`](super::happens_before)).
-//! - A lock competes with whoever took it last, and not with the release that let it in; locks that
-//!   nobody got are looked at when the run has ended, which is how deadlocks are found.
-//! - The step that ends the run (the body returned, a task panicked) conflicts with every other: what
-//!   was left of other tasks might have come before.
-//! - An operation that was announced and then given up, because another branch was ready or the task was
-//!   aborted, counts as done by the step that gave it up: in another order of steps it would be.
-//! - What a step did besides its operation, such as to give up a lock, is held to be possible in every run
-//!   at that place of the task ([`effects`]).
-//! - What a step draws are branches of its own.
-//! - A task that waits for a change is let go on by any of several. What it looked at counts as read by
-//!   the step in which it goes on, and that step could have come before a change if another one had let
-//!   the task go on.
-//! - A task that wakes another by something that is not of this library conflicts with its steps.
-//!   What the two share is not seen, so such a search says that it proves nothing.
-//!
-//! The search is a function of the body: the n-th run is the same whenever it is asked for.
+//! What one step draws are branches of its frame. The search is a function of the body: the n-th run is the
+//! same whenever it is asked for.
 
+mod classes;
 pub(crate) mod closure;
-mod effects;
 mod observe;
-mod races;
+mod plan;
 mod walk;
 
 use std::sync::Arc;
 
 pub(crate) use self::closure::Orders;
 pub(crate) use self::observe::Observer;
+#[cfg(test)]
+pub(crate) use self::plan::{Rule, without};
 pub(crate) use self::walk::Exhaustive;
 
-use self::races::{Reversal, reversals};
-use super::footprint::{Footprint, Item};
-use super::happens_before::{HappensBefore, Late};
+use self::classes::Classes;
+use self::plan::{Open, Rules};
+use super::footprint::Footprint;
+use super::happens_before::{HappensBefore, Index};
 use super::search::Progress;
-use crate::choice::{Draw, Mismatch, Status, View};
+use crate::choice::{Draw, Mismatch, View};
 use crate::history::Timed;
 use crate::ids::TaskId;
-use crate::op::Access;
 use crate::run::{DrawRecord, StepRecord};
 
 /// How many orders of recorded calls are looked at for one run; one that has more makes them runs.
@@ -54,32 +44,37 @@ const ORDERS_MAX: u32 = 20_000;
 /// A step of the current run, and what is known of the runs that begin like it up to there.
 #[derive(Debug, Default)]
 struct Frame {
-    /// Who could step, by number.
+    /// The tasks that could step, by number.
     enabled: Vec<TaskId>,
-    /// Who does.
+    /// The one that does.
     task: TaskId,
-    /// Who did, does or will, in one run or another.
+    /// Those that did, do or will, in one run or another.
     backtrack: Vec<TaskId>,
-    /// What those did who are done.
+    /// The steps of those that are done.
     done: Vec<Arc<Footprint>>,
     /// Steps with which nothing new can begin here, because earlier runs had it.
     sleep: Vec<Arc<Footprint>>,
-    /// Tasks whose steps do not sleep here, because others will not do the same without them.
-    awake: Vec<TaskId>,
     /// What the step drew, and below what.
     draws: Vec<(u64, u64)>,
     /// What it did, whatever it drew.
     footprint: Footprint,
     /// How many operations had been done before it.
     events: usize,
+    /// Tasks that would have to go first here, and that later steps of this or other runs may let do so.
+    open: Vec<Open>,
 }
 
 impl Frame {
-    fn sleeps(&self, task: TaskId) -> bool {
-        self.sleep.iter().any(|asleep| asleep.task == task)
+    /// What `task` would do here, if that was done by earlier runs.
+    fn asleep(&self, task: TaskId) -> Option<&Arc<Footprint>> {
+        self.sleep.iter().find(|asleep| asleep.task == task)
     }
 
-    /// Who is to step here next, if anybody.
+    fn sleeps(&self, task: TaskId) -> bool {
+        self.asleep(task).is_some()
+    }
+
+    /// The task that takes the step in the next run, if there is one.
     fn next(&self) -> Option<TaskId> {
         let is_done = |task: &TaskId| self.done.iter().any(|done| done.task == *task);
         self.backtrack.iter().copied().find(|task| !is_done(task) && !self.sleeps(*task))
@@ -106,21 +101,20 @@ pub(crate) struct Explorer {
     /// Steps below this one are as in the run before.
     kept: usize,
     order: HappensBefore,
+    /// The races of the steps that are new in this run: an earlier step, and a later one.
+    races: Vec<(Index, Index)>,
     observer: Observer,
     /// How many values the current step has drawn.
     drawn: usize,
     course: Course,
-    /// What was left when the run ended: who was about to do what, and whether it waits for a lock.
-    left: Vec<(Footprint, bool)>,
     runs: u64,
     blocked: u64,
-    reversal: Reversal,
-    /// How often nobody could begin a reversal, which is then tried with everybody.
+    /// The classes of those runs that count.
+    classes: Classes,
+    rules: Rules,
+    /// How often nobody could begin what was planned, which is then tried with everybody. Never, unless
+    /// tasks share what is not seen.
     pub(crate) astray: u64,
-    /// How often a step was kept from sleeping, so that some classes may be run twice.
-    pub(crate) restless: u64,
-    /// How often a step was held to be able to do more than it did, so that some classes may be run twice.
-    pub(crate) wary: u64,
 }
 
 impl Default for Explorer {
@@ -130,16 +124,15 @@ impl Default for Explorer {
             depth: 0,
             kept: 0,
             order: HappensBefore::default(),
+            races: Vec::new(),
             observer: Observer::default(),
             drawn: 0,
             course: Course::On,
-            left: Vec::new(),
             runs: 0,
             blocked: 0,
-            reversal: Reversal::default(),
+            classes: Classes::default(),
+            rules: Rules::default(),
             astray: 0,
-            restless: 0,
-            wary: 0,
         }
     }
 }
@@ -152,6 +145,7 @@ impl Explorer {
         self.observer.begin();
         self.kept = self.depth.saturating_sub(1);
         self.order.truncate(self.kept as u32);
+        self.races.clear();
     }
 
     /// Who takes the next step. The scheduling decision, on one screen.
@@ -178,7 +172,6 @@ impl Explorer {
             let Some(task) = last.or_else(|| frame.enabled.iter().copied().find(awake)) else {
                 self.depth -= 1;
                 self.course = Course::Blocked;
-                self.note_what_is_left(view);
                 return Err(Mismatch::new(
                     view.step(),
                     "something new".to_owned(),
@@ -201,55 +194,29 @@ impl Explorer {
         let frame = &mut self.frames[step];
         let nth = self.drawn;
         self.drawn += 1;
-        match frame.draws.get(nth) {
+        let value = match frame.draws.get(nth) {
             None => {
                 frame.draws.push((0, draw.bound));
-                Ok(0)
+                0
             }
-            Some((value, bound)) if *bound == draw.bound => Ok(*value),
-            Some((_, bound)) => Err(Mismatch::new(
-                step as u32,
-                format!("a draw of a value below {bound}"),
-                format!("a draw of a value below {}", draw.bound),
-            )),
-        }
+            Some((value, bound)) if *bound == draw.bound => *value,
+            Some((_, bound)) => {
+                return Err(Mismatch::new(
+                    step as u32,
+                    format!("a draw of a value below {bound}"),
+                    format!("a draw of a value below {}", draw.bound),
+                ));
+            }
+        };
+        self.observer.drew(value, draw.bound);
+        Ok(value)
     }
 
     /// The run ended.
     fn end(&mut self, view: &View<'_>) {
         self.course = Course::Ended;
         if view.step() as usize > self.kept {
-            self.observer.after_last(view);
-        }
-        self.note_what_is_left(view);
-    }
-
-    /// Who was about to do what when the run ended or was given up.
-    fn note_what_is_left(&mut self, view: &View<'_>) {
-        self.left.clear();
-        for (index, row) in view.tasks().iter().enumerate() {
-            let task = TaskId(index as u32);
-            let mut next = Footprint { task, items: Vec::new() };
-            for announced in row.announced.iter() {
-                let (access, Some(object)) = (announced.op.access, announced.object) else {
-                    continue;
-                };
-                let item = Item::Object { object, access, takes: access.waits() };
-                match access.waits() {
-                    true => self.left.push((Footprint { task, items: vec![item] }, true)),
-                    false => next.items.push(item),
-                }
-            }
-            for watch in view.watches_of(task) {
-                next.items.extend(watch.objects.iter().map(|object| Item::Object {
-                    object: *object,
-                    access: Access::Read,
-                    takes: false,
-                }));
-            }
-            if row.status == Status::Ready {
-                self.left.push((next, false));
-            }
+            self.observer.after(view);
         }
     }
 
@@ -257,19 +224,14 @@ impl Explorer {
     /// been left that could go on.
     fn take_in(&mut self, cut: bool) {
         if self.observer.take_learnt() {
-            // What was thought the same may not be.
+            // Steps that were swapped may not be.
             self.runs += 1;
             self.restart();
             return;
         }
         match self.course {
-            Course::Restarted => {}
-            Course::Blocked => {
-                self.blocked += 1;
-                // Whoever waits for a lock may take it before those do who did here, and so get to what no
-                // other run shows.
-                self.look_at_what_is_left(false);
-            }
+            Course::Restarted => return,
+            Course::Blocked => self.blocked += 1,
             Course::On | Course::Ended => {
                 self.runs += 1;
                 self.depth = self.depth.min(self.frames.len());
@@ -279,19 +241,19 @@ impl Explorer {
                 if self.depth > self.kept {
                     self.add_step(self.depth - 1);
                 }
-                self.look_at_what_is_left(cut);
+                self.classes.add(self.order.class());
             }
         }
+        self.plan();
     }
 
     /// From the start, knowing better. What was run so far does not count.
     fn restart(&mut self) {
         self.blocked += self.runs;
         self.runs = 0;
+        self.classes = Classes::default();
         self.depth = 0;
         self.astray = 0;
-        self.restless = 0;
-        self.wary = 0;
         self.course = Course::Restarted;
     }
 
@@ -346,69 +308,31 @@ impl Explorer {
         frame.enabled.sort_unstable();
         frame.backtrack.clear();
         frame.done.clear();
-        frame.awake.clear();
         frame.draws.clear();
         frame.footprint.items.clear();
+        frame.open.clear();
         frame.events = view.events().len();
         frame.sleep.clear();
         if let Some(last) = before.last() {
-            let done = last.done.iter().filter(|done| !last.awake.contains(&done.task));
-            let asleep = last.sleep.iter().chain(done);
-            frame.sleep.extend(asleep.filter(|step| !step.conflicts(&last.footprint)).cloned());
+            let items = self.order.items_of(step as Index - 1);
+            let asleep = last.sleep.iter().chain(&last.done);
+            frame.sleep.extend(asleep.filter(|step| !step.conflicts(last.task, items)).cloned());
         }
     }
 
-    /// Takes in what the last step did, and has every race that it has with earlier ones turned
-    /// round in a later run.
+    /// Takes in what the last step did.
     fn add_step(&mut self, step: usize) {
-        let Explorer { frames, order, observer, reversal, astray, restless, .. } = self;
+        let Explorer { frames, order, observer, races, .. } = self;
         let frame = &mut frames[step];
-        self.wary += u64::from(observer.compare(order));
         frame.footprint.task = observer.task();
-        frame.footprint.items.extend_from_slice(&observer.items);
-        let task = observer.task();
-        let mut found: Vec<Reversal> = Vec::new();
-        let could = |step: u32| frames[step as usize].enabled.contains(&task);
-        observer.add_to(order, step as u32, could, |order| {
-            let late = order.latest();
-            for rival in late.rivals.iter().filter(|rival| !observer.waited_for(order, **rival)) {
-                reversals(order, *rival, &late, reversal, |reversal| {
-                    found.push(Reversal { initials: reversal.initials.clone(), ..*reversal });
-                });
-            }
-        });
-        for reversal in found {
-            plan(&mut frames[reversal.step as usize], &reversal, Some(task), (astray, restless));
-        }
-    }
-
-    /// Locks that tasks waited for when the run ended might have been taken by them earlier; and if
-    /// a step cut the run short, what others were about to do might have come before it.
-    fn look_at_what_is_left(&mut self, cut: bool) {
-        let Explorer { frames, order, left, reversal, astray, restless, .. } = self;
-        let (mut known, mut rivals) = (Vec::new(), Vec::new());
-        for (Footprint { task, items }, waits) in left.drain(..) {
-            order.known_to(task, &mut known);
-            rivals.clear();
-            if waits {
-                order.collect_holders(&items, &known, &mut rivals);
-            } else if cut {
-                let last = order.len().checked_sub(1);
-                rivals.extend(last.filter(|last| !order.knows(&known, *last)));
-            }
-            let items = &items;
-            let late = Late { task, items, end: order.len(), known: &known, rivals: &rivals };
-            for rival in late.rivals {
-                // What the last step alone let in could not have come before it.
-                if !waits && !frames[order.step_of(*rival) as usize].enabled.contains(&task) {
-                    continue;
-                }
-                reversals(order, *rival, &late, reversal, |reversal| {
-                    let frame = &mut frames[reversal.step as usize];
-                    plan(frame, reversal, Some(task), (astray, restless));
-                });
+        for item in observer.items() {
+            // What it did with other draws is there already.
+            if !frame.footprint.items.contains(item) {
+                frame.footprint.items.push(*item);
             }
         }
+        observer.add_to(order);
+        races.extend(order.races().iter().map(|earlier| (*earlier, step as Index)));
     }
 
     /// How far the search is. To be asked between two runs.
@@ -445,38 +369,6 @@ impl Explorer {
             }));
         }
         (steps, draws)
-    }
-}
-
-/// Sees to it that a reversal is tried, unless it is already.
-fn plan(
-    frame: &mut Frame,
-    reversal: &Reversal,
-    prefer: Option<TaskId>,
-    (astray, restless): (&mut u64, &mut u64),
-) {
-    if reversal.parts {
-        *restless += u64::from(!frame.awake.contains(&frame.task));
-        frame.awake.push(frame.task);
-    }
-    let planned = |task: &TaskId| frame.backtrack.contains(task) || frame.sleeps(*task);
-    if reversal.initials.iter().any(planned) {
-        return;
-    }
-    let can = |task: &TaskId| frame.enabled.contains(task);
-    let mut initials = reversal.initials.iter().copied().filter(can);
-    let first = initials.next();
-    let task = prefer.filter(|task| Some(*task) == first || initials.any(|other| other == *task));
-    match task.or(first) {
-        Some(task) => frame.backtrack.push(task),
-        None => {
-            *astray += 1;
-            for task in frame.enabled.clone() {
-                if !frame.backtrack.contains(&task) {
-                    frame.backtrack.push(task);
-                }
-            }
-        }
     }
 }
 

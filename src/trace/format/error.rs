@@ -13,7 +13,7 @@ use crate::ids::InvalidTaskPath;
 ///
 /// ```
 /// use sim::trace::format::{ErrorKind, parse};
-/// let error = parse(b"simtrace 1\ntask 0\nstep 0 0.7\nend 1\n").unwrap_err();
+/// let error = parse(b"simtrace 2\ntask 0\nstep 0 0.7\nend 1\n").unwrap_err();
 /// assert_eq!(error.line, 3);
 /// assert_eq!(error.kind, ErrorKind::UnknownTask("0.7".to_owned()));
 /// assert_eq!(
@@ -257,7 +257,7 @@ impl fmt::Display for ErrorKind {
 ///
 /// ```
 /// use sim::trace::format::{InlineErrorKind, parse_inline};
-/// let error = parse_inline("sim1:0x3,0.1=5/5").unwrap_err();
+/// let error = parse_inline("sim2:0x3,0.1=5/5").unwrap_err();
 /// assert_eq!((error.column, &error.kind), (13, &InlineErrorKind::Draw));
 /// assert_eq!(
 ///     error.to_string(),

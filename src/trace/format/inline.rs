@@ -28,8 +28,8 @@ const INLINE_SEGMENTS_MAX: usize = 1_000_000;
 ///
 /// ```
 /// use sim::trace::format::{inline, parse_inline};
-/// let trace = parse_inline("sim1:0,0,0,0.1,0.0=3/10")?;
-/// assert_eq!(inline(&trace), "sim1:0x3,0.1,0.0=3/10");
+/// let trace = parse_inline("sim2:0,0,0,0.1,0.0=3/10")?;
+/// assert_eq!(inline(&trace), "sim2:0x3,0.1,0.0=3/10");
 /// # Ok::<(), sim::trace::format::InlineError>(())
 /// ```
 pub fn inline(trace: &Trace) -> String {
@@ -56,7 +56,7 @@ pub fn inline(trace: &Trace) -> String {
 ///
 /// ```
 /// use sim::trace::format::is_inline;
-/// assert!(is_inline("sim1:0x3,0.1"));
+/// assert!(is_inline("sim2:0x3,0.1"));
 /// assert!(!is_inline("sim-regressions/counter/7.simtrace"));
 /// ```
 pub fn is_inline(text: &str) -> bool {
@@ -82,7 +82,7 @@ fn split_version(text: &str) -> Option<(&str, &str)> {
 ///
 /// ```
 /// use sim::trace::format::parse_inline;
-/// let trace = parse_inline("sim1:0x2,0.1.0")?;
+/// let trace = parse_inline("sim2:0x2,0.1.0")?;
 /// let paths: Vec<_> = trace.tasks.iter().map(|task| task.path.to_string()).collect();
 /// assert_eq!(paths, ["0", "0.1", "0.1.0"]);
 /// assert_eq!(trace.steps.iter().map(|step| step.task).collect::<Vec<_>>(), [0, 0, 2]);
@@ -229,41 +229,41 @@ mod tests {
         check_inline_error("", 1, NotInline);
         check_inline_error("sim:0", 1, NotInline);
         check_inline_error("sim1", 1, NotInline);
-        check_inline_error("sim2:0", 4, UnknownVersion(2));
+        check_inline_error("sim3:0", 4, UnknownVersion(3));
         check_inline_error("sim99999999999999999999:0", 4, NotInline);
-        check_inline_error("sim1:,", 6, no_path.clone());
-        check_inline_error("sim1:0,", 8, no_path.clone());
-        check_inline_error("sim1:0,1", 8, no_path.clone());
-        check_inline_error("sim1:0,0.01", 8, no_path.clone());
-        check_inline_error("sim1:0,0.4294967296", 8, no_path);
-        check_inline_error("sim1:0.1 ", 9, Unexpected(' '));
-        check_inline_error("sim1:0x2é", 8, RunLength);
-        check_inline_error("sim1:0x", 8, RunLength);
-        check_inline_error("sim1:0x0", 8, RunLength);
-        check_inline_error("sim1:0x+1", 8, RunLength);
-        check_inline_error("sim1:0x2=0/1", 8, RunLength);
-        check_inline_error("sim1:0=0/1x2", 7, Draw);
-        check_inline_error("sim1:0=1", 7, Draw);
-        check_inline_error("sim1:0=0/1=1/1", 11, Draw);
+        check_inline_error("sim2:,", 6, no_path.clone());
+        check_inline_error("sim2:0,", 8, no_path.clone());
+        check_inline_error("sim2:0,1", 8, no_path.clone());
+        check_inline_error("sim2:0,0.01", 8, no_path.clone());
+        check_inline_error("sim2:0,0.4294967296", 8, no_path);
+        check_inline_error("sim2:0.1 ", 9, Unexpected(' '));
+        check_inline_error("sim2:0x2é", 8, RunLength);
+        check_inline_error("sim2:0x", 8, RunLength);
+        check_inline_error("sim2:0x0", 8, RunLength);
+        check_inline_error("sim2:0x+1", 8, RunLength);
+        check_inline_error("sim2:0x2=0/1", 8, RunLength);
+        check_inline_error("sim2:0=0/1x2", 7, Draw);
+        check_inline_error("sim2:0=1", 7, Draw);
+        check_inline_error("sim2:0=0/1=1/1", 11, Draw);
     }
 
     #[test]
     fn a_run_length_is_bounded() {
         let steps = |text| parse_inline(text).map(|trace| trace.steps.len());
         let too_many = |column| Err(InlineError { column, kind: InlineErrorKind::TooManySteps });
-        assert_eq!(steps("sim1:0x1000000"), Ok(INLINE_STEPS_MAX));
-        assert_eq!(steps("sim1:0x1000001"), too_many(8));
-        assert_eq!(steps("sim1:0x999999,0,0"), too_many(18));
+        assert_eq!(steps("sim2:0x1000000"), Ok(INLINE_STEPS_MAX));
+        assert_eq!(steps("sim2:0x1000001"), too_many(8));
+        assert_eq!(steps("sim2:0x999999,0,0"), too_many(18));
         assert_eq!(
-            steps("sim1:0x0x4000000000"),
+            steps("sim2:0x0x4000000000"),
             Err(InlineError { column: 8, kind: InlineErrorKind::RunLength })
         );
-        assert_eq!(steps("sim1:0x99999999999999999999999"), too_many(8));
+        assert_eq!(steps("sim2:0x99999999999999999999999"), too_many(8));
     }
 
     #[test]
     fn a_deep_path_does_not_bring_a_square_of_ancestors() {
-        let path = |depth| format!("sim1:0{}", ".0".repeat(depth));
+        let path = |depth| format!("sim2:0{}", ".0".repeat(depth));
         let too_many = InlineError { column: 6, kind: InlineErrorKind::TooManyTasks };
         assert_eq!(parse_inline(&path(1000)).map(|trace| trace.tasks.len()), Ok(1001));
         assert_eq!(parse_inline(&path(100_000)), Err(too_many));
@@ -271,10 +271,10 @@ mod tests {
 
     #[test]
     fn an_inline_trace_is_told_from_a_file_name() {
-        for text in ["sim1:0", "sim1:", "sim2:whatever"] {
+        for text in ["sim2:0", "sim2:", "sim2:whatever"] {
             assert!(is_inline(text), "{text}");
         }
-        for text in ["", "sim", "sim:", "sim1", "7.simtrace", "simtrace/1:2", "./sim1:0", "sim1x:0"]
+        for text in ["", "sim", "sim:", "sim1", "7.simtrace", "simtrace/1:2", "./sim2:0", "sim1x:0"]
         {
             assert!(!is_inline(text), "{text}");
         }

@@ -8,7 +8,7 @@
 //! # The file
 //!
 //! ```text
-//! simtrace 1
+//! simtrace 2
 //! test      counter::increments_are_not_lost
 //! package   "counter 0.1.0"
 //! seed      17
@@ -44,7 +44,7 @@
 //!
 //! | line | times | means |
 //! |---|---|---|
-//! | `simtrace 1` | 1 | the version of this format |
+//! | `simtrace 2` | 1 | the version of this format |
 //! | `test` text, `package` text, `seed` number, `strategy` text, `verdict` text | 0 or 1 each | the [`Header`](crate::trace::Header) |
 //! | `command` part text | any | a command of a generated program, for people: its part is `prefix`, `suffix` or stage`.`branch |
 //! | `task` path \[text\] | any | a task and its name; a parent stands before its children |
@@ -70,10 +70,10 @@
 //! The decisions alone: no deeds, names, objects or header. It needs no quotes in a POSIX shell.
 //!
 //! ```text
-//! sim1:0,0.0,0.1,0.0x2,0.1=3/10=0/2,0.1,0=1/2
+//! sim2:0,0.0,0.1,0.0x2,0.1=3/10=0/2,0.1,0=1/2
 //! ```
 //!
-//! After `sim1:` the steps are separated by commas. Each is a task path, and then either `x` and a
+//! After `sim2:` the steps are separated by commas. Each is a task path, and then either `x` and a
 //! number for that many steps in a row, or `=` value `/` bound for every draw of one step.
 
 mod checksum;
@@ -93,4 +93,4 @@ pub use parse::parse;
 pub use write::write;
 
 /// The version both forms are written in, and the only one read.
-const VERSION: u64 = 1;
+const VERSION: u64 = 2;

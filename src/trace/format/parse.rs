@@ -25,7 +25,7 @@ use crate::trace::{Deed, Trace, TraceCommand, TraceDraw, TraceObject, TraceStep,
 ///
 /// ```
 /// use sim::trace::format::parse;
-/// let text = "simtrace 1\n# by hand\ntask 0\ntask 0.0 writer\nstep 0 0\nstep 1 0.0\nend 2\n";
+/// let text = "simtrace 2\n# by hand\ntask 0\ntask 0.0 writer\nstep 0 0\nstep 1 0.0\nend 2\n";
 /// let trace = parse(text.as_bytes())?;
 /// assert_eq!(trace.steps[1].task, 1);
 /// assert_eq!(trace.tasks[1].name.as_deref(), Some("writer"));

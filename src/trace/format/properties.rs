@@ -171,7 +171,7 @@ proptest! {
     #[test]
     fn bytes_at_random_are_an_error(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
         prop_assert!(parse(&bytes).is_err());
-        let mut file = b"simtrace 1\n".to_vec();
+        let mut file = b"simtrace 2\n".to_vec();
         file.extend(bytes);
         prop_assert!(parse(&file).is_err());
     }
@@ -179,7 +179,7 @@ proptest! {
     #[test]
     fn words_at_random_never_panic(text in any_text(), rest in "[0-9.,x=/é]{0,20}") {
         prop_assert!(parse_inline(&text).is_err());
-        if let Ok(trace) = parse_inline(&format!("sim1:{rest}")) {
+        if let Ok(trace) = parse_inline(&format!("sim2:{rest}")) {
             prop_assert_eq!(decisions(&parse_inline(&inline(&trace)).unwrap()), decisions(&trace));
         }
     }

@@ -88,7 +88,7 @@ fn the_documentation_shows_the_sample() {
 #[test]
 fn a_file_looks_like_this() {
     let expected = expect![[r#"
-        simtrace 1
+        simtrace 2
         test      counter::increments_are_not_lost
         package   "counter 0.1.0"
         seed      17
@@ -122,15 +122,15 @@ fn a_file_looks_like_this() {
 
 #[test]
 fn an_inline_trace_looks_like_this() {
-    expect!["sim1:0,0.0,0.1,0.0x2,0.1=3/10=0/2,0.1,0=1/2"].assert_eq(&inline(&sample()));
+    expect!["sim2:0,0.0,0.1,0.0x2,0.1=3/10=0/2,0.1,0=1/2"].assert_eq(&inline(&sample()));
 }
 
 #[test]
 fn an_empty_trace_reads_back() {
     let trace = Trace::default();
     assert_eq!(parse(write(&trace).as_bytes()), Ok(trace.clone()));
-    assert_eq!(inline(&trace), "sim1:");
-    assert_eq!(decisions(&parse_inline("sim1:").unwrap()), []);
+    assert_eq!(inline(&trace), "sim2:");
+    assert_eq!(decisions(&parse_inline("sim2:").unwrap()), []);
 }
 
 #[test]
@@ -193,46 +193,46 @@ fn an_edited_file_is_refused_until_its_checksum_line_is_gone() {
 fn every_fault_of_a_file_has_its_line_and_remedy() {
     let faults = [
         "",
-        "simtrace 1\n",
-        "simtrace 1\ntask 0\nchecksum 0000000000000000",
+        "simtrace 2\n",
+        "simtrace 2\ntask 0\nchecksum 0000000000000000",
         "\n# hello\nhello",
         "simtrace",
         "simtrace one",
         "simtrace 2\nanything",
-        "simtrace 1\nsimtrace 1",
-        "simtrace 1\nseeds 1",
-        "simtrace 1\nseed -1",
-        "simtrace 1\nseed 18446744073709551616",
-        "simtrace 1\nseed 1\nseed 1",
-        "simtrace 1\nseed 1\ntest a",
-        "simtrace 1\ntest two words",
-        "simtrace 1\ntest two # words",
-        "simtrace 1\ntest \"open",
-        "simtrace 1\ntest \"two\"words",
-        "simtrace 1\ntest wo\"rd",
-        "simtrace 1\ntest \"\\q\"",
-        "simtrace 1\ntest \"\\u{d800}\"",
-        "simtrace 1\ntest \0",
-        "simtrace 1\ntask 1",
-        "simtrace 1\ntask 0\ntask 0.00",
-        "simtrace 1\ntask 0\ntask 0.1.0",
-        "simtrace 1\ntask 0\ntask 0",
-        "simtrace 1\nobject a_b:0 place",
-        "simtrace 1\nobject atomic:0",
-        "simtrace 1\nobject atomic:1 place",
-        "simtrace 1\ntask 0\nstep 1 0",
-        "simtrace 1\ntask 0\nstep 0 0.1",
-        "simtrace 1\ntask 0\nstep 0 0 dr\u{f6}p - - place",
-        "simtrace 1\ntask 0\nstep 0 0 load",
-        "simtrace 1\ntask 0\nstep 0 0 load - -",
-        "simtrace 1\ntask 0\nstep 0 0 load atomic:0 0 place",
-        "simtrace 1\ntask 0\nstep 0 0 drew=2/2",
-        "simtrace 1\ntask 0\nstep 0 0 load - - place drawn",
-        "simtrace 1\ntask 0\nalso load - - place",
-        "simtrace 1\ntask 0\nstep 0 0\nalso load - - place",
-        "simtrace 1\ntask 0\nstep 0 0\nend 2",
-        "simtrace 1\nend 0\nstep 0 0",
-        "simtrace 1\nend 0\nchecksum 0",
+        "simtrace 2\nsimtrace 2",
+        "simtrace 2\nseeds 1",
+        "simtrace 2\nseed -1",
+        "simtrace 2\nseed 18446744073709551616",
+        "simtrace 2\nseed 1\nseed 1",
+        "simtrace 2\nseed 1\ntest a",
+        "simtrace 2\ntest two words",
+        "simtrace 2\ntest two # words",
+        "simtrace 2\ntest \"open",
+        "simtrace 2\ntest \"two\"words",
+        "simtrace 2\ntest wo\"rd",
+        "simtrace 2\ntest \"\\q\"",
+        "simtrace 2\ntest \"\\u{d800}\"",
+        "simtrace 2\ntest \0",
+        "simtrace 2\ntask 1",
+        "simtrace 2\ntask 0\ntask 0.00",
+        "simtrace 2\ntask 0\ntask 0.1.0",
+        "simtrace 2\ntask 0\ntask 0",
+        "simtrace 2\nobject a_b:0 place",
+        "simtrace 2\nobject atomic:0",
+        "simtrace 2\nobject atomic:1 place",
+        "simtrace 2\ntask 0\nstep 1 0",
+        "simtrace 2\ntask 0\nstep 0 0.1",
+        "simtrace 2\ntask 0\nstep 0 0 dr\u{f6}p - - place",
+        "simtrace 2\ntask 0\nstep 0 0 load",
+        "simtrace 2\ntask 0\nstep 0 0 load - -",
+        "simtrace 2\ntask 0\nstep 0 0 load atomic:0 0 place",
+        "simtrace 2\ntask 0\nstep 0 0 drew=2/2",
+        "simtrace 2\ntask 0\nstep 0 0 load - - place drawn",
+        "simtrace 2\ntask 0\nalso load - - place",
+        "simtrace 2\ntask 0\nstep 0 0\nalso load - - place",
+        "simtrace 2\ntask 0\nstep 0 0\nend 2",
+        "simtrace 2\nend 0\nstep 0 0",
+        "simtrace 2\nend 0\nchecksum 0",
     ];
     let mut messages = String::new();
     for fault in faults {
@@ -241,100 +241,100 @@ fn every_fault_of_a_file_has_its_line_and_remedy() {
     }
     expect![[r#"
         ""
-            line 1: not a trace: its first line would be `simtrace 1`
-        "simtrace 1\n"
+            line 1: not a trace: its first line would be `simtrace 2`
+        "simtrace 2\n"
             line 2: truncated: the file ends before its `end` line, take another copy or run the test again
-        "simtrace 1\ntask 0\nchecksum 0000000000000000"
+        "simtrace 2\ntask 0\nchecksum 0000000000000000"
             line 3: truncated: the file ends before its `end` line, take another copy or run the test again
         "\n# hello\nhello"
-            line 3: not a trace: its first line would be `simtrace 1`
+            line 3: not a trace: its first line would be `simtrace 2`
         "simtrace"
             line 1: the version is missing
         "simtrace one"
             line 1: `one` is no version: expected a decimal number below 2^64
         "simtrace 2\nanything"
             line 1: a trace of version 2, and this library reads version 1: use the version of `unpause` that wrote it
-        "simtrace 1\nsimtrace 1"
+        "simtrace 2\nsimtrace 2"
             line 2: `simtrace` must not stand here, or not twice: the order is simtrace, test, package, seed, strategy, verdict, task, object, step and also, end, checksum
-        "simtrace 1\nseeds 1"
+        "simtrace 2\nseeds 1"
             line 2: unknown keyword `seeds`: expected test, package, seed, strategy, verdict, task, object, step, also, end or checksum
-        "simtrace 1\nseed -1"
+        "simtrace 2\nseed -1"
             line 2: `-1` is no seed: expected a decimal number below 2^64
-        "simtrace 1\nseed 18446744073709551616"
+        "simtrace 2\nseed 18446744073709551616"
             line 2: `18446744073709551616` is no seed: expected a decimal number below 2^64
-        "simtrace 1\nseed 1\nseed 1"
+        "simtrace 2\nseed 1\nseed 1"
             line 3: `seed` must not stand here, or not twice: the order is simtrace, test, package, seed, strategy, verdict, task, object, step and also, end, checksum
-        "simtrace 1\nseed 1\ntest a"
+        "simtrace 2\nseed 1\ntest a"
             line 3: `test` must not stand here, or not twice: the order is simtrace, test, package, seed, strategy, verdict, task, object, step and also, end, checksum
-        "simtrace 1\ntest two words"
+        "simtrace 2\ntest two words"
             line 2: `words` is one field too many: a text with spaces stands in double quotes
-        "simtrace 1\ntest two # words"
+        "simtrace 2\ntest two # words"
             line 2: a field begins with `#`: a comment has a line of its own, and a text that begins so stands in double quotes
-        "simtrace 1\ntest \"open"
+        "simtrace 2\ntest \"open"
             line 2: stray or missing `"`: a quoted text ends in one and white space follows; inside it write `\"`
-        "simtrace 1\ntest \"two\"words"
+        "simtrace 2\ntest \"two\"words"
             line 2: stray or missing `"`: a quoted text ends in one and white space follows; inside it write `\"`
-        "simtrace 1\ntest wo\"rd"
+        "simtrace 2\ntest wo\"rd"
             line 2: stray or missing `"`: a quoted text ends in one and white space follows; inside it write `\"`
-        "simtrace 1\ntest \"\\q\""
+        "simtrace 2\ntest \"\\q\""
             line 2: unknown escape `\q`: there are \" \\ \n \r \t and \u{...}
-        "simtrace 1\ntest \"\\u{d800}\""
+        "simtrace 2\ntest \"\\u{d800}\""
             line 2: unknown escape `\u{d800}`: there are \" \\ \n \r \t and \u{...}
-        "simtrace 1\ntest \0"
+        "simtrace 2\ntest \0"
             line 2: control character U+0000: if it belongs to a text, write `\u{0}` between double quotes
-        "simtrace 1\ntask 1"
+        "simtrace 2\ntask 1"
             line 2: not a task path: expected numbers joined by dots, beginning with 0, like `0.1`
-        "simtrace 1\ntask 0\ntask 0.00"
+        "simtrace 2\ntask 0\ntask 0.00"
             line 3: not a task path: expected numbers joined by dots, beginning with 0, like `0.1`
-        "simtrace 1\ntask 0\ntask 0.1.0"
+        "simtrace 2\ntask 0\ntask 0.1.0"
             line 3: the parent of task `0.1.0` is missing: it needs a `task` line above
-        "simtrace 1\ntask 0\ntask 0"
+        "simtrace 2\ntask 0\ntask 0"
             line 3: task `0` has a line already: remove one of them
-        "simtrace 1\nobject a_b:0 place"
+        "simtrace 2\nobject a_b:0 place"
             line 2: `a_b:0` is no object: expected a kind of ASCII letters, digits and `-`, and a number, like `atomic:0`
-        "simtrace 1\nobject atomic:0"
+        "simtrace 2\nobject atomic:0"
             line 2: the place is missing
-        "simtrace 1\nobject atomic:1 place"
+        "simtrace 2\nobject atomic:1 place"
             line 2: object number 1 where 0 is due: the objects of each kind are numbered from 0, without gaps
-        "simtrace 1\ntask 0\nstep 1 0"
+        "simtrace 2\ntask 0\nstep 1 0"
             line 3: step 1 where step 0 is due: steps are numbered from 0, without gaps
-        "simtrace 1\ntask 0\nstep 0 0.1"
+        "simtrace 2\ntask 0\nstep 0 0.1"
             line 3: there is no task `0.1`: each task needs a `task` line above the steps
-        "simtrace 1\ntask 0\nstep 0 0 dröp - - place"
+        "simtrace 2\ntask 0\nstep 0 0 dröp - - place"
             line 3: `dröp` is no operation: expected one bare word of ASCII letters, digits, `_`, `-`
-        "simtrace 1\ntask 0\nstep 0 0 load"
+        "simtrace 2\ntask 0\nstep 0 0 load"
             line 3: the object is missing
-        "simtrace 1\ntask 0\nstep 0 0 load - -"
+        "simtrace 2\ntask 0\nstep 0 0 load - -"
             line 3: the place is missing
-        "simtrace 1\ntask 0\nstep 0 0 load atomic:0 0 place"
+        "simtrace 2\ntask 0\nstep 0 0 load atomic:0 0 place"
             line 3: there is no object `atomic:0`: each object needs an `object` line above the steps, and `-` means none
-        "simtrace 1\ntask 0\nstep 0 0 drew=2/2"
+        "simtrace 2\ntask 0\nstep 0 0 drew=2/2"
             line 3: `drew=2/2` is no draw: expected `drew=value/bound` with value below bound
-        "simtrace 1\ntask 0\nstep 0 0 load - - place drawn"
+        "simtrace 2\ntask 0\nstep 0 0 load - - place drawn"
             line 3: `drawn` is no draw: expected `drew=value/bound` with value below bound
-        "simtrace 1\ntask 0\nalso load - - place"
+        "simtrace 2\ntask 0\nalso load - - place"
             line 3: `also` follows no operation: it stands below a `step` line that has one
-        "simtrace 1\ntask 0\nstep 0 0\nalso load - - place"
+        "simtrace 2\ntask 0\nstep 0 0\nalso load - - place"
             line 4: `also` follows no operation: it stands below a `step` line that has one
-        "simtrace 1\ntask 0\nstep 0 0\nend 2"
+        "simtrace 2\ntask 0\nstep 0 0\nend 2"
             line 4: `end` counts 2 steps and the file has 1: lines are missing, or the number is to be 1
-        "simtrace 1\nend 0\nstep 0 0"
+        "simtrace 2\nend 0\nstep 0 0"
             line 3: `step` must not stand here, or not twice: the order is simtrace, test, package, seed, strategy, verdict, task, object, step and also, end, checksum
-        "simtrace 1\nend 0\nchecksum 0"
+        "simtrace 2\nend 0\nchecksum 0"
             line 3: the checksum is `0` and the lines above give `c51c4bafd884fc55`: the file is damaged, or was edited; if you meant the edit, remove the `checksum` line
     "#]].assert_eq(&messages);
 }
 
 #[test]
 fn bytes_that_are_not_utf8_are_an_error_with_its_source() {
-    let error = parse(b"simtrace 1\n# caf\xe9\n").unwrap_err();
+    let error = parse(b"simtrace 2\n# caf\xe9\n").unwrap_err();
     assert_eq!(error.line, 2);
     assert!(std::error::Error::source(&error).is_some());
 }
 
 #[test]
 fn found_text_is_cut_in_errors() {
-    let text = format!("simtrace 1\n{}", "é".repeat(100_000));
+    let text = format!("simtrace 2\n{}", "é".repeat(100_000));
     let expected = ErrorKind::UnknownKeyword(format!("{}…", "é".repeat(40)));
     assert_eq!(parse(text.as_bytes()), Err(TraceError { line: 2, kind: expected }));
 }

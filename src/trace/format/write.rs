@@ -31,7 +31,7 @@ use crate::trace::{Deed, Header, Trace, TraceCommand, TraceStep};
 ///     ..Trace::default()
 /// };
 /// let text = write(&trace);
-/// assert!(text.starts_with("simtrace 1\n"));
+/// assert!(text.starts_with("simtrace 2\n"));
 /// assert_eq!(parse(text.as_bytes()), Ok(trace));
 /// ```
 pub fn write(trace: &Trace) -> String {

@@ -4,9 +4,8 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use crate::choice::{Draw, Mismatch, Status, Strategy, View};
 use crate::ids::{Seed, TaskId};
-use crate::run::Run;
 use crate::strategy::exhaustive::Observer;
-use crate::strategy::happens_before::{HappensBefore, mix};
+use crate::strategy::happens_before::HappensBefore;
 
 #[derive(Default)]
 struct Path {
@@ -37,9 +36,7 @@ impl Path {
     }
 
     fn add_last_step(&mut self) {
-        let Path { order, observer, enabled, steps, .. } = self;
-        let could = |step: u32| enabled[step as usize].contains(&observer.task());
-        observer.add_to(order, *steps - 1, could, |_| {});
+        self.observer.add_to(&mut self.order);
     }
 }
 
@@ -49,13 +46,13 @@ impl Brute {
     }
 
     /// The class of the run that ended.
-    pub(super) fn class(&self, run: &Run, cut: bool) -> u64 {
+    pub(super) fn class(&self, cut: bool) -> u64 {
         let mut path = self.path();
         if cut {
             path.observer.over();
         }
         path.add_last_step();
-        class(&path.order, run)
+        path.order.class()
     }
 
     /// Who could take each step of the run that ended.
@@ -73,11 +70,6 @@ impl Brute {
         self.path().observer.tell_orders_apart();
     }
 
-    /// Whether a class that was told before would be another one now.
-    pub(super) fn take_learnt(&self) -> bool {
-        self.path().observer.take_learnt()
-    }
-
     /// On to the next run; false if that was the last.
     pub(super) fn advance(&self) -> bool {
         let mut path = self.path();
@@ -89,23 +81,6 @@ impl Brute {
         }
         false
     }
-}
-
-/// What the run has in common with those that differ in what nobody sees: order and draws.
-pub(super) fn class(order: &HappensBefore, run: &Run) -> u64 {
-    let names: Vec<u64> = run
-        .tasks
-        .iter()
-        .map(|task| task.path.segments().iter().fold(1, |name, nth| mix(name, u64::from(*nth))))
-        .collect();
-    let mut drawn = vec![0u64; run.tasks.len()];
-    let mut class = order.class(&names);
-    for draw in &run.draws {
-        let task = run.steps[draw.step as usize].task.index();
-        drawn[task] += 1;
-        class = class.wrapping_add(mix(mix(names[task], drawn[task]), draw.value));
-    }
-    class
 }
 
 impl Strategy for Brute {
@@ -138,12 +113,15 @@ impl Strategy for Brute {
     }
 
     fn draw(&mut self, draw: &Draw) -> Result<u64, Mismatch> {
-        Ok(self.path().below(draw.bound))
+        let mut path = self.path();
+        let value = path.below(draw.bound);
+        path.observer.drew(value, draw.bound);
+        Ok(value)
     }
 
     fn end(&mut self, view: &View<'_>) -> Result<(), Mismatch> {
         let mut path = self.path();
-        path.observer.after_last(view);
+        path.observer.after(view);
         path.leaves = view.tasks().iter().any(|row| {
             let waits = row.announced.iter().any(|announced| announced.op.access.waits());
             row.status == Status::Ready || waits

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::pin::pin;
 use std::sync::Arc;
 
-use super::brute::{Brute, class};
+use super::brute::Brute;
 use super::{LIMITS, cut, effort, place, seen};
 use crate::check::models::{Register, RegisterOp, RegisterRet};
 use crate::ids::{Seed, TaskId};
@@ -159,7 +159,7 @@ fn classes_by_brute_force(program: &Program, runs_max: u64) -> Option<BTreeMap<u
         worker.run(Seed(0), &LIMITS, place(), pin!(TaskBody::new(body(program))));
         let run = worker.extract(Seed(0), "brute force");
         worker.forget_histories();
-        *found.entry(brute.class(&run, true)).or_default() |= is_violated(&run);
+        *found.entry(brute.class(true)).or_default() |= is_violated(&run);
         if !brute.advance() {
             return Some(found);
         }
@@ -181,7 +181,7 @@ fn by_seeds(program: &Program, strategy: &str, seeds: u64) -> Vec<(u64, bool, bo
         worker.run(Seed(seed), &LIMITS, place(), pin!(TaskBody::new(body(program))));
         let run = worker.extract(Seed(seed), strategy.name());
         let mut number = 0;
-        witness.look(|order| number = class(order, &run));
+        witness.look(|order| number = order.class());
         let mut holds = |history, times: &[_]| worker.history(history).unwrap().holds_at(times);
         let violated = match witness.look_at_orders(10_000, &mut holds) {
             Orders::Hold => false,
@@ -214,10 +214,6 @@ fn by_search(program: &Program, strict: bool) -> (Found, u64) {
         search.tell_orders_apart();
     }
     let mut worker = Worker::new(search.strategy());
-    for seed in 0..worker.rehearsals() {
-        worker.run(Seed(seed.into()), &LIMITS, place(), pin!(TaskBody::new(body(program))));
-        worker.forget_histories();
-    }
     let mut found = Found::new();
     loop {
         let failure = worker.run(Seed(0), &LIMITS, place(), pin!(TaskBody::new(body(program))));

@@ -190,6 +190,11 @@ impl Program {
         Program { awaited, ..self }
     }
 
+    /// Whether its tasks draw values.
+    pub(super) fn draws(&self) -> bool {
+        self.tasks.iter().flatten().any(|act| matches!(act, Act::StoreDrawn(_)))
+    }
+
     /// Whether classes differ in what is no operation: which call returned first, whether a branch found
     /// that another task had ended, or which of several branches a step was.
     pub(super) fn tells_more_than_its_operations(&self) -> bool {

@@ -1,0 +1,176 @@
+//! A program over the public API of the library: the body of a test, and what is seen of each run.
+
+mod acts;
+
+use std::sync::{self, Arc, MutexGuard, PoisonError};
+
+use sim::Ordering::SeqCst;
+use sim::check::models::Register;
+use sim::run::{Failure, Outcome, Run};
+use sim::{Atomic, Cell, History, Mutex};
+
+use self::acts::{Handles, task};
+use super::program::{CELL, End, LOCKS, Program, STATIC, Sight, WORDS, entry};
+
+static WORD: Atomic<u8> = Atomic::<u8>::const_new(0);
+
+/// A program that can be run, and what was seen of its last run.
+#[derive(Clone)]
+pub struct Driven {
+    program: Arc<Program>,
+    record: Arc<sync::Mutex<Record>>,
+}
+
+/// What is seen of a run while it is on. Not shared memory of the program: written and read by nobody in it.
+#[derive(Default)]
+struct Record {
+    logs: Vec<Vec<u16>>,
+    /// What effects of drops logged, until the task goes on or is at its end: if the run ends before that,
+    /// they are of the dropping of what is left.
+    memory: [u8; WORDS + LOCKS],
+    /// How much of each log a task wrote that was polled, and not dropped.
+    polled: Vec<usize>,
+    /// How the body or a panicking task says that the run ends. What is logged later is of no run.
+    end: Option<End>,
+}
+
+impl Driven {
+    /// The program, not run yet.
+    pub fn new(program: &Program) -> Driven {
+        Driven { program: Arc::new(program.clone()), record: Arc::default() }
+    }
+
+    /// The body of a test that runs the program.
+    pub async fn body(&self) {
+        let tasks = self.program.tasks.len();
+        *self.record() =
+            Record { logs: vec![Vec::new(); tasks], polled: vec![0; tasks], ..Record::default() };
+        let shared = Arc::new(Shared {
+            driven: self.clone(),
+            words: [Atomic::new(0), Atomic::new(0)],
+            cell: Cell::new(0),
+            locks: [Mutex::new(0), Mutex::new(0)],
+            history: self.program.records().then(|| History::new(Register::default())),
+        });
+        drop(task(shared.clone(), 0, Handles::new()).await);
+        self.record().end = Some(End::Passed);
+        if let Some(history) = &shared.history {
+            history.assert_linearizable();
+        }
+    }
+
+    fn record(&self) -> MutexGuard<'_, Record> {
+        self.record.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What was seen of the last run, which was this one.
+    pub fn sight(&self, run: &Run) -> Sight {
+        let record = self.record();
+        let name = |task: sim::ids::TaskId| match &run.tasks[task.index()].name {
+            Some(name) => name.parse().expect("tasks are named by their numbers"),
+            None => 0,
+        };
+        let mut logs = record.logs.clone();
+        let end = match &run.outcome {
+            Outcome::Passed => End::Passed,
+            Outcome::Failed(Failure::Deadlock { waits }) => {
+                // Those that are left were dropped when the run was over.
+                for left in waits.iter().map(|wait| name(wait.task)) {
+                    logs[left].truncate(record.polled[left]);
+                }
+                End::Deadlock
+            }
+            Outcome::Failed(Failure::Panic { task, .. })
+                if record.end == Some(End::Panicked(name(*task))) =>
+            {
+                End::Panicked(name(*task))
+            }
+            Outcome::Failed(Failure::History { .. }) => End::Violated,
+            Outcome::Failed(failure) => End::Other(format!("{failure:?}")),
+        };
+        Sight { end, logs, memory: record.memory }
+    }
+}
+
+/// What the tasks of a run share.
+struct Shared {
+    driven: Driven,
+    words: [Atomic<u8>; 2],
+    cell: Cell<u8>,
+    locks: [Mutex<u8>; LOCKS],
+    history: Option<History<Register<u64>>>,
+}
+
+impl Shared {
+    fn log(&self, task: usize, branch: u8, value: u8) {
+        let mut record = self.driven.record();
+        if record.end.is_none() {
+            record.logs[task].push(entry(branch, value));
+        }
+    }
+
+    /// The task goes on: what it logged so far is of the run.
+    fn goes_on(&self, task: usize) {
+        let mut record = self.driven.record();
+        record.polled[task] = record.logs[task].len();
+    }
+
+    fn wrote(&self, at: usize, value: u8) {
+        let mut record = self.driven.record();
+        if record.end.is_none() {
+            record.memory[at] = value;
+        }
+    }
+
+    /// Panics, unless the run is over: then this is the dropping of what is left.
+    fn panic(&self, task: usize) {
+        let mut record = self.driven.record();
+        if record.end.is_none() {
+            record.end = Some(End::Panicked(task));
+            drop(record);
+            panic!("an act");
+        }
+    }
+
+    fn atomic(&self, word: usize) -> &Atomic<u8> {
+        if word == STATIC { &WORD } else { &self.words[word] }
+    }
+
+    async fn load(&self, word: usize) -> u8 {
+        if word == CELL { self.cell.get().await } else { self.atomic(word).load(SeqCst).await }
+    }
+
+    async fn store(&self, word: usize, value: u8) {
+        match word {
+            CELL => self.cell.set(value).await,
+            word => self.atomic(word).store(value, SeqCst).await,
+        }
+        self.wrote(word, value);
+    }
+
+    async fn exchange(&self, word: usize, from: u8, to: u8) -> Result<u8, u8> {
+        let result = self.atomic(word).compare_exchange(from, to, SeqCst, SeqCst).await;
+        if result.is_ok() {
+            self.wrote(word, to);
+        }
+        result
+    }
+
+    async fn lock(&self, lock: usize) -> (u8, sim::MutexGuard<'_, u8>) {
+        self.took(lock, self.locks[lock].lock().await)
+    }
+
+    async fn try_lock(&self, lock: usize) -> Option<(u8, sim::MutexGuard<'_, u8>)> {
+        self.locks[lock].try_lock().await.map(|guard| self.took(lock, guard))
+    }
+
+    fn took<'a>(
+        &self,
+        lock: usize,
+        mut guard: sim::MutexGuard<'a, u8>,
+    ) -> (u8, sim::MutexGuard<'a, u8>) {
+        *guard += 1;
+        self.wrote(WORDS + lock, *guard);
+        (*guard - 1, guard)
+    }
+}

@@ -1,0 +1,141 @@
+//! A state of a program: memory, locks, tasks, and what was seen so far.
+
+use super::history::Call;
+use crate::acts::program::{Act, Effect, End, LOCKS, Program, Sight, WORDS};
+
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(super) struct State {
+    /// The words, and then the values under the locks.
+    pub(super) memory: [u8; WORDS + LOCKS],
+    pub(super) held: [bool; LOCKS],
+    pub(super) tasks: Vec<Task>,
+    pub(super) logs: Vec<Vec<u16>>,
+    /// Sorted by name.
+    pub(super) calls: Vec<Call>,
+    pub(super) over: Option<End>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(super) enum Life {
+    Unborn,
+    /// Spawned, and has taken no step.
+    New,
+    Begun,
+    Ended,
+    /// Aborted, and its future is dropped.
+    Dropped,
+}
+
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(super) struct Task {
+    pub(super) life: Life,
+    /// Whether its next step drops it.
+    pub(super) aborted: bool,
+    /// The handles that it holds, one bit for each target; of a task that has ended, those nobody took over.
+    pub(super) handles: u32,
+    /// Its own acts, and the two branches of the composite act that it is at, if it is at one.
+    pub(super) main: Fiber,
+    pub(super) branches: Option<[Fiber; 2]>,
+}
+
+/// A list of acts, and how far its execution is.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
+pub(super) struct Fiber {
+    pub(super) at: u8,
+    /// How much of the act is done, if it consists of several.
+    pub(super) stage: u8,
+    /// Whether the operation it is at is announced.
+    pub(super) announced: bool,
+    /// Whether the announced operation was enabled when the present step began.
+    pub(super) turn: bool,
+    pub(super) last: Option<u8>,
+    pub(super) items: Vec<Item>,
+    pub(super) spin: Spin,
+    pub(super) done: bool,
+}
+
+/// What a condition that is asked again and again has looked at.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub(super) struct Spin {
+    /// One bit for each word and lock, of the look at hand or, while held, of the last one.
+    pub(super) seen: u8,
+    /// Whether it was false and is not asked before something changes.
+    pub(super) held: bool,
+    /// Whether something that it looked at has changed since.
+    pub(super) changed: bool,
+}
+
+/// What a piece of a program holds until it is dropped.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(super) enum Item {
+    Guard(u8),
+    Defer(Effect),
+}
+
+impl State {
+    pub(super) fn new(program: &Program) -> State {
+        let task = |number| Task {
+            life: if number == 0 { Life::New } else { Life::Unborn },
+            aborted: false,
+            handles: 0,
+            main: Fiber::default(),
+            branches: None,
+        };
+        State {
+            memory: [0; WORDS + LOCKS],
+            held: [false; LOCKS],
+            tasks: (0..program.tasks.len()).map(task).collect(),
+            logs: vec![Vec::new(); program.tasks.len()],
+            calls: Vec::new(),
+            over: None,
+        }
+    }
+
+    pub(super) fn sight(&self, end: End) -> Sight {
+        Sight { end, logs: self.logs.clone(), memory: self.memory }
+    }
+
+    pub(super) fn has_ended(&self, task: usize) -> bool {
+        matches!(self.tasks[task].life, Life::Ended | Life::Dropped)
+    }
+
+    /// Whether a task may take the next step.
+    pub(super) fn can_step(&self, program: &Program, task: usize) -> bool {
+        let Task { life, aborted, main, branches, .. } = &self.tasks[task];
+        match life {
+            Life::Unborn | Life::Ended | Life::Dropped => false,
+            Life::New => true,
+            Life::Begun if *aborted => true,
+            Life::Begun => {
+                let acts = &program.tasks[task];
+                match branches {
+                    None => self.is_enabled(main, acts),
+                    Some(branches) => {
+                        let pieces = acts[main.at as usize].pieces().expect("it is at pieces");
+                        let each = branches.iter().zip(pieces);
+                        each.into_iter().any(|(branch, piece)| self.is_enabled(branch, piece))
+                    }
+                }
+            }
+        }
+    }
+
+    /// Whether the operation that a fiber has announced can be done.
+    pub(super) fn is_enabled(&self, fiber: &Fiber, acts: &[Act]) -> bool {
+        if fiber.done || !fiber.announced {
+            return false;
+        }
+        match &acts[fiber.at as usize] {
+            Act::Lock(lock) => !self.held[*lock],
+            Act::Join(target) => self.has_ended(*target),
+            // After the yield.
+            Act::PollJoin(target) if fiber.stage == 1 => self.has_ended(*target),
+            Act::Spin(..)
+            | Act::SpinEither(..)
+            | Act::SpinBoth(..)
+            | Act::SpinExchange(..)
+            | Act::SpinTry(_) => !fiber.spin.held || fiber.spin.changed,
+            _ => true,
+        }
+    }
+}

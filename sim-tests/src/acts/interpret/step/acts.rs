@@ -1,0 +1,184 @@
+//! What each act does.
+
+use super::{Answer, Flow, Lane, Step};
+use crate::acts::interpret::JOIN_IS_A_POINT;
+use crate::acts::interpret::state::Item;
+use crate::acts::program::{Act, Effect, WORDS};
+
+impl Step<'_, '_> {
+    /// Has a fiber do the act that it is at, from where it stands.
+    pub(super) fn act(&mut self, lane: Lane, act: &Act) -> Flow {
+        match act {
+            Act::Load(word) => self.access(lane, *word, |old| (None, Some(old))),
+            Act::Store(word, value) => {
+                if !self.point(lane) {
+                    return Flow::Waits;
+                }
+                self.write(*word, *value);
+                Flow::Done
+            }
+            Act::StoreDrawn(word, bound) => {
+                // The value is drawn before the operation is announced.
+                if !self.fiber(lane).unwrap().announced {
+                    let value = self.draws.draw(*bound);
+                    self.fiber_mut(lane).unwrap().stage = value;
+                }
+                if !self.point(lane) {
+                    return Flow::Waits;
+                }
+                let value = self.fiber(lane).unwrap().stage;
+                self.write(*word, value);
+                Flow::Done
+            }
+            Act::Swap(word, value) => self.access(lane, *word, |old| (Some(*value), Some(old))),
+            Act::Add(word) => self.access(lane, *word, |old| (Some(old + 1), Some(old))),
+            Act::Max(word, value) => {
+                self.access(lane, *word, |old| (Some(old.max(*value)), Some(old)))
+            }
+            Act::Exchange(word, from, to) => {
+                self.access(lane, *word, |old| ((old == *from).then_some(*to), Some(old)))
+            }
+
+            Act::Lock(lock) => {
+                // Another branch of this task may have taken it in this very step.
+                if self.state.held[*lock] {
+                    self.fiber_mut(lane).unwrap().turn = false;
+                }
+                if !self.point(lane) {
+                    return Flow::Waits;
+                }
+                Flow::Saw(self.acquire(lane, *lock))
+            }
+            Act::TryLock(lock) => {
+                if !self.point(lane) {
+                    return Flow::Waits;
+                }
+                match self.state.held[*lock] {
+                    true => Flow::Saw(0),
+                    false => Flow::Saw(1 + self.acquire(lane, *lock)),
+                }
+            }
+            Act::Unlock => {
+                let items = &mut self.fiber_mut(lane).unwrap().items;
+                if let Some(at) = items.iter().rposition(|item| matches!(item, Item::Guard(_))) {
+                    let item = items.remove(at);
+                    self.release_item(item);
+                }
+                Flow::Done
+            }
+
+            Act::Spin(word, value) => self.ask(lane, |step, _| step.looks(lane, *word, *value)),
+            Act::SpinEither(one, two) => self.ask(lane, |step, stage| match stage {
+                0 => match step.looks(lane, 0, *one) {
+                    Answer::No => Answer::More,
+                    answer => answer,
+                },
+                _ => step.looks(lane, 1, *two),
+            }),
+            Act::SpinBoth(one, two) => self.ask(lane, |step, stage| match stage {
+                0 => match step.looks(lane, 0, *one) {
+                    Answer::Yes => Answer::More,
+                    answer => answer,
+                },
+                _ => step.looks(lane, 1, *two),
+            }),
+            Act::SpinExchange(word, from, to) => self.ask(lane, |step, _| {
+                let answer = step.looks(lane, *word, *from);
+                if let Answer::Yes = answer {
+                    step.replace(*word, *to);
+                }
+                answer
+            }),
+            Act::SpinTry(lock) => self.ask(lane, |step, _| {
+                step.fiber_mut(lane).unwrap().spin.seen |= 1 << (WORDS + lock);
+                if step.state.held[*lock] {
+                    return Answer::No;
+                }
+                // Taken and released in the step: a waiter that held back looks again.
+                step.changed(WORDS + lock);
+                Answer::Yes
+            }),
+
+            Act::Yield => {
+                if self.point(lane) {
+                    Flow::Done
+                } else {
+                    Flow::Waits
+                }
+            }
+            Act::Draw(bound) => Flow::Saw(self.draws.draw(*bound)),
+            Act::SkipIf(..) => Flow::Done,
+            Act::Panic => self.panic(),
+
+            Act::Spawn(child, gives) => {
+                let mut given = 0;
+                for target in gives {
+                    given |= self.give_up(*target);
+                }
+                self.spawn(*child, given);
+                Flow::Done
+            }
+            Act::Join(target) => {
+                if !self.fiber(lane).unwrap().announced && self.give_up(*target) == 0 {
+                    return Flow::Done;
+                }
+                self.join(lane, *target)
+            }
+            Act::Poll(target) => {
+                if self.give_up(*target) == 0 {
+                    return Flow::Done;
+                }
+                if JOIN_IS_A_POINT || !self.state.has_ended(*target) {
+                    return Flow::Saw(0);
+                }
+                Flow::Saw(1 + self.joined(*target))
+            }
+            Act::PollJoin(target) => {
+                let fiber = self.fiber(lane).unwrap();
+                if fiber.stage == 0 {
+                    if !fiber.announced {
+                        if self.give_up(*target) == 0 {
+                            return Flow::Done;
+                        }
+                        if !JOIN_IS_A_POINT && self.state.has_ended(*target) {
+                            return Flow::Saw(self.joined(*target));
+                        }
+                    }
+                    // The yield. The join is announced beside it.
+                    if !self.point(lane) {
+                        return Flow::Waits;
+                    }
+                    let ended = self.state.has_ended(*target);
+                    let fiber = self.fiber_mut(lane).unwrap();
+                    fiber.stage = 1;
+                    fiber.announced = true;
+                    fiber.turn = ended;
+                }
+                self.join(lane, *target)
+            }
+            Act::Abort(target) => {
+                self.effect(lane, Effect::Abort(*target));
+                Flow::Done
+            }
+            Act::Look(target) => {
+                self.effect(lane, Effect::Look(*target));
+                Flow::Done
+            }
+            Act::Detach(target) => {
+                self.give_up(*target);
+                Flow::Done
+            }
+            // Announced, and taken back.
+            Act::Drop(_) => Flow::Done,
+
+            Act::Race(..) | Act::Both(..) => self.branches(lane, matches!(act, Act::Race(..))),
+            Act::Woken(..) => unreachable!("the order in which branches are woken is not modelled"),
+
+            Act::Defer(effect) => {
+                self.fiber_mut(lane).unwrap().items.push(Item::Defer(*effect));
+                Flow::Done
+            }
+            Act::Call { write, words, .. } => self.call(lane, *write, words),
+        }
+    }
+}

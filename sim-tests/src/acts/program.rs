@@ -1,0 +1,347 @@
+//! Programs as data: tasks, and what each does in turn.
+//!
+//! Objects are few and fixed, so that generated programs collide: [`WORDS`] words of memory, [`LOCKS`] locks
+//! and one recorded register. A handle is held by the task that spawned the target, unless that task gave it
+//! away; an act on a handle that the task does not hold does nothing.
+
+use std::fmt;
+
+/// How many words of memory there are: two atomics, a cell and an atomic in a `static`.
+pub const WORDS: usize = 4;
+/// The word that is a cell.
+pub const CELL: usize = 2;
+/// The word that is a `static`.
+pub const STATIC: usize = 3;
+/// How many locks there are.
+pub const LOCKS: usize = 2;
+
+/// Tasks by number. Task 0 is the body of the test; each other task is spawned by at most one act.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Program {
+    /// The acts of each task.
+    pub tasks: Vec<Vec<Act>>,
+}
+
+/// What a task does next.
+///
+/// Acts that see a value log it. "A point" is an act that other tasks may come before.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum Act {
+    /// Reads a word and logs the value. A point.
+    Load(usize),
+    /// Writes a word. A point.
+    Store(usize, u8),
+    /// Writes a word and logs the value before. A point.
+    Swap(usize, u8),
+    /// Adds 1 to an atomic and logs the value before. A point.
+    Add(usize),
+    /// Sets an atomic to the larger of its value and this one; logs the value before. A point.
+    Max(usize, u8),
+    /// Replaces the second value by the third and logs the value found. A point.
+    Exchange(usize, u8, u8),
+    /// Draws a value below the bound and writes it to a word. A point.
+    StoreDrawn(usize, u8),
+
+    /// Waits for a lock, logs the value under it, and adds 1 to that. A point.
+    Lock(usize),
+    /// The same if the lock is free: logs 0 if not, and else 1 more than the value. A point.
+    TryLock(usize),
+    /// Releases the lock that this piece of the program took last. No point.
+    Unlock,
+
+    /// Waits until a word has a value. A point for each look.
+    Spin(usize, u8),
+    /// Waits until word 0 has the first value or word 1 the second, looking at word 0 first.
+    SpinEither(u8, u8),
+    /// Waits until word 0 has the first value and, in a later step, word 1 the second.
+    SpinBoth(u8, u8),
+    /// Waits until an exchange succeeds.
+    SpinExchange(usize, u8, u8),
+    /// Waits until an attempt at a lock succeeds, and releases the lock at once.
+    SpinTry(usize),
+
+    /// Does nothing. A point.
+    Yield,
+    /// Draws a value below the bound and logs it. No point.
+    Draw(u8),
+    /// Leaves out so many acts if the value that this piece logged last is this one. No point.
+    SkipIf(u8, u8),
+    /// Panics, which ends the run. No point.
+    Panic,
+
+    /// Spawns a task, and moves the handles of these others into it. No point.
+    Spawn(usize, Vec<usize>),
+    /// Awaits a handle; logs 1 if the task ended by itself and 0 if it was aborted. Takes over the handles
+    /// that the target held at its end. A point.
+    Join(usize),
+    /// Polls a handle once and drops it: logs 0 if it was pending, else 1 more than [`Act::Join`] does.
+    /// No point.
+    Poll(usize),
+    /// Polls a handle once, yields, and then awaits the handle, unless the poll was ready.
+    PollJoin(usize),
+    /// Aborts a task. No point.
+    Abort(usize),
+    /// Logs whether a task has ended. No point.
+    Look(usize),
+    /// Detaches a task. No point.
+    Detach(usize),
+    /// Makes the future of an act that is one point, polls it once and drops it. No point.
+    Drop(Box<Act>),
+
+    /// Two pieces, of which the one that ends first has the other dropped: `select`.
+    Race(Vec<Act>, Vec<Act>),
+    /// Two pieces, each polled whenever the task is: `join`.
+    Both(Vec<Act>, Vec<Act>),
+    /// Two pieces, each polled when it was woken: `FuturesUnordered`.
+    Woken(Vec<Act>, Vec<Act>),
+
+    /// From now on the piece holds something that does this when it is dropped: when the piece ends, its task
+    /// is aborted, or the piece loses a race. What was acquired last is dropped first. No point.
+    Defer(Effect),
+
+    /// A recorded write of this value to a register, or a recorded read: an access to each of the words in
+    /// turn, and the last one gives the result. A point for each word.
+    Call {
+        /// Whether it is made with `History::invoke`.
+        explicit: bool,
+        /// What is written; none for a read.
+        write: Option<u8>,
+        /// The words.
+        words: Vec<usize>,
+    },
+}
+
+/// What is done when something is dropped.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Effect {
+    /// As [`Act::Abort`].
+    Abort(usize),
+    /// As [`Act::Look`].
+    Look(usize),
+    /// As [`Act::Draw`].
+    Draw(u8),
+    /// As [`Act::Spawn`], without handles.
+    Spawn(usize),
+    /// As [`Act::Panic`].
+    Panic,
+}
+
+impl Act {
+    /// The pieces of an act that has any.
+    pub fn pieces(&self) -> Option<[&Vec<Act>; 2]> {
+        match self {
+            Act::Race(one, two) | Act::Both(one, two) | Act::Woken(one, two) => Some([one, two]),
+            _ => None,
+        }
+    }
+
+    /// The pieces of an act that has any.
+    pub fn pieces_mut(&mut self) -> Option<[&mut Vec<Act>; 2]> {
+        match self {
+            Act::Race(one, two) | Act::Both(one, two) | Act::Woken(one, two) => Some([one, two]),
+            _ => None,
+        }
+    }
+}
+
+impl Program {
+    /// How many acts there are, those in pieces counted too.
+    pub fn size(&self) -> usize {
+        fn size(acts: &[Act]) -> usize {
+            let inner = |act: &Act| act.pieces().map_or(0, |pair| size(pair[0]) + size(pair[1]));
+            acts.iter().map(|act| 1 + inner(act)).sum()
+        }
+        self.tasks.iter().map(|acts| size(acts)).sum()
+    }
+
+    /// Whether `is` holds for any act, those in pieces included.
+    pub fn any(&self, is: impl Fn(&Act) -> bool) -> bool {
+        fn any(acts: &[Act], is: &dyn Fn(&Act) -> bool) -> bool {
+            let inner =
+                |act: &Act| act.pieces().is_some_and(|pair| pair.iter().any(|p| any(p, is)));
+            acts.iter().any(|act| is(act) || inner(act))
+        }
+        self.tasks.iter().any(|acts| any(acts, &is))
+    }
+
+    /// Whether calls are recorded; then the body checks the history at its end.
+    pub fn records(&self) -> bool {
+        self.any(|act| matches!(act, Act::Call { .. }))
+    }
+}
+
+/// All that is seen of one run.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Sight {
+    /// How the run ended.
+    pub end: End,
+    /// What each task logged, as [`entry`] writes it.
+    pub logs: Vec<Vec<u16>>,
+    /// The last values of the words and of those under the locks.
+    pub memory: [u8; WORDS + LOCKS],
+}
+
+/// How a run ended.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum End {
+    /// The body returned.
+    Passed,
+    /// No task that is left can step.
+    Deadlock,
+    /// This task panicked.
+    Panicked(usize),
+    /// The body returned, and the history was not linearizable.
+    Violated,
+    /// The run failed in a way that no program here can.
+    Other(String),
+}
+
+impl End {
+    /// Whether the run passed.
+    pub fn passed(&self) -> bool {
+        *self == End::Passed
+    }
+}
+
+/// An entry of a log: a value, and the branch of the task that saw it (0: none).
+pub fn entry(branch: u8, value: u8) -> u16 {
+    100 * u16::from(branch) + u16::from(value)
+}
+
+impl fmt::Display for Program {
+    /// The program as Rust-like text, each task where it is spawned.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "async fn body() {{")?;
+        let mut shown = vec![0];
+        self.show(f, &self.tasks[0], 1, &mut shown)?;
+        writeln!(f, "}}")?;
+        for task in (0..self.tasks.len()).filter(|task| !shown.contains(task)) {
+            if !self.tasks[task].is_empty() {
+                writeln!(f, "// never spawned: t{task}")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Program {
+    fn show(
+        &self,
+        f: &mut fmt::Formatter<'_>,
+        acts: &[Act],
+        depth: usize,
+        shown: &mut Vec<usize>,
+    ) -> fmt::Result {
+        let indent = "    ".repeat(depth);
+        for act in acts {
+            write!(f, "{indent}")?;
+            match act {
+                Act::Spawn(task, gives) => {
+                    let gives: Vec<_> = gives.iter().map(|task| format!("t{task}")).collect();
+                    let moved = match gives.is_empty() {
+                        true => String::new(),
+                        false => format!(" /* moves {} */", gives.join(", ")),
+                    };
+                    writeln!(f, "let t{task} = spawn(async move {{{moved}")?;
+                    self.task(f, *task, depth + 1, shown)?;
+                    writeln!(f, "{indent}}});")?;
+                }
+                Act::Defer(Effect::Spawn(task)) => {
+                    writeln!(f, "defer!(t{task} = spawn(async move {{")?;
+                    self.task(f, *task, depth + 1, shown)?;
+                    writeln!(f, "{indent}}}));")?;
+                }
+                Act::Race(one, two) | Act::Both(one, two) | Act::Woken(one, two) => {
+                    let name = match act {
+                        Act::Race(..) => "select",
+                        Act::Both(..) => "join",
+                        _ => "unordered",
+                    };
+                    writeln!(f, "{name}(async {{")?;
+                    self.show(f, one, depth + 1, shown)?;
+                    writeln!(f, "{indent}}}, async {{")?;
+                    self.show(f, two, depth + 1, shown)?;
+                    writeln!(f, "{indent}}}).await;")?;
+                }
+                act => writeln!(f, "{};", Line(act))?,
+            }
+        }
+        Ok(())
+    }
+
+    fn task(
+        &self,
+        f: &mut fmt::Formatter<'_>,
+        task: usize,
+        depth: usize,
+        shown: &mut Vec<usize>,
+    ) -> fmt::Result {
+        if shown.contains(&task) {
+            return writeln!(f, "{}/* t{task} again: never */", "    ".repeat(depth));
+        }
+        shown.push(task);
+        self.show(f, &self.tasks[task], depth, shown)
+    }
+}
+
+/// An act that fits a line.
+struct Line<'a>(&'a Act);
+
+impl fmt::Display for Line<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let word = |word: &usize| match *word {
+            CELL => "cell".to_owned(),
+            STATIC => "STATIC".to_owned(),
+            word => format!("w{word}"),
+        };
+        match self.0 {
+            Act::Load(w) => write!(f, "see({}.load().await)", word(w)),
+            Act::Store(w, v) => write!(f, "{}.store({v}).await", word(w)),
+            Act::Swap(w, v) => write!(f, "see({}.swap({v}).await)", word(w)),
+            Act::Add(w) => write!(f, "see({}.fetch_add(1).await)", word(w)),
+            Act::Max(w, v) => write!(f, "see({}.fetch_max({v}).await)", word(w)),
+            Act::Exchange(w, old, new) => {
+                write!(f, "see({}.compare_exchange({old}, {new}).await)", word(w))
+            }
+            Act::StoreDrawn(w, bound) => write!(f, "{}.store(below({bound})).await", word(w)),
+            Act::Lock(l) => write!(f, "m{l}.lock().await"),
+            Act::TryLock(l) => write!(f, "see(m{l}.try_lock().await)"),
+            Act::Unlock => write!(f, "drop(the guard taken last)"),
+            Act::Spin(w, v) => write!(f, "spin_until({} == {v}).await", word(w)),
+            Act::SpinEither(a, b) => write!(f, "spin_until(w0 == {a} || w1 == {b}).await"),
+            Act::SpinBoth(a, b) => write!(f, "spin_until(w0 == {a} && w1 == {b}).await"),
+            Act::SpinExchange(w, old, new) => {
+                write!(f, "spin_until({}.compare_exchange({old}, {new}).is_ok()).await", word(w))
+            }
+            Act::SpinTry(l) => write!(f, "spin_until(m{l}.try_lock().is_some()).await"),
+            Act::Yield => write!(f, "yield_now().await"),
+            Act::Draw(bound) => write!(f, "see(below({bound}))"),
+            Act::SkipIf(value, count) => write!(f, "if last == {value} {{ skip {count} acts }}"),
+            Act::Panic => write!(f, "panic!()"),
+            Act::Join(t) => write!(f, "see(t{t}.await.is_ok())"),
+            Act::Poll(t) => write!(f, "see(poll_once(t{t}))"),
+            Act::PollJoin(t) => {
+                write!(
+                    f,
+                    "see(match poll_once(&mut t{t}) {{ Pending => {{ yield_now().await; t{t}.await }} }})"
+                )
+            }
+            Act::Abort(t) => write!(f, "t{t}.abort()"),
+            Act::Look(t) => write!(f, "see(t{t}.is_finished())"),
+            Act::Detach(t) => write!(f, "t{t}.detach()"),
+            Act::Drop(act) => write!(f, "poll_once({})", Line(act)),
+            Act::Defer(effect) => write!(f, "defer!({effect:?})"),
+            Act::Call { explicit, write: to, words } => {
+                let words: Vec<_> = words.iter().map(word).collect();
+                let how = if *explicit { "invoked" } else { "call" };
+                match to {
+                    Some(value) => write!(f, "history.{how}(Write({value}), {})", words.join(", ")),
+                    None => write!(f, "see(history.{how}(Read, {}))", words.join(", ")),
+                }
+            }
+            Act::Spawn(..) | Act::Race(..) | Act::Both(..) | Act::Woken(..) => {
+                write!(f, "{:?}", self.0)
+            }
+        }
+    }
+}

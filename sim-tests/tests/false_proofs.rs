@@ -1,0 +1,160 @@
+//! Programs that an exhaustive search once called proven, though they fail.
+
+use std::sync::Arc;
+
+use futures::FutureExt;
+use sim::Ordering::SeqCst;
+use sim::report::{Report, Style, text};
+use sim::run::{Failure, Outcome};
+use sim::{Atomic, Mutex, Runner, SIMULATED};
+
+fn search(body: impl AsyncFn() + Sync) -> Report {
+    Runner::new().hermetic().strategy("exhaustive").run(body)
+}
+
+/// Checks that the search finds the panic itself, and does not leave it to runs that are sampled later.
+fn finds_the_panic(body: impl AsyncFn() + Sync) {
+    if !SIMULATED {
+        return;
+    }
+    let report = search(body);
+    let failure = report.finding.as_ref().and_then(|finding| match &finding.run.outcome {
+        Outcome::Failed(failure) => Some(failure),
+        Outcome::Passed => None,
+    });
+    assert!(matches!(failure, Some(Failure::Panic { .. })), "{report:?}");
+    assert!(report.searched.unwrap().audit.is_none());
+}
+
+#[test]
+fn who_holds_a_lock_aborts_a_task_that_waits_for_it() {
+    finds_the_panic(async || {
+        let (m, w) = (Arc::new(Mutex::new(0)), Atomic::new(0));
+        let task = sim::spawn({
+            let m = m.clone();
+            async move { *m.lock().await += 1 }
+        });
+        let guard = m.lock().await;
+        w.load(SeqCst).await;
+        task.abort();
+        let aborted = task.await.is_err();
+        assert!(aborted, "the task had the lock first: {}", *guard);
+    });
+}
+
+#[test]
+fn a_handle_is_polled_once_after_another_join() {
+    finds_the_panic(async || {
+        let task = sim::spawn(async {});
+        sim::spawn(async {}).await.unwrap();
+        assert!(task.now_or_never().is_some());
+    });
+}
+
+#[test]
+fn a_task_is_looked_at_whose_lock_order_is_open() {
+    finds_the_panic(async || {
+        let (w, m) = (Arc::new(Atomic::new(0)), Arc::new(Mutex::new(0)));
+        let store = sim::spawn({
+            let w = w.clone();
+            async move { w.store(1, SeqCst).await }
+        });
+        let lock = sim::spawn({
+            let m = m.clone();
+            async move {
+                let mut guard = m.lock().await;
+                *guard += 1;
+                *guard
+            }
+        });
+        let attempt = sim::spawn(async move {
+            m.try_lock().await.map(|mut guard| {
+                *guard += 1;
+                *guard
+            })
+        });
+        let seen = w.load(SeqCst).await;
+        store.await.unwrap();
+        let finished = lock.is_finished();
+        let (lock, attempt) = (lock.await.unwrap(), attempt.await.unwrap());
+        assert!((seen, finished, lock, attempt) != (1, true, 2, Some(1)));
+    });
+}
+
+#[test]
+fn a_lock_of_std_that_is_shared_takes_the_proof_away() {
+    if !SIMULATED {
+        return;
+    }
+    // Each task does one thing that this library sees, to an object of its own.
+    let report = search(async || {
+        let shared = Arc::new(std::sync::Mutex::new(Vec::new()));
+        let seen = Atomic::new(0);
+        let task = |n: usize| {
+            let shared = shared.clone();
+            sim::spawn(async move {
+                sim::task::yield_now().await;
+                shared.lock().unwrap().push(n);
+            })
+        };
+        let tasks = [task(1), task(2)];
+        for task in tasks {
+            task.await.unwrap();
+        }
+        let first = shared.lock().unwrap()[0];
+        seen.store(first, SeqCst).await;
+    });
+    assert!(report.passed());
+    let searched = report.searched.clone().unwrap();
+    assert!(searched.audit.as_ref().unwrap().unseen, "{searched:?}");
+    assert!(!searched.is_proof());
+    let screen = text(&report, &Style { color: false, width: 100 });
+    assert!(screen.contains("NOT A PROOF") && !screen.contains("explored all"), "{screen}");
+}
+
+#[test]
+fn a_failure_that_only_sampled_runs_show_is_a_failure() {
+    if !SIMULATED {
+        return;
+    }
+    let report = search(async || {
+        let shared = Arc::new(std::sync::Mutex::new(0));
+        let task = || {
+            let shared = shared.clone();
+            sim::spawn(async move {
+                let old = *shared.lock().unwrap();
+                sim::task::yield_now().await;
+                *shared.lock().unwrap() = old + 1;
+            })
+        };
+        let tasks = [task(), task()];
+        for task in tasks {
+            task.await.unwrap();
+        }
+        assert_eq!(*shared.lock().unwrap(), 2);
+    });
+    assert!(!report.passed());
+    assert!(!report.searched.unwrap().is_proof());
+}
+
+#[test]
+fn what_tasks_share_by_this_library_alone_is_proven() {
+    if !SIMULATED {
+        return;
+    }
+    let report = search(async || {
+        let sum = Arc::new(Atomic::new(0));
+        let task = || {
+            let sum = sum.clone();
+            sim::spawn(async move { sum.fetch_add(1, SeqCst).await })
+        };
+        let tasks = [task(), task()];
+        for task in tasks {
+            task.await.unwrap();
+        }
+        assert_eq!(sum.load(SeqCst).await, 2);
+    });
+    let searched = report.searched.clone().unwrap();
+    assert!(searched.is_proof(), "{searched:?}");
+    assert_eq!(searched.audit.unwrap().runs, 100);
+}

@@ -1,0 +1,147 @@
+//! Several runners in one process, and runners that no variable reaches.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use sim::report::{Report, Style, text};
+use sim::run::{Failure, Outcome};
+use sim::{Atomic, Ordering::SeqCst, Runner};
+
+/// A folder of its own, empty.
+fn folder(name: &str) -> PathBuf {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("runners").join(name);
+    // It may not be there.
+    let _ = std::fs::remove_dir_all(&folder);
+    folder
+}
+
+async fn loses() {
+    let counter = Arc::new(Atomic::new(0));
+    sim::map_concurrently(0..2, |_| {
+        let counter = counter.clone();
+        async move {
+            let seen = counter.load(SeqCst).await;
+            counter.store(seen + 1, SeqCst).await;
+        }
+    })
+    .await;
+    assert_eq!(counter.load(SeqCst).await, 2, "an update was lost");
+}
+
+fn kind(report: &Report) -> Option<&'static str> {
+    match &report.finding.as_ref()?.run.outcome {
+        Outcome::Failed(failure) => Some(failure.kind()),
+        Outcome::Passed => None,
+    }
+}
+
+/// The second is no continuation of the first, whatever their results say.
+#[test]
+fn runners_of_one_name_do_not_share_results() {
+    let results = folder("results");
+    let made_here = || Runner::new().hermetic().seeds(0..20).results(&results);
+    assert!(made_here().run(async || ()).passed());
+    let error =
+        made_here().try_run(async || -> () { panic!("never run") }).unwrap_err().to_string();
+    assert!(error.contains("already written") && error.contains("with Runner::name"), "{error}");
+    // Of the same site, too: there is no saying that it does the same.
+    let error = (0..2).map(|_| made_here().name("two").try_run(async || ())).filter(Result::is_err);
+    assert_eq!(error.count(), 1);
+    let other = made_here().name("other").out(folder("out"));
+    assert_eq!(kind(&other.run(async || -> () { panic!("run") })), Some("panic"));
+}
+
+#[test]
+fn a_search_without_time_makes_a_run() {
+    if !sim::SIMULATED {
+        return;
+    }
+    for strategy in ["exhaustive", "preemptions", "delays", "preemptions:2", "random"] {
+        let runner = Runner::new().hermetic().time(Duration::ZERO).strategy(strategy);
+        let runner = runner.out(folder("no time"));
+        let failed = runner.run(async || -> () { panic!("always") });
+        assert_eq!((kind(&failed), failed.passed(), failed.runs), (Some("panic"), false, 1));
+        let passed = runner.run(async || drop(sim::spawn(async {}).await));
+        assert!(passed.passed() && passed.runs > 0);
+        let screen = text(&passed, &Style::default());
+        assert!(!screen.contains("100.00 %") && !screen.contains("estimated 0"), "{screen}");
+    }
+}
+
+#[test]
+fn a_report_without_a_run_did_not_pass() {
+    assert!(!Report::default().passed());
+    let none = Runner::new().hermetic().seeds(5..5).try_run(async || ()).unwrap_err().to_string();
+    assert!(
+        none.starts_with("seeds is \"5..5\", but should be a range of seeds that is not"),
+        "{none}"
+    );
+}
+
+#[test]
+fn a_real_run_without_time_is_made_too() {
+    let report = Runner::new().hermetic().time(Duration::ZERO).run(async || ());
+    assert!(report.passed() && report.runs >= 1);
+}
+
+#[test]
+fn who_must_prove_fails_without_a_proof_and_needs_a_search() {
+    if !sim::SIMULATED {
+        return;
+    }
+    let body = async || {
+        let word = Arc::new(Atomic::new(0));
+        sim::map_concurrently(0..3, |value| {
+            let word = word.clone();
+            async move { word.store(value, SeqCst).await }
+        })
+        .await;
+    };
+    let must = Runner::new().hermetic().strategy("exhaustive").must_prove(true);
+    let proof = must.run(body);
+    assert!(proof.passed() && proof.searched.unwrap().is_proof());
+    let short = must.clone().seeds(0..4).run(body);
+    assert_eq!((kind(&short), short.passed(), short.runs), (Some("unproven"), false, 4));
+    let Outcome::Failed(Failure::Unproven { why }) = &short.finding.unwrap().run.outcome else {
+        unreachable!()
+    };
+    assert!(why.ends_with("% of the search was done"), "{why}");
+    // What it found is worse than that it proved nothing.
+    let found =
+        must.clone().seeds(0..4).out(folder("found")).run(async || -> () { panic!("always") });
+    assert_eq!(kind(&found), Some("panic"));
+    let error = must.strategy("pct").try_run(body).unwrap_err().to_string();
+    assert!(error.starts_with("strategy is \"pct\", but should be a search"), "{error}");
+}
+
+#[test]
+fn a_hermetic_runner_replays_what_its_report_says() {
+    if !sim::SIMULATED {
+        return;
+    }
+    let runner = Runner::new().hermetic().out(folder("hermetic")).seeds(0..200);
+    let found = runner.run(loses);
+    let replay = found.finding.unwrap().replay.unwrap();
+    let (call, rest) =
+        replay.split_once(") on the Runner of ").unwrap_or_else(|| panic!("{replay}"));
+    assert!(rest.starts_with(&format!("{}:", file!())), "{replay}");
+    let trace = call.strip_prefix(".replay(\"").and_then(|call| call.strip_suffix('"')).unwrap();
+    let again = runner.replay(trace).run(loses);
+    assert_eq!(kind(&again), Some("panic"));
+    assert!(again.replayed.is_some());
+}
+
+#[test]
+fn a_run_that_is_not_shrunk_is_as_it_was_found() {
+    if !sim::SIMULATED {
+        return;
+    }
+    let runner = Runner::new().hermetic().out(folder("whole")).strategy("random").seeds(0..200);
+    let shrunk = runner.run(loses).finding.unwrap();
+    assert!(shrunk.shrunk.is_some());
+    let whole = runner.shrink(false).prove(100).run(loses).finding.unwrap();
+    assert!(whole.shrunk.is_none() && whole.proof.is_none());
+    assert_eq!(whole.run.steps.len(), whole.original.steps as usize);
+    assert!(whole.trace_file.is_some() && whole.replay.is_some());
+}

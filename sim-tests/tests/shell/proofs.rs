@@ -1,0 +1,94 @@
+//! Tests that ask for a proof: those that must have one, and those that fall short of it.
+
+use crate::child::{captured, child};
+
+/// A line that is there although the harness takes what a passing test prints.
+const SHORT: &str = "NOT A PROOF  shell::fixture::attempts: ";
+
+#[test]
+fn a_test_that_must_prove_fails_unless_it_does() {
+    if !sim::SIMULATED {
+        let ended = captured("proves").env("SIM_STRATEGY", "exhaustive").passes();
+        ended.says(&["shell::fixture::proves must prove something (must_prove), and real threads"]);
+        return;
+    }
+    let proves = || child("proves").env("SIM_STRATEGY", "exhaustive");
+    let ended = proves().passes();
+    ended.says(&["explored all 6 interleavings"]);
+    ended.says_not("NOT A PROOF");
+    let ended = proves().env("SIM_SEEDS", "2").fails();
+    ended.says(&[
+        "FAILED  shell::fixture::proves  nothing is proven\n",
+        "tested      2 runs",
+        "NOT A PROOF: not all interleavings were run (",
+        "allow more with seeds = N",
+        "The test asks for a proof, with must_prove.",
+    ]);
+    // Nothing is left to replay.
+    ended.says_not("replay:");
+    proves().env("SIM_SEEDS", "2").env("SIM_MUST_PROVE", "0").passes();
+    // A replay is no search, whatever the strategy.
+    let inline = child("lost_update").fails().after("replay:");
+    let inline = inline.strip_prefix("SIM_REPLAY=").unwrap().split(' ').next().unwrap().to_owned();
+    child("proves").env("SIM_REPLAY", inline).fails().says(&["the run left its trace"]);
+}
+
+#[test]
+fn a_strategy_that_proves_nothing_cannot_be_that_of_a_test_that_must() {
+    for strategy in ["random", "portfolio"] {
+        let ended = child("proves").env("SIM_STRATEGY", strategy).fails();
+        ended.says(&[&format!(
+            "FAILED  shell::fixture::proves: strategy is {strategy:?}, but should be a search, because \
+             nothing else can prove what the test must (must_prove, Runner::must_prove or \
+             SIM_MUST_PROVE=1): exhaustive, preemptions, delays"
+        )]);
+    }
+    child("does_nothing").env("SIM_MUST_PROVE", "1").fails().says(&["SIM_MUST_PROVE=1"]);
+}
+
+#[test]
+fn an_attempt_that_fell_short_says_so_to_who_sees_nothing_of_a_passing_test() {
+    if !sim::SIMULATED {
+        return;
+    }
+    let attempts = |strategy| captured("attempts").env("SIM_STRATEGY", strategy);
+    let lines = |text: &str| text.lines().filter(|line| line.starts_with(SHORT)).count();
+    for strategy in ["exhaustive", "preemptions", "delays", "preemptions:1"] {
+        let ended = attempts(strategy).env("SIM_SEEDS", "2").passes();
+        assert_eq!((lines(&ended.stderr), ended.stderr.lines().count()), (1, 1), "{ended}");
+        assert!(ended.stderr.contains(" % of the "), "{ended}");
+        assert!(!ended.stdout.contains("NOT A PROOF"), "{ended}");
+        let must = attempts(strategy).env("SIM_SEEDS", "2").env("SIM_MUST_PROVE", "1").run();
+        assert_eq!(must.code, Some(101), "{must}");
+    }
+    // These came as far as they were to come.
+    for strategy in ["exhaustive", "preemptions", "delays", "preemptions:0", "random"] {
+        assert_eq!(attempts(strategy).passes().stderr, "", "{strategy}");
+    }
+    // But to whoever must have a proof a bound is none.
+    let bounded = child("attempts").env("SIM_STRATEGY", "preemptions:0").env("SIM_MUST_PROVE", "1");
+    bounded.fails().says(&["nothing is proven", "runs with more preemptions were not tried"]);
+}
+
+#[test]
+fn a_search_without_time_makes_a_run() {
+    if !sim::SIMULATED {
+        return;
+    }
+    for strategy in ["exhaustive", "preemptions", "delays", "preemptions:2", "random"] {
+        let at_once = |name| child(name).env("SIM_STRATEGY", strategy).env("SIM_TIME", "0s");
+        at_once("awaits_nothing").fails().says(&["nothing was awaited", "tested      1 run"]);
+        let ended = at_once("attempts").passes();
+        ended.says_not("100.00 %");
+        if strategy != "random" {
+            ended.says(&["passed  shell::fixture::attempts: 1 run", SHORT]);
+        }
+    }
+}
+
+#[test]
+fn a_shard_without_seeds_says_so() {
+    let shard = captured("does_nothing").env("SIM_SHARD", "3/3").env("SIM_SEEDS", "2").passes();
+    let line = "note: shell::fixture::does_nothing has no seed in this shard, and made no run\n";
+    assert_eq!(shard.stderr, line);
+}

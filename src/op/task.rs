@@ -1,0 +1,48 @@
+//! A task, as others see it: aborted, woken, looked at, joined.
+
+use super::kind::{Bits, Kind};
+
+const LIVES: Bits = 1 << 0;
+const ENDS: Bits = 1 << 1;
+const LOOKS: Bits = 1 << 2;
+const JOINS: Bits = 1 << 3;
+const ABORTS: Bits = 1 << 4;
+const WAKES: Bits = 1 << 5;
+const DISARMS: Bits = 1 << 6;
+
+/// The task took a step, whatever it did. In every step of it; asked for as long as it has not ended.
+pub(crate) const LIVE: Kind = Kind::of(LIVES).conflicts_with(ABORTS | WAKES | DISARMS);
+
+/// The task ended.
+pub(crate) const END: Kind = Kind::of(ENDS).conflicts_with(LOOKS | JOINS | ABORTS).enables(JOINS);
+
+/// Another task acted on whether it had ended.
+pub(crate) const LOOK: Kind = Kind::of(LOOKS).conflicts_with(ENDS);
+
+/// Another task took its result. Guard: it has ended.
+pub(crate) const JOIN: Kind = Kind::of(JOINS).conflicts_with(ENDS);
+
+/// Another task asked it to end before its next step. It can step then, whatever it waits for, and what it
+/// waits for is not done.
+pub(crate) const ABORT: Kind =
+    Kind::of(ABORTS).conflicts_with(LIVES | ENDS).enables(LIVES).disables(LIVES);
+
+/// Another task woke it by something that is not of this library.
+pub(crate) const WAKE: Kind = Kind::of(WAKES).conflicts_with(LIVES).enables(LIVES);
+
+/// Another task moved or dropped a future that had announced an operation of it.
+pub(crate) const DISARM: Kind = Kind::of(DISARMS).conflicts_with(LIVES).disables(LIVES);
+
+#[cfg(test)]
+pub(super) const MACHINE: super::kind::Machine = super::kind::Machine {
+    name: "task",
+    kinds: &[
+        ("live", LIVE),
+        ("end", END),
+        ("look", LOOK),
+        ("join", JOIN),
+        ("abort", ABORT),
+        ("wake", WAKE),
+        ("disarm", DISARM),
+    ],
+};

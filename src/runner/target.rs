@@ -1,0 +1,292 @@
+//! The target of Cargo that a test is compiled into: a part of every name that a test has.
+//!
+//! A library, a binary, an integration test and an example of one package can have the same crate name and
+//! tests with the same path. Their results, traces and commands must not be mixed up.
+//!
+//! An attribute gets its target from variables that Cargo sets for the compiler. A [`Runner`](super::Runner)
+//! is a function: it has the file name of the program and its own place in the source, and cannot tell a
+//! library from a binary of the same name if the place is in a module of both.
+
+use std::path::Path;
+
+use super::site::quoted;
+
+/// A target of Cargo.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Target {
+    kind: Kind,
+    /// Empty if the package has only one target of this kind.
+    name: String,
+    /// Whether `name` is known as the manifest has it. If not, it is the name of the crate, in which `-` is
+    /// replaced by `_`.
+    exact: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Kind {
+    Lib,
+    Bin,
+    Example,
+    Test,
+    Bench,
+    /// The documentation tests.
+    Doc,
+    /// A program without a test harness.
+    Program,
+    /// A test program of an unknown kind; its name is that of its file.
+    Crate,
+}
+
+impl Target {
+    /// The target of an attribute. `binary` is `CARGO_BIN_NAME`, which binaries and examples have;
+    /// `integration` is whether `CARGO_TARGET_TMPDIR` is set, as for integration tests and benchmarks.
+    pub(crate) fn compiled(
+        binary: Option<&str>,
+        integration: bool,
+        file: &str,
+        crate_name: &str,
+        program: &Path,
+    ) -> Target {
+        match binary {
+            Some(name) if folder_of(program) == "examples" => Target::exact(Kind::Example, name),
+            Some(name) => Target::exact(Kind::Bin, name),
+            None if !integration => Target::exact(Kind::Lib, ""),
+            None => {
+                let found = Target::below(file, crate_name);
+                found.unwrap_or_else(|| Target::guessed(Kind::Test, crate_name))
+            }
+        }
+    }
+
+    /// The target of a running program, as far as it can be told from the file name of the program, the
+    /// place of a runner in it and the folder of its package.
+    pub(crate) fn running(program: &Path, file: &str, package: Option<&Path>) -> Target {
+        let stem = program.file_stem().unwrap_or_default().to_string_lossy();
+        match (folder_of(program), without_hash(&stem)) {
+            ("examples", name) => Target::exact(Kind::Example, name.unwrap_or(&stem)),
+            ("deps", Some(name)) => Target::of_harness(name, &stem, file, package),
+            _ if stem == "rust_out" => Target::exact(Kind::Doc, ""),
+            _ => Target::exact(Kind::Program, &stem),
+        }
+    }
+
+    /// The target of a test program with this crate name and file name.
+    fn of_harness(crate_name: &str, stem: &str, file: &str, package: Option<&Path>) -> Target {
+        if let Some(target) = Target::below(file, crate_name) {
+            return target;
+        }
+        let has = |path: &str| package.is_some_and(|package| package.join(path).exists());
+        // A module that targets share, such as `tests/common/mod.rs`.
+        for (folder, kind) in FOLDERS {
+            let names = [crate_name.to_owned(), crate_name.replace('_', "-")];
+            let root = |name: &String| {
+                has(&format!("{folder}/{name}.rs")) || has(&format!("{folder}/{name}/main.rs"))
+            };
+            if let Some(name) =
+                names.iter().filter(|_| parts(file).any(|p| p == folder)).find(|n| root(n))
+            {
+                return Target::exact(kind, name);
+            }
+        }
+        let alone = has("src/lib.rs") && !has("src/main.rs") && !has("src/bin");
+        match file {
+            file if file.ends_with("src/main.rs") => Target::guessed(Kind::Bin, crate_name),
+            file if file.ends_with("src/lib.rs") => Target::exact(Kind::Lib, ""),
+            // No other target of the package has modules in this folder.
+            file if alone && parts(file).any(|part| part == "src") => Target::exact(Kind::Lib, ""),
+            // The hash is another one in each target, and also in each build with other flags.
+            _ => Target::exact(Kind::Crate, stem),
+        }
+    }
+
+    /// The target whose root is where Cargo looks for it, if `file` belongs to that and it was compiled
+    /// as `crate_name`.
+    fn below(file: &str, crate_name: &str) -> Option<Target> {
+        FOLDERS.iter().chain(&[("bin", Kind::Bin)]).find_map(|(folder, kind)| {
+            let target = parts(file).skip_while(|part| part != folder).nth(1)?;
+            let target = target.strip_suffix(".rs").unwrap_or(target);
+            let same = target.replace('-', "_") == crate_name.replace('-', "_");
+            same.then(|| Target::exact(*kind, target))
+        })
+    }
+
+    fn exact(kind: Kind, name: &str) -> Target {
+        Target { kind, name: name.to_owned(), exact: true }
+    }
+
+    fn guessed(kind: Kind, name: &str) -> Target {
+        Target { kind, name: name.to_owned(), exact: false }
+    }
+
+    /// The kind and the name in words, such as `lib` or `bin tool`.
+    pub(crate) fn label(&self) -> String {
+        format!("{} {}", self.kind.word(), self.name).trim_end().to_owned()
+    }
+
+    /// The name of a test among all tests of its package, for folders. `test` begins with the name of its crate,
+    /// or is the name of a runner. That of a library stays as it is. Others begin with a word that has a `-`,
+    /// which no crate has.
+    pub(crate) fn key(&self, test: &str) -> String {
+        let (word, name) = (self.kind.word(), &self.name);
+        let label = match self.kind {
+            Kind::Lib => return test.to_owned(),
+            Kind::Doc => "doc-tests".to_owned(),
+            _ => format!("{word}-{name}"),
+        };
+        let own = test.split_once("::").filter(|(first, _)| *first == name.replace('-', "_"));
+        format!("{label}::{}", own.map_or(test, |(_, rest)| rest))
+    }
+
+    /// The argument of `cargo test` for this target; none if it is unknown.
+    pub(crate) fn argument(&self) -> Option<String> {
+        let name = match self.exact {
+            true => self.name.clone(),
+            // Cargo takes patterns.
+            false => self.name.replace('_', "[-_]"),
+        };
+        match self.kind {
+            Kind::Lib | Kind::Doc => Some(format!("--{}", self.kind.word())),
+            Kind::Program | Kind::Crate => None,
+            _ => Some(format!("--{} {}", self.kind.word(), quoted(&name))),
+        }
+    }
+
+    pub(super) fn is_program(&self) -> bool {
+        self.kind == Kind::Program
+    }
+
+    pub(super) fn is_doc(&self) -> bool {
+        self.kind == Kind::Doc
+    }
+
+    pub(super) fn example(&self) -> Option<&str> {
+        (self.kind == Kind::Example).then_some(&self.name)
+    }
+}
+
+impl Kind {
+    /// As Cargo's option has it, for kinds that have one.
+    fn word(self) -> &'static str {
+        match self {
+            Kind::Lib => "lib",
+            Kind::Bin => "bin",
+            Kind::Example => "example",
+            Kind::Test => "test",
+            Kind::Bench => "bench",
+            Kind::Doc => "doc",
+            Kind::Program => "program",
+            Kind::Crate => "crate",
+        }
+    }
+}
+
+/// Where Cargo looks for the roots of targets that the tests of a package can share modules in.
+const FOLDERS: [(&str, Kind); 2] = [("tests", Kind::Test), ("benches", Kind::Bench)];
+
+fn parts(file: &str) -> impl Iterator<Item = &str> {
+    file.split(['/', '\\'])
+}
+
+/// The name of the folder of a program.
+fn folder_of(program: &Path) -> &str {
+    let folder = program.parent().and_then(Path::file_name);
+    folder.and_then(|folder| folder.to_str()).unwrap_or_default()
+}
+
+/// A file name by Cargo without the hash at its end; none if it has no hash.
+pub(super) fn without_hash(stem: &str) -> Option<&str> {
+    let (name, hash) = stem.rsplit_once('-')?;
+    let is_hash = hash.len() == 16 && hash.bytes().all(|byte| byte.is_ascii_hexdigit());
+    is_hash.then_some(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn compiled(binary: Option<&str>, integration: bool, file: &str, name: &str) -> Target {
+        let program = format!("t/debug/deps/{name}-0123456789abcdef");
+        Target::compiled(binary, integration, file, name, Path::new(&program))
+    }
+
+    #[test]
+    fn targets_with_one_crate_name_have_different_names_and_arguments() {
+        let file = "both/tests/both.rs";
+        let example = Path::new("t/debug/examples/both-0123456789abcdef");
+        for (target, label, key, argument) in [
+            (compiled(None, false, "src/lib.rs", "both"), "lib", "both::a::b", "--lib"),
+            (
+                compiled(Some("both"), false, "src/main.rs", "both"),
+                "bin both",
+                "bin-both::a::b",
+                "--bin both",
+            ),
+            (compiled(None, true, file, "both"), "test both", "test-both::a::b", "--test both"),
+            (
+                compiled(None, true, "benches/both.rs", "both"),
+                "bench both",
+                "bench-both::a::b",
+                "--bench both",
+            ),
+            (
+                Target::compiled(Some("both"), false, "examples/both.rs", "both", example),
+                "example both",
+                "example-both::a::b",
+                "--example both",
+            ),
+        ] {
+            assert_eq!(target.label(), label);
+            assert_eq!(target.key("both::a::b"), key);
+            assert_eq!(target.argument().as_deref(), Some(argument));
+        }
+    }
+
+    #[test]
+    fn a_name_with_a_dash_is_known_as_the_manifest_has_it_or_asked_for_by_a_pattern() {
+        let argument = |target: Target| target.argument().unwrap();
+        assert_eq!(
+            argument(compiled(Some("my-tool"), false, "src/main.rs", "my_tool")),
+            "--bin my-tool"
+        );
+        assert_eq!(
+            argument(compiled(None, true, "a/tests/my-test.rs", "my_test")),
+            "--test my-test"
+        );
+        assert_eq!(
+            argument(compiled(None, true, "tests/my_test/part.rs", "my_test")),
+            "--test my_test"
+        );
+        // The manifest has a name for it, or the test is in a module that targets share.
+        assert_eq!(argument(compiled(None, true, "tests/x.rs", "my_test")), "--test 'my[-_]test'");
+        assert_eq!(argument(compiled(None, true, "tests/common/mod.rs", "all")), "--test all");
+        assert_eq!(
+            compiled(None, true, "tests/my-test.rs", "my_test").key("my_test::a"),
+            "test-my-test::a"
+        );
+    }
+
+    #[test]
+    fn a_running_program_tells_its_target_as_far_as_it_can() {
+        let package = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let deps = |name: &str| format!("t/debug/deps/{name}-0123456789abcdef");
+        for (program, file, label) in [
+            ("t/debug/examples/kv".to_owned(), "examples/kv.rs", "example kv"),
+            ("t/debug/examples/kv-0123456789abcdef".to_owned(), "examples/kv.rs", "example kv"),
+            ("/opt/my-tool".to_owned(), "src/main.rs", "program my-tool"),
+            ("/tmp/rustdoctestX/rust_out".to_owned(), "src/lib.rs", "doc"),
+            (deps("queue"), "tests/queue.rs", "test queue"),
+            (deps("tool"), "src/bin/tool.rs", "bin tool"),
+            (deps("tool"), "src/main.rs", "bin tool"),
+            (deps("sim"), "src/lib.rs", "lib"),
+            // This package has a library and no binary.
+            (deps("sim"), "src/sync/mutex.rs", "lib"),
+            (deps("other"), "tests/common/mod.rs", "crate other-0123456789abcdef"),
+        ] {
+            let target = Target::running(Path::new(&program), file, Some(package));
+            assert_eq!(target.label(), label, "{program} {file}");
+        }
+        let unknown = Target::running(Path::new(&deps("both")), "src/part.rs", None);
+        assert_eq!(unknown.argument(), None);
+        assert_eq!(unknown.key("main_7"), "crate-both-0123456789abcdef::main_7");
+    }
+}

@@ -1,0 +1,63 @@
+//! The classes of the runs of a search, for looking up those of other runs.
+
+/// Above this number, only classes below some value are kept: 32 MiB of them are enough.
+const KEPT_MAX: usize = 1 << 22;
+
+/// Classes, by number. Those from `end` on are not known.
+#[derive(Debug)]
+pub(super) struct Classes {
+    known: Vec<u64>,
+    is_sorted: bool,
+    end: u64,
+}
+
+impl Default for Classes {
+    fn default() -> Classes {
+        Classes { known: Vec::new(), is_sorted: true, end: u64::MAX }
+    }
+}
+
+impl Classes {
+    /// A run was of this class.
+    pub(super) fn add(&mut self, class: u64) {
+        if class >= self.end {
+            return;
+        }
+        self.known.push(class);
+        self.is_sorted = false;
+        if self.known.len() >= KEPT_MAX {
+            self.known.sort_unstable();
+            self.known.dedup();
+            // Numbers are spread evenly, so this is half of what may come.
+            self.end /= 2;
+            let end = self.known.partition_point(|known| *known < self.end);
+            self.known.truncate(end);
+        }
+    }
+
+    /// Whether a run was of this class; none if that is not known.
+    pub(super) fn has(&mut self, class: u64) -> Option<bool> {
+        if !std::mem::replace(&mut self.is_sorted, true) {
+            self.known.sort_unstable();
+        }
+        (class < self.end).then(|| self.known.binary_search(&class).is_ok())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rng::Rng;
+
+    #[test]
+    fn of_many_classes_those_below_a_value_are_known() {
+        let (mut classes, mut rng) = (Classes::default(), Rng::new(1));
+        let added: Vec<u64> = (0..3 * KEPT_MAX).map(|_| rng.below(u64::MAX)).collect();
+        added.iter().for_each(|class| classes.add(*class));
+        assert!(classes.known.len() < KEPT_MAX);
+        let known = added.iter().filter(|class| classes.has(**class) == Some(true)).count();
+        assert!(known > KEPT_MAX / 4, "{known} known");
+        assert!(added.iter().all(|class| classes.has(*class) != Some(false)));
+        assert_eq!(classes.has(7), Some(false));
+    }
+}

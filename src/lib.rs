@@ -226,7 +226,8 @@
 //! made and it estimates that the other half will not be enough, the search gives them to `preemptions`
 //! by itself, and says how far both came. `preemptions` makes all runs in which no
 //! task is interrupted, then all in which one is, and so on; `delays` does the same for departures from a
-//! round-robin scheduler, which are fewer where there are many tasks. `preemptions:2` stops when it is
+//! round-robin scheduler, which are fewer where there are many tasks. Runs that are made once more, to come to
+//! those that begin like them, count against the number of runs that the search may take. `preemptions:2` stops when it is
 //! through with two. Most bugs need one or two, and the first failing run that is found has the fewest
 //! that any has. To come to the runs with one more, those that they begin like are made once more; these
 //! count against the runs that the search may take, but are not among those of the report. The report says

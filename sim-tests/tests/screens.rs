@@ -351,3 +351,34 @@ fn a_panic_in_std_is_placed_where_std_was_called() {
     assert_eq!(report.finding.as_ref().unwrap().called_from, None);
     says(&report, &format!("at {file}:{}:", line!() - 3));
 }
+
+// ---- counts
+
+#[test]
+fn rehearsals_are_told_of_where_they_are_not_few() {
+    if !SIMULATED {
+        return;
+    }
+    use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+    for (strategy, rehearses) in [("orders", true), ("random", false)] {
+        let executed = AtomicU64::new(0);
+        let body = async || {
+            executed.fetch_add(1, Relaxed);
+            Atomic::new(0).load(SeqCst).await;
+        };
+        let one = runner("one").strategy(strategy).seeds(0..1).jobs(1).run(body);
+        // The first seed is run twice, to see that it is the same run.
+        assert_eq!(executed.load(Relaxed), u64::from(one.rehearsals) + 2);
+        assert_eq!(one.rehearsals > 0, rehearses);
+        let said = format!("1 run after {} rehearsals", one.rehearsals);
+        assert_eq!(screen(&one).contains(&said), rehearses, "{}", screen(&one));
+        let many = runner("many").strategy(strategy).seeds(0..200).run(body);
+        never_says(&many, "rehearsal");
+        let fails = runner("fails").strategy(strategy).seeds(7..8).run(async || -> () {
+            Atomic::new(0).load(SeqCst).await;
+            panic!("always");
+        });
+        let said = format!("1 run of seed 7 after {} rehearsals", fails.rehearsals);
+        assert_eq!(screen(&fails).contains(&said), rehearses, "{}", screen(&fails));
+    }
+}

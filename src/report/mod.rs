@@ -5,6 +5,7 @@
 //! program reads what a renderer wrote: a tool that wants to know something reads the [`Report`].
 
 mod failure;
+mod folds;
 mod intervals;
 mod lanes;
 mod names;
@@ -33,6 +34,8 @@ use crate::statistics::Statistics;
 pub use one_line::one_line;
 pub use picture::history_text;
 pub use screen::Style;
+// For the panic hook of simulated runs.
+#[cfg_attr(not(all(feature = "sim", not(sim_real))), allow(unused_imports))]
 pub(crate) use places::is_std;
 pub use source::rust;
 pub use text::text;
@@ -44,8 +47,11 @@ pub struct Report {
     pub test: String,
     /// The name of its package; empty if it is not known.
     pub package: String,
-    /// How many runs were done, those of shrinking not counted.
+    /// How many runs were done, but for those of shrinking, those that were made again and the `rehearsals`.
     pub runs: u64,
+    /// How many runs the strategy learnt from before the first of these: how they end is not told. Other
+    /// threads may have made them again.
+    pub rehearsals: u32,
     /// The first and the last seed that were to be tried; none if no seeds were asked for.
     pub seeds: Option<(u64, u64)>,
     /// How many steps these runs took in all; 0 if that was not counted.

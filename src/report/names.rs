@@ -45,6 +45,11 @@ impl<'a> Names<'a> {
 
     /// What an event did, such as `load atomic = 0`.
     pub(super) fn event(&self, event: &Event) -> String {
+        self.deed(event) + &self.values(event)
+    }
+
+    /// What an event did without its values, such as `load atomic`.
+    pub(super) fn deed(&self, event: &Event) -> String {
         let mut text = event.op.name.to_owned();
         if let Values::Task(task) = event.values {
             text = format!("{text} {}", self.task(task));
@@ -52,7 +57,7 @@ impl<'a> Names<'a> {
         if let Some(object) = event.object {
             text = format!("{text} {}", self.object(object));
         }
-        text + &self.values(event)
+        text
     }
 
     /// What a task waits for, such as `waits to lock mutex`.

@@ -17,6 +17,11 @@ pub(crate) fn is_std(place: &str) -> bool {
     from_compiler && library.is_some_and(|(_, path)| STD.contains(&first(path)))
 }
 
+/// Whether a place is not in the workspace of the user.
+pub(super) fn is_foreign(place: &str) -> bool {
+    is_absolute(place)
+}
+
 /// The place with the path of the crate in the place of the machine's.
 pub(super) fn shown(place: &str) -> String {
     if !is_absolute(place) {
@@ -107,7 +112,7 @@ mod tests {
     use super::*;
 
     const REGISTRY: &str =
-        "/home/me/.cargo/registry/src/index.example-1949cf8c6b5b557f/concurrent-queue-2.5.0/src/bounded.rs:112:37";
+        "/u/.cargo/registry/src/index.example-1949cf8c6b5b557f/concurrent-queue-2.5.0/src/bounded.rs:112:37";
 
     #[test]
     fn a_place_in_another_crate_says_which() {
@@ -115,9 +120,9 @@ mod tests {
             ("src/counter.rs:9:22", "src/counter.rs:9:22"),
             ("crates/pool/src/lib.rs:9:22", "crates/pool/src/lib.rs:9:22"),
             (REGISTRY, "concurrent-queue-2.5.0/src/bounded.rs:112:37"),
-            ("/home/me/src/pool/src/imp/tests/lib.rs:1:2", "pool/src/imp/tests/lib.rs:1:2"),
-            ("/home/me/.cargo/git/checkouts/tokio-0123456789abcdef/abc1234/src/lib.rs:1:2", "tokio/src/lib.rs:1:2"),
-            ("/home/me/.cargo/git/checkouts/tokio-0123456789abcdef/abc1234/tokio-util/src/lib.rs:1:2", "tokio-util/src/lib.rs:1:2"),
+            ("/u/src/pool/src/imp/tests/lib.rs:1:2", "pool/src/imp/tests/lib.rs:1:2"),
+            ("/u/.cargo/git/checkouts/tokio-0123456789abcdef/abc1234/src/lib.rs:1:2", "tokio/src/lib.rs:1:2"),
+            ("/u/.cargo/git/checkouts/tokio-0123456789abcdef/abc1234/tokio-util/src/lib.rs:1:2", "tokio-util/src/lib.rs:1:2"),
             ("/rustc/59807616e1fa2540724bfbac14d7976d7e4a3860/library/core/src/array/mod.rs:3:5", "core/src/array/mod.rs:3:5"),
             ("C:\\Users\\me\\pool\\src\\lib.rs:1:2", "pool/src/lib.rs:1:2"),
             ("/tmp/one.rs:1:2", "/tmp/one.rs:1:2"),
@@ -130,8 +135,8 @@ mod tests {
     #[test]
     fn a_place_in_std_is_told_from_others() {
         assert!(is_std("/rustc/5980/library/alloc/src/raw_vec/mod.rs:28:5"));
-        assert!(is_std("/home/me/.rustup/toolchains/x/lib/rustlib/src/rust/library/core/src/a.rs:1:1"));
-        assert!(!is_std("/home/me/library/core/src/a.rs:1:1"));
+        assert!(is_std("/u/.rustup/toolchains/x/lib/rustlib/src/rust/library/core/src/a.rs:1:1"));
+        assert!(!is_std("/u/library/core/src/a.rs:1:1"));
         assert!(!is_std("src/library/core/src/a.rs:1:1"));
     }
 

@@ -278,6 +278,7 @@ fn report() -> impl Strategy<Value = Report> {
             test,
             package,
             runs,
+            rehearsals: 4,
             seeds,
             steps: runs,
             finding,

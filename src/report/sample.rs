@@ -375,6 +375,52 @@ pub(super) fn long() -> Report {
     s.report("long::it_ends_in_time", Failure::Panic { task: TaskId(5), message, place })
 }
 
+/// A place in another crate.
+pub(super) fn in_core() -> Place {
+    struct Made(Place);
+    impl Default for Made {
+        #[track_caller]
+        fn default() -> Made {
+            Made(here())
+        }
+    }
+    let [made] = <[Made; 1]>::default();
+    made.0
+}
+
+/// Calls of several steps each at a place, one of which is interrupted.
+pub(super) fn calls(place: Place) -> Report {
+    let mut s = Sample::of(&["reader", "writer"]);
+    let permits = Some(s.object("atomic", ValueKind::Unsigned));
+    let list = Some(s.object("mutex", ValueKind::Opaque));
+    s.step(0);
+    for _ in 0..2 {
+        s.did(&SPAWN, None, Values::None);
+    }
+    for n in 0..8u64 {
+        let task = 1 + n as u32 % 2;
+        s.step(task);
+        for part in 0..9 {
+            if (n, part) == (5, 4) {
+                s.preempt(1).did(&STORE, permits, Values::Wrote(99));
+                s.preempt(2);
+            } else if part > 0 {
+                s.step(task);
+            }
+            match part % 3 {
+                0 => s.did(&LOCK, list, Values::None),
+                1 => s.did(&LOAD, permits, Values::Read(n)),
+                _ => s.did(&COMPARE_EXCHANGE, permits, Values::Changed(n, n + 1)),
+            };
+            s.run.events.last_mut().unwrap().place = place;
+        }
+        // The caller comes to a point of its own after each call.
+        s.step(task).did(&LOAD, permits, Values::Read(n));
+    }
+    let (message, place) = ("one permit too many".to_owned(), here().to_string());
+    s.report("permits::they_are_counted", Failure::Panic { task: TaskId(2), message, place })
+}
+
 /// A run on real threads that did not end.
 pub(super) fn no_end_on_real_threads() -> Report {
     let mut report = undecided_on_real_threads();

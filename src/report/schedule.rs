@@ -1,11 +1,13 @@
 //! Which rows the schedule of a run has: its steps, what they did, and where the turn was taken.
 //!
-//! Of a long schedule only the beginning and the end are shown; of one that ends in a loop, the way
-//! into the loop and one round. How rows are drawn is the business of [`lanes`].
+//! In a long schedule the steps that a task takes in a row in one file, such as those of a call of another
+//! crate, are folded to a row ([`folds`]); of one that is long even so, only the beginning and the end are
+//! shown; of one that ends in a loop, the way into the loop and one round. How rows are drawn is the business of [`lanes`].
 
 use std::ops::Range;
 
 use super::Size;
+use super::folds;
 use super::lanes;
 use super::names::Names;
 use super::places;
@@ -18,6 +20,8 @@ const STEPS_MAX: usize = 48;
 /// Of a longer one, this many steps from its beginning and from its end.
 const STEPS_HEAD: usize = 12;
 const STEPS_TAIL: usize = 28;
+/// How many of the different things that folded steps did are told.
+const FOLDED_DEEDS_MAX: usize = 4;
 /// How many rows one step may take.
 const ROWS_PER_STEP: usize = 12;
 /// How many waiting tasks are drawn at the end.
@@ -135,22 +139,70 @@ impl<'a> Table<'a> {
 
     /// Steps, and the number of those left out if they are many.
     fn elided(&mut self, range: Range<usize>) {
-        let (start, end) = (range.start, range.end);
         if range.len() <= STEPS_MAX {
             return range.for_each(|step| self.step(step));
         }
-        (start..start + STEPS_HEAD).for_each(|step| self.step(step));
-        let left_out = range.len() - STEPS_HEAD - STEPS_TAIL;
+        let units = folds::of(self.run, &self.events, range, STEPS_MAX);
+        if units.len() <= STEPS_MAX {
+            return units.into_iter().for_each(|unit| self.unit(unit));
+        }
+        let (head, rest) = units.split_at(STEPS_HEAD);
+        let (middle, tail) = rest.split_at(rest.len() - STEPS_TAIL);
+        head.iter().for_each(|unit| self.unit(unit.clone()));
+        let left_out: usize = middle.iter().map(Range::len).sum();
         self.rows.push(Row::Remark(format!("… {} …", plural(left_out as u64, "step"))));
-        (end - STEPS_TAIL..end).for_each(|step| self.step(step));
+        tail.iter().for_each(|unit| self.unit(unit.clone()));
+    }
+
+    /// A step, or several that are told of as one.
+    fn unit(&mut self, steps: Range<usize>) {
+        if steps.len() == 1 {
+            return self.step(steps.start);
+        }
+        let (run, first) = (self.run, steps.start);
+        let mut deeds: Vec<(String, usize)> = Vec::new();
+        let mut place = None;
+        for event in steps.clone().flat_map(|step| &self.events[step]).map(|i| &run.events[*i]) {
+            place.get_or_insert(event.place);
+            let deed = self.names.deed(event);
+            match deeds.iter_mut().find(|(known, _)| *known == deed) {
+                Some((_, times)) => *times += 1,
+                None => deeds.push((deed, 1)),
+            }
+            // Those that are told of.
+            if deeds.len() <= FOLDED_DEEDS_MAX {
+                self.objects.extend(event.object.filter(|id| !self.objects.contains(id)));
+            }
+        }
+        let more = if deeds.len() > FOLDED_DEEDS_MAX { ", …" } else { "" };
+        let told = deeds.iter().take(FOLDED_DEEDS_MAX).map(|(deed, times)| match times {
+            1 => deed.clone(),
+            _ => format!("{deed} {times} times"),
+        });
+        let told = told.collect::<Vec<_>>().join(", ");
+        self.preempted(first);
+        self.rows.push(Row::Deed {
+            step: Some(first),
+            task: run.steps[first].task,
+            text: format!("{} steps: {told}{more}", steps.len()),
+            place: place.map_or(String::new(), ToString::to_string),
+            fatal: false,
+        });
+    }
+
+    /// That the turn was taken from the task of the step before, if so.
+    fn preempted(&mut self, step: usize) {
+        let steps = &self.run.steps;
+        let task = steps[step].task;
+        if steps[step].preempts && step > 0 && steps[step - 1].task != task {
+            self.rows.push(Row::Preempted { from: steps[step - 1].task, to: task });
+        }
     }
 
     fn step(&mut self, step: usize) {
         let run = self.run;
         let task = run.steps[step].task;
-        if run.steps[step].preempts && step > 0 && run.steps[step - 1].task != task {
-            self.rows.push(Row::Preempted { from: run.steps[step - 1].task, to: task });
-        }
+        self.preempted(step);
         let mut deeds: Vec<(TaskId, String, String)> = Vec::new();
         let mut events = &self.events[step][..];
         while let Some(index) = events.first() {
@@ -182,6 +234,7 @@ impl<'a> Table<'a> {
             self.rows.push(Row::Deed { step: None, task, text, place, fatal: false });
         }
     }
+
     /// How many of these events are told of as one: spawns at one place, such as in a loop.
     fn alike(&self, events: &[usize]) -> usize {
         let first = &self.run.events[events[0]];

@@ -62,7 +62,7 @@ fn passed(screen: &mut Screen, report: &Report) {
         Some(Searched { fallback: Some(fallback), .. }) if fallback.searched.is_proof() => {
             explored(fallback.runs, &fallback.searched)
         }
-        _ => plural(report.runs, "run"),
+        _ => plural(report.runs, "run") + &rehearsals(report),
     };
     let counts = format!(": {runs}{real}{}", steps(report));
     // The counts are the news; a long name gives way to them.
@@ -348,7 +348,16 @@ fn tested(report: &Report, finding: &Finding) -> String {
         Some(bound) if bound.through.is_some() => format!("; none with {} fails", at_most(bound)),
         _ => String::new(),
     };
-    format!("{}{seeds}{}{strategy}{passed}", plural(report.runs, "run"), steps(report))
+    let (runs, rehearsals) = (plural(report.runs, "run"), rehearsals(report));
+    format!("{runs}{seeds}{rehearsals}{}{strategy}{passed}", steps(report))
+}
+
+/// How many runs there were before those that count, if they are not few beside them.
+fn rehearsals(report: &Report) -> String {
+    match report.rehearsals {
+        few if u64::from(few) * 10 <= report.runs => String::new(),
+        some => format!(" after {}", plural(some, "rehearsal")),
+    }
 }
 
 /// How many steps were taken, if anybody counted: real threads take none.

@@ -22,6 +22,8 @@ pub(crate) mod crew;
 #[cfg_attr(all(feature = "sim", not(sim_real)), allow(dead_code))]
 pub(crate) mod jitter;
 #[cfg(not(all(feature = "sim", not(sim_real))))]
+mod nameless;
+#[cfg(not(all(feature = "sim", not(sim_real))))]
 mod real;
 #[cfg(all(feature = "sim", not(sim_real)))]
 mod sim;

@@ -14,6 +14,7 @@ use std::task::{Context, Poll};
 use super::JoinError;
 use super::backoff::Backoff;
 use super::jitter::jitter;
+use super::nameless::Object;
 use super::threads;
 use super::value::{BitChange, Bits, Number, NumberChange, Value};
 use crate::choice::CallPoint;
@@ -38,18 +39,6 @@ pub(crate) const fn here() -> Here {
 /// Where an operation takes effect: on the real thing.
 #[derive(Debug)]
 pub(crate) struct At<'a>(PhantomData<&'a ()>);
-
-/// What a run knows a primitive by; nothing in this build.
-#[derive(Debug)]
-pub(crate) struct Object;
-
-impl Object {
-    /// The same with a name.
-    #[inline(always)]
-    pub(crate) const fn named(self, _: &'static str) -> Object {
-        Object
-    }
-}
 
 // ---- words
 

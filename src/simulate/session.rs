@@ -2,6 +2,7 @@
 
 use std::pin::pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::hook;
 use super::watchdog::{Job, Watch, Watched};
@@ -28,6 +29,8 @@ pub(crate) struct Session<'a> {
     pub(super) results: &'a Results,
     pub(super) body: &'a dyn TestBody,
     pub(super) watch: Watch,
+    /// How many runs the strategy rehearses before it serves.
+    rehearsals: AtomicU32,
 }
 
 impl<'a> Session<'a> {
@@ -37,7 +40,8 @@ impl<'a> Session<'a> {
         results: &'a Results,
         body: &'a dyn TestBody,
     ) -> Session<'a> {
-        Session { config, site, results, body, watch: Watch::new(site) }
+        let (watch, rehearsals) = (Watch::new(site), AtomicU32::new(0));
+        Session { config, site, results, body, watch, rehearsals }
     }
 
     /// The same, with each run noted before it begins, if that is wanted.
@@ -70,6 +74,8 @@ impl<'a> Session<'a> {
         if worker.rehearsals() == 0 {
             return;
         }
+        // The same number whichever thread it is.
+        self.rehearsals.fetch_max(worker.rehearsals(), Ordering::Relaxed);
         let job = watched.job();
         self.quietly(|| {
             for n in 0..worker.rehearsals() {
@@ -154,6 +160,7 @@ impl<'a> Session<'a> {
             test: self.site.test.clone(),
             package: self.site.package.clone(),
             runs,
+            rehearsals: self.rehearsals.load(Ordering::Relaxed),
             seeds: first.map(|first| (first, self.config.last_seed().unwrap_or(first))),
             steps,
             finding: None,

@@ -5,6 +5,7 @@ use std::fmt;
 use std::time::Duration;
 
 use sim::Runner;
+use sim::run::{Failure, Outcome};
 
 use super::drive::Driven;
 use super::interpret;
@@ -72,6 +73,8 @@ pub enum Kind {
     Unexpected,
     /// Seen by a run at random and not expected.
     SeenAtRandom,
+    /// The search is through, sees all that tasks share, and has all results, but claims no proof.
+    Doubted,
     /// A plain run of the search passed although a result fails, or the other way round.
     Outcome,
 }
@@ -129,7 +132,8 @@ impl Comparison {
         if !new(&searched.sights).is_empty() {
             return differs(Kind::Unexpected, new(&searched.sights));
         }
-        if searched.proof {
+        // Also if it has found out by itself that it is wrong.
+        if searched.complete && !searched.blind {
             let missed: BTreeSet<_> = expected.difference(&searched.sights).cloned().collect();
             if !missed.is_empty() {
                 return differs(Kind::Missed, missed);
@@ -141,7 +145,8 @@ impl Comparison {
         }
         match () {
             () if searched.blind => Verdict::LeftOut(Why::Blind),
-            () if !searched.proof => Verdict::LeftOut(Why::Runs),
+            () if !searched.complete => Verdict::LeftOut(Why::Runs),
+            () if !searched.proof => differs(Kind::Doubted, BTreeSet::new()),
             () if self.plain && passes(program) != expected.iter().all(|s| s.end.passed()) => {
                 differs(Kind::Outcome, expected)
             }
@@ -184,9 +189,12 @@ fn search(program: &Program, strategy: &str, runs: u64) -> Searched {
         .seeds(0..runs)
         .each_run(async || driven.body().await, |run| sights.extend([driven.sight(&run)]));
     if let Some(finding) = &report.finding {
-        // The program did not do the same twice.
-        let end = End::Other(format!("{:?}", finding.run.outcome));
-        sights.insert(Sight { end, logs: Vec::new(), memory: Default::default() });
+        // Runs that fail are results, but one that is not the same twice is the fault of the driver.
+        let outcome = &finding.run.outcome;
+        if matches!(outcome, Outcome::Failed(Failure::NonDeterminism { .. })) {
+            let end = End::Other(format!("{outcome:?}"));
+            sights.insert(Sight { end, logs: Vec::new(), memory: Default::default() });
+        }
     }
     let searched = report.searched.expect("a search says how far it came");
     Searched {
@@ -202,6 +210,14 @@ fn search(program: &Program, strategy: &str, runs: u64) -> Searched {
 /// running them.
 fn passes(program: &Program) -> bool {
     let driven = Driven::new(program);
-    let runner = runner("exhaustive").prove(0).out(std::env::temp_dir().join("sim-acts"));
-    runner.run(async || driven.body().await).passed()
+    // A failure is written down; tests at the same time do not write to one place.
+    let place = format!("sim-acts-{}-{:?}", std::process::id(), std::thread::current().id());
+    let out = std::env::temp_dir().join(place);
+    let runner = runner("exhaustive").prove(0).out(&out);
+    let passed = runner.run(async || driven.body().await).passed();
+    if !passed {
+        // What is left behind does no harm.
+        let _ = std::fs::remove_dir_all(out);
+    }
+    passed
 }

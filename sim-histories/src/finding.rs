@@ -6,7 +6,7 @@ use sim::history::{HistoryRecord, Operation};
 use sim::report::{Style, history_text};
 use sim::verdict::{Anomaly, Evidence, Verdict};
 
-use crate::recording::{Answer, Recording};
+use crate::recording::{Answer, Callers, Recording};
 
 /// The verdict on a recording, with what is needed to tell it.
 #[derive(Clone, Debug)]
@@ -31,8 +31,12 @@ pub struct Finding {
     pub failed: usize,
     /// How many of them have no answer.
     pub unanswered: usize,
+    /// How many of them read `nil` where that may be anything, and so were not checked.
+    pub unchecked: usize,
     /// How many events were no client's.
     pub notes: u64,
+    /// Whether the file says who called.
+    pub callers: Callers,
     pub(crate) naming: Naming,
 }
 
@@ -112,7 +116,14 @@ impl Finding {
         };
         let history = HistoryRecord {
             model: naming.model.to_owned(),
-            clients: recording.processes.iter().map(|n| format!("process {n}")).collect(),
+            clients: match recording.callers {
+                Callers::Named => {
+                    recording.processes.iter().map(|n| format!("process {n}")).collect()
+                }
+                Callers::Unnamed { .. } => {
+                    recording.processes.iter().map(|n| format!("caller of call {n}")).collect()
+                }
+            },
             operations: texts,
             verdict: Some(verdict.clone()),
             lines: None,
@@ -128,7 +139,9 @@ impl Finding {
             calls: recording.calls.len(),
             failed: recording.count(|answer| answer == Some(&Answer::Fail)),
             unanswered: recording.count(|answer| matches!(answer, None | Some(Answer::Info))),
+            unchecked: 0,
             notes: recording.notes,
+            callers: recording.callers,
             naming,
         }
     }
@@ -166,7 +179,12 @@ impl Finding {
         paragraph(&mut out, "", "    ", &line, width);
         // Writing to a text cannot fail.
         let _ = write!(out, "  {}", plural(self.calls, unit));
-        let _ = write!(out, " by {}", plural(self.history.clients.len(), "process"));
+        match self.callers {
+            Callers::Named => {
+                let _ = write!(out, " by {}", plural(self.history.clients.len(), "process"));
+            }
+            Callers::Unnamed { .. } => out.push_str(" (by whom is not said)"),
+        }
         for (count, what) in [(self.failed, "failed"), (self.unanswered, "without an answer")] {
             if count > 0 {
                 let _ = write!(out, ", {count} {what}");
@@ -179,6 +197,13 @@ impl Finding {
             let _ = write!(out, "; {}", plural(configurations as usize, "configuration"));
         }
         out.push('\n');
+        if self.unchecked > 0 {
+            let _ = writeln!(
+                out,
+                "  {} of nil not checked: what was seen is not written down (--nil nothing checks nil)",
+                plural(self.unchecked, "read")
+            );
+        }
         if let Verdict::Violated(evidence) = &self.verdict {
             out.push('\n');
             out += &self.picture(evidence, style);

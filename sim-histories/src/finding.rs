@@ -146,18 +146,16 @@ impl Finding {
         }
     }
 
-    /// The verdict in words, with the evidence and the history around it. `file` is how the file is
-    /// called in them.
-    pub fn text(&self, file: &str, style: &Style) -> String {
-        let Naming { what, phrase, unit, .. } = &self.naming;
+    /// The verdict in one line. `file` is how the file is called in it.
+    pub fn line(&self, file: &str) -> String {
+        let Naming { what, phrase, .. } = &self.naming;
         let article = match what.chars().next() {
             _ if what.ends_with("transactions") => "",
             Some('a' | 'e' | 'i' | 'o' | 'u') => "an ",
             _ => "a ",
         };
         let as_what = format!("as {article}{what}");
-        let mut out = String::new();
-        let line = match &self.verdict {
+        match &self.verdict {
             Verdict::Consistent(witness) => {
                 format!("consistent  {file}: {phrase}, {as_what} ({})", witness.engine)
             }
@@ -174,7 +172,15 @@ impl Finding {
             Verdict::Unknown(exhausted) => {
                 format!("UNDECIDED  {file}: {phrase}, {as_what}? {exhausted}")
             }
-        };
+        }
+    }
+
+    /// The verdict in words, with the evidence and the history around it. `file` is how the file is
+    /// called in them.
+    pub fn text(&self, file: &str, style: &Style) -> String {
+        let unit = self.naming.unit;
+        let mut out = String::new();
+        let line = self.line(file);
         let width = style.width.max(Style::WIDTH_MIN);
         paragraph(&mut out, "", "    ", &line, width);
         // Writing to a text cannot fail.
@@ -268,8 +274,8 @@ impl Finding {
         };
         let width = style.width.max(Style::WIDTH_MIN);
         for edge in edges.iter().take(EDGES_MAX) {
-            let sides =
-                [edge.from, edge.to].map(|end| format!("{} (line {})", name(end), self.line(end)));
+            let sides = [edge.from, edge.to]
+                .map(|end| format!("{} (line {})", name(end), self.lines_of(end)));
             let text = format!("{} before {}: {}", sides[0], sides[1], clean(&edge.why));
             paragraph(out, "  ", "      ", &text, width);
         }
@@ -300,7 +306,7 @@ impl Finding {
                 Some((told, _)) => &format!(" → {told}"),
             };
             let what = cut(&clean(&format!("{op}{told}")), CALL_MAX);
-            let text = format!("{}  line {}, {by}: {what}", name(index), self.line(index));
+            let text = format!("{}  line {}, {by}: {what}", name(index), self.lines_of(index));
             paragraph(out, "    ", "        ", &text, width);
         }
         if more > 0 {
@@ -309,7 +315,7 @@ impl Finding {
     }
 
     /// The lines on which a call begins and ends.
-    fn line(&self, index: usize) -> String {
+    fn lines_of(&self, index: usize) -> String {
         match self.lines[index] {
             (call, Some(back)) if back != call => format!("{call} to {back}"),
             (call, Some(_)) => call.to_string(),
@@ -332,7 +338,7 @@ impl Finding {
         listed[1..].sort_unstable();
         for index in listed {
             let Some(operation) = self.history.operations.get(index) else { continue };
-            let lines = self.line(index);
+            let lines = self.lines_of(index);
             let client = &self.history.clients[operation.client as usize];
             let op = one_line(&operation.op);
             let told = operation.returned.as_ref().map_or("?", |(told, _)| told);

@@ -82,8 +82,10 @@
 //!
 //! # Limits
 //!
-//! The whole history is in memory while it is checked. Cycles of transactions are looked for without
-//! asking [`Budget::stop`](sim::check::Budget::stop), in about linear time. Two processes with one number are one process.
+//! The whole history is in memory while it is checked, besides what
+//! [`Budget::memory`](sim::check::Budget::memory) allows for the search. Engines that take linear time, up to a
+//! logarithm, do not ask [`Budget::stop`](sim::check::Budget::stop). Two processes with one number are one
+//! process.
 
 #![forbid(unsafe_code)]
 

@@ -4,25 +4,44 @@
 //! are. A datum compares, orders and hashes as a whole and prints in one notation, EDN, whatever it
 //! was read from. Reading is not done here: see the package `sim-histories`.
 
+mod decimal;
+mod order;
+
 use std::cmp::Ordering;
 use std::fmt::{self, Write};
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
+use self::decimal::Decimal;
+
 /// A value of a recorded history. Clones share what they hold.
 ///
-/// Two data are equal if they are of the same kind and have the same content: `1` is not `1.0` and
-/// `:a` is not `"a"`. Maps and sets do not depend on the order in which they were written; build
-/// them with [`Datum::map`] and [`Datum::set`], which see to that.
+/// # Equality
+/// Two data are equal if they are of the same kind and have the same content:
+///
+/// - `1` is not `1.0`, `1.0` is not `1.0M`, `:a` is not `"a"`, and neither is the character `\a`.
+/// - Within a kind numbers are exact, however they are written and however many digits they have: `1.50`
+///   is `15e-1`, but `0.1` is not `0.10000000000000000001` though a double takes the one for the other.
+///   See [`Datum::decimal`].
+/// - `0.0` is not `-0.0`, and `##NaN` is `##NaN`.
+/// - A list is a vector is an array. Maps and sets do not depend on the order in which they were written;
+///   build them with [`Datum::map`] and [`Datum::set`], which see to that.
+/// - A symbol is the text of its name.
+///
+/// # Order
+/// Numbers of all kinds are ordered by their size; those of one size, and everything else, by kind and
+/// then content.
 ///
 /// ```
 /// use sim::datum::Datum;
 /// let balances = Datum::map([(Datum::keyword("b"), 2.into()), (Datum::keyword("a"), 1.into())]);
 /// assert_eq!(balances.to_string(), "{:a 1, :b 2}");
 /// assert_ne!(Datum::from(1), Datum::from(1.0));
+/// assert_ne!(Datum::from("a"), Datum::Character('a'));
 /// assert_eq!(Datum::from(f64::NAN), Datum::from(f64::NAN));
+/// assert!(Datum::from(1) < Datum::from(1.5) && Datum::from(1.5) < Datum::from(2));
 /// ```
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[derive(Clone, PartialEq, Eq, Hash, Default)]
 pub enum Datum {
     /// Nothing: `nil`, `null`.
     #[default]
@@ -33,10 +52,12 @@ pub enum Datum {
     Integer(i64),
     /// A floating point number.
     Float(Float),
-    /// A number that is neither, kept exactly as it was written: `123456789012345678901`, `1/3`,
-    /// `1.5M`.
+    /// A number that is neither, kept exactly: `123456789012345678901`, `1/3`, `1.5M`, and fractions that
+    /// no double is, such as `0.10000000000000000001`.
     Number(Arc<str>),
-    /// A text; also a single character and a symbol.
+    /// A single character of a file that tells it from a text of one letter.
+    Character(char),
+    /// A text; also a symbol.
     Text(Arc<str>),
     /// A keyword, without its colon: `append`, `jepsen/ok`.
     Keyword(Arc<str>),
@@ -51,6 +72,46 @@ pub enum Datum {
 }
 
 impl Datum {
+    /// The number that a decimal text says, if it says one: digits with or without a sign, a point and an
+    /// exponent. Equal numbers are equal data, as long as both texts have a point or an exponent or neither
+    /// has.
+    ///
+    /// Without point and exponent it is a whole number. With one it is a [`Float`] if the shortest text of
+    /// the double is this same number, and else a [`Datum::Number`].
+    ///
+    /// ```
+    /// use sim::datum::Datum;
+    /// let number = |text| Datum::decimal(text).unwrap();
+    /// assert_eq!(number("1.50"), Datum::from(1.5));
+    /// assert_eq!(number("10e399"), number("1e400"));
+    /// assert_ne!(number("1e400"), number("1e500"));
+    /// assert_ne!(number("9007199254740993.0"), number("9007199254740992.0"));
+    /// assert_eq!(number("7"), Datum::from(7));
+    /// assert_eq!(Datum::decimal("seven"), None);
+    /// ```
+    pub fn decimal(text: &str) -> Option<Datum> {
+        let decimal = Decimal::parse(text);
+        if !text.contains(['.', 'e', 'E']) {
+            decimal?;
+            let kept = || {
+                let (sign, digits) = match text.strip_prefix('-') {
+                    Some(digits) => ("-", digits),
+                    None => ("", text.strip_prefix('+').unwrap_or(text)),
+                };
+                Datum::Number(format!("{sign}{}", digits.trim_start_matches('0')).into())
+            };
+            return Some(text.parse().map_or_else(|_| kept(), Datum::Integer));
+        }
+        let Some(decimal) = decimal else {
+            // An exponent of more than 64 bits; anything else that is no decimal is no `f64` either.
+            return text.parse::<f64>().ok().map(|_| Datum::Number(text.to_lowercase().into()));
+        };
+        let float = text.parse::<f64>().ok().filter(|float| {
+            float.is_finite() && Decimal::parse(&format!("{float:e}")).as_ref() == Some(&decimal)
+        });
+        Some(float.map_or_else(|| Datum::Number(decimal.text().into()), Datum::from))
+    }
+
     /// A text.
     pub fn text(text: &str) -> Datum {
         Datum::Text(text.into())
@@ -247,6 +308,7 @@ impl fmt::Display for Datum {
             Datum::Integer(number) => write!(f, "{number}"),
             Datum::Float(number) => write!(f, "{number}"),
             Datum::Number(number) => f.write_str(number),
+            Datum::Character(letter) => character(f, *letter),
             Datum::Text(text) => quoted(f, text),
             Datum::Keyword(name) => write!(f, ":{name}"),
             Datum::List(items) => joined(f, "[", items, "]"),
@@ -269,6 +331,19 @@ fn joined(f: &mut fmt::Formatter<'_>, open: &str, items: &[Datum], close: &str) 
         write!(f, "{}{item}", if n == 0 { "" } else { " " })?;
     }
     f.write_str(close)
+}
+
+fn character(f: &mut fmt::Formatter<'_>, letter: char) -> fmt::Result {
+    match letter {
+        '\n' => f.write_str("\\newline"),
+        '\r' => f.write_str("\\return"),
+        '\t' => f.write_str("\\tab"),
+        ' ' => f.write_str("\\space"),
+        letter if letter.is_whitespace() || letter.is_control() => {
+            write!(f, "\\u{:04x}", u32::from(letter))
+        }
+        letter => write!(f, "\\{letter}"),
+    }
 }
 
 fn quoted(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
@@ -315,10 +390,12 @@ mod tests {
             f64::NEG_INFINITY.into(),
             Datum::Number("1/3".into()),
             "a\"b\n\u{1}".into(),
+            Datum::list("a \u{1}".chars().map(Datum::Character)),
             Datum::set([1.into()]),
             Datum::Tagged("inst".into(), Arc::new("2020".into())),
         ]);
-        let text = r##"[nil true -3 1.0 ##-Inf 1/3 "a\"b\n\u0001" #{1} #inst "2020"]"##;
+        let text =
+            r##"[nil true -3 1.0 ##-Inf 1/3 "a\"b\n\u0001" [\a \space \u0001] #{1} #inst "2020"]"##;
         assert_eq!(all.to_string(), text);
         assert_eq!(format!("{all:?}"), text);
     }

@@ -100,14 +100,33 @@ pub struct Exhausted {
     pub longest: usize,
     /// Operations in the history.
     pub operations: usize,
+    /// What ran out.
+    pub limit: Limit,
+}
+
+/// What can run out while a history is checked.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Limit {
+    /// The number of configurations.
+    #[default]
+    Nodes,
+    /// The memory.
+    Memory,
+    /// The patience of the caller, who said to stop: mostly time.
+    Stop,
 }
 
 impl fmt::Display for Exhausted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Exhausted { nodes, longest, operations } = self;
+        let Exhausted { nodes, longest, operations, limit } = self;
+        let why = match limit {
+            Limit::Nodes => "",
+            Limit::Memory => " and all the memory that it may take",
+            Limit::Stop => " and all the time that it may take",
+        };
         write!(
             f,
-            "undecided after {nodes} configurations: {longest} of {operations} operations ordered"
+            "undecided after {nodes} configurations{why}: {longest} of {operations} operations ordered"
         )
     }
 }

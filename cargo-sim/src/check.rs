@@ -1,4 +1,7 @@
-//! `cargo sim check`: the verdict on a recorded history.
+//! `cargo sim check`: the verdict on recorded histories.
+
+mod files;
+mod several;
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, stdin};
@@ -7,10 +10,11 @@ use std::time::{Duration, Instant};
 use lexopt::prelude::*;
 use sim::check::Budget;
 use sim::check::models::NilRead;
-use sim::verdict::Verdict;
+use sim::verdict::{Limit, Verdict};
 use sim_histories::{
-    CONDITIONS, Condition, FORMATS, FileProblem, Format, Keys, Problem, ProblemKind, Question,
-    closest, condition_named, edn_value, format_named, format_of, models, read, tree,
+    CONDITIONS, Condition, FORMATS, FileProblem, Finding, Format, Keys, Problem, ProblemKind,
+    Question, Recording, closest, condition_named, edn_value, format_named, format_of, models,
+    read, tree,
 };
 
 use crate::progress::{Counted, Progress};
@@ -18,7 +22,8 @@ use crate::{Exit, Terminal, Usage};
 
 /// What a command line asks for.
 struct Asked {
-    file: String,
+    /// Files, folders, and `-` for the standard input. Not empty.
+    paths: Vec<String>,
     condition: &'static Condition,
     format: Option<&'static Format>,
     model: Option<String>,
@@ -27,6 +32,7 @@ struct Asked {
     nil: Option<NilRead>,
     timeout: Option<Duration>,
     nodes: u64,
+    memory: usize,
     threads: usize,
     tree: bool,
 }
@@ -43,6 +49,7 @@ const OPTIONS: &[&str] = &[
     "--nil",
     "--timeout",
     "--nodes",
+    "--memory",
     "--threads",
     "--tree",
     "--help",
@@ -54,14 +61,17 @@ pub(crate) fn run(parser: lexopt::Parser, terminal: &mut Terminal) -> Result<Exi
             terminal.print(&help());
             Ok(Exit::Good)
         }
-        Some(asked) => check(&asked, terminal),
+        Some(asked) => match &asked.paths[..] {
+            [file] if !files::is_folder(file) => check(&asked, file, terminal),
+            _ => several::check(&asked, terminal),
+        },
     }
 }
 
 /// None if help is asked for.
 fn asked(mut parser: lexopt::Parser) -> Result<Option<Asked>, Usage> {
     let mut asked = Asked {
-        file: String::new(),
+        paths: Vec::new(),
         condition: &CONDITIONS[0],
         format: None,
         model: None,
@@ -70,10 +80,10 @@ fn asked(mut parser: lexopt::Parser) -> Result<Option<Asked>, Usage> {
         nil: None,
         timeout: None,
         nodes: Budget::default().nodes,
+        memory: Budget::default().memory,
         threads: std::thread::available_parallelism().map_or(1, usize::from),
         tree: false,
     };
-    let mut file = None;
     while let Some(argument) = parser.next()? {
         match argument {
             Short('h') | Long("help") => return Ok(None),
@@ -112,6 +122,7 @@ fn asked(mut parser: lexopt::Parser) -> Result<Option<Asked>, Usage> {
                     Usage(format!("--nodes takes a whole number such as 2_000_000, not {value:?}"))
                 })?;
             }
+            Long("memory") => asked.memory = bytes(&text(&mut parser)?)?,
             Long("threads") => {
                 let value = text(&mut parser)?;
                 let threads = value.parse().ok().filter(|threads| (1..=1024).contains(threads));
@@ -120,18 +131,17 @@ fn asked(mut parser: lexopt::Parser) -> Result<Option<Asked>, Usage> {
                 })?;
             }
             Long("tree") => asked.tree = true,
-            Value(value) if file.is_none() => file = Some(value.to_string_lossy().into_owned()),
-            Value(value) => {
-                let value = value.to_string_lossy().into_owned();
-                return Err(Usage(format!("one file at a time; what is {value:?}?")));
-            }
+            Value(value) => asked.paths.push(value.to_string_lossy().into_owned()),
             other => return Err(Usage::unknown_option(&other, OPTIONS, "cargo sim check --help")),
         }
     }
-    let Some(file) = file else {
+    if asked.paths.is_empty() {
         let message = "which file? `cargo sim check FILE`, or - for the standard input";
         return Err(Usage(message.to_owned()));
-    };
+    }
+    if asked.paths.iter().filter(|path| *path == "-").count() > 1 {
+        return Err(Usage("the standard input can be read once: say - once".to_owned()));
+    }
     if let Some(model) = &asked.model {
         named(asked.condition.model_named(model))?;
     }
@@ -142,7 +152,7 @@ fn asked(mut parser: lexopt::Parser) -> Result<Option<Asked>, Usage> {
             asked.condition.name
         )));
     }
-    Ok(Some(Asked { file, ..asked }))
+    Ok(Some(asked))
 }
 
 /// What a history can be of, under any condition.
@@ -193,22 +203,49 @@ fn duration(text: &str) -> Result<Duration, Usage> {
     }
 }
 
-fn check(asked: &Asked, terminal: &mut Terminal) -> Result<Exit, Usage> {
-    let file = if asked.file == "-" { "the standard input" } else { &asked.file };
+/// `64MB`, `2GB`; a bare number is bytes.
+fn bytes(text: &str) -> Result<usize, Usage> {
+    let end = text.find(|c: char| !c.is_ascii_digit() && c != '_').unwrap_or(text.len());
+    let (number, unit) = text.split_at(end);
+    let shift = match unit.trim_end_matches(['i', 'B', 'b']) {
+        "" => Some(0),
+        "k" | "K" => Some(10),
+        "M" => Some(20),
+        "G" => Some(30),
+        _ => None,
+    };
+    let number = number.replace('_', "").parse::<usize>().ok();
+    match number.zip(shift).and_then(|(number, shift)| number.checked_mul(1 << shift)) {
+        Some(bytes) => Ok(bytes),
+        None => Err(Usage(format!("--memory takes a size such as 500MB or 4GB, not {text:?}"))),
+    }
+}
+
+/// What a file is called in texts.
+fn called(file: &str) -> &str {
+    if file == "-" { "the standard input" } else { file }
+}
+
+/// Checks one file. The finding, and the tree if one was asked for.
+fn judge(
+    asked: &Asked,
+    file: &str,
+    terminal: &Terminal,
+) -> Result<(Finding, Option<String>), Usage> {
     let malformed = |problem| {
-        let at = FileProblem { path: file.into(), problem };
+        let at = FileProblem { path: called(file).into(), problem };
         Usage(at.to_string())
     };
     let began = Instant::now();
     let progress = Progress::new(terminal.is_watched());
-    let recording = recording(asked, &progress).map_err(malformed)?;
+    let recording = recording(asked, file, &progress).map_err(malformed)?;
 
     let initial = match asked.initial.as_deref().map(edn_value).transpose() {
         Ok(initial) => initial,
         Err(problem) => return Err(Usage(format!("--init is a value in EDN: {problem}"))),
     };
     let stop = || asked.timeout.is_some_and(|timeout| began.elapsed() >= timeout);
-    let budget = Budget { nodes: asked.nodes, stop: Some(&stop) };
+    let budget = Budget { nodes: asked.nodes, memory: asked.memory, stop: Some(&stop) };
     let question = Question {
         model: asked.model.as_deref(),
         initial,
@@ -222,46 +259,56 @@ fn check(asked: &Asked, terminal: &mut Terminal) -> Result<Exit, Usage> {
     // Before anything is printed: what cannot be shown is an error, and no half of an answer.
     let tree = asked.tree.then(|| tree(&recording, &question, BRANCHES_MAX)).transpose();
     let tree = tree.map_err(malformed)?;
-    drop(progress);
-    terminal.print(&finding.text(file, terminal.style()));
+    Ok((finding, tree.map(|tree| tree.to_string())))
+}
+
+/// Checks the one file that there is, and shows all of it.
+fn check(asked: &Asked, file: &str, terminal: &mut Terminal) -> Result<Exit, Usage> {
+    let (finding, tree) = judge(asked, file, terminal)?;
+    terminal.print(&finding.text(called(file), terminal.style()));
     if let Some(tree) = tree {
         terminal.print(&format!(
             "\nall orders that real time allows, from the state at the start; ✗ ends one, ✓ explains all:\n\n{tree}"
         ));
     }
-    Ok(match finding.verdict {
-        Verdict::Consistent(_) => Exit::Good,
-        Verdict::Violated(_) => Exit::Bad,
-        Verdict::Unknown(_) => {
-            if finding.is_silent() {
-                terminal.error("undecided is not a pass: read the replicas when all is done");
-                return Ok(Exit::Undecided);
-            }
-            let timed_out = asked.timeout.is_some_and(|timeout| began.elapsed() >= timeout);
-            let remedy = if timed_out { "--timeout" } else { "--nodes" };
-            terminal.error(&format!("undecided is not a pass: search longer with {remedy}"));
-            Exit::Undecided
-        }
-    })
+    let exit = exit_of(&finding.verdict);
+    if let Verdict::Unknown(exhausted) = &finding.verdict {
+        let remedy = match exhausted.limit {
+            _ if finding.is_silent() => "read the replicas when all is done",
+            Limit::Nodes => "search longer with --nodes",
+            Limit::Memory => "let it take more with --memory",
+            Limit::Stop => "search longer with --timeout",
+        };
+        terminal.error(&format!("undecided is not a pass: {remedy}"));
+    }
+    Ok(exit)
 }
 
-fn recording(asked: &Asked, progress: &Progress) -> Result<sim_histories::Recording, Problem> {
+fn exit_of(verdict: &Verdict) -> Exit {
+    match verdict {
+        Verdict::Consistent(_) => Exit::Good,
+        Verdict::Violated(_) => Exit::Bad,
+        Verdict::Unknown(_) => Exit::Undecided,
+    }
+}
+
+fn recording(asked: &Asked, file: &str, progress: &Progress) -> Result<Recording, Problem> {
     let problem = |error: std::io::Error| Problem {
         place: None,
         kind: ProblemKind::Io,
         message: format!("cannot read it: {error}"),
     };
-    let (input, of): (Box<dyn Read>, Option<u64>) = if asked.file == "-" {
+    let (input, of): (Box<dyn Read>, Option<u64>) = if file == "-" {
         (Box::new(stdin().lock()), None)
     } else {
-        let file = File::open(&asked.file).map_err(problem)?;
-        let of = file.metadata().map_err(problem)?.len();
-        (Box::new(file), Some(of))
+        let opened = File::open(file).map_err(problem)?;
+        let of = opened.metadata().map_err(problem)?.len();
+        (Box::new(opened), Some(of))
     };
     let mut input = BufReader::with_capacity(1 << 16, Counted { input, bytes: 0, of, progress });
     let format = match asked.format {
         Some(format) => format,
-        None => format_of(&asked.file, input.fill_buf().map_err(problem)?)?,
+        None => format_of(file, input.fill_buf().map_err(problem)?)?,
     };
     read(input, format)
 }
@@ -272,6 +319,7 @@ Says whether a recorded history is linearizable, or what else is asked for, and 
 
 usage: cargo sim check [options] FILE
        cargo sim check [options] -          reads the standard input
+       cargo sim check [options] FILE|FOLDER …   a line for each history, and a summary
 
 options:
   -m, --model MODEL          what was used; found out from the operations if only one fits
@@ -282,8 +330,9 @@ options:
       --nil nothing|anything what a completed read of nil saw; in EDN anything, else nothing
       --tree                 show all orders that real time allows, for about eight operations
       --threads NUMBER       how many threads search, to the same result; else one a core
-  -t, --timeout TIME         give up after this: 500ms, 10s, 2m
+  -t, --timeout TIME         give up after this, for each file: 500ms, 10s, 2m
       --nodes NUMBER         give up after this many configurations; 2_000_000 if not said
+      --memory SIZE          give up when the search takes more: 500MB, 4GB; 1GB if not said
   -h, --help
 
 exit codes:
@@ -291,6 +340,8 @@ exit codes:
   1  violated
   2  the command line or the file makes no sense; the message says where
   3  undecided within the limits
+Of several files the worst counts: 2 before 1 before 3 before 0. Of a folder, all files below it are
+checked that begin like a history or are named like one; the others are listed.
 
 "
     .to_owned();

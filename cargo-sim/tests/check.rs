@@ -113,11 +113,14 @@ fn the_standard_input_is_read_and_json_is_recognized() {
 fn what_cannot_be_decided_in_time_exits_with_3() {
     let path = file("hard.jsonl", hard().as_bytes());
     let path = path.to_str().expect("text");
-    for limit in [["--timeout", "300ms"], ["--nodes", "100"]] {
-        let ended = run(&["check", "--model", "counter", limit[0], limit[1], path], b"");
+    for limit in [["--timeout", "300ms"], ["--nodes", "100"], ["--memory", "4MB"]] {
+        let most = ["check", "--model", "counter", "--nodes", "1_000_000_000"];
+        let ended = run(&[&most[..], &limit, &[path]].concat(), b"");
         assert_eq!(ended.code, 3, "{}{}", ended.out, ended.err);
         assert!(ended.out.starts_with("UNDECIDED"), "{}", ended.out);
-        assert!(ended.err.contains("undecided is not a pass"), "{}", ended.err);
+        let words = format!("undecided is not a pass: search longer with {}", limit[0]);
+        let words = words.replace("search longer with --memory", "let it take more with --memory");
+        assert!(ended.err.contains(&words), "{}", ended.err);
     }
 }
 
@@ -142,7 +145,10 @@ fn what_makes_no_sense_exits_with_2_and_says_what_would() {
     refused(&[], "", "what to do?");
     refused(&["chek"], "", "did you mean `check`?");
     refused(&["check"], "", "which file?");
-    refused(&["check", STALE, FRESH], "", "one file at a time");
+    refused(&["check", "-", STALE, "-"], "", "say - once");
+    refused(&["check", "--tree", STALE, FRESH], "", "--tree is for one file");
+    refused(&["check", "--memory", "much", STALE], "", "500MB or 4GB");
+    refused(&["check", "cargo-sim/src"], "", "no history in this folder");
     refused(&["check", "--modle", "x", STALE], "", "did you mean `--model`?");
     refused(&["check", "--model", "casregister", STALE], "", "did you mean cas-register?");
     refused(&["check", "--condition", "linearisable", STALE], "", "did you mean \"linearizable\"?");
@@ -153,7 +159,6 @@ fn what_makes_no_sense_exits_with_2_and_says_what_would() {
     refused(&["check", "--init", "(", STALE], "", "--init is a value in EDN");
     refused(&["check", "--model", "queue", "--init", "7", FRESH], "", "a list of the items");
     refused(&["check", "examples/histories/none.edn"], "", "none.edn: cannot read it");
-    refused(&["check", "examples"], "", "cannot read");
     refused(&["check", "-"], "hello", "cannot tell the format");
     refused(&["check", "-f", "json", "-"], "", "no event");
 }

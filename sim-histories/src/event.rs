@@ -23,7 +23,8 @@ pub(crate) enum Kind {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Event {
     pub(crate) place: Place,
-    pub(crate) process: i64,
+    /// Who acts; none if the file does not say.
+    pub(crate) process: Option<i64>,
     pub(crate) kind: Kind,
     /// What is asked for.
     pub(crate) f: Arc<str>,
@@ -56,11 +57,15 @@ pub(crate) fn event(place: Place, value: &Datum) -> Result<Said, Problem> {
         )));
     }
     let process = match fields.get("process") {
-        Some(Datum::Integer(process)) => *process,
+        Some(Datum::Integer(process)) => Some(*process),
         Some(other) => {
             return Ok(Said::Note { is_nemesis: other.as_name() == Some("nemesis") });
         }
-        None => return Err(bad("this event has no process".to_owned())),
+        // Without either it is some other data, and no event that lacks a word.
+        None if fields.get("f").is_none() => {
+            return Err(bad("this event has no process".to_owned()));
+        }
+        None => None,
     };
     let kind = match fields.get("type") {
         Some(kind) => kind,

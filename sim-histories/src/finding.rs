@@ -6,7 +6,7 @@ use sim::history::{HistoryRecord, Operation};
 use sim::report::{Style, history_text};
 use sim::verdict::{Anomaly, Evidence, Verdict};
 
-use crate::recording::{Answer, Recording};
+use crate::recording::{Answer, Callers, Recording};
 
 /// The verdict on a recording, with what is needed to tell it.
 #[derive(Clone, Debug)]
@@ -31,8 +31,12 @@ pub struct Finding {
     pub failed: usize,
     /// How many of them have no answer.
     pub unanswered: usize,
+    /// How many of them read `nil` where that may be anything, and so were not checked.
+    pub unchecked: usize,
     /// How many events were no client's.
     pub notes: u64,
+    /// Whether the file says who called.
+    pub callers: Callers,
     pub(crate) naming: Naming,
 }
 
@@ -112,7 +116,14 @@ impl Finding {
         };
         let history = HistoryRecord {
             model: naming.model.to_owned(),
-            clients: recording.processes.iter().map(|n| format!("process {n}")).collect(),
+            clients: match recording.callers {
+                Callers::Named => {
+                    recording.processes.iter().map(|n| format!("process {n}")).collect()
+                }
+                Callers::Unnamed { .. } => {
+                    recording.processes.iter().map(|n| format!("caller of call {n}")).collect()
+                }
+            },
             operations: texts,
             verdict: Some(verdict.clone()),
             lines: None,
@@ -128,23 +139,23 @@ impl Finding {
             calls: recording.calls.len(),
             failed: recording.count(|answer| answer == Some(&Answer::Fail)),
             unanswered: recording.count(|answer| matches!(answer, None | Some(Answer::Info))),
+            unchecked: 0,
             notes: recording.notes,
+            callers: recording.callers,
             naming,
         }
     }
 
-    /// The verdict in words, with the evidence and the history around it. `file` is how the file is
-    /// called in them.
-    pub fn text(&self, file: &str, style: &Style) -> String {
-        let Naming { what, phrase, unit, .. } = &self.naming;
+    /// The verdict in one line. `file` is how the file is called in it.
+    pub fn line(&self, file: &str) -> String {
+        let Naming { what, phrase, .. } = &self.naming;
         let article = match what.chars().next() {
             _ if what.ends_with("transactions") => "",
             Some('a' | 'e' | 'i' | 'o' | 'u') => "an ",
             _ => "a ",
         };
         let as_what = format!("as {article}{what}");
-        let mut out = String::new();
-        let line = match &self.verdict {
+        match &self.verdict {
             Verdict::Consistent(witness) => {
                 format!("consistent  {file}: {phrase}, {as_what} ({})", witness.engine)
             }
@@ -161,12 +172,25 @@ impl Finding {
             Verdict::Unknown(exhausted) => {
                 format!("UNDECIDED  {file}: {phrase}, {as_what}? {exhausted}")
             }
-        };
+        }
+    }
+
+    /// The verdict in words, with the evidence and the history around it. `file` is how the file is
+    /// called in them.
+    pub fn text(&self, file: &str, style: &Style) -> String {
+        let unit = self.naming.unit;
+        let mut out = String::new();
+        let line = self.line(file);
         let width = style.width.max(Style::WIDTH_MIN);
         paragraph(&mut out, "", "    ", &line, width);
         // Writing to a text cannot fail.
         let _ = write!(out, "  {}", plural(self.calls, unit));
-        let _ = write!(out, " by {}", plural(self.history.clients.len(), "process"));
+        match self.callers {
+            Callers::Named => {
+                let _ = write!(out, " by {}", plural(self.history.clients.len(), "process"));
+            }
+            Callers::Unnamed { .. } => out.push_str(" (by whom is not said)"),
+        }
         for (count, what) in [(self.failed, "failed"), (self.unanswered, "without an answer")] {
             if count > 0 {
                 let _ = write!(out, ", {count} {what}");
@@ -179,6 +203,13 @@ impl Finding {
             let _ = write!(out, "; {}", plural(configurations as usize, "configuration"));
         }
         out.push('\n');
+        if self.unchecked > 0 {
+            let _ = writeln!(
+                out,
+                "  {} of nil not checked: what was seen is not written down (--nil nothing checks nil)",
+                plural(self.unchecked, "read")
+            );
+        }
         if let Verdict::Violated(evidence) = &self.verdict {
             out.push('\n');
             out += &self.picture(evidence, style);
@@ -243,8 +274,8 @@ impl Finding {
         };
         let width = style.width.max(Style::WIDTH_MIN);
         for edge in edges.iter().take(EDGES_MAX) {
-            let sides =
-                [edge.from, edge.to].map(|end| format!("{} (line {})", name(end), self.line(end)));
+            let sides = [edge.from, edge.to]
+                .map(|end| format!("{} (line {})", name(end), self.lines_of(end)));
             let text = format!("{} before {}: {}", sides[0], sides[1], clean(&edge.why));
             paragraph(out, "  ", "      ", &text, width);
         }
@@ -275,7 +306,7 @@ impl Finding {
                 Some((told, _)) => &format!(" → {told}"),
             };
             let what = cut(&clean(&format!("{op}{told}")), CALL_MAX);
-            let text = format!("{}  line {}, {by}: {what}", name(index), self.line(index));
+            let text = format!("{}  line {}, {by}: {what}", name(index), self.lines_of(index));
             paragraph(out, "    ", "        ", &text, width);
         }
         if more > 0 {
@@ -284,7 +315,7 @@ impl Finding {
     }
 
     /// The lines on which a call begins and ends.
-    fn line(&self, index: usize) -> String {
+    fn lines_of(&self, index: usize) -> String {
         match self.lines[index] {
             (call, Some(back)) if back != call => format!("{call} to {back}"),
             (call, Some(_)) => call.to_string(),
@@ -307,7 +338,7 @@ impl Finding {
         listed[1..].sort_unstable();
         for index in listed {
             let Some(operation) = self.history.operations.get(index) else { continue };
-            let lines = self.line(index);
+            let lines = self.lines_of(index);
             let client = &self.history.clients[operation.client as usize];
             let op = one_line(&operation.op);
             let told = operation.returned.as_ref().map_or("?", |(told, _)| told);

@@ -5,8 +5,8 @@ use sim::datum::Datum;
 use sim::history::Operation;
 
 use crate::by_key::Keyed;
-use crate::problem::{Problem, ProblemKind, not_among};
-use crate::recording::{Answer, Call, Recording};
+use crate::problem::{Place, Problem, ProblemKind, not_among};
+use crate::recording::{Answer, Call, Callers, Recording};
 
 /// Operations of a model, and where they come from.
 #[derive(Clone, Debug)]
@@ -16,6 +16,9 @@ pub struct Operations<O, R> {
     /// For each of them the index of its call in [`Recording::calls`]: those that failed, and those
     /// that say nothing, have no operation.
     pub calls: Vec<u32>,
+    /// How many calls read `nil` and are checked for no value, because nobody wrote down what they read:
+    /// see [`NilRead::Anything`].
+    pub unchecked: usize,
 }
 
 /// Whether operations are on objects of their own, told apart by keys.
@@ -35,7 +38,8 @@ pub enum Keys {
 /// The operations of a recording on one object of model `M`.
 ///
 /// # Errors
-/// At the first call that the model does not have, or that has a value it cannot have.
+/// At the first call that the model does not have, that has a value it cannot have, or whose answer is that
+/// to another call.
 ///
 /// ```
 /// use sim::check::models::Register;
@@ -98,18 +102,18 @@ fn convert<M: Shipped, O, F: FnOnce(RecordedOp<M>) -> O>(
     nil: NilRead,
     mut split: impl FnMut(&Call) -> Result<(F, Datum, Pairs), Problem>,
 ) -> Result<Operations<O, RecordedRet<M>>, Problem> {
-    let mut converted = Operations { operations: Vec::new(), calls: Vec::new() };
+    let mut converted = Operations { operations: Vec::new(), calls: Vec::new(), unchecked: 0 };
     for (index, call) in recording.calls.iter().enumerate() {
         let answer = call.end.as_ref().map(|end| &end.answer);
         check_name::<M>(call)?;
         if answer == Some(&Answer::Fail) && !recording.failures_are_answers {
             continue;
         }
-        let (wrap, value, pairs) = split(call)?;
+        let (wrap, asked, pairs) = split(call)?;
         let wrong = |place, message: String| {
             Problem::at(place, ProblemKind::Model, format!("{}: {message}", call.f))
         };
-        let op = M::call(&call.f, &value).map_err(|message| wrong(call.place, message))?;
+        let op = M::call(&call.f, &asked).map_err(|message| wrong(call.place, message))?;
         let returned = match &call.end {
             None => None,
             Some(end) => match &end.answer {
@@ -123,8 +127,16 @@ fn convert<M: Shipped, O, F: FnOnce(RecordedOp<M>) -> O>(
                         (Pairs::Yes(key), Some((told, value))) if told == key => value,
                         _ => value,
                     };
+                    if M::repeats(&op) && !repeated::<M>(call, &op, &asked, value) {
+                        return Err(answered_for_another(recording, call, end.place, value));
+                    }
                     let ret = M::outcome(&op, value, nil);
-                    match ret.map_err(|message| wrong(end.place, message))? {
+                    let ret = ret.map_err(|message| wrong(end.place, message))?;
+                    if nil == NilRead::Anything && has_nil(value) {
+                        let strictly = M::outcome(&op, value, NilRead::Nothing);
+                        converted.unchecked += usize::from(strictly.as_ref() != Ok(&ret));
+                    }
+                    match ret {
                         Some(ret) => Some((ret, end.time)),
                         None => continue,
                     }
@@ -136,6 +148,59 @@ fn convert<M: Shipped, O, F: FnOnce(RecordedOp<M>) -> O>(
         converted.calls.push(index as u32);
     }
     Ok(converted)
+}
+
+/// Whether an answer says again what the call said, or no more than that it was done.
+fn repeated<M: Shipped>(call: &Call, op: &RecordedOp<M>, asked: &Datum, told: &Datum) -> bool {
+    let (key, value) = match asked.as_pair() {
+        Some((key, value)) if M::KEYED => (Some(key), value),
+        _ => (None, asked),
+    };
+    let is_done = match told {
+        Datum::Nil => true,
+        Datum::Bool(done) => *done && !matches!(value, Datum::Bool(_)),
+        told => {
+            told.as_name().is_some_and(|name| name.eq_ignore_ascii_case("ok"))
+                && value.as_name().is_none()
+        }
+    };
+    if is_done || told == value || told == asked {
+        return true;
+    }
+    let told = key.map_or_else(|| told.clone(), |key| pair(key, told));
+    // What is no such call at all is something else that a harness wrote down.
+    M::call(&call.f, &told).map_or(true, |told| told == *op)
+}
+
+/// The problem of an answer that says another value than its call.
+pub(crate) fn answered_for_another(
+    recording: &Recording,
+    call: &Call,
+    place: Place,
+    told: &Datum,
+) -> Problem {
+    let cut = |value: &Datum| value.to_string().chars().take(60).collect::<String>();
+    let (f, asked) = (&call.f, cut(&call.value));
+    let by = match recording.callers {
+        Callers::Named => format!("process {}", recording.processes[call.client as usize]),
+        Callers::Unnamed { .. } => "somebody".to_owned(),
+    };
+    let message = format!(
+        "{by} called {f} {asked} at line {} and is answered for {f} {}: if the answers of two processes are \
+         not mixed up, write the value of the call, or nil",
+        call.place.line,
+        cut(told),
+    );
+    Problem::at(place, ProblemKind::Order, message)
+}
+
+/// Whether the value of an answer, or one of the accesses that it lists, is nil.
+fn has_nil(value: &Datum) -> bool {
+    let ends_in_nil = |access: &Datum| match access.as_list() {
+        Some([_, _, value]) => value.is_nil(),
+        _ => false,
+    };
+    value.is_nil() || value.as_list().is_some_and(|accesses| accesses.iter().any(ends_in_nil))
 }
 
 fn check_name<M: Shipped>(call: &Call) -> Result<(), Problem> {
@@ -180,10 +245,14 @@ pub(crate) fn fitting(recording: &Recording, keys: Keys) -> Vec<&'static str> {
     impl Visitor for Fitting<'_> {
         fn visit<M: Shipped>(&mut self) {
             let nil = self.recording.nil;
+            // Answers that are mixed up say nothing against a model: to be told of them it has to be found.
+            let or_order = |problem: Problem| problem.kind == ProblemKind::Order;
             let fits = self.names.iter().all(|name| M::CALLS.contains(name))
                 && match is_by_key::<M>(self.recording, self.keys) {
-                    true => operations_by_key::<M>(self.recording, nil).is_ok(),
-                    false => operations::<M>(self.recording, nil).is_ok(),
+                    true => {
+                        operations_by_key::<M>(self.recording, nil).map_or_else(or_order, |_| true)
+                    }
+                    false => operations::<M>(self.recording, nil).map_or_else(or_order, |_| true),
                 };
             if fits {
                 self.models.push((M::NAME, M::CALLS));

@@ -37,11 +37,18 @@
 //!   with `info`.
 //! - `f` and `value` are what the model wants: see [`models`] and the operations of each. A field `key`
 //!   or values `[key value]` name one of many objects, which are checked one by one: see [`Keys`].
-//! - A process is a whole number; what others do (Jepsen's nemesis) are notes, counted and left out.
-//! - A whole number of more than 64 bits is kept exactly, and is a value like others.
+//! - A process is a whole number; what others do (Jepsen's nemesis) are notes, counted and left out. In a
+//!   file in which no event has a process, as those that test Jepsen's checkers, an answer belongs to the
+//!   earliest open call that it can be the answer to, and conditions that this leaves open are refused.
+//! - The answer `ok` to a call that returns nothing, such as `write`, `enqueue` or `add`, repeats the value of
+//!   the call, or is `null`, `true` or `"ok"`. Another value is an error: answers were mixed up.
+//! - Values are equal if they are of one kind and have the same content, numbers exactly:
+//!   [`Datum`](sim::datum::Datum#equality) says what is equal. So `1` is not `1.0`, `0.1` is not
+//!   `0.10000000000000000001`, and in EDN `"a"` is neither `\a` nor `:a`.
 //!
 //! EDN says the same with keywords. There a completed read of `nil` was not written down and may be
-//! anything, as Jepsen's checkers have it: [`Question::nil`] says otherwise.
+//! anything, as Jepsen's checkers have it: [`Question::nil`] says otherwise, and [`Finding::unchecked`] how
+//! many there were.
 //!
 //! # Conditions
 //!
@@ -70,13 +77,15 @@
 //! # What is refused
 //!
 //! What cannot be meant is an error with line and column and what to do about it: see [`Problem`].
-//! A file without calls is an error too and no pass. Depth and size of an event are limited, and memory
+//! A file without calls of a client is an error too and no pass. Depth and size of an event are limited, and memory
 //! is a small multiple of the file, whatever is in it.
 //!
 //! # Limits
 //!
-//! The whole history is in memory while it is checked. Cycles of transactions are looked for without
-//! asking [`Budget::stop`](sim::check::Budget::stop), in about linear time. Two processes with one number are one process.
+//! The whole history is in memory while it is checked, besides what
+//! [`Budget::memory`](sim::check::Budget::memory) allows for the search. Engines that take linear time, up to a
+//! logarithm, do not ask [`Budget::stop`](sim::check::Budget::stop). Two processes with one number are one
+//! process.
 
 #![forbid(unsafe_code)]
 
@@ -112,7 +121,7 @@ pub use finding::Finding;
 pub use formats::{FORMATS, Format, edn_value, format_named, format_of, read};
 pub use history::{Keys, Operations, models, operations, operations_by_key};
 pub use problem::{Place, Problem, ProblemKind, closest};
-pub use recording::{Answer, Call, End, Recording};
+pub use recording::{Answer, Call, Callers, End, Recording};
 
 /// Checks that the history in a file is linearizable, as an object of this model.
 ///

@@ -27,6 +27,22 @@ pub struct Recording {
     pub failures_are_answers: bool,
     /// How many events are by no client and were left out.
     pub notes: u64,
+    /// Whether the file says who called.
+    pub callers: Callers,
+}
+
+/// Whether a file says which process made a call.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Callers {
+    /// Yes.
+    Named,
+    /// No: each call has a process of its own. The order of a process is not known, so no condition that
+    /// is about it can be checked.
+    Unnamed {
+        /// The first answer that two open calls could have got. It was given to the earlier one, so
+        /// times are not reliable and no condition about real time can be checked.
+        ambiguous: Option<Place>,
+    },
 }
 
 /// One call of a client.
@@ -80,6 +96,7 @@ impl Recording {
             nil: NilRead::Nothing,
             failures_are_answers: false,
             notes: 0,
+            callers: Callers::Named,
         }
     }
 
@@ -103,6 +120,8 @@ pub(crate) struct Pairing {
     clients: HashMap<i64, u32>,
     /// The call that each client waits for.
     open: Vec<Option<usize>>,
+    /// The open calls of a file that does not say who called, earliest first.
+    unnamed: Vec<usize>,
     time: u64,
     /// Whether there were notes by others than the nemesis.
     strangers: bool,
@@ -110,7 +129,14 @@ pub(crate) struct Pairing {
 
 impl Pairing {
     pub(crate) fn new(recording: Recording) -> Pairing {
-        Pairing { recording, clients: HashMap::new(), open: Vec::new(), time: 0, strangers: false }
+        Pairing {
+            recording,
+            clients: HashMap::new(),
+            open: Vec::new(),
+            unnamed: Vec::new(),
+            time: 0,
+            strangers: false,
+        }
     }
 
     /// An event that is by no client. Whether it is by Jepsen's nemesis, which is none.
@@ -122,7 +148,15 @@ impl Pairing {
     /// # Errors
     /// If the event does not go with those before.
     pub(crate) fn event(&mut self, event: Event) -> Result<(), Problem> {
-        let Event { place, process, kind, f, key, value } = event;
+        let Some(process) = event.process else {
+            return self.unnamed(event);
+        };
+        let Event { place, kind, f, key, value, .. } = event;
+        if self.recording.callers != Callers::Named {
+            let message = "this event has a process, and those before have none: say it for all of \
+                           them or for none";
+            return Err(Problem::at(place, ProblemKind::Event, message));
+        }
         self.time += 1;
         let time = self.time;
         let known = self.clients.get(&process).copied();
@@ -189,6 +223,64 @@ impl Pairing {
         Ok(())
     }
 
+    /// An event of a file that does not say who called, such as those that test Jepsen's checkers: an
+    /// answer belongs to the earliest open call that it could be the answer to.
+    fn unnamed(&mut self, event: Event) -> Result<(), Problem> {
+        let Event { place, kind, f, key, value, .. } = event;
+        let bad = |kind, message: &str| Err(Problem::at(place, kind, message));
+        if !self.clients.is_empty() {
+            let message = "this event has no process, and those before have one: without it an answer \
+                           cannot be given to its call";
+            return bad(ProblemKind::Event, message);
+        }
+        self.time += 1;
+        let time = self.time;
+        if let Callers::Named = self.recording.callers {
+            self.recording.callers = Callers::Unnamed { ambiguous: None };
+        }
+        if kind == Kind::Invoke {
+            let Ok(client) = u32::try_from(self.recording.calls.len()) else {
+                return bad(ProblemKind::Limit, "more than 2^32 calls");
+            };
+            self.unnamed.push(self.recording.calls.len());
+            self.recording.processes.push(client.into());
+            let (invoked, end) = (time, None);
+            self.recording.calls.push(Call { client, f, key, value, place, invoked, end });
+            return Ok(());
+        }
+        let calls = &self.recording.calls;
+        let fits = |open: &usize| {
+            let call = &calls[*open];
+            call.f == f && (key.is_none() || call.key == key) && is_answer(&call.value, &value)
+        };
+        let mut fitting = (0..self.unnamed.len()).filter(|n| fits(&self.unnamed[*n]));
+        let (first, second) = (fitting.next(), fitting.next());
+        let Some(first) = first else {
+            if kind == Kind::Info {
+                self.note(true);
+                return Ok(());
+            }
+            let message = format!(
+                "no open call of {f} asks for this, and without a process the answer cannot be given to \
+                 another one: add the field process, or the invoke that is missing"
+            );
+            return bad(ProblemKind::Order, &message);
+        };
+        if let (Some(_), Callers::Unnamed { ambiguous: ambiguous @ None }) =
+            (second, &mut self.recording.callers)
+        {
+            *ambiguous = Some(place);
+        }
+        let call = self.unnamed.remove(first);
+        let answer = match kind {
+            Kind::Ok => Answer::Ok(value),
+            Kind::Fail => Answer::Fail,
+            Kind::Invoke | Kind::Info => Answer::Info,
+        };
+        self.recording.calls[call].end = Some(End { place, time, answer });
+        Ok(())
+    }
+
     fn client(&mut self, process: i64, place: Place) -> Result<u32, Problem> {
         let Ok(client) = u32::try_from(self.recording.processes.len()) else {
             return Err(Problem::at(place, ProblemKind::Limit, "more than 2^32 processes"));
@@ -200,19 +292,39 @@ impl Pairing {
     }
 
     /// # Errors
-    /// If the file is empty, or nobody called whom we know for a client: there is nothing to check,
-    /// and that is no pass. A history in which only the nemesis acts is one.
+    /// If the file is empty or no client calls in it: there is nothing to check, and that is no pass.
     pub(crate) fn finish(self) -> Result<Recording, Problem> {
         let Recording { calls, notes, .. } = &self.recording;
+        let events = || if *notes == 1 { "its one event is" } else { "all of its events are" };
         let message = match (calls.is_empty(), *notes) {
             (false, _) => return Ok(self.recording),
             (true, 0) => "there is no event in this file".to_owned(),
-            (true, _) if !self.strangers => return Ok(self.recording),
-            (true, notes) => format!(
-                "there is no call in this history: all of its {notes} events are by processes that \
-                 are no whole numbers, and so by no client"
+            (true, _) if !self.strangers => format!(
+                "there is no call in this history, so nothing was tested: {} by the nemesis or a note of \
+                 the log",
+                events()
+            ),
+            (true, _) => format!(
+                "there is no call in this history: {} by processes that are no whole numbers, and so by \
+                 no client",
+                events()
             ),
         };
         Err(Problem::whole(ProblemKind::Event, message))
+    }
+}
+
+/// Whether a call that asked this can have got this answer: what is nil in the call may be filled in.
+fn is_answer(asked: &Datum, told: &Datum) -> bool {
+    match (asked, told) {
+        (Datum::Nil, _) => true,
+        (Datum::List(asked), Datum::List(told)) => {
+            asked.len() == told.len()
+                && asked.iter().zip(told.iter()).all(|(asked, told)| is_answer(asked, told))
+        }
+        (Datum::Tagged(tag, asked), Datum::Tagged(other, told)) => {
+            tag == other && is_answer(asked, told)
+        }
+        (asked, told) => asked == told,
     }
 }

@@ -37,11 +37,16 @@ fn a_file_without_events_is_no_history() {
 }
 
 #[test]
-fn a_history_of_nobody_we_know_is_refused_and_one_of_the_nemesis_is_not() {
+fn a_history_in_which_no_client_calls_is_refused() {
     let stranger = INVOKE.replace("0,", "\"a\",");
     refused("json", stranger, "whole", Event, "no whole numbers");
     let nemesis = "{:process :nemesis, :type :info, :f :kill}";
-    assert_eq!(read(nemesis.as_bytes(), format_named("edn").unwrap()).unwrap().notes, 1);
+    refused("edn", nemesis, "whole", Event, "nothing was tested: its one event is by the nemesis");
+    // Of a client that is only said to have been interrupted we know no call either.
+    refused("edn", "{:process 0, :type :info, :f :kill}", "whole", Event, "nothing was tested");
+    refused("etcd", "INFO  jepsen.util - :nemesis :info :start nil", "whole", Event, "no call");
+    let both = format!("{nemesis}\n{{:process 0, :type :invoke, :f :read}}");
+    assert_eq!(read(both.as_bytes(), format_named("edn").unwrap()).unwrap().notes, 1);
 }
 
 #[test]

@@ -191,7 +191,7 @@ fn an_exhausted_budget_is_no_verdict() {
     let history =
         [call(Write(1), 1, Done, 2), call(Write(1), 3, Done, 4), call(Read, 5, Value(1), 6)];
     let check = |budget: &Budget<'_>| linearizable(&Register::new(0), &history, budget).unwrap();
-    let exhausted = Exhausted { nodes: 1, longest: 1, operations: 3 };
+    let exhausted = Exhausted { nodes: 1, longest: 1, operations: 3, ..Default::default() };
     assert_eq!(check(&Budget::nodes(1)), Verdict::Unknown(exhausted));
     assert!(check(&Budget::nodes(2)).is_consistent());
 }
@@ -340,7 +340,7 @@ fn threads_stop_when_the_caller_says_so() {
     }
     for threads in [1, 2, 4] {
         let stop = || true;
-        let budget = Budget { stop: Some(&stop), nodes: u64::MAX };
+        let budget = Budget { stop: Some(&stop), ..Budget::nodes(u64::MAX) };
         let (verdict, nodes) =
             linearizable_parallel(&Map::new(), &history, &budget, threads).unwrap();
         assert!(matches!(verdict, Verdict::Unknown(_)), "{threads} threads: {verdict:?}");

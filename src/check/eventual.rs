@@ -135,6 +135,7 @@ pub fn eventual<U: Ord + Debug>(history: &[EventualOperation<U>]) -> Verdict {
             nodes: 0,
             longest: 0,
             operations: history.len(),
+            ..Default::default()
         });
     };
     for (index, other, contents) in &reads[1..] {
@@ -247,6 +248,7 @@ where
             nodes: 0,
             longest: 0,
             operations: history.len(),
+            ..Default::default()
         });
     }
     consistent()

@@ -57,6 +57,35 @@ impl Hasher for WordHasher {
     }
 }
 
+/// A hasher that also counts what it is fed: how large a value is, about, whatever it is made of.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Weigher {
+    hasher: WordHasher,
+    pub(super) bytes: usize,
+}
+
+macro_rules! weighed {
+    ($($write:ident($word:ty))*) => {
+        $(fn $write(&mut self, word: $word) {
+            self.bytes += size_of::<$word>();
+            self.hasher.$write(word);
+        })*
+    };
+}
+
+impl Hasher for Weigher {
+    fn finish(&self) -> u64 {
+        self.hasher.finish()
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        self.bytes += bytes.len();
+        self.hasher.write(bytes);
+    }
+
+    weighed!(write_u8(u8) write_u16(u16) write_u32(u32) write_u64(u64) write_u128(u128) write_usize(usize));
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -24,7 +24,7 @@ use super::limits::{Budget, Malformed, Meter};
 use super::model::Model;
 use super::parallel;
 use crate::history::Operation;
-use crate::verdict::{Evidence, Exhausted, Verdict, Witness};
+use crate::verdict::{Evidence, Exhausted, Limit, Verdict, Witness};
 
 /// Checks that `operations` are linearizable: that some order of them, in which whoever returned
 /// before another was invoked stands before it, takes the model from `initial` through the results
@@ -48,7 +48,7 @@ use crate::verdict::{Evidence, Exhausted, Verdict, Witness};
 /// O(n) for n operations to prepare, O(n log n) if times are sparse. Then at worst O(n·2^w·s)
 /// configurations for w overlapping operations and s states, each with up to w steps of the model;
 /// mostly O(n). With [`Model::partition`] each key pays for itself. Memory is a small multiple of the
-/// history, besides what is in doubt at one place in it.
+/// history, besides what is in doubt at one place in it, which [`Budget::memory`] bounds.
 ///
 /// ```
 /// use sim::check::{linearizable, models::{Register, RegisterOp::*, RegisterRet::*}, Budget};
@@ -164,25 +164,35 @@ where
     }
     let parts = Parts::new::<M>(operations, moments);
     let (whole, nodes_max) = (parts.len() == 1, budget.nodes);
+    // Each thread has its share of the memory. What needs more is decided when the others are done.
+    let share = budget.memory / threads.min(parts.len()).max(1);
     let decider = || Decider { whole, ..Decider::new(initial, operations) };
     let rulings = parallel::until_first(parts.len(), threads, budget.stop, || {
         let mut decider = decider();
         let parts = &parts;
         move |part, stop: &dyn Fn() -> bool| {
-            let mut meter = Meter::new(&Budget { nodes: nodes_max, stop: Some(stop) });
+            let mut meter =
+                Meter::new(&Budget { nodes: nodes_max, memory: share, stop: Some(stop) });
             let ruling = decider.decide(parts.get(part), &mut meter);
             let is_last = !matches!(ruling, Ruling::Linearizable(..));
             ((ruling, meter.nodes), is_last)
         }
     });
     let mut nodes = 0;
-    for (part, (mut ruling, mut visited)) in rulings.into_iter().enumerate() {
-        if nodes + visited > budget.nodes {
-            let left = Budget { nodes: budget.nodes - nodes, ..*budget };
-            let mut meter = Meter::new(&left);
-            ruling = decider().decide(parts.get(part), &mut meter);
-            visited = meter.nodes;
-        }
+    let mut rulings = rulings.into_iter();
+    for part in 0..parts.len() {
+        let is_short = |(ruling, visited): &(Ruling, u64)| {
+            nodes + visited > budget.nodes
+                || matches!(ruling, Ruling::OutOfBudget { limit: Limit::Memory, .. })
+        };
+        let (ruling, visited) = match rulings.next().filter(|known| !is_short(known)) {
+            Some(known) => known,
+            None => {
+                let left = Budget { nodes: budget.nodes - nodes, ..*budget };
+                let mut meter = Meter::new(&left);
+                (decider().decide(parts.get(part), &mut meter), meter.nodes)
+            }
+        };
         nodes += visited;
         if let Some(verdict) = answer.add(ruling, visited) {
             return Ok((verdict, nodes));
@@ -241,10 +251,11 @@ impl<'a, O, R> Answer<'a, O, R> {
                 None
             }
             Ruling::Violated(evidence) => Some(Verdict::Violated(evidence)),
-            Ruling::OutOfBudget { longest } => Some(Verdict::Unknown(Exhausted {
+            Ruling::OutOfBudget { longest, limit } => Some(Verdict::Unknown(Exhausted {
                 nodes: self.nodes,
                 longest: self.order.as_ref().map_or(0, Vec::len) + longest,
                 operations: self.operations.len(),
+                limit,
             })),
         }
     }
@@ -262,7 +273,7 @@ impl<'a, O, R> Answer<'a, O, R> {
 enum Ruling {
     Linearizable(&'static str, Option<Vec<usize>>),
     Violated(Box<Evidence>),
-    OutOfBudget { longest: usize },
+    OutOfBudget { longest: usize, limit: Limit },
 }
 
 /// Decides one part after the other.
@@ -297,7 +308,7 @@ impl<'a, M: Model> Decider<'a, M> {
         let Decider { initial, operations, whole, searcher, .. } = self;
         match searcher.search(initial, events, meter) {
             Found::Order(part) => Ruling::Linearizable(ENGINE, Some(part)),
-            Found::OutOfBudget { longest } => Ruling::OutOfBudget { longest },
+            Found::OutOfBudget { longest } => Ruling::OutOfBudget { longest, limit: meter.limit() },
             Found::Stuck(stuck) => {
                 let invoked = events.iter().filter(|moment| !moment.is_return());
                 let part = if *whole {

@@ -21,6 +21,7 @@ mod possibility;
 use self::closure::{alone, shared};
 use self::part::{Left, Means, Part};
 use super::hash::Table;
+use super::limits::Budget;
 use super::model::{Key, Model};
 use crate::verdict::{Evidence, Exhausted, Verdict, Witness};
 
@@ -111,7 +112,13 @@ impl<M: Model> Online<M> {
             events: 0,
             operations: 0,
             returned: 0,
-            means: Means { limit: POSSIBILITIES, threads: 1, stepper: alone::<M>, visited: 0 },
+            means: Means {
+                limit: POSSIBILITIES,
+                memory: Budget::default().memory,
+                threads: 1,
+                stepper: alone::<M>,
+                visited: 0,
+            },
             decision: None,
         }
     }
@@ -150,6 +157,25 @@ impl<M: Model> Online<M> {
     #[must_use]
     pub fn limit(mut self, possibilities: usize) -> Self {
         self.means.limit = possibilities;
+        self
+    }
+
+    /// Gives up, as [`Status::Unknown`], when the possibilities of a part of the object, or what comes of 64
+    /// of them in one event, take more than this many bytes; a gigabyte unless told. What a state takes is
+    /// estimated from what its `Hash` feeds.
+    ///
+    /// ```
+    /// use sim::check::models::{Queue, QueueOp::*, QueueRet::*};
+    /// use sim::check::online::{ClientEvent::*, Online, Status};
+    /// let mut online = Online::new(Queue::<u64>::new()).memory(100_000);
+    /// for client in 0..200 {
+    ///     let _ = online.feed(Invoke { client, op: Enqueue(client.into()) });
+    /// }
+    /// assert_eq!(online.feed(Return { client: 0, ret: Done }), Ok(Status::Unknown));
+    /// ```
+    #[must_use]
+    pub fn memory(mut self, bytes: usize) -> Self {
+        self.means.memory = bytes;
         self
     }
 
@@ -327,11 +353,12 @@ impl<M: Model> Online<M> {
                 }
                 self.decision = Some(Decision::Violated { event, evidence });
             }
-            Left::TooMany => {
+            Left::TooMany(limit) => {
                 let exhausted = Exhausted {
                     nodes: self.means.visited,
                     longest: self.returned as usize,
                     operations: 0,
+                    limit,
                 };
                 self.decision = Some(Decision::Unknown { event, exhausted });
             }

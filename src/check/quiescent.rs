@@ -3,7 +3,7 @@
 
 use super::limits::{Budget, Malformed};
 use super::linearizable::events;
-use super::lines::{Line, decide};
+use super::lines::{Line, decide, implied};
 use super::model::Model;
 use crate::history::Operation;
 use crate::verdict::Verdict;
@@ -29,7 +29,8 @@ use crate::verdict::Verdict;
 /// If [`Model::observes`] is wrong in a way that shows, and on more than 2^31 operations.
 ///
 /// # Cost
-/// Between two moments of rest, at worst O(s·Π(mᵢ+1)) configurations for s states and mᵢ equal calls
+/// That of [`linearizable`](super::linearizable()) if the history is that, which is asked first with half
+/// of the budget. Else, between two moments of rest, at worst O(s·Π(mᵢ+1)) configurations for s states and mᵢ equal calls
 /// with equal results of the i-th kind: up to 2^m for m different ones.
 ///
 /// ```
@@ -57,6 +58,10 @@ pub fn quiescent<M: Model>(
     operations: &[Operation<M::Op, M::Ret>],
     budget: &Budget<'_>,
 ) -> Result<Verdict, Malformed> {
+    let (implied, mut meter) = implied(initial, operations, budget)?;
+    if let Some(verdict) = implied {
+        return Ok(verdict);
+    }
     let mut stages: Vec<Vec<Line>> = Vec::new();
     let mut open = 0;
     for (operation, is_return) in events(operations)? {
@@ -69,11 +74,19 @@ pub fn quiescent<M: Model>(
         }
         open += 1;
         if let Some(stage) = stages.last_mut() {
-            add(operation, stage, operations);
+            // If the meter is over, nothing is concluded from how this went on.
+            if meter.work(stage.len().min(KINDS_MAX) as u32 / 8) {
+                add(operation, stage, operations);
+            } else {
+                stage.push(vec![operation]);
+            }
         }
     }
-    Ok(decide("quiescent", initial, operations, &stages, budget))
+    Ok(decide("quiescent", initial, operations, &stages, meter))
 }
+
+/// How many kinds of calls are told apart.
+const KINDS_MAX: usize = 1000;
 
 /// Calls that are equal in all but time are interchangeable, so they may as well take effect in the
 /// order of their invocations: a line. Kinds are no longer told apart after a thousand, which costs time
@@ -83,7 +96,6 @@ fn add<O: PartialEq, R: PartialEq>(
     stage: &mut Vec<Line>,
     operations: &[Operation<O, R>],
 ) {
-    const KINDS_MAX: usize = 1000;
     let ret = |index: usize| operations[index].returned.as_ref().map(|(ret, _)| ret);
     let equal = |line: &&mut Line| {
         let other = line[0];

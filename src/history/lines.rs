@@ -82,6 +82,7 @@ fn json(value: &Datum, out: &mut String) -> Option<()> {
         }
         Datum::Float(_)
         | Datum::Number(_)
+        | Datum::Character(_)
         | Datum::Keyword(_)
         | Datum::Map(_)
         | Datum::Set(_)

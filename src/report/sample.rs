@@ -312,7 +312,7 @@ pub(super) fn lost_update_that(failure: Failure) -> Report {
 /// A history that the checker could not decide, on real threads.
 pub(super) fn undecided_on_real_threads() -> Report {
     let s = Sample::of(&[]);
-    let exhausted = Exhausted { nodes: 1_000_000, longest: 2, operations: 3 };
+    let exhausted = Exhausted { nodes: 1_000_000, longest: 2, operations: 3, ..Default::default() };
     let mut report = s.report(
         "real::increments_are_not_lost",
         Failure::History {

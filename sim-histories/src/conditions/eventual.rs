@@ -16,7 +16,7 @@ use sim::history::Operation;
 
 use super::{Question, refuse};
 use crate::finding::{Finding, Naming};
-use crate::history::Keys;
+use crate::history::{Keys, answered_for_another};
 use crate::problem::{Problem, ProblemKind, not_among, shown};
 use crate::recording::{Answer, Call, Recording};
 
@@ -75,7 +75,12 @@ pub(super) fn check(recording: &Recording, question: &Question<'_>) -> Result<Fi
             None | Some((_, Answer::Info)) => None,
             Some((_, Answer::Fail)) if is_read => continue,
             Some((end, Answer::Fail)) => Some((EventualRet::Refused, end.time)),
-            Some((end, Answer::Ok(_))) if !is_read => Some((EventualRet::Acknowledged, end.time)),
+            Some((end, Answer::Ok(told))) if !is_read => {
+                if !told.is_nil() && *told != Datum::Bool(true) && *told != call.value {
+                    return Err(answered_for_another(recording, call, end.place, told));
+                }
+                Some((EventualRet::Acknowledged, end.time))
+            }
             Some((end, Answer::Ok(value))) => match value {
                 Datum::List(items) | Datum::Set(items) => {
                     Some((EventualRet::Contents(items.to_vec()), end.time))

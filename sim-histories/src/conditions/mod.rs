@@ -16,7 +16,7 @@ use self::models::{Linearizable, Quiescent, Sequential};
 use crate::finding::Finding;
 use crate::history::{self, Keys};
 use crate::problem::{Problem, ProblemKind, not_among};
-use crate::recording::Recording;
+use crate::recording::{Callers, Recording};
 
 /// What is asked of a history.
 #[derive(Clone, Debug, Default)]
@@ -221,6 +221,7 @@ impl Condition {
         if let Some(model) = question.model {
             self.model_named(model)?;
         }
+        self.needs_met(recording)?;
         let finding = match self.family {
             Family::Models(check) => check(recording, question),
             Family::Transactions(level) => transactions::check(recording, question, level),
@@ -232,6 +233,36 @@ impl Condition {
             finding.naming.phrase = self.phrase;
             finding
         })
+    }
+
+    /// Refuses a recording that does not say who called, if this condition is about that.
+    fn needs_met(&self, recording: &Recording) -> Result<(), Problem> {
+        let Callers::Unnamed { ambiguous } = recording.callers else {
+            return Ok(());
+        };
+        let (about_processes, about_time) = match self.family {
+            Family::Models(_) => (self.name == "sequential", true),
+            Family::Transactions(Level::StrongSessionSerializable) => (true, true),
+            Family::Transactions(level) => (false, level == Level::StrictSerializable),
+            Family::Sessions(_) | Family::Replicas => (true, true),
+        };
+        let without = "this history does not say which process made a call (the field process)";
+        if about_processes {
+            let message =
+                format!("{without}, and {} is about the order of each process", self.name);
+            return Err(Problem::whole(ProblemKind::Event, message));
+        }
+        match ambiguous.filter(|_| about_time) {
+            Some(place) => {
+                let message = format!(
+                    "{without}, and two open calls could have got this answer, so times are not known; \
+                     {} is about real time, and serializable is not",
+                    self.name
+                );
+                Err(Problem::at(place, ProblemKind::Order, message))
+            }
+            None => Ok(()),
+        }
     }
 
     /// What a history that is checked for this can be of: the names that [`Question::model`] may have,

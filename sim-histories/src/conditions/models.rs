@@ -109,9 +109,9 @@ pub(super) fn check<J: Judge>(
                 let told = operation.returned.as_ref().map(|(ret, _)| M::ret_text(ret));
                 (M::op_text(&operation.op), told)
             };
-            let Operations { operations, calls } = operations;
+            let Operations { operations, calls, unchecked } = operations;
             let finding = Finding::new(recording, &operations, &calls, verdict, naming, texts);
-            Ok(Finding { configurations, by_key: as_a.by_key, ..finding })
+            Ok(Finding { configurations, unchecked, by_key: as_a.by_key, ..finding })
         }
     }
     with_model(recording, question, &Judged(judge))
@@ -270,6 +270,11 @@ fn misplaced(malformed: Malformed, calls: &[u32], recording: &Recording) -> Prob
 
 /// The one model that the operations fit.
 fn guess(recording: &Recording, keys: Keys) -> Result<&'static str, Problem> {
+    if recording.calls.is_empty() {
+        let message =
+            "there is no call in this history, so any model would do and nothing is shown";
+        return Err(Problem::whole(ProblemKind::Event, message));
+    }
     let fitting = fitting(recording, keys);
     let is_transactions = super::transactions::looks_like(recording);
     let mut names: Vec<&str> = recording.calls.iter().map(|call| &*call.f).collect();

@@ -41,15 +41,15 @@ pub(super) fn check(
 ) -> Result<Finding, Problem> {
     let nil = question.nil.unwrap_or(recording.nil);
     let by_key = is_by_key::<Register>(recording, question.keys);
-    let Operations { operations, calls } = if by_key {
+    let Operations { operations, calls, unchecked } = if by_key {
         operations_by_key::<Register>(recording, nil)?
     } else {
-        let Operations { operations, calls } = operations::<Register>(recording, nil)?;
+        let Operations { operations, calls, unchecked } = operations::<Register>(recording, nil)?;
         let keyed = |o: Operation<RegisterOp<Datum>, _>| {
             let Operation { client, op, invoked, returned } = o;
             Operation { client, op: Keyed { key: Datum::Nil, op }, invoked, returned }
         };
-        Operations { operations: operations.into_iter().map(keyed).collect(), calls }
+        Operations { operations: operations.into_iter().map(keyed).collect(), calls, unchecked }
     };
     let place = |operation: usize| recording.calls[calls[operation] as usize].place;
     let initial = question.initial.clone().unwrap_or_default();
@@ -115,5 +115,5 @@ pub(super) fn check(
         });
         (op, told)
     });
-    Ok(Finding { by_key, ..finding })
+    Ok(Finding { by_key, unchecked, ..finding })
 }

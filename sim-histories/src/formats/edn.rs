@@ -256,7 +256,7 @@ impl<'a> Edn<'a> {
             },
         };
         match letter {
-            Some(letter) => Ok(Datum::Text(letter.to_string().into())),
+            Some(letter) => Ok(Datum::Character(letter)),
             None => {
                 let message = format!("{} is no character", shown(&name));
                 Err(Problem::at(at, ProblemKind::Syntax, message))
@@ -344,10 +344,15 @@ fn number(word: &str) -> Option<Datum> {
     let positive = word.strip_prefix('+').unwrap_or(word);
     if let Some(hex) = unsigned.strip_prefix("0x") {
         let is_hex = !hex.is_empty() && hex.bytes().all(|byte| byte.is_ascii_hexdigit());
-        return is_hex.then(|| Datum::Number(positive.into()));
+        let value = i128::from_str_radix(hex, 16).ok().filter(|_| is_hex);
+        let sign = if word.starts_with('-') { "-" } else { "" };
+        return match value {
+            Some(value) => Datum::decimal(&format!("{sign}{value}")),
+            None => is_hex.then(|| Datum::Number(positive.to_ascii_lowercase().into())),
+        };
     }
     if is_plain(unsigned.strip_suffix('N').unwrap_or(unsigned)) {
-        return Some(super::value::whole(positive.strip_suffix('N').unwrap_or(positive)));
+        return Datum::decimal(positive.strip_suffix('N').unwrap_or(positive));
     }
     if let Some((above, below)) = unsigned.split_once('/') {
         return (is_plain(above) && is_plain(below) && below != "0")
@@ -367,10 +372,13 @@ fn number(word: &str) -> Option<Datum> {
     if !is_plain(whole) || !(rest.is_empty() || are_digits(rest)) || !has_exponent {
         return None;
     }
-    if decimal.len() < unsigned.len() {
-        return Some(Datum::Number(positive.into()));
+    let number = Datum::decimal(positive.strip_suffix('M').unwrap_or(positive));
+    if decimal.len() == unsigned.len() {
+        return number;
     }
-    Some(super::value::fraction(positive))
+    // A decimal of any precision is another kind of number than a double, of the same size or not.
+    let text = number?.to_string();
+    Some(Datum::Number(format!("{}M", text.strip_suffix(".0").unwrap_or(&text)).into()))
 }
 
 /// Keys without a namespace get this one.

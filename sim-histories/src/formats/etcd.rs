@@ -69,5 +69,5 @@ fn event(place: Place, text: &str) -> Result<Option<Event>, Problem> {
         Kind::Fail | Kind::Info => Datum::Nil,
         Kind::Invoke | Kind::Ok => next()?.unwrap_or_default(),
     };
-    Ok(Some(Event { place, process, kind, f: f.into(), key: None, value }))
+    Ok(Some(Event { place, process: Some(process), kind, f: f.into(), key: None, value }))
 }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use sim::datum::Datum;
 
 use crate::problem::{Place, Problem, ProblemKind, shown};
-use crate::recording::{Answer, Call, End, Recording};
+use crate::recording::{Answer, Call, Callers, End, Recording};
 use crate::source::Source;
 
 /// Here the largest comes out first, in the model the smallest: its values are turned round.
@@ -79,19 +79,31 @@ pub(super) fn read(mut source: Source<'_>) -> Result<Recording, Problem> {
     let mut recording = Recording::new("fastlin");
     recording.model = Some(model);
     recording.calls = in_order(calls);
-    // Nobody says who called, so everybody calls once.
+    recording.callers = Callers::Unnamed { ambiguous: None };
     recording.processes = (0..recording.calls.len() as i64).collect();
     Ok(recording)
 }
 
 fn call(place: Place, f: &str, value: i64, sign: i64) -> Call {
     let puts = matches!(f, "push" | "enqueue" | "insert");
-    // The least number has no opposite, and is as far from all others as the one it gets.
-    let value = if value == -1 && !puts { Datum::Nil } else { value.saturating_mul(sign).into() };
+    let value = match (value, puts) {
+        (-1, false) => Datum::Nil,
+        (value, _) if sign < 0 => opposite(value),
+        (value, _) => value.into(),
+    };
     let (asked, told) = if puts { (value, Datum::Nil) } else { (Datum::Nil, value) };
     let end = End { place, time: 0, answer: Answer::Ok(told) };
     let f = Arc::from(f);
     Call { client: 0, f, key: None, value: asked, place, invoked: 0, end: Some(end) }
+}
+
+/// The opposite of a number. That of the least one has 64 bits and no sign, and as a [`Datum`] it is later
+/// than all others.
+fn opposite(value: i64) -> Datum {
+    match value.checked_neg() {
+        Some(value) => value.into(),
+        None => Datum::Number(value.unsigned_abs().to_string().into()),
+    }
 }
 
 /// Gives each start and end its position in the order of all.

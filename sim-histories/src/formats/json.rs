@@ -142,16 +142,13 @@ impl<'a> Json<'a> {
         if bytes[first] == b'0' && bytes.len() > first + 1 {
             return Err(Problem::at(at, ProblemKind::Syntax, "a number must not begin with 0"));
         }
-        let mut is_whole = true;
         if self.source.take(b'.')? {
-            is_whole = false;
             bytes.push(b'.');
             if !digits(&mut self.source, &mut bytes)? {
                 return self.expected("a digit");
             }
         }
         if let Some(byte @ (b'e' | b'E')) = self.source.peek()? {
-            is_whole = false;
             bytes.push(byte);
             self.source.next()?;
             if let Some(sign @ (b'+' | b'-')) = self.source.peek()? {
@@ -167,7 +164,7 @@ impl<'a> Json<'a> {
             return Err(Problem::at(at, ProblemKind::Limit, message));
         }
         let text = utf8(at, bytes)?;
-        Ok(if is_whole { super::value::whole(&text) } else { super::value::fraction(&text) })
+        Ok(Datum::decimal(&text).unwrap_or_else(|| Datum::Number(text.as_str().into())))
     }
 
     fn text(&mut self) -> Result<String, Problem> {

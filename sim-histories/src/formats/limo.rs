@@ -84,7 +84,14 @@ pub(super) fn read(mut source: Source<'_>) -> Result<Recording, Problem> {
                 return Err(bad(format!("expected `call` or `return`, found {}", shown(other))));
             }
         };
-        pairing.event(Event { place, process, kind, f: f.into(), key: None, value })?;
+        pairing.event(Event {
+            place,
+            process: Some(process),
+            kind,
+            f: f.into(),
+            key: None,
+            value,
+        })?;
     }
     let mut recording = pairing.finish()?;
     recording.model = object_is.map(|(model, _)| model);

@@ -11,19 +11,6 @@ pub(super) trait Values {
     fn next(&mut self) -> Result<Option<(Place, Datum)>, Problem>;
 }
 
-/// A whole number; one of more than 64 bits is kept as text.
-pub(super) fn whole(text: &str) -> Datum {
-    text.parse().map_or_else(|_| Datum::Number(text.into()), Datum::Integer)
-}
-
-/// A number with a point or an exponent; one that no `f64` comes near is kept as text.
-pub(super) fn fraction(text: &str) -> Datum {
-    match text.parse::<f64>() {
-        Ok(number) if number.is_finite() => number.into(),
-        _ => Datum::Number(text.into()),
-    }
-}
-
 /// Four hexadecimal digits.
 pub(super) fn hex(source: &mut Source<'_>) -> Result<u32, Problem> {
     let mut code = 0;

@@ -8,6 +8,7 @@
 use super::mask::Mask;
 use super::memo::{Orders, States};
 use super::timeline::{Event, Moment, Timeline, Walk};
+use crate::check::limits::Meter;
 use crate::check::model::Model;
 use crate::history::Operation;
 
@@ -18,6 +19,8 @@ pub(super) struct Ground<'a, M: Model> {
     pub(super) states: States<M>,
     /// For each operation, whether it returned and observes.
     observer: Vec<bool>,
+    /// How many bytes the probe and the sweep take.
+    pub(super) held: [usize; 2],
     // Only kept to be filled again.
     successors: Vec<M>,
 }
@@ -51,20 +54,24 @@ impl<'a, M: Model> Ground<'a, M> {
             timeline: Timeline::default(),
             states: States::new(),
             observer: Vec::new(),
+            held: [0; 2],
             successors: Vec::new(),
         }
     }
 
-    /// Lays out a part in place of the one before, and puts `walk` at its beginning.
-    pub(super) fn lay(&mut self, moments: &[Moment], walk: &mut Walk) {
+    /// Lays out a part in place of the one before, and puts `walk` at its beginning. Not of use if the
+    /// meter is over then.
+    pub(super) fn lay(&mut self, moments: &[Moment], walk: &mut Walk, meter: &mut Meter<'_>) {
         let operations = self.operations;
         self.timeline.lay(
             moments,
             |index| operations[index].returned.is_some(),
             |a, b| operations[a].op == operations[b].op,
             walk,
+            meter,
         );
         self.states.clear();
+        self.held = [0; 2];
         let observes = |&index: &usize| {
             let Operation { op, returned, .. } = &operations[index];
             returned.as_ref().is_some_and(|(ret, _)| M::observes(op, ret))
@@ -97,6 +104,7 @@ impl<'a, M: Model> Ground<'a, M> {
         &mut self,
         here: &Configuration<B>,
         candidate: Candidate,
+        meter: &mut Meter<'_>,
         mut found: impl FnMut(u32),
     ) {
         let (eligible, is_pending) = match candidate {
@@ -110,7 +118,10 @@ impl<'a, M: Model> Ground<'a, M> {
         if !eligible {
             return;
         }
-        self.find_successors(self.operation(candidate), here.state);
+        if !self.find_successors(self.operation(candidate), here.state, meter) {
+            return;
+        }
+        let known = self.states.len();
         while let Some(next) = self.successors.pop() {
             let state = self.states.number_of(next);
             // A pending operation that changes nothing might as well not have happened.
@@ -118,6 +129,13 @@ impl<'a, M: Model> Ground<'a, M> {
                 found(state);
             }
         }
+        // Who asked sees it the next time.
+        let _ = self.states.len() == known || meter.hold(self.bytes());
+    }
+
+    /// How many bytes the states and the searches take, about.
+    pub(super) fn bytes(&self) -> usize {
+        self.states.bytes() + self.held.iter().sum::<usize>()
     }
 
     /// The configuration after a move, not settled yet.
@@ -138,10 +156,9 @@ impl<'a, M: Model> Ground<'a, M> {
         next
     }
 
-    /// Whether the model lets an operation happen in a state.
-    pub(super) fn fits(&mut self, op: u32, state: u32) -> bool {
-        self.find_successors(op, state);
-        !self.successors.is_empty()
+    /// Whether the model lets an operation happen in a state. False if the meter is over.
+    pub(super) fn fits(&mut self, op: u32, state: u32, meter: &mut Meter<'_>) -> bool {
+        self.find_successors(op, state, meter) && !self.successors.is_empty()
     }
 
     /// Whether an operation in flight is ordered.
@@ -149,12 +166,18 @@ impl<'a, M: Model> Ground<'a, M> {
         here.ordered.has(self.timeline.slot[op as usize])
     }
 
-    /// Fills `successors` with the states that the model allows after an operation.
-    fn find_successors(&mut self, op: u32, state: u32) {
+    /// Fills `successors` with the states that the model allows after an operation. False, and there are
+    /// none, if the meter is over.
+    #[must_use]
+    fn find_successors(&mut self, op: u32, state: u32, meter: &mut Meter<'_>) -> bool {
         let Operation { op, returned, .. } = &self.operations[self.timeline.index[op as usize]];
         let ret = returned.as_ref().map(|(ret, _)| ret);
         self.successors.clear();
+        if !meter.work(self.states.work(state)) {
+            return false;
+        }
         self.states.get(state).successors(op, ret, &mut self.successors);
+        true
     }
 
     /// Orders every observer in flight that fits the state, and passes events until the return of an
@@ -165,10 +188,11 @@ impl<'a, M: Model> Ground<'a, M> {
         here: &mut Configuration<B>,
         walk: &mut Walk,
         orders: &mut Orders,
+        meter: &mut Meter<'_>,
     ) {
         let mut in_flight = walk.first();
         while let Some(op) = in_flight {
-            self.observe(here, op, orders);
+            self.observe(here, op, orders, meter);
             in_flight = walk.following(op);
         }
         while let Some(&event) = self.timeline.events.get(walk.at) {
@@ -180,13 +204,19 @@ impl<'a, M: Model> Ground<'a, M> {
             }
             walk.forward(&self.timeline);
             if let Event::Invoke(op) = event {
-                self.observe(here, op, orders);
+                self.observe(here, op, orders, meter);
             }
         }
     }
 
-    fn observe<B: Mask>(&mut self, here: &mut Configuration<B>, op: u32, orders: &mut Orders) {
-        if !self.observer[op as usize] || self.has(here, op) || !self.fits(op, here.state) {
+    fn observe<B: Mask>(
+        &mut self,
+        here: &mut Configuration<B>,
+        op: u32,
+        orders: &mut Orders,
+        meter: &mut Meter<'_>,
+    ) {
+        if !self.observer[op as usize] || self.has(here, op) || !self.fits(op, here.state, meter) {
             return;
         }
         let current = self.states.get(here.state);

@@ -11,6 +11,8 @@ pub(super) trait Mask: Clone + Eq + Hash {
     fn has(&self, bit: u32) -> bool;
     fn set(&mut self, bit: u32);
     fn clear(&mut self, bit: u32);
+    /// How many bytes it takes besides its own place.
+    fn heap(&self) -> usize;
     /// How many bits are set.
     fn count(&self) -> u32;
     /// Whether every bit of `self` is set in `other`.
@@ -18,6 +20,10 @@ pub(super) trait Mask: Clone + Eq + Hash {
 }
 
 impl Mask for u64 {
+    fn heap(&self) -> usize {
+        0
+    }
+
     fn empty(bits: usize) -> Self {
         assert!(bits <= 64, "the search chose too narrow a mask");
         0
@@ -45,6 +51,11 @@ impl Mask for u64 {
 }
 
 impl Mask for Box<[u64]> {
+    /// With what an allocator takes for itself.
+    fn heap(&self) -> usize {
+        size_of_val::<[u64]>(self) + 16
+    }
+
     fn empty(bits: usize) -> Self {
         vec![0; bits.div_ceil(64)].into_boxed_slice()
     }

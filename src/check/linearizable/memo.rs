@@ -5,13 +5,17 @@ use std::collections::hash_map::Entry;
 use std::hash::{Hash, Hasher};
 
 use super::mask::Mask;
-use crate::check::hash::{Table, WordHasher};
+use crate::check::hash::{Table, Weigher};
+use crate::check::limits::{ENTRIES_KEPT, ROWS_KEPT, table_bytes, vec_bytes};
 
 /// The states of the model, numbered as they are met. Open addressing over the numbers, so that each
 /// state is kept once.
 pub(in crate::check) struct States<M> {
     states: Vec<M>,
     hashes: Vec<u64>,
+    /// How large each is, about, besides its place in `states`; and all of them together.
+    weights: Vec<u32>,
+    weight: usize,
     // Length a power of two, at most half full. VACANT or an index into `states`.
     table: Vec<u32>,
 }
@@ -20,12 +24,23 @@ const VACANT: u32 = u32::MAX;
 
 impl<M: Clone + Eq + Hash> States<M> {
     pub(in crate::check) fn new() -> Self {
-        States { states: Vec::new(), hashes: Vec::new(), table: vec![VACANT; 16] }
+        States {
+            states: Vec::new(),
+            hashes: Vec::new(),
+            weights: Vec::new(),
+            weight: 0,
+            table: vec![VACANT; 16],
+        }
     }
 
     pub(in crate::check) fn clear(&mut self) {
         self.states.clear();
         self.hashes.clear();
+        self.weights.clear();
+        self.weight = 0;
+        self.states.shrink_to(ENTRIES_KEPT / 2);
+        self.hashes.shrink_to(ENTRIES_KEPT / 2);
+        self.weights.shrink_to(ENTRIES_KEPT / 2);
         self.table.fill(VACANT);
         // A large one would be wiped for every part that follows, however small.
         self.table.truncate(1024);
@@ -35,8 +50,26 @@ impl<M: Clone + Eq + Hash> States<M> {
         &self.states[number as usize]
     }
 
+    /// How many there are.
+    pub(in crate::check) fn len(&self) -> usize {
+        self.states.len()
+    }
+
+    /// How much work it is to copy a state: one, and more if it is large.
+    pub(in crate::check) fn work(&self, number: u32) -> u32 {
+        1 + self.weights[number as usize] / 256
+    }
+
+    /// How many bytes they take, about.
+    pub(in crate::check) fn bytes(&self) -> usize {
+        let lists = vec_bytes(&self.states) + vec_bytes(&self.hashes) + vec_bytes(&self.weights);
+        // The table doubles when half of it is used, and then there are two for a moment.
+        let table = if self.table.len() > ENTRIES_KEPT { 12 * self.table.len() } else { 0 };
+        self.weight + lists + table
+    }
+
     pub(in crate::check) fn number_of(&mut self, state: M) -> u32 {
-        let mut hasher = WordHasher::default();
+        let mut hasher = Weigher::default();
         state.hash(&mut hasher);
         let hash = hasher.finish();
         let mut place = self.place(hash);
@@ -52,6 +85,10 @@ impl<M: Clone + Eq + Hash> States<M> {
         self.table[place] = number;
         self.states.push(state);
         self.hashes.push(hash);
+        // A copy that was added to has room for twice as much, and trees and tables are half empty.
+        let weight = 3 * hasher.bytes.min(u32::MAX as usize / 3);
+        self.weights.push(weight as u32);
+        self.weight += weight;
         if self.states.len() * 2 > self.table.len() {
             self.grow();
         }
@@ -80,7 +117,13 @@ impl<M: Clone + Eq + Hash> States<M> {
 /// Using a pending operation is a cost and never a gain: who used fewer can still use the others. So
 /// of each key only the minimal sets are kept (an antichain), and whoever used a superset of one of
 /// them need not be looked at.
-pub(super) struct Visited<B>(Table<(u32, u32, B), Antichain<B>>);
+pub(super) struct Visited<B> {
+    table: Table<(u32, u32, B), Antichain<B>>,
+    /// What masks take outside of the table.
+    masks: usize,
+    /// How many sets were compared since that was last asked.
+    compared: u32,
+}
 
 /// Not empty. Nearly all have one member.
 struct Antichain<B> {
@@ -92,40 +135,58 @@ struct Antichain<B> {
 
 impl<B: Mask> Visited<B> {
     pub(super) fn new() -> Self {
-        Visited(Table::default())
+        Visited { table: Table::default(), masks: 0, compared: 0 }
     }
 
     /// How many there are, not counting those that differ in pending operations alone.
     pub(super) fn len(&self) -> usize {
-        self.0.len()
+        self.table.len()
+    }
+
+    /// How many bytes they take, about.
+    pub(super) fn bytes(&self) -> usize {
+        table_bytes(&self.table) + self.masks
+    }
+
+    /// How many sets were compared since this was last asked.
+    pub(super) fn take_work(&mut self) -> u32 {
+        std::mem::take(&mut self.compared)
     }
 
     /// Forgets all, and gives up the room of a table much larger than most.
     pub(super) fn clear(&mut self) {
-        if self.0.capacity() > Self::CAPACITY_KEPT {
+        if self.table.capacity() >= ROWS_KEPT {
             *self = Visited::new();
         } else {
-            self.0.clear();
+            self.table.clear();
+            self.masks = 0;
         }
     }
 
-    const CAPACITY_KEPT: usize = 1 << 16;
-
     /// Whether a configuration that was added is still as good as any.
     pub(super) fn has(&self, at: usize, state: u32, ordered: &B, used: &B) -> bool {
-        let kept = self.0.get(&(at as u32, state, ordered.clone()));
+        let kept = self.table.get(&(at as u32, state, ordered.clone()));
         kept.is_some_and(|kept| kept.one == *used || kept.others().any(|other| other == used))
     }
 
     /// Adds a configuration; false if one at least as good is there.
     #[must_use]
     pub(super) fn add(&mut self, at: usize, state: u32, ordered: &B, used: &B) -> bool {
-        match self.0.entry((at as u32, state, ordered.clone())) {
+        match self.table.entry((at as u32, state, ordered.clone())) {
             Entry::Vacant(entry) => {
+                self.masks += ordered.heap() + used.heap();
                 entry.insert(Antichain { one: used.clone(), others: None });
                 true
             }
-            Entry::Occupied(mut entry) => entry.get_mut().add(used),
+            Entry::Occupied(mut entry) => {
+                let kept = entry.get_mut();
+                let (before, is_new) = (kept.len(), kept.add(used));
+                self.compared = self.compared.saturating_add(before as u32);
+                let each = size_of::<B>() + used.heap();
+                // A list of others has room for twice as many.
+                self.masks = (self.masks + 2 * kept.len() * each).saturating_sub(2 * before * each);
+                is_new
+            }
         }
     }
 }
@@ -133,6 +194,10 @@ impl<B: Mask> Visited<B> {
 impl<B: Mask> Antichain<B> {
     fn others(&self) -> impl Iterator<Item = &B> {
         self.others.iter().flat_map(|others| others.iter())
+    }
+
+    fn len(&self) -> usize {
+        1 + self.others.as_ref().map_or(0, |others| others.len())
     }
 
     fn add(&mut self, used: &B) -> bool {
@@ -166,6 +231,17 @@ impl Orders {
         assert!(node != NOTHING, "memory holds fewer than 2^32 nodes");
         self.nodes.push((op, order));
         node
+    }
+
+    /// Forgets all, and gives up much room.
+    pub(in crate::check) fn clear(&mut self) {
+        self.nodes.clear();
+        self.nodes.shrink_to(ENTRIES_KEPT / 2);
+    }
+
+    /// How many bytes they take.
+    pub(in crate::check) fn bytes(&self) -> usize {
+        vec_bytes(&self.nodes)
     }
 
     /// The number of nodes: what [`truncate`](Orders::truncate) goes back to.

@@ -9,7 +9,7 @@ use super::ground::{Candidate, Configuration, Ground};
 use super::mask::Mask;
 use super::memo::{Orders, Visited};
 use super::timeline::Walk;
-use crate::check::limits::Meter;
+use crate::check::limits::{ENTRIES_KEPT, Meter, vec_bytes};
 use crate::check::model::Model;
 
 pub(super) struct Probe<B> {
@@ -119,9 +119,11 @@ impl<B: Mask> Probe<B> {
         start: Configuration<B>,
         meter: &mut Meter<'_>,
     ) -> Probed {
-        self.orders.truncate(0);
+        self.orders.clear();
         self.stack.clear();
+        self.stack.shrink_to(ENTRIES_KEPT / 2);
         self.moves.clear();
+        self.moves.shrink_to(ENTRIES_KEPT / 2);
         self.visited.clear();
         self.furthest = Furthest::default();
         (self.deepest, self.longest, self.visits, self.in_vain) = (0, 0, 0, 0);
@@ -163,10 +165,13 @@ impl<B: Mask> Probe<B> {
     ) -> Probed {
         self.in_vain = 0;
         loop {
+            if meter.is_over() {
+                return Probed::OutOfBudget;
+            }
             if self.stack.is_empty() {
                 return Probed::Nothing;
             }
-            let entered = match self.next_move(ground, walk) {
+            let entered = match self.next_move(ground, walk, meter) {
                 Some(way) if way.rank == Rank::PendingOther => self.spread(ground, walk, meter),
                 Some(way) => self.take(ground, walk, meter, self.stack.len() - 1, way),
                 None => {
@@ -185,7 +190,12 @@ impl<B: Mask> Probe<B> {
 
     /// The next move from the configuration on top. The operation that has to go is tried before
     /// the others are looked at: mostly it fits, and they never are.
-    fn next_move<M: Model>(&mut self, ground: &mut Ground<'_, M>, walk: &Walk) -> Option<Move> {
+    fn next_move<M: Model>(
+        &mut self,
+        ground: &mut Ground<'_, M>,
+        walk: &Walk,
+        meter: &mut Meter<'_>,
+    ) -> Option<Move> {
         let first = walk.first()?;
         loop {
             let frame = self.stack.last_mut()?;
@@ -198,18 +208,18 @@ impl<B: Mask> Probe<B> {
                     let end = self.moves.len() as u32;
                     (frame.moves, frame.next) = (end, end);
                     frame.listed = Listed::First;
-                    self.list(ground, Candidate::Returning(first), first);
+                    self.list(ground, Candidate::Returning(first), first, meter);
                 }
                 Listed::First => {
                     frame.listed = Listed::All;
                     let start = frame.next as usize;
                     let mut op = first;
                     while let Some(next) = walk.following(op) {
-                        self.list(ground, Candidate::Returning(next), first);
+                        self.list(ground, Candidate::Returning(next), first, meter);
                         op = next;
                     }
                     for number in 0..walk.pending {
-                        self.list(ground, Candidate::Pending(number), first);
+                        self.list(ground, Candidate::Pending(number), first, meter);
                     }
                     best_first(&mut self.moves[start..]);
                 }
@@ -220,17 +230,23 @@ impl<B: Mask> Probe<B> {
 
     /// Lists the moves of one operation from the configuration on top. `first` is the operation
     /// that has to go.
-    fn list<M: Model>(&mut self, ground: &mut Ground<'_, M>, candidate: Candidate, first: u32) {
+    fn list<M: Model>(
+        &mut self,
+        ground: &mut Ground<'_, M>,
+        candidate: Candidate,
+        first: u32,
+        meter: &mut Meter<'_>,
+    ) {
         let Some(Frame { here, .. }) = self.stack.last() else { return };
         let start = self.moves.len();
         let moves = &mut self.moves;
-        ground.moves(here, candidate, |state| {
+        ground.moves(here, candidate, meter, |state| {
             moves.push(Move { op: candidate, state, rank: Rank::Helps });
         });
         let is_first = matches!(candidate, Candidate::Returning(op) if op == first);
         let is_pending = matches!(candidate, Candidate::Pending(_));
         for place in start..self.moves.len() {
-            let helps = is_first || ground.fits(first, self.moves[place].state);
+            let helps = is_first || ground.fits(first, self.moves[place].state, meter);
             self.moves[place].rank = match (helps, is_pending) {
                 (true, false) => Rank::Helps,
                 (true, true) => Rank::PendingHelps,
@@ -260,7 +276,7 @@ impl<B: Mask> Probe<B> {
                 over => return over,
             }
             // None of them lets the operation go that has to, so siblings share a position.
-            assert_eq!(walk.at, at, "a move was ranked wrongly");
+            assert!(walk.at == at || meter.is_over(), "a move was ranked wrongly");
         }
         Entered::New
     }
@@ -289,19 +305,21 @@ impl<B: Mask> Probe<B> {
         nodes_before: usize,
     ) -> Entered {
         let start = walk.at;
-        ground.settle(&mut here, walk, &mut self.orders);
+        ground.settle(&mut here, walk, &mut self.orders, meter);
         self.longest = self.longest.max(here.length);
         let at = walk.at;
         if at == ground.timeline.events.len() {
             return Entered::Complete(here.order);
         }
-        let work = (at - start) as u32 + 1;
-        if !self.visited.add(at, here.state, &here.ordered, &here.used) {
+        let is_new = self.visited.add(at, here.state, &here.ordered, &here.used);
+        let work = (at - start) as u32 + 1 + self.visited.take_work();
+        if !is_new {
             walk.back(&ground.timeline, start);
             self.orders.truncate(nodes_before);
             return if meter.work(work) { Entered::Known } else { Entered::OutOfBudget };
         }
-        if !meter.visit(work) {
+        ground.held[0] = self.bytes(&here);
+        if !meter.hold(ground.bytes()) || !meter.visit(work) {
             return Entered::OutOfBudget;
         }
         self.visits += 1;
@@ -314,6 +332,16 @@ impl<B: Mask> Probe<B> {
         }
         self.push(here, at, nodes_before);
         Entered::New
+    }
+
+    /// How many bytes it takes, about; `here` is like all configurations.
+    fn bytes(&self, here: &Configuration<B>) -> usize {
+        let masks = self.stack.len() * (here.ordered.heap() + here.used.heap());
+        vec_bytes(&self.stack)
+            + masks
+            + vec_bytes(&self.moves)
+            + self.visited.bytes()
+            + self.orders.bytes()
     }
 
     fn push(&mut self, here: Configuration<B>, at: usize, nodes_before: usize) {

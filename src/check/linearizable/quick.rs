@@ -3,7 +3,7 @@
 use super::search::{Found, Searcher};
 use super::timeline::Moment;
 use super::{Ruling, evidence};
-use crate::check::limits::{Budget, Meter};
+use crate::check::limits::Meter;
 use crate::check::model::Model;
 use crate::check::unique;
 use crate::history::Operation;
@@ -81,8 +81,8 @@ fn core_evidence<M: Model>(
     let few: Vec<Moment> = events.iter().filter(of_core).copied().collect();
     let invoked = few.iter().filter(|event| !event.is_return());
     let part: Vec<usize> = invoked.map(|event| event.index()).collect();
-    // The verdict stands already, so this is not the budget of the caller.
-    let mut own = Meter::new(&Budget::nodes(CORE_NODES_MAX));
+    // The verdict stands already, so these are not the nodes of the caller.
+    let mut own = meter.beside(CORE_NODES_MAX);
     let found = searcher.search(initial, &few, &mut own);
     meter.nodes += own.nodes;
     match found {

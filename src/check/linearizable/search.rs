@@ -64,7 +64,10 @@ impl<'a, M: Model> Searcher<'a, M> {
         meter: &mut Meter<'_>,
     ) -> Found<M> {
         let Searcher { ground, walk, probe } = self;
-        ground.lay(moments, walk);
+        ground.lay(moments, walk, meter);
+        if meter.is_over() {
+            return Found::OutOfBudget { longest: 0 };
+        }
         if ground.timeline.slots <= 64 && ground.timeline.pending.len() <= 64 {
             take_turns(initial, ground, walk, probe, meter, TURNS)
         } else {
@@ -117,7 +120,7 @@ fn take_turns<M: Model, B: Mask>(
         }
         let sweep = sweep.get_or_insert_with(|| {
             let start = ground.start(initial);
-            Sweep::new(ground, start)
+            Sweep::new(ground, start, meter)
         });
         match sweep.go(ground, meter, probe.deepest, probe.visits * turns.sweep_per_probe) {
             Swept::Complete(order) => return Found::Order(spell(ground, &sweep.orders, order)),
@@ -209,9 +212,9 @@ mod tests {
     fn hurried<B: Mask>(calls: &[Call], turns: Turns) -> Found<CasRegister> {
         let moments = crate::check::linearizable::by_time(calls).unwrap();
         let (mut ground, mut walk) = (Ground::new(calls), Walk::default());
-        ground.lay(&moments, &mut walk);
         let (mut probe, budget) = (Probe::<B>::default(), Budget::default());
         let mut meter = Meter::new(&budget);
+        ground.lay(&moments, &mut walk, &mut meter);
         take_turns(&CasRegister::new(0), &mut ground, &mut walk, &mut probe, &mut meter, turns)
     }
 

@@ -26,6 +26,10 @@ pub(super) struct Sweep<B> {
     /// The configurations that wait, and empty buckets, kept to be filled again.
     buckets: Vec<Bucket<B>>,
     states: Vec<u32>,
+    /// How many bytes a configuration that waits takes, in a list with room for more.
+    each: usize,
+    /// How many bytes the configurations that wait and what was visited take.
+    held: usize,
     /// How many nodes of orders there may be before those that lead nowhere are dropped.
     nodes_max: usize,
 }
@@ -54,8 +58,14 @@ pub(super) enum Swept {
 impl<B: Mask> Sweep<B> {
     const NODES_MAX: usize = 1 << 14;
 
-    pub(super) fn new<M: Model>(ground: &mut Ground<'_, M>, start: Configuration<B>) -> Self {
+    pub(super) fn new<M: Model>(
+        ground: &mut Ground<'_, M>,
+        start: Configuration<B>,
+        meter: &mut Meter<'_>,
+    ) -> Self {
         let mut sweep = Sweep {
+            each: 2 * (size_of::<Configuration<B>>() + start.ordered.heap() + start.used.heap()),
+            held: 0,
             orders: Orders::default(),
             furthest: Furthest::default(),
             longest: 0,
@@ -66,7 +76,7 @@ impl<B: Mask> Sweep<B> {
             nodes_max: Self::NODES_MAX,
         };
         sweep.walk.start(&ground.timeline);
-        let complete = sweep.arrive(ground, start);
+        let complete = sweep.arrive(ground, start, meter);
         assert!(complete.is_none(), "the probe came to the end at once");
         sweep
     }
@@ -88,28 +98,36 @@ impl<B: Mask> Sweep<B> {
         mut visits: u64,
     ) -> Swept {
         loop {
+            if meter.is_over() {
+                return Swept::OutOfBudget;
+            }
             let Some((at, bucket)) = self.positions.first() else { return Swept::Nothing };
             if at > past {
                 return Swept::Past;
             }
             let Bucket { visited, layers } = &mut self.buckets[bucket];
             let Some(here) = layers.iter_mut().find_map(Vec::pop) else {
+                self.held = self.held.saturating_sub(visited.bytes());
                 visited.clear();
+                self.held += visited.bytes();
                 self.positions.leave_first();
                 continue;
             };
+            self.held = self.held.saturating_sub(self.each);
             if !visited.has(at, here.state, &here.ordered, &here.used) {
                 continue;
             }
             if visits == 0 {
+                self.held += self.each;
                 self.buckets[bucket].wait(here);
                 return Swept::Tired;
             }
             visits -= 1;
-            if !meter.visit(1) {
+            ground.held[1] = self.held + self.orders.bytes();
+            if !meter.hold(ground.bytes()) || !meter.visit(1) {
                 return Swept::OutOfBudget;
             }
-            if let Some(order) = self.visit(ground, at, here) {
+            if let Some(order) = self.visit(ground, at, here, meter) {
                 return Swept::Complete(order);
             }
             if !meter.work(self.walk.pending) {
@@ -127,19 +145,20 @@ impl<B: Mask> Sweep<B> {
         ground: &mut Ground<'_, M>,
         at: usize,
         here: Configuration<B>,
+        meter: &mut Meter<'_>,
     ) -> Option<u32> {
         self.walk.to(&ground.timeline, at);
         let Configuration { order, state, length, .. } = here;
         self.furthest.reached(at, End { order, state, length });
         let mut candidate = self.walk.first();
         while let Some(op) = candidate {
-            if let Some(order) = self.take(ground, &here, Candidate::Returning(op)) {
+            if let Some(order) = self.take(ground, &here, Candidate::Returning(op), meter) {
                 return Some(order);
             }
             candidate = self.walk.following(op);
         }
         (0..self.walk.pending)
-            .find_map(|number| self.take(ground, &here, Candidate::Pending(number)))
+            .find_map(|number| self.take(ground, &here, Candidate::Pending(number), meter))
     }
 
     fn take<M: Model>(
@@ -147,12 +166,13 @@ impl<B: Mask> Sweep<B> {
         ground: &mut Ground<'_, M>,
         here: &Configuration<B>,
         candidate: Candidate,
+        meter: &mut Meter<'_>,
     ) -> Option<u32> {
         let mut states = std::mem::take(&mut self.states);
-        ground.moves(here, candidate, |state| states.push(state));
+        ground.moves(here, candidate, meter, |state| states.push(state));
         let complete = states.drain(..).find_map(|state| {
             let next = ground.after(here, candidate, state, &mut self.orders);
-            self.arrive(ground, next)
+            self.arrive(ground, next, meter)
         });
         self.states = states;
         complete
@@ -163,10 +183,11 @@ impl<B: Mask> Sweep<B> {
         &mut self,
         ground: &mut Ground<'_, M>,
         mut here: Configuration<B>,
+        meter: &mut Meter<'_>,
     ) -> Option<u32> {
         let start = self.walk.at;
         let nodes_before = self.orders.len() - usize::from(here.length > 0);
-        ground.settle(&mut here, &mut self.walk, &mut self.orders);
+        ground.settle(&mut here, &mut self.walk, &mut self.orders, meter);
         self.longest = self.longest.max(here.length);
         let at = self.walk.at;
         self.walk.back(&ground.timeline, start);
@@ -178,11 +199,19 @@ impl<B: Mask> Sweep<B> {
             self.buckets.push(Bucket { visited: Visited::new(), layers: Vec::new() });
         }
         let bucket = &mut self.buckets[bucket];
-        if bucket.visited.add(at, here.state, &here.ordered, &here.used) {
+        let before = bucket.visited.bytes();
+        let is_new = bucket.visited.add(at, here.state, &here.ordered, &here.used);
+        self.held = (self.held + bucket.visited.bytes()).saturating_sub(before);
+        let work = bucket.visited.take_work();
+        if is_new {
             bucket.wait(here);
+            self.held += self.each;
         } else {
             self.orders.truncate(nodes_before);
         }
+        // Whoever sent it here sees that the meter is over.
+        ground.held[1] = self.held + self.orders.bytes();
+        let _ = meter.work(work) && meter.hold(ground.bytes());
         None
     }
 

@@ -9,6 +9,10 @@
 //! in a list by time of return; going back restores the list in place (dancing links, Knuth
 //! 2000), so that a step costs O(1) and a configuration stores none of it.
 
+use std::collections::BTreeMap;
+
+use crate::check::limits::Meter;
+
 /// The invocation or the return of an operation of the history: its index, and which of the two.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct Moment(u32);
@@ -70,13 +74,15 @@ pub(super) struct Timeline {
 
 impl Timeline {
     /// Lays out these events of the history, by time, in place of what was here. `returns` says of
-    /// an index whether the operation ever returns, `equal` whether two ask for the same.
+    /// an index whether the operation ever returns, `equal` whether two ask for the same. Not of use if
+    /// the meter is over then.
     pub(super) fn lay(
         &mut self,
         moments: &[Moment],
         returns: impl Fn(usize) -> bool,
         equal: impl Fn(usize, usize) -> bool,
         walk: &mut Walk,
+        meter: &mut Meter<'_>,
     ) {
         self.events.clear();
         self.index.clear();
@@ -88,8 +94,8 @@ impl Timeline {
         self.free.clear();
         self.name_events(moments, &returns);
         self.give_slots();
-        self.order_by_return(walk);
-        self.find_twins(&equal);
+        self.order_by_return(walk, meter);
+        self.find_twins(&equal, meter);
         walk.start(self);
     }
 
@@ -134,21 +140,48 @@ impl Timeline {
         }
     }
 
-    /// O(n·w), w = the number of operations in flight: insertion into a sorted list, from its end
-    /// because who comes last mostly returns last.
-    fn order_by_return(&mut self, walk: &mut Walk) {
+    /// O(n log w), w = the number of operations in flight. Mostly who comes last returns last, and its place
+    /// is found from the end of the list; once that takes long, a tree finds it.
+    fn order_by_return(&mut self, walk: &mut Walk, meter: &mut Meter<'_>) {
+        const LOOKED_AT_MAX: usize = 64;
         let sentinel = self.index.len() as u32;
         self.after.clear();
         self.after.resize(self.index.len(), sentinel);
         walk.start(self);
+        // The operations in flight by return, if they are kept.
+        let mut by_return: Option<BTreeMap<u32, u32>> = None;
         for position in 0..self.events.len() {
-            if let Event::Invoke(op) = self.events[position] {
-                let mut after = walk.before[sentinel as usize];
-                while after != sentinel && self.returns[after as usize] > self.returns[op as usize]
-                {
-                    after = walk.before[after as usize];
+            if !meter.work(1) {
+                return;
+            }
+            match self.events[position] {
+                Event::Invoke(op) => {
+                    let returns = self.returns[op as usize];
+                    let back = |op: &u32| Some(walk.before[*op as usize]);
+                    let mut before = std::iter::successors(back(&sentinel), back)
+                        .take_while(|other| *other != sentinel);
+                    let earlier = |other: &u32| self.returns[*other as usize] < returns;
+                    let near = match by_return {
+                        None => before.by_ref().take(LOOKED_AT_MAX).find(earlier),
+                        Some(_) => None,
+                    };
+                    if near.is_none() && by_return.is_none() && before.next().is_some() {
+                        let all = std::iter::successors(walk.first(), |op| walk.following(*op));
+                        by_return = Some(all.map(|op| (self.returns[op as usize], op)).collect());
+                    }
+                    let known = by_return.as_mut().and_then(|tree| {
+                        let known = tree.range(..returns).next_back().map(|(_, op)| *op);
+                        tree.insert(returns, op);
+                        known
+                    });
+                    self.after[op as usize] = near.or(known).unwrap_or(sentinel);
                 }
-                self.after[op as usize] = after;
+                Event::Return(_) => {
+                    if let Some(tree) = &mut by_return {
+                        tree.remove(&(position as u32));
+                    }
+                }
+                Event::Pending => {}
             }
             walk.forward(self);
         }
@@ -156,11 +189,14 @@ impl Timeline {
 
     /// Compares with one of each kind only, and gives up on telling kinds apart after a thousand:
     /// a twin unknown costs time, not truth.
-    fn find_twins(&mut self, equal: &impl Fn(usize, usize) -> bool) {
+    fn find_twins(&mut self, equal: &impl Fn(usize, usize) -> bool, meter: &mut Meter<'_>) {
         const KINDS_MAX: usize = 1000;
         let mut latest_of_kind: Vec<u32> = Vec::new();
         for (number, &op) in self.pending.iter().enumerate() {
             let number = number as u32;
+            if !meter.work(latest_of_kind.len() as u32 / 8) {
+                return;
+            }
             let same = |latest: &&mut u32| {
                 let other = self.pending[**latest as usize];
                 equal(self.index[op as usize], self.index[other as usize])
@@ -265,6 +301,11 @@ impl Walk {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::check::limits::Budget;
+
+    fn meter() -> Meter<'static> {
+        Meter::new(&Budget::default())
+    }
 
     /// A walk at the beginning of the timeline of these events.
     fn lay(
@@ -275,7 +316,7 @@ mod tests {
         let moments: Vec<_> =
             events.iter().map(|&(index, back)| Moment::new(index, back)).collect();
         let (mut timeline, mut walk) = (Timeline::default(), Walk::default());
-        timeline.lay(&moments, returns, equal, &mut walk);
+        timeline.lay(&moments, returns, equal, &mut walk, &mut meter());
         (timeline, walk)
     }
 
@@ -314,11 +355,40 @@ mod tests {
         let moments: Vec<_> = [(4, false), (1, false), (1, true), (4, true)]
             .map(|(index, back)| Moment::new(index, back))
             .to_vec();
-        timeline.lay(&moments, |_| true, |_, _| true, &mut walk);
+        timeline.lay(&moments, |_| true, |_, _| true, &mut walk, &mut meter());
         assert_eq!((timeline.slots, timeline.index.as_slice()), (2, &[4, 1][..]));
         assert_eq!(timeline.pending, []);
         walk.to(&timeline, 2);
         assert_eq!(in_flight(&timeline, &walk), [1, 4]);
+    }
+
+    #[test]
+    fn many_operations_in_flight_stand_in_the_order_of_their_returns() {
+        // Returns in the order of `n * step`, so that places are at the end, the beginning and between.
+        for step in [1, 299, 7, 150, 91] {
+            let invoked = (0..300).map(|index| (index, false));
+            let mut returned: Vec<_> = (0..300).map(|index| (index, true)).collect();
+            returned.sort_by_key(|(index, _)| (index * step % 300, *index));
+            let (first, second) = returned.split_at(100);
+            let more = (300..400).map(|index| (index, false));
+            let last = (300..400).rev().map(|index| (index, true));
+            let events: Vec<_> = invoked
+                .chain(first.iter().copied())
+                .chain(more)
+                .chain(second.iter().copied())
+                .chain(last)
+                .collect();
+            let (timeline, mut walk) = lay(&events, |_| true, |_, _| true);
+            let ends = |op: &usize| events.iter().position(|event| *event == (*op, true));
+            for position in 0..events.len() {
+                let seen = in_flight(&timeline, &walk);
+                assert!(seen.is_sorted_by_key(ends), "{step}, {position}: {seen:?}");
+                let began = |op: &usize| events[..position].contains(&(*op, false));
+                let open = (0..400).filter(|op| began(op) && ends(op).unwrap() >= position);
+                assert_eq!(seen.len(), open.count(), "{step}, {position}");
+                walk.forward(&timeline);
+            }
+        }
     }
 
     #[test]

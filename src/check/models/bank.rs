@@ -176,6 +176,10 @@ impl Shipped for Bank {
         }
     }
 
+    fn repeats(op: &BankOp<Datum>) -> bool {
+        matches!(op, BankOp::Transfer { .. })
+    }
+
     fn outcome(
         op: &BankOp<Datum>,
         value: &Datum,

@@ -182,6 +182,10 @@ impl Shipped for CasRegister {
         }
     }
 
+    fn repeats(op: &CasRegisterOp<Datum>) -> bool {
+        matches!(op, CasRegisterOp::Write(_) | CasRegisterOp::Cas(..))
+    }
+
     fn outcome(
         op: &CasRegisterOp<Datum>,
         value: &Datum,

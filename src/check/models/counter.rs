@@ -140,6 +140,10 @@ impl Shipped for Counter {
         }
     }
 
+    fn repeats(op: &CounterOp) -> bool {
+        matches!(op, CounterOp::Add(_))
+    }
+
     fn outcome(op: &CounterOp, value: &Datum, nil: NilRead) -> Result<Option<CounterRet>, String> {
         match op {
             CounterOp::Increment | CounterOp::Add(_) => Ok(Some(CounterRet::Done)),

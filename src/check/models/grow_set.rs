@@ -139,6 +139,10 @@ impl Shipped for GrowSet {
         }
     }
 
+    fn repeats(op: &GrowSetOp<Datum>) -> bool {
+        matches!(op, GrowSetOp::Add(_))
+    }
+
     fn outcome(
         op: &GrowSetOp<Datum>,
         value: &Datum,

@@ -137,6 +137,14 @@ pub trait Shipped: Model {
         nil: NilRead,
     ) -> Result<Option<RecordedRet<Self>>, String>;
 
+    /// Whether the answer to `op`, when it was done, repeats what the call said and says nothing else: that to a
+    /// write or an enqueue. An answer that repeats another value is then that to another call. By default
+    /// not.
+    fn repeats(op: &RecordedOp<Self>) -> bool {
+        let _ = op;
+        false
+    }
+
     /// What a failure of `op` says besides that it did not take effect, in files whose failures are
     /// answers: that a compare-and-swap found another value. By default nothing.
     fn refused(op: &RecordedOp<Self>) -> Option<RecordedRet<Self>> {

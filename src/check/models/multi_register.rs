@@ -208,8 +208,17 @@ impl Shipped for MultiRegister {
             return unexpected("the accesses that were invoked, with what was read", value);
         }
         let told = op.0.iter().zip(returned).map(|(access, returned)| {
-            let value = match returned.as_list() {
-                Some([_, key, value]) if key == access.key() => value,
+            let is = |kind: &Datum| match (access, kind.as_name()) {
+                (Access::Read(_), kind) => matches!(kind, Some("r" | "read")),
+                (Access::Write(..), kind) => matches!(kind, Some("w" | "write")),
+            };
+            let value = match (access, returned.as_list()) {
+                (Access::Read(key), Some([kind, told, value])) if is(kind) && told == key => value,
+                (Access::Write(key, written), Some([kind, told, value]))
+                    if is(kind) && told == key && (value == written || value.is_nil()) =>
+                {
+                    value
+                }
                 _ => {
                     return unexpected("the access that was invoked, with what was read", returned);
                 }
@@ -222,12 +231,5 @@ impl Shipped for MultiRegister {
             })
         });
         told.collect::<Result<_, _>>().map(|told| Some(MultiRegisterRet(told)))
-    }
-}
-
-impl<K, T> Access<K, T> {
-    fn key(&self) -> &K {
-        let (Access::Read(key) | Access::Write(key, _)) = self;
-        key
     }
 }

@@ -215,6 +215,10 @@ impl Shipped for PriorityQueue {
         }
     }
 
+    fn repeats(op: &PriorityQueueOp<Datum>) -> bool {
+        matches!(op, PriorityQueueOp::Insert(_))
+    }
+
     /// An item `nil` says that there was none.
     fn outcome(
         op: &PriorityQueueOp<Datum>,

@@ -184,6 +184,10 @@ impl Shipped for Queue {
         }
     }
 
+    fn repeats(op: &QueueOp<Datum>) -> bool {
+        matches!(op, QueueOp::Enqueue(_))
+    }
+
     /// An item `nil` says that there was none.
     fn outcome(
         op: &QueueOp<Datum>,

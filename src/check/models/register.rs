@@ -147,6 +147,10 @@ impl Shipped for Register {
         }
     }
 
+    fn repeats(op: &RegisterOp<Datum>) -> bool {
+        matches!(op, RegisterOp::Write(_))
+    }
+
     fn outcome(
         op: &RegisterOp<Datum>,
         value: &Datum,

@@ -186,6 +186,10 @@ impl Shipped for Stack {
         }
     }
 
+    fn repeats(op: &StackOp<Datum>) -> bool {
+        matches!(op, StackOp::Push(_))
+    }
+
     /// An item `nil` says that there was none.
     fn outcome(
         op: &StackOp<Datum>,

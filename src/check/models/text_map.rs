@@ -166,6 +166,10 @@ impl Shipped for TextMap {
         }
     }
 
+    fn repeats(op: &TextMapOp<Datum>) -> bool {
+        matches!(op, TextMapOp::Put(..) | TextMapOp::Append(..))
+    }
+
     /// A text `nil` is the empty one.
     fn outcome(
         op: &TextMapOp<Datum>,

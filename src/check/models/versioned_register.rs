@@ -160,6 +160,10 @@ impl Shipped for VersionedRegister {
         }
     }
 
+    fn repeats(op: &VersionedRegisterOp<Datum>) -> bool {
+        matches!(op, VersionedRegisterOp::Update { .. })
+    }
+
     fn outcome(
         op: &VersionedRegisterOp<Datum>,
         value: &Datum,

@@ -13,6 +13,7 @@ use std::sync::Arc;
 use super::possibility::{Answer, Frontier, InFlight, Place, Possibility, Window};
 use crate::check::model::Model;
 use crate::check::parallel::until_first;
+use crate::verdict::Limit;
 
 /// How many possibilities are looked at together, so that what several of them lead to is looked at
 /// once.
@@ -24,8 +25,9 @@ pub(super) struct Returning<'a, M: Model> {
     pub(super) ret: &'a M::Ret,
     /// Whether it leaves every state as it is.
     pub(super) observes: bool,
-    /// A closure may come to so many possibilities.
+    /// A closure may come to so many possibilities, and take so many bytes.
     pub(super) limit: usize,
+    pub(super) memory: usize,
 }
 
 /// What comes of a chunk.
@@ -34,8 +36,8 @@ pub(super) enum Closed<M: Model> {
     Left(Vec<Possibility<M>>),
     /// Nothing. These got furthest, longest first.
     Nothing(Vec<Possibility<M>>),
-    /// More than the limit.
-    TooMany,
+    /// More than the limit, or more than there is memory for.
+    TooMany(Limit),
 }
 
 /// A closure, and how many possibilities it came to.
@@ -74,7 +76,7 @@ where
     until_first(chunks.len(), threads, None, || {
         |number, _: &dyn Fn() -> bool| {
             let outcome = close(window, chunks[number], returning);
-            let is_last = matches!(outcome.0, Closed::TooMany);
+            let is_last = matches!(outcome.0, Closed::TooMany(_));
             (outcome, is_last)
         }
     })
@@ -109,14 +111,21 @@ pub(super) fn close<M: Model>(
             }
             // What can still go before an observer can as well go after it.
             if !(fits && returning.observes) {
-                for next in moves(window, here, &idle, returning.slot) {
+                let room = returning.memory.saturating_sub(visited.bytes() + left.bytes());
+                let Some(moves) = moves(window, here, &idle, returning.slot, room) else {
+                    return (Closed::TooMany(Limit::Memory), visited.added() as u64);
+                };
+                for next in moves {
                     if visited.add(next) {
                         waiting.push(visited.added() - 1);
                     }
                 }
             }
             if visited.added() > returning.limit || left.added() > returning.limit {
-                return (Closed::TooMany, visited.added() as u64);
+                return (Closed::TooMany(Limit::Nodes), visited.added() as u64);
+            }
+            if visited.bytes() + left.bytes() > returning.memory {
+                return (Closed::TooMany(Limit::Memory), visited.added() as u64);
             }
         }
     }
@@ -131,14 +140,17 @@ pub(super) fn close<M: Model>(
     (Closed::Nothing(furthest), count)
 }
 
-/// What comes of placing one call that need not be placed yet: one in flight, or a lost one.
+/// What comes of placing one call that need not be placed yet: one in flight, or a lost one. None if that
+/// takes more than so many bytes.
 fn moves<M: Model>(
     window: &Window<M>,
     here: &Possibility<M>,
     idle: &[Option<Arc<Answer<M>>>],
     returning: usize,
-) -> Vec<Possibility<M>> {
+    room: usize,
+) -> Option<Vec<Possibility<M>>> {
     let (mut moves, mut successors) = (Vec::new(), Vec::new());
+    let each = here.places.len() * size_of::<Place<M>>() + size_of::<Possibility<M>>();
     for (slot, place) in here.places.iter().enumerate() {
         let Some(call) = &window.slots[slot] else { continue };
         if slot == returning || !place.is_open() {
@@ -151,6 +163,9 @@ fn moves<M: Model>(
             let mut next = here.after(call.number, state, idle);
             next.places[slot] = Place::Taken(answer);
             moves.push(next);
+            if moves.len() * each > room {
+                return None;
+            }
         }
     }
     for (kind, lost) in window.lost.iter().enumerate() {
@@ -160,12 +175,15 @@ fn moves<M: Model>(
             let mut next = here.after(*number, state, idle);
             next.used[kind] += 1;
             moves.push(next);
+            if moves.len() * each > room {
+                return None;
+            }
         }
     }
     // The first is looked at last, and those that use lost calls only after the others: they cover
     // less. They are listed last, so they go to the bottom of the stack.
     moves.reverse();
-    moves
+    Some(moves)
 }
 
 /// The call in a slot that is not free.

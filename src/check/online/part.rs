@@ -8,7 +8,7 @@ use super::closure::{self, CHUNK, Closed, Returning, SHOWN, Stepper};
 use super::orders::{BUILT, Entry, GONE, Orders, START, renamed};
 use super::possibility::{Frontier, InFlight, Lost, Place, Possibility, Window};
 use crate::check::model::Model;
-use crate::verdict::{Anomaly, Evidence};
+use crate::verdict::{Anomaly, Evidence, Limit};
 
 /// Possibilities whose closures are put together before the next are made.
 const BATCH: usize = 16 * CHUNK;
@@ -25,12 +25,13 @@ pub(super) struct Part<M: Model> {
 pub(super) enum Left {
     Something,
     Nothing(Box<Evidence>),
-    TooMany,
+    TooMany(Limit),
 }
 
 /// How the work is done.
 pub(super) struct Means<M: Model> {
     pub(super) limit: usize,
+    pub(super) memory: usize,
     pub(super) threads: usize,
     pub(super) stepper: Stepper<M>,
     /// Possibilities looked at so far.
@@ -104,7 +105,9 @@ impl<M: Model> Part<M> {
         self.possibilities = kept;
         let mut furthest = Vec::new();
         if !undecided.is_empty() {
-            let returning = Returning { slot, ret, observes, limit: means.limit };
+            let returning =
+                Returning { slot, ret, observes, limit: means.limit, memory: means.memory };
+            let mut bytes = 0;
             // In batches, so that what is pointless is dropped before there is too much of it.
             for batch in undecided.chunks(BATCH) {
                 let outcomes = (means.stepper)(&self.window, batch, &returning, means.threads);
@@ -114,15 +117,19 @@ impl<M: Model> Part<M> {
                         Closed::Left(left) => {
                             for next in left {
                                 let next = self.settled(next);
+                                bytes += next.bytes();
                                 self.possibilities.push(next);
                             }
                         }
                         Closed::Nothing(ends) => furthest.extend(ends),
-                        Closed::TooMany => return Left::TooMany,
+                        Closed::TooMany(limit) => return Left::TooMany(limit),
                     }
                 }
-                if self.possibilities.len() > means.limit && !self.reduce(means.limit) {
-                    return Left::TooMany;
+                if self.possibilities.len() > means.limit || bytes > means.memory {
+                    match self.reduce(means) {
+                        Ok(left) => bytes = left,
+                        Err(limit) => return Left::TooMany(limit),
+                    }
                 }
             }
         }
@@ -132,7 +139,7 @@ impl<M: Model> Part<M> {
             return Left::Nothing(self.evidence(ends, slot));
         }
         self.free(slot);
-        self.tidy(means.limit)
+        self.tidy(means)
     }
 
     /// Whether an observer may be told `ret` in the state of `here`.
@@ -176,7 +183,7 @@ impl<M: Model> Part<M> {
             here.places[slot] = Place::free();
         }
         self.free(slot);
-        self.tidy(means.limit)
+        self.tidy(means)
     }
 
     /// The call in `slot` never returns: it goes to its equals among the lost.
@@ -208,7 +215,7 @@ impl<M: Model> Part<M> {
                 here.order = orders.extend(here.order, Entry::Renamed { from, to });
             }
         }
-        self.tidy(means.limit)
+        self.tidy(means)
     }
 
     /// How many possibilities there are.
@@ -244,9 +251,9 @@ impl<M: Model> Part<M> {
     }
 
     /// Drops what is pointless, and forgets what is done.
-    fn tidy(&mut self, limit: usize) -> Left {
-        if !self.reduce(limit) {
-            return Left::TooMany;
+    fn tidy(&mut self, means: &Means<M>) -> Left {
+        if let Err(limit) = self.reduce(means) {
+            return Left::TooMany(limit);
         }
         self.forget_lost();
         if self.orders.is_long() {
@@ -260,16 +267,24 @@ impl<M: Model> Part<M> {
         Left::Something
     }
 
-    /// Drops possibilities that others cover. False if more than the limit are left.
-    fn reduce(&mut self, limit: usize) -> bool {
+    /// Drops possibilities that others cover, and says how many bytes are left.
+    ///
+    /// # Errors
+    /// What is used up, if there are too many left, or too large ones.
+    fn reduce(&mut self, means: &Means<M>) -> Result<usize, Limit> {
+        let mut bytes = 0;
         if self.possibilities.len() > 1 {
             let mut frontier = Frontier::new();
             for here in self.possibilities.drain(..) {
                 frontier.add(here);
             }
+            bytes = frontier.bytes();
             self.possibilities.extend(frontier.into_members());
         }
-        self.possibilities.len() <= limit
+        if self.possibilities.len() > means.limit {
+            return Err(Limit::Nodes);
+        }
+        if bytes > means.memory { Err(Limit::Memory) } else { Ok(bytes) }
     }
 
     /// Forgets lost calls that every possibility has used.

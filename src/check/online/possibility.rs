@@ -11,7 +11,7 @@ use std::hash::Hasher;
 use std::sync::Arc;
 
 use super::orders::BUILT;
-use crate::check::hash::{Table, WordHasher};
+use crate::check::hash::{Table, Weigher};
 use crate::check::model::Model;
 
 /// The calls that are not done, kept once for all possibilities.
@@ -201,13 +201,30 @@ impl<M: Model> Possibility<M> {
             && self.places.iter().zip(&other.places).all(saw)
     }
 
-    fn hash(&self) -> u64 {
-        let mut hasher = WordHasher::default();
+    /// How many bytes it takes, about.
+    pub(super) fn bytes(&self) -> usize {
+        self.hash().1
+    }
+
+    /// A hash, and how many bytes it takes, about.
+    fn hash(&self) -> (u64, usize) {
+        let mut hasher = Weigher::default();
         self.state.hash(&mut hasher);
+        // Its own state and those of the answer that it settled last, each with room for twice as much or
+        // in a tree that is half empty.
+        let states = 3 * (3 * hasher.bytes + size_of::<M>());
+        let mut seen = 0;
         for place in &self.places {
             hasher.write_u8(u8::from(place.is_open()));
+            if let Place::Open(list) = place {
+                seen += list.capacity();
+            }
         }
-        hasher.finish()
+        let lists = self.places.len() * size_of::<Place<M>>()
+            + seen * size_of::<Seen<M>>()
+            + self.used.len() * size_of::<u32>()
+            + self.trail.len() * size_of::<u64>();
+        (hasher.finish(), states + lists + size_of::<Self>())
     }
 }
 
@@ -219,17 +236,25 @@ pub(super) struct Frontier<M: Model> {
     table: Table<u64, u32>,
     before: Vec<Option<u32>>,
     len: usize,
+    /// How many bytes all that were added take, about.
+    bytes: usize,
 }
 
 impl<M: Model> Frontier<M> {
     pub(super) fn new() -> Self {
-        Frontier { members: Vec::new(), table: Table::default(), before: Vec::new(), len: 0 }
+        Frontier {
+            members: Vec::new(),
+            table: Table::default(),
+            before: Vec::new(),
+            len: 0,
+            bytes: 0,
+        }
     }
 
     /// Adds one unless it is covered; says whether it was added.
     pub(super) fn add(&mut self, new: Possibility<M>) -> bool {
         let number = self.members.len() as u32;
-        let hash = new.hash();
+        let (hash, bytes) = new.hash();
         let first = self.table.get(&hash).copied();
         let mut at = first;
         while let Some(member) = at {
@@ -250,6 +275,7 @@ impl<M: Model> Frontier<M> {
         self.before.push(first);
         self.members.push(Some(new));
         self.len += 1;
+        self.bytes += bytes;
         true
     }
 
@@ -265,6 +291,11 @@ impl<M: Model> Frontier<M> {
 
     pub(super) fn len(&self) -> usize {
         self.len
+    }
+
+    /// How many bytes all that were added take, about.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
     }
 
     pub(super) fn into_members(self) -> impl Iterator<Item = Possibility<M>> {

@@ -6,6 +6,7 @@
 
 use super::anomalies::Level;
 use super::graph::{Graph, Kind, Kinds, NONE};
+use crate::check::limits::Meter;
 
 /// An edge between transactions: one link, or several over helpers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -75,13 +76,17 @@ pub(super) fn tangled(graph: &Graph, level: Level) -> bool {
 }
 
 /// A short cycle of each class in each knot, with its name and the weakest level that rules it out,
-/// up to `level`. At least one if there is a cycle that `level` does not allow.
-pub(super) fn find(graph: &Graph, level: Level) -> Vec<(String, Level, Vec<Step>)> {
+/// up to `level`. At least one if there is a cycle that `level` does not allow, unless the meter is over then.
+pub(super) fn find(
+    graph: &Graph,
+    level: Level,
+    meter: &mut Meter<'_>,
+) -> Vec<(String, Level, Vec<Step>)> {
     let mut found = Vec::new();
     if !tangled(graph, level) {
         return found;
     }
-    let mut finder = Finder::new(graph);
+    let mut finder = Finder::new(graph, meter);
     for class in CLASSES.iter().filter(|class| class.level <= level) {
         finder.class(class, &mut found);
     }
@@ -115,7 +120,8 @@ pub(in crate::check) fn shortest_cycle(graph: &Graph) -> Option<Vec<Step>> {
     let all = kinds(Level::StrictSerializable);
     let mut found = Vec::new();
     if !graph.components(all).knots.is_empty() {
-        Finder::new(graph).class(&class("", all, all, Level::StrictSerializable), &mut found);
+        Finder::new(graph, &mut Meter::unlimited())
+            .class(&class("", all, all, Level::StrictSerializable), &mut found);
     }
     found.into_iter().map(|(_, _, steps)| steps).min_by_key(Vec::len)
 }
@@ -126,8 +132,9 @@ const KNOTS_MAX: usize = 32;
 /// Links looked at for one knot and class before the search is content with what it has.
 const WORK_MAX: usize = 2_000_000;
 
-struct Finder<'g> {
+struct Finder<'g, 'm, 'b> {
     graph: &'g Graph,
+    meter: &'m mut Meter<'b>,
     // For each node and bit: the search that saw it last, and the step by which it got there. The
     // bit of a transaction is whether the last edge was `rw`, if that matters; a helper is entered
     // from two transactions at most, since one alone could only be led back to itself.
@@ -138,12 +145,13 @@ struct Finder<'g> {
     work: usize,
 }
 
-impl<'g> Finder<'g> {
-    fn new(graph: &'g Graph) -> Self {
+impl<'g, 'm, 'b> Finder<'g, 'm, 'b> {
+    fn new(graph: &'g Graph, meter: &'m mut Meter<'b>) -> Self {
         let size = 2 * graph.nodes();
         let blank = Step { from: NONE, to: NONE, kind: Kind::On, before: NONE, after: NONE };
         Finder {
             graph,
+            meter,
             seen: vec![0; size],
             parent: vec![(NONE, blank); size],
             origin: vec![NONE; graph.nodes()],
@@ -158,10 +166,15 @@ impl<'g> Finder<'g> {
             self.work = 0;
             let mut best: Option<Vec<Step>> = None;
             for source in knot {
+                let before = self.work;
                 if let Some(steps) = self.round(*source, class, &components.of) {
                     if best.as_ref().is_none_or(|best| steps.len() < best.len()) {
                         best = Some(steps);
                     }
+                }
+                // Looking at a link costs a fraction of a step of a model.
+                if !self.meter.work((self.work - before) as u32 / 8 + 1) {
+                    break;
                 }
                 let short = best.as_ref().is_some_and(|best| best.len() == 2);
                 if short || (self.work > WORK_MAX && best.is_some()) || self.work > 20 * WORK_MAX {

@@ -77,12 +77,20 @@ where
     let graph = lists.draft(level, false).finish();
     let components = graph.components(cycles::kinds(level.max(Level::Serializable)));
     // Without a cycle there is none of any class, and no need to look for them one by one.
+    let mut meter = Meter::new(budget);
     let found = match components.knots.is_empty() {
         true => lists.told(Vec::new()),
-        false => lists.anomalies(level),
+        false => lists.anomalies(level, &mut meter),
     };
     if let Some(finding) = found.worst(level) {
         return Ok(Verdict::Violated(Box::new(finding.evidence(ENGINE))));
+    }
+    let exhausted = |meter: &Meter<'_>, longest| {
+        let (nodes, limit) = (meter.nodes, meter.limit());
+        Ok(Verdict::Unknown(Exhausted { nodes, longest, operations: history.len(), limit }))
+    };
+    if meter.is_over() {
+        return exhausted(&meter, 0);
     }
     let mut engine = ENGINE;
     if components.knots.is_empty() {
@@ -99,18 +107,13 @@ where
         engine = "list-append cycles + snapshot search";
         let problem = lists.problem();
         let points = graph.points();
-        let mut meter = Meter::new(budget);
         match snapshot(&problem, &points, &mut meter) {
             Search::Found(_) => {}
             Search::None(longest, misfit) => {
                 let evidence = no_order(level, engine, longest, misfit);
                 return Ok(Verdict::Violated(Box::new(evidence)));
             }
-            Search::OutOfBudget(longest) => {
-                let exhausted =
-                    Exhausted { nodes: meter.nodes, longest, operations: history.len() };
-                return Ok(Verdict::Unknown(exhausted));
-            }
+            Search::OutOfBudget(longest) => return exhausted(&meter, longest),
         }
     }
     Ok(Verdict::Consistent(Witness { engine: engine.to_owned(), order: None }))
@@ -154,7 +157,7 @@ where
     K: Hash + Eq + Debug,
     V: Hash + Eq + Debug,
 {
-    Ok(Lists::new(history)?.anomalies(Level::StrictSerializable))
+    Ok(Lists::new(history)?.anomalies(Level::StrictSerializable, &mut Meter::unlimited()))
 }
 
 const ENGINE: &str = "list-append cycles";
@@ -216,10 +219,11 @@ where
         draft
     }
 
-    fn anomalies(&self, level: Level) -> Anomalies {
+    /// Not all of them if the meter is over then.
+    fn anomalies(&self, level: Level, meter: &mut Meter<'_>) -> Anomalies {
         let mut cycles = Vec::new();
         if level > Level::ReadUncommitted {
-            cycles = cycles::find(&self.draft(level, false).finish(), level);
+            cycles = cycles::find(&self.draft(level, false).finish(), level, meter);
         }
         let found = self.told(cycles);
         if found.weakest() == Some(Level::ReadUncommitted) {
@@ -227,7 +231,7 @@ where
         }
         let strict = self.draft(Level::ReadUncommitted, true).finish();
         let mut findings = found.findings;
-        for (name, rules_out, steps) in cycles::find(&strict, Level::ReadUncommitted) {
+        for (name, rules_out, steps) in cycles::find(&strict, Level::ReadUncommitted, meter) {
             findings.insert(0, cycle(self.words(), &name, rules_out, &steps));
         }
         Anomalies { findings }

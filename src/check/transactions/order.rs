@@ -167,8 +167,13 @@ pub(super) fn serial(problem: &Problem, graph: &Graph, meter: &mut Meter<'_>) ->
 
 /// The first serial order that offers itself, by rank, if it holds. That there is none says
 /// nothing. `patience` is how many corrections in a row may bring nothing new.
-pub(super) fn forward(problem: &Problem, graph: &Graph, patience: u32) -> Option<Vec<u32>> {
-    straight(problem, &serial_steps(problem, graph), patience)
+pub(super) fn forward(
+    problem: &Problem,
+    graph: &Graph,
+    patience: u32,
+    meter: &mut Meter<'_>,
+) -> Option<Vec<u32>> {
+    straight(problem, &serial_steps(problem, graph), patience, meter)
 }
 
 fn serial_steps(problem: &Problem, graph: &Graph) -> Vec<Step> {
@@ -205,7 +210,7 @@ pub(super) fn snapshot(problem: &Problem, points: &Graph, meter: &mut Meter<'_>)
         }
     }
     let steps = with_order(steps, points);
-    match straight(problem, &steps, 16) {
+    match straight(problem, &steps, 16, meter) {
         Some(order) => Search::Found(order),
         None => exhaustive(problem, &steps, meter),
     }
@@ -261,6 +266,8 @@ fn exhaustive(problem: &Problem, steps: &[Step], meter: &mut Meter<'_>) -> Searc
     by_rank.sort_by_key(|number| (rank(problem, &steps[*number as usize]), *number));
     // For each depth with a choice: how many steps were taken before it, and what is left to try.
     let mut choices: Vec<(usize, Vec<u32>)> = Vec::new();
+    // How many bytes they took when they were listed.
+    let mut listed = 0usize;
     loop {
         // All that is free, in passes until one takes nothing.
         let mut more = true;
@@ -299,7 +306,14 @@ fn exhaustive(problem: &Problem, steps: &[Step], meter: &mut Meter<'_>) -> Searc
             next.clear();
         }
         next.reverse();
+        next.shrink_to_fit();
+        listed += size_of_val(&next[..]) + size_of::<(usize, Vec<u32>)>() + 16;
+        // A set of hashes has at most twice the room that it needs, and three times while it grows.
+        let held = listed + 3 * been.capacity() * size_of::<(u64, u64)>();
         choices.push((taken.len(), next));
+        if !meter.hold(held) {
+            return Search::OutOfBudget(orderly(problem, steps, &longest).len());
+        }
         loop {
             let Some((depth, left)) = choices.last_mut() else {
                 return Search::None(orderly(problem, steps, &longest), misfit);
@@ -315,7 +329,10 @@ fn exhaustive(problem: &Problem, steps: &[Step], meter: &mut Meter<'_>) -> Searc
                 taken.push((number, replaced));
                 break;
             }
-            choices.pop();
+            if let Some((_, left)) = choices.pop() {
+                let each = left.capacity() * size_of::<u32>() + size_of::<(usize, Vec<u32>)>() + 16;
+                listed = listed.saturating_sub(each);
+            }
         }
     }
 }

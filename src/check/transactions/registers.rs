@@ -12,6 +12,7 @@ use super::ledger::{Fate, Item, Ledger, Unusable};
 use super::order::Problem;
 use super::{RegisterCall, RegisterTransaction};
 use crate::check::hash::Table;
+use crate::check::limits::Meter;
 
 /// Anomalies that are no cycles are told up to this number.
 const DIRECT_MAX: usize = 256;
@@ -245,8 +246,9 @@ where
     }
 
     /// Versions and later writes, inferred from time: what is seen or written of a key after
-    /// somebody saw or wrote a version, in the order of the level, is that version or a later one.
-    pub(super) fn inferred(&self, level: Level) -> Vec<(u32, u32)> {
+    /// somebody saw or wrote a version, in the order of the level, is that version or a later one. Not all
+    /// of them if the meter is over then: where much overlaps, they are as many as pairs of transactions.
+    pub(super) fn inferred(&self, level: Level, meter: &mut Meter<'_>) -> Vec<(u32, u32)> {
         let mut pairs = Vec::new();
         if level < Level::StrongSessionSerializable {
             return pairs;
@@ -265,6 +267,11 @@ where
                     lane.retain(|(end, _)| *end >= invoked);
                     lane.push((self.ledger.end(transaction), touch.left));
                     continue;
+                }
+                // Each becomes a link of some twenty bytes in two graphs, sorted anew for each.
+                const BYTES_EACH: usize = 128;
+                if !meter.work(1 + lane.len() as u32 / 8) || !meter.hold(BYTES_EACH * pairs.len()) {
+                    return pairs;
                 }
                 for &(_, left) in lane.iter() {
                     let later = if touch.found == NONE { touch.left } else { touch.found };

@@ -74,8 +74,16 @@ where
     V: Hash + Eq + Debug,
 {
     let registers = Registers::new(history)?;
-    if let Some(finding) = registers.anomalies(level).worst(level) {
+    let mut meter = Meter::new(budget);
+    if let Some(finding) = registers.anomalies(level, &mut meter).worst(level) {
         return Ok(Verdict::Violated(Box::new(finding.evidence(ENGINE))));
+    }
+    let exhausted = |meter: &Meter<'_>, longest| {
+        let (nodes, limit) = (meter.nodes, meter.limit());
+        Ok(Verdict::Unknown(Exhausted { nodes, longest, operations: history.len(), limit }))
+    };
+    if meter.is_over() {
+        return exhausted(&meter, 0);
     }
     let consistent = |engine: &str, order: Option<Vec<u32>>| {
         let order = order.map(|order| order.into_iter().map(|t| t as usize).collect());
@@ -88,30 +96,36 @@ where
     let mut problem = registers.problem();
     // Most systems do better than they promise: the order of real time is tried first. Its knots are
     // short, so that corrections are cheap; without it they may go back to the beginning.
-    let strict = registers.must(Level::StrictSerializable).finish();
+    // What this attempt uses up is nothing against the history.
+    let mut own = meter.beside(u64::MAX);
+    let strict = registers.must(Level::StrictSerializable, &mut own).finish();
     // Who comes before another has to be done when that one is, earliest deadline first.
     for transaction in strict.order().into_iter().rev() {
         let after = strict.links(transaction).iter().filter(|link| !strict.is_helper(link.to));
         let deadlines = after.map(|link| problem.rank[link.to as usize]);
         let rank = deadlines.min().unwrap_or(u64::MAX);
-        let own = &mut problem.rank[transaction as usize];
-        *own = rank.min(*own);
+        let rank_of = &mut problem.rank[transaction as usize];
+        *rank_of = rank.min(*rank_of);
     }
-    if !registers.is_tangled(Level::StrictSerializable) {
-        if let Some(order) = forward(&problem, &strict, 256) {
+    let is_tangled = registers.is_tangled(Level::StrictSerializable, &mut own);
+    if !is_tangled && !own.is_over() {
+        if let Some(order) = forward(&problem, &strict, 256, &mut own) {
             return consistent(SEARCH, Some(order));
         }
     }
     if level < Level::StrictSerializable {
-        if let Some(order) = forward(&problem, &registers.must(level).finish(), 16) {
+        let graph = registers.must(level, &mut meter).finish();
+        if let Some(order) = forward(&problem, &graph, 16, &mut meter) {
             return consistent(SEARCH, Some(order));
         }
     }
-    let mut meter = Meter::new(budget);
-    let mut search = serial(&problem, &registers.must(level).finish(), &mut meter);
+    let graph = registers.must(level, &mut meter).finish();
+    if meter.is_over() {
+        return exhausted(&meter, 0);
+    }
+    let mut search = serial(&problem, &graph, &mut meter);
     if level == Level::SnapshotIsolation && !matches!(search, Search::Found(_)) {
-        let points = registers.must(level).finish().points();
-        search = match snapshot(&problem, &points, &mut meter) {
+        search = match snapshot(&problem, &graph.points(), &mut meter) {
             Search::Found(_) => return consistent(SEARCH, None),
             other => other,
         };
@@ -121,10 +135,7 @@ where
         Search::None(longest, misfit) => {
             Ok(Verdict::Violated(Box::new(no_order(level, SEARCH, longest, misfit))))
         }
-        Search::OutOfBudget(longest) => {
-            let exhausted = Exhausted { nodes: meter.nodes, longest, operations: history.len() };
-            Ok(Verdict::Unknown(exhausted))
-        }
+        Search::OutOfBudget(longest) => exhausted(&meter, longest),
     }
 }
 
@@ -166,7 +177,7 @@ where
     K: Hash + Eq + Debug,
     V: Hash + Eq + Debug,
 {
-    Ok(Registers::new(history)?.anomalies(Level::StrictSerializable))
+    Ok(Registers::new(history)?.anomalies(Level::StrictSerializable, &mut Meter::unlimited()))
 }
 
 const ENGINE: &str = "rw-register cycles";
@@ -177,10 +188,12 @@ where
     K: Hash + Eq + Debug,
     V: Hash + Eq + Debug,
 {
-    fn anomalies(&self, level: Level) -> Anomalies {
+    /// Not all of them if the meter is over then.
+    fn anomalies(&self, level: Level, meter: &mut Meter<'_>) -> Anomalies {
         let mut findings = self.direct.clone();
         let base = level.min(Level::Serializable);
-        for (name, rules_out, steps) in cycles::find(&self.draft(base).finish(), base) {
+        let graph = self.draft(base, meter).finish();
+        for (name, rules_out, steps) in cycles::find(&graph, base, meter) {
             findings.push(cycle(self.words(), &name, rules_out, &steps));
         }
         // The order of writes inferred from time is worth nothing at weaker levels. So what it shows
@@ -189,7 +202,8 @@ where
             if timed > level || !findings.is_empty() {
                 break;
             }
-            for (name, _, steps) in cycles::find(&self.draft(timed).finish(), timed) {
+            let graph = self.draft(timed, meter).finish();
+            for (name, _, steps) in cycles::find(&graph, timed, meter) {
                 let plain = name.split("-process").next().unwrap_or(&name);
                 let plain = plain.split("-realtime").next().unwrap_or(plain);
                 let time = match timed {
@@ -203,14 +217,14 @@ where
         Anomalies { findings }
     }
 
-    fn is_tangled(&self, level: Level) -> bool {
-        cycles::tangled(&self.draft(level).finish(), level)
+    fn is_tangled(&self, level: Level, meter: &mut Meter<'_>) -> bool {
+        cycles::tangled(&self.draft(level, meter).finish(), level)
     }
 
     /// The graph of all that is known.
-    fn draft(&self, level: Level) -> Draft {
+    fn draft(&self, level: Level, meter: &mut Meter<'_>) -> Draft {
         let ledger = &self.ledger;
-        let mut draft = self.must(level);
+        let mut draft = self.must(level, meter);
         // For each version, everyone who read it.
         let mut readers = vec![NONE; self.versions()];
         for &(_, version) in &self.reads {
@@ -223,7 +237,7 @@ where
                 }
             }
         }
-        for (earlier, later) in self.inferred(level) {
+        for (earlier, later) in self.inferred(level, meter) {
             let helper = &mut readers[earlier as usize];
             if *helper == NONE {
                 *helper = draft.helper();
@@ -241,7 +255,7 @@ where
     }
 
     /// What has to come before what, without what the search sees to itself.
-    fn must(&self, level: Level) -> Draft {
+    fn must(&self, level: Level, meter: &mut Meter<'_>) -> Draft {
         let ledger = &self.ledger;
         let mut draft = Draft::new(ledger.len());
         for &(transaction, version) in &self.reads {
@@ -250,7 +264,7 @@ where
                 draft.link(ledger.writer(write), transaction, Kind::Wr, write, NONE);
             }
         }
-        for (earlier, later) in self.inferred(level) {
+        for (earlier, later) in self.inferred(level, meter) {
             let before = self.write_of(earlier);
             if before != NONE {
                 draft.link(ledger.writer(before), ledger.writer(later), Kind::Ww, before, later);

@@ -5,15 +5,21 @@ use std::collections::{BTreeMap, BTreeSet, BinaryHeap, VecDeque};
 
 use super::graph::NONE;
 use super::order::{Problem, State, Step, orderly, rank};
+use crate::check::limits::Meter;
 
 /// Takes whatever can be taken, by rank, and goes back only to correct what can be named. `None` if
-/// that leads nowhere, which says nothing.
+/// that leads nowhere, or the meter is over, which says nothing.
 ///
 /// Where nothing can be taken, some step has to wait for the readers of a version that it would
 /// replace, and they for it. So it should have come before that version: that is noted as a new
 /// link, and the search goes back to before the version was made. Where real time orders most of a
 /// history this happens within a few steps, and the whole costs O((n + e) log n).
-pub(super) fn straight(problem: &Problem, steps: &[Step], patience_max: u32) -> Option<Vec<u32>> {
+pub(super) fn straight(
+    problem: &Problem,
+    steps: &[Step],
+    patience_max: u32,
+    meter: &mut Meter<'_>,
+) -> Option<Vec<u32>> {
     let mut state = State::new(problem, steps);
     let mut maker = vec![NONE; problem.key.len()];
     for (number, step) in steps.iter().enumerate() {
@@ -24,13 +30,13 @@ pub(super) fn straight(problem: &Problem, steps: &[Step], patience_max: u32) -> 
         queue.ready.push(Reverse((rank(problem, &steps[number as usize]), number, None)));
     }
     let mut taken: Vec<(u32, Vec<u32>)> = Vec::with_capacity(steps.len());
-    let mut seen = Seen { search: 0, by: vec![0; steps.len()] };
+    let mut seen = Seen { search: 0, by: vec![0; steps.len()], looked: 0 };
     // The links that were added, and whether they are guesses; and guesses that led nowhere.
     let mut trail: Vec<(u32, u32, bool)> = Vec::new();
     let mut refuted: BTreeSet<(u32, u32)> = BTreeSet::new();
     let (mut best, mut patience) = (0, patience_max);
     loop {
-        queue.drain(&mut state, &mut taken)?;
+        queue.drain(&mut state, &mut taken, meter)?;
         if taken.len() == steps.len() {
             let taken: Vec<u32> = taken.iter().map(|(number, _)| *number).collect();
             return Some(orderly(problem, steps, &taken));
@@ -41,7 +47,7 @@ pub(super) fn straight(problem: &Problem, steps: &[Step], patience_max: u32) -> 
         patience = patience.checked_sub(1)?;
         let mut again: Vec<u32> = queue.waiting.values().flatten().map(|(_, step)| *step).collect();
         let late = [false, true].into_iter().find_map(|guess| {
-            let (late, made) = queue.too_late(&state, &maker, &mut seen, &refuted, guess)?;
+            let (late, made) = queue.too_late(&state, &maker, &mut seen, &refuted, guess, meter)?;
             Some((late, made, guess))
         });
         queue.waiting.clear();
@@ -91,9 +97,17 @@ struct Queue {
 }
 
 impl Queue {
-    /// Takes what can be taken. `None` if a step reads something else than it should.
-    fn drain(&mut self, state: &mut State<'_>, taken: &mut Vec<(u32, Vec<u32>)>) -> Option<()> {
+    /// Takes what can be taken. `None` if a step reads something else than it should, or the meter is over.
+    fn drain(
+        &mut self,
+        state: &mut State<'_>,
+        taken: &mut Vec<(u32, Vec<u32>)>,
+        meter: &mut Meter<'_>,
+    ) -> Option<()> {
         while let Some(Reverse((priority, number, from))) = self.ready.pop() {
+            if !meter.work(1) {
+                return None;
+            }
             let mut open: Vec<usize> = Vec::new();
             let blocked = state.blocked(number);
             // Whoever waits behind this one for the same key may have its turn now.
@@ -139,6 +153,7 @@ impl Queue {
         seen: &mut Seen,
         refuted: &BTreeSet<(u32, u32)>,
         by_waiting: bool,
+        meter: &mut Meter<'_>,
     ) -> Option<(u32, u32)> {
         for (key, waiting) in &self.waiting {
             let version = state.current[*key];
@@ -151,9 +166,13 @@ impl Queue {
                 let needs = |step: u32| state.steps[step as usize].needs.contains(&version);
                 // Nor may the version be known to come first: then it is another step that is
                 // late.
-                if self.reaches(state, *late, &needs, seen, by_waiting)
-                    && !self.reaches(state, made, &|step| step == *late, seen, false)
-                {
+                let before = seen.looked;
+                let found = self.reaches(state, *late, &needs, seen, by_waiting)
+                    && !self.reaches(state, made, &|step| step == *late, seen, false);
+                if !meter.work(seen.looked.wrapping_sub(before) / 4 + 1) {
+                    return None;
+                }
+                if found {
                     return Some((*late, made));
                 }
             }
@@ -181,6 +200,7 @@ impl Queue {
                 return true;
             }
             looked += 1;
+            seen.looked = seen.looked.wrapping_add(1);
             if looked > NEARBY {
                 return false;
             }
@@ -206,4 +226,6 @@ impl Queue {
 struct Seen {
     search: u32,
     by: Vec<u32>,
+    /// How many steps were looked at.
+    looked: u32,
 }

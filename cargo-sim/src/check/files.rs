@@ -1,0 +1,79 @@
+//! Which files are meant by the paths of a command line.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+use sim_histories::format_of;
+
+use crate::Usage;
+
+/// A file that is to be checked, or is not because it is no history.
+pub(super) enum Found {
+    History(String),
+    Other(String),
+}
+
+pub(super) fn is_folder(path: &str) -> bool {
+    path != "-" && Path::new(path).is_dir()
+}
+
+/// The files that are meant, in the order of the paths and, within a folder, by name. What is named itself is
+/// always meant; of what lies in a folder, the files that `is_history` accepts. Links to folders and what
+/// begins with a point are left alone.
+///
+/// # Errors
+/// If a folder cannot be read, or has no history in it.
+pub(super) fn all(
+    paths: &[String],
+    is_history: impl Fn(&Path) -> bool,
+) -> Result<Vec<Found>, Usage> {
+    let mut found = Vec::new();
+    for path in paths {
+        if !is_folder(path) {
+            found.push(Found::History(path.clone()));
+            continue;
+        }
+        let before = found.len();
+        inside(Path::new(path), &is_history, &mut found)?;
+        if !found[before..].iter().any(|file| matches!(file, Found::History(_))) {
+            return Err(Usage(format!(
+                "{path}: there is no history in this folder; name the files, or say how they are written \
+                 with --format"
+            )));
+        }
+    }
+    Ok(found)
+}
+
+fn inside(
+    folder: &Path,
+    is_history: &impl Fn(&Path) -> bool,
+    found: &mut Vec<Found>,
+) -> Result<(), Usage> {
+    let wrong = |error| Usage(format!("{}: cannot read this folder: {error}", folder.display()));
+    let mut entries: Vec<_> =
+        std::fs::read_dir(folder).map_err(wrong)?.collect::<Result<_, _>>().map_err(wrong)?;
+    entries.sort_by_key(std::fs::DirEntry::file_name);
+    for entry in entries {
+        let (path, kind) = (entry.path(), entry.file_type().map_err(wrong)?);
+        if entry.file_name().to_string_lossy().starts_with('.') {
+            continue;
+        }
+        if kind.is_dir() {
+            inside(&path, is_history, found)?;
+        } else if path.is_file() {
+            let name = path.to_string_lossy().into_owned();
+            found.push(if is_history(&path) { Found::History(name) } else { Found::Other(name) });
+        }
+    }
+    Ok(())
+}
+
+/// Whether a file begins like a history or is named like one. One that cannot be read is taken for one, so
+/// that it is said.
+pub(super) fn looks_like_a_history(path: &Path) -> bool {
+    let mut beginning = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(4096).read_to_end(&mut beginning));
+    read.is_err() || format_of(&path.to_string_lossy(), &beginning).is_ok()
+}

@@ -1,0 +1,59 @@
+//! Several histories: a line for each, and a summary.
+
+use super::files::{Found, all, looks_like_a_history};
+use super::{Asked, called, exit_of, judge};
+use crate::{Exit, Terminal, Usage};
+
+/// Checks all that the command line means. The worst of the exits counts.
+pub(super) fn check(asked: &Asked, terminal: &mut Terminal) -> Result<Exit, Usage> {
+    if asked.tree {
+        let message = "--tree is for one file: name it alone";
+        return Err(Usage(message.to_owned()));
+    }
+    let is_history = |path: &std::path::Path| asked.format.is_some() || looks_like_a_history(path);
+    let files = all(&asked.paths, is_history)?;
+    let (mut counts, mut others, mut unchecked) = ([0usize; 4], 0, 0);
+    for file in &files {
+        let file = match file {
+            Found::History(file) => file,
+            Found::Other(file) => {
+                others += 1;
+                terminal.print(&format!("no history  {file}\n"));
+                continue;
+            }
+        };
+        let (exit, line) = match judge(asked, file, terminal) {
+            Ok((finding, _)) => {
+                unchecked += finding.unchecked;
+                (exit_of(&finding.verdict), finding.line(called(file)))
+            }
+            Err(usage) => (Exit::Usage, format!("ERROR  {usage}")),
+        };
+        counts[usize::from(exit.code())] += 1;
+        terminal.print(&format!("{line}\n"));
+    }
+    let [consistent, violated, errors, undecided] = counts;
+    let checked: usize = counts.iter().sum();
+    let mut summary = format!(
+        "{checked} histor{}: {consistent} consistent, {violated} violated, {undecided} undecided, {errors} \
+         with an error",
+        if checked == 1 { "y" } else { "ies" },
+    );
+    let plural = |count: usize| if count == 1 { "" } else { "s" };
+    if others > 0 {
+        summary += &format!("; {others} other file{} left out", plural(others));
+    }
+    if unchecked > 0 {
+        summary += &format!("; {unchecked} read{} of nil not checked", plural(unchecked));
+    }
+    terminal.print(&format!("\n{summary}\n"));
+    if violated > 0 {
+        terminal.print("check a file alone to see why it is violated\n");
+    }
+    Ok(match () {
+        () if errors > 0 => Exit::Usage,
+        () if violated > 0 => Exit::Bad,
+        () if undecided > 0 => Exit::Undecided,
+        () => Exit::Good,
+    })
+}

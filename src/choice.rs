@@ -19,6 +19,14 @@ use crate::run::Failure;
 /// A strategy must answer from what it is given alone: the seed, the views, the draws. Time,
 /// addresses or global state would make a seed mean different runs.
 pub trait Strategy: Send {
+    /// The next run that is no [rehearsal](Strategy::rehearsals) is that of `seed`.
+    ///
+    /// To be called before the rehearsals that the seed needs are counted and made: what a strategy has
+    /// to learn may depend on the seed.
+    fn prepare(&mut self, seed: Seed) {
+        let _ = seed;
+    }
+
     /// A run begins. Everything drawn at random in it must come from `seed`.
     fn begin(&mut self, seed: Seed);
 
@@ -57,12 +65,13 @@ pub trait Strategy: Send {
         false
     }
 
-    /// How many runs this strategy has still to see before it serves: it learns from them what the
-    /// program is like (how many steps, who touches what).
+    /// How many runs this strategy has still to see before it serves the seed that it was
+    /// [prepared](Strategy::prepare) for: it learns from them what the program is like (how many steps,
+    /// who touches what).
     ///
     /// Whoever made the strategy runs the body so often first, beginning each run as usual with the
     /// seeds 0, 1, …, and forgets how they ended. A strategy made anew learns the same from the same
-    /// body, so a seed alone is the same run as that seed among others.
+    /// body for the same seed, so a seed alone is the same run as that seed among others.
     fn rehearsals(&self) -> u32 {
         0
     }

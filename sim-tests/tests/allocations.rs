@@ -5,6 +5,7 @@
 //! the start of one run's body to the start of the next, so all that is done between them is in.
 
 use std::alloc::System;
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::Mutex;
 use std::time::Duration;
@@ -19,8 +20,14 @@ use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
 /// Until then tables may grow: those of the checks that come before the search, and those that are
-/// as long as the longest run so far.
-const WARM_UP: usize = 200;
+/// as long as the longest run so far, in each member of the default for each of its lessons.
+const WARM_UP: usize = 770;
+
+/// From this seed on strategies have seven lessons; the eighth begins after 1024 more.
+const FEW_LESSONS: u64 = 1008;
+
+/// From this seed on they have all their lessons.
+const ALL_LESSONS: u64 = 1 << 20;
 
 /// What the process had at some moment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -40,10 +47,11 @@ fn read() -> Reading {
 /// A reading at the start of each run but the last.
 ///
 /// The first runs may be those that a strategy learns from.
-fn readings<B: AsyncFn() + Sync>(strategy: &str, runs: u64, body: B) -> Vec<Reading> {
-    let readings = Mutex::new(Vec::with_capacity(runs as usize + 20));
+fn readings<B: AsyncFn() + Sync>(strategy: &str, seeds: Range<u64>, body: B) -> Vec<Reading> {
+    let runs = seeds.end - seeds.start;
+    let readings = Mutex::new(Vec::with_capacity(runs as usize + 100));
     // The watchdog is a thread of its own that the allocator would count, too.
-    let runner = Runner::new().hermetic().jobs(1).hang(Duration::ZERO).seeds(0..runs);
+    let runner = Runner::new().hermetic().jobs(1).hang(Duration::ZERO).seeds(seeds);
     let runner = runner.strategy(strategy);
     let report = runner.run(async || {
         readings.lock().unwrap().push(read());
@@ -62,7 +70,7 @@ fn calls_of_a_run<B: AsyncFn() + Sync>(what: &str, body: B) -> usize {
 /// The same under a strategy.
 #[track_caller]
 fn calls_under<B: AsyncFn() + Sync>(strategy: &str, what: &str, body: B) -> usize {
-    let readings = readings(strategy, WARM_UP as u64 + 300, body);
+    let readings = readings(strategy, FEW_LESSONS..FEW_LESSONS + WARM_UP as u64 + 250, body);
     let warm = &readings[WARM_UP..];
     let calls: Vec<usize> = warm.windows(2).map(|w| w[1].calls - w[0].calls).collect();
     assert!(calls.windows(2).all(|w| w[0] == w[1]), "{what}: {calls:?}");
@@ -206,7 +214,9 @@ fn a_run_allocates_a_box_for_each_task_and_what_its_body_does() {
     assert_eq!(calls_of_a_run("10 boxes", async || boxes(10).await), 10);
 
     // 10^5 runs hold no more than 10^4.
-    let readings = readings(sim::strategy::STRATEGIES[0].name, 100_010, async || atomics(1).await);
+    let name = sim::strategy::STRATEGIES[0].name;
+    let seeds = ALL_LESSONS..ALL_LESSONS + 100_010;
+    let readings = readings(name, seeds, async || atomics(1).await);
     assert_eq!(readings[100_000].bytes, readings[10_000].bytes);
     let calls = readings[100_000].calls - readings[10_000].calls;
     assert_eq!(calls, 3 * 90_000, "allocations of 90000 runs");

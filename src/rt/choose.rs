@@ -61,6 +61,11 @@ impl World {
         std::mem::replace(&mut self.state().chooser, chooser).strategy
     }
 
+    /// Tells the strategy the seed of the next run that is no rehearsal.
+    pub(super) fn prepare(&self, seed: Seed) {
+        self.state().chooser.strategy.prepare(seed);
+    }
+
     /// How many runs the strategy has still to see before it serves.
     pub(super) fn rehearsals(&self) -> u32 {
         self.state().chooser.strategy.rehearsals()

@@ -91,6 +91,12 @@ impl Worker {
         self.world.set_strategy(strategy)
     }
 
+    /// Tells the strategy the seed of the next run that is no rehearsal.
+    #[inline]
+    pub(crate) fn prepare(&self, seed: Seed) {
+        self.world.prepare(seed);
+    }
+
     /// How many runs the strategy has still to see before it serves.
     pub(crate) fn rehearsals(&self) -> u32 {
         self.world.rehearsals()

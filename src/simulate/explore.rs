@@ -212,14 +212,13 @@ fn work(
 ) {
     let mut batch = shared.take(thread);
     if session.config.seed(batch.start).is_none() {
-        // There is nothing left to learn for.
+        // There is nothing left to run.
         return;
     }
     let strategy = session.config.strategy;
     let (mut closing, answers) = Closing::of(session, strategy);
     let mut worker = Worker::new(answers);
     let watched = session.watch.follow(worker.progress(), Job::Seeds(strategy), Seed(0));
-    session.rehearse(&mut worker, &watched.watched);
     let limits = session.limits();
     let (mut runs, mut steps, mut found, mut looked) = (0, 0, None, 0);
     let (mut conditions, mut waiting) = (Vec::new(), None);
@@ -236,6 +235,7 @@ fn work(
             }
             let Some(seed) = session.config.seed(n) else { break };
             watched.watched.begin(seed);
+            session.prepare(&mut worker, &watched.watched, Seed(seed));
             let failure: Option<Failure> = session.once(&mut worker, Seed(seed), &limits);
             runs += 1;
             steps += worker.steps();

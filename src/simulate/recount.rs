@@ -18,12 +18,12 @@ pub(super) fn recount(session: &Session<'_>, runs: u64) -> Option<Statistics> {
     }
     let mut worker = Worker::new(strategy.create());
     let watched = session.watch.follow(worker.progress(), Job::Seeds(strategy), Seed(0));
-    session.rehearse(&mut worker, &watched.watched);
     let mut statistics = Statistics::new();
     session.quietly(|| {
         let seeds = (session.results.begin()..).map_while(|n| session.config.seed(n));
         for seed in seeds.take(runs.min(RUNS) as usize) {
             watched.watched.begin(seed);
+            session.prepare(&mut worker, &watched.watched, Seed(seed));
             session.once(&mut worker, Seed(seed), &session.limits());
             statistics.add(&worker.extract(Seed(seed), strategy.name()));
             worker.forget_histories();

@@ -68,6 +68,13 @@ impl<'a> Session<'a> {
         failure
     }
 
+    /// Makes the strategy of `worker` ready for a seed.
+    #[inline]
+    pub(super) fn prepare(&self, worker: &mut Worker, watched: &Watched, seed: Seed) {
+        worker.prepare(seed);
+        self.rehearse(worker, watched);
+    }
+
     /// The runs that the strategy of `worker` has to see before it serves. How they end is forgotten:
     /// one that fails is no run of any seed.
     pub(super) fn rehearse(&self, worker: &mut Worker, watched: &Watched) {
@@ -110,7 +117,7 @@ impl<'a> Session<'a> {
     ) -> (Run, T) {
         let mut worker = Worker::new(strategy);
         let watched = self.watch.follow(worker.progress(), job, seed);
-        self.rehearse(&mut worker, &watched.watched);
+        self.prepare(&mut worker, &watched.watched, seed);
         let passed = self.once(&mut worker, seed, &self.limits()).is_none();
         let run = worker.extract(seed, name);
         let looked = look(&worker, passed);

@@ -266,6 +266,7 @@ fn end_process(session: &Session<'_>, watched: &Watched, step: u32, patience: Du
         scope.spawn(move || {
             let mut worker = Worker::new(job.strategy());
             let hang = Some((step, patience.as_secs()));
+            worker.prepare(Seed(watched.seed.load(Ordering::Relaxed)));
             let rehearsed = match &job {
                 Job::Rehearse(_, n) => *n,
                 _ => worker.rehearsals(),

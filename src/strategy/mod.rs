@@ -23,6 +23,7 @@ mod accesses;
 mod dice;
 pub(crate) mod footprint;
 pub(crate) mod happens_before;
+mod lessons;
 mod places;
 mod queue;
 mod rehearsal;
@@ -69,13 +70,18 @@ pub struct Numbered {
     pub create: fn() -> Box<dyn Strategy>,
 }
 
+/// A strategy that learns, with a lesson for each block of seeds.
+fn lessons<S: Strategy + 'static>(create: fn() -> S) -> Box<dyn Strategy> {
+    Box::new(lessons::Lessons::new(create))
+}
+
 /// All strategies that can be chosen by name. The first is the default.
 pub const STRATEGIES: &[StrategyRow] = &[
     StrategyRow {
         name: "portfolio",
         summary: "one of the others for each seed, which the seed names",
         reaches_all: true,
-        create: || Box::new(portfolio::Portfolio::default()),
+        create: || lessons(portfolio::Portfolio::default),
         numbered: &[],
     },
     StrategyRow {
@@ -89,44 +95,44 @@ pub const STRATEGIES: &[StrategyRow] = &[
         name: "pct",
         summary: "the task of highest priority, which loses it at a few random steps",
         reaches_all: false,
-        create: || Box::new(<pct::Pct>::with_depth(None)),
+        create: || lessons(|| <pct::Pct>::with_depth(None)),
         numbered: &[
-            Numbered { name: "pct:1", create: || Box::new(<pct::Pct>::with_depth(Some(1))) },
-            Numbered { name: "pct:2", create: || Box::new(<pct::Pct>::with_depth(Some(2))) },
-            Numbered { name: "pct:3", create: || Box::new(<pct::Pct>::with_depth(Some(3))) },
-            Numbered { name: "pct:4", create: || Box::new(<pct::Pct>::with_depth(Some(4))) },
-            Numbered { name: "pct:5", create: || Box::new(<pct::Pct>::with_depth(Some(5))) },
-            Numbered { name: "pct:6", create: || Box::new(<pct::Pct>::with_depth(Some(6))) },
-            Numbered { name: "pct:7", create: || Box::new(<pct::Pct>::with_depth(Some(7))) },
-            Numbered { name: "pct:8", create: || Box::new(<pct::Pct>::with_depth(Some(8))) },
+            Numbered { name: "pct:1", create: || lessons(|| <pct::Pct>::with_depth(Some(1))) },
+            Numbered { name: "pct:2", create: || lessons(|| <pct::Pct>::with_depth(Some(2))) },
+            Numbered { name: "pct:3", create: || lessons(|| <pct::Pct>::with_depth(Some(3))) },
+            Numbered { name: "pct:4", create: || lessons(|| <pct::Pct>::with_depth(Some(4))) },
+            Numbered { name: "pct:5", create: || lessons(|| <pct::Pct>::with_depth(Some(5))) },
+            Numbered { name: "pct:6", create: || lessons(|| <pct::Pct>::with_depth(Some(6))) },
+            Numbered { name: "pct:7", create: || lessons(|| <pct::Pct>::with_depth(Some(7))) },
+            Numbered { name: "pct:8", create: || lessons(|| <pct::Pct>::with_depth(Some(8))) },
         ],
     },
     StrategyRow {
         name: "pos",
         summary: "the announced operation of highest priority; conflicts deal priorities anew",
         reaches_all: true,
-        create: || Box::new(<pos::Pos>::default()),
+        create: || lessons(<pos::Pos>::default),
         numbered: &[],
     },
     StrategyRow {
         name: "urw",
         summary: "every interleaving with the same probability, as far as the counts are right",
         reaches_all: true,
-        create: || Box::new(<urw::Urw>::default()),
+        create: || lessons(<urw::Urw>::default),
         numbered: &[],
     },
     StrategyRow {
         name: "surw",
         summary: "every interleaving of the accesses to one object with the same probability",
         reaches_all: true,
-        create: || Box::new(<surw::Surw>::default()),
+        create: || lessons(<surw::Surw>::default),
         numbered: &[],
     },
     StrategyRow {
         name: "orders",
         summary: "every order of the accesses to each object with the same probability",
         reaches_all: true,
-        create: || Box::new(<orders::Orders>::default()),
+        create: || lessons(<orders::Orders>::default),
         numbered: &[],
     },
 ];

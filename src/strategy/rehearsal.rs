@@ -1,7 +1,8 @@
 //! The runs a strategy learns from before it serves.
 //!
-//! They have seeds of their own, so what is learnt depends on the body alone: a seed that is run again,
-//! alone, is the same run. Learning from earlier seeds would need them all.
+//! They have seeds of their own, so what is learnt depends on nothing but the body and the
+//! [lesson](super::lessons) of the seed: a seed that is run again, alone, is the same run. Learning from
+//! earlier seeds would need them all.
 //!
 //! Half of them are random walks. A random walk hardly ever lets a task do ten steps in a row, and what a
 //! task does then, because nobody has come between, may be another branch of the program. So in the

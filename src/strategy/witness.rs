@@ -103,6 +103,10 @@ struct Watched {
 }
 
 impl Strategy for Watched {
+    fn prepare(&mut self, seed: Seed) {
+        self.strategy.prepare(seed);
+    }
+
     fn begin(&mut self, seed: Seed) {
         self.seen.seen().begin();
         self.strategy.begin(seed);

@@ -326,11 +326,11 @@ fn a_number_is_always_the_same_program() {
     expect_test::expect![[r#"
         async fn body() {
             let t1 = spawn(async move {
-                yield_now().await;
+                m0.lock().await;
             });
             see(t1.await.is_ok());
             yield_now().await;
-            m0.lock().await;
+            yield_now().await;
             yield_now().await;
         }
     "#]]

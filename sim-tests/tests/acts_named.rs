@@ -211,6 +211,21 @@ fn an_attempt_fails_in_a_run_that_ends_as_a_deadlock() {
     has(6, &[&body, &[Lock(1), Lock(0)], &[TryLock(1), Lock(1)], &[Lock(0), Lock(0)]]);
 }
 
+// ---- programs that a search missed results of when each join was a poll and then a point
+
+#[test]
+fn a_condition_that_holds_for_one_moment_is_met_before_the_last_store() {
+    let body = [Spawn(1, vec![]), Spawn(2, vec![]), Store(2, 0), Join(1), Join(2)];
+    // The condition is never met, or it is and either store is the last.
+    has(3, &[&body, &[Add(0), Add(0)], &[Spin(0, 1), Store(2, 1)]]);
+}
+
+#[test]
+fn an_attempt_fails_before_its_task_takes_two_locks() {
+    let body = [Spawn(1, vec![]), Spawn(2, vec![]), Lock(1), Join(1)];
+    has(6, &[&body, &[Lock(0), Load(0)], &[TryLock(0), Lock(0), Lock(1)]]);
+}
+
 // ---- one program for each rule that a search must not weaken
 
 #[test]

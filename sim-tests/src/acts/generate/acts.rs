@@ -32,11 +32,11 @@ pub(super) fn store_drawn(maker: &mut Maker<'_>) -> Act {
 }
 
 pub(super) fn lock(maker: &mut Maker<'_>) -> Act {
-    Act::Lock(maker.index())
+    Act::Lock(maker.lock())
 }
 
 pub(super) fn try_lock(maker: &mut Maker<'_>) -> Act {
-    Act::TryLock(maker.index())
+    Act::TryLock(maker.lock())
 }
 
 pub(super) fn unlock(_: &mut Maker<'_>) -> Act {
@@ -53,7 +53,7 @@ pub(super) fn spin(maker: &mut Maker<'_>) -> Act {
 }
 
 pub(super) fn spin_try(maker: &mut Maker<'_>) -> Act {
-    Act::SpinTry(maker.index())
+    Act::SpinTry(maker.lock())
 }
 
 pub(super) fn yields(_: &mut Maker<'_>) -> Act {

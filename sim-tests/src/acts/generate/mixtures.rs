@@ -48,15 +48,18 @@ pub const MIXTURES: &[Mixture] = &[
             (3, join),
             (1, add),
             (1, yields),
+            (1, look),
         ],
         moves: 30,
         most: (3, 5),
         ..PLAIN.named("abort")
     },
     Mixture {
-        acts: &[(4, look), (2, join), (2, lock), (2, try_lock), (2, load), (2, store), (1, abort)],
-        moves: 30,
+        acts: &[(4, look), (4, join), (2, lock), (2, try_lock), (3, load), (3, store)],
+        words: &[0],
+        locks: 1,
         most: (3, 5),
+        moves: 10,
         ..PLAIN.named("look")
     },
     Mixture {
@@ -163,6 +166,7 @@ const PLAIN: Mixture = Mixture {
     name: "",
     acts: &[],
     words: &[0, 1],
+    locks: 2,
     most: (3, 3),
     tree: 0,
     moves: 0,

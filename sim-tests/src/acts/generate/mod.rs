@@ -16,6 +16,8 @@ pub struct Mixture {
     acts: &'static [(u32, Make)],
     /// The words of memory that they use.
     words: &'static [usize],
+    /// How many locks they use.
+    locks: u64,
     /// The most tasks beside the body, and the most acts of a task.
     most: (u64, u64),
     /// In how many of 100 cases a task is spawned by another than the body.
@@ -100,7 +102,8 @@ impl Maker<'_> {
     ) -> Vec<Act> {
         let count = match task {
             0 => self.rng.below(acts_most),
-            _ => 1 + self.rng.below(acts_most),
+            // Most tasks are short: what they do together is what counts.
+            _ => 1 + self.rng.below(acts_most).min(self.rng.below(acts_most)),
         };
         // The body spawns most of its children at once.
         let mut slots = Vec::new();
@@ -175,8 +178,8 @@ impl Maker<'_> {
         self.rng.below(3) as u8
     }
 
-    fn index(&mut self) -> usize {
-        self.rng.below(2) as usize
+    fn lock(&mut self) -> usize {
+        self.rng.below(self.mixture.locks) as usize
     }
 
     /// An act on a handle, if the task may hold one.

@@ -5,6 +5,7 @@ use std::fmt;
 use std::time::Duration;
 
 use sim::Runner;
+use sim::run::{Failure, Outcome};
 
 use super::drive::Driven;
 use super::interpret;
@@ -72,6 +73,8 @@ pub enum Kind {
     Unexpected,
     /// Seen by a run at random and not expected.
     SeenAtRandom,
+    /// The search has all results, but sampled runs of its own say that it is wrong.
+    Doubted,
     /// A plain run of the search passed although a result fails, or the other way round.
     Outcome,
 }
@@ -82,6 +85,7 @@ impl fmt::Display for Difference {
             Kind::Missed => "the search says that it has seen all, and has not seen",
             Kind::Unexpected => "the search has seen what is not expected:",
             Kind::SeenAtRandom => "runs at random have seen what is not expected:",
+            Kind::Doubted => "the search is through, and says that it is wrong. Expected is:",
             Kind::Outcome => {
                 "a plain run of the search does not fail exactly if one of these does:"
             }
@@ -129,7 +133,8 @@ impl Comparison {
         if !new(&searched.sights).is_empty() {
             return differs(Kind::Unexpected, new(&searched.sights));
         }
-        if searched.proof {
+        // Also if it has found out by itself that it is wrong.
+        if searched.complete && !searched.blind {
             let missed: BTreeSet<_> = expected.difference(&searched.sights).cloned().collect();
             if !missed.is_empty() {
                 return differs(Kind::Missed, missed);
@@ -141,7 +146,8 @@ impl Comparison {
         }
         match () {
             () if searched.blind => Verdict::LeftOut(Why::Blind),
-            () if !searched.proof => Verdict::LeftOut(Why::Runs),
+            () if !searched.complete => Verdict::LeftOut(Why::Runs),
+            () if searched.doubted => differs(Kind::Doubted, expected),
             () if self.plain && passes(program) != expected.iter().all(|s| s.end.passed()) => {
                 differs(Kind::Outcome, expected)
             }
@@ -172,7 +178,8 @@ fn runner(strategy: &str) -> Runner {
 struct Searched {
     sights: BTreeSet<Sight>,
     runs: u64,
-    proof: bool,
+    /// Whether runs that it sampled did not agree with it.
+    doubted: bool,
     complete: bool,
     blind: bool,
 }
@@ -184,15 +191,22 @@ fn search(program: &Program, strategy: &str, runs: u64) -> Searched {
         .seeds(0..runs)
         .each_run(async || driven.body().await, |run| sights.extend([driven.sight(&run)]));
     if let Some(finding) = &report.finding {
-        // The program did not do the same twice.
-        let end = End::Other(format!("{:?}", finding.run.outcome));
-        sights.insert(Sight { end, logs: Vec::new(), memory: Default::default() });
+        // Runs that fail are results, but one that is not the same twice is the fault of the driver.
+        let outcome = &finding.run.outcome;
+        if matches!(outcome, Outcome::Failed(Failure::NonDeterminism { .. })) {
+            let end = End::Other(format!("{outcome:?}"));
+            sights.insert(Sight { end, logs: Vec::new(), memory: Default::default() });
+        }
     }
     let searched = report.searched.expect("a search says how far it came");
     Searched {
         sights,
         runs: report.runs,
-        proof: searched.is_proof(),
+        // That one of them failed is nothing new: each run of the search was shown.
+        doubted: searched
+            .audit
+            .as_ref()
+            .is_some_and(|audit| audit.missed.is_some() || audit.unseen),
         complete: searched.complete,
         blind: searched.blind,
     }

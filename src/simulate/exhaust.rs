@@ -84,7 +84,8 @@ pub(super) fn exhaust(
     // One that makes every run has no classes, and rests on nothing that could be wrong.
     let reduces = search.has_class(0).is_some() && !matches!(visit, Visit::One(_));
     if reduces && ended == End::Complete && explored.found.is_none() {
-        let (audit, found) = session.quietly(|| audit::audit(session, Some(search), audit::RUNS, each));
+        let (audit, found) =
+            session.quietly(|| audit::audit(session, Some(search), audit::RUNS, each));
         let missed = audit.missed.is_some();
         searched.audit = Some(audit);
         if let Some((run, origin)) = found {

@@ -287,7 +287,9 @@ const COVERAGE_SAMPLES: u64 = 20;
 
 /// Where coverage is to be told of runs that passed: whether tasks share what it does not see.
 fn look_for_unseen(session: &Session<'_>, explored: &mut Explored) {
-    let Some(census) = explored.census.as_mut().filter(|_| explored.found.is_none()) else { return };
+    let Some(census) = explored.census.as_mut().filter(|_| explored.found.is_none()) else {
+        return;
+    };
     let (audit, found) = session.quietly(|| audit(session, None, COVERAGE_SAMPLES, false));
     if audit.unseen {
         census.shares_unseen();

@@ -24,7 +24,8 @@ const STEPS: u64 = 1000;
 /// is one, it has the fewest of all.
 pub(super) fn prove(session: &Session<'_>, run: &Run, runs_max: u64) -> (Proof, Option<Run>) {
     let preemptions = Size::of(run).preemptions;
-    let mut proof = Proof { fewest: 0, complete: preemptions == 0, runs: 0, saved: 0, longer: None };
+    let mut proof =
+        Proof { fewest: 0, complete: preemptions == 0, runs: 0, saved: 0, longer: None };
     let Some(most) = preemptions.checked_sub(1) else { return (proof, None) };
     let search = Bounded::new(&PREEMPTIONS, Some(most)).with_draws_of(&Schedule::of(run));
     let search: Arc<dyn Search> = Arc::new(search);

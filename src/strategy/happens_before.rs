@@ -242,7 +242,6 @@ impl HappensBefore {
     }
 
     /// The first step of `task` after step `at`.
-    #[cfg(test)]
     pub(crate) fn next_of(&self, task: TaskId, at: Index) -> Option<Index> {
         let log = self.tasks.get(task.index())?;
         log.steps.get(log.steps.partition_point(|step| *step <= at)).copied()

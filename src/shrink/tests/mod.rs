@@ -135,10 +135,8 @@ fn a_run_is_not_made_longer_for_a_preemption_less() {
     // In turn, three steps and two preemptions; the other way, a task that is not cut takes thirty.
     let between = vec![Load(0, 0), FailIf(0, 1), Load(0, 1), FailIf(1, 1)];
     for noise in [1, 2, 3, 4, 30] {
-        let program = Program::new(vec![
-            between.clone(),
-            [vec![Add(0, 1)], vec![Add(1, 1); noise]].concat(),
-        ]);
+        let program =
+            Program::new(vec![between.clone(), [vec![Add(0, 1)], vec![Add(1, 1); noise]].concat()]);
         let turn = |task| Turn { task, steps: 1, preempts: false };
         let start = Schedule {
             tasks: vec![TaskPath::main(), TaskPath::main().child(0)],

@@ -278,6 +278,8 @@ impl Explorer {
         }
         while let Some(at) = self.depth.checked_sub(1) {
             let frame = &mut self.frames[at];
+            // The step will be another one.
+            frame.open.clear();
             while let Some((value, bound)) = frame.draws.pop() {
                 if value + 1 < bound {
                     frame.draws.push((value + 1, bound));

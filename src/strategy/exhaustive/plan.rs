@@ -23,9 +23,14 @@
 //!
 //! Costs O(steps · conflicting steps) a run, for the steps that are new in it.
 
+mod rules;
+
+#[cfg(test)]
+pub(crate) use self::rules::without;
+pub(crate) use self::rules::{Rule, Rules};
+
 use super::{Explorer, Frame};
 use crate::ids::TaskId;
-#[cfg(test)]
 use crate::op::task::ABORT;
 use crate::strategy::footprint::{Item, dependent};
 use crate::strategy::happens_before::{HappensBefore, Index};
@@ -37,71 +42,6 @@ pub(super) struct Open {
     task: TaskId,
     /// The step up to which the run has to be the same for it to be so.
     until: Index,
-}
-
-/// The parts of the rule: all, but for tests that leave one out to see that it is missed.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Rules {
-    #[cfg(test)]
-    left_out: Option<Rule>,
-}
-
-impl Default for Rules {
-    fn default() -> Rules {
-        Rules {
-            #[cfg(test)]
-            left_out: LEFT_OUT.get(),
-        }
-    }
-}
-
-#[cfg(test)]
-thread_local! {
-    /// What searches leave out that are made on this thread.
-    static LEFT_OUT: std::cell::Cell<Option<Rule>> = const { std::cell::Cell::new(None) };
-}
-
-/// Makes searches that leave a part of the rule out, while `act` is on.
-#[cfg(test)]
-pub(crate) fn without<T>(rule: Rule, act: impl FnOnce() -> T) -> T {
-    LEFT_OUT.set(Some(rule));
-    let done = act();
-    LEFT_OUT.set(None);
-    done
-}
-
-/// A part of the rule.
-#[cfg(test)]
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Rule {
-    /// An operation that was dropped competes.
-    Dropped,
-    /// An operation that was pending at the end competes.
-    Pending,
-    /// Whatever may enable a task that could not step is tried.
-    Enablers,
-    /// So is what comes after the operation was given up.
-    LateEnablers,
-    /// A task that sleeps does not count as planned.
-    Sleepers,
-}
-
-#[cfg(test)]
-impl Rules {
-    fn has(self, rule: Rule) -> bool {
-        self.left_out != Some(rule)
-    }
-}
-
-/// Whether the rules of an explorer have a part; always, outside of tests.
-macro_rules! has {
-    ($rules:expr, $rule:ident) => {{
-        #[cfg(test)]
-        let has = $rules.has(Rule::$rule);
-        #[cfg(not(test))]
-        let has = true;
-        has
-    }};
 }
 
 impl Explorer {
@@ -128,7 +68,6 @@ impl Explorer {
 struct Plan<'a> {
     frames: &'a mut [Frame],
     order: &'a HappensBefore,
-    #[cfg_attr(not(test), allow(dead_code, reason = "read where a rule may be left out"))]
     rules: Rules,
     astray: &'a mut u64,
 }
@@ -168,41 +107,26 @@ impl Plan<'_> {
         }
     }
 
-    /// Whether an operation of `task` that step `at` disabled is looked at, by the rules.
-    #[cfg(test)]
+    /// Whether an operation of `task` that step `at` disabled is looked at: always, by the whole rule.
     fn competes(&self, at: Index, task: TaskId) -> bool {
         let order = self.order;
-        let died = |step: Index| {
-            let aborted = Item::Task { target: task, kind: ABORT, done: true };
-            (0..step).any(|before| order.items_of(before).contains(&aborted))
-        };
-        match order.next_of(task, at) {
-            None => self.rules.has(Rule::Pending),
-            Some(step) if died(step) => self.rules.has(Rule::Dropped),
-            Some(_) => true,
-        }
+        let aborted = Item::Task { target: task, kind: ABORT, done: true };
+        let died = |step: Index| (0..step).any(|before| order.items_of(before).contains(&aborted));
+        self.rules.are_whole()
+            || match order.next_of(task, at) {
+                None => self.rules.has(Rule::Pending),
+                Some(step) if died(step) => self.rules.has(Rule::Dropped),
+                Some(_) => true,
+            }
     }
 
-    /// Where what may enable `task` at frame `at` is looked for.
-    #[cfg(test)]
+    /// Where what may enable `task` at frame `at` is looked for: in the whole run, by the whole rule.
     fn enablers_end(&self, task: TaskId, at: Index) -> Index {
         let end = self.order.len();
         match self.rules.has(Rule::LateEnablers) {
             true => end,
             false => self.order.next_of(task, at).unwrap_or(end),
         }
-    }
-
-    #[cfg(not(test))]
-    #[inline]
-    fn enablers_end(&self, _: TaskId, _: Index) -> Index {
-        self.order.len()
-    }
-
-    #[cfg(not(test))]
-    #[inline]
-    fn competes(&self, _: Index, _: TaskId) -> bool {
-        true
     }
 
     /// `task` has to go before step `at`; `base` is what comes before its announcement in any case. That is so
@@ -246,7 +170,7 @@ impl Plan<'_> {
                 frame.backtrack.push(task);
                 return;
             };
-            if !has!(self.rules, Sleepers) {
+            if !self.rules.has(Rule::Sleepers) {
                 return;
             }
             stays_open(frame);
@@ -259,7 +183,7 @@ impl Plan<'_> {
             }
             return;
         }
-        if !has!(self.rules, Enablers) {
+        if !self.rules.has(Rule::Enablers) {
             return;
         }
         stays_open(frame);

@@ -1,0 +1,107 @@
+//! A future that was polled once and is kept while its task waits for something else: that it could go on is no
+//! reason for the task, which does not poll it, to step again and again.
+
+use std::collections::BTreeSet;
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::Poll;
+
+use sim::Ordering::SeqCst;
+use sim::run::{Failure, Outcome};
+use sim::{Atomic, Mutex, Runner, SIMULATED};
+
+/// Polls the handle of a task, waits for a lock, and then awaits the handle. `stuck`: the lock is never freed.
+async fn polls_and_locks(stuck: bool) {
+    let lock = Arc::new(Mutex::new(()));
+    let word = Arc::new(Atomic::new(0));
+    let mut ends = sim::spawn(async {});
+    let holder = sim::spawn({
+        let (lock, word) = (lock.clone(), word.clone());
+        async move {
+            let _held = lock.lock().await;
+            sim::spin_until(|| async { !stuck || word.load(SeqCst).await == 7 }).await;
+            word.load(SeqCst).await;
+        }
+    });
+    let poll = poll_fn(|cx| Poll::Ready(Pin::new(&mut ends).poll(cx).is_ready()));
+    let polled = poll.await;
+    drop(lock.lock().await);
+    if !polled {
+        ends.await.unwrap();
+    }
+    holder.await.unwrap();
+}
+
+/// The same with a load in the place of the handle.
+async fn polls_a_load_and_locks(_: bool) {
+    let lock = Arc::new(Mutex::new(()));
+    let word = Atomic::new(0);
+    let holder = sim::spawn({
+        let lock = lock.clone();
+        async move {
+            let _held = lock.lock().await;
+            sim::task::yield_now().await;
+        }
+    });
+    let mut load = Box::pin(word.load(SeqCst));
+    let _ = poll_fn(|cx| Poll::Ready(load.as_mut().poll(cx))).await;
+    drop(lock.lock().await);
+    load.await;
+    holder.await.unwrap();
+}
+
+/// The kinds of ends that the runs of a search have.
+fn ends<F: Future<Output = ()>>(
+    strategy: &str,
+    stuck: bool,
+    body: impl Fn(bool) -> F + Sync,
+) -> BTreeSet<String> {
+    let mut ends = BTreeSet::new();
+    let runner = Runner::new().hermetic().strategy(strategy).seeds(0..2_000).max_steps(200);
+    runner.each_run(
+        async || body(stuck).await,
+        |run| {
+            ends.insert(match run.outcome {
+                Outcome::Passed => "passed".to_owned(),
+                Outcome::Failed(Failure::Deadlock { .. }) => "deadlock".to_owned(),
+                Outcome::Failed(failure) => format!("{failure:?}"),
+            });
+        },
+    );
+    ends
+}
+
+#[test]
+fn a_task_that_waits_beside_a_handle_passes() {
+    for strategy in ["exhaustive", "preemptions"] {
+        if SIMULATED {
+            assert_eq!(
+                ends(strategy, false, polls_and_locks),
+                BTreeSet::from(["passed".to_owned()]),
+                "{strategy}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_task_that_waits_beside_a_handle_for_ever_is_a_deadlock() {
+    for strategy in ["exhaustive", "preemptions"] {
+        if SIMULATED {
+            let ends = ends(strategy, true, polls_and_locks);
+            // It may also get the lock before the task that never gives it back.
+            assert_eq!(ends, BTreeSet::from(["deadlock".to_owned()]), "{strategy}");
+        }
+    }
+}
+
+#[test]
+fn a_task_that_waits_beside_a_load_passes() {
+    for strategy in ["exhaustive", "preemptions"] {
+        if SIMULATED {
+            let ends = ends(strategy, false, polls_a_load_and_locks);
+            assert_eq!(ends, BTreeSet::from(["passed".to_owned()]), "{strategy}");
+        }
+    }
+}

@@ -140,6 +140,9 @@ pub struct Announced {
     pub enabled: bool,
     /// Tells apart the announcements of one task. Not 0.
     pub(crate) key: u32,
+    /// Its task took a step in which it could be done and its future was not polled. It is not `enabled` then: it
+    /// is done when its future is polled again, and the task does not step for its sake.
+    pub(crate) passed_over: bool,
 }
 
 impl Announced {
@@ -151,6 +154,7 @@ impl Announced {
         place: Location::caller(),
         enabled: true,
         key: 0,
+        passed_over: false,
     };
 
     #[inline]

@@ -209,7 +209,18 @@ impl Searched {
         }
         // As long as anything is left to do, it is not all.
         let percent = (self.part.clamp(0.0, 1.0) * 10_000.0).floor().min(9_999.0) / 100.0;
+        let audit = self.audit.as_ref();
         let why = match &self.bound {
+            _ if audit.is_some_and(|audit| audit.missed.is_some()) => {
+                "a sampled run is of a class that the search did not have, a fault of unpause"
+                    .to_owned()
+            }
+            _ if audit.is_some_and(|audit| audit.unseen) => {
+                "tasks share something that is not of this library".to_owned()
+            }
+            _ if audit.is_some_and(|audit| audit.failed) => {
+                "a sampled run failed, and no run of the search".to_owned()
+            }
             _ if self.blind => {
                 "tasks woke each other by something that is not of this library".to_owned()
             }

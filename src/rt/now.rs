@@ -219,6 +219,7 @@ pub(super) fn announced() -> Announced {
         place: now.place.get(),
         enabled: true,
         key: now.key(),
+        passed_over: false,
     })
 }
 

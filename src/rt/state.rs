@@ -320,7 +320,7 @@ impl State {
             _ => true,
         };
         self.board.tasks.at_mut(task.index()).enabled += u32::from(enabled);
-        let announced = Announced { op, object, target, place, enabled, key };
+        let announced = Announced { op, object, target, place, enabled, key, passed_over: false };
         self.board.tasks.at_mut(task.index()).announced.push(announced);
         Ticket { run: self.run, waiter }
     }
@@ -330,6 +330,21 @@ impl State {
     pub(crate) fn is_of_this_step(&self, key: u32) -> bool {
         let (step, first) = self.fresh;
         step == self.board.step && (first..self.next_key).contains(&key)
+    }
+
+    /// The current task took a step: what it had announced before, could do and did not poll does not make it a
+    /// candidate any more.
+    pub(super) fn pass_over(&mut self) {
+        let (step, first) = self.fresh;
+        let fresh = if step == self.board.step { first..self.next_key } else { 0..0 };
+        let row = self.board.tasks.at_mut(self.board.current.index());
+        let Announcements { first, more } = &mut row.announced;
+        for announced in std::iter::once(first).chain(more) {
+            if announced.is_something() && announced.enabled && !fresh.contains(&announced.key) {
+                (announced.enabled, announced.passed_over) = (false, true);
+                row.enabled -= 1;
+            }
+        }
     }
 
     /// Takes an announcement back, because it is done now or because its future was dropped.
@@ -384,6 +399,10 @@ impl State {
         let (task, key) = (waiter.task(), waiter.key());
         let row = self.board.tasks.at_mut(task.index());
         let Some(announced) = row.announced.find_mut(key) else { return };
+        if announced.enabled == enabled || (announced.passed_over && enabled) {
+            return;
+        }
+        announced.passed_over = false;
         if announced.enabled == enabled {
             return;
         }

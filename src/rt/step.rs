@@ -68,6 +68,7 @@ impl State {
         let steps = self.record.steps.len() as u32;
         if steps > self.board.step {
             let announced = now::announces_in(self.board.step).then(now::announced);
+            self.pass_over();
             self.board.step = steps;
             self.settle(self.board.current, announced);
         }

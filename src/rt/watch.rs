@@ -127,7 +127,7 @@ impl World {
             return false;
         }
         let row = &state.board.tasks[task.index()];
-        let held_back = row.announced.iter().any(|a| a.key == key && !a.enabled);
+        let held_back = row.announced.iter().any(|a| a.key == key && !a.enabled && !a.passed_over);
         let waits = held_back || held.step == state.board.step;
         drop(state);
         if waits {

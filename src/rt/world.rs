@@ -238,7 +238,8 @@ impl World {
         };
         // A lock may have been taken in this very step, by another branch of a `join!`.
         let free = announced.object.is_none_or(|o| state.objects.rows[o.index()].holder.is_none());
-        let enabled = announced.enabled && (announced.op.access != Access::Lock || free);
+        let open = announced.enabled || announced.passed_over;
+        let enabled = open && (announced.op.access != Access::Lock || free);
         if enabled && !state.is_of_this_step(ticket.waiter.key()) {
             return Arrival::Now;
         }

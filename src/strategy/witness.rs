@@ -149,7 +149,7 @@ impl Strategy for Watched {
 
     fn end(&mut self, view: &View<'_>) -> Result<(), Mismatch> {
         let mut seen = self.seen.seen();
-        seen.observer.after(view);
+        seen.observer.after_last(view);
         seen.ends = true;
         drop(seen);
         self.strategy.end(view)

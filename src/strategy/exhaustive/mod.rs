@@ -216,7 +216,7 @@ impl Explorer {
     fn end(&mut self, view: &View<'_>) {
         self.course = Course::Ended;
         if view.step() as usize > self.kept {
-            self.observer.after(view);
+            self.observer.after_last(view);
         }
     }
 

@@ -66,8 +66,15 @@ impl Observer {
         self.draws.push((value, bound));
     }
 
-    /// The step is over, and it may have been the last.
+    /// The step is over, and the run goes on.
     pub(crate) fn after(&mut self, view: &View<'_>) {
+        self.after_last(view);
+        let row = view.task(self.task);
+        self.blind |= row.status == Status::Blocked && row.announced.is_empty();
+    }
+
+    /// The step is over, and it may have been the last.
+    pub(crate) fn after_last(&mut self, view: &View<'_>) {
         for event in &view.events()[self.events..] {
             self.items.extend(item(view, event));
         }
@@ -95,7 +102,6 @@ impl Observer {
             self.items.push(Item::Task { target: self.task, kind: END, done: true });
         } else {
             ask(view, self.task, &mut self.asked);
-            self.blind |= row.status == Status::Blocked && row.announced.is_empty();
         }
     }
 

@@ -121,7 +121,7 @@ impl Strategy for Brute {
 
     fn end(&mut self, view: &View<'_>) -> Result<(), Mismatch> {
         let mut path = self.path();
-        path.observer.after(view);
+        path.observer.after_last(view);
         path.leaves = view.tasks().iter().any(|row| {
             let waits = row.announced.iter().any(|announced| announced.op.access.waits());
             row.status == Status::Ready || waits

@@ -85,7 +85,7 @@ impl Strategy for Scripted {
 
     fn end(&mut self, view: &View<'_>) -> Result<(), Mismatch> {
         let mut script = self.0.lock().unwrap();
-        script.observer.after(view);
+        script.observer.after_last(view);
         script.end_step();
         Ok(())
     }

@@ -47,6 +47,9 @@ fn within(what: &str, operations: usize, check: impl Fn(&Budget<'_>) -> Verdict)
     verdict
 }
 
+type Calls<M> = [Operation<<M as Model>::Op, <M as Model>::Ret>];
+type Check<M> = fn(&M, &Calls<M>, &Budget<'_>) -> Result<Verdict, Malformed>;
+
 /// All three conditions that a model can be checked for, each in every shape.
 fn model<M: Model<Op: Sync, Ret: Sync> + Sync>(
     initial: &M,
@@ -54,10 +57,9 @@ fn model<M: Model<Op: Sync, Ret: Sync> + Sync>(
     op: impl Fn(u64) -> (M::Op, M::Ret),
     last: (M::Op, M::Ret),
 ) -> [usize; 2] {
-    type Check<M, O, R> = fn(&M, &[Operation<O, R>], &Budget<'_>) -> Result<Verdict, Malformed>;
-    let parallel: Check<M, M::Op, M::Ret> =
+    let parallel: Check<M> =
         |initial, history, budget| Ok(linearizable_parallel(initial, history, budget, 2)?.0);
-    let checks: [(&str, Check<M, M::Op, M::Ret>); 4] = [
+    let checks: [(&str, Check<M>); 4] = [
         ("linearizable", linearizable),
         ("parallel", parallel),
         ("sequential", sequential),

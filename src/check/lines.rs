@@ -306,7 +306,8 @@ impl<M: Model> Search<'_, '_, M> {
 
     /// How many bytes the search takes, about.
     fn bytes(&self) -> usize {
-        let lists = Self::LOOKED_UP * size_of::<(u64, u32)>() + 8 * size_of::<u32>();
+        // Of a frame: the lines to look at next and, mostly, one state.
+        let lists = Self::LOOKED_UP * size_of::<(u64, u32)>() + size_of::<[u32; 8]>();
         table_bytes(&self.known)
             + 2 * self.keys
             + vec_bytes(&self.stack)

@@ -37,7 +37,11 @@ fn methods_that_messages_name_exist() {
     // The last two are code and no text.
     let methods = ["seeds", "prove", "must_prove", "name", "new", "of_site"];
     for (file, name) in named("Runner::") {
-        assert!(methods.contains(&&name[..]), "{} names Runner::{name}: add it here", file.display());
+        assert!(
+            methods.contains(&&name[..]),
+            "{} names Runner::{name}: add it here",
+            file.display()
+        );
     }
 }
 
@@ -62,7 +66,8 @@ fn paths_that_messages_name_exist() {
 fn named(prefix: &str) -> Vec<(PathBuf, String)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     let mut found = Vec::new();
-    let mut folders = ["src", "sim-macros/src", "cargo-sim/src"].map(|name| root.join(name)).to_vec();
+    let mut folders =
+        ["src", "sim-macros/src", "cargo-sim/src"].map(|name| root.join(name)).to_vec();
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(&folder).unwrap() {
             let path = entry.unwrap().path();
@@ -100,10 +105,10 @@ fn in_texts<'a>(source: &'a str, prefix: &'a str) -> impl Iterator<Item = String
 fn what_is_named_in_texts_is_found() {
     let found = |line| in_texts(line, "sim::").collect::<Vec<_>>();
     assert_eq!(found("    - a clock: use sim::time\\n\\"), ["time"]);
-    assert_eq!(found("put sim::yield_now().await into it, or await `sim::spin_until`"), [
-        "yield_now",
-        "spin_until"
-    ]);
+    assert_eq!(
+        found("put sim::yield_now().await into it, or await `sim::spin_until`"),
+        ["yield_now", "spin_until"]
+    );
     assert_eq!(found("/// see sim::time"), [""; 0]);
     assert_eq!(found("use self::sim::word;"), [""; 0]);
     assert_eq!(found("use sim::Runner;"), [""; 0]);

@@ -111,7 +111,10 @@ fn who_waits_for_something_foreign_may_wait_for_a_thread() {
     });
     let finding = report.finding.as_ref().expect("it is stuck");
     assert!(matches!(failure(&finding.run), Failure::Deadlock { .. }));
-    says(&report, "if a thread or a timer outside of the run was to wake it, that is what is missing");
+    says(
+        &report,
+        "if a thread or a timer outside of the run was to wake it, that is what is missing",
+    );
     never_says(&report, "Nobody is left");
 }
 
@@ -334,7 +337,9 @@ fn a_panic_in_std_is_placed_where_std_was_called() {
     });
     let file = file!();
     let finding = report.finding.as_mut().expect("it panics");
-    assert!(matches!(failure(&finding.run), Failure::Panic { place, .. } if place.contains("/library/")));
+    assert!(
+        matches!(failure(&finding.run), Failure::Panic { place, .. } if place.contains("/library/"))
+    );
     // Relative to the folder that the test runs in, which is that of its package.
     assert_eq!(finding.called_from, Some(format!("tests/screens.rs:{called}")));
     says(&report, &format!("at tests/screens.rs:{called}, in alloc/src/raw_vec/mod.rs:"));

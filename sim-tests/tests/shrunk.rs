@@ -51,7 +51,9 @@ fn shrunk_failures_are_no_longer_and_the_same_and_their_lines_replay_them() {
     println!("{sums:?} {kinds:?}");
     // Else it shows nothing.
     assert!(kinds.len() >= 3, "{kinds:?}");
-    assert!(sums.steps_after < sums.steps_before && sums.preemptions_after < sums.preemptions_before);
+    assert!(
+        sums.steps_after < sums.steps_before && sums.preemptions_after < sums.preemptions_before
+    );
 }
 
 #[derive(Debug, Default)]
@@ -91,7 +93,9 @@ fn check(mixture: &Mixture, number: u64) -> Option<Found> {
     let report = runner(&name).seeds(0..SEEDS).run(|| driven.body());
     let screen = text(&report, &Style::default());
     let finding = report.finding.as_deref()?;
-    let context = || format!("UNPAUSE_SHRUNK={:?}\n{program}\n{screen}", format!("{}:{number}", mixture.name));
+    let context = || {
+        format!("UNPAUSE_SHRUNK={:?}\n{program}\n{screen}", format!("{}:{number}", mixture.name))
+    };
     let Origin::Seed(seed) = finding.from else { panic!("it is of no seed\n{}", context()) };
 
     // The run as it was found.
@@ -102,10 +106,17 @@ fn check(mixture: &Mixture, number: u64) -> Option<Found> {
     assert_eq!(shown.signature(), as_found.signature(), "{}", context());
     let shrunk = finding.shrunk.unwrap_or_else(|| panic!("it was not shrunk\n{}", context()));
     assert_eq!(shrunk.size, after, "{}", context());
-    assert!(after.steps <= before.steps, "{} steps to {}\n{}", before.steps, after.steps, context());
+    assert!(
+        after.steps <= before.steps,
+        "{} steps to {}\n{}",
+        before.steps,
+        after.steps,
+        context()
+    );
 
     let again = replayed(&name, finding, &driven);
-    let run = &again.finding.as_ref().unwrap_or_else(|| panic!("it passes again\n{}", context())).run;
+    let run =
+        &again.finding.as_ref().unwrap_or_else(|| panic!("it passes again\n{}", context())).run;
     assert_eq!(failure(run), shown, "{}", context());
     assert_eq!((&run.steps, &run.draws), (&finding.run.steps, &finding.run.draws), "{}", context());
     let kind = shown.kind();

@@ -208,7 +208,10 @@ fn panicked_at(finding: &Finding, task: TaskId, place: &str, names: &Names<'_>) 
     match finding.run.events.iter().rev().find(|event| event.task == task) {
         Some(event) => {
             let last = places::shown(&event.place.to_string());
-            format!("{shown}, in std, called by {task_name} after `{}` at {last}", names.event(event))
+            format!(
+                "{shown}, in std, called by {task_name} after `{}` at {last}",
+                names.event(event)
+            )
         }
         None => format!("{shown}, in std, called by {task_name} before its first access"),
     }
@@ -322,7 +325,8 @@ fn deadlock(screen: &mut Screen, waits: &[Wait], names: &Names<'_>) {
     if circle.is_empty() {
         // Whoever waits for something foreign may be woken by what is no task of the run.
         let foreign = waits.iter().any(|wait| wait.op.is_none());
-        let text = if foreign { WAITS_FOR_FOREIGN } else { "No task is left that could wake them." };
+        let text =
+            if foreign { WAITS_FOR_FOREIGN } else { "No task is left that could wake them." };
         screen.blank();
         screen.paragraph(2, (Paint::Plain, ""), (Paint::Strong, text));
     }
@@ -369,7 +373,9 @@ pub(super) fn history(screen: &mut Screen, history: &HistoryRecord, verdict: Opt
             n => (format!("The other {n}"), "are"),
         };
         let text = match evidence.anomaly {
-            Some(_) => format!("{others} {are} not shown: no order explains these, whatever else was done."),
+            Some(_) => format!(
+                "{others} {are} not shown: no order explains these, whatever else was done."
+            ),
             None => format!("{others} {are} on other keys and not shown."),
         };
         screen.blank();

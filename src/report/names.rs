@@ -74,7 +74,8 @@ impl<'a> Names<'a> {
             (None, None, Some(object)) => format!("waits for {object}"),
             (None, None, None) => {
                 let spawned = self.run.tasks.get(wait.task.index()).map(|task| task.place);
-                let known = if spawned == Some(wait.place) { "spawned at" } else { "last access at" };
+                let known =
+                    if spawned == Some(wait.place) { "spawned at" } else { "last access at" };
                 format!("waits, {known}")
             }
         }

@@ -111,8 +111,7 @@ fn without_version(name: &str) -> &str {
 mod tests {
     use super::*;
 
-    const REGISTRY: &str =
-        "/u/.cargo/registry/src/index.example-1949cf8c6b5b557f/concurrent-queue-2.5.0/src/bounded.rs:112:37";
+    const REGISTRY: &str = "/u/.cargo/registry/src/index.example-1949cf8c6b5b557f/concurrent-queue-2.5.0/src/bounded.rs:112:37";
 
     #[test]
     fn a_place_in_another_crate_says_which() {
@@ -121,9 +120,18 @@ mod tests {
             ("crates/pool/src/lib.rs:9:22", "crates/pool/src/lib.rs:9:22"),
             (REGISTRY, "concurrent-queue-2.5.0/src/bounded.rs:112:37"),
             ("/u/src/pool/src/imp/tests/lib.rs:1:2", "pool/src/imp/tests/lib.rs:1:2"),
-            ("/u/.cargo/git/checkouts/tokio-0123456789abcdef/abc1234/src/lib.rs:1:2", "tokio/src/lib.rs:1:2"),
-            ("/u/.cargo/git/checkouts/tokio-0123456789abcdef/abc1234/tokio-util/src/lib.rs:1:2", "tokio-util/src/lib.rs:1:2"),
-            ("/rustc/59807616e1fa2540724bfbac14d7976d7e4a3860/library/core/src/array/mod.rs:3:5", "core/src/array/mod.rs:3:5"),
+            (
+                "/u/.cargo/git/checkouts/tokio-0123456789abcdef/abc1234/src/lib.rs:1:2",
+                "tokio/src/lib.rs:1:2",
+            ),
+            (
+                "/u/.cargo/git/checkouts/tokio-0123456789abcdef/abc1234/tokio-util/src/lib.rs:1:2",
+                "tokio-util/src/lib.rs:1:2",
+            ),
+            (
+                "/rustc/59807616e1fa2540724bfbac14d7976d7e4a3860/library/core/src/array/mod.rs:3:5",
+                "core/src/array/mod.rs:3:5",
+            ),
             ("C:\\Users\\me\\pool\\src\\lib.rs:1:2", "pool/src/lib.rs:1:2"),
             ("/tmp/one.rs:1:2", "/tmp/one.rs:1:2"),
             ("", ""),

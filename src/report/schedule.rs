@@ -370,7 +370,8 @@ fn origin(run: &Run, id: ObjectId, room: usize) -> String {
         return text + &cut_place(&created, room.saturating_sub(taken)) + &used;
     }
     let used = first.place.to_string();
-    let created = if in_std { "in std".to_owned() } else { format!("at {}", places::shown(&created)) };
+    let created =
+        if in_std { "in std".to_owned() } else { format!("at {}", places::shown(&created)) };
     let text = format!("{kind}created {created}, used first at ");
     let wanted = text.chars().count() + places::shown(&used).chars().count();
     let text = if wanted <= room { text } else { format!("{kind}used first at ") };

@@ -52,9 +52,13 @@ fn calls_of_many_steps() {
     // The place is that of the compiler's version, so this is no golden screen.
     let screen = text(&calls(in_core()), &Style::default());
     let words = screen.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(words.contains("9 steps: lock mutex 3 times, load atomic 3 core/src/array/mod.rs"), "{screen}");
+    assert!(
+        words.contains("9 steps: lock mutex 3 times, load atomic 3 core/src/array/mod.rs"),
+        "{screen}"
+    );
     // Neither where the turn is taken nor the end is folded, and nothing is left out.
-    for kept in ["54 │ lock mutex", "55 store atomic := 99", "80 compare_exchange atomic 7 → 8"] {
+    for kept in ["54 │ lock mutex", "55 store atomic := 99", "80 compare_exchange atomic 7 → 8"]
+    {
         assert!(words.contains(kept), "{kept}: {screen}");
     }
     assert!(!words.contains('…'), "{screen}");

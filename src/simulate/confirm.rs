@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use super::{hook, prove};
 use super::session::Session;
 use super::watchdog::{Job, Unwatch};
+use super::{hook, prove};
 use crate::event::ValueKind;
 use crate::persistence;
 use crate::report::{Finding, Origin, Proof, Report, Shrinking, Size};
@@ -196,7 +196,11 @@ fn smallest(session: &Session<'_>, run: Run) -> (Run, Option<Shrinking>, Option<
 }
 
 /// The smallest run found by shrinking that fails as `run` does, with at most so many preemptions.
-fn shrunk(session: &Session<'_>, run: Run, preemptions_max: Option<u32>) -> (Run, Option<Shrinking>) {
+fn shrunk(
+    session: &Session<'_>,
+    run: Run,
+    preemptions_max: Option<u32>,
+) -> (Run, Option<Shrinking>) {
     let Some(wanted) = signature(&run) else { return (run, None) };
     let by_steps = STEPS / (run.steps.len() as u64).max(1);
     let replays = REPLAYS.min(by_steps).max(20);

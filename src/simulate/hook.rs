@@ -102,8 +102,10 @@ fn caller_of_std() -> Option<String> {
 
 fn first_outside(frames: &str) -> Option<String> {
     let frames = frames.split("{ fn: ").skip(1).map(|frame| {
-        let file = frame.split_once(", file: \"").and_then(|(_, rest)| rest.split_once("\", line: "));
-        let line = file.map(|(_, rest)| rest.split(|c: char| !c.is_ascii_digit()).next().unwrap_or(""));
+        let file =
+            frame.split_once(", file: \"").and_then(|(_, rest)| rest.split_once("\", line: "));
+        let line =
+            file.map(|(_, rest)| rest.split(|c: char| !c.is_ascii_digit()).next().unwrap_or(""));
         (frame, file.map(|(file, _)| file), line)
     });
     // The hook itself, and what called it.

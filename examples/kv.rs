@@ -108,8 +108,8 @@ fn main() -> ExitCode {
 // FAILED  kv  seed 8: history is not linearizable (map)
 //
 //   checked at  examples/kv.rs:95:20
-//   tested      9 runs of seeds 0 to 999, portfolio
-//   shrunk      from 9 steps, 3 preemptions to 9 steps, 1 preemption (364 replays)
+//   tested      9 runs of seeds 0 to 999 after 4 rehearsals, portfolio
+//   shrunk      from 10 steps, 3 preemptions to 10 steps, 1 preemption (528 replays)
 //
 // ── history ── map, 3 operations, 3 clients ─────────────────────────────────────────────────────────
 //
@@ -121,7 +121,7 @@ fn main() -> ExitCode {
 //   `Get('x') → None` by main fits nowhere: after `Delete('x') → None` by 0.1 and `Put('x', 1) → None`
 //   by 0.0 it should have returned `Some(1)`. The state is then `{'x': 1}`.
 //
-// ── schedule ── 9 steps, 4 switches, 1 preemption ───────────────────────────────────────────────────
+// ── schedule ── 10 steps, 4 switches, 1 preemption ──────────────────────────────────────────────────
 //
 //   step  main          0.0           0.1                                                        place
 //      0  spawn 0.0                                                               examples/kv.rs:89:19
@@ -136,16 +136,16 @@ fn main() -> ExitCode {
 //      5  │             │             take cell                                   examples/kv.rs:55:15
 //      6  │             replace cell                                              examples/kv.rs:38:15
 //      7  join 0.0                                                                examples/kv.rs:89:19
-//         join 0.1                                                                examples/kv.rs:90:20
-//      8  lock mutex                                                              examples/kv.rs:42:34
+//      8  join 0.1                                                                examples/kv.rs:90:20
+//      9  lock mutex                                                              examples/kv.rs:42:34
 //         unlock mutex                                                            examples/kv.rs:42:34
 //
 //   mutex  created at examples/kv.rs:31:26
 //   cell   created at examples/kv.rs:36:67
 //
 // trace:   target/sim/unpause/example-kv.kv/8.simtrace
-// replay:  SIM_REPLAY=sim2:0,0.0x2,0.1x3,0.0,0x2 cargo run -p unpause --example kv
+// replay:  SIM_REPLAY=sim2:0,0.0x2,0.1x3,0.0,0x3 cargo run -p unpause --example kv
 //
 // the trace file, replayed, ends with the same failure
 //
-// passed  kv_fixed: 1000 runs, 9804 steps
+// passed  kv_fixed: 1000 runs, 10493 steps

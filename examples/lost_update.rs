@@ -84,10 +84,10 @@ fn main() -> ExitCode {
 //    right: Value(2)
 //
 //   at          examples/lost_update.rs:64:29
-//   tested      2 runs of seeds 0 to 999, portfolio
-//   shrunk      from 10 steps, 4 preemptions to 9 steps, 1 preemption (365 replays)
+//   tested      2 runs of seeds 0 to 999 after 4 rehearsals, portfolio
+//   shrunk      from 10 steps, 4 preemptions to 10 steps, 1 preemption (528 replays)
 //
-// ── schedule ── 9 steps, 4 switches, 1 preemption ───────────────────────────────────────────────────
+// ── schedule ── 10 steps, 4 switches, 1 preemption ──────────────────────────────────────────────────
 //
 //   step  main             0.0                0.1                                                place
 //      0  spawn 0.0, 0.1                                                  examples/lost_update.rs:49:9
@@ -99,24 +99,24 @@ fn main() -> ExitCode {
 //      5  │                │                  store atomic := 1          examples/lost_update.rs:27:21
 //      6  │                store atomic := 1                             examples/lost_update.rs:27:21
 //      7  join 0.0                                                        examples/lost_update.rs:49:9
-//         join 0.1                                                        examples/lost_update.rs:49:9
-//      8  load atomic = 1                                                examples/lost_update.rs:60:49
+//      8  join 0.1                                                        examples/lost_update.rs:49:9
+//      9  load atomic = 1                                                examples/lost_update.rs:60:49
 //         panics                                                         examples/lost_update.rs:64:29
 //
 //   atomic  created at examples/lost_update.rs:44:28
 //
 // trace:   target/sim/unpause/example-lost_update.lost_update/1.simtrace
-// replay:  SIM_REPLAY=sim2:0,0.0x2,0.1x3,0.0,0x2 cargo run -p unpause --example lost_update
+// replay:  SIM_REPLAY=sim2:0,0.0x2,0.1x3,0.0,0x3 cargo run -p unpause --example lost_update
 //
 // the trace file, replayed, ends with the same failure
 //
-// passed  lost_update_fixed: 1000 runs, 7394 steps
+// passed  lost_update_fixed: 1000 runs, 8000 steps
 //
 // FAILED  lost_update_model  seed 1: history is not linearizable (counter)
 //
 //   checked at  examples/lost_update.rs:65:33
-//   tested      2 runs of seeds 0 to 999, portfolio
-//   shrunk      from 10 steps, 4 preemptions to 9 steps, 1 preemption (365 replays)
+//   tested      2 runs of seeds 0 to 999 after 4 rehearsals, portfolio
+//   shrunk      from 10 steps, 4 preemptions to 10 steps, 1 preemption (528 replays)
 //
 // ── history ── counter, 3 operations, 3 clients ─────────────────────────────────────────────────────
 //
@@ -128,7 +128,7 @@ fn main() -> ExitCode {
 //   `Get → 1` by main fits nowhere: after `Increment → ok` by 0.1 and `Increment → ok` by 0.0 it
 //   should have returned `2`.
 //
-// ── schedule ── 9 steps, 4 switches, 1 preemption ───────────────────────────────────────────────────
+// ── schedule ── 10 steps, 4 switches, 1 preemption ──────────────────────────────────────────────────
 //
 //   step  main             0.0                0.1                                                place
 //      0  spawn 0.0, 0.1                                                  examples/lost_update.rs:49:9
@@ -140,15 +140,15 @@ fn main() -> ExitCode {
 //      5  │                │                  store atomic := 1          examples/lost_update.rs:27:21
 //      6  │                store atomic := 1                             examples/lost_update.rs:27:21
 //      7  join 0.0                                                        examples/lost_update.rs:49:9
-//         join 0.1                                                        examples/lost_update.rs:49:9
-//      8  load atomic = 1                                                examples/lost_update.rs:60:49
+//      8  join 0.1                                                        examples/lost_update.rs:49:9
+//      9  load atomic = 1                                                examples/lost_update.rs:60:49
 //
 //   atomic  created at examples/lost_update.rs:44:28
 //
 // trace:   target/sim/unpause/example-lost_update.lost_update_model/1.simtrace
 // history: target/sim/unpause/example-lost_update.lost_update_model/1.jsonl
-// replay:  SIM_REPLAY=sim2:0,0.0x2,0.1x3,0.0,0x2 cargo run -p unpause --example lost_update
+// replay:  SIM_REPLAY=sim2:0,0.0x2,0.1x3,0.0,0x3 cargo run -p unpause --example lost_update
 //
 // the trace file, replayed, ends with the same failure
 //
-// passed  lost_update_model_fixed: 1000 runs, 7394 steps
+// passed  lost_update_model_fixed: 1000 runs, 8000 steps

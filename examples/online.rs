@@ -155,8 +155,8 @@ fn main() -> ExitCode {
 //   Some(0)
 //
 //   at          examples/online.rs:92:14
-//   tested      1 run of seeds 0 to 999, portfolio
-//   shrunk      from 14 steps, 2 preemptions to 14 steps, 1 preemption (174 replays)
+//   tested      1 run of seeds 0 to 999 after 4 rehearsals, portfolio
+//   shrunk      from 14 steps, 2 preemptions to 14 steps, 1 preemption (320 replays)
 //
 // ── schedule ── 14 steps, 2 switches, 1 preemption ──────────────────────────────────────────────────
 //
@@ -189,4 +189,4 @@ fn main() -> ExitCode {
 //
 // the trace file, replayed, ends with the same failure
 //
-// passed  online_fixed: 1000 runs, 373136 steps
+// passed  online_fixed: 1000 runs, 373745 steps

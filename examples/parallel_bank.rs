@@ -165,7 +165,7 @@ fn main() -> ExitCode {
 //
 //   checked at  examples/parallel_bank.rs:140:5
 //   tested      60 runs of seeds 0 to 999, portfolio
-//   shrunk      from 9 commands, 15 steps, 3 preemptions to 4 commands, 10 steps, 1 preemption (883
+//   shrunk      from 9 commands, 16 steps, 3 preemptions to 4 commands, 11 steps, 1 preemption (1046
 //               replays)
 //
 // ── program ── Bank, 4 commands of 9 ────────────────────────────────────────────────────────────────
@@ -190,7 +190,7 @@ fn main() -> ExitCode {
 //   Account(0)` by main, `Open → Account(1)` by main and `Transfer { from: Number(1), to: Number(0),
 //   amount: 2 } → Mo…` by 0.0 it should have returned `Refused`. The state is then `Bank([12, 8])`.
 //
-// ── schedule ── 10 steps, 4 switches, 1 preemption ──────────────────────────────────────────────────
+// ── schedule ── 11 steps, 4 switches, 1 preemption ──────────────────────────────────────────────────
 //
 //   step  main            0.0           0.1                                                      place
 //      0  start
@@ -211,14 +211,14 @@ fn main() -> ExitCode {
 //      8  │                             lock mutex                    examples/parallel_bank.rs:130:25
 //         │                             unlock mutex                  examples/parallel_bank.rs:130:25
 //      9  join 0.0                                                     examples/parallel_bank.rs:140:5
-//         join 0.1                                                     examples/parallel_bank.rs:140:5
+//     10  join 0.1                                                     examples/parallel_bank.rs:140:5
 //
 //   mutex  created at examples/parallel_bank.rs:138:16
 //
 // trace:   target/sim/unpause/example-parallel_bank.parallel_bank/59.simtrace
 // source:  target/sim/unpause/example-parallel_bank.parallel_bank/59.rs
-// replay:  SIM_REPLAY=sim2:0=100/101=0/1000=0/2=2/3=0/3=1/3=0/10000=0/10000=1/10000=1/10000=0/10000=1/10000=0/10000=1/10000=1/10000=0/1=0/1=0/4=0/2=0/2=0/4=0/3=0/3=2/4=0/10=0/3=0/3=0/4=1/4=0/4=2/4=1/10=0/4=0/4=2/4=0/10=0/4=0/4=0/4=0/3=0/3=2/4=0/10=1/3=0/3=2/4=8/10=0/5=0/5=0/4=0/6=0/6=0/4,0x2,0.1x2,0.0x3,0.1,0 cargo run -p unpause --example parallel_bank
+// replay:  SIM_REPLAY=sim2:0=100/101=0/1000=0/2=2/3=0/3=1/3=0/10000=0/10000=1/10000=1/10000=0/10000=1/10000=0/10000=1/10000=1/10000=0/1=0/1=0/4=0/2=0/2=0/4=0/3=0/3=2/4=0/10=0/3=0/3=0/4=1/4=0/4=2/4=1/10=0/4=0/4=2/4=0/10=0/4=0/4=0/4=0/3=0/3=2/4=0/10=1/3=0/3=2/4=8/10=0/5=0/5=0/4=0/6=0/6=0/4,0x2,0.1x2,0.0x3,0.1,0x2 cargo run -p unpause --example parallel_bank
 //
 // the trace file, replayed, ends with the same failure
 //
-// passed  parallel_bank_fixed: 1000 runs, 18682 steps
+// passed  parallel_bank_fixed: 1000 runs, 19695 steps

@@ -138,8 +138,8 @@ fn main() -> ExitCode {
 //
 //   checked at  examples/parallel_store.rs:109:5
 //   tested      61 runs of seeds 0 to 999, portfolio
-//   shrunk      from 9 commands, 16 steps, 2 preemptions, 4 tasks to 3 commands, 8 steps, 1
-//               preemption, 3 tasks (605 replays)
+//   shrunk      from 9 commands, 17 steps, 2 preemptions, 4 tasks to 3 commands, 9 steps, 1
+//               preemption, 3 tasks (769 replays)
 //
 // ── program ── Store, 3 commands of 9 ───────────────────────────────────────────────────────────────
 //
@@ -158,7 +158,7 @@ fn main() -> ExitCode {
 //   and `Put(0, 1) → Version(1)` by 0.1 it should have returned `Stale`. The state is then `Store([(1,
 //   1), (0, 0)])`.
 //
-// ── schedule ── 8 steps, 4 switches, 1 preemption ───────────────────────────────────────────────────
+// ── schedule ── 9 steps, 4 switches, 1 preemption ───────────────────────────────────────────────────
 //
 //   step  main            0.0           0.1                                                      place
 //      0  start
@@ -175,14 +175,14 @@ fn main() -> ExitCode {
 //      6  │               lock mutex                                        …/parallel_store.rs:100:25
 //         │               unlock mutex                                      …/parallel_store.rs:100:25
 //      7  join 0.0                                                    examples/parallel_store.rs:109:5
-//         join 0.1                                                    examples/parallel_store.rs:109:5
+//      8  join 0.1                                                    examples/parallel_store.rs:109:5
 //
 //   mutex  created at examples/parallel_store.rs:107:17
 //
 // trace:   target/sim/unpause/example-parallel_store.parallel_store/60.simtrace
 // source:  target/sim/unpause/example-parallel_store.parallel_store/60.rs
-// replay:  SIM_REPLAY=sim2:0=100/101=200/1000=200/1000=0/1000=1/2=0/3=2/3=0/3=0/3=1/10000=1/10000=0/10000=1/10000=1/10000=1/10000=0/10000=0/10000=1/10000=0/2=2/3=0/2=0/3=0/2=2/3=0/1=0/3=0/2=0/3=0/2=0/3=0/2=0/3=0/2=0/3=0/2=2/3=1/4=0/3=0/2=1/3=0/3=0/2=0/3,0,0.0x2,0.1x2,0.0,0 cargo run -p unpause --example parallel_store
+// replay:  SIM_REPLAY=sim2:0=100/101=200/1000=200/1000=0/1000=1/2=0/3=2/3=0/3=0/3=1/10000=1/10000=0/10000=1/10000=1/10000=1/10000=0/10000=0/10000=1/10000=0/2=2/3=0/2=0/3=0/2=2/3=0/1=0/3=0/2=0/3=0/2=0/3=0/2=0/3=0/2=0/3=0/2=2/3=1/4=0/3=0/2=1/3=0/3=0/2=0/3,0,0.0x2,0.1x2,0.0,0x2 cargo run -p unpause --example parallel_store
 //
 // the trace file, replayed, ends with the same failure
 //
-// passed  parallel_store_fixed: 1000 runs, 16745 steps
+// passed  parallel_store_fixed: 1000 runs, 17736 steps

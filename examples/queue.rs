@@ -111,22 +111,24 @@ fn main() -> ExitCode {
 // FAILED  queue  seed 8: history is not linearizable (queue)
 //
 //   checked at  examples/queue.rs:98:20
-//   tested      9 runs of seeds 0 to 999, portfolio
-//   shrunk      from 12 steps, 3 preemptions to 12 steps, 1 preemption (525 replays)
+//   tested      9 runs of seeds 0 to 999 after 4 rehearsals, portfolio
+//   shrunk      from 13 steps, 3 preemptions to 13 steps, 1 preemption (672 replays)
 //
-// ── history ── queue, 4 operations, 2 clients ───────────────────────────────────────────────────────
+// ── history ── queue, 2 of 4 operations, 1 of 2 clients ─────────────────────────────────────────────
 //
 //   0.1  ├ Enqueue(2) → ok ┤  ├ Dequeue → None ┤
 //                             ^^^^^^^^^^^^^^^^^^ fits nowhere
+//
+//   The other 2 are not shown: no order explains these, whatever else was done.
 //
 //   empty while it held an item: `Dequeue -> None` found nothing, but all the while there was an item
 //   inside, added by `Enqueue(2) -> ok`, which had returned before that was invoked; nothing took it
 //   before that returned.
 //
-//   `Dequeue → None` by 0.1 fits nowhere: after `Enqueue(2) → ok` by 0.1 it should have returned
-//   `Some(2)`. The state is then `[2]`.
+//   `Dequeue → None` by 0.1 fits nowhere among these alone: after `Enqueue(2) → ok` by 0.1 it should
+//   have returned `Some(2)`.
 //
-// ── schedule ── 12 steps, 4 switches, 1 preemption ──────────────────────────────────────────────────
+// ── schedule ── 13 steps, 4 switches, 1 preemption ──────────────────────────────────────────────────
 //
 //   step  main       0.0                     0.1                                                 place
 //      0  spawn 0.0                                                            examples/queue.rs:89:15
@@ -146,15 +148,15 @@ fn main() -> ExitCode {
 //      9  │          │                       load atomic = 0                   examples/queue.rs:51:21
 //     10  │          fetch_add atomic 0 → 1                                    examples/queue.rs:40:26
 //     11  join 0.0                                                             examples/queue.rs:89:15
-//         join 0.1                                                             examples/queue.rs:90:17
+//     12  join 0.1                                                             examples/queue.rs:90:17
 //
 //   mutex   created at examples/queue.rs:30:29
 //   atomic  created at examples/queue.rs:30:63
 //
 // trace:   target/sim/unpause/example-queue.queue/8.simtrace
 // history: target/sim/unpause/example-queue.queue/8.jsonl
-// replay:  SIM_REPLAY=sim2:0,0.0x2,0.1x7,0.0,0 cargo run -p unpause --example queue
+// replay:  SIM_REPLAY=sim2:0,0.0x2,0.1x7,0.0,0x2 cargo run -p unpause --example queue
 //
 // the trace file, replayed, ends with the same failure
 //
-// passed  queue_fixed: 1000 runs, 14092 steps
+// passed  queue_fixed: 1000 runs, 14410 steps

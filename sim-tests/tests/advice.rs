@@ -32,10 +32,10 @@ paths! {
 /// Methods of the runner that messages name.
 #[test]
 fn methods_that_messages_name_exist() {
-    let _ = (sim::Runner::seeds, sim::Runner::prove, sim::Runner::new);
-    let _ = |runner: sim::Runner| runner.name("one");
+    let _ = (sim::Runner::seeds, sim::Runner::prove, sim::Runner::must_prove);
+    let _ = |name: &str| sim::Runner::new().name(name);
     // The last two are code and no text.
-    let methods = ["seeds", "prove", "name", "new", "of_site"];
+    let methods = ["seeds", "prove", "must_prove", "name", "new", "of_site"];
     for (file, name) in named("Runner::") {
         assert!(
             methods.contains(&&name[..]),

@@ -190,7 +190,7 @@ fn objects_that_were_created_in_one_place_are_told_apart_by_their_first_use() {
     // The fields have the place of the derive in common, the slots one in `core`.
     let file = file!();
     says(&report, &format!("atomic#0 created at {file}:"));
-    says(&report, &format!(", used first at {file}:{}:", used("store")));
+    says(&report, &format!(", used first in line {}", used("store")));
     says(&report, &format!("created in std, used first at {file}:{}:", used("store") + 1));
     never_says(&report, "rustc");
 }

@@ -363,6 +363,12 @@ fn origin(run: &Run, id: ObjectId, room: usize) -> String {
         let place = cut_place(&created, room.saturating_sub(text.chars().count()));
         return text + &place;
     };
+    if first.place.file() == object.place.file() {
+        let text = format!("{kind}created at ");
+        let used = format!(", used first in line {}", first.place.line());
+        let taken = text.chars().count() + used.chars().count();
+        return text + &cut_place(&created, room.saturating_sub(taken)) + &used;
+    }
     let used = first.place.to_string();
     let created =
         if in_std { "in std".to_owned() } else { format!("at {}", places::shown(&created)) };

@@ -12,10 +12,13 @@ use crate::schedule::{Cost, Turn};
 
 use super::Search;
 
-/// How many candidates are looked at in each of the two parts, those that were tried before
+/// How many candidates are looked at in each part, those that were tried before
 /// included: so what this pass does depends on the best schedule alone, and shrinking a result
 /// again changes nothing.
 const CANDIDATES: u64 = 600;
+
+/// How many with a preemption more: they must be far shorter to be worth it, and seldom are.
+const CANDIDATES_MORE: u64 = 150;
 
 /// How many places to cut a task at are tried.
 const PLACES: usize = 24;
@@ -27,12 +30,12 @@ pub(super) fn run(search: &mut Search<'_>) {
     let waits = waits(search);
     // Fewer preemptions first; then as many, but fewer turns or steps; then one more, which is worth it
     // only if that may save more steps than it weighs.
-    let fewer = (0..preemptions, turns + 1);
-    let equal = (preemptions..preemptions + 1, turns);
+    let fewer = (0..preemptions, turns + 1, CANDIDATES);
+    let equal = (preemptions..preemptions + 1, turns, CANDIDATES);
     let dear = search.cost().steps > Cost::PREEMPTION + 1;
-    let more = (preemptions + 1..preemptions + 1 + usize::from(dear), turns + 1);
-    for (cuts, turns) in [fewer, equal, more] {
-        let left = search.worth(CANDIDATES);
+    let more = (preemptions + 1..preemptions + 1 + usize::from(dear), turns + 1, CANDIDATES_MORE);
+    for (cuts, turns, most) in [fewer, equal, more] {
+        let left = search.worth(most);
         let mut walk = Walk { places: &places, waits: &waits, turns: Vec::new(), left };
         for length in 1..=turns {
             for cuts in cuts.clone().take_while(|cuts| *cuts < length) {

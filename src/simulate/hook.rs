@@ -136,7 +136,7 @@ mod tests {
     fn the_caller_of_std_is_below_the_panic() {
         let std = "/rustc/5980/library";
         let frames = format!(
-            "Backtrace [{{ fn: \"sim::simulate::hook::hear\", file: \"./src/simulate/hook.rs\", line: 30 }}, \
+            "Backtrace [{{ fn: \"hook::hear\", file: \"./src/simulate/hook.rs\", line: 30 }}, \
              {{ fn: \"core::panicking::panic_fmt\", file: \"{std}/core/src/panicking.rs\", line: 80 }}, \
              {{ fn: \"alloc::raw_vec::capacity_overflow\", file: \"{std}/alloc/src/raw_vec/mod.rs\", line: 28 }}, \
              {{ fn: \"no_information\" }}, \

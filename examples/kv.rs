@@ -148,4 +148,4 @@ fn main() -> ExitCode {
 //
 // the trace file, replayed, ends with the same failure
 //
-// passed  kv_fixed: 1000 runs, 9804 steps
+// passed  kv_fixed: 1000 runs, 9801 steps

@@ -123,4 +123,4 @@ fn main() -> ExitCode {
 //
 // the trace file, replayed, ends with the same failure
 //
-// passed  parallel_counter_fixed: 1000 runs, 25902 steps
+// passed  parallel_counter_fixed: 1000 runs, 25892 steps

@@ -181,4 +181,4 @@ fn main() -> ExitCode {
 //
 // the trace file, replayed, ends with the same failure
 //
-// passed  parallel_queue_fixed: 1000 runs, 41730 steps
+// passed  parallel_queue_fixed: 1000 runs, 41731 steps

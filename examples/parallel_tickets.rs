@@ -125,4 +125,4 @@ fn main() -> ExitCode {
 //
 // the trace file, replayed, ends with the same failure
 //
-// passed  parallel_tickets_fixed: 1000 runs, 48015 steps
+// passed  parallel_tickets_fixed: 1000 runs, 48006 steps

@@ -157,4 +157,4 @@ fn main() -> ExitCode {
 //
 // the trace file, replayed, ends with the same failure
 //
-// passed  queue_fixed: 1000 runs, 14092 steps
+// passed  queue_fixed: 1000 runs, 14066 steps

@@ -368,7 +368,7 @@ pub(crate) struct Board {
     pub(crate) arrived: Vec<TaskId>,
     pub(crate) tasks: Pool<TaskRow>,
     pub(crate) events: Vec<Event>,
-    /// What stands for each object in every run that begins alike: see [`View::key_of`].
+    /// For each object, a number that it has in every run: see [`View::key_of`].
     pub(crate) object_keys: Vec<u64>,
     /// Effects of tasks on each other that leave no event.
     pub(crate) contacts: Vec<ContactMark>,
@@ -432,9 +432,14 @@ impl<'a> View<'a> {
         &self.board.events
     }
 
-    /// A number for an object. Two runs that are equal up to a step give an object that is there before
-    /// the step the same number, and so they do if the first of them to use a static uses it later: its
-    /// [`ObjectId`] would be another one.
+    /// How many objects the run has met.
+    pub(crate) fn objects(&self) -> usize {
+        self.board.object_keys.len()
+    }
+
+    /// A number for an object, the same in every run. In two runs that are equal up to a step, an object that was
+    /// met before the step has the same [`ObjectId`]; one that is met later may not, and is known by this number.
+    /// Objects that were not made by the run, such as statics, share it if they were made in one place.
     pub(crate) fn key_of(&self, object: ObjectId) -> u64 {
         self.board.object_keys[object.index()]
     }

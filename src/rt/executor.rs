@@ -9,7 +9,7 @@ use std::task::{Context, Poll, Waker};
 use super::Limits;
 use super::body::Body;
 use super::choose::Choice;
-use super::diagnose::{doing, stuck, woken_from_outside};
+use super::diagnose::{doing, stuck, waiting, woken_from_outside};
 use super::now;
 use super::panics::{self, Panicked};
 use super::record::repeated_suffix;
@@ -348,8 +348,8 @@ fn note_stuck(state: &mut State) {
         let task = TaskId(index as u32);
         let waits = state.board.tasks[index].status == Status::Blocked;
         if waits && state.slots[index].detached.is_some_and(|step| step < last || step == 0) {
-            let doing = doing(state, task);
-            state.record.stuck.push((task, doing));
+            let waiting = waiting(state, task);
+            state.record.stuck.push((task, waiting));
         }
     }
 }

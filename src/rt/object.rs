@@ -23,6 +23,12 @@ const INDEX_MAX: u64 = (1 << INDEX_BITS) - 1;
 /// use does not find the row at once and looks at the name.
 const NAMED: u64 = 1 << 63;
 
+/// A number for the place of an object. Two places may have the same.
+fn place_key(place: Place) -> u64 {
+    let position = u64::from(place.line()) << 20 | u64::from(place.column());
+    (position ^ (place.file().len() as u64) << 52) & !MADE
+}
+
 /// Marks the keys of objects that were made in the run.
 const MADE: u64 = 1 << 63;
 
@@ -254,7 +260,7 @@ impl Objects {
         // One that the run made is known by its maker, whatever others made meanwhile.
         row.key = match creator {
             Some((task, nth)) => MADE | u64::from(task.0) << 32 | u64::from(nth),
-            None => number,
+            None => place_key(object.place),
         };
         row.holder = None;
         row.told_free = true;

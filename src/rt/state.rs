@@ -337,10 +337,17 @@ impl State {
     pub(super) fn pass_over(&mut self) {
         let (step, first) = self.fresh;
         let fresh = if step == self.board.step { first..self.next_key } else { 0..0 };
+        // A lock that another branch took or freed in the step: its waiters are told next.
+        let objects = &self.objects;
+        let is_told = |announced: &Announced| {
+            let object = announced.object.filter(|_| announced.op.access == Access::Lock);
+            object.is_some_and(|object| objects.rows[object.index()].dirty)
+        };
         let row = self.board.tasks.at_mut(self.board.current.index());
         let Announcements { first, more } = &mut row.announced;
         for announced in std::iter::once(first).chain(more) {
-            if announced.is_something() && announced.enabled && !fresh.contains(&announced.key) {
+            let is_old = announced.is_something() && !fresh.contains(&announced.key);
+            if is_old && announced.enabled && !is_told(announced) {
                 (announced.enabled, announced.passed_over) = (false, true);
                 row.enabled -= 1;
             }
@@ -399,11 +406,8 @@ impl State {
         let (task, key) = (waiter.task(), waiter.key());
         let row = self.board.tasks.at_mut(task.index());
         let Some(announced) = row.announced.find_mut(key) else { return };
-        if announced.enabled == enabled || (announced.passed_over && enabled) {
-            return;
-        }
-        announced.passed_over = false;
-        if announced.enabled == enabled {
+        announced.passed_over &= enabled;
+        if announced.enabled == enabled || announced.passed_over {
             return;
         }
         announced.enabled = enabled;

@@ -9,6 +9,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
 
+use self::audit::Sampled;
 use super::confirm;
 use super::explore::{Explored, remarks, stuck};
 use super::reorder::{self, Reordered};
@@ -84,10 +85,11 @@ pub(super) fn exhaust(
     // One that makes every run has no classes, and rests on nothing that could be wrong.
     let reduces = search.has_class(0).is_some() && !matches!(visit, Visit::One(_));
     if reduces && ended == End::Complete && explored.found.is_none() {
-        let (audit, found) =
-            session.quietly(|| audit::audit(session, Some(search), audit::RUNS, each));
+        let sample = || audit::audit(session, Some(search), audit::RUNS, each);
+        let Sampled { audit, found, blind } = session.quietly(sample);
         let missed = audit.missed.is_some();
         searched.audit = Some(audit);
+        searched.blind |= blind;
         if let Some((run, origin)) = found {
             explored.found = Some((explored.runs, run));
             explored.origin = Some(origin);

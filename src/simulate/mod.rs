@@ -27,7 +27,7 @@ use crate::runner::{Site, TestBody};
 use crate::trace::Trace;
 use crate::underway::Mark;
 
-use self::exhaust::audit::audit;
+use self::exhaust::audit::{Sampled, audit};
 use self::exhaust::{Visit, exhaust};
 use self::explore::Explored;
 use self::recount::recount;
@@ -290,8 +290,9 @@ fn look_for_unseen(session: &Session<'_>, explored: &mut Explored) {
     let Some(census) = explored.census.as_mut().filter(|_| explored.found.is_none()) else {
         return;
     };
-    let (audit, found) = session.quietly(|| audit(session, None, COVERAGE_SAMPLES, false));
-    if audit.unseen {
+    let sample = || audit(session, None, COVERAGE_SAMPLES, false);
+    let Sampled { audit, found, blind } = session.quietly(sample);
+    if audit.unseen || blind {
         census.shares_unseen();
     }
     if let Some((run, origin)) = found {

@@ -13,8 +13,8 @@ use crate::op::task::LIVE;
 /// One thing that a step did.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Item {
-    /// An operation on an object. `key` is its [key](crate::choice::View::key_of), the same in every run
-    /// that begins alike, which `object` need not be.
+    /// An operation on an object. `key` is its [key](crate::choice::View::key_of), the same in every run,
+    /// which `object` need not be.
     Object { object: ObjectId, key: u64, kind: Kind, done: bool },
     /// An operation on a task.
     Task { target: TaskId, kind: Kind, done: bool },
@@ -28,13 +28,13 @@ pub(crate) enum Item {
 }
 
 impl Item {
-    /// Whether an item of a step and one of a step of another task may not be swapped.
+    /// Whether an item of a step and one of a step of another task in the same run may not be swapped.
     #[inline]
     pub(crate) fn conflicts(&self, other: &Item) -> bool {
         match (*self, *other) {
             (
-                Item::Object { key: a, kind, done, .. },
-                Item::Object { key: b, kind: other, done: other_done, .. },
+                Item::Object { object: a, kind, done, .. },
+                Item::Object { object: b, kind: other, done: other_done, .. },
             ) => a == b && relate((kind, done), (other, other_done)),
             (
                 Item::Task { target: a, kind, done },
@@ -70,8 +70,8 @@ impl Item {
     fn turns(&self, asked: &Item, may: impl Fn(Kind, Kind) -> bool) -> bool {
         match (*self, *asked) {
             (
-                Item::Object { key: a, kind, done: true, .. },
-                Item::Object { key: b, kind: asked, .. },
+                Item::Object { object: a, kind, done: true, .. },
+                Item::Object { object: b, kind: asked, .. },
             ) => a == b && may(kind, asked),
             (
                 Item::Task { target: a, kind, done: true },
@@ -98,22 +98,42 @@ fn relate((a, a_done): (Kind, bool), (b, b_done): (Kind, bool)) -> bool {
     }
 }
 
-/// The footprint of a step.
+/// The footprint of a step, for runs that begin as the one in which it was taken, up to the step.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Footprint {
     pub(crate) task: TaskId,
     pub(crate) items: Vec<Item>,
+    /// How many objects there were before the step: these are the same in all such runs.
+    pub(crate) objects: usize,
 }
 
 impl Footprint {
-    /// Whether the order of the two steps can make a difference.
+    /// Whether the order of this step and of one of another such run can make a difference.
     pub(crate) fn conflicts(&self, task: TaskId, items: &[Item]) -> bool {
-        self.task == task || dependent((self.task, &self.items), (task, items))
+        self.task == task
+            || disturbs(&self.items, task)
+            || disturbs(items, self.task)
+            || self.items.iter().any(|a| items.iter().any(|b| self.may_conflict(a, b)))
+    }
+
+    fn may_conflict(&self, own: &Item, other: &Item) -> bool {
+        match (*own, *other) {
+            (
+                Item::Object { object: a, key: own_key, kind, done },
+                Item::Object { object: b, key, kind: other, done: other_done },
+            ) => {
+                let is_known = a.index().min(b.index()) < self.objects;
+                let is_same = if is_known { a == b } else { own_key == key };
+                is_same && relate((kind, done), (other, other_done))
+            }
+            _ => own.conflicts(other),
+        }
     }
 }
 
-/// Whether steps of two tasks may not be swapped. Every step has [`Item::lives`], which is not among
-/// the items.
+/// Whether steps of two tasks in one run may not be swapped. Every step has [`Item::lives`], which is not
+/// among the items.
+#[cfg(test)]
 pub(crate) fn dependent(
     (task, items): (TaskId, &[Item]),
     (other_task, others): (TaskId, &[Item]),

@@ -62,6 +62,11 @@ impl Witness {
         look(self.seen().finish(cut))
     }
 
+    /// Whether tasks of the last run shared what is not of this library, as far as was seen.
+    pub(crate) fn is_blind(&self) -> bool {
+        self.seen().observer.is_blind()
+    }
+
     fn seen(&self) -> MutexGuard<'_, Seen> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -57,6 +57,8 @@ fn every_waiter_may_be_the_next() {
         let order = Arc::new(std::sync::Mutex::new(Vec::new()));
         let kept = order.clone();
         let run = sim::Runner::new().hermetic().run_seed(seed, async || {
+            // Rehearsals come before the run.
+            kept.lock().unwrap().clear();
             let lock = Arc::new(Mutex::new(()));
             let guard = lock.lock().await;
             let mut tasks = Vec::new();

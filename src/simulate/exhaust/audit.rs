@@ -1,14 +1,14 @@
 //! Checks a search that is through against sampled runs.
 //!
 //! A search that says "all" claims that it had a run of every class, and that all runs of a class are alike.
-//! Both are looked up for runs drawn from seeds: that the search had their class, and that the same steps
-//! in another order which the class allows show the same. A run that says otherwise takes the proof away: either
+//! Both are looked up for runs drawn from seeds: that the search had their class, and, at least once for each class,
+//! that the same steps in another order show the same. A run that says otherwise takes the proof away: either
 //! the search is wrong, or tasks share something that is not of this library, such as a lock of `std`.
 //!
 //! It is a net, and no proof: a hole of the search is missed with a probability that falls with the number of
 //! runs. Of the holes that the search once had, 100 runs show each with at least 99 %.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::ends_by_a_step;
@@ -28,19 +28,33 @@ use crate::trace::format;
 /// How many runs are sampled.
 pub(in crate::simulate) const RUNS: u64 = 100;
 
+/// So many of each strategy are made again in another order; of the others, those of a new class.
+const MADE_AGAIN: u64 = 5;
+
 /// They are shared out among these: orders of locks that one seldom has, the other has often.
 const STRATEGIES: [&str; 2] = ["random", "pos"];
 
-/// Samples so many runs, up to the first that the search should have had and had not. Also a run that fails,
-/// though the search passed, with where it came from. Without a search, each run is only looked at in another
-/// order. `shown` tells whether the search went on after failures, so that one of a known class is no news.
+/// What sampled runs said.
+#[derive(Default)]
+pub(in crate::simulate) struct Sampled {
+    pub(in crate::simulate) audit: Audit,
+    /// A run that fails, though the search passed, with where it came from.
+    pub(in crate::simulate) found: Option<(Run, Origin)>,
+    /// Whether tasks woke each other by something that is not of this library: their classes mean nothing then.
+    pub(in crate::simulate) blind: bool,
+}
+
+/// Samples so many runs, up to the first that says something against the search. Without a search, runs are
+/// only looked at in another order. `shown` tells whether the search went on after failures, so that one of a
+/// known class is no news.
 pub(in crate::simulate) fn audit(
     session: &Session<'_>,
     search: Option<&Arc<dyn Search>>,
     runs: u64,
     shown: bool,
-) -> (Audit, Option<(Run, Origin)>) {
-    let mut audit = Audit::default();
+) -> Sampled {
+    let mut sampled = Sampled::default();
+    let mut classes = BTreeSet::new();
     for name in STRATEGIES {
         let strategy = Chosen::parse(name).expect("a strategy of the registry");
         let witness = Witness::default();
@@ -54,40 +68,57 @@ pub(in crate::simulate) fn audit(
             let seed = Seed(number);
             watched.watched.begin(number);
             let failure = session.once(&mut worker, seed, &session.limits());
-            let run = worker.extract(seed, name);
-            audit.runs += 1;
-            let cut = ends_by_a_step(failure.as_ref());
-            let look = |order: &HappensBefore| (order.class(), last_task_first(order));
-            let (class, tasks) = witness.look(cut, look);
-            let other = in_order(&worker, &tasks);
-            worker.forget_histories();
+            sampled.audit.runs += 1;
+            let (class, tasks) = witness.look(ends_by_a_step(failure.as_ref()), |order| {
+                let wanted = classes.insert(order.class()) || number < MADE_AGAIN;
+                (order.class(), (wanted && failure.is_none()).then(|| last_task_first(order)))
+            });
             let known = search.and_then(|search| search.has_class(class));
             if let Some(failure) = failure {
                 // A run that was too long is of no class.
                 let long = matches!(failure, Failure::StepLimit { .. });
-                if shown && (long || known == Some(true)) {
-                    continue;
+                if !shown || !long && known != Some(true) {
+                    sampled.fails(worker.extract(seed, name), seed);
                 }
-                audit.failed = true;
-                return (audit, Some((run, Origin::Sampled(seed))));
+            } else if witness.is_blind() {
+                sampled.blind = true;
+            } else if known == Some(false) {
+                let run = worker.extract(seed, name);
+                sampled.audit.missed = Some(format::inline(&session.trace(&run)));
+            } else if let Some(tasks) = tasks {
+                sampled.make_again(session, &worker, seed, &tasks);
             }
-            if known == Some(false) {
-                audit.missed = Some(format::inline(&session.trace(&run)));
-                return (audit, None);
-            }
-            let job = Job::Follow(Arc::new(other));
-            let again = session.run_with(job.strategy(), name, seed, job);
-            if again.outcome != Outcome::Passed {
-                (audit.unseen, audit.failed) = (true, true);
-                return (audit, Some((again, Origin::Sampled(seed))));
-            }
-            if sight(&again) != sight(&run) {
-                audit.unseen = true;
-                return (audit, None);
+            worker.forget_histories();
+            if sampled.blind || !sampled.audit.agrees() {
+                return sampled;
             }
         }
     }
-    (audit, None)
+    sampled
+}
+
+impl Sampled {
+    /// A run of this seed fails.
+    fn fails(&mut self, run: Run, seed: Seed) {
+        self.audit.failed = true;
+        self.found = Some((run, Origin::Sampled(seed)));
+    }
+
+    /// Makes the last run of a worker, which passed, again with the steps of these tasks one after the other.
+    fn make_again(&mut self, session: &Session<'_>, worker: &Worker, seed: Seed, tasks: &[TaskId]) {
+        let run = worker.outline(seed, "sampled");
+        if run.steps.iter().map(|step| step.task).eq(tasks.iter().copied()) {
+            return;
+        }
+        let job = Job::Follow(Arc::new(in_order(worker, tasks)));
+        let again = session.run_with(job.strategy(), "sampled", seed, job);
+        if again.outcome != Outcome::Passed {
+            self.audit.unseen = true;
+            self.fails(again, seed);
+        } else if sight(&again) != sight(&run) {
+            self.audit.unseen = true;
+        }
+    }
 }
 
 /// The tasks of a run in another order of its steps that makes no difference: of those that can come next, the

@@ -58,8 +58,9 @@ struct Frame {
     draws: Vec<(u64, u64)>,
     /// What it did, whatever it drew.
     footprint: Footprint,
-    /// How many operations had been done before it.
+    /// How many operations had been done before it, and how many objects there were.
     events: usize,
+    objects: usize,
     /// Tasks that would have to go first here, and that later steps of this or other runs may let do so.
     open: Vec<Open>,
 }
@@ -312,6 +313,7 @@ impl Explorer {
         frame.done.clear();
         frame.draws.clear();
         frame.footprint.items.clear();
+        frame.objects = view.objects();
         frame.open.clear();
         frame.events = view.events().len();
         frame.sleep.clear();
@@ -326,7 +328,7 @@ impl Explorer {
     fn add_step(&mut self, step: usize) {
         let Explorer { frames, order, observer, races, .. } = self;
         let frame = &mut frames[step];
-        frame.footprint.task = observer.task();
+        (frame.footprint.task, frame.footprint.objects) = (observer.task(), frame.objects);
         for item in observer.items() {
             // What it did with other draws is there already.
             if !frame.footprint.items.contains(item) {

@@ -32,7 +32,7 @@ pub(crate) use self::rules::{Rule, Rules};
 use super::{Explorer, Frame};
 use crate::ids::TaskId;
 use crate::op::task::ABORT;
-use crate::strategy::footprint::{Item, dependent};
+use crate::strategy::footprint::Item;
 use crate::strategy::happens_before::{HappensBefore, Index};
 
 /// A task that has to go first at a frame and cannot, or is thought to have been looked at already: later steps
@@ -176,7 +176,7 @@ impl Plan<'_> {
             stays_open(frame);
             for step in from..order.len() {
                 let other = order.task_of(step);
-                let conflicts = || dependent((task, &asleep.items), (other, order.items_of(step)));
+                let conflicts = || asleep.conflicts(other, order.items_of(step));
                 if other != task && !order.is_before(at, step) && conflicts() {
                     self.begin_with(at, step, task);
                 }

@@ -189,4 +189,4 @@ fn main() -> ExitCode {
 //
 // the trace file, replayed, ends with the same failure
 //
-// passed  online_fixed: 1000 runs, 373745 steps
+// passed  online_fixed: 1000 runs, 373876 steps

@@ -163,4 +163,4 @@ fn main() -> ExitCode {
 //
 // the trace file, replayed, ends with the same failure
 //
-// passed  parallel_link_fixed: 1000 runs, 22026 steps
+// passed  parallel_link_fixed: 1000 runs, 22037 steps

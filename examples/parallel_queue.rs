@@ -184,4 +184,4 @@ fn main() -> ExitCode {
 //
 // the trace file, replayed, ends with the same failure
 //
-// passed  parallel_queue_fixed: 1000 runs, 44298 steps
+// passed  parallel_queue_fixed: 1000 runs, 44184 steps

@@ -134,36 +134,36 @@ fn main() -> ExitCode {
 //
 // parallel_store: two replacements of one version succeed
 //
-// FAILED  parallel_store  seed 60: history is not linearizable (Store)
+// FAILED  parallel_store  seed 23: history is not linearizable (Store)
 //
 //   checked at  examples/parallel_store.rs:109:5
-//   tested      61 runs of seeds 0 to 999, portfolio
-//   shrunk      from 9 commands, 17 steps, 2 preemptions, 4 tasks to 3 commands, 9 steps, 1
-//               preemption, 3 tasks (769 replays)
+//   tested      24 runs of seeds 0 to 999 after 4 rehearsals, portfolio
+//   shrunk      from 8 commands, 15 steps, 4 preemptions to 3 commands, 9 steps, 1 preemption (713
+//               replays)
 //
-// ── program ── Store, 3 commands of 9 ───────────────────────────────────────────────────────────────
+// ── program ── Store, 3 commands of 8 ───────────────────────────────────────────────────────────────
 //
-//   first   Get(0)
-//   then    Replace(0, Of(#2), 1)
-//     ∥     Put(0, 1)
+//   first   Put(1, 1)
+//   then    Replace(1, Of(#1), 1)
+//     ∥     Put(1, 1)
 //
 // ── history ── Store, 3 operations, 3 clients ───────────────────────────────────────────────────────
 //
-//   main  ├ Get(0) → Entry(0, 0) ┤
-//   0.0                             ├ Replace(0, Known(0), 1) → Version(2) ┤
-//                                   ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ fits nowhere
-//   0.1                                ├ Put(0, 1) → Version(1) ┤
+//   main  ├ Put(1, 1) → Version(1) ┤
+//   0.0                               ├ Replace(1, Known(1), 1) → Version(3) ┤
+//                                     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ fits nowhere
+//   0.1                                  ├ Put(1, 1) → Version(2) ┤
 //
-//   `Replace(0, Known(0), 1) → Version(2)` by 0.0 fits nowhere: after `Get(0) → Entry(0, 0)` by main
-//   and `Put(0, 1) → Version(1)` by 0.1 it should have returned `Stale`. The state is then `Store([(1,
-//   1), (0, 0)])`.
+//   `Replace(1, Known(1), 1) → Version(3)` by 0.0 fits nowhere: after `Put(1, 1) → Version(1)` by main
+//   and `Put(1, 1) → Version(2)` by 0.1 it should have returned `Stale`. The state is then `Store([(0,
+//   0), (2, 1)])`.
 //
 // ── schedule ── 9 steps, 4 switches, 1 preemption ───────────────────────────────────────────────────
 //
 //   step  main            0.0           0.1                                                      place
 //      0  start
-//      1  lock mutex                                                        …/parallel_store.rs:111:33
-//         unlock mutex                                                      …/parallel_store.rs:111:33
+//      1  lock mutex                                                        …/parallel_store.rs:115:37
+//         unlock mutex                                                      …/parallel_store.rs:115:37
 //         spawn 0.0, 0.1                                              examples/parallel_store.rs:109:5
 //      2  │               start
 //      3  │               lock mutex                                  examples/parallel_store.rs:93:29
@@ -179,9 +179,9 @@ fn main() -> ExitCode {
 //
 //   mutex  created at examples/parallel_store.rs:107:17
 //
-// trace:   target/sim/unpause/example-parallel_store.parallel_store/60.simtrace
-// source:  target/sim/unpause/example-parallel_store.parallel_store/60.rs
-// replay:  SIM_REPLAY=sim2:0=100/101=200/1000=200/1000=0/1000=1/2=0/3=2/3=0/3=0/3=1/10000=1/10000=0/10000=1/10000=1/10000=1/10000=0/10000=0/10000=1/10000=0/2=2/3=0/2=0/3=0/2=2/3=0/1=0/3=0/2=0/3=0/2=0/3=0/2=0/3=0/2=0/3=0/2=2/3=1/4=0/3=0/2=1/3=0/3=0/2=0/3,0,0.0x2,0.1x2,0.0,0x2 cargo run -p unpause --example parallel_store
+// trace:   target/sim/unpause/example-parallel_store.parallel_store/23.simtrace
+// source:  target/sim/unpause/example-parallel_store.parallel_store/23.rs
+// replay:  SIM_REPLAY=sim2:0=50/101=200/1000=0/1000=0/1=1/2=1/2=1/2=1/10000=0/10000=0/10000=1/10000=1/10000=0/10000=1/10000=1/10000=0/2=0/3=0/2=2/3=1/2=1/3=0/3=1/2=2/3=0/1=0/3=0/2=1/3=0/3=0/2=2/3=0/1=0/3=1/2=1/3=0/3=0/2=0/3=0/2=0/3,0,0.0x2,0.1x2,0.0,0x2 cargo run -p unpause --example parallel_store
 //
 // the trace file, replayed, ends with the same failure
 //

@@ -159,4 +159,4 @@ fn main() -> ExitCode {
 //
 // the trace file, replayed, ends with the same failure
 //
-// passed  queue_fixed: 1000 runs, 14410 steps
+// passed  queue_fixed: 1000 runs, 14392 steps

@@ -78,9 +78,9 @@ fn a_trace_of_a_fixed_bug_passes_and_says_so() {
     };
     let ended = replay(&file.display().to_string());
     ended.says(&["passed  shell::fixture::lost_update\n        the replay of "]);
-    ended.says(&["6.simtrace, 9 steps\n"]);
-    let ended = replay("sim2:0,0.0x2,0.1x3,0.0,0x2");
-    ended.says(&["        the replay of a given trace, 9 steps\n"]);
+    ended.says(&["6.simtrace, 10 steps\n"]);
+    let ended = replay("sim2:0,0.0x2,0.1x3,0.0,0x3");
+    ended.says(&["        the replay of a given trace, 10 steps\n"]);
 }
 
 #[test]
@@ -144,7 +144,7 @@ fn a_failure_that_is_wanted_is_not_a_trace_that_cannot_be_replayed() {
     }
     child("must_fail").env("SIM_REPLAY", "nowhere").fails().says(&["cannot be read"]);
     child("must_fail").env("SIM_REPLAY", "sim2:0x99").fails().says(&["left its trace"]);
-    let passes = child("must_fail").env("SIM_REPLAY", "sim2:0,0.0x2,0.1x3,0.0,0x2");
+    let passes = child("must_fail").env("SIM_REPLAY", "sim2:0,0.0x2,0.1x3,0.0,0x3");
     let ended = passes.env("UNPAUSE_VARIANT", "forgiving").fails();
     ended.says(&["the test must fail (must_fail), but the replay passed"]);
 }
@@ -233,7 +233,7 @@ fn a_trace_that_is_longer_than_the_run_that_fails_is_said_to_be_of_another_failu
     }
     // So does a file: here the failure comes in the first step, before all that its trace has.
     let (text, file) = trace("longer");
-    assert!(text.contains("end 9\n"), "{text}");
+    assert!(text.contains("end 10\n"), "{text}");
     let ended =
         child("lost_update").env("SIM_REPLAY", &file).env("UNPAUSE_VARIANT", "at once").fails();
     ended.says(&["more turns than this run took", "failed at once"]);

@@ -16,10 +16,10 @@ use crate::event::{Event, ValueKind, Values};
 use crate::ids::{Seed, TaskId, TaskPath};
 use crate::report::{Audit, Origin};
 use crate::rt::Worker;
-use crate::run::{Failure, Outcome, Run};
+use crate::run::{Failure, Run};
 use crate::simulate::reorder::in_order;
 use crate::simulate::session::Session;
-use crate::simulate::watchdog::Job;
+use crate::simulate::watchdog::{Job, Watched};
 use crate::strategy::happens_before::HappensBefore;
 use crate::strategy::witness::Witness;
 use crate::strategy::{Chosen, Search};
@@ -30,6 +30,9 @@ pub(in crate::simulate) const RUNS: u64 = 100;
 
 /// So many of each strategy are made again in another order; of the others, those of a new class.
 const MADE_AGAIN: u64 = 5;
+
+/// What a run that is made again says of its strategy.
+const SAMPLED: &str = "sampled";
 
 /// They are shared out among these: orders of locks that one seldom has, the other has often.
 const STRATEGIES: [&str; 2] = ["random", "pos"];
@@ -86,7 +89,8 @@ pub(in crate::simulate) fn audit(
                 let run = worker.extract(seed, name);
                 sampled.audit.missed = Some(format::inline(&session.trace(&run)));
             } else if let Some(tasks) = tasks {
-                sampled.make_again(session, &worker, seed, &tasks);
+                sampled.make_again(session, (&mut worker, &watched.watched), seed, &tasks);
+                watched.watched.begin_job(Job::Seeds(strategy));
             }
             worker.forget_histories();
             if sampled.blind || !sampled.audit.agrees() {
@@ -105,19 +109,29 @@ impl Sampled {
     }
 
     /// Makes the last run of a worker, which passed, again with the steps of these tasks one after the other.
-    fn make_again(&mut self, session: &Session<'_>, worker: &Worker, seed: Seed, tasks: &[TaskId]) {
-        let run = worker.outline(seed, "sampled");
+    fn make_again(
+        &mut self,
+        session: &Session<'_>,
+        (worker, watched): (&mut Worker, &Watched),
+        seed: Seed,
+        tasks: &[TaskId],
+    ) {
+        let run = worker.outline(seed, SAMPLED);
         if run.steps.iter().map(|step| step.task).eq(tasks.iter().copied()) {
             return;
         }
         let job = Job::Follow(Arc::new(in_order(worker, tasks)));
-        let again = session.run_with(job.strategy(), "sampled", seed, job);
-        if again.outcome != Outcome::Passed {
+        worker.forget_histories();
+        let strategy = worker.set_strategy(job.strategy());
+        watched.begin_job(job);
+        let failure = session.once(worker, seed, &session.limits());
+        if failure.is_some() {
             self.audit.unseen = true;
-            self.fails(again, seed);
-        } else if sight(&again) != sight(&run) {
+            self.fails(worker.extract(seed, SAMPLED), seed);
+        } else if sight(&worker.outline(seed, SAMPLED)) != sight(&run) {
             self.audit.unseen = true;
         }
+        worker.set_strategy(strategy);
     }
 }
 

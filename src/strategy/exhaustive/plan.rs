@@ -100,14 +100,15 @@ impl Plan<'_> {
         for asked in order.asked_after(at) {
             for (earlier, item) in order.touches(asked) {
                 let unknown = *earlier < at && !order.is_before(*earlier, at);
-                if unknown && item.may_disable(asked) && self.competes(*earlier, task) {
+                if unknown && item.may_disable(asked) && self.competes(at, task) {
                     self.hold_back(*earlier, task, Some(at), at);
                 }
             }
         }
     }
 
-    /// Whether an operation of `task` that step `at` disabled is looked at: always, by the whole rule.
+    /// Whether an operation that `task` had announced when step `at` was over, and that an earlier step or this one
+    /// disabled, is looked at: always, by the whole rule.
     fn competes(&self, at: Index, task: TaskId) -> bool {
         let order = self.order;
         let aborted = Item::Task { target: task, kind: ABORT, done: true };

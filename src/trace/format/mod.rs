@@ -35,7 +35,7 @@
 //! also                load           atomic:0     1          tests/counter.rs:19:5
 //! also                unlock         mutex:0      -          tests/counter.rs:18:5
 //! end 8
-//! checksum 478522c9bdfe5583
+//! checksum 170eae55e0d6ddb0
 //! ```
 //!
 //! The text is UTF-8. A line ends in LF or CR LF and its fields are separated by spaces or tabs.

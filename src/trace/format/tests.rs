@@ -115,7 +115,7 @@ fn a_file_looks_like_this() {
         also                load           atomic:0     1          tests/counter.rs:19:5
         also                unlock         mutex:0      -          tests/counter.rs:18:5
         end 8
-        checksum 478522c9bdfe5583
+        checksum 170eae55e0d6ddb0
     "#]];
     expected.assert_eq(&write(&sample()));
 }
@@ -182,7 +182,7 @@ fn an_edited_file_is_refused_until_its_checksum_line_is_gone() {
     let edited = text.replace("drew=3/10", "drew=4/10");
     let error = parse(edited.as_bytes()).unwrap_err();
     assert_eq!(error.line, text.lines().count());
-    expect!["line 28: the checksum is `478522c9bdfe5583` and the lines above give `702c3146b21d8a34`: the file is damaged, or was edited; if you meant the edit, remove the `checksum` line"].assert_eq(&error.to_string());
+    expect!["line 28: the checksum is `170eae55e0d6ddb0` and the lines above give `7f7520a752bfdb87`: the file is damaged, or was edited; if you meant the edit, remove the `checksum` line"].assert_eq(&error.to_string());
 
     let edited = &edited[..edited.find("checksum").unwrap()];
     let draw = parse(edited.as_bytes()).unwrap().steps[5].draws[0];
@@ -253,7 +253,7 @@ fn every_fault_of_a_file_has_its_line_and_remedy() {
         "simtrace one"
             line 1: `one` is no version: expected a decimal number below 2^64
         "simtrace 2\nanything"
-            line 1: a trace of version 2, and this library reads version 1: use the version of `unpause` that wrote it
+            line 2: unknown keyword `anything`: expected test, package, seed, strategy, verdict, task, object, step, also, end or checksum
         "simtrace 2\nsimtrace 2"
             line 2: `simtrace` must not stand here, or not twice: the order is simtrace, test, package, seed, strategy, verdict, task, object, step and also, end, checksum
         "simtrace 2\nseeds 1"
@@ -321,7 +321,7 @@ fn every_fault_of_a_file_has_its_line_and_remedy() {
         "simtrace 2\nend 0\nstep 0 0"
             line 3: `step` must not stand here, or not twice: the order is simtrace, test, package, seed, strategy, verdict, task, object, step and also, end, checksum
         "simtrace 2\nend 0\nchecksum 0"
-            line 3: the checksum is `0` and the lines above give `c51c4bafd884fc55`: the file is damaged, or was edited; if you meant the edit, remove the `checksum` line
+            line 3: the checksum is `0` and the lines above give `29ac93e0e6e8beca`: the file is damaged, or was edited; if you meant the edit, remove the `checksum` line
     "#]].assert_eq(&messages);
 }
 

@@ -167,7 +167,18 @@ fn compare(program: &Program, prefix: &[TaskId], (p, q): (TaskId, TaskId), found
     let (Some(p_first), Some(q_first)) = (pq.footprints.get(at), qp.footprints.get(at)) else {
         return;
     };
-    if dependent((p, &p_first.0), (q, &q_first.0)) || is_last(&pq, at) || is_last(&qp, at) {
+    if is_last(&pq, at) || is_last(&qp, at) {
+        return;
+    }
+    // As they are at s, and as they come one after the other in a run.
+    let (q_then, p_then) = (pq.footprints.get(at + 1), qp.footprints.get(at + 1));
+    let apart = |p_does: &(Vec<Item>, Vec<Item>), q_does: &(Vec<Item>, Vec<Item>)| {
+        !dependent((p, &p_does.0), (q, &q_does.0))
+    };
+    let can_swap = apart(p_first, q_first)
+        || !pq.stuck && q_then.is_some_and(|q_then| apart(p_first, q_then))
+        || !qp.stuck && p_then.is_some_and(|p_then| apart(p_then, q_first));
+    if !can_swap {
         return;
     }
     found.pairs += 1;

@@ -24,11 +24,11 @@ const GOLDEN: &[(&str, u64)] = &[
 
 /// The same under the default.
 const GOLDEN_DEFAULT: &[(&str, u64)] = &[
-    ("lost_update", 0x6af8_4c1a_0eb5_1076),
-    ("deadlock", 0x041e_7092_a9bf_357c),
-    ("queue", 0x429b_4501_5601_f2ab),
-    ("store", 0xcfe9_b5e8_3cce_1f04),
-    ("mix", 0xa075_0e1a_4aa1_4c0f),
+    ("lost_update", 0x3e40_8dfd_cf59_c8ef),
+    ("deadlock", 0xf994_1398_68aa_bd60),
+    ("queue", 0xef16_e924_d22d_3b13),
+    ("store", 0x7b9c_c8d8_912e_3415),
+    ("mix", 0x2aa6_0235_d21a_ccad),
 ];
 
 fn fingerprint(program: Program) -> u64 {

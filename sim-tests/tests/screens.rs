@@ -351,7 +351,7 @@ fn a_panic_in_std_is_placed_where_std_was_called() {
 
     let report = runner("not_in_std").seeds(0..1).run(async || {
         // Tracks its caller, and so needs no help.
-        None::<u8>.unwrap();
+        std::hint::black_box(None::<u8>).unwrap();
     });
     assert_eq!(report.finding.as_ref().unwrap().called_from, None);
     says(&report, &format!("at {file}:{}:", line!() - 3));

@@ -124,6 +124,7 @@ pub(crate) mod faults {
     }
 
     /// While `act` is on, the two kinds have no relation.
+    #[allow(dead_code, reason = "for the tests of the engine, which the real build does not have")]
     pub(crate) fn without<T>(pair: (Kind, Kind), act: impl FnOnce() -> T) -> T {
         FORGOTTEN.set(Some(pair));
         let done = act();

@@ -25,6 +25,10 @@ use std::sync::Arc;
 pub(crate) use self::closure::Orders;
 pub(crate) use self::observe::Observer;
 #[cfg(test)]
+#[allow(
+    unused_imports,
+    reason = "for the tests of the engine, which the real build does not have"
+)]
 pub(crate) use self::plan::{Rule, without};
 pub(crate) use self::walk::Exhaustive;
 

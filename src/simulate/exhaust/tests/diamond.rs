@@ -91,6 +91,9 @@ impl Strategy for Scripted {
     }
 }
 
+/// What programs are made of.
+type Acts = &'static [fn(&mut Rng) -> Act];
+
 /// What came of a script.
 #[derive(PartialEq, Debug)]
 struct Told {
@@ -197,7 +200,7 @@ fn is_last(told: &Told, at: usize) -> bool {
     told.footprints.len() == at + 1 || !told.goes_on
 }
 
-fn diamonds(kind: &[fn(&mut Rng) -> Act], programs: u64) -> Found {
+fn diamonds(kind: Acts, programs: u64) -> Found {
     crate::simulate::hook::install();
     let mut found = Found::default();
     for seed in 0..programs {
@@ -211,7 +214,7 @@ fn diamonds(kind: &[fn(&mut Rng) -> Act], programs: u64) -> Found {
     found
 }
 
-const ALL: &[fn(&mut Rng) -> Act] = &[
+const ALL: Acts = &[
     Act::load,
     Act::store,
     Act::add,
@@ -240,13 +243,10 @@ fn steps_that_do_not_conflict_can_be_swapped() {
 
 #[test]
 fn a_relation_that_is_not_declared_is_found() {
-    let (memory, locks): (&[fn(&mut Rng) -> Act], &[fn(&mut Rng) -> Act]) = (
-        &[Act::load, Act::store, Act::add, Act::exchange, Act::wait],
-        &[Act::lock, Act::lock, Act::unlock, Act::attempt, Act::load],
-    );
-    let tasks: &[fn(&mut Rng) -> Act] =
-        &[Act::spawn, Act::join, Act::finished, Act::abort, Act::pause, Act::both];
-    let faults: [(&str, (Kind, Kind), &[fn(&mut Rng) -> Act]); 9] = [
+    let memory: Acts = &[Act::load, Act::store, Act::add, Act::exchange, Act::wait];
+    let locks: Acts = &[Act::lock, Act::lock, Act::unlock, Act::attempt, Act::load];
+    let tasks: Acts = &[Act::spawn, Act::join, Act::finished, Act::abort, Act::pause, Act::both];
+    let faults: [(&str, (Kind, Kind), Acts); 9] = [
         ("read, write", (word::READ, word::WRITE), memory),
         ("write, write", (word::WRITE, word::WRITE), memory),
         ("write, watch", (word::WRITE, WATCH), memory),

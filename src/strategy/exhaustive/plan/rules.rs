@@ -17,6 +17,7 @@ pub(crate) enum Rule {
 
 /// The parts that a search goes by: all of them, outside of tests.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(not(test), derive(Default))]
 pub(crate) struct Rules {
     left_out: Option<Rule>,
 }
@@ -30,13 +31,6 @@ impl Rules {
     /// Whether all are.
     pub(super) fn are_whole(self) -> bool {
         self.left_out.is_none()
-    }
-}
-
-#[cfg(not(test))]
-impl Default for Rules {
-    fn default() -> Rules {
-        Rules { left_out: None }
     }
 }
 

@@ -110,9 +110,13 @@ fn first_outside(frames: &str) -> Option<String> {
     });
     // The hook itself, and what called it.
     let below = frames.skip_while(|(frame, ..)| !frame.contains("panicking::panic_fmt"));
-    let outside = below.skip(1).find(|(_, file, _)| file.is_some_and(|file| !is_std(file)));
-    let (_, file, line) = outside?;
-    let file = file?.trim_start_matches("./");
+    let mut outside = below.skip(1).skip_while(|(frame, file, _)| match file {
+        Some(file) => is_std(file),
+        None => ["core::", "alloc::", "std::", "<"].iter().any(|of| frame[1..].starts_with(of)),
+    });
+    // Without information for debuggers it has no place, and what comes behind it did not call std.
+    let (_, file, line) = outside.next()?;
+    let file = file.filter(|file| file.ends_with(".rs"))?.trim_start_matches("./");
     Some(format!("{file}:{}", line?))
 }
 
@@ -139,12 +143,15 @@ mod tests {
             "Backtrace [{{ fn: \"hook::hear\", file: \"./src/simulate/hook.rs\", line: 30 }}, \
              {{ fn: \"core::panicking::panic_fmt\", file: \"{std}/core/src/panicking.rs\", line: 80 }}, \
              {{ fn: \"alloc::raw_vec::capacity_overflow\", file: \"{std}/alloc/src/raw_vec/mod.rs\", line: 28 }}, \
-             {{ fn: \"no_information\" }}, \
+             {{ fn: \"alloc::vec::Vec<T>::grow\" }}, \
              {{ fn: \"bench::grow\", file: \"./src/grow.rs\", line: 12 }}, \
              {{ fn: \"bench::main\", file: \"./src/main.rs\", line: 3 }}]"
         );
         assert_eq!(first_outside(&frames).as_deref(), Some("src/grow.rs:12"));
         assert_eq!(first_outside("something else"), None);
+        // Built without information for debuggers, which the C library has.
+        let bare = frames.replace(", file: \"./src/grow.rs\", line: 12", "");
+        assert_eq!(first_outside(&bare.replace("main.rs", "pthread_create.c")), None);
         assert_eq!(first_outside(&frames.replace("panic_fmt", "other")), None);
     }
 }

@@ -226,7 +226,7 @@ impl HappensBefore {
         }
     }
 
-    /// What the next step of `task` comes after in any case: its last step, or the one that created it.
+    /// The step that the next one of `task` comes after in any case: its last step, or the one that created it.
     pub(crate) fn base_of(&self, task: TaskId) -> Option<Index> {
         let log = self.tasks.get(task.index())?;
         log.steps.last().copied().or(log.creator)
@@ -289,12 +289,12 @@ impl HappensBefore {
         self.steps[index as usize].task
     }
 
-    /// What came before a step in any case: see [`base_of`](Self::base_of).
+    /// The base of a step: see [`base_of`](Self::base_of).
     pub(crate) fn base(&self, index: Index) -> Option<Index> {
         self.steps[index as usize].base
     }
 
-    /// What a step did.
+    /// The items of a step.
     pub(crate) fn items_of(&self, index: Index) -> &[Item] {
         let (from, to, _) = self.steps[index as usize].items;
         &self.items[from as usize..to as usize]

@@ -31,13 +31,13 @@ pub(in crate::simulate) const RUNS: u64 = 100;
 /// So many of each strategy are made again in another order; of the others, those of a new class.
 const MADE_AGAIN: u64 = 5;
 
-/// What a run that is made again says of its strategy.
+/// The name of the strategy of a run that is made again.
 const SAMPLED: &str = "sampled";
 
 /// They are shared out among these: orders of locks that one seldom has, the other has often.
 const STRATEGIES: [&str; 2] = ["random", "pos"];
 
-/// What sampled runs said.
+/// The result of an audit.
 #[derive(Default)]
 pub(in crate::simulate) struct Sampled {
     pub(in crate::simulate) audit: Audit,
@@ -151,7 +151,7 @@ fn last_task_first(order: &HappensBefore) -> Vec<TaskId> {
     tasks
 }
 
-/// By task, what it did and saw.
+/// The operations of each task, with their values.
 fn sight(run: &Run) -> BTreeMap<&TaskPath, Vec<(&'static str, u32, u32, String)>> {
     let mut sight: BTreeMap<_, Vec<_>> = BTreeMap::new();
     for event in &run.events {

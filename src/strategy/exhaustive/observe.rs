@@ -1,4 +1,4 @@
-//! What a step did and what its task asks for next: looks at the run before a step and after it.
+//! Footprints of steps: compares the run before a step with the run after it.
 //!
 //! The footprint of a step has each operation that was done in it, with a point or without, and each that its
 //! task had announced with a guard: whether such an operation could be done decided what the step did. All
@@ -31,7 +31,6 @@ pub(crate) struct Observer {
     woken: Vec<bool>,
     /// Whether the task is dropped in the step.
     dies: bool,
-    /// Whether the task could step before without having been let go on by a change.
     items: Vec<Item>,
     asked: Vec<Item>,
     /// Values drawn in the step, and below what.
@@ -173,7 +172,7 @@ impl Observer {
         self.task
     }
 
-    /// What it did.
+    /// The items of the step.
     pub(crate) fn items(&self) -> &[Item] {
         &self.items
     }
@@ -199,7 +198,7 @@ fn item(view: &View<'_>, event: &Event) -> Option<Item> {
     }
 }
 
-/// Adds what a task has announced whose guard others can turn.
+/// Adds the announced operations of a task whose guards others can turn.
 fn ask(view: &View<'_>, task: TaskId, asked: &mut Vec<Item>) {
     for Announced { op, object: on, target, .. } in view.task(task).announced.iter() {
         match (op.access, on, target) {

@@ -15,8 +15,8 @@
 //!                             goes before i, with what happened before it
 //! ```
 //!
-//! What became of the announcement (done, pending at the end, dropped by an abort or by another branch) makes
-//! no difference. Completeness is by induction over the position of the first step that has no counterpart in
+//! The fate of the announcement (done, pending at the end, dropped by an abort or by another branch) makes no
+//! difference. Completeness is by induction over the position of the first step that has no counterpart in
 //! any explored run; it needs the law of [`op::kind`](crate::op::kind), and that an operation announced with a
 //! guard is in the footprint of each step of its task. Awaits are treated so by Jonsson, Lång and Sagonas
 //! (*Awaiting for Godot*, FMCAD 2022), for one enabling step each.
@@ -121,7 +121,7 @@ impl Plan<'_> {
             }
     }
 
-    /// Where what may enable `task` at frame `at` is looked for: in the whole run, by the whole rule.
+    /// The end of the steps that may enable `task` at frame `at`: that of the run, by the whole rule.
     fn enablers_end(&self, task: TaskId, at: Index) -> Index {
         let end = self.order.len();
         match self.rules.has(Rule::LateEnablers) {
@@ -230,7 +230,7 @@ impl Plan<'_> {
     }
 }
 
-/// What a task with this base asks for; nothing before its first step.
+/// The operations with a guard that a task with this base has announced; none before its first step.
 fn asked(order: &HappensBefore, task: TaskId, base: Option<Index>) -> &[Item] {
     let own = base.filter(|base| order.task_of(*base) == task);
     own.map_or(&[], |own| order.asked_after(own))

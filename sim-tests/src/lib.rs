@@ -9,6 +9,7 @@ pub mod fingerprint;
 pub mod histories;
 pub mod judge;
 pub mod odd_models;
+pub mod online;
 pub mod programs;
 pub mod real_cost;
 pub mod seeds;

@@ -7,11 +7,11 @@ use sim::check::Model;
 use sim::check::models::*;
 use sim::check::online::{ClientEvent, MalformedEventKind, Online, Status};
 use sim::datum::Datum;
-use sim::verdict::{Evidence, Verdict};
+use sim::verdict::Verdict;
 use sim_tests::every_model;
-use sim_tests::histories::{Draw, Recorded, every, long, random};
-use sim_tests::judge;
-use sim_tests::streams::{events, told, with_ends};
+use sim_tests::histories::{Draw, every, long, random};
+use sim_tests::online::agree;
+use sim_tests::streams::{events, with_ends};
 
 #[test]
 fn all_short_streams_are_decided_at_the_right_event() {
@@ -228,121 +228,6 @@ fn what_was_settled_by_others_is_what_a_late_result_should_have_been() {
 fn feed<M: Model>(online: &mut Online<M>, client: u32, op: M::Op, ret: M::Ret) -> Status {
     let _ = online.feed(ClientEvent::Invoke { client, op }).unwrap();
     online.feed(ClientEvent::Return { client, ret }).unwrap()
-}
-
-/// Whether the stream has an explanation, after checking that the online checker knows, that it knew
-/// at the earliest event, and that what it shows is true.
-fn agree<M: Shipped>(initial: &M, events: &[ClientEvent<M::Op, M::Ret>]) -> bool {
-    let expected = judge::explicable(initial, &told::<M>(events).0);
-    let has_key = |event: &ClientEvent<M::Op, M::Ret>| match event {
-        ClientEvent::Invoke { op, .. } => M::partition(op).is_some(),
-        _ => true,
-    };
-    let by_key = events.iter().all(has_key).then(|| Online::by_key(initial.clone()));
-    for mut online in std::iter::once(Online::new(initial.clone())).chain(by_key) {
-        for (number, event) in events.iter().enumerate() {
-            let status = online.feed(event.clone()).unwrap();
-            let decided = online.decided_at().is_some();
-            assert_eq!(status, if decided { Status::Violated } else { Status::Possible });
-            if online.decided_at() == Some(number as u64) {
-                let (before, now) = (&events[..number], &events[..=number]);
-                let at = format!("{} at event {number} of {events:#?}", M::NAME);
-                assert!(judge::explicable(initial, &told::<M>(before).0), "too late: {at}");
-                assert!(!judge::explicable(initial, &told::<M>(now).0), "too early: {at}");
-                let evidence = online.evidence().unwrap();
-                if let Some(fault) = evidence_fault(initial, before, event, evidence) {
-                    panic!("{fault}\n{evidence:#?}\n{at}");
-                }
-            }
-        }
-        assert_eq!(online.status() == Status::Possible, expected, "{}: {events:#?}", M::NAME);
-        assert_eq!(online.finish().is_consistent(), expected);
-    }
-    expected
-}
-
-/// What is wrong with the evidence that `event` is a violation after the events `before`, if
-/// anything. The orders must be ones in which all that was told before is explained, and in which
-/// the misfit cannot go next with the result that it got; or, if it stands in them, got another.
-fn evidence_fault<M: Model>(
-    initial: &M,
-    before: &[ClientEvent<M::Op, M::Ret>],
-    event: &ClientEvent<M::Op, M::Ret>,
-    evidence: &Evidence,
-) -> Option<String> {
-    let Evidence { partial, misfit, expected, state, part, .. } = evidence;
-    let (all, names) = told::<M>(before);
-    let Some(own) = names.iter().position(|name| name == misfit) else {
-        return Some("the misfit has failed before".to_owned());
-    };
-    let key = M::partition(&all[own].op);
-    let whole = part.is_empty();
-    let ours: Vec<usize> =
-        (0..all.len()).filter(|n| whole || M::partition(&all[*n].op) == key).collect();
-    let history: Recorded<M> = ours.iter().map(|n| all[*n].clone()).collect();
-    let local = |name: &usize| ours.iter().position(|n| names[*n] == *name);
-    let misfit = local(misfit).expect("it is in its own part");
-    if partial.is_empty() || partial.len() > 4 {
-        return Some(format!("{} partial orders", partial.len()));
-    }
-    let (mut possible, mut states_text) = (Vec::new(), Vec::new());
-    for (number, order) in partial.iter().enumerate() {
-        if order.iter().any(|name| local(name).is_none() || !(whole || part.contains(name))) {
-            return Some(format!("partial order {number} leaves its part or holds what failed"));
-        }
-        let order: Vec<usize> = order.iter().filter_map(local).collect();
-        // It explains all that returned: that is what a witness is.
-        if let Some(fault) = judge::witness_fault(initial, &history, &order) {
-            return Some(format!("partial order {number}: {fault}"));
-        }
-        if partial[..number].contains(&partial[number]) || partial[number].len() > partial[0].len()
-        {
-            return Some("partial orders must be distinct and the first the longest".to_owned());
-        }
-        let stands = order.contains(&misfit);
-        let mut longer = order.clone();
-        if !stands {
-            longer.push(misfit);
-        }
-        let with = |ret: &M::Ret| {
-            let mut history = history.clone();
-            history[misfit].returned = Some((ret.clone(), u64::MAX - 1));
-            judge::witness_fault(initial, &history, &longer).is_none()
-        };
-        match event {
-            ClientEvent::Return { ret, .. } if with(ret) => {
-                return Some(format!("the misfit fits partial order {number}"));
-            }
-            ClientEvent::Return { .. } => {}
-            _ if stands => {}
-            _ => return Some(format!("partial order {number} does without the one that failed")),
-        }
-        let mut states = vec![initial.clone()];
-        for step in &order {
-            let mut next = Vec::new();
-            for state in &states {
-                let ret = history[*step].returned.as_ref().map(|(ret, _)| ret);
-                state.successors(&history[*step].op, ret, &mut next);
-                let rets = state.returns(&history[*step].op);
-                possible.extend(rets.into_iter().filter(|ret| *step == misfit && with(ret)));
-            }
-            states = next;
-        }
-        if !stands {
-            for state in &states {
-                possible.extend(state.returns(&history[misfit].op).into_iter().filter(|r| with(r)));
-            }
-        }
-        if number == 0 {
-            states_text = states.iter().map(|state| state.state_text()).collect();
-        }
-    }
-    let possible: Vec<String> = possible.iter().map(|ret| M::ret_text(ret)).collect();
-    let needed = matches!(event, ClientEvent::Return { .. });
-    if expected.is_empty() == needed || !expected.iter().all(|text| possible.contains(text)) {
-        return Some(format!("possible were {possible:?}"));
-    }
-    (!states_text.contains(state)).then(|| format!("the state is one of {states_text:?}"))
 }
 
 /// A nondeterministic model: takes out any of the items, each there at most once.

@@ -4,7 +4,7 @@ use std::fmt::Debug;
 use std::hash::{Hash, Hasher};
 
 use super::hash::WordHasher;
-use super::unique::Plain;
+use super::unique::{Action, Plain};
 use crate::history::Written;
 
 /// A sequential specification. A value of the type *is* the state of the object.
@@ -130,6 +130,26 @@ pub trait Model: Clone + Eq + Hash + Debug {
         calls: &mut dyn Iterator<Item = (&'a Self::Op, Option<&'a Self::Ret>)>,
     ) -> Option<Plain> {
         let _ = calls;
+        None
+    }
+
+    /// The effect of one call on a register, if the object is one: an object whose whole state is one value, which
+    /// calls read, overwrite or swap. `ret` is the result, none while the call is open. Equal values have equal
+    /// keys; different values should have different ones. [`Online`](super::online::Online) checks such an
+    /// object in constant time per event while its values are unique.
+    ///
+    /// Only [`Add`](Action::Add), [`Peek`](Action::Peek), [`Swap`](Action::Swap), [`Absent`](Action::Absent)
+    /// and [`Nothing`](Action::Nothing) apply to a register. Return `None`, the default, for an object that is
+    /// not a register and for a result that the call cannot have. Implement
+    /// [`register_value`](Model::register_value) together with this method.
+    fn register_action(op: &Self::Op, ret: Option<&Self::Ret>) -> Option<Action<Key>> {
+        let _ = (op, ret);
+        None
+    }
+
+    /// The key of the value in this state, if the object is a register; see
+    /// [`register_action`](Model::register_action).
+    fn register_value(&self) -> Option<Key> {
         None
     }
 

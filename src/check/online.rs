@@ -8,22 +8,28 @@
 //! result of a call before it returns, so a way also keeps what each call that had its effect has to
 //! be told, and which states an open call could have observed.)
 //!
+//! A register whose values are unique while they matter takes constant time per event instead, with any
+//! number of calls in flight and lost (see `online/register.rs`).
+//!
 //! What is kept is bounded by the calls that are open at once and by how many ways there are, not by
 //! how long the stream is. The number of ways can be exponential in the overlap: histories with much
 //! overlap that lie in memory are better given to [`linearizable`](super::linearizable()).
 
 mod closure;
+mod engine;
 mod event;
 mod orders;
 mod part;
 mod possibility;
+mod register;
 
 use self::closure::{alone, shared};
-use self::part::{Left, Means, Part};
+use self::engine::Engine;
+use self::part::{Left, Means};
 use super::hash::Table;
 use super::limits::Budget;
 use super::model::{Key, Model};
-use crate::verdict::{Evidence, Exhausted, Verdict, Witness};
+use crate::verdict::{Anomaly, Evidence, Exhausted, Verdict, Witness};
 
 pub(super) use self::event::Clients;
 pub use self::event::{ClientEvent, MalformedEvent, MalformedEventKind, Status};
@@ -52,6 +58,11 @@ const POSSIBILITIES: usize = 100_000;
 /// could have had meanwhile; a lost one some bytes until it is known to have taken effect. The
 /// last 32 operations of each order are kept for the evidence.
 ///
+/// A register ([`Model::register_action`]) costs constant time per event, whatever is in flight and however many
+/// calls were lost, up to the first event at which its values are not unique any more (a call begins to write a
+/// value that another call may still read) or a swap fails. Its memory grows with the lost writes whose values
+/// nobody has read, and with the values since the oldest open call began.
+///
 /// ```
 /// use sim::check::models::{Register, RegisterOp::*, RegisterRet::*};
 /// use sim::check::online::{ClientEvent::*, Online, Status};
@@ -75,7 +86,7 @@ const POSSIBILITIES: usize = 100_000;
 /// ```
 pub struct Online<M: Model> {
     initial: M,
-    parts: Vec<Part<M>>,
+    parts: Vec<Engine<M>>,
     /// The part of each key; none if the object is checked as a whole.
     by_key: Option<Table<Key, usize>>,
     /// For each client with an open call where the call is.
@@ -140,8 +151,10 @@ impl<M: Model> Online<M> {
     }
 
     /// Gives up, as [`Status::Unknown`], when a part of the object (a key, if checked by key) has more
-    /// than this many possibilities after an event, or comes to more on the way from 64 of them;
-    /// 100,000 unless told.
+    /// than this many possibilities after an event, or comes to more on the way from 64 of them, or when an
+    /// event takes more than eight times as many attempts to place one more call, open or lost; 100,000
+    /// unless told. So an event costs at most about a million steps of the model, however many calls are
+    /// lost.
     ///
     /// ```
     /// use sim::check::models::{Queue, QueueOp::*, QueueRet::*};
@@ -259,18 +272,17 @@ impl<M: Model> Online<M> {
 
     /// How many ways there are in which things may stand, for all keys together.
     pub fn possibilities(&self) -> usize {
-        self.parts.iter().map(Part::possibilities).sum()
+        self.parts.iter().map(Engine::possibilities).sum()
     }
 
     /// How many things are kept besides possibilities and open calls: slots for calls, lost calls that
-    /// may still take effect, and entries of orders. This and [`possibilities`](Self::possibilities)
+    /// may still take effect, calls of a register that still matter, entries of orders, and ranges of clients
+    /// that have ended. This and [`possibilities`](Self::possibilities)
     /// are what memory depends on, and neither grows with the length of the stream.
     pub fn kept(&self) -> usize {
-        self.parts
-            .iter()
-            .map(|part| part.sizes())
-            .map(|[_, lost, slots, nodes]| lost + slots + nodes)
-            .sum()
+        let sizes = self.parts.iter().map(Engine::sizes);
+        self.clients.kept()
+            + sizes.map(|[_, lost, slots, nodes]| lost + slots + nodes).sum::<usize>()
     }
 
     /// The verdict on all that was fed; calls that are still open may or may not have happened.
@@ -296,11 +308,13 @@ impl<M: Model> Online<M> {
                 let part = self.part_of(&op)?;
                 let operation = self.operations;
                 self.operations += 1;
-                let slot = match self.decision {
-                    None => self.parts[part].invoke(op, operation),
-                    Some(_) => 0,
-                };
-                self.clients.begin(client, Call { part, slot, operation });
+                let mut call = Call { part, slot: 0, operation };
+                self.step(call, |part, means| {
+                    let (slot, left) = part.invoke(op, operation, means);
+                    call.slot = slot;
+                    left
+                });
+                self.clients.begin(client, call);
             }
             ClientEvent::Return { client, ret } => {
                 let call = self.clients.close(client)?;
@@ -334,13 +348,13 @@ impl<M: Model> Online<M> {
             }
         };
         if part == self.parts.len() {
-            self.parts.push(Part::new(&self.initial));
+            self.parts.push(Engine::new(&self.initial));
         }
         Ok(part)
     }
 
     /// Has a part do something, unless all is decided.
-    fn step(&mut self, call: Call, step: impl FnOnce(&mut Part<M>, &mut Means<M>) -> Left) {
+    fn step(&mut self, call: Call, step: impl FnOnce(&mut Engine<M>, &mut Means<M>) -> Left) {
         if self.decision.is_some() {
             return;
         }
@@ -364,4 +378,13 @@ impl<M: Model> Online<M> {
             }
         }
     }
+}
+
+/// An operation that was observed and then failed.
+fn aborted_read(op: &str) -> Anomaly {
+    let text = format!(
+        "`{op}` did not happen, and nothing else explains what was returned before it was known to have \
+         failed."
+    );
+    Anomaly { name: "aborted read".to_owned(), text, edges: Vec::new() }
 }

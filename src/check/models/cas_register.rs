@@ -2,8 +2,8 @@
 
 use super::written::{datum, done, each};
 use super::{NilRead, Shipped, Value, no_such_call, unexpected};
-use crate::check::Model;
 use crate::check::unique::{Action, Plain, PlainObject, Values};
+use crate::check::{Key, Model};
 use crate::datum::Datum;
 use crate::history::Written;
 
@@ -104,6 +104,26 @@ impl<T: Value> Model for CasRegister<T> {
         };
         let actions = calls.map(action).collect::<Option<_>>()?;
         Some(Plain { object: PlainObject::Register, initial, actions })
+    }
+
+    fn register_action(op: &Self::Op, ret: Option<&Self::Ret>) -> Option<Action<Key>> {
+        use {CasRegisterOp::*, CasRegisterRet::*};
+        match (op, ret) {
+            (Write(value), None | Some(Done)) => Some(Action::Add(Key::of(value))),
+            (Read, Some(Value(value))) => Some(Action::Peek(Key::of(value))),
+            (Read, None) => Some(Action::Nothing),
+            (Cas(old, new), None) if old == new => Some(Action::Nothing),
+            (Cas(old, new), Some(Swapped(true))) if old == new => Some(Action::Peek(Key::of(old))),
+            (Cas(old, new), None | Some(Swapped(true))) => {
+                Some(Action::Swap(Key::of(old), Key::of(new)))
+            }
+            (Cas(old, _), Some(Swapped(false))) => Some(Action::Absent(Key::of(old))),
+            _ => None,
+        }
+    }
+
+    fn register_value(&self) -> Option<Key> {
+        Some(Key::of(&self.0))
     }
 
     fn written(op: &CasRegisterOp<T>, ret: Option<&CasRegisterRet<T>>) -> Option<Written> {

@@ -2,8 +2,8 @@
 
 use super::written::{datum, done, each};
 use super::{NilRead, Shipped, Value, no_such_call};
-use crate::check::Model;
 use crate::check::unique::{Action, Plain, PlainObject, Values};
+use crate::check::{Key, Model};
 use crate::datum::Datum;
 use crate::history::Written;
 
@@ -79,6 +79,23 @@ impl<T: Value> Model for Register<T> {
         };
         let actions = calls.map(action).collect::<Option<_>>()?;
         Some(Plain { object: PlainObject::Register, initial, actions })
+    }
+
+    fn register_action(op: &Self::Op, ret: Option<&Self::Ret>) -> Option<Action<Key>> {
+        match (op, ret) {
+            (RegisterOp::Write(value), None | Some(RegisterRet::Done)) => {
+                Some(Action::Add(Key::of(value)))
+            }
+            (RegisterOp::Read, Some(RegisterRet::Value(value))) => {
+                Some(Action::Peek(Key::of(value)))
+            }
+            (RegisterOp::Read, None) => Some(Action::Nothing),
+            _ => None,
+        }
+    }
+
+    fn register_value(&self) -> Option<Key> {
+        Some(Key::of(&self.0))
     }
 
     fn written(op: &RegisterOp<T>, ret: Option<&RegisterRet<T>>) -> Option<Written> {

@@ -40,8 +40,25 @@ pub(super) enum Closed<M: Model> {
     TooMany(Limit),
 }
 
-/// A closure, and how many possibilities it came to.
-pub(super) type Outcome<M> = (Closed<M>, u64);
+/// What a closure took.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Work {
+    /// The possibilities that it came to.
+    pub(super) visited: u64,
+    /// The ways to place one more call that it tried.
+    pub(super) moves: u64,
+}
+
+/// A closure, and what it took.
+pub(super) type Outcome<M> = (Closed<M>, Work);
+
+/// The ways to place one more call that an event may try, for a limit on possibilities. Most lead to a
+/// possibility that is known already: with many calls in flight or lost they, and not the possibilities, are
+/// what takes the time.
+pub(super) fn moves_max(limit: usize) -> u64 {
+    const MOVES_EACH: u64 = 8;
+    MOVES_EACH * limit as u64
+}
 
 /// Who does the work: this thread, or as many as that number says.
 pub(super) type Stepper<M> =
@@ -91,6 +108,7 @@ pub(super) fn close<M: Model>(
     returning: &Returning<'_, M>,
 ) -> Outcome<M> {
     let (mut visited, mut left) = (Frontier::new(), Frontier::new());
+    let mut tried = 0;
     let mut waiting = Vec::new();
     let mut successors = Vec::new();
     let call = call(window, returning.slot);
@@ -112,8 +130,10 @@ pub(super) fn close<M: Model>(
             // What can still go before an observer can as well go after it.
             if !(fits && returning.observes) {
                 let room = returning.memory.saturating_sub(visited.bytes() + left.bytes());
-                let Some(moves) = moves(window, here, &idle, returning.slot, room) else {
-                    return (Closed::TooMany(Limit::Memory), visited.added() as u64);
+                let moves = moves(window, here, &idle, returning.slot, room);
+                tried += window.calls() as u64;
+                let Some(moves) = moves else {
+                    return (Closed::TooMany(Limit::Memory), work(&visited, tried));
                 };
                 for next in moves {
                     if visited.add(next) {
@@ -121,15 +141,18 @@ pub(super) fn close<M: Model>(
                     }
                 }
             }
-            if visited.added() > returning.limit || left.added() > returning.limit {
-                return (Closed::TooMany(Limit::Nodes), visited.added() as u64);
+            if visited.added() > returning.limit
+                || left.added() > returning.limit
+                || tried > moves_max(returning.limit)
+            {
+                return (Closed::TooMany(Limit::Nodes), work(&visited, tried));
             }
             if visited.bytes() + left.bytes() > returning.memory {
-                return (Closed::TooMany(Limit::Memory), visited.added() as u64);
+                return (Closed::TooMany(Limit::Memory), work(&visited, tried));
             }
         }
     }
-    let count = visited.added() as u64;
+    let count = work(&visited, tried);
     if left.len() > 0 {
         return (Closed::Left(left.into_members().collect()), count);
     }
@@ -138,6 +161,10 @@ pub(super) fn close<M: Model>(
     furthest.sort_by_key(|end| std::cmp::Reverse(end.length));
     furthest.truncate(SHOWN);
     (Closed::Nothing(furthest), count)
+}
+
+fn work<M: Model>(visited: &Frontier<M>, moves: u64) -> Work {
+    Work { visited: visited.added() as u64, moves }
 }
 
 /// What comes of placing one call that need not be placed yet: one in flight, or a lost one. None if that
@@ -169,11 +196,12 @@ fn moves<M: Model>(
         }
     }
     for (kind, lost) in window.lost.iter().enumerate() {
-        let Some(number) = lost.numbers.get(here.used[kind] as usize) else { continue };
+        let Some(lost) = lost else { continue };
+        let Some(number) = lost.numbers.get(here.used.of(kind)) else { continue };
         here.state.successors(&lost.op, None, &mut successors);
         for state in successors.drain(..).filter(|state| *state != here.state) {
             let mut next = here.after(*number, state, idle);
-            next.used[kind] += 1;
+            next.used.add(kind);
             moves.push(next);
             if moves.len() * each > room {
                 return None;

@@ -2,6 +2,7 @@
 //!
 //! [`Clients`] holds who has which call open. It knows nothing of models.
 
+use std::collections::BTreeMap;
 use std::error::Error;
 use std::fmt;
 
@@ -163,12 +164,39 @@ impl Error for MalformedEvent {}
 /// The calls that are open, by client, and who has ended.
 pub(in crate::check) struct Clients<T> {
     open: Table<u32, T>,
-    ended: Table<u32, ()>,
+    ended: Ranges,
+}
+
+/// A set of numbers, as ranges: clients mostly get their numbers in order, and end about in order.
+#[derive(Default)]
+struct Ranges(
+    /// The last number of each range by its first. Invariant: there is a gap between any two.
+    BTreeMap<u32, u32>,
+);
+
+impl Ranges {
+    fn contains(&self, number: u32) -> bool {
+        self.0.range(..=number).next_back().is_some_and(|(_, last)| number <= *last)
+    }
+
+    fn insert(&mut self, number: u32) {
+        if self.contains(number) {
+            return;
+        }
+        let after = number.checked_add(1).and_then(|next| self.0.remove(&next));
+        let last = after.unwrap_or(number);
+        match self.0.range_mut(..number).next_back() {
+            Some((_, end)) if *end + 1 == number => *end = last,
+            _ => {
+                self.0.insert(number, last);
+            }
+        }
+    }
 }
 
 impl<T> Clients<T> {
     pub(in crate::check) fn new() -> Self {
-        Clients { open: Table::default(), ended: Table::default() }
+        Clients { open: Table::default(), ended: Ranges::default() }
     }
 
     /// Whether the client may begin a call; `number` tells the operation it has open.
@@ -203,7 +231,7 @@ impl<T> Clients<T> {
     /// The client says no more; takes the call that it has open, if any.
     pub(in crate::check) fn end(&mut self, client: u32) -> Result<Option<T>, MalformedEventKind> {
         self.not_ended(client)?;
-        self.ended.insert(client, ());
+        self.ended.insert(client);
         Ok(self.open.remove(&client))
     }
 
@@ -214,9 +242,35 @@ impl<T> Clients<T> {
 
     fn not_ended(&self, client: u32) -> Result<(), MalformedEventKind> {
         // Nobody has ended, mostly: then the lookup is one comparison.
-        match !self.ended.is_empty() && self.ended.contains_key(&client) {
+        match !self.ended.0.is_empty() && self.ended.contains(client) {
             false => Ok(()),
             true => Err(MalformedEventKind::Ended),
+        }
+    }
+
+    /// The number of entries that remember who has ended.
+    pub(in crate::check) fn kept(&self) -> usize {
+        self.ended.0.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Ranges;
+
+    #[test]
+    fn ranges_hold_what_was_inserted_in_any_order() {
+        for order in [[3, 1, 2, 0, u32::MAX], [0, 1, 2, 3, u32::MAX], [2, u32::MAX, 0, 3, 1]] {
+            let mut ranges = Ranges::default();
+            for (place, number) in order.into_iter().enumerate() {
+                ranges.insert(number);
+                ranges.insert(number);
+                for (other_place, other) in order.into_iter().enumerate() {
+                    assert_eq!(ranges.contains(other), other_place <= place, "{order:?}");
+                }
+                assert!(!ranges.contains(4) && !ranges.contains(u32::MAX - 1));
+            }
+            assert_eq!(ranges.0.len(), 2);
         }
     }
 }

@@ -37,7 +37,7 @@ pub(super) struct Orders {
 }
 
 impl Orders {
-    const SMALLEST_CUT: usize = 1024;
+    const SMALLEST_CUT: usize = 2 * WINDOW;
 
     pub(super) fn extend(&mut self, order: u32, entry: Entry) -> u32 {
         let node = self.nodes.len() as u32;

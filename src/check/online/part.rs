@@ -4,11 +4,12 @@
 //! the call can have returned that; a call that failed, those in which it had no effect. If none is
 //! left, this event is the earliest at which anybody could know.
 
+use super::aborted_read;
 use super::closure::{self, CHUNK, Closed, Returning, SHOWN, Stepper};
 use super::orders::{BUILT, Entry, GONE, Orders, START, renamed};
-use super::possibility::{Frontier, InFlight, Lost, Place, Possibility, Window};
+use super::possibility::{Frontier, InFlight, Lost, Place, Possibility, Used, Window};
 use crate::check::model::Model;
-use crate::verdict::{Anomaly, Evidence, Limit};
+use crate::verdict::{Evidence, Limit};
 
 /// Possibilities whose closures are put together before the next are made.
 const BATCH: usize = 16 * CHUNK;
@@ -43,7 +44,7 @@ impl<M: Model> Part<M> {
         let start = Possibility {
             state: initial.clone(),
             places: Vec::new(),
-            used: Vec::new(),
+            used: Used::default(),
             order: START,
             trail: Vec::new(),
             length: 0,
@@ -54,6 +55,31 @@ impl<M: Model> Part<M> {
             possibilities: vec![start],
             orders: Orders::default(),
         }
+    }
+
+    /// The same with a number of slots, none of them free yet, and with operations that were placed before, in this
+    /// order.
+    pub(super) fn resumed(initial: &M, slots: usize, placed: impl Iterator<Item = u64>) -> Self {
+        let mut part = Part::new(initial);
+        part.window.slots.resize_with(slots, || None);
+        let start = &mut part.possibilities[0];
+        start.places.resize_with(slots, Place::free);
+        for op in placed {
+            start.order = part.orders.extend(start.order, Entry::Next(op));
+            start.length += 1;
+        }
+        part
+    }
+
+    /// Begins a call in one of the slots that [`resumed`](Self::resumed) left.
+    pub(super) fn invoke_in(&mut self, slot: usize, op: M::Op, number: u64) {
+        self.window.slots[slot] = Some(InFlight { op, number });
+    }
+
+    /// Frees the slots that [`resumed`](Self::resumed) left and nobody took.
+    pub(super) fn release_slots(&mut self) {
+        let slots = self.window.slots.iter().enumerate();
+        self.free = slots.filter(|(_, call)| call.is_none()).map(|(slot, _)| slot).collect();
     }
 
     /// A call begins. Returns its slot.
@@ -107,12 +133,16 @@ impl<M: Model> Part<M> {
         if !undecided.is_empty() {
             let returning =
                 Returning { slot, ret, observes, limit: means.limit, memory: means.memory };
-            let mut bytes = 0;
+            let (mut bytes, mut moves) = (0, 0);
             // In batches, so that what is pointless is dropped before there is too much of it.
             for batch in undecided.chunks(BATCH) {
                 let outcomes = (means.stepper)(&self.window, batch, &returning, means.threads);
-                for (closed, visited) in outcomes {
-                    means.visited += visited;
+                for (closed, work) in outcomes {
+                    means.visited += work.visited;
+                    moves += work.moves;
+                    if moves > closure::moves_max(means.limit) {
+                        return Left::TooMany(Limit::Nodes);
+                    }
                     match closed {
                         Closed::Left(left) => {
                             for next in left {
@@ -167,15 +197,7 @@ impl<M: Model> Part<M> {
             let mut evidence = self.evidence(refused, slot);
             let call = closure::call(&self.window, slot);
             evidence.expected.clear();
-            evidence.anomaly = Some(Anomaly {
-                name: "aborted read".to_owned(),
-                text: format!(
-                    "`{}` did not happen, and nothing else explains what was returned before it was \
-                     known to have failed.",
-                    M::op_text(&call.op)
-                ),
-                edges: Vec::new(),
-            });
+            evidence.anomaly = Some(aborted_read(&M::op_text(&call.op)));
             return Left::Nothing(evidence);
         }
         self.possibilities = kept;
@@ -190,27 +212,31 @@ impl<M: Model> Part<M> {
     #[must_use]
     pub(super) fn lost(&mut self, slot: usize, means: &mut Means<M>) -> Left {
         let InFlight { op, number } = self.free(slot);
-        let known = self.window.lost.iter().position(|lost| lost.op == op);
-        let kind = known.unwrap_or_else(|| {
-            self.window.lost.push(Lost { op, numbers: Vec::new() });
-            self.possibilities.iter_mut().for_each(|here| here.used.push(0));
-            self.window.lost.len() - 1
+        let lost = &mut self.window.lost;
+        let is_equal = |lost: &Option<Lost<M::Op>>| lost.as_ref().is_some_and(|lost| lost.op == op);
+        let known = lost.iter().position(is_equal);
+        let kind = known.or_else(|| lost.iter().position(Option::is_none)).unwrap_or_else(|| {
+            lost.push(None);
+            lost.len() - 1
         });
         let Part { window, orders, possibilities, .. } = self;
-        let numbers = &mut window.lost[kind].numbers;
+        let equal = window.lost[kind].get_or_insert(Lost { op, numbers: Vec::new() });
+        let numbers = &mut equal.numbers;
         let rank = numbers.partition_point(|other| *other < number);
         numbers.insert(rank, number);
         for here in possibilities {
             let taken = !here.places[slot].is_open();
             here.places[slot] = Place::free();
             // Whoever used some of the equal ones used the first of them: equal ones may change names.
-            let used = here.used[kind] as usize;
+            let used = here.used.of(kind);
             let (from, to) = match taken {
                 true if rank > used => (number, numbers[used]),
                 false if rank < used => (numbers[used], number),
                 _ => (number, number),
             };
-            here.used[kind] += u32::from(taken);
+            if taken {
+                here.used.add(kind);
+            }
             if from != to {
                 here.order = orders.extend(here.order, Entry::Renamed { from, to });
             }
@@ -225,7 +251,7 @@ impl<M: Model> Part<M> {
 
     /// Calls in flight, lost ones that may take effect, slots, and entries of orders.
     pub(super) fn sizes(&self) -> [usize; 4] {
-        let lost = self.window.lost.iter().map(|lost| lost.numbers.len()).sum();
+        let lost = self.window.lost.iter().flatten().map(|lost| lost.numbers.len()).sum();
         let slots = self.window.slots.len();
         [slots - self.free.len(), lost, slots, self.orders.len()]
     }
@@ -289,23 +315,20 @@ impl<M: Model> Part<M> {
 
     /// Forgets lost calls that every possibility has used.
     fn forget_lost(&mut self) {
-        for kind in (0..self.window.lost.len()).rev() {
-            let used = self.possibilities.iter().map(|here| here.used[kind]).min().unwrap_or(0);
-            if used == 0 {
-                continue;
+        let [first, others @ ..] = &self.possibilities[..] else { return };
+        let by_all = |kind: usize| {
+            let least = others.iter().map(|here| here.used.of(kind)).min();
+            (kind, least.map_or(first.used.of(kind), |least| least.min(first.used.of(kind))))
+        };
+        let done: Vec<(usize, usize)> = first.used.kinds().map(by_all).collect();
+        for (kind, used) in done.into_iter().filter(|(_, used)| *used > 0) {
+            let lost = &mut self.window.lost[kind];
+            let numbers = &mut lost.as_mut().expect("a kind that was used").numbers;
+            numbers.drain(..used);
+            if numbers.is_empty() {
+                *lost = None;
             }
-            let numbers = &mut self.window.lost[kind].numbers;
-            numbers.drain(..used as usize);
-            let all = numbers.is_empty();
-            for here in &mut self.possibilities {
-                here.used[kind] -= used;
-                if all {
-                    here.used.remove(kind);
-                }
-            }
-            if all {
-                self.window.lost.remove(kind);
-            }
+            self.possibilities.iter_mut().for_each(|here| here.used.take(kind, used));
         }
     }
 

@@ -18,8 +18,8 @@ use crate::check::model::Model;
 pub(super) struct Window<M: Model> {
     /// By slot. None is free.
     pub(super) slots: Vec<Option<InFlight<M::Op>>>,
-    /// Lost calls that may yet take effect, equal ones together.
-    pub(super) lost: Vec<Lost<M::Op>>,
+    /// Lost calls that may yet take effect, equal ones together. None is free.
+    pub(super) lost: Vec<Option<Lost<M::Op>>>,
 }
 
 /// A call in flight.
@@ -40,14 +40,58 @@ pub(super) struct Possibility<M: Model> {
     pub(super) state: M,
     /// By slot; a free slot is open and has seen nothing.
     pub(super) places: Vec<Place<M>>,
-    /// How many of the lost calls were used, for each kind.
-    pub(super) used: Vec<u32>,
+    /// The lost calls that were used.
+    pub(super) used: Used,
     /// The order in which operations were placed, in [`Orders`](super::orders::Orders).
     pub(super) order: u32,
     /// Operations to be appended to it.
     pub(super) trail: Vec<u64>,
     /// How many operations were placed in all.
     pub(super) length: u64,
+}
+
+/// The number of lost calls that were used, of each kind of which some were.
+#[derive(Clone, Default)]
+pub(super) struct Used(
+    /// Invariant: ascending by kind, no number is 0.
+    Vec<(u32, u32)>,
+);
+
+impl Used {
+    /// The number of a kind.
+    pub(super) fn of(&self, kind: usize) -> usize {
+        self.0
+            .iter()
+            .find(|(other, _)| *other == kind as u32)
+            .map_or(0, |(_, count)| *count as usize)
+    }
+
+    /// Adds one of a kind.
+    pub(super) fn add(&mut self, kind: usize) {
+        let place = self.0.partition_point(|(other, _)| *other < kind as u32);
+        match self.0.get_mut(place) {
+            Some((other, count)) if *other == kind as u32 => *count += 1,
+            _ => self.0.insert(place, (kind as u32, 1)),
+        }
+    }
+
+    /// Takes so many of a kind away, all of which were used.
+    pub(super) fn take(&mut self, kind: usize, number: usize) {
+        if let Some((_, count)) = self.0.iter_mut().find(|(other, _)| *other == kind as u32) {
+            *count -= number as u32;
+        }
+        self.0.retain(|(_, count)| *count > 0);
+    }
+
+    /// The kinds of which some were used.
+    pub(super) fn kinds(&self) -> impl DoubleEndedIterator<Item = usize> {
+        self.0.iter().map(|(kind, _)| *kind as usize)
+    }
+
+    /// Whether `other` used at least as many of each kind.
+    fn is_within(&self, other: &Used) -> bool {
+        self.0.iter().all(|(kind, count)| *count as usize <= other.of(*kind as usize))
+    }
 }
 
 pub(super) enum Place<M: Model> {
@@ -135,6 +179,11 @@ impl<M: Model> Place<M> {
 }
 
 impl<M: Model> Window<M> {
+    /// The number of slots and of kinds of lost calls.
+    pub(super) fn calls(&self) -> usize {
+        self.slots.len() + self.lost.len()
+    }
+
     /// For each slot what the call there could be told if it were without effect in the state of
     /// `here`; none where it cannot, or was taken.
     pub(super) fn idle(&self, here: &Possibility<M>) -> Vec<Option<Arc<Answer<M>>>> {
@@ -197,8 +246,7 @@ impl<M: Model> Possibility<M> {
             }
             _ => true,
         };
-        self.used.iter().zip(&other.used).all(|(own, other)| own <= other)
-            && self.places.iter().zip(&other.places).all(saw)
+        self.used.is_within(&other.used) && self.places.iter().zip(&other.places).all(saw)
     }
 
     /// How many bytes it takes, about.
@@ -222,7 +270,7 @@ impl<M: Model> Possibility<M> {
         }
         let lists = self.places.len() * size_of::<Place<M>>()
             + seen * size_of::<Seen<M>>()
-            + self.used.len() * size_of::<u32>()
+            + self.used.0.len() * size_of::<(u32, u32)>()
             + self.trail.len() * size_of::<u64>();
         (hasher.finish(), states + lists + size_of::<Self>())
     }

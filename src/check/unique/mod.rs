@@ -57,24 +57,25 @@ pub enum PlainObject {
 }
 
 /// What an operation did, as far as the client was told. Operations that may have happened or not
-/// (they never returned) are given as what they would have done, with the result unknown.
+/// (they never returned) are given as what they would have done, with the result unknown. `V` names a
+/// value: a number of [`Values`] in a [`Plain`] history.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Action {
+pub enum Action<V = u32> {
     /// Put the value in: write, insert that inserted, enqueue, push.
-    Add(u32),
+    Add(V),
     /// Took the value out: remove that removed, dequeue, pop.
-    Take(u32),
+    Take(V),
     /// Took something out, if there was anything: a removal that never returned.
     TakeUnknown,
     /// Found nothing to take or to look at.
     Empty,
     /// Saw the value and left it: read, contains that found it, insert that did too, peek.
-    Peek(u32),
+    Peek(V),
     /// Saw that a set did not have the value: contains or remove that failed; that a register
     /// did not hold it: a swap that failed.
-    Absent(u32),
+    Absent(V),
     /// Replaced the first value of a register by the second.
-    Swap(u32, u32),
+    Swap(V, V),
     /// Looked only and never returned, so it says nothing.
     Nothing,
 }

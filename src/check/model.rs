@@ -142,6 +142,46 @@ pub trait Model: Clone + Eq + Hash + Debug {
     /// and [`Nothing`](Action::Nothing) apply to a register. Return `None`, the default, for an object that is
     /// not a register and for a result that the call cannot have. Implement
     /// [`register_value`](Model::register_value) together with this method.
+    ///
+    /// ```
+    /// use sim::check::online::{ClientEvent::*, Online, Status};
+    /// use sim::check::{Key, Model, unique::Action};
+    ///
+    /// /// The address of the leader. `Some` announces one, `None` asks for it.
+    /// #[derive(Clone, PartialEq, Eq, Hash, Debug)]
+    /// struct Leader(String);
+    ///
+    /// impl Model for Leader {
+    ///     type Op = Option<String>;
+    ///     type Ret = String;
+    ///     fn step(&mut self, op: &Option<String>) -> String {
+    ///         self.0 = op.clone().unwrap_or(self.0.clone());
+    ///         self.0.clone()
+    ///     }
+    ///     fn register_action(op: &Option<String>, ret: Option<&String>) -> Option<Action<Key>> {
+    ///         Some(match (op, ret) {
+    ///             (Some(address), _) => Action::Add(Key::of(address)),
+    ///             (None, Some(address)) => Action::Peek(Key::of(address)),
+    ///             (None, None) => Action::Nothing,
+    ///         })
+    ///     }
+    ///     fn register_value(&self) -> Option<Key> {
+    ///         Some(Key::of(&self.0))
+    ///     }
+    /// }
+    ///
+    /// let mut online = Online::new(Leader("a".into()));
+    /// // Any number of announcements may be lost.
+    /// for client in 0..1_000 {
+    ///     let op = Some(format!("b{client}"));
+    ///     assert_eq!(online.feed(Invoke { client, op }), Ok(Status::Possible));
+    ///     assert_eq!(online.feed(End { client }), Ok(Status::Possible));
+    /// }
+    /// for (ret, status) in [("b7", Status::Possible), ("a", Status::Violated)] {
+    ///     let _ = online.feed(Invoke { client: 1_000, op: None });
+    ///     assert_eq!(online.feed(Return { client: 1_000, ret: ret.into() }), Ok(status));
+    /// }
+    /// ```
     fn register_action(op: &Self::Op, ret: Option<&Self::Ret>) -> Option<Action<Key>> {
         let _ = (op, ret);
         None

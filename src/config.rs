@@ -80,6 +80,8 @@ pub(crate) struct Config {
     /// The first seed and how many follow one another from it, those of other shards included.
     first: u64,
     count: u64,
+    /// Whether a seed was named: it is run to look at it.
+    pub(crate) one_seed: bool,
     /// How many runs a search may take, whichever of them was asked for.
     pub(crate) runs: u64,
     pub(crate) shard: Shard,
@@ -313,6 +315,7 @@ impl Settings {
         Ok(Config {
             first,
             count,
+            one_seed: self.seed.is_some(),
             runs,
             shard: self.shard.unwrap_or(Shard { number: 1, of: 1 }),
             strategy,

@@ -93,17 +93,14 @@ impl Report {
         self.finding.is_none() && self.runs > 0
     }
 
-    /// That a condition held too seldom is a warning: only a part of the seeds was run.
-    pub(crate) fn spare_conditions(&mut self) {
+    /// Takes it back that conditions held too seldom, and gives them in words: only a part of the seeds was run.
+    pub(crate) fn spare_conditions(&mut self) -> Option<String> {
         let seldom = |finding: &mut Box<Finding>| {
             matches!(finding.run.outcome, Outcome::Failed(Failure::TooSeldom { .. }))
         };
-        if let Some(finding) = self.finding.take_if(seldom) {
-            if let Outcome::Failed(failure) = &finding.run.outcome {
-                let what = one_line(failure, &finding.run);
-                self.warnings.push(format!("{what} (in this part of the seeds)"));
-            }
-        }
+        let finding = self.finding.take_if(seldom)?;
+        let Outcome::Failed(failure) = &finding.run.outcome else { return None };
+        Some(one_line(failure, &finding.run))
     }
 }
 
@@ -191,6 +188,16 @@ pub struct Bound {
     /// All runs with at most this many were done, so a failure that was found has more; none if not even
     /// those with none were.
     pub through: Option<u32>,
+}
+
+impl Closure {
+    /// Adds what came of other runs.
+    pub(crate) fn add(&mut self, other: &Closure) {
+        self.runs += other.runs;
+        self.orders += other.orders;
+        self.open += other.open;
+        self.unconfirmed += other.unconfirmed;
+    }
 }
 
 impl Searched {

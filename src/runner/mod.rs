@@ -48,6 +48,15 @@ pub struct Runner {
     site: Site,
 }
 
+/// What came of a test.
+struct Ran {
+    report: Report,
+    /// What the user has to know although the test passed, a sentence each.
+    notes: Vec<String>,
+    /// Whether all seeds were run; if not, who judges what is said of all of them.
+    of_all: Result<(), &'static str>,
+}
+
 impl Default for Runner {
     #[track_caller]
     fn default() -> Runner {
@@ -190,8 +199,11 @@ impl Runner {
     }
 
     /// Write down in this folder which seeds passed, in a file for each test and shard. A later run of
-    /// the same seeds goes on from there; `cargo sim merge` puts shards together. Use a fresh folder
-    /// when the code has changed.
+    /// the same seeds by the same program goes on from there; `cargo sim merge` puts shards together.
+    /// Another program, or other settings, is an [`InvalidSetting`]: use another folder.
+    ///
+    /// What is said of all runs, such as [`sometimes!`](macro@crate::sometimes), is judged by the run that comes to
+    /// the last seed, with what was counted before. A shard, and a run that ends before, only warn.
     #[must_use]
     pub fn results(mut self, folder: impl Into<PathBuf>) -> Runner {
         self.settings.results = Some(folder.into());
@@ -378,19 +390,26 @@ impl Runner {
         B: AsyncFn() -> R + Sync,
         R: TestResult,
     {
-        self.try_run_body(&FunctionBody::new(body))
+        let Ran { mut report, notes, .. } = self.try_run_body(&FunctionBody::new(body), false)?;
+        report.warnings.extend(notes);
+        Ok(report)
     }
 
-    fn try_run_body(&self, body: &dyn TestBody) -> Result<Report, InvalidSetting> {
+    fn try_run_body(&self, body: &dyn TestBody, must_fail: bool) -> Result<Ran, InvalidSetting> {
         let (config, warnings) = self.config()?;
-        let results = Results::open(&config, &self.site)?;
+        let results = Results::open(&config, &self.site, must_fail)?;
         let mut report = engine::run(&config, &self.site, &results, body);
-        if config.shard.of > 1 || results.begin() > 0 {
-            report.spare_conditions();
-        }
-        results.end(&mut report);
+        // Whoever has the whole judges what is said of all runs.
+        let of_all = config.shard.of == 1 && results.left() == 0;
+        let by = match results.are_written() {
+            true => "cargo sim merge judges all of them",
+            false => "nobody judges all of them: set SIM_RESULTS, and run cargo sim merge",
+        };
+        let spared = (!of_all).then(|| report.spare_conditions()).flatten();
+        let spared = spared.map(|what| format!("{what} (in this part of the seeds; {by})"));
+        let notes = spared.into_iter().chain(results.end(&report)).collect();
         report.warnings.splice(0..0, warnings);
-        Ok(report)
+        Ok(Ran { report, notes, of_all: of_all.then_some(()).ok_or(by) })
     }
 
     /// What to do, and warnings about it.

@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::outcome::{FunctionBody, TestBody};
 use super::site::{self, Site};
 use super::target::Target;
-use super::{Runner, TestResult};
+use super::{Ran, Runner, TestResult};
 use crate::config::Settings;
 use crate::report::{Report, Style, one_line, text};
 use crate::run::{Failure, Outcome};
@@ -109,8 +109,8 @@ fn test_body(
         hermetic: false,
     };
     let test = site.test.clone();
-    match Runner::of_site(site, settings).try_run_body(body) {
-        Ok(report) => judge(&report, attributes),
+    match Runner::of_site(site, settings).try_run_body(body, attributes.must_fail) {
+        Ok(ran) => judge(ran, attributes),
         Err(invalid) => {
             eprintln!("FAILED  {test}: {invalid}");
             fail(invalid.to_string())
@@ -127,18 +127,35 @@ fn beside_manifest(source: &str, manifest_dir: &str) -> String {
 }
 
 /// Shows the report and fails the test if it has to.
-fn judge(report: &Report, attributes: Attributes) {
+fn judge(ran: Ran, attributes: Attributes) {
+    let Ran { mut report, notes, of_all } = ran;
     let must_fail = attributes.must_fail;
+    let told = |line: String| format!("note: {}: {line}\n", report.test);
+    let told: String = notes.iter().cloned().map(told).collect();
+    if report.finding.is_some() {
+        report.warnings.extend(notes);
+    }
+    let report = &report;
     let screen = text(report, &Style { color: color(), ..Style::default() });
     let Some(finding) = report.finding.as_deref() else {
-        if let Some(line) = remark(report, attributes) {
+        if let Some(line) =
+            remark(report, attributes).into_iter().chain([told]).reduce(|a, b| a + &b)
+        {
             // Not `eprint!`: a test harness takes that and, of a test that passes, shows none of it.
             let _ = io::stderr().lock().write_all(line.as_bytes());
         }
         if report.runs == 0 {
             return;
         }
-        if must_fail && crate::seam::SIMULATED {
+        if let (true, true, Err(by), None) =
+            (must_fail, crate::seam::SIMULATED, of_all, &report.replayed)
+        {
+            let test = &report.test;
+            let line = format!(
+                "note: {test}: the test must fail (must_fail), and did not (in this part of the seeds; {by})\n"
+            );
+            let _ = io::stderr().lock().write_all(line.as_bytes());
+        } else if must_fail && crate::seam::SIMULATED {
             let what = match &report.replayed {
                 Some(_) => "the replay passed".to_owned(),
                 None => format!("none of {} runs did", report.runs),
@@ -148,7 +165,7 @@ fn judge(report: &Report, attributes: Attributes) {
             show_warnings(report, &screen);
             fail(text);
         }
-        if must_fail {
+        if must_fail && !crate::seam::SIMULATED {
             eprintln!("note: real threads did not show the failure this test is about");
         }
         let asked =

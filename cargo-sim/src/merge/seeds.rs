@@ -6,7 +6,7 @@
 use std::ops::Range;
 
 /// More remainders than this are no shards that anybody meant.
-const REMAINDERS_MAX: u64 = 100_000;
+const REMAINDERS_MAX: u64 = 1_000_000;
 
 /// Every `of`-th seed from `from` on, `count` of them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -196,6 +196,8 @@ impl Part {
     pub fn read(bytes: &[u8]) -> Result<Part, Unread> {
         let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
         let (mut part, mut damaged) = (None::<Part>, 0);
+        // Nothing was written, or only first lines that are cut off.
+        let mut begun = true;
         for (line, number) in bytes.split(|byte| *byte == b'\n').zip(1..) {
             let line = line.trim_ascii();
             if line.is_empty() {
@@ -204,6 +206,7 @@ impl Part {
             let Some(json) = std::str::from_utf8(line).ok().and_then(|line| Json::parse(line).ok())
             else {
                 damaged += 1;
+                begun &= BEGINNING.starts_with(&line[..line.len().min(BEGINNING.len())]);
                 continue;
             };
             let taken = match &mut part {
@@ -216,9 +219,6 @@ impl Part {
             };
             taken.map_err(|why| Unread::Line(number, why))?;
         }
-        // Nothing, or at least as much of the first line as there is.
-        let begun = bytes.trim_ascii();
-        let begun = BEGINNING.starts_with(&begun[..begun.len().min(BEGINNING.len())]);
         let why = if begun { Unread::Begun } else { Unread::Foreign };
         part.map(|part| Part { damaged, ..part }).ok_or(why)
     }

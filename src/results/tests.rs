@@ -130,6 +130,23 @@ fn what_contradicts_its_header_is_not_believed() {
 }
 
 #[test]
+fn a_file_is_begun_as_long_as_it_has_no_first_line() {
+    let own = header().line();
+    for text in ["", "\n", "{", "{\n{\"sim", "{\"sim\":2,\"pack\n\n{\"si\n{\"sim\":2"] {
+        assert_eq!(Part::read(text.as_bytes()).unwrap_err(), Unread::Begun, "{text:?}");
+        let (_, _, segments) = open(&file("begun", text.as_bytes()), &header()).unwrap();
+        assert_eq!(reached(&segments), 0);
+        let whole = fs::read(file("begun", format!("{text}\n{own}\n").as_bytes())).unwrap();
+        assert_eq!(Part::read(&whole).unwrap().header, header());
+    }
+    for text in ["x", "{\"type\":", "{}", "{\"sim\nx"] {
+        assert_eq!(Part::read(text.as_bytes()).unwrap_err(), Unread::Foreign, "{text:?}");
+    }
+    // Some editors put a mark in front.
+    assert_eq!(Part::read(format!("\u{feff}{own}\n\n").as_bytes()).unwrap().header, header());
+}
+
+#[test]
 fn two_processes_may_begin_and_write_one_file() {
     let own = header().line() + "\n";
     // Both begin it; then one is at 10 and the other at 8, which a third one goes on from: at 12.

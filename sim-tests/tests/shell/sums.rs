@@ -124,6 +124,25 @@ fn a_passing_test_says_under_its_harness_what_it_left_out() {
 }
 
 #[test]
+fn results_that_are_removed_meanwhile_are_missed() {
+    let folder = folder("removed");
+    let remove = {
+        let folder = folder.clone();
+        std::thread::spawn(move || {
+            while fs::read_dir(folder.join("sim-tests")).is_err() {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            std::thread::sleep(Duration::from_millis(50));
+            fs::remove_dir_all(folder).unwrap();
+        })
+    };
+    let ended =
+        child("takes_its_time").env("SIM_RESULTS", &folder).env("SIM_SEEDS", "900").passes();
+    remove.join().unwrap();
+    ended.says(&["was removed while the test ran, and its results are lost"]);
+}
+
+#[test]
 fn overlapping_numbers_of_shards_are_never_counted_twice() {
     let folder = folder("overlapping");
     let run = |shard: &str| {
@@ -184,7 +203,9 @@ struct Round<'a> {
     test: &'a str,
     seeds: String,
     variant: &'a str,
+    strategy: &'a str,
     shown: bool,
+    closure: bool,
 }
 
 impl Round<'_> {
@@ -192,6 +213,8 @@ impl Round<'_> {
         let child = child(self.test).env("SIM_RESULTS", folder).env("SIM_SEEDS", &self.seeds);
         let child = child.env("UNPAUSE_VARIANT", self.variant).env("SIM_OUT", folder.join("out"));
         let child = child.env("SIM_JOBS", (1 + numbers.below(3)).to_string());
+        let child = child.env("SIM_STRATEGY", self.strategy);
+        let child = if self.closure { child.env("SIM_CLOSURE", "1") } else { child };
         match self.shown {
             true => child.env("SIM_COVERAGE", "1").env("SIM_STATISTICS", "1"),
             false => child,
@@ -243,7 +266,9 @@ fn round(number: u64) {
         2 => ("adds_up", "wants too much"),
         _ => ("adds_up", ""),
     };
-    let round = Round { test, seeds, variant, shown: numbers.below(3) > 0 };
+    let strategy = ["random", "portfolio", "pos", "pct:2"][numbers.below(4) as usize];
+    let (shown, closure) = (numbers.below(3) > 0, numbers.below(4) == 0);
+    let round = Round { test, seeds, variant, strategy, shown, closure };
     let (parts, whole) = (folder(&format!("split {number}")), folder(&format!("unsplit {number}")));
     let one = round.child(&whole, &mut numbers).run();
     let of = 1 + numbers.below(5);
@@ -256,13 +281,16 @@ fn round(number: u64) {
     }
     let (wanted, single) = merge(&["--json"], &whole);
     let (code, together) = merge(&["--json"], &parts);
-    let about = format!("round {number}, {of} shards of {test} {variant:?} {}", round.seeds);
+    let about =
+        format!("round {number}, {of} shards of {test} {variant:?} {} {strategy}", round.seeds);
     // One run alone judges as its merge does.
     assert_eq!(one.code, Some(if wanted == 0 { 0 } else { 101 }), "{about}: {one}\n{single}");
     assert_eq!(code, wanted, "{about}: {together}\n{single}");
     let (text, single_text) = (merge(&[], &parts).1, merge(&[], &whole).1);
     assert_eq!(failure(&text), failure(&single_text), "{about}");
     if failure(&text).is_none_or(|(_, seed)| seed.is_empty()) {
+        // A run that is sampled besides may have failed, and has no seed: its trace is elsewhere.
+        let single = single.replace("/unsplit ", "/split ");
         assert_eq!(together.lines().next(), single.lines().next(), "{about}");
     }
     // What the merge shows is what the run showed, byte for byte.

@@ -139,7 +139,7 @@ impl fmt::Display for InvalidTaskPath {
 
 impl std::error::Error for InvalidTaskPath {}
 
-/// A place in the user's source, by value: one that another process met, too. Shown as `file:line:column`.
+/// A place in the user's source, by value, so that it can be read from a file. Shown as `file:line:column`.
 ///
 /// ```
 /// use sim::ids::Spot;

@@ -101,10 +101,10 @@ pub(crate) fn read(path: &Path) -> Result<Trace, Unreadable> {
     format::parse(&bytes).map_err(|error| Unreadable::Format(path.to_owned(), error))
 }
 
-/// The traces the user keeps for a test, by name. What lies beside them and is not replayed is told as a warning.
+/// The kept traces of a test, sorted by name. Folders among them get a warning, because they are not replayed.
 ///
 /// # Errors
-/// If there is a folder that cannot be read: nobody must believe that its traces were replayed.
+/// If a folder exists and cannot be read, because its traces would be skipped silently.
 pub(crate) fn regressions(
     site: &Site,
     warnings: &mut Vec<String>,
@@ -216,7 +216,7 @@ pub(crate) fn write_text(
     Ok(shorter(path, site))
 }
 
-/// Removes drafts that processes left which were killed while they wrote.
+/// Removes drafts of processes that were killed while writing.
 fn remove_old_drafts(folder: &Path) {
     let Ok(entries) = fs::read_dir(folder) else { return };
     for entry in entries.flatten() {
@@ -230,7 +230,7 @@ fn remove_old_drafts(folder: &Path) {
     }
 }
 
-/// Nobody writes a draft for so long.
+/// Age of a draft that no process is writing any more.
 const OLD: Duration = Duration::from_secs(600);
 
 /// The folder of what is written of a test.
@@ -278,8 +278,8 @@ fn started_in(site: &Site) -> Option<PathBuf> {
     believed.then_some(shell)
 }
 
-/// Whether the process that started this one, such as Cargo, is in a folder; false where the system does not
-/// tell.
+/// True if the working directory of the parent process, such as Cargo, is this folder. False where the system does
+/// not tell.
 #[cfg(unix)]
 fn parent_is_in(folder: &Path) -> bool {
     let parent = format!("/proc/{}/cwd", std::os::unix::process::parent_id());
@@ -306,12 +306,12 @@ pub(crate) fn shorter(path: PathBuf, site: &Site) -> PathBuf {
     }
 }
 
-/// A name as a folder name: a [plain](plain_name) one, and behind it a hash if other names have the same or it is
-/// too long for a file system.
+/// A unique folder name: the [plain](plain_name) name, followed by a hash if another name could have the same
+/// plain name or it is too long for a file system.
 pub(crate) fn folder_name(name: &str) -> String {
     let plain = plain_name(name);
     let is_plain = |c: char| c.is_alphanumeric() || "-_".contains(c);
-    // The path of a test loses nothing: it has no dots.
+    // The plain name of a test path is unique: the path has no dots.
     let own = name.replace("::", "").chars().all(is_plain) && !name.is_empty();
     if own && plain.len() <= NAME_MAX {
         return plain;
@@ -328,10 +328,10 @@ pub(crate) fn folder_name(name: &str) -> String {
     format!("{beginning}-{:08x}", hash >> 32 ^ hash & 0xffff_ffff)
 }
 
-/// How long a name may be, in bytes: there is to be room for endings in the 255 that file systems have.
+/// Maximum length of a name in bytes. File systems allow 255, and endings need room.
 const NAME_MAX: usize = 180;
 
-/// What is not a letter, a digit, `-`, `_` or `.` becomes `_`, and `::` becomes `.`.
+/// Replaces all but letters, digits, `-`, `_` and `.` by `_`, and `::` by `.`.
 fn plain_name(name: &str) -> String {
     let plain = |c: char| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '_' };
     let name: String = name.replace("::", ".").chars().map(plain).collect();

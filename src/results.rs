@@ -3,8 +3,7 @@
 //!
 //! Each test has a file of its own for each shard, `<folder>/<package>/<test>/<k>-of-<n>.jsonl`. Its first line
 //! names what is explored, the hash of the program included. The lines after it, about one for each second, hold
-//! the positions whose seeds passed and what was counted over exactly these runs ([`Tally`]), and what
-//! failed. Lines are only ever added, and a line that is not whole counts for nothing, so a file can be
+//! the positions whose seeds passed, the counts over exactly these runs ([`Tally`]), and the failures. Lines are only ever added, and a line that is not whole counts for nothing, so a file can be
 //! resumed whatever ended the process or filled the disk. Several processes may write one file: each continues
 //! from a position that the file had reached, and readers pick lines that follow one another ([`chain`]).
 
@@ -32,66 +31,66 @@ use crate::run::{Failure, Outcome};
 use crate::runner::Site;
 use crate::seam::SIMULATED;
 
-/// How often a line is written.
+/// The interval between two lines of one file.
 const INTERVAL: Duration = Duration::from_secs(1);
-/// The same if lines are long: with coverage or statistics, they name classes and histories.
+/// The same for long lines: coverage and statistics name every class and every history.
 const INTERVAL_LONG: Duration = Duration::from_secs(10);
 
-/// The files that tests of this process have written. One of these is the business of another test, which has
-/// the same name, or of another run of the same one: what it says passed was not this.
+/// The files that tests of this process have written. A second test with the same file has the same name, or is
+/// another run of the same test: the seeds in the file are not its own.
 static TAKEN: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
 
-/// Where the results of one test go. Nowhere, unless a folder was asked for.
+/// The results of one test and shard; discarded unless the settings name a folder.
 pub(crate) struct Results {
     log: Option<Log>,
-    /// How many seeds, from the first of the shard on, had passed before.
+    /// Number of seeds, from the first of the shard on, that passed in earlier processes.
     begin: u64,
 }
 
 struct Log {
     path: PathBuf,
-    /// As the user is to see it.
+    /// The path as messages show it.
     name: String,
-    /// How many seeds the shard has.
+    /// Number of seeds of the shard.
     positions: u64,
     ledger: Mutex<Ledger>,
 }
 
-/// What is known of the seeds of a shard, and the file that has it.
+/// Counts over the seeds of a shard, and the file they are written to.
 struct Ledger {
     file: File,
     last: Instant,
-    /// All runs of `0..written`.
+    /// Counts over the positions `0..written`.
     whole: Tally,
     written: u64,
-    /// All runs of `written..through`.
+    /// Counts over the positions `written..through`.
     since: Tally,
     through: u64,
-    /// Positions behind `through` that have passed, while some before them are being run: by their start, the
-    /// end. No two of them touch.
+    /// Finished positions beyond `through`, while earlier ones still run: start to end and counts.
+    // Invariant: no two of them touch; kept by `add`.
     islands: BTreeMap<u64, (u64, Tally)>,
-    /// A line that is counted in `whole`, and is to be written at the end.
+    /// Lines that are counted in `whole` and not in the file yet.
     kept_back: String,
-    /// The last line may have been cut off.
+    /// The file may end within a line.
     torn: bool,
-    /// Why the last line could not be written.
+    /// The error of the last write, if it failed.
     lost: Option<io::Error>,
 }
 
 impl Results {
-    /// Those that are not written down.
+    /// Results that are discarded.
     pub(crate) fn nowhere() -> Results {
         Results { log: None, begin: 0 }
     }
 
-    /// Opens the file of this test and shard, and reads how far it is.
+    /// Opens the file of this test and shard, and reads the seeds that passed.
     pub(crate) fn open(
         config: &Config,
         site: &Site,
         must_fail: bool,
     ) -> Result<Results, InvalidSetting> {
-        // A search makes its runs from those before, and cannot go on from any. A replay and a seed that was
-        // named are run to be looked at.
+        // The runs of a search are derived from earlier runs, which a file does not hold. A replay or a named seed
+        // is for inspection.
         let counts =
             config.replay.is_none() && !config.one_seed && config.strategy.search().is_none();
         let Some(folder) = config.results.as_deref().filter(|_| counts) else {
@@ -129,13 +128,13 @@ impl Results {
         Ok(Results { log: Some(log), begin })
     }
 
-    /// The position of the first seed to run: those before it passed.
+    /// The position of the first seed to run; earlier ones passed.
     pub(crate) fn begin(&self) -> u64 {
         self.begin
     }
 
-    /// The seeds at these positions have passed, and this is what was counted over their runs. It is taken, if
-    /// results are written.
+    /// Records that the seeds at these positions passed, with the counts over their runs. Takes the counts if there
+    /// is a file; otherwise leaves them to accumulate.
     pub(crate) fn passed(&self, positions: Range<u64>, tally: &mut Tally) {
         let Some(log) = self.log.as_ref().filter(|_| !positions.is_empty()) else { return };
         let mut ledger = log.lock();
@@ -147,8 +146,8 @@ impl Results {
         }
     }
 
-    /// What was counted over all runs of the shard that have passed, with none left out, those of earlier
-    /// processes included. None if no results are written. To be asked for once, at the end.
+    /// Takes the counts over all passed seeds up to the first unfinished one, earlier processes included. None if
+    /// there is no file. Must be called at most once, at the end.
     pub(crate) fn counted(&self) -> Option<Tally> {
         let mut ledger = self.log.as_ref()?.lock();
         let line = ledger.line();
@@ -156,21 +155,21 @@ impl Results {
         Some(std::mem::take(&mut ledger.whole))
     }
 
-    /// Whether seeds of the shard are left to run, for the next process.
+    /// Number of seeds of the shard that the next process has to run.
     pub(crate) fn left(&self) -> u64 {
         self.log.as_ref().map_or(0, |log| log.positions - log.lock().through)
     }
 
-    /// Whether results are written at all.
+    /// True if there is a file.
     pub(crate) fn are_written(&self) -> bool {
         self.log.is_some()
     }
 
-    /// Writes down how it ended. Gives what the user has to know, a sentence each.
+    /// Writes the failure, if any, and the last counts. Returns notes for the user, a sentence each.
     pub(crate) fn end(&self, report: &Report) -> Vec<String> {
         let Some(log) = &self.log else { return Vec::new() };
         let mut ledger = log.lock();
-        // First: seeds of which nobody knows that one failed must not have passed.
+        // The failure comes first: if the line is cut off after it, no failure is lost.
         let text = match report.finding.as_deref() {
             Some(finding) => failed(finding).map_or(String::new(), |failed| failed.line()),
             None => String::new(),
@@ -221,7 +220,7 @@ impl Ledger {
         }
     }
 
-    /// Adds what was counted over the runs of these positions, which were not added before.
+    /// Adds the counts over these positions. They must be new.
     fn add(&mut self, positions: Range<u64>, mut tally: Tally) {
         let Range { mut start, mut end } = positions;
         let before = self.islands.range(..start).next_back();
@@ -241,7 +240,7 @@ impl Ledger {
         }
     }
 
-    /// The line of what is not written yet, which counts as written from now on; empty if there is nothing.
+    /// Moves `since` to `whole` and returns its line; empty if there is nothing new.
     fn line(&mut self) -> String {
         if self.through == self.written {
             return String::new();
@@ -254,8 +253,8 @@ impl Ledger {
         line
     }
 
-    /// Writes what is not written yet, between `first` and `last`. What an earlier attempt could not write is
-    /// written again: a line that is there twice says nothing new.
+    /// Writes all pending lines between `first` and `last`, including those of failed attempts. Readers ignore
+    /// duplicates.
     fn write(&mut self, first: &str, last: &str) {
         self.last = Instant::now();
         let line = self.line();
@@ -263,7 +262,7 @@ impl Ledger {
         if lines.is_empty() {
             return;
         }
-        // In one call, so that lines of several processes do not mix. What was cut off ends with its line.
+        // One call, so that lines of several processes do not mix. The line feed ends a line that was cut off.
         let begin = if self.torn { "\n" } else { "" };
         match self.file.write_all(format!("{begin}{lines}").as_bytes()) {
             Ok(()) => (self.torn, self.lost) = (false, None),
@@ -288,8 +287,7 @@ fn path(folder: &Path, config: &Config, site: &Site) -> PathBuf {
     folder.join(persistence::folder_name(&site.package)).join(test).join(shard)
 }
 
-/// The file, open at its end; whether it ends within a line; and what it says has passed, from the first
-/// position on.
+/// Opens a file for appending. Returns it, true if it ends within a line, and its segments from position 0 on.
 fn open(path: &Path, header: &Header) -> Result<(File, bool, Vec<Segment>), String> {
     let text = |error: io::Error| error.to_string();
     if let Some(folder) = path.parent() {
@@ -297,7 +295,7 @@ fn open(path: &Path, header: &Header) -> Result<(File, bool, Vec<Segment>), Stri
     }
     let mut file = OpenOptions::new().append(true).create(true).open(path).map_err(text)?;
     let bytes = fs::read(path).map_err(text)?;
-    // Nothing is cut off: another process may have gone on meanwhile.
+    // The file is never truncated: another process may be appending to it.
     let torn = bytes.last().is_some_and(|last| *last != b'\n');
     let part = match Part::read(&bytes) {
         Ok(part) => part,
@@ -329,7 +327,7 @@ fn open(path: &Path, header: &Header) -> Result<(File, bool, Vec<Segment>), Stri
     Ok((file, torn, chain(part.segments)))
 }
 
-/// What is explored. A file is gone on from if this is the same.
+/// The first line for these settings. A file with another first line cannot be resumed.
 fn header(config: &Config, site: &Site, must_fail: bool) -> Result<Header, String> {
     let (first, count) = config.seeds();
     let strategy = config.strategy.name();
@@ -348,8 +346,8 @@ fn header(config: &Config, site: &Site, must_fail: bool) -> Result<Header, Strin
     Ok(Header { subject, first, count, shard: config.shard.number, of: config.shard.of })
 }
 
-/// The failure of a report. Conditions that held too seldom are none: the counts say it, and those of the seeds
-/// that are run later.
+/// The failure of a report as a line. Conditions that held too seldom are not written: they are judged from the
+/// counts, which later seeds may change.
 fn failed(finding: &Finding) -> Option<Failed> {
     let Outcome::Failed(failure) = &finding.run.outcome else { return None };
     if matches!(failure, Failure::TooSeldom { .. }) {

@@ -142,7 +142,7 @@ pub struct DrawRecord {
 pub struct Condition {
     /// What it is called; the same name is the same condition.
     pub name: &'static str,
-    /// Where it was asked about; of several places, the first in the order of files and lines.
+    /// Its place in the source; the smallest one if there are several.
     pub place: Spot,
     /// In how many of a hundred runs it is to hold; 0 if one run is enough.
     pub percent: u32,

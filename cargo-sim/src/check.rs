@@ -307,9 +307,7 @@ fn recording(asked: &Asked, file: &Path, progress: &Progress) -> Result<Recordin
     let (input, of): (Box<dyn Read>, Option<u64>) = if is_standard_input(file) {
         (Box::new(stdin().lock()), None)
     } else {
-        let opened = File::open(file).map_err(problem)?;
-        let of = opened.metadata().map_err(problem)?.len();
-        (Box::new(opened), Some(of))
+        File::open(file).and_then(files::as_it_is_now).map_err(problem)?
     };
     let mut input = BufReader::with_capacity(1 << 16, Counted { input, bytes: 0, of, progress });
     let format = match asked.format {

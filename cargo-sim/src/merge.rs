@@ -74,20 +74,20 @@ pub(crate) fn run(mut parser: lexopt::Parser, terminal: &mut Terminal) -> Result
     Ok(worst.unwrap_or(Exit::Good))
 }
 
-/// Whether two are one test, of programs that may differ.
+/// True if two subjects differ at most in the program.
 fn same_but_for_the_program(one: &Subject, other: &Subject) -> bool {
     Subject { binary: String::new(), ..one.clone() }
         == Subject { binary: String::new(), ..other.clone() }
 }
 
-/// A file that may have results.
+/// A candidate for a result file.
 struct Found {
     path: PathBuf,
-    /// Whether it was named itself, and not found in a folder.
+    /// True if the command line names it, false if it was found in a folder.
     named: bool,
 }
 
-/// What the files say. Those that say nothing are told of, and put the exit codes to `exits`.
+/// Reads the files. Prints a message for each file without results and adds its exit code to `exits`.
 fn parts(files: &[Found], terminal: &mut Terminal, exits: &mut BTreeSet<u8>) -> Vec<Part> {
     let (mut parts, mut foreign) = (Vec::new(), 0);
     for Found { path, named } in files {
@@ -133,7 +133,7 @@ fn parts(files: &[Found], terminal: &mut Terminal, exits: &mut BTreeSet<u8>) -> 
             Err(Unread::Line(line, why)) => error(terminal, format!(":{line}: {why}")),
         }
     }
-    // Nothing is no answer.
+    // No results are no pass.
     if parts.is_empty() && exits.is_empty() {
         terminal.error(&format!("error: none of these {foreign} files has results"));
         exits.insert(Exit::Usage.code());
@@ -141,7 +141,7 @@ fn parts(files: &[Found], terminal: &mut Terminal, exits: &mut BTreeSet<u8>) -> 
     parts
 }
 
-/// `2-of-4.jsonl`: what is called so was written as results.
+/// True for names of result files, such as `2-of-4.jsonl`.
 fn is_called_like_results(path: &Path) -> bool {
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();
     let number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
@@ -172,7 +172,7 @@ fn files(paths: &[PathBuf]) -> Result<Vec<Found>, Usage> {
     Ok(found.into_iter().map(|(path, named)| Found { path, named }).collect())
 }
 
-/// `above` are the folders that this one is in: a link that leads to one of them would be followed for ever.
+/// Collects the files in a folder. `above` holds its ancestors, so that a link to one of them ends the walk.
 fn walk(
     folder: &Path,
     above: &mut BTreeSet<PathBuf>,
@@ -185,7 +185,7 @@ fn walk(
     }
     for entry in fs::read_dir(folder).map_err(problem)? {
         let path = entry.map_err(problem)?.path();
-        // A link that leads nowhere is a file that cannot be read, and said to be.
+        // A dangling link is reported as a file that cannot be read.
         let kind = fs::metadata(&path).map(|metadata| (metadata.is_dir(), metadata.is_file()));
         let (is_folder, is_file) = kind.unwrap_or((false, true));
         if is_folder {

@@ -9,7 +9,7 @@ use sim::report::Style;
 pub struct Terminal {
     /// What was written, if it is kept and not shown.
     kept: Option<(String, String)>,
-    /// Why a result could not be written.
+    /// The error of a failed write.
     lost: Option<Error>,
     style: Style,
     /// Whether somebody watches, so that progress is worth showing.
@@ -55,7 +55,7 @@ impl Terminal {
         self.watched
     }
 
-    /// Writes a result. What cannot be written is told at the [end](Self::finish).
+    /// Writes a result. [`finish`](Self::finish) returns the error if that fails.
     pub(crate) fn print(&mut self, text: &str) {
         match &mut self.kept {
             Some((output, _)) => output.push_str(text),
@@ -64,10 +64,10 @@ impl Terminal {
         }
     }
 
-    /// Writes what is left to write.
+    /// Flushes the output.
     ///
     /// # Errors
-    /// If a part of the results could not be written. That nobody reads on (`| head`) is none.
+    /// If a write failed, unless the reader closed the pipe (`| head`).
     pub(crate) fn finish(&mut self) -> Result<(), Error> {
         let lost = self.lost.take().or_else(|| stdout().flush().err());
         match lost {
@@ -85,7 +85,7 @@ impl Terminal {
     }
 }
 
-/// Whether to use colours: as reports of tests do.
+/// True if colours are on, by the rules of test reports.
 fn wants_color(terminal: bool, variable: &dyn Fn(&str) -> Option<String>) -> bool {
     let is = |name, value| variable(name).is_some_and(|found| found == value);
     if variable("NO_COLOR").is_some_and(|value| !value.is_empty())

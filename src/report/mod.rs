@@ -93,7 +93,7 @@ impl Report {
         self.finding.is_none() && self.runs > 0
     }
 
-    /// Takes it back that conditions held too seldom, and gives them in words: only a part of the seeds was run.
+    /// Removes a finding about conditions that held too seldom and returns its text.
     pub(crate) fn spare_conditions(&mut self) -> Option<String> {
         let seldom = |finding: &mut Box<Finding>| {
             matches!(finding.run.outcome, Outcome::Failed(Failure::TooSeldom { .. }))
@@ -191,7 +191,7 @@ pub struct Bound {
 }
 
 impl Closure {
-    /// Adds what came of other runs.
+    /// Adds the counts of other runs.
     pub(crate) fn add(&mut self, other: &Closure) {
         self.runs += other.runs;
         self.orders += other.orders;

@@ -1,17 +1,17 @@
-//! The running program in one number, so that results of another one do not count.
+//! Identity of the running program, so that results of another program do not count.
 
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 use std::sync::OnceLock;
 
-/// How much is read at once.
+/// Bytes read at once.
 const BLOCK: usize = 1 << 16;
 
-/// What tells this program from others, 16 hexadecimal digits: the build ID that the linker gave it, which is a hash
-/// of its content, or else a hash of its file. Computed once for each process.
+/// Identity of this program, 16 hexadecimal digits: the linker's build ID, which is a hash of the content, or else a
+/// hash of the file. Computed once per process.
 ///
-/// Two programs have the same with a probability of about 2^-64; nobody is kept from making two that do.
+/// Two programs collide with a probability of about 2^-64. The hash does not resist deliberate collisions.
 pub(super) fn binary() -> Result<&'static str, &'static str> {
     static BINARY: OnceLock<Result<String, String>> = OnceLock::new();
     let hash = BINARY.get_or_init(|| {
@@ -23,8 +23,8 @@ pub(super) fn binary() -> Result<&'static str, &'static str> {
     hash.as_deref().map_err(String::as_str)
 }
 
-/// To hash all of a program takes a while, 0.1 s for 30 MB without optimization, and its linker has done it already
-/// in most cases.
+/// Identity of the program in a file. Prefers the build ID: hashing takes about 0.1 s for 30 MB without
+/// optimization.
 fn of_file(mut file: impl Read) -> io::Result<u64> {
     let mut block = vec![0; BLOCK];
     let filled = fill(&mut file, &mut block)?;
@@ -34,8 +34,7 @@ fn of_file(mut file: impl Read) -> io::Result<u64> {
     }
 }
 
-/// The first eight bytes of the build ID of a program for Linux, if it has one and its beginning, given here, has
-/// it: the note `NT_GNU_BUILD_ID` in a segment `PT_NOTE` of a little-endian ELF64 file.
+/// The first eight bytes of the build ID in the beginning of a program for Linux, if present: the note `NT_GNU_BUILD_ID` in a segment `PT_NOTE` of a little-endian ELF64 file.
 fn build_id(beginning: &[u8]) -> Option<u64> {
     let number = |at: usize, bytes: usize| {
         let field = beginning.get(at..at.checked_add(bytes)?)?;
@@ -67,14 +66,14 @@ fn build_id(beginning: &[u8]) -> Option<u64> {
     None
 }
 
-/// The hash of all bytes, 16 at once: the library may have been compiled without optimization.
+/// Hash of all bytes, 16 per step because the library may be compiled without optimization.
 fn hash(mut from: impl Read) -> io::Result<u64> {
     let (mut hash, mut length) = (1u128, 0u128);
     let mut block = vec![0; BLOCK];
     loop {
         let filled = fill(&mut from, &mut block)?;
         length += filled as u128;
-        // The last block is filled up with zeros, which the length tells from those of the file.
+        // The last block is padded with zeros; the length distinguishes them from zeros of the file.
         block[filled..].fill(0);
         let mut at = 0;
         while at < filled {
@@ -90,7 +89,7 @@ fn hash(mut from: impl Read) -> io::Result<u64> {
     }
 }
 
-/// Each word counts, and its place: a multiplication by an odd number and a rotation lose nothing.
+/// Bijective in `hash` and in `word`: multiplication by an odd number and rotation.
 fn mix(hash: u128, word: u128) -> u128 {
     (hash ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835).rotate_left(59)
 }

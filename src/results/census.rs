@@ -5,7 +5,7 @@ use super::tally::{interned, numbers, read_spot, spot, sums_to};
 use crate::census::{Census, Object, Tried, Visit, Visitors};
 use crate::ids::TaskPath;
 
-/// The object of a line.
+/// The coverage object of a line.
 pub(super) fn entries(census: &Census) -> String {
     let classes = census.classes.iter();
     let classes = classes.map(|(class, (count, first))| format!("[{class},{count},{first}]"));
@@ -39,7 +39,10 @@ pub(super) fn entries(census: &Census) -> String {
     )
 }
 
-/// What the object of a line says of these many runs, the first of which is at the position `from`.
+/// Reads the coverage of `runs` runs, the first of them at position `from`.
+///
+/// # Errors
+/// If the entries contradict each other, the positions or the number of runs.
 pub(super) fn read(line: &Json, from: u64, runs: u64) -> Result<Census, String> {
     let mut census = Census { runs, foreign: line.flag("foreign")?, ..Census::default() };
     for class in line.list("classes")? {

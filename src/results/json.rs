@@ -1,9 +1,10 @@
-//! JSON (RFC 8259), as far as files of results need it.
+//! JSON (RFC 8259) of result files: a reader and a writer. Numbers other than unsigned integers are read without
+//! their value.
 
 use std::iter::Peekable;
 use std::str::CharIndices;
 
-/// Lists and objects nested deeper than this are no results.
+/// Maximum nesting; deeper values are refused.
 const DEPTH_MAX: usize = 16;
 
 /// A value.
@@ -12,11 +13,11 @@ pub(crate) enum Json {
     Null,
     Bool(bool),
     Number(u64),
-    /// A number with a sign, a fraction or an exponent, or one beyond 64 bits. No result is one.
+    /// A negative, fractional or too large number.
     OtherNumber,
     Text(String),
     List(Vec<Json>),
-    /// In the order of the text. The first of several entries with one name counts.
+    /// In the order of the text. Of several entries with one name, `get` returns the first.
     Object(Vec<(String, Json)>),
 }
 
@@ -24,7 +25,7 @@ impl Json {
     /// Reads a whole text.
     ///
     /// # Errors
-    /// The column, from 1, at which the text stops making sense.
+    /// The column, from 1, of the first character that does not fit.
     pub(crate) fn parse(text: &str) -> Result<Json, usize> {
         let mut reader = Reader { text, chars: text.char_indices().peekable() };
         let value = reader.value(0).and_then(|value| {
@@ -58,7 +59,7 @@ impl Json {
         }
     }
 
-    /// A text, or nothing: `null`, or no entry.
+    /// A text; none for `null` and for a missing entry.
     pub(crate) fn optional_text(&self, name: &str) -> Result<Option<String>, String> {
         match self.get(name) {
             None | Some(Json::Null) => Ok(None),
@@ -134,7 +135,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// What stands between brackets, separated by commas.
+    /// Reads entries separated by commas between two brackets.
     fn entries(
         &mut self,
         open: char,
@@ -244,7 +245,7 @@ pub(crate) fn quoted(text: &str) -> String {
     out
 }
 
-/// A list in JSON, of values that are already.
+/// A JSON list of values in JSON.
 pub(crate) fn list(values: impl IntoIterator<Item = String>) -> String {
     format!("[{}]", Vec::from_iter(values).join(","))
 }

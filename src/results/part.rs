@@ -1,5 +1,5 @@
-//! A file of results, read: what one shard of one test has done. Tests that go on from it and `cargo sim merge`
-//! read it here, so that neither believes what the other does not.
+//! The reader of result files. A file holds the results of one shard of one test. Tests that resume a file and
+//! `cargo sim merge` share this reader, so that both accept the same files.
 
 use std::collections::BTreeMap;
 
@@ -9,10 +9,10 @@ use super::tally::Tally;
 /// The version of the format.
 const VERSION: u64 = 2;
 
-/// How every file begins, of whatever version.
+/// First bytes of every result file, whatever its version.
 const BEGINNING: &[u8] = b"{\"sim\":";
 
-/// What was explored. Seeds of different subjects are different runs.
+/// The test, program and settings of a file. Seeds of different subjects are different runs.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Subject {
     /// `module::path::name`.
@@ -21,112 +21,111 @@ pub struct Subject {
     pub package: String,
     /// The target of the package, such as `bin tool`.
     pub target: String,
-    /// Whether the test is to fail under some seed.
+    /// True if the test must fail under some seed.
     pub must_fail: bool,
-    /// The name of the strategy, and whether histories were closed.
+    /// The name of the strategy; `, closure` follows if calls were reordered.
     pub strategy: String,
-    /// Steps that a run may take.
+    /// The step limit of a run.
     pub steps: u64,
     /// `sim` or `threads`.
     pub build: String,
-    /// The hash of the program.
+    /// The identity of the program.
     pub binary: String,
 }
 
-/// The first line: what is explored, and which part of it.
+/// The first line: the subject and the seeds of the shard.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Header {
-    /// What was explored.
+    /// The subject.
     pub subject: Subject,
     /// The first seed of all shards together.
     pub first: u64,
-    /// How many seeds all shards have together.
+    /// Number of seeds of all shards together.
     pub count: u64,
     /// The number of this shard, from 1.
     pub shard: u64,
-    /// How many shards there are.
+    /// Number of shards.
     pub of: u64,
 }
 
-/// What one file says.
+/// The content of one file.
 #[derive(Debug)]
 pub struct Part {
     /// Its first line.
     pub header: Header,
-    /// Positions that were run and passed, in the order of the lines. They may overlap, if several processes
-    /// wrote the file.
+    /// Positions that passed, in the order of the lines. They overlap if several processes wrote the file.
     pub segments: Vec<Segment>,
-    /// What failed.
+    /// The failures.
     pub failures: Vec<Failed>,
-    /// Processes that came to the end of the test.
+    /// A record for each process that reached the end of the test.
     pub ends: Vec<End>,
-    /// How many lines are not whole, because something ended the process that wrote them or the disk was full.
+    /// Number of incomplete lines: the process was killed or the disk was full.
     pub damaged: usize,
 }
 
-/// Seeds in a row that passed, and what was counted over their runs.
+/// Consecutive positions that passed, and the counts over their runs.
 #[derive(Debug)]
 pub struct Segment {
-    /// The position of the first of them in the shard.
+    /// The first position.
     pub from: u64,
-    /// One more than the position of the last.
+    /// The position after the last.
     pub to: u64,
-    /// What was counted.
+    /// The counts.
     pub tally: Tally,
 }
 
 /// A failure that was found.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Failed {
-    /// None if it is not of a seed of the shard: of a kept trace, or of a run sampled besides.
+    /// None for a kept trace and for a run sampled outside the shard.
     pub seed: Option<u64>,
-    /// The trace that was kept and failed again, if it was one.
+    /// The kept trace that failed again, if any.
     pub file: Option<String>,
     /// The kind of failure.
     pub kind: String,
     /// The place or places.
     pub place: String,
-    /// What happened, on one line.
+    /// The failure on one line.
     pub what: String,
     /// The trace file, if one was written.
     pub trace: Option<String>,
-    /// The command that replays it.
+    /// The replay command, if there is a trace.
     pub replay: Option<String>,
 }
 
-/// What a process knows that came to the end of the test without a failing seed.
+/// Results of a process that reached the end of the test without a failing seed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct End {
-    /// How many runs the strategy learnt from.
+    /// Number of rehearsals of the strategy.
     pub rehearsals: u32,
-    /// Whether tasks share what coverage does not see; none if that was not looked for.
+    /// True if tasks share state that coverage does not see; none if coverage was off.
     pub foreign: Option<bool>,
 }
 
-/// Why a file is no part.
+/// The reason why a file has no part.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Unread {
-    /// Whoever began to write it did not come to the end of the first line.
+    /// The first line is missing or cut off.
     Begun,
-    /// It does not begin as results do.
+    /// The file holds something other than results.
     Foreign,
-    /// A line, counted from 1, makes no sense.
+    /// A line, counted from 1, is invalid for this reason.
     Line(usize, String),
 }
 
 impl Header {
-    /// How many seeds the shard has.
+    /// Number of seeds of the shard.
     pub fn positions(&self) -> u64 {
         self.count.checked_sub(self.shard).map_or(0, |left| left / self.of + 1)
     }
 
-    /// Whether a seed is one of the shard.
+    /// True if the seed belongs to the shard.
     fn has(&self, seed: u64) -> bool {
         let offset = seed.checked_sub(self.first).filter(|offset| *offset < self.count);
         offset.is_some_and(|offset| offset % self.of == self.shard - 1)
     }
 
-    /// The line, without its end.
+    /// The line without its line feed.
     pub(super) fn line(&self) -> String {
         let Header { subject, first, count, shard, of } = self;
         let Subject { test, package, target, must_fail, strategy, steps, build, binary } = subject;
@@ -165,7 +164,7 @@ impl Header {
         Ok(Header { subject, first, count, shard, of })
     }
 
-    /// What this has and the other one has not, in words; empty if they are equal.
+    /// The differing fields in words; empty if the headers are equal.
     pub(super) fn differences(&self, other: &Header) -> Vec<String> {
         let (own, its) = (&self.subject, &other.subject);
         let seeds = |header: &Header| format!("{} from {} on", header.count, header.first);
@@ -189,14 +188,14 @@ impl Header {
 }
 
 impl Part {
-    /// Reads a file. Lines that are not whole are counted and left out: what they said was done is run again.
+    /// Reads a file. Incomplete lines are counted and skipped, so their seeds count as not run.
     ///
     /// # Errors
-    /// [`Unread`] if there is no first line, or a line contradicts it.
+    /// [`Unread`] if there is no first line or a line contradicts it.
     pub fn read(bytes: &[u8]) -> Result<Part, Unread> {
         let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
         let (mut part, mut damaged) = (None::<Part>, 0);
-        // Nothing was written, or only first lines that are cut off.
+        // True for an empty file and for first lines that are cut off.
         let mut begun = true;
         for (line, number) in bytes.split(|byte| *byte == b'\n').zip(1..) {
             let line = line.trim_ascii();
@@ -254,7 +253,7 @@ impl Part {
             let foreign = asked.then(|| line.flag("foreign")).transpose()?;
             self.ends.push(End { rehearsals, foreign });
         } else if line.get("sim").is_some() {
-            // Two processes may begin a file at the same time.
+            // Two processes may create a file at the same time.
             if head(line)? != self.header {
                 return Err("it begins again, as results of another run".to_owned());
             }
@@ -273,7 +272,7 @@ fn head(line: &Json) -> Result<Header, String> {
 }
 
 impl Failed {
-    /// The line, with its end.
+    /// The line with its line feed.
     pub(super) fn line(&self) -> String {
         let optional = |text: &Option<String>| text.as_deref().map_or("null".to_owned(), quoted);
         format!(
@@ -291,22 +290,22 @@ impl Failed {
 }
 
 impl Segment {
-    /// The line, with its end.
+    /// The line with its line feed.
     pub(super) fn line(&self) -> String {
         format!("{{\"from\":{},\"done\":{},{}}}\n", self.from, self.to, self.tally.entries())
     }
 }
 
 impl End {
-    /// The line, with its end.
+    /// The line with its line feed.
     pub(super) fn line(self) -> String {
         let foreign = self.foreign.map_or("null".to_owned(), |foreign| foreign.to_string());
         format!("{{\"ended\":true,\"rehearsals\":{},\"foreign\":{foreign}}}\n", self.rehearsals)
     }
 }
 
-/// Segments that follow one another from position 0 on, to the last position that any of them leads to. Each
-/// process goes on from where one before it was, so there is always such a chain, whoever wrote beside it.
+/// The longest chain of adjacent segments from position 0 on. Every process starts at the end of such a chain, so
+/// the chain covers all positions that the file reports, even if several processes wrote it. O(n log n).
 pub fn chain(mut segments: Vec<Segment>) -> Vec<Segment> {
     segments.sort_by_key(|segment| (segment.from, segment.to));
     // By the position that a chain leads to, its last segment.

@@ -1,5 +1,5 @@
-//! Counts over runs, as they are added up within a process, over processes and over shards: conditions,
-//! statistics, coverage. The sum does not depend on how the runs were shared out.
+//! Mergeable counts over runs: conditions, statistics, coverage. Workers, processes and shards add them up, and the
+//! sum does not depend on the division of the runs.
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
@@ -13,25 +13,25 @@ use crate::report::{Closure, one_line};
 use crate::run::{Condition, Failure, Run};
 use crate::statistics::{Count, Statistics};
 
-/// Counts over the runs of some seeds, all of which passed.
+/// Counts over passed runs.
 #[derive(Debug, Default)]
 pub struct Tally {
-    /// How many runs there were.
+    /// Number of runs.
     pub runs: u64,
-    /// How many steps they took in all.
+    /// Number of steps of all runs.
     pub steps: u64,
-    /// What they were asked to note.
+    /// Conditions of `sometimes!` and `cover!`.
     pub(crate) conditions: Vec<Condition>,
-    /// Their classes and what they tried; none unless that was counted of all of them.
+    /// Classes of interleavings; none unless counted for all runs.
     pub(crate) census: Option<Census>,
-    /// What their programs were made of; none unless that was counted of all of them.
+    /// Statistics of generated programs; none unless counted for all runs.
     pub(crate) statistics: Option<Statistics>,
-    /// What other orders of their calls came to; none unless that was counted of all of them.
+    /// Results of reordered calls; none unless counted for all runs.
     pub(crate) closure: Option<Closure>,
 }
 
 impl Tally {
-    /// Over no runs yet, with what is to be counted besides runs, steps and conditions.
+    /// Empty counts; the arguments enable optional ones.
     pub(crate) fn new(coverage: bool, statistics: bool, closure: bool) -> Tally {
         Tally {
             census: coverage.then(Census::default),
@@ -41,7 +41,7 @@ impl Tally {
         }
     }
 
-    /// Over one run, without its class.
+    /// Counts over one run, without coverage.
     pub(crate) fn of_run(run: &Run, statistics: bool) -> Tally {
         let mut tally = Tally { runs: 1, ..Tally::new(false, statistics, false) };
         tally.steps = run.steps.len() as u64;
@@ -52,14 +52,14 @@ impl Tally {
         tally
     }
 
-    /// Gives away what was counted, and counts the same things from nothing on.
+    /// Takes the counts and leaves empty ones of the same kinds.
     pub(crate) fn take(&mut self) -> Tally {
         let Tally { census, statistics, closure, .. } = self;
         let empty = Tally::new(census.is_some(), statistics.is_some(), closure.is_some());
         std::mem::replace(self, empty)
     }
 
-    /// Counts the runs that another one counted. The order makes no difference.
+    /// Adds other counts. Commutative and associative.
     pub fn merge(&mut self, other: Tally) {
         if self.runs == 0 {
             *self = other;
@@ -76,21 +76,21 @@ impl Tally {
         self.closure = both(self.closure.take(), other.closure, |own, other| own.add(&other));
     }
 
-    /// The same among the seeds of all shards together, of which position `n` is the `from + of * n`-th.
+    /// Maps positions of a shard to positions among all seeds: `n` becomes `from + of * n`.
     pub fn spread(&mut self, from: u64, of: u64) {
         if let Some(census) = &mut self.census {
             census.move_positions(|n| n.saturating_mul(of).saturating_add(from));
         }
     }
 
-    /// The conditions by name.
+    /// The conditions, sorted by name.
     pub fn conditions(&self) -> Vec<Condition> {
         let mut conditions = self.conditions.clone();
         conditions.sort_by_key(|condition| condition.name);
         conditions
     }
 
-    /// What is wrong if conditions held in too few of these runs, in the words of a report.
+    /// The failure of conditions that held in too few runs, in the words of a report.
     pub fn too_seldom(&self) -> Option<Failed> {
         let failure = Failure::too_seldom(self.conditions.clone(), self.runs)?;
         let signature = failure.signature();
@@ -106,22 +106,22 @@ impl Tally {
         })
     }
 
-    /// How much was seen, if that was counted.
+    /// Coverage, if counted.
     pub fn coverage(&self) -> Option<Coverage> {
         self.census.as_ref().map(Census::coverage)
     }
 
-    /// What programs were made of, if that was counted.
+    /// Statistics, if counted.
     pub fn statistics(&self) -> Option<&Statistics> {
         self.statistics.as_ref()
     }
 
-    /// What other orders of calls came to, if that was counted.
+    /// Results of reordered calls, if counted.
     pub fn closure(&self) -> Option<Closure> {
         self.closure
     }
 
-    /// The entries of a line of results, without the number of runs, which its positions say.
+    /// The entries of a line. The number of runs follows from its positions.
     pub(super) fn entries(&self) -> String {
         let mut out = format!("\"steps\":{}", self.steps);
         if !self.conditions.is_empty() {
@@ -143,7 +143,7 @@ impl Tally {
         out
     }
 
-    /// What a line says of these many runs, the first of which is at the position `from`.
+    /// Reads the entries of a line of `runs` runs, the first of them at position `from`.
     pub(super) fn read(line: &Json, from: u64, runs: u64) -> Result<Tally, String> {
         let mut tally = Tally { runs, steps: line.number("steps")?, ..Tally::default() };
         if line.get("conditions").is_some() {
@@ -177,12 +177,12 @@ fn both<T>(own: Option<T>, other: Option<T>, add: impl FnOnce(&mut T, T)) -> Opt
     Some(own)
 }
 
-/// The three entries of a place.
+/// A place as three entries: file, line, column.
 pub(super) fn spot(spot: Spot) -> String {
     format!("{},{},{}", quoted(spot.file()), spot.line(), spot.column())
 }
 
-/// The place that three entries name.
+/// Reads a place from three entries.
 pub(super) fn read_spot(entries: &[Json]) -> Option<Spot> {
     let [Json::Text(file), Json::Number(line), Json::Number(column)] = entries else { return None };
     Some(Spot::new(interned(file), u32::try_from(*line).ok()?, u32::try_from(*column).ok()?))
@@ -253,7 +253,8 @@ pub(super) fn numbers(list: &[Json]) -> Result<Vec<u64>, String> {
     list.iter().map(number).collect()
 }
 
-/// A text that stays for as long as the process, as those in the program do. There are few: names and files.
+/// The text with the lifetime of the process, like a literal. Leaks each different text once: names of conditions
+/// and of source files.
 pub(super) fn interned(text: &str) -> &'static str {
     static TEXTS: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
     let mut texts = TEXTS.lock().unwrap_or_else(PoisonError::into_inner);

@@ -48,12 +48,12 @@ pub struct Runner {
     site: Site,
 }
 
-/// What came of a test.
+/// The outcome of a test.
 struct Ran {
     report: Report,
-    /// What the user has to know although the test passed, a sentence each.
+    /// Notes to show even if the test passed, a sentence each.
     notes: Vec<String>,
-    /// Whether all seeds were run; if not, who judges what is said of all of them.
+    /// `Ok` if all seeds were run; otherwise a hint at who judges all of them.
     of_all: Result<(), &'static str>,
 }
 
@@ -202,8 +202,8 @@ impl Runner {
     /// the same seeds by the same program goes on from there; `cargo sim merge` puts shards together.
     /// Another program, or other settings, is an [`InvalidSetting`]: use another folder.
     ///
-    /// What is said of all runs, such as [`sometimes!`](macro@crate::sometimes), is judged by the run that comes to
-    /// the last seed, with what was counted before. A shard, and a run that ends before, only warn.
+    /// Conditions over all runs, such as [`sometimes!`](macro@crate::sometimes), are judged by the run that reaches
+    /// the last seed, with the counts of earlier runs. A shard, and a run that ends earlier, only warn.
     #[must_use]
     pub fn results(mut self, folder: impl Into<PathBuf>) -> Runner {
         self.settings.results = Some(folder.into());
@@ -399,7 +399,7 @@ impl Runner {
         let (config, warnings) = self.config()?;
         let results = Results::open(&config, &self.site, must_fail)?;
         let mut report = engine::run(&config, &self.site, &results, body);
-        // Whoever has the whole judges what is said of all runs.
+        // Conditions over all runs are judged only if all seeds were run.
         let of_all = config.shard.of == 1 && results.left() == 0;
         let by = match results.are_written() {
             true => "cargo sim merge judges all of them",

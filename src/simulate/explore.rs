@@ -34,7 +34,7 @@ pub(super) struct Explored {
     /// Where the decisions of that run came from, if not from its seed alone.
     pub(super) origin: Option<Origin>,
     pub(super) warnings: Vec<String>,
-    /// What was counted over the runs that passed; of a search, without their number.
+    /// Counts over passed runs; a search leaves out their number.
     pub(super) tally: Tally,
     /// What the first run that left detached tasks waiting for ever says of them, by its position.
     pub(super) stuck: Option<(u64, String)>,
@@ -113,7 +113,7 @@ pub(super) fn explore<'scope>(
     with_earlier(session, Explored { runs: begin, ..Explored::default() })
 }
 
-/// The same with what was counted in earlier processes, if there are results of them.
+/// Replaces the counts by those over all seeds of the shard, earlier processes included, if results are written.
 fn with_earlier(session: &Session<'_>, explored: Explored) -> Explored {
     match session.results.counted() {
         Some(tally) if explored.found.is_none() => {
@@ -197,7 +197,7 @@ fn work(
     between: &mut dyn FnMut(u64),
 ) {
     let mut batch = shared.take();
-    // The first position of the batch whose run is not told of yet.
+    // The first position of the batch that is not recorded in the results yet.
     let mut from = batch.start;
     if session.config.seed(batch.start).is_none() {
         // There is nothing left to run.

@@ -78,3 +78,33 @@ pub(super) fn looks_like_a_history(path: &Path) -> bool {
     let read = File::open(path).and_then(|file| file.take(4096).read_to_end(&mut beginning));
     read.is_err() || format_of(&path.to_string_lossy(), &beginning).is_ok()
 }
+
+/// The content of a file as it is now, and its length. Somebody may be adding to it faster than it is read; the rest is
+/// left out. Pipes and the like have no length and are read to their end.
+pub(super) fn as_it_is_now(file: File) -> std::io::Result<(Box<dyn Read>, Option<u64>)> {
+    let metadata = file.metadata()?;
+    let length = metadata.len();
+    Ok(match metadata.is_file() && length > 0 {
+        true => (Box::new(file.take(length)), Some(length)),
+        false => (Box::new(file), None),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+
+    #[test]
+    fn a_file_that_grows_is_read_as_far_as_it_was() {
+        let path = std::env::temp_dir().join(format!("cargo-sim-grows-{}", std::process::id()));
+        std::fs::write(&path, "before").unwrap();
+        let (mut content, length) = as_it_is_now(File::open(&path).unwrap()).unwrap();
+        File::options().append(true).open(&path).unwrap().write_all(b" and after").unwrap();
+        let mut read = String::new();
+        content.read_to_string(&mut read).unwrap();
+        assert_eq!((&*read, length), ("before", Some(6)));
+        std::fs::remove_file(path).unwrap();
+    }
+}

@@ -1,4 +1,4 @@
-//! What all files of one test say together, and the verdict on it.
+//! The merged results of all files of one test, and the verdict on them.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -9,27 +9,27 @@ use sim::report::Report;
 use super::seeds::{Every, Seeds, common};
 use crate::Exit;
 
-/// One test under one strategy, of one program: all that is known of it.
+/// The merged results of one subject.
 pub(super) struct Merged<'a> {
     pub(super) subject: &'a Subject,
     pub(super) files: usize,
     pub(super) asked: u128,
     pub(super) passed: u128,
-    /// What neither passed nor failed.
+    /// Seeds that neither passed nor failed.
     pub(super) left: Vec<Every>,
     /// The failures by kind and place, each with its seeds; the first of each is of the lowest seed.
     pub(super) failures: BTreeMap<(String, String), Vec<Failed>>,
-    /// What was counted over the runs that passed, or over as many of them as no two files have.
+    /// Counts over the passed runs, without those of files whose seeds overlap with others.
     pub(super) tally: Tally,
-    /// What cannot be told, a sentence each.
+    /// Open questions, a sentence each.
     pub(super) unknown: Vec<String>,
-    /// How the test is shown by a run of all seeds; none if that failed, or asked for nothing that is shown.
+    /// The report of a single run of all seeds; none after a failure, or without coverage and the like.
     pub(super) report: Option<Report>,
     /// The test must fail (`must_fail`) and did.
     pub(super) failed_as_it_must: bool,
 }
 
-/// Failures that say nothing about the program, so that a test that must fail does not by them.
+/// Kinds of failures that do not count as the failure of a `must_fail` test.
 const BESIDE: [&str; 4] = ["too seldom", "unproven", "unreadable", "diverged"];
 
 impl<'a> Merged<'a> {
@@ -85,7 +85,7 @@ impl<'a> Merged<'a> {
         Ok(merged)
     }
 
-    /// Judges what is said of all runs, as a single run does at its end.
+    /// Judges conditions over all runs, as a single run does at its end.
     fn judge(&mut self, others: &[Tally], ends: &[End]) {
         if !self.failures.is_empty() {
             let beside = |(kind, _): &(String, String)| BESIDE.contains(&&**kind);
@@ -116,7 +116,7 @@ impl<'a> Merged<'a> {
             }
             return;
         }
-        // A part of the runs is in several files, and nobody knows in which of them conditions held.
+        // Some runs are in several files, and the counts do not tell in which of these runs a condition held.
         let mut conditions = self.tally.conditions();
         for other in others.iter().flat_map(Tally::conditions) {
             if !conditions.iter().any(|known| known.name == other.name) {
@@ -147,7 +147,7 @@ impl<'a> Merged<'a> {
         self.failures.insert((failed.kind.clone(), failed.place.clone()), vec![failed]);
     }
 
-    /// What a run of all seeds shows, if it is asked to show something.
+    /// Sets the report of a single run of all seeds.
     fn report(&mut self, ends: &[End]) {
         if u128::from(self.tally.runs) != self.passed {
             return;
@@ -213,8 +213,8 @@ impl Shard {
     }
 }
 
-/// What was counted over seeds that no two of these shards have in common, and what was counted over the other
-/// shards. Those of a division into shards that has the most seeds come first.
+/// Counts over shards that have no seed in common, and the counts of the other shards. Prefers the division into
+/// shards that covers the most seeds.
 fn counted(modulus: u64, mut shards: Vec<(Shard, Vec<Segment>)>) -> (Tally, Vec<Tally>) {
     let alike = |shard: &Shard| (shard.first, shard.of);
     let apart = shards.windows(2).all(|pair| alike(&pair[0].0) == alike(&pair[1].0));
@@ -244,7 +244,7 @@ fn counted(modulus: u64, mut shards: Vec<(Shard, Vec<Segment>)>) -> (Tally, Vec<
     (whole, others)
 }
 
-/// No seed is beyond 64 bits, but there may be 2^64 of them.
+/// Saturates: seeds have 64 bits, but there may be 2^64 of them.
 pub(super) fn as_u64(number: u128) -> u64 {
     u64::try_from(number).unwrap_or(u64::MAX)
 }

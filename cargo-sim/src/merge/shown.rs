@@ -1,4 +1,4 @@
-//! What is shown of a test: text for a person, JSON for a program.
+//! Output of merged results: text and JSON.
 
 use std::fmt::Write as _;
 
@@ -12,11 +12,11 @@ use sim::__private::results::{Failed, Subject};
 /// More rows of seeds that were not run are no help.
 const ROWS_MAX: usize = 12;
 
-/// How many steps a run may take if nobody says so.
+/// The default step limit, which is not shown.
 const STEPS: u64 = 1_000_000;
 
 impl Merged<'_> {
-    /// `several`: there are other programs with this test.
+    /// The text. `several` means that other programs have this test, too.
     pub(super) fn text(&self, several: bool, style: &Style) -> String {
         let Subject { package, target, test, strategy, build, steps, binary, .. } = self.subject;
         let mut about = vec![package.clone(), target.clone(), strategy.clone()];
@@ -42,7 +42,7 @@ impl Merged<'_> {
                 let _ = writeln!(out, "           {replay}");
             }
         }
-        // Nobody runs the others of a test that fails as it has to.
+        // A must_fail test is done with its first failure.
         let left = if self.failed_as_it_must { &[][..] } else { &self.left };
         for row in left.iter().take(ROWS_MAX) {
             let _ = writeln!(out, "  not run  {}", in_words(*row));
@@ -93,7 +93,7 @@ impl Merged<'_> {
     }
 }
 
-/// Where alike failures come from, the first one first.
+/// The origin of equal failures: the first one, and the number of others.
 fn whose(alike: &[Failed]) -> String {
     let others = match alike.len() {
         1 => String::new(),
@@ -103,7 +103,7 @@ fn whose(alike: &[Failed]) -> String {
     match (alike[0].seed, &alike[0].file) {
         (Some(seed), _) => format!("seed {seed}{others}: "),
         (None, Some(file)) => format!("{file}{others}: "),
-        // It is about all runs, or of a run that was sampled besides.
+        // A failure of all runs together, or of a run sampled outside the shard.
         (None, None) => String::new(),
     }
 }

@@ -16,7 +16,7 @@ fn recipe(after: &str, before: &str) -> String {
 /// A shell that runs a script with the fixture as the program of the recipe.
 fn shell(script: &str, program: &str) -> Command {
     let own = std::env::current_exe().unwrap();
-    let test = format!("{} fixture::adds_up --exact", own.display());
+    let test = format!("{} fixture::lost_update_of_another_test --exact", own.display());
     assert!(script.contains(program), "{script}");
     let mut command = Command::new("sh");
     clean(&mut command);

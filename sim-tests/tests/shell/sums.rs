@@ -44,6 +44,9 @@ fn a_condition_that_never_held_fails_again_when_the_run_is_gone_on_with() {
 
 #[test]
 fn a_part_that_is_out_of_time_does_not_judge_the_whole() {
+    if !sim::SIMULATED {
+        return; // The seeds have other values there.
+    }
     let folder = folder("conditions and time");
     let part = || child("adds_up").env("SIM_RESULTS", &folder).env("SIM_SEEDS", "300");
     // The first seeds have no rare value in them.
@@ -144,6 +147,9 @@ fn results_that_are_removed_meanwhile_are_missed() {
 
 #[test]
 fn overlapping_numbers_of_shards_are_never_counted_twice() {
+    if !sim::SIMULATED {
+        return; // The seeds have other values there.
+    }
     let folder = folder("overlapping");
     let run = |shard: &str| {
         child("adds_up")
@@ -180,6 +186,50 @@ fn overlapping_numbers_of_shards_are_never_counted_twice() {
         "{said}"
     );
     assert!(!said.contains("rare"), "{said}");
+}
+
+#[test]
+fn coverage_and_statistics_are_those_of_all_seeds_or_none() {
+    if !sim::SIMULATED {
+        return; // Nobody knows the classes of real runs.
+    }
+    let folder = folder("coverage");
+    let run = |shard: &str, wanted: &str| {
+        let child = child("adds_up").env("SIM_RESULTS", &folder).env("SIM_SEEDS", "240");
+        let child = child.env("SIM_COVERAGE", wanted).env("SIM_STATISTICS", wanted);
+        child.env("SIM_SHARD", shard).passes()
+    };
+    let shown = |code: u8| {
+        let (found, said) = merge(&[], &folder);
+        assert_eq!(found, code, "{said}");
+        said.contains("\nseen ") && said.contains("── programs ── 240 runs")
+    };
+    run("1/2", "1");
+    run("2/2", "0");
+    assert!(!shown(0), "it was counted in one half alone");
+    let second = folder.join("sim-tests/test-shell.fixture.adds_up/2-of-2.jsonl");
+    fs::remove_file(&second).unwrap();
+    run("2/2", "1");
+    assert!(shown(0));
+
+    // Who goes on with it where it was not counted is told so.
+    let text = fs::read_to_string(&second).unwrap();
+    fs::remove_file(&second).unwrap();
+    run("2/2", "0");
+    run("2/2", "1")
+        .says(&["coverage and statistics are not shown: some of the seeds were run before"]);
+
+    // Whether coverage says anything is looked at last. Without that nothing is known of it.
+    for shard in ["1-of-2", "2-of-2"] {
+        let file = second.with_file_name(format!("{shard}.jsonl"));
+        let text =
+            if shard == "2-of-2" { text.clone() } else { fs::read_to_string(&file).unwrap() };
+        let lines = text.lines().filter(|line| !line.contains("ended"));
+        fs::write(&file, lines.collect::<Vec<_>>().join("\n")).unwrap();
+    }
+    assert!(!shown(3));
+    run("1/2", "1").says(&["seen", "programs"]);
+    assert!(shown(0));
 }
 
 // ---- random splits

@@ -51,8 +51,7 @@ struct Log {
     path: PathBuf,
     /// The path as messages show it.
     name: String,
-    /// Number of seeds of the shard.
-    positions: u64,
+    header: Header,
     ledger: Mutex<Ledger>,
 }
 
@@ -124,7 +123,7 @@ impl Results {
         let begin = segments.last().map_or(0, |segment| segment.to);
         segments.into_iter().for_each(|segment| whole.merge(segment.tally));
         let ledger = Ledger::new(file, torn, whole, begin);
-        let log = Log { path, name, positions: header.positions(), ledger: Mutex::new(ledger) };
+        let log = Log { path, name, header, ledger: Mutex::new(ledger) };
         Ok(Results { log: Some(log), begin })
     }
 
@@ -136,7 +135,12 @@ impl Results {
     /// Records that the seeds at these positions passed, with the counts over their runs. Takes the counts if there
     /// is a file; otherwise leaves them to accumulate.
     pub(crate) fn passed(&self, positions: Range<u64>, tally: &mut Tally) {
-        let Some(log) = self.log.as_ref().filter(|_| !positions.is_empty()) else { return };
+        let Some(log) = &self.log else { return };
+        // A seed that is run although it is none of the shard is not its business.
+        let positions = positions.start..positions.end.min(log.header.positions());
+        if positions.is_empty() {
+            return;
+        }
         let mut ledger = log.lock();
         ledger.add(positions, tally.take());
         let long = ledger.since.census.is_some() || ledger.since.statistics.is_some();
@@ -157,7 +161,7 @@ impl Results {
 
     /// Number of seeds of the shard that the next process has to run.
     pub(crate) fn left(&self) -> u64 {
-        self.log.as_ref().map_or(0, |log| log.positions - log.lock().through)
+        self.log.as_ref().map_or(0, |log| log.header.positions() - log.lock().through)
     }
 
     /// True if there is a file.
@@ -165,36 +169,38 @@ impl Results {
         self.log.is_some()
     }
 
-    /// Writes the failure, if any, and the last counts. Returns notes for the user, a sentence each.
-    pub(crate) fn end(&self, report: &Report) -> Vec<String> {
-        let Some(log) = &self.log else { return Vec::new() };
+    /// Writes the failure, if any, and the last counts. Adds notes for the user to the report.
+    pub(crate) fn end(&self, report: &mut Report) {
+        let Some(log) = &self.log else { return };
         let mut ledger = log.lock();
         // The failure comes first: if the line is cut off after it, no failure is lost.
         let text = match report.finding.as_deref() {
-            Some(finding) => failed(finding).map_or(String::new(), |failed| failed.line()),
+            Some(finding) => {
+                failed(finding, &log.header).map_or(String::new(), |failed| failed.line())
+            }
             None => String::new(),
         };
         let foreign = report.coverage.as_ref().map(|coverage| coverage.foreign);
         let end = End { rehearsals: report.rehearsals, foreign };
         let at_end = if text.is_empty() { end.line() } else { String::new() };
         ledger.write(&text, &at_end);
-        let (name, mut notes) = (&log.name, Vec::new());
+        let (name, test) = (&log.name, report.test.clone());
+        let mut note = |text: String| report.notes.push(format!("{test}: {text}"));
         if self.begin > 0 {
-            notes.push(format!(
+            note(format!(
                 "{} seeds were not run: {name} says that they passed before, in this same program",
                 self.begin
             ));
         }
-        let left = log.positions - ledger.through;
-        if left > 0 && report.finding.is_none() {
-            notes.push(format!("{left} seeds are left to run: run it again to go on from {name}"));
+        let left = log.header.positions() - ledger.through;
+        if left > 0 && text.is_empty() {
+            note(format!("{left} seeds are left to run: run it again to go on from {name}"));
         }
         if let Some(error) = ledger.lost.take() {
-            notes.push(format!("{name} could not be written: {error}"));
+            note(format!("{name} could not be written: {error}"));
         } else if !log.path.exists() {
-            notes.push(format!("{name} was removed while the test ran, and its results are lost"));
+            note(format!("{name} was removed while the test ran, and its results are lost"));
         }
-        notes
     }
 }
 
@@ -348,13 +354,15 @@ fn header(config: &Config, site: &Site, must_fail: bool) -> Result<Header, Strin
 
 /// The failure of a report as a line. Conditions that held too seldom are not written: they are judged from the
 /// counts, which later seeds may change.
-fn failed(finding: &Finding) -> Option<Failed> {
+fn failed(finding: &Finding, header: &Header) -> Option<Failed> {
     let Outcome::Failed(failure) = &finding.run.outcome else { return None };
     if matches!(failure, Failure::TooSeldom { .. }) {
         return None;
     }
     let (seed, file) = match &finding.from {
-        Origin::Seed(seed) | Origin::Reordered(seed) => (Some(seed.0), None),
+        Origin::Seed(seed) | Origin::Reordered(seed) => {
+            (Some(seed.0).filter(|seed| header.has(*seed)), None)
+        }
         Origin::File(file) => (None, Some(file.clone())),
         Origin::Inline | Origin::Sampled(_) => (None, None),
     };

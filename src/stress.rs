@@ -64,7 +64,7 @@ pub(crate) fn run(config: &Config, site: &Site, results: &Results, body: &dyn Te
             let (watched, report) = (&watched, report.clone());
             let end = move |report: &mut Report| {
                 keep(report);
-                report.warnings.extend(results.end(report));
+                results.end(report);
             };
             scope.spawn(move || watch(watched, report, patience, &end));
         }

@@ -120,7 +120,7 @@ impl Header {
     }
 
     /// True if the seed belongs to the shard.
-    fn has(&self, seed: u64) -> bool {
+    pub(super) fn has(&self, seed: u64) -> bool {
         let offset = seed.checked_sub(self.first).filter(|offset| *offset < self.count);
         offset.is_some_and(|offset| offset % self.of == self.shard - 1)
     }

@@ -227,3 +227,20 @@ fn what_is_counted_is_of_all_seeds_up_to_the_first_that_is_not_done() {
         fs::remove_file(path).unwrap();
     }
 }
+
+#[test]
+fn a_seed_that_is_none_of_the_shard_is_not_its_business() {
+    let header = Header { count: 2, shard: 3, of: 4, ..header() };
+    assert_eq!((header.positions(), header.has(0), header.has(2)), (0, false, false));
+    let path = file("without seeds", b"");
+    let (opened, torn, _) = open(&path, &header).unwrap();
+    let ledger = Mutex::new(Ledger::new(opened, torn, Tally::default(), 0));
+    let log = Log { path: path.clone(), name: "it".to_owned(), header, ledger };
+    let results = Results { log: Some(log), begin: 0 };
+    let mut counted = tally(0..1);
+    results.passed(0..1, &mut counted);
+    assert_eq!(counted.runs, 1, "it was taken");
+    assert_eq!((results.left(), results.counted().map(|tally| tally.runs)), (0, Some(0)));
+    results.end(&mut Report { runs: 1, ..Report::default() });
+    assert_eq!(Part::read(&fs::read(&path).unwrap()).unwrap().segments.len(), 0);
+}

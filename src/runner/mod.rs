@@ -6,6 +6,7 @@
 
 mod each;
 pub(crate) mod outcome;
+mod part;
 mod site;
 mod target;
 mod test;
@@ -22,6 +23,7 @@ pub use self::test::{Attributes, TestSite, test};
 pub use crate::config::InvalidSetting;
 
 use self::outcome::FunctionBody;
+use self::part::{Part, Ran};
 use crate::config::{Config, Settings};
 use crate::engine;
 use crate::report::Report;
@@ -46,15 +48,6 @@ use crate::results::Results;
 pub struct Runner {
     settings: Settings,
     site: Site,
-}
-
-/// The outcome of a test.
-struct Ran {
-    report: Report,
-    /// Notes to show even if the test passed, a sentence each.
-    notes: Vec<String>,
-    /// `Ok` if all seeds were run; otherwise a hint at who judges all of them.
-    of_all: Result<(), &'static str>,
 }
 
 impl Default for Runner {
@@ -390,26 +383,20 @@ impl Runner {
         B: AsyncFn() -> R + Sync,
         R: TestResult,
     {
-        let Ran { mut report, notes, .. } = self.try_run_body(&FunctionBody::new(body), false)?;
-        report.warnings.extend(notes);
-        Ok(report)
+        Ok(self.try_run_body(&FunctionBody::new(body), false)?.report)
     }
 
     fn try_run_body(&self, body: &dyn TestBody, must_fail: bool) -> Result<Ran, InvalidSetting> {
         let (config, warnings) = self.config()?;
         let results = Results::open(&config, &self.site, must_fail)?;
         let mut report = engine::run(&config, &self.site, &results, body);
-        // Conditions over all runs are judged only if all seeds were run.
-        let of_all = config.shard.of == 1 && results.left() == 0;
-        let by = match results.are_written() {
-            true => "cargo sim merge judges all of them",
-            false => "nobody judges all of them: set SIM_RESULTS, and run cargo sim merge",
-        };
-        let spared = (!of_all).then(|| report.spare_conditions()).flatten();
-        let spared = spared.map(|what| format!("{what} (in this part of the seeds; {by})"));
-        let notes = spared.into_iter().chain(results.end(&report)).collect();
+        let part = Part::of(&config, &results);
+        if let Some(part) = part {
+            part.spare_conditions(&mut report);
+        }
+        results.end(&mut report);
         report.warnings.splice(0..0, warnings);
-        Ok(Ran { report, notes, of_all: of_all.then_some(()).ok_or(by) })
+        Ok(Ran { report, part })
     }
 
     /// What to do, and warnings about it.

@@ -1,14 +1,17 @@
 //! What `#[sim::test]` expands to: run the body, show the report, fail the test.
 
+use std::collections::BTreeSet;
 use std::io::{self, IsTerminal, Write};
 use std::panic::Location;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use super::outcome::{FunctionBody, TestBody};
+use super::part::Ran;
 use super::site::{self, Site};
 use super::target::Target;
-use super::{Ran, Runner, TestResult};
+use super::{Runner, TestResult};
 use crate::config::Settings;
 use crate::report::{Report, Style, one_line, text};
 use crate::run::{Failure, Outcome};
@@ -128,34 +131,22 @@ fn beside_manifest(source: &str, manifest_dir: &str) -> String {
 
 /// Shows the report and fails the test if it has to.
 fn judge(ran: Ran, attributes: Attributes) {
-    let Ran { mut report, notes, of_all } = ran;
-    let must_fail = attributes.must_fail;
-    let told = |line: String| format!("note: {}: {line}\n", report.test);
-    let told: String = notes.iter().cloned().map(told).collect();
-    if report.finding.is_some() {
-        report.warnings.extend(notes);
+    let Ran { mut report, part } = ran;
+    let mut must_fail = attributes.must_fail;
+    let passed = report.finding.is_none() && report.replayed.is_none() && report.runs > 0;
+    if let (true, true, Some(part)) = (must_fail && passed, crate::seam::SIMULATED, part) {
+        part.note(&mut report, "the test must fail (must_fail), and did not");
+        must_fail = false;
     }
     let report = &report;
     let screen = text(report, &Style { color: color(), ..Style::default() });
     let Some(finding) = report.finding.as_deref() else {
-        if let Some(line) =
-            remark(report, attributes).into_iter().chain([told]).reduce(|a, b| a + &b)
-        {
-            // Not `eprint!`: a test harness takes that and, of a test that passes, shows none of it.
-            let _ = io::stderr().lock().write_all(line.as_bytes());
-        }
+        // Not `eprint!`: a test harness takes that and, of a test that passes, shows none of it.
+        let _ = io::stderr().lock().write_all(remarks(report, attributes).as_bytes());
         if report.runs == 0 {
             return;
         }
-        if let (true, true, Err(by), None) =
-            (must_fail, crate::seam::SIMULATED, of_all, &report.replayed)
-        {
-            let test = &report.test;
-            let line = format!(
-                "note: {test}: the test must fail (must_fail), and did not (in this part of the seeds; {by})\n"
-            );
-            let _ = io::stderr().lock().write_all(line.as_bytes());
-        } else if must_fail && crate::seam::SIMULATED {
+        if must_fail && crate::seam::SIMULATED {
             let what = match &report.replayed {
                 Some(_) => "the replay passed".to_owned(),
                 None => format!("none of {} runs did", report.runs),
@@ -165,7 +156,7 @@ fn judge(ran: Ran, attributes: Attributes) {
             show_warnings(report, &screen);
             fail(text);
         }
-        if must_fail && !crate::seam::SIMULATED {
+        if must_fail {
             eprintln!("note: real threads did not show the failure this test is about");
         }
         let asked =
@@ -200,8 +191,17 @@ fn judge(ran: Ran, attributes: Attributes) {
     }
 }
 
-/// What has to be said of a test that passes, although its harness shows nothing of it: one line. None if there
-/// is nothing.
+/// What has to be said of a test that passes, although its harness shows nothing of it, in lines: its notes, each
+/// once in a process, because some are about all tests, and why it is no proof.
+fn remarks(report: &Report, attributes: Attributes) -> String {
+    static TOLD: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+    let mut told = TOLD.lock().unwrap_or_else(PoisonError::into_inner);
+    let new = report.notes.iter().filter(|note| told.insert((*note).clone()));
+    let lines: String = new.map(|note| format!("note: {note}\n")).collect();
+    lines + &remark(report, attributes).unwrap_or_default()
+}
+
+/// The same of a test without notes: one line. None if there is nothing.
 fn remark(report: &Report, attributes: Attributes) -> Option<String> {
     let test = &report.test;
     if report.runs == 0 {

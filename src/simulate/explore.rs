@@ -116,7 +116,7 @@ pub(super) fn explore<'scope>(
 /// Replaces the counts by those over all seeds of the shard, earlier processes included, if results are written.
 fn with_earlier(session: &Session<'_>, explored: Explored) -> Explored {
     match session.results.counted() {
-        Some(tally) if explored.found.is_none() => {
+        Some(tally) if explored.found.is_none() && tally.runs > 0 => {
             Explored { runs: tally.runs, steps: tally.steps, tally, ..explored }
         }
         _ => explored,

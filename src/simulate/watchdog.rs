@@ -297,7 +297,7 @@ fn end_process(session: &Session<'_>, watched: &Watched, step: u32, patience: Du
             Finding { original, trace_file, trace_error, replay, ..Finding::of(run, from) };
         report.finding = Some(Box::new(finding));
         persistence::write_beside(&mut report, session.site, session.config.out.as_deref());
-        report.warnings.extend(session.results.end(&report));
+        session.results.end(&mut report);
         // Not `eprint!`: a test harness may have taken that, and will have no time to show it.
         let screen = text(&report, &Style::default());
         let _ = std::io::stderr().lock().write_all(screen.as_bytes());

@@ -20,7 +20,7 @@
 //! | `SIM_SHRINK` | whether a failing run is made smaller before it is shown | `1`, `0` |
 //! | `SIM_STATISTICS` | whether a passing test says what its generated programs were made of | `1`, `0` |
 //! | `SIM_OUT` | where traces are written, in a folder for each test | a folder |
-//! | `SIM_RESULTS` | where it is written down which seeds passed; a later run goes on from there | a folder |
+//! | `SIM_RESULTS` | where it is written down which seeds passed; a later run of the same program goes on from there | a folder |
 //!
 //! A bad value is an error that names variable, value and grammar; a variable that begins with
 //! `SIM_` and is not one of these is a warning.
@@ -80,6 +80,8 @@ pub(crate) struct Config {
     /// The first seed and how many follow one another from it, those of other shards included.
     first: u64,
     count: u64,
+    /// True if a single seed was named, for inspection.
+    pub(crate) one_seed: bool,
     /// How many runs a search may take, whichever of them was asked for.
     pub(crate) runs: u64,
     pub(crate) shard: Shard,
@@ -313,6 +315,7 @@ impl Settings {
         Ok(Config {
             first,
             count,
+            one_seed: self.seed.is_some(),
             runs,
             shard: self.shard.unwrap_or(Shard { number: 1, of: 1 }),
             strategy,

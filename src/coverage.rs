@@ -4,7 +4,7 @@
 //! to every task: they are of one *class* (Mazurkiewicz 1977), and a seed that runs a class again tells
 //! nothing new. Which class a run is of is computed in `census`; here is what comes of it, as data.
 
-use crate::ids::{Place, TaskPath};
+use crate::ids::{Spot, TaskPath};
 
 /// What the runs of a passing test saw.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -43,7 +43,7 @@ pub struct BlindObject {
     /// What it is, such as `atomic`.
     pub kind: &'static str,
     /// Where it was created.
-    pub place: Place,
+    pub place: Spot,
     /// Its number, from 0, among the objects created there.
     pub ordinal: u32,
 }

@@ -139,5 +139,52 @@ impl fmt::Display for InvalidTaskPath {
 
 impl std::error::Error for InvalidTaskPath {}
 
+/// A place in the user's source, by value, so that it can be read from a file. Shown as `file:line:column`.
+///
+/// ```
+/// use sim::ids::Spot;
+/// assert_eq!(Spot::new("src/queue.rs", 41, 9).to_string(), "src/queue.rs:41:9");
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Spot {
+    file: &'static str,
+    line: u32,
+    column: u32,
+}
+
+impl Spot {
+    /// The place in this file at a line and a column, both counted from 1.
+    pub fn new(file: &'static str, line: u32, column: u32) -> Spot {
+        Spot { file, line, column }
+    }
+
+    /// The file, as the compiler calls it.
+    pub fn file(self) -> &'static str {
+        self.file
+    }
+
+    /// The line, from 1.
+    pub fn line(self) -> u32 {
+        self.line
+    }
+
+    /// The column, from 1.
+    pub fn column(self) -> u32 {
+        self.column
+    }
+}
+
+impl From<Place> for Spot {
+    fn from(place: Place) -> Spot {
+        Spot::new(place.file(), place.line(), place.column())
+    }
+}
+
+impl fmt::Display for Spot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}:{}", self.file, self.line, self.column)
+    }
+}
+
 /// A place in the user's source: file, line and column. Shown as `file:line:column`.
 pub type Place = &'static Location<'static>;

@@ -399,6 +399,13 @@ pub const SIMULATED: bool = seam::SIMULATED;
 #[doc(hidden)]
 pub mod __private {
     pub use crate::runner::{Attributes, TestSite as Site, test};
+
+    /// Files of results, for `cargo sim merge`.
+    pub mod results {
+        pub use crate::results::{
+            End, Failed, Header, Part, Segment, Subject, Tally, Unread, chain,
+        };
+    }
 }
 
 // Its code blocks are tests.

@@ -89,6 +89,7 @@ where
     let book = move |program: &P| {
         let book = Book::draw(&shape, program);
         let runs = u64::from(book.plan.slots.iter().any(|slot| slot.op.is_some()));
+        let place = place.into();
         seam::note_condition(Condition { name: SOMETHING_ASKED, place, percent: 0, runs });
         book
     };

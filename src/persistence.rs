@@ -14,6 +14,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use crate::report::{Origin, Report, Style, rust};
 use crate::run::{Failure, Outcome, Run};
@@ -100,21 +101,46 @@ pub(crate) fn read(path: &Path) -> Result<Trace, Unreadable> {
     format::parse(&bytes).map_err(|error| Unreadable::Format(path.to_owned(), error))
 }
 
-/// The traces the user keeps for a test, by name.
-pub(crate) fn regressions(site: &Site) -> Vec<PathBuf> {
-    let Some(manifest_dir) = &site.manifest_dir else { return Vec::new() };
+/// The kept traces of a test, sorted by name. Folders among them get a warning, because they are not replayed.
+///
+/// # Errors
+/// If a folder exists and cannot be read, because its traces would be skipped silently.
+pub(crate) fn regressions(
+    site: &Site,
+    warnings: &mut Vec<String>,
+) -> Result<Vec<PathBuf>, Unreadable> {
+    let Some(manifest_dir) = &site.manifest_dir else { return Ok(Vec::new()) };
+    if !manifest_dir.exists() {
+        warnings.push(format!(
+            "{} is not there: traces that were kept in its sim-regressions are not replayed",
+            manifest_dir.display()
+        ));
+    }
     let mut files = Vec::new();
     // Without the target it is the folder of all tests of this path. A trace of another one of them is stale,
     // and the user is told so.
-    for name in BTreeSet::from([folder_name(&site.key()), folder_name(&site.test)]) {
-        let Ok(entries) = fs::read_dir(manifest_dir.join("sim-regressions").join(name)) else {
-            continue;
+    let names = [&site.key(), &site.test].map(|name| [folder_name(name), plain_name(name)]);
+    for name in BTreeSet::from_iter(names.into_iter().flatten()) {
+        let folder = manifest_dir.join("sim-regressions").join(name);
+        let unreadable = |error| Unreadable::Io(folder.clone(), error);
+        let entries = match fs::read_dir(&folder) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            Err(error) => return Err(unreadable(error)),
         };
-        let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
-        files.extend(paths.filter(|path| path.extension() == Some(OsStr::new(ENDING))));
+        for entry in entries {
+            let path = entry.map_err(unreadable)?.path();
+            let ending = path.extension().unwrap_or_default();
+            if ending.eq_ignore_ascii_case(ENDING) {
+                files.push(path);
+            } else if path.is_dir() {
+                let path = shorter(path, site).display().to_string();
+                warnings.push(format!("{path} is a folder, and traces in it are not replayed"));
+            }
+        }
     }
     files.sort();
-    files
+    Ok(files)
 }
 
 /// Writes the trace of a failing run. Returns where, as seen from where the user is.
@@ -176,6 +202,7 @@ pub(crate) fn write_text(
         io::Error::new(error.kind(), format!("{what} {}: {error}", path.display()))
     };
     fs::create_dir_all(&folder).map_err(|error| named("folder", &folder, error))?;
+    remove_old_drafts(&folder);
     // Another process or thread may be writing the same: each file appears whole.
     static DRAFTS: AtomicU64 = AtomicU64::new(0);
     let (process, draft) = (std::process::id(), DRAFTS.fetch_add(1, Ordering::Relaxed));
@@ -188,6 +215,23 @@ pub(crate) fn write_text(
     }
     Ok(shorter(path, site))
 }
+
+/// Removes drafts of processes that were killed while writing.
+fn remove_old_drafts(folder: &Path) {
+    let Ok(entries) = fs::read_dir(folder) else { return };
+    for entry in entries.flatten() {
+        let is_draft = Path::new(&entry.file_name()).extension() == Some(OsStr::new("tmp"));
+        let modified = entry.metadata().and_then(|metadata| metadata.modified());
+        let age = modified.ok().and_then(|modified| modified.elapsed().ok());
+        if is_draft && age.is_some_and(|age| age > OLD) {
+            // Another process may have done it.
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+}
+
+/// Age of a draft that no process is writing any more.
+const OLD: Duration = Duration::from_secs(600);
 
 /// The folder of what is written of a test.
 fn folder(site: &Site, out: Option<&Path>) -> PathBuf {
@@ -203,11 +247,14 @@ pub(crate) fn package_folder(site: &Site) -> PathBuf {
     target_folder(site).join("sim").join(folder_name(&site.package))
 }
 
-/// Cargo's target folder: the one above the running program that Cargo has marked as its own.
+/// Cargo's target folder: the one above the running program that Cargo has marked as its own. It writes the
+/// tag only into a folder that it has created, and the other mark into every one.
 fn target_folder(site: &Site) -> PathBuf {
     let program = std::env::current_exe().ok();
     let above = program.as_deref().into_iter().flat_map(Path::ancestors);
-    let marked = above.filter(|folder| folder.join("CACHEDIR.TAG").exists()).last();
+    let marks = ["CACHEDIR.TAG", ".rustc_info.json"];
+    let is_marked = |folder: &&Path| marks.iter().any(|mark| folder.join(mark).exists());
+    let marked = above.filter(is_marked).last();
     match (marked, &site.manifest_dir) {
         (Some(folder), _) => folder.to_owned(),
         (None, Some(manifest_dir)) => manifest_dir.join("target"),
@@ -216,14 +263,32 @@ fn target_folder(site: &Site) -> PathBuf {
 }
 
 /// The folder that the user is in, if that is sure: Cargo runs a test elsewhere, in the folder of its
-/// package, but leaves `PWD` as the shell said it. It is believed if it is where the process is, or a
-/// folder above the package in which Cargo can be started.
+/// package, but leaves `PWD` as the shell said it. It is believed if it is where this process or the one that
+/// started it is, or else a folder in or above the package in which Cargo can be started.
 fn started_in(site: &Site) -> Option<PathBuf> {
     let shell = PathBuf::from(std::env::var_os("PWD")?);
     let here = std::env::current_dir().ok()?;
-    let above = site.manifest_dir.as_deref()?.ancestors().any(|folder| folder == shell);
-    let believed = shell == here || (above && shell.join("Cargo.toml").exists());
+    let package = site.manifest_dir.as_deref();
+    let above = || package.is_some_and(|package| package.starts_with(&shell));
+    let inside = || package.is_some_and(|package| shell.starts_with(package));
+    let believed = shell == here
+        || (above() && shell.join("Cargo.toml").exists())
+        || (inside() && shell.is_dir())
+        || parent_is_in(&shell);
     believed.then_some(shell)
+}
+
+/// True if the working directory of the parent process, such as Cargo, is this folder. False where the system does
+/// not tell.
+#[cfg(unix)]
+fn parent_is_in(folder: &Path) -> bool {
+    let parent = format!("/proc/{}/cwd", std::os::unix::process::parent_id());
+    fs::read_link(parent).is_ok_and(|there| there == folder)
+}
+
+#[cfg(not(unix))]
+fn parent_is_in(_: &Path) -> bool {
+    false
 }
 
 /// The folder that a user means by this name: who names one means it from where he is.
@@ -241,9 +306,33 @@ pub(crate) fn shorter(path: PathBuf, site: &Site) -> PathBuf {
     }
 }
 
-/// A name as a folder name: what is not a letter, a digit, `-`, `_` or `.` becomes `_`, and `::`
-/// becomes `.`.
+/// A unique folder name: the [plain](plain_name) name, followed by a hash if another name could have the same
+/// plain name or it is too long for a file system.
 pub(crate) fn folder_name(name: &str) -> String {
+    let plain = plain_name(name);
+    let is_plain = |c: char| c.is_alphanumeric() || "-_".contains(c);
+    // The plain name of a test path is unique: the path has no dots.
+    let own = name.replace("::", "").chars().all(is_plain) && !name.is_empty();
+    if own && plain.len() <= NAME_MAX {
+        return plain;
+    }
+    let beginning: String = plain
+        .char_indices()
+        .take_while(|(at, c)| at + c.len_utf8() <= NAME_MAX)
+        .map(|(_, c)| c)
+        .collect();
+    // FNV-1a.
+    let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    });
+    format!("{beginning}-{:08x}", hash >> 32 ^ hash & 0xffff_ffff)
+}
+
+/// Maximum length of a name in bytes. File systems allow 255, and endings need room.
+const NAME_MAX: usize = 180;
+
+/// Replaces all but letters, digits, `-`, `_` and `.` by `_`, and `::` by `.`.
+fn plain_name(name: &str) -> String {
     let plain = |c: char| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '_' };
     let name: String = name.replace("::", ".").chars().map(plain).collect();
     if name.trim_matches('.').is_empty() { "_".to_owned() } else { name }
@@ -256,8 +345,37 @@ mod tests {
     #[test]
     fn a_test_name_is_one_folder_that_stays_inside() {
         assert_eq!(folder_name("a::b::case_1"), "a.b.case_1");
-        assert_eq!(folder_name("../x/y"), ".._x_y");
-        assert_eq!(folder_name(".."), "_");
-        assert_eq!(folder_name(""), "_");
+        assert_eq!(folder_name("test-x::a::b"), "test-x.a.b");
+        assert!(folder_name("../x/y").starts_with(".._x_y-"));
+        assert!(folder_name("..").starts_with("_-"));
+        assert!(folder_name("").starts_with("_-"));
+    }
+
+    #[test]
+    fn names_that_differ_are_folders_that_differ_and_none_is_too_long() {
+        let long = |last: &str| format!("{}{last}", "é".repeat(200));
+        let names =
+            ["a b", "a_b", "a/b", "a.b", "a::b", "", "..", "~", "_", &long("x"), &long("y")];
+        let folders = BTreeSet::from_iter(names.map(folder_name));
+        assert_eq!(folders.len(), names.len(), "{folders:?}");
+        assert!(folders.iter().all(|folder| folder.len() < 200 && !folder.contains('/')));
+    }
+
+    #[test]
+    fn drafts_of_killed_processes_go_and_others_stay() {
+        let folder = std::env::temp_dir().join(format!("sim-drafts-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let old = std::time::SystemTime::now() - 2 * OLD;
+        for (name, left) in
+            [("1.simtrace.7.0.tmp", false), ("1.simtrace", true), ("2.simtrace.7.1.tmp", true)]
+        {
+            let file = fs::File::create(folder.join(name)).unwrap();
+            if name != "2.simtrace.7.1.tmp" {
+                file.set_modified(old).unwrap();
+            }
+            remove_old_drafts(&folder);
+            assert_eq!(folder.join(name).exists(), left, "{name}");
+        }
+        fs::remove_dir_all(folder).unwrap();
     }
 }

@@ -1,66 +1,97 @@
 //! Results of long explorations: JSON lines that are resumed by the next run and merged with those of
 //! other shards by `cargo sim merge`.
 //!
-//! Each test has a file of its own for each shard, `<folder>/<package>/<test>/<k>-of-<n>.jsonl`. Its
-//! first line says what is explored. After it come how many seeds of the shard have passed, from the
-//! first on, about once a second, and what failed. Lines are only ever added, so whatever ends the
-//! process leaves a file that can be gone on from: what is cut off in the middle of a line is taken
-//! off. Two processes that write the same file tell the truth both.
+//! Each test has a file of its own for each shard, `<folder>/<package>/<test>/<k>-of-<n>.jsonl`. Its first line
+//! names what is explored, the hash of the program included. The lines after it, about one for each second, hold
+//! the positions whose seeds passed, the counts over exactly these runs ([`Tally`]), and the failures. Lines are only ever added, and a line that is not whole counts for nothing, so a file can be
+//! resumed whatever ended the process or filled the disk. Several processes may write one file: each continues
+//! from a position that the file had reached, and readers pick lines that follow one another ([`chain`]).
 
-use std::collections::BTreeSet;
+mod binary;
+mod census;
+mod json;
+mod part;
+mod tally;
+
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
+
+pub use self::part::{End, Failed, Header, Part, Segment, Subject, Unread, chain};
+pub use self::tally::Tally;
 
 use crate::config::{Config, InvalidSetting};
 use crate::persistence;
 use crate::report::{Finding, Origin, Report, one_line};
-use crate::run::Outcome;
+use crate::run::{Failure, Outcome};
 use crate::runner::Site;
 use crate::seam::SIMULATED;
 
-/// How often it is written down how far an exploration is.
+/// The interval between two lines of one file.
 const INTERVAL: Duration = Duration::from_secs(1);
+/// The same for long lines: coverage and statistics name every class and every history.
+const INTERVAL_LONG: Duration = Duration::from_secs(10);
 
-/// The files that tests of this process have written. One of these is the business of another test, which has
-/// the same name, or of another run of the same one: what it says passed was not this.
+/// The files that tests of this process have written. A second test with the same file has the same name, or is
+/// another run of the same test: the seeds in the file are not its own.
 static TAKEN: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
 
-/// Where the results of one test go. Nowhere, unless a folder was asked for.
+/// The results of one test and shard; discarded unless the settings name a folder.
 pub(crate) struct Results {
     log: Option<Log>,
-    /// How many seeds, from the first of the shard on, had passed before.
+    /// Number of seeds, from the first of the shard on, that passed in earlier processes.
     begin: u64,
-    /// How many have passed by now.
-    passed: AtomicU64,
 }
 
 struct Log {
-    /// As the user is to see it.
+    path: PathBuf,
+    /// The path as messages show it.
     name: String,
-    lines: Mutex<Lines>,
+    header: Header,
+    ledger: Mutex<Ledger>,
 }
 
-struct Lines {
+/// Counts over the seeds of a shard, and the file they are written to.
+struct Ledger {
     file: File,
     last: Instant,
-    /// The first line that could not be written.
+    /// Counts over the positions `0..written`.
+    whole: Tally,
+    written: u64,
+    /// Counts over the positions `written..through`.
+    since: Tally,
+    through: u64,
+    /// Finished positions beyond `through`, while earlier ones still run: start to end and counts.
+    // Invariant: no two of them touch; kept by `add`.
+    islands: BTreeMap<u64, (u64, Tally)>,
+    /// Lines that are counted in `whole` and not in the file yet.
+    kept_back: String,
+    /// The file may end within a line.
+    torn: bool,
+    /// The error of the last write, if it failed.
     lost: Option<io::Error>,
 }
 
 impl Results {
-    /// Those that are not written down.
+    /// Results that are discarded.
     pub(crate) fn nowhere() -> Results {
-        Results { log: None, begin: 0, passed: AtomicU64::new(0) }
+        Results { log: None, begin: 0 }
     }
 
-    /// Opens the file of this test and shard, and reads how far it is.
-    pub(crate) fn open(config: &Config, site: &Site) -> Result<Results, InvalidSetting> {
-        // A search makes its runs from those before, and cannot go on from any.
-        let counts = config.replay.is_none() && config.strategy.search().is_none();
+    /// Opens the file of this test and shard, and reads the seeds that passed.
+    pub(crate) fn open(
+        config: &Config,
+        site: &Site,
+        must_fail: bool,
+    ) -> Result<Results, InvalidSetting> {
+        // The runs of a search are derived from earlier runs, which a file does not hold. A replay or a named seed
+        // is for inspection.
+        let counts =
+            config.replay.is_none() && !config.one_seed && config.strategy.search().is_none();
         let Some(folder) = config.results.as_deref().filter(|_| counts) else {
             return Ok(Results::nowhere());
         };
@@ -71,6 +102,9 @@ impl Results {
         };
         let path = path(folder, config, site);
         let name = persistence::shorter(path.clone(), site).display().to_string();
+        let header = header(config, site, must_fail).map_err(|why| {
+            invalid(format!("for a program whose file can be read, and this one cannot: {why}"))
+        })?;
         let mut taken = TAKEN.lock().unwrap_or_else(PoisonError::into_inner);
         if taken.contains(&path) {
             return Err(invalid(format!(
@@ -79,66 +113,177 @@ impl Results {
                  Runner::name"
             )));
         }
-        let opened = open(&path, &header(config, site));
-        let (file, begin) = opened.map_err(|why| {
+        let opened = open(&path, &header);
+        let (file, torn, segments) = opened.map_err(|why| {
             invalid(format!("a folder that can be gone on from, and {name} cannot: {why}"))
         })?;
-        taken.insert(path);
+        taken.insert(path.clone());
         drop(taken);
-        let lines = Mutex::new(Lines { file, last: Instant::now(), lost: None });
-        let log = Some(Log { name, lines });
-        Ok(Results { log, begin, passed: AtomicU64::new(begin) })
+        let mut whole = Tally::default();
+        let begin = segments.last().map_or(0, |segment| segment.to);
+        segments.into_iter().for_each(|segment| whole.merge(segment.tally));
+        let ledger = Ledger::new(file, torn, whole, begin);
+        let log = Log { path, name, header, ledger: Mutex::new(ledger) };
+        Ok(Results { log: Some(log), begin })
     }
 
-    /// The position of the first seed to run: those before it passed.
+    /// The position of the first seed to run; earlier ones passed.
     pub(crate) fn begin(&self) -> u64 {
         self.begin
     }
 
-    /// So many seeds, from the first of the shard on, have passed. Not asked if nobody wants to know.
-    pub(crate) fn passed(&self, count: impl FnOnce() -> u64) {
+    /// Records that the seeds at these positions passed, with the counts over their runs. Takes the counts if there
+    /// is a file; otherwise leaves them to accumulate.
+    pub(crate) fn passed(&self, positions: Range<u64>, tally: &mut Tally) {
         let Some(log) = &self.log else { return };
-        self.passed.fetch_max(count(), Ordering::Relaxed);
-        // Who does not get it leaves it to who has it.
-        let Ok(mut lines) = log.lines.try_lock() else { return };
-        if lines.last.elapsed() >= INTERVAL {
-            lines.write(&self.done());
+        // A seed that is run although it is none of the shard is not its business.
+        let positions = positions.start..positions.end.min(log.header.positions());
+        if positions.is_empty() {
+            return;
+        }
+        let mut ledger = log.lock();
+        ledger.add(positions, tally.take());
+        let long = ledger.since.census.is_some() || ledger.since.statistics.is_some();
+        let interval = if long { INTERVAL_LONG } else { INTERVAL };
+        if ledger.last.elapsed() >= interval {
+            ledger.write("", "");
         }
     }
 
-    /// Writes down how it ended, and tells the reader of the report what he has to know.
+    /// Takes the counts over all passed seeds up to the first unfinished one, earlier processes included. None if
+    /// there is no file. Must be called at most once, at the end.
+    pub(crate) fn counted(&self) -> Option<Tally> {
+        let mut ledger = self.log.as_ref()?.lock();
+        let line = ledger.line();
+        ledger.kept_back.push_str(&line);
+        Some(std::mem::take(&mut ledger.whole))
+    }
+
+    /// Number of seeds of the shard that the next process has to run.
+    pub(crate) fn left(&self) -> u64 {
+        self.log.as_ref().map_or(0, |log| log.header.positions() - log.lock().through)
+    }
+
+    /// True if there is a file.
+    pub(crate) fn are_written(&self) -> bool {
+        self.log.is_some()
+    }
+
+    /// Writes the failure, if any, and the last counts. Adds notes for the user to the report.
     pub(crate) fn end(&self, report: &mut Report) {
         let Some(log) = &self.log else { return };
-        let mut lines = log.lines.lock().unwrap_or_else(PoisonError::into_inner);
-        lines.write(&self.done());
-        if let Some(finding) = &report.finding {
-            lines.write(&failed(finding));
-        }
+        let mut ledger = log.lock();
+        // The failure comes first: if the line is cut off after it, no failure is lost.
+        let text = match report.finding.as_deref() {
+            Some(finding) => {
+                failed(finding, &log.header).map_or(String::new(), |failed| failed.line())
+            }
+            None => String::new(),
+        };
+        let foreign = report.coverage.as_ref().map(|coverage| coverage.foreign);
+        let end = End { rehearsals: report.rehearsals, foreign };
+        let at_end = if text.is_empty() { end.line() } else { String::new() };
+        ledger.write(&text, &at_end);
+        let (name, test) = (&log.name, report.test.clone());
+        let mut note = |text: String| report.notes.push(format!("{test}: {text}"));
         if self.begin > 0 {
-            report.warnings.push(format!(
-                "{} seeds were not run: {} says that they passed before. Delete it if the code has \
-                 changed since",
-                self.begin, log.name
+            note(format!(
+                "{} seeds were not run: {name} says that they passed before, in this same program",
+                self.begin
             ));
         }
-        if let Some(error) = lines.lost.take() {
-            report.warnings.push(format!("{} could not be written: {error}", log.name));
+        let left = log.header.positions() - ledger.through;
+        if left > 0 && text.is_empty() {
+            note(format!("{left} seeds are left to run: run it again to go on from {name}"));
         }
-    }
-
-    fn done(&self) -> String {
-        format!("{{\"done\":{}}}\n", self.passed.load(Ordering::Relaxed))
+        if let Some(error) = ledger.lost.take() {
+            note(format!("{name} could not be written: {error}"));
+        } else if !log.path.exists() {
+            note(format!("{name} was removed while the test ran, and its results are lost"));
+        }
     }
 }
 
-impl Lines {
-    /// In one call, so that lines of several processes do not mix.
-    fn write(&mut self, line: &str) {
-        self.last = Instant::now();
-        if let Err(error) = self.file.write_all(line.as_bytes()) {
-            self.lost.get_or_insert(error);
+impl Log {
+    fn lock(&self) -> MutexGuard<'_, Ledger> {
+        self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Ledger {
+    fn new(file: File, torn: bool, whole: Tally, begin: u64) -> Ledger {
+        Ledger {
+            file,
+            last: Instant::now(),
+            whole,
+            written: begin,
+            since: Tally::default(),
+            through: begin,
+            islands: BTreeMap::new(),
+            kept_back: String::new(),
+            torn,
+            lost: None,
         }
     }
+
+    /// Adds the counts over these positions. They must be new.
+    fn add(&mut self, positions: Range<u64>, mut tally: Tally) {
+        let Range { mut start, mut end } = positions;
+        let before = self.islands.range(..start).next_back();
+        if let Some((from, _)) = before.filter(|(_, (to, _))| *to == start) {
+            let from = *from;
+            let (_, known) = self.islands.remove(&from).expect("it was just found");
+            (start, tally) = (from, sum(known, tally));
+        }
+        if let Some((to, known)) = self.islands.remove(&end) {
+            (end, tally) = (to, sum(tally, known));
+        }
+        if start == self.through {
+            self.since.merge(tally);
+            self.through = end;
+        } else {
+            self.islands.insert(start, (end, tally));
+        }
+    }
+
+    /// Moves `since` to `whole` and returns its line; empty if there is nothing new.
+    fn line(&mut self) -> String {
+        if self.through == self.written {
+            return String::new();
+        }
+        let tally = std::mem::take(&mut self.since);
+        let segment = Segment { from: self.written, to: self.through, tally };
+        let line = segment.line();
+        self.whole.merge(segment.tally);
+        self.written = self.through;
+        line
+    }
+
+    /// Writes all pending lines between `first` and `last`, including those of failed attempts. Readers ignore
+    /// duplicates.
+    fn write(&mut self, first: &str, last: &str) {
+        self.last = Instant::now();
+        let line = self.line();
+        let lines = format!("{first}{}{line}{last}", std::mem::take(&mut self.kept_back));
+        if lines.is_empty() {
+            return;
+        }
+        // One call, so that lines of several processes do not mix. The line feed ends a line that was cut off.
+        let begin = if self.torn { "\n" } else { "" };
+        match self.file.write_all(format!("{begin}{lines}").as_bytes()) {
+            Ok(()) => (self.torn, self.lost) = (false, None),
+            Err(error) => {
+                (self.torn, self.lost) = (true, Some(error));
+                self.kept_back = lines;
+            }
+        }
+    }
+}
+
+/// The sum of two.
+fn sum(mut one: Tally, other: Tally) -> Tally {
+    one.merge(other);
+    one
 }
 
 fn path(folder: &Path, config: &Config, site: &Site) -> PathBuf {
@@ -148,146 +293,90 @@ fn path(folder: &Path, config: &Config, site: &Site) -> PathBuf {
     folder.join(persistence::folder_name(&site.package)).join(test).join(shard)
 }
 
-/// The file, open at its end, and how many seeds it says have passed.
-fn open(path: &Path, header: &str) -> Result<(File, u64), String> {
+/// Opens a file for appending. Returns it, true if it ends within a line, and its segments from position 0 on.
+fn open(path: &Path, header: &Header) -> Result<(File, bool, Vec<Segment>), String> {
     let text = |error: io::Error| error.to_string();
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder).map_err(text)?;
     }
     let mut file = OpenOptions::new().append(true).create(true).open(path).map_err(text)?;
     let bytes = fs::read(path).map_err(text)?;
-    let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |last| last + 1);
-    if whole < bytes.len() {
-        file.set_len(whole as u64).map_err(text)?;
-    }
-    let lines = std::str::from_utf8(&bytes[..whole]).map_err(|_| "it is not text".to_owned())?;
-    let Some(first) = lines.lines().next() else {
-        file.write_all(format!("{header}\n").as_bytes()).map_err(text)?;
-        return Ok((file, 0));
+    // The file is never truncated: another process may be appending to it.
+    let torn = bytes.last().is_some_and(|last| *last != b'\n');
+    let part = match Part::read(&bytes) {
+        Ok(part) => part,
+        Err(Unread::Begun) => {
+            let begin = if torn { "\n" } else { "" };
+            file.write_all(format!("{begin}{}\n", header.line()).as_bytes()).map_err(text)?;
+            return Ok((file, false, Vec::new()));
+        }
+        Err(Unread::Foreign) => {
+            return Err("it does not begin as results do. Name another folder".to_owned());
+        }
+        Err(Unread::Line(line, why)) => {
+            return Err(format!("line {line}: {why}. Name another folder, or delete it"));
+        }
     };
-    if first != header {
+    let differences = part.header.differences(header);
+    if !differences.is_empty() {
+        let program = part.header.subject.binary != header.subject.binary;
+        let why = match program {
+            true => "; what another program did says nothing about this one",
+            false => "",
+        };
         return Err(format!(
-            "it is of another run. It begins with\n\n  {first}\n\nand this one with\n\n  {header}\n\n\
-             Delete it, or name another folder"
+            "it is of another run ({}){why}. Name another folder, one for each state of the code and its \
+             settings. Delete it only if nobody needs the other run",
+            differences.join("; "),
         ));
     }
-    let mut passed = 0;
-    for (index, line) in lines.lines().enumerate().skip(1) {
-        let done = line.strip_prefix("{\"done\":").and_then(|rest| rest.strip_suffix('}'));
-        match done.map(str::parse::<u64>) {
-            Some(Ok(done)) => passed = done.max(passed),
-            None if line.starts_with("{\"failed\":") => {}
-            _ => return Err(format!("line {} is no line of results. Delete it", index + 1)),
-        }
-    }
-    Ok((file, passed))
+    Ok((file, torn, chain(part.segments)))
 }
 
-/// What is explored. A file is gone on from if this is the same.
-fn header(config: &Config, site: &Site) -> String {
+/// The first line for these settings. A file with another first line cannot be resumed.
+fn header(config: &Config, site: &Site, must_fail: bool) -> Result<Header, String> {
     let (first, count) = config.seeds();
     let strategy = config.strategy.name();
     // A seed that passes without it may fail with it.
-    let strategy =
-        if config.closure { format!("{strategy}, closure") } else { strategy.to_owned() };
-    format!(
-        "{{\"sim\":1,\"package\":{},\"target\":{},\"test\":{},\"first\":{first},\"count\":{count},\"shard\":{},\
-         \"of\":{},\"strategy\":{},\"steps\":{},\"build\":{}}}",
-        json(&site.package_and_version()),
-        json(&site.target.label()),
-        json(&site.test),
-        config.shard.number,
-        config.shard.of,
-        json(&strategy),
-        config.steps_max,
-        json(if SIMULATED { "sim" } else { "threads" }),
-    )
-}
-
-fn failed(finding: &Finding) -> String {
-    let Outcome::Failed(failure) = &finding.run.outcome else { return String::new() };
-    let (seed, file) = match &finding.from {
-        Origin::Seed(seed) | Origin::Reordered(seed) | Origin::Sampled(seed) => {
-            (seed.to_string(), "null".to_owned())
-        }
-        Origin::File(file) => ("null".to_owned(), json(file)),
-        Origin::Inline => ("null".to_owned(), "null".to_owned()),
+    let closure = if config.closure { ", closure" } else { "" };
+    let subject = Subject {
+        test: site.test.clone(),
+        package: site.package_and_version(),
+        target: site.target.label(),
+        must_fail,
+        strategy: format!("{strategy}{closure}"),
+        steps: config.steps_max.into(),
+        build: if SIMULATED { "sim" } else { "threads" }.to_owned(),
+        binary: binary::binary()?.to_owned(),
     };
-    let optional = |text: &Option<String>| text.as_deref().map_or("null".to_owned(), json);
-    let signature = failure.signature();
-    format!(
-        "{{\"failed\":{seed},\"file\":{file},\"kind\":{},\"place\":{},\"what\":{},\"trace\":{},\
-         \"replay\":{}}}\n",
-        json(signature.kind),
-        json(&signature.place),
-        json(&one_line(failure, &finding.run)),
-        optional(&finding.trace_file),
-        optional(&finding.replay),
-    )
+    Ok(Header { subject, first, count, shard: config.shard.number, of: config.shard.of })
 }
 
-/// Text in JSON (RFC 8259, section 7).
-fn json(text: &str) -> String {
-    let mut out = String::from('"');
-    for c in text.chars() {
-        match c {
-            '"' => out.push_str("\\\""),
-            '\\' => out.push_str("\\\\"),
-            '\n' => out.push_str("\\n"),
-            c if c < ' ' => out.push_str(&format!("\\u{:04x}", c as u32)),
-            c => out.push(c),
-        }
+/// The failure of a report as a line. Conditions that held too seldom are not written: they are judged from the
+/// counts, which later seeds may change.
+fn failed(finding: &Finding, header: &Header) -> Option<Failed> {
+    let Outcome::Failed(failure) = &finding.run.outcome else { return None };
+    if matches!(failure, Failure::TooSeldom { .. }) {
+        return None;
     }
-    out.push('"');
-    out
+    let (seed, file) = match &finding.from {
+        Origin::Seed(seed) | Origin::Reordered(seed) => {
+            (Some(seed.0).filter(|seed| header.has(*seed)), None)
+        }
+        Origin::File(file) => (None, Some(file.clone())),
+        Origin::Inline | Origin::Sampled(_) => (None, None),
+    };
+    let signature = failure.signature();
+    Some(Failed {
+        seed,
+        file,
+        kind: signature.kind.to_owned(),
+        place: signature.place,
+        what: one_line(failure, &finding.run),
+        trace: finding.trace_file.clone(),
+        replay: finding.replay.clone(),
+    })
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const HEADER: &str = "{\"sim\":1}";
-
-    fn opened(name: &str, content: &[u8]) -> (PathBuf, Result<u64, String>) {
-        let folder = std::env::temp_dir().join(format!("sim-results-{}", std::process::id()));
-        let path = folder.join(name);
-        fs::create_dir_all(&folder).unwrap();
-        fs::write(&path, content).unwrap();
-        let opened = open(&path, HEADER).map(|(_, passed)| passed);
-        (path, opened)
-    }
-
-    #[test]
-    fn a_file_is_gone_on_from_whatever_ended_it() {
-        let content = b"{\"sim\":1}\n{\"done\":7}\n{\"failed\":3,\"file\":null}\n{\"done\":12}\n";
-        for length in 0..=content.len() {
-            let (path, passed) = opened("cut", &content[..length]);
-            let lines = content[..length].iter().filter(|byte| **byte == b'\n').count();
-            assert_eq!(passed, Ok([0, 0, 7, 7, 12][lines]), "{length}");
-            let kept = fs::read(&path).unwrap();
-            assert!(content.starts_with(&kept[..kept.len().min(length)]));
-            assert!(kept.ends_with(b"\n"));
-            fs::remove_file(path).unwrap();
-        }
-    }
-
-    #[test]
-    fn what_is_no_results_is_not_gone_on_from() {
-        for (name, content, said) in [
-            ("other", &b"{\"sim\":1,\"count\":2}\n"[..], "of another run"),
-            ("line", b"{\"sim\":1}\n{\"done\":1}\nx\n", "line 3"),
-            ("huge", b"{\"sim\":1}\n{\"done\":99999999999999999999}\n", "line 2"),
-            ("bytes", b"\xff\xfe\n", "not text"),
-        ] {
-            let (path, passed) = opened(name, content);
-            assert!(passed.as_ref().is_err_and(|why| why.contains(said)), "{name}: {passed:?}");
-            assert_eq!(fs::read(&path).unwrap(), content, "it was changed");
-            fs::remove_file(path).unwrap();
-        }
-    }
-
-    #[test]
-    fn text_is_quoted() {
-        assert_eq!(json("a\"b\\c\nd\u{1}é"), "\"a\\\"b\\\\c\\nd\\u0001é\"");
-    }
-}
+mod tests;

@@ -8,7 +8,7 @@ use std::panic::Location;
 
 use crate::event::{Event, ValueKind};
 use crate::history::HistoryRecord;
-use crate::ids::{ObjectId, Place, Seed, TaskId, TaskPath};
+use crate::ids::{ObjectId, Place, Seed, Spot, TaskId, TaskPath};
 use crate::op::Op;
 use crate::program::ProgramRecord;
 use crate::verdict::Verdict;
@@ -142,8 +142,8 @@ pub struct DrawRecord {
 pub struct Condition {
     /// What it is called; the same name is the same condition.
     pub name: &'static str,
-    /// Where it was asked about first.
-    pub place: Place,
+    /// Its place in the source; the smallest one if there are several.
+    pub place: Spot,
     /// In how many of a hundred runs it is to hold; 0 if one run is enough.
     pub percent: u32,
     /// In how many runs it held: 0 or 1 in the record of a run.
@@ -155,6 +155,7 @@ impl Condition {
     pub(crate) fn note(self, all: &mut Vec<Condition>) {
         match all.iter_mut().find(|known| known.name == self.name) {
             Some(known) => {
+                known.place = known.place.min(self.place);
                 known.percent = known.percent.max(self.percent);
                 known.runs = known.runs.max(self.runs);
             }
@@ -166,6 +167,7 @@ impl Condition {
     pub(crate) fn add(self, all: &mut Vec<Condition>) {
         match all.iter_mut().find(|known| known.name == self.name) {
             Some(known) => {
+                known.place = known.place.min(self.place);
                 known.percent = known.percent.max(self.percent);
                 known.runs += self.runs;
             }

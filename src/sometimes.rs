@@ -12,7 +12,7 @@ use crate::seam;
 /// The name is what the report says; the same name in several places is the same condition. The
 /// condition is evaluated, and noted, wherever a run comes by; the other way round, a line that no run
 /// reaches is not known and fails nothing. Not asked for when just one seed is run or a trace is
-/// replayed. Is no point, and does nothing outside a run but evaluate its condition.
+/// replayed. A shard only warns; `cargo sim merge` judges all shards together. Is no point, and does nothing outside a run but evaluate its condition.
 ///
 /// ```
 /// use sim::run::{Failure, Outcome};
@@ -72,7 +72,7 @@ macro_rules! cover {
 #[track_caller]
 #[doc(hidden)]
 pub fn note(held: bool, percent: u32, name: &'static str) {
-    let (place, runs) = (Location::caller(), u64::from(held));
+    let (place, runs) = (Location::caller().into(), u64::from(held));
     seam::note_condition(Condition { name, place, percent, runs });
 }
 

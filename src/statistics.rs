@@ -54,7 +54,8 @@ pub struct Statistics {
     /// What [`sometimes!`](macro@crate::sometimes) and [`cover!`](macro@crate::cover) were asked about, by
     /// name.
     pub conditions: Vec<Condition>,
-    histories: BTreeSet<u64>,
+    /// The histories, a hash for each that differs.
+    pub(crate) histories: BTreeSet<u64>,
 }
 
 /// How often commands of a label were run.

@@ -19,7 +19,7 @@ use crate::patience::Patience;
 use crate::persistence;
 use crate::program::ProgramRecord;
 use crate::report::{Finding, Report, Style, text};
-use crate::results::Results;
+use crate::results::{Results, Tally};
 use crate::run::{Failure, Outcome, Run, TaskRecord};
 use crate::runner::outcome::TestFuture;
 use crate::runner::{Site, TestBody};
@@ -93,10 +93,14 @@ pub(crate) fn run(config: &Config, site: &Site, results: &Results, body: &dyn Te
                 report.finding = Some(Box::new(Finding::without_replay(run)));
                 return keep(&mut report);
             }
-            results.passed(|| n + 1);
+            results.passed(n..n + 1, &mut Tally::of_run(&run, config.statistics));
         }
         // One seed alone is run to look at it, and shows one run.
-        let runs = report.runs - results.begin();
+        let runs = report.runs;
+        if let Some(tally) = results.counted() {
+            conditions = tally.conditions();
+            statistics = tally.statistics().cloned().unwrap_or(statistics);
+        }
         let failure = Failure::too_seldom(conditions, runs).filter(|_| report.runs > 1);
         let missed = failure.is_some() && !statistics.labels.is_empty();
         report.statistics = Some(statistics).filter(|_| config.statistics || missed);

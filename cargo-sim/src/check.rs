@@ -3,8 +3,10 @@
 mod files;
 mod several;
 
+use std::borrow::Cow;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, stdin};
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use lexopt::prelude::*;
@@ -23,7 +25,7 @@ use crate::{Exit, Terminal, Usage};
 /// What a command line asks for.
 struct Asked {
     /// Files, folders, and `-` for the standard input. Not empty.
-    paths: Vec<String>,
+    paths: Vec<PathBuf>,
     condition: &'static Condition,
     format: Option<&'static Format>,
     model: Option<String>,
@@ -131,7 +133,7 @@ fn asked(mut parser: lexopt::Parser) -> Result<Option<Asked>, Usage> {
                 })?;
             }
             Long("tree") => asked.tree = true,
-            Value(value) => asked.paths.push(value.to_string_lossy().into_owned()),
+            Value(value) => asked.paths.push(value.into()),
             other => return Err(Usage::unknown_option(&other, OPTIONS, "cargo sim check --help")),
         }
     }
@@ -139,7 +141,7 @@ fn asked(mut parser: lexopt::Parser) -> Result<Option<Asked>, Usage> {
         let message = "which file? `cargo sim check FILE`, or - for the standard input";
         return Err(Usage(message.to_owned()));
     }
-    if asked.paths.iter().filter(|path| *path == "-").count() > 1 {
+    if asked.paths.iter().filter(|path| is_standard_input(path)).count() > 1 {
         return Err(Usage("the standard input can be read once: say - once".to_owned()));
     }
     if let Some(model) = &asked.model {
@@ -221,19 +223,23 @@ fn bytes(text: &str) -> Result<usize, Usage> {
     }
 }
 
+fn is_standard_input(file: &Path) -> bool {
+    file.as_os_str() == "-"
+}
+
 /// What a file is called in texts.
-fn called(file: &str) -> &str {
-    if file == "-" { "the standard input" } else { file }
+fn called(file: &Path) -> Cow<'_, str> {
+    if is_standard_input(file) { "the standard input".into() } else { file.to_string_lossy() }
 }
 
 /// Checks one file. The finding, and the tree if one was asked for.
 fn judge(
     asked: &Asked,
-    file: &str,
+    file: &Path,
     terminal: &Terminal,
 ) -> Result<(Finding, Option<String>), Usage> {
     let malformed = |problem| {
-        let at = FileProblem { path: called(file).into(), problem };
+        let at = FileProblem { path: called(file).into_owned().into(), problem };
         Usage(at.to_string())
     };
     let began = Instant::now();
@@ -263,9 +269,9 @@ fn judge(
 }
 
 /// Checks the one file that there is, and shows all of it.
-fn check(asked: &Asked, file: &str, terminal: &mut Terminal) -> Result<Exit, Usage> {
+fn check(asked: &Asked, file: &Path, terminal: &mut Terminal) -> Result<Exit, Usage> {
     let (finding, tree) = judge(asked, file, terminal)?;
-    terminal.print(&finding.text(called(file), terminal.style()));
+    terminal.print(&finding.text(&called(file), terminal.style()));
     if let Some(tree) = tree {
         terminal.print(&format!(
             "\nall orders that real time allows, from the state at the start; ✗ ends one, ✓ explains all:\n\n{tree}"
@@ -292,23 +298,21 @@ fn exit_of(verdict: &Verdict) -> Exit {
     }
 }
 
-fn recording(asked: &Asked, file: &str, progress: &Progress) -> Result<Recording, Problem> {
+fn recording(asked: &Asked, file: &Path, progress: &Progress) -> Result<Recording, Problem> {
     let problem = |error: std::io::Error| Problem {
         place: None,
         kind: ProblemKind::Io,
         message: format!("cannot read it: {error}"),
     };
-    let (input, of): (Box<dyn Read>, Option<u64>) = if file == "-" {
+    let (input, of): (Box<dyn Read>, Option<u64>) = if is_standard_input(file) {
         (Box::new(stdin().lock()), None)
     } else {
-        let opened = File::open(file).map_err(problem)?;
-        let of = opened.metadata().map_err(problem)?.len();
-        (Box::new(opened), Some(of))
+        File::open(file).and_then(files::as_it_is_now).map_err(problem)?
     };
     let mut input = BufReader::with_capacity(1 << 16, Counted { input, bytes: 0, of, progress });
     let format = match asked.format {
         Some(format) => format,
-        None => format_of(file, input.fill_buf().map_err(problem)?)?,
+        None => format_of(&file.to_string_lossy(), input.fill_buf().map_err(problem)?)?,
     };
     read(input, format)
 }

@@ -91,37 +91,54 @@ pub const COMMANDS: &[Command] = &[
 /// ```
 pub fn run(arguments: Vec<OsString>, terminal: &mut Terminal) -> u8 {
     let by_cargo = arguments.first().is_some_and(|first| first == "sim");
-    let mut parser = lexopt::Parser::from_args(arguments.into_iter().skip(usize::from(by_cargo)));
-    let exit = match command(&mut parser) {
-        Ok(Some(command)) => (command.run)(parser, terminal),
-        Ok(None) => {
-            terminal.print(&help());
-            Ok(Exit::Good)
-        }
-        Err(usage) => Err(usage),
-    };
-    let exit = exit.unwrap_or_else(|usage| {
+    let parser = lexopt::Parser::from_args(arguments.into_iter().skip(usize::from(by_cargo)));
+    let exit = dispatch(parser, terminal).unwrap_or_else(|usage| {
         terminal.error(&format!("error: {usage}"));
         Exit::Usage
     });
-    exit.code()
+    match terminal.finish() {
+        Ok(()) => exit.code(),
+        Err(error) => {
+            terminal.error(&format!("error: the results could not be written: {error}"));
+            Exit::Usage.code()
+        }
+    }
 }
 
-/// The command that is asked for; none for help.
-fn command(parser: &mut lexopt::Parser) -> Result<Option<&'static Command>, Usage> {
-    let first = parser.next()?;
-    let name = match first {
+fn dispatch(mut parser: lexopt::Parser, terminal: &mut Terminal) -> Result<Exit, Usage> {
+    let name = match parser.next()? {
         None => return Err(Usage(format!("what to do?\n\n{}", help().trim_end()))),
-        Some(lexopt::Arg::Long("help") | lexopt::Arg::Short('h')) => return Ok(None),
+        Some(lexopt::Arg::Long("help") | lexopt::Arg::Short('h')) => "help".to_owned(),
+        Some(lexopt::Arg::Long("version") | lexopt::Arg::Short('V')) => {
+            terminal.print(&format!("cargo-sim {}\n", env!("CARGO_PKG_VERSION")));
+            return Ok(Exit::Good);
+        }
         Some(lexopt::Arg::Value(name)) => name.to_string_lossy().into_owned(),
-        Some(other) => return Err(Usage::unknown_option(&other, &["--help"], "cargo sim --help")),
+        Some(other) => {
+            let options = ["--help", "--version"];
+            return Err(Usage::unknown_option(&other, &options, "cargo sim --help"));
+        }
     };
-    if name == "help" {
-        return Ok(None);
+    if name != "help" {
+        return (command(&name)?.run)(parser, terminal);
     }
-    COMMANDS.iter().find(|command| command.name == name).map(Some).ok_or_else(|| {
+    match parser.next()? {
+        Some(lexopt::Arg::Value(name)) => {
+            let parser = lexopt::Parser::from_args(["--help"]);
+            (command(&name.to_string_lossy())?.run)(parser, terminal)
+        }
+        _ => {
+            terminal.print(&help());
+            Ok(Exit::Good)
+        }
+    }
+}
+
+/// The command of this name.
+fn command(name: &str) -> Result<&'static Command, Usage> {
+    COMMANDS.iter().find(|command| command.name == name).ok_or_else(|| {
         let names = COMMANDS.iter().map(|command| command.name);
-        let hint = closest(&name, names.clone())
+        let hint = closest(name, names.clone())
             .map_or_else(String::new, |name| format!("; did you mean `{name}`?"));
         let all = names.collect::<Vec<_>>().join(", ");
         Usage(format!("there is no command {name:?}{hint} (there is: {all})"))
@@ -140,5 +157,5 @@ commands:
     for command in COMMANDS {
         help += &format!("  {:<8} {}\n", command.name, command.summary);
     }
-    help + "\nEach says more with --help.\n"
+    help + "\nEach says more with --help. The version: cargo sim --version\n"
 }

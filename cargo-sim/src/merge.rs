@@ -1,33 +1,18 @@
 //! `cargo sim merge`: what the results of shards say together.
 
-mod part;
+mod merged;
 mod seeds;
+mod shown;
 
-use std::collections::BTreeMap;
-use std::fmt::Write as _;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use lexopt::prelude::*;
-use serde_json::{Value as Json, json};
+use sim::__private::results::{Part, Subject, Unread};
 
 use crate::{Exit, Terminal, Usage};
-use part::{Failure, Part, Subject};
-use seeds::{Every, Seeds, common};
-
-/// More rows of seeds that were not run are no help.
-const ROWS_MAX: usize = 12;
-
-/// One test under one strategy: all that is known of it.
-struct Merged<'a> {
-    subject: &'a Subject,
-    files: usize,
-    asked: u128,
-    passed: u128,
-    left: Vec<Every>,
-    /// The failures by kind and place, each with its seeds; the first of each is of the lowest seed.
-    failures: BTreeMap<(&'a str, &'a str), Vec<&'a Failure>>,
-}
+use merged::Merged;
 
 pub(crate) fn run(mut parser: lexopt::Parser, terminal: &mut Terminal) -> Result<Exit, Usage> {
     let (mut paths, mut as_json) = (Vec::new(), false);
@@ -49,175 +34,168 @@ pub(crate) fn run(mut parser: lexopt::Parser, terminal: &mut Terminal) -> Result
         let message = "which results? `cargo sim merge FOLDER …`, as SIM_RESULTS named it";
         return Err(Usage(message.to_owned()));
     }
-    let mut parts = Vec::new();
-    for file in files(&paths)? {
-        let name = file.display().to_string();
-        let bytes = fs::read(&file).map_err(|error| Usage(format!("{name}: {error}")))?;
-        let (part, cut_off) = Part::read(&bytes).map_err(|why| Usage(format!("{name}{why}")))?;
-        if cut_off {
-            terminal.error(&format!("note: {name} ends within a line, which was left out"));
+    let mut exits = BTreeSet::new();
+    let parts = parts(&files(&paths)?, terminal, &mut exits);
+    let mut by_subject: BTreeMap<Subject, Vec<Part>> = BTreeMap::new();
+    for part in parts {
+        by_subject.entry(part.header.subject.clone()).or_default().push(part);
+    }
+    let subjects: Vec<Subject> = by_subject.keys().cloned().collect();
+    let mut programs = false;
+    for (subject, parts) in by_subject {
+        let several = subjects.iter().filter(|other| same_but_for_the_program(other, &subject));
+        let several = several.count() > 1;
+        programs |= several;
+        match Merged::of(&subject, parts) {
+            Ok(merged) => {
+                exits.insert(merged.exit().code());
+                let json = || format!("{}\n", merged.json());
+                let text = || merged.text(several, terminal.style());
+                let shown = if as_json { json() } else { text() };
+                terminal.print(&shown);
+            }
+            Err(why) => {
+                exits.insert(Exit::Usage.code());
+                terminal.error(&format!("error: {why}"));
+            }
         }
-        parts.extend(part);
     }
-    let merged = merged(&parts)?;
-    for one in &merged {
-        terminal.print(&if as_json { format!("{}\n", one.json()) } else { one.text() });
+    if programs {
+        terminal.error(
+            "results of several programs do not add up: build once, and run all shards with that program",
+        );
     }
-    Ok(if merged.iter().any(|one| !one.failures.is_empty()) {
-        Exit::Bad
-    } else if merged.iter().any(|one| !one.left.is_empty()) {
-        terminal.error("not all seeds were run: run those shards again, and they go on from there");
-        Exit::Undecided
-    } else {
-        Exit::Good
-    })
+    // An error counts before a failure, and that before seeds that are left.
+    let worst = [Exit::Usage, Exit::Bad, Exit::Undecided];
+    let worst = worst.into_iter().find(|exit| exits.contains(&exit.code()));
+    if exits.contains(&Exit::Undecided.code()) {
+        terminal.error("not all is known: run those shards again, and they go on from there");
+    }
+    Ok(worst.unwrap_or(Exit::Good))
 }
 
-/// The files of results among these files and in these folders.
-fn files(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Usage> {
-    let mut found = Vec::new();
+/// True if two subjects differ at most in the program.
+fn same_but_for_the_program(one: &Subject, other: &Subject) -> bool {
+    Subject { binary: String::new(), ..one.clone() }
+        == Subject { binary: String::new(), ..other.clone() }
+}
+
+/// A candidate for a result file.
+struct Found {
+    path: PathBuf,
+    /// True if the command line names it, false if it was found in a folder.
+    named: bool,
+}
+
+/// Reads the files. Prints a message for each file without results and adds its exit code to `exits`.
+fn parts(files: &[Found], terminal: &mut Terminal, exits: &mut BTreeSet<u8>) -> Vec<Part> {
+    let (mut parts, mut foreign) = (Vec::new(), 0);
+    for Found { path, named } in files {
+        let name = path.display();
+        let mut error = |terminal: &mut Terminal, why: String| {
+            terminal.error(&format!("error: {name}{why}"));
+            exits.insert(Exit::Usage.code());
+        };
+        let bytes = match fs::read(path) {
+            Ok(bytes) => bytes,
+            Err(why) => {
+                error(terminal, format!(": {why}"));
+                continue;
+            }
+        };
+        match Part::read(&bytes) {
+            Ok(part) => {
+                match part.damaged {
+                    0 => {}
+                    1 => terminal
+                        .error(&format!("note: {name}: 1 line is not whole and was left out")),
+                    n => terminal
+                        .error(&format!("note: {name}: {n} lines are not whole and were left out")),
+                }
+                parts.push(part);
+            }
+            Err(Unread::Begun) => {
+                terminal.error(&format!(
+                    "{name}: nothing was written to it yet, so nothing of its shard is known to have run"
+                ));
+                exits.insert(Exit::Undecided.code());
+            }
+            Err(Unread::Foreign) if *named || is_called_like_results(path) => {
+                error(
+                    terminal,
+                    ": no results of unpause: the first line has no \"sim\"".to_owned(),
+                );
+            }
+            Err(Unread::Foreign) => {
+                foreign += 1;
+                terminal.error(&format!("no results  {name}"));
+            }
+            Err(Unread::Line(line, why)) => error(terminal, format!(":{line}: {why}")),
+        }
+    }
+    // No results are no pass.
+    if parts.is_empty() && exits.is_empty() {
+        terminal.error(&format!("error: none of these {foreign} files has results"));
+        exits.insert(Exit::Usage.code());
+    }
+    parts
+}
+
+/// True for names of result files, such as `2-of-4.jsonl`.
+fn is_called_like_results(path: &Path) -> bool {
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+    let number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    stem.split_once("-of-").is_some_and(|(shard, of)| number(shard) && number(of))
+}
+
+/// The files among these and in these folders that end with `.jsonl`. Links to folders are followed.
+fn files(paths: &[PathBuf]) -> Result<Vec<Found>, Usage> {
+    let mut found = BTreeMap::new();
     for path in paths {
-        let before = found.len();
         let problem = |error| Usage(format!("{}: {error}", path.display()));
         if fs::metadata(path).map_err(problem)?.is_dir() {
-            walk(path, &mut found).map_err(problem)?;
+            let mut inside = Vec::new();
+            walk(path, &mut BTreeSet::new(), &mut inside)?;
+            if inside.is_empty() {
+                let path = path.display();
+                return Err(Usage(format!(
+                    "{path} has no files of results, which end with .jsonl"
+                )));
+            }
+            for path in inside {
+                found.entry(path).or_insert(false);
+            }
         } else {
-            found.push(path.clone());
-        }
-        if found.len() == before {
-            let path = path.display();
-            return Err(Usage(format!("{path} has no files of results, which end with .jsonl")));
+            found.insert(path.clone(), true);
         }
     }
-    found.sort();
-    found.dedup();
-    Ok(found)
+    Ok(found.into_iter().map(|(path, named)| Found { path, named }).collect())
 }
 
-fn walk(folder: &Path, found: &mut Vec<PathBuf>) -> std::io::Result<()> {
-    for entry in fs::read_dir(folder)? {
-        let entry = entry?;
-        let path = entry.path();
-        // A link that leads upwards would be gone through for ever.
-        if entry.file_type()?.is_dir() {
-            walk(&path, found)?;
-        } else if path.extension().is_some_and(|ending| ending == "jsonl") {
+/// Collects the files in a folder. `above` holds its ancestors, so that a link to one of them ends the walk.
+fn walk(
+    folder: &Path,
+    above: &mut BTreeSet<PathBuf>,
+    found: &mut Vec<PathBuf>,
+) -> Result<(), Usage> {
+    let problem = |error| Usage(format!("{}: {error}", folder.display()));
+    let own = fs::canonicalize(folder).map_err(problem)?;
+    if !above.insert(own.clone()) {
+        return Ok(());
+    }
+    for entry in fs::read_dir(folder).map_err(problem)? {
+        let path = entry.map_err(problem)?.path();
+        // A dangling link is reported as a file that cannot be read.
+        let kind = fs::metadata(&path).map(|metadata| (metadata.is_dir(), metadata.is_file()));
+        let (is_folder, is_file) = kind.unwrap_or((false, true));
+        if is_folder {
+            walk(&path, above, found)?;
+        } else if is_file && path.extension().is_some_and(|ending| ending == "jsonl") {
             found.push(path);
         }
     }
+    above.remove(&own);
     Ok(())
-}
-
-fn merged(parts: &[Part]) -> Result<Vec<Merged<'_>>, Usage> {
-    let mut by_subject: BTreeMap<&Subject, Vec<&Part>> = BTreeMap::new();
-    for part in parts {
-        by_subject.entry(&part.subject).or_default().push(part);
-    }
-    by_subject.into_iter().map(|(subject, parts)| Merged::of(subject, &parts)).collect()
-}
-
-impl<'a> Merged<'a> {
-    fn of(subject: &'a Subject, parts: &[&'a Part]) -> Result<Merged<'a>, Usage> {
-        let Some(modulus) = common(parts.iter().map(|part| part.passed.of)) else {
-            let test = &subject.test;
-            return Err(Usage(format!("{test}: these numbers of shards do not go together")));
-        };
-        let asked = Seeds::union(modulus, parts.iter().map(|part| part.asked));
-        let passed = Seeds::union(modulus, parts.iter().map(|part| part.passed));
-        let mut failures: BTreeMap<_, Vec<&Failure>> = BTreeMap::new();
-        for failure in parts.iter().flat_map(|part| &part.failures) {
-            failures.entry((&*failure.kind, &*failure.place)).or_default().push(failure);
-        }
-        for alike in failures.values_mut() {
-            alike.sort_by_key(|failure| (failure.seed.is_none(), failure.seed));
-            alike.dedup_by_key(|failure| (failure.seed, &failure.file));
-        }
-        let left = asked.without(&passed).rows();
-        let (asked, passed) = (asked.len(), passed.len());
-        Ok(Merged { subject, files: parts.len(), asked, passed, left, failures })
-    }
-
-    fn text(&self) -> String {
-        let Subject { package, target, test, strategy, build, .. } = self.subject;
-        let target = if target.is_empty() { String::new() } else { format!(", {target}") };
-        let on_threads = if build == "sim" { "" } else { ", on real threads" };
-        let files = if self.files == 1 { "file" } else { "files" };
-        let mut text = format!("{test}  ({package}{target}, {strategy}{on_threads})\n");
-        let (passed, asked) = (grouped(self.passed), grouped(self.asked));
-        let _ = writeln!(text, "  passed   {passed} of {asked} seeds, in {} {files}", self.files);
-        for ((kind, place), alike) in &self.failures {
-            let first = alike[0];
-            let at = if place.is_empty() { String::new() } else { format!("  {place}") };
-            let _ = writeln!(text, "  failed   {kind}{at}");
-            let others = match alike.len() {
-                1 => String::new(),
-                2 => ", and 1 other".to_owned(),
-                count => format!(", and {} others", count - 1),
-            };
-            let from = match (first.seed, &first.file) {
-                (Some(seed), _) => format!("seed {seed}"),
-                (None, Some(file)) => file.clone(),
-                (None, None) => "a trace".to_owned(),
-            };
-            let _ = writeln!(text, "           {from}{others}: {}", first.what);
-            if let Some(replay) = &first.replay {
-                let _ = writeln!(text, "           {replay}");
-            }
-        }
-        for row in self.left.iter().take(ROWS_MAX) {
-            let _ = writeln!(text, "  not run  {}", in_words(*row));
-        }
-        if let Some(more) = self.left.len().checked_sub(ROWS_MAX).filter(|more| *more > 0) {
-            let _ = writeln!(text, "  not run  and {more} rows of seeds more");
-        }
-        text + "\n"
-    }
-
-    fn json(&self) -> Json {
-        let Subject { package, target, test, strategy, steps, build } = self.subject;
-        let failures = self.failures.iter().map(|((kind, place), alike)| {
-            let seeds: Vec<_> = alike.iter().filter_map(|failure| failure.seed).collect();
-            let Failure { what, trace, replay, .. } = alike[0];
-            json!({
-                "kind": kind, "place": place, "seeds": seeds,
-                "what": what, "trace": trace, "replay": replay,
-            })
-        });
-        let left = self.left.iter();
-        let left = left.map(|row| json!({"from": row.from, "every": row.of, "count": row.count}));
-        // No seed is beyond 64 bits, but there may be 2^64 of them.
-        let count = |number: u128| u64::try_from(number).unwrap_or(u64::MAX);
-        json!({
-            "package": package, "target": target, "test": test, "strategy": strategy, "steps": steps, "build": build,
-            "asked": count(self.asked), "passed": count(self.passed),
-            "failures": failures.collect::<Vec<_>>(), "left": left.collect::<Vec<_>>(),
-        })
-    }
-}
-
-/// `250,000 seeds: 3, 7, 11, …, 999,999`.
-fn in_words(row: Every) -> String {
-    let seed = |i: u64| grouped(u128::from(row.from) + u128::from(row.of) * u128::from(i));
-    let first: Vec<String> = (0..row.count.min(3)).map(seed).collect();
-    let last = match row.count {
-        0..=3 => String::new(),
-        count => format!(", …, {}", seed(count - 1)),
-    };
-    let seeds = if row.count == 1 { "seed" } else { "seeds" };
-    format!("{} {seeds}: {}{last}", grouped(row.count.into()), first.join(", "))
-}
-
-/// A number with commas: `12,345`.
-fn grouped(number: u128) -> String {
-    let digits = number.to_string();
-    let mut out = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index) % 3 == 0 {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out
 }
 
 const HELP: &str = "\
@@ -227,14 +205,17 @@ usage: cargo sim merge [options] FOLDER|FILE …
 
 Tests write results into the folder that SIM_RESULTS names, a file for each test and shard. Failures
 are grouped by kind and place, and the lowest seed of each is shown with the command that replays it.
+What is said of all runs is judged here: conditions (sometimes!, cover!), tests that must fail. If the
+shards ran with SIM_COVERAGE or SIM_STATISTICS, what one run of all seeds shows is shown.
 
 options:
       --json                 an object for each test, on a line of its own
   -h, --help
 
 exit codes:
-  0  all seeds were run and passed
+  0  all seeds were run and passed, and all conditions were met
   1  something failed
   2  the command line or a file makes no sense; the message says where
-  3  nothing failed, but not all seeds were run
+  3  nothing failed, but not all seeds were run, or something is not known
+The worst counts: 2 before 1 before 3 before 0.
 ";

@@ -1,6 +1,6 @@
 //! Where a command writes to: the streams of the process, or texts that a test looks at.
 
-use std::io::{IsTerminal, Write, stderr, stdout};
+use std::io::{Error, ErrorKind, IsTerminal, Write, stderr, stdout};
 
 use sim::report::Style;
 
@@ -9,25 +9,32 @@ use sim::report::Style;
 pub struct Terminal {
     /// What was written, if it is kept and not shown.
     kept: Option<(String, String)>,
+    /// The error of a failed write.
+    lost: Option<Error>,
     style: Style,
     /// Whether somebody watches, so that progress is worth showing.
     watched: bool,
 }
 
 impl Terminal {
-    /// The streams of this process. Colours only for a terminal, and not if `NO_COLOR` is set; as wide
-    /// as `COLUMNS` says.
+    /// The streams of this process. Colours only for a terminal, and not if `NO_COLOR` is set or `TERM` is
+    /// `dumb`, unless `CARGO_TERM_COLOR` says otherwise; as wide as `COLUMNS` says.
     pub fn of_the_process() -> Terminal {
-        let is_set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
-        let columns = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
-        let color = stdout().is_terminal() && !is_set("NO_COLOR");
+        let variable = |name: &str| std::env::var(name).ok();
+        let columns = variable("COLUMNS").and_then(|columns| columns.parse().ok());
+        let color = wants_color(stdout().is_terminal(), &variable);
         let style = Style { color, width: columns.unwrap_or(Style::default().width) };
-        Terminal { kept: None, style, watched: stderr().is_terminal() }
+        Terminal { kept: None, lost: None, style, watched: stderr().is_terminal() }
     }
 
     /// Shows nothing and keeps all.
     pub fn silent() -> Terminal {
-        Terminal { kept: Some(Default::default()), style: Style::default(), watched: false }
+        Terminal {
+            kept: Some(Default::default()),
+            lost: None,
+            style: Style::default(),
+            watched: false,
+        }
     }
 
     /// What was written to the standard output, if it is kept.
@@ -48,11 +55,24 @@ impl Terminal {
         self.watched
     }
 
-    /// Writes a result. That nobody reads on (`| head`) is not an error.
+    /// Writes a result. [`finish`](Self::finish) returns the error if that fails.
     pub(crate) fn print(&mut self, text: &str) {
         match &mut self.kept {
             Some((output, _)) => output.push_str(text),
-            None => drop(stdout().write_all(text.as_bytes())),
+            None if self.lost.is_some() => {}
+            None => self.lost = stdout().write_all(text.as_bytes()).err(),
+        }
+    }
+
+    /// Flushes the output.
+    ///
+    /// # Errors
+    /// If a write failed, unless the reader closed the pipe (`| head`).
+    pub(crate) fn finish(&mut self) -> Result<(), Error> {
+        let lost = self.lost.take().or_else(|| stdout().flush().err());
+        match lost {
+            Some(error) if error.kind() != ErrorKind::BrokenPipe => Err(error),
+            _ => Ok(()),
         }
     }
 
@@ -61,6 +81,40 @@ impl Terminal {
         match &mut self.kept {
             Some((_, errors)) => *errors += &format!("{text}\n"),
             None => drop(writeln!(stderr(), "{text}")),
+        }
+    }
+}
+
+/// True if colours are on, by the rules of test reports.
+fn wants_color(terminal: bool, variable: &dyn Fn(&str) -> Option<String>) -> bool {
+    let is = |name, value| variable(name).is_some_and(|found| found == value);
+    if variable("NO_COLOR").is_some_and(|value| !value.is_empty())
+        || is("CARGO_TERM_COLOR", "never")
+    {
+        return false;
+    }
+    is("CARGO_TERM_COLOR", "always") || (terminal && !is("TERM", "dumb"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn colours_are_for_terminals_that_have_them() {
+        for (terminal, variables, expected) in [
+            (true, &[][..], true),
+            (false, &[], false),
+            (true, &[("NO_COLOR", "1")], false),
+            (true, &[("TERM", "dumb")], false),
+            (true, &[("TERM", "xterm"), ("CARGO_TERM_COLOR", "never")], false),
+            (false, &[("CARGO_TERM_COLOR", "always")], true),
+        ] {
+            let variable = |name: &str| {
+                let found = variables.iter().find(|(known, _)| *known == name);
+                found.map(|(_, value)| (*value).to_owned())
+            };
+            assert_eq!(wants_color(terminal, &variable), expected, "{terminal} {variables:?}");
         }
     }
 }

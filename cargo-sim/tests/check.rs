@@ -86,17 +86,6 @@ fn a_violated_history_exits_with_1_and_shows_why_and_where() {
 }
 
 #[test]
-fn the_readme_shows_what_is_printed_of_transactions() {
-    let skew = "examples/histories/write-skew.edn";
-    let ended = run(&["check", "--condition", "serializable", skew], b"");
-    assert_eq!(ended.code, 1);
-    let readme = Path::new(env!("CARGO_MANIFEST_DIR")).join("../README.md");
-    let readme = std::fs::read_to_string(readme).expect("the README");
-    assert!(readme.contains(&format!("check --condition serializable {skew}\n")));
-    assert!(readme.contains(&ended.out), "{}", ended.out);
-}
-
-#[test]
 fn the_standard_input_is_read_and_json_is_recognized() {
     let lines = "{\"process\":0,\"type\":\"invoke\",\"f\":\"enqueue\",\"value\":1}\n\
                  {\"process\":0,\"type\":\"ok\",\"f\":\"enqueue\"}\n\

@@ -181,7 +181,7 @@ impl Finding {
         let unit = self.naming.unit;
         let mut out = String::new();
         let line = self.line(file);
-        let width = style.width.max(Style::WIDTH_MIN);
+        let width = style.width.clamp(Style::WIDTH_MIN, Style::WIDTH_MAX);
         paragraph(&mut out, "", "    ", &line, width);
         // Writing to a text cannot fail.
         let _ = write!(out, "  {}", plural(self.calls, unit));
@@ -272,7 +272,7 @@ impl Finding {
             Some(anomaly) if self.is_round(Some(anomaly)) => &anomaly.edges[..],
             _ => &[],
         };
-        let width = style.width.max(Style::WIDTH_MIN);
+        let width = style.width.clamp(Style::WIDTH_MIN, Style::WIDTH_MAX);
         for edge in edges.iter().take(EDGES_MAX) {
             let sides = [edge.from, edge.to]
                 .map(|end| format!("{} (line {})", name(end), self.lines_of(end)));

@@ -38,5 +38,14 @@ mod proofs;
 #[path = "shell/shards.rs"]
 mod shards;
 
+#[path = "shell/places.rs"]
+mod places;
+
+#[path = "shell/recipes.rs"]
+mod recipes;
+
+#[path = "shell/sums.rs"]
+mod sums;
+
 #[path = "shell/programs.rs"]
 mod programs;

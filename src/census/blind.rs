@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::coverage::{Blind, BlindDraw, BlindObject};
 use crate::event::Event;
-use crate::ids::{Place, TaskPath};
+use crate::ids::{Spot, TaskPath};
 use crate::op::Access;
 use crate::run::Run;
 
@@ -17,22 +17,22 @@ const BOUND_MAX: u64 = 64;
 
 /// What runs tried.
 #[derive(Debug, Default)]
-pub(super) struct Tried {
-    objects: BTreeMap<ObjectName, Object>,
+pub(crate) struct Tried {
+    pub(crate) objects: BTreeMap<ObjectName, Object>,
     /// By task: whether it was preempted. Those of one step are not in it.
-    tasks: BTreeMap<TaskPath, bool>,
+    pub(crate) tasks: BTreeMap<TaskPath, bool>,
     /// By task, number among its draws and bound: the values that came, a bit each.
-    draws: BTreeMap<(TaskPath, u32, u64), u64>,
+    pub(crate) draws: BTreeMap<(TaskPath, u32, u64), u64>,
 }
 
 /// An object, in all runs: kind, place and number there.
-type ObjectName = (&'static str, Place, u32);
+pub(crate) type ObjectName = (&'static str, Spot, u32);
 
 /// An access to an object: the task, and its number among the accesses of this task.
-type Visit = (TaskPath, u32);
+pub(crate) type Visit = (TaskPath, u32);
 
 #[derive(Debug)]
-enum Object {
+pub(crate) enum Object {
     /// By several tasks, if by more than one; and the pairs of accesses that conflicted, the first one
     /// first.
     Quiet {
@@ -43,7 +43,7 @@ enum Object {
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
-enum Visitors {
+pub(crate) enum Visitors {
     One(TaskPath),
     Several,
 }
@@ -70,7 +70,7 @@ impl Tried {
             else {
                 continue;
             };
-            let name = (object.kind, object.place, object.ordinal);
+            let name = (object.kind, object.place.into(), object.ordinal);
             // Who frees a lock is never next to who takes it in the other order.
             if event.op.access == Access::Unlock {
                 continue;

@@ -10,18 +10,18 @@ use std::collections::BTreeMap;
 
 pub use self::class::class_of;
 
-use self::blind::Tried;
+pub(crate) use self::blind::{Object, Tried, Visit, Visitors};
 use crate::coverage::Coverage;
 use crate::run::Run;
 
 /// What runs were of.
 #[derive(Debug, Default)]
 pub(crate) struct Census {
-    runs: u64,
-    foreign: bool,
+    pub(crate) runs: u64,
+    pub(crate) foreign: bool,
     /// By class: how many runs, and the position of the first one.
-    classes: BTreeMap<u64, (u64, u64)>,
-    tried: Tried,
+    pub(crate) classes: BTreeMap<u64, (u64, u64)>,
+    pub(crate) tried: Tried,
 }
 
 impl Census {
@@ -38,6 +38,11 @@ impl Census {
     /// Tasks share what is not of this library.
     pub(crate) fn shares_unseen(&mut self) {
         self.foreign = true;
+    }
+
+    /// Gives each run another position, in the same order.
+    pub(crate) fn move_positions(&mut self, to: impl Fn(u64) -> u64) {
+        self.classes.values_mut().for_each(|(_, first)| *first = to(*first));
     }
 
     /// Takes in what another one was fed.

@@ -63,6 +63,9 @@ pub struct Report {
     /// What the user should know besides, a sentence each. The tasks in [`Run::leaked`] need no
     /// warning here: a renderer tells of them anyway.
     pub warnings: Vec<String>,
+    /// What the user must know even of a test that passes, of which a harness shows nothing, a sentence each: what
+    /// this build cannot do that was asked for.
+    pub notes: Vec<String>,
     /// How far a search got; none if the strategy was none.
     pub searched: Option<Searched>,
     /// Whether it ran on real threads, where nothing can be replayed.
@@ -93,17 +96,14 @@ impl Report {
         self.finding.is_none() && self.runs > 0
     }
 
-    /// That a condition held too seldom is a warning: only a part of the seeds was run.
-    pub(crate) fn spare_conditions(&mut self) {
+    /// Removes a finding about conditions that held too seldom and returns its text.
+    pub(crate) fn spare_conditions(&mut self) -> Option<String> {
         let seldom = |finding: &mut Box<Finding>| {
             matches!(finding.run.outcome, Outcome::Failed(Failure::TooSeldom { .. }))
         };
-        if let Some(finding) = self.finding.take_if(seldom) {
-            if let Outcome::Failed(failure) = &finding.run.outcome {
-                let what = one_line(failure, &finding.run);
-                self.warnings.push(format!("{what} (in this part of the seeds)"));
-            }
-        }
+        let finding = self.finding.take_if(seldom)?;
+        let Outcome::Failed(failure) = &finding.run.outcome else { return None };
+        Some(one_line(failure, &finding.run))
     }
 }
 
@@ -191,6 +191,16 @@ pub struct Bound {
     /// All runs with at most this many were done, so a failure that was found has more; none if not even
     /// those with none were.
     pub through: Option<u32>,
+}
+
+impl Closure {
+    /// Adds the counts of other runs.
+    pub(crate) fn add(&mut self, other: &Closure) {
+        self.runs += other.runs;
+        self.orders += other.orders;
+        self.open += other.open;
+        self.unconfirmed += other.unconfirmed;
+    }
 }
 
 impl Searched {

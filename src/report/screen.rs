@@ -12,13 +12,16 @@ pub struct Style {
     /// Whether to use ANSI colours.
     pub color: bool,
     /// The width in columns no line exceeds, except a file name or command that is to be copied.
-    /// Less than [`Style::WIDTH_MIN`] counts as that.
+    /// Less than [`Style::WIDTH_MIN`] counts as that, and more than [`Style::WIDTH_MAX`] as that.
     pub width: usize,
 }
 
 impl Style {
     /// The least width that is made use of, in columns.
     pub const WIDTH_MIN: usize = 40;
+
+    /// The greatest width that is made use of, in columns: lines are filled up to it.
+    pub const WIDTH_MAX: usize = 1000;
 }
 
 impl Default for Style {
@@ -130,7 +133,7 @@ pub(super) struct Screen {
 
 impl Screen {
     pub(super) fn new(style: &Style) -> Screen {
-        let width = style.width.max(Style::WIDTH_MIN);
+        let width = style.width.clamp(Style::WIDTH_MIN, Style::WIDTH_MAX);
         Screen { style: Style { width, ..*style }, out: String::new() }
     }
 

@@ -6,6 +6,7 @@
 
 mod each;
 pub(crate) mod outcome;
+mod part;
 mod site;
 mod target;
 mod test;
@@ -22,6 +23,7 @@ pub use self::test::{Attributes, TestSite, test};
 pub use crate::config::InvalidSetting;
 
 use self::outcome::FunctionBody;
+use self::part::{Part, Ran};
 use crate::config::{Config, Settings};
 use crate::engine;
 use crate::report::Report;
@@ -190,8 +192,11 @@ impl Runner {
     }
 
     /// Write down in this folder which seeds passed, in a file for each test and shard. A later run of
-    /// the same seeds goes on from there; `cargo sim merge` puts shards together. Use a fresh folder
-    /// when the code has changed.
+    /// the same seeds by the same program goes on from there; `cargo sim merge` puts shards together.
+    /// Another program, or other settings, is an [`InvalidSetting`]: use another folder.
+    ///
+    /// Conditions over all runs, such as [`sometimes!`](macro@crate::sometimes), are judged by the run that reaches
+    /// the last seed, with the counts of earlier runs. A shard, and a run that ends earlier, only warn.
     #[must_use]
     pub fn results(mut self, folder: impl Into<PathBuf>) -> Runner {
         self.settings.results = Some(folder.into());
@@ -378,19 +383,20 @@ impl Runner {
         B: AsyncFn() -> R + Sync,
         R: TestResult,
     {
-        self.try_run_body(&FunctionBody::new(body))
+        Ok(self.try_run_body(&FunctionBody::new(body), false)?.report)
     }
 
-    fn try_run_body(&self, body: &dyn TestBody) -> Result<Report, InvalidSetting> {
+    fn try_run_body(&self, body: &dyn TestBody, must_fail: bool) -> Result<Ran, InvalidSetting> {
         let (config, warnings) = self.config()?;
-        let results = Results::open(&config, &self.site)?;
+        let results = Results::open(&config, &self.site, must_fail)?;
         let mut report = engine::run(&config, &self.site, &results, body);
-        if config.shard.of > 1 || results.begin() > 0 {
-            report.spare_conditions();
+        let part = Part::of(&config, &results);
+        if let Some(part) = part {
+            part.spare_conditions(&mut report);
         }
         results.end(&mut report);
         report.warnings.splice(0..0, warnings);
-        Ok(report)
+        Ok(Ran { report, part })
     }
 
     /// What to do, and warnings about it.

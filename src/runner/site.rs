@@ -37,9 +37,15 @@ impl Site {
         // A harness calls the thread of a test as the test. Other names of threads are no test's.
         let thread = std::thread::current().name().map(str::to_owned);
         let is_path = |name: &String| name.split("::").all(is_identifier);
+        let target = Target::running(program(), place.file(), manifest_dir.as_deref());
+        // A copied test program looks like one without a harness, and that may call its threads anything but the
+        // path of a test, or what it is asked to run.
+        let asked = |name: &String| std::env::args().skip(1).any(|argument| argument == *name);
+        let is_test = |name: &String| !target.is_program() || name.contains("::") || asked(name);
+        let thread = thread.filter(is_test);
         Site {
             test: format!("{file}_{}", place.line()),
-            target: Target::running(program(), place.file(), manifest_dir.as_deref()),
+            target,
             package,
             version: std::env::var("CARGO_PKG_VERSION").unwrap_or_default(),
             manifest_dir,
@@ -99,7 +105,11 @@ impl Site {
             _ => format!("{dashes} {arguments}"),
         };
         if self.target.is_program() {
-            return format!("{}{}", quoted(&program.display().to_string()), behind(""));
+            let rest = match &self.filter {
+                Some(name) => format!(" {} --exact", quoted(name)),
+                None => behind(""),
+            };
+            return format!("{}{rest}", quoted(&program.display().to_string()));
         }
         let package = match &*self.package {
             UNKNOWN => String::new(),
@@ -216,6 +226,7 @@ mod tests {
                 "cargo test -p demo --example queue in_example -- --exact",
             ),
             ("/tmp/rustdoctestX/rust_out", None, "", "cargo test -p demo --doc"),
+            ("/queue-tests", Some("a::b"), "--nocapture", "/queue-tests a::b --exact"),
             ("/opt/my tool", None, "", "'/opt/my tool'"),
             ("/opt/my tool", None, "--size 3", "'/opt/my tool' --size 3"),
         ] {

@@ -1,11 +1,14 @@
 //! What `#[sim::test]` expands to: run the body, show the report, fail the test.
 
+use std::collections::BTreeSet;
 use std::io::{self, IsTerminal, Write};
 use std::panic::Location;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use super::outcome::{FunctionBody, TestBody};
+use super::part::Ran;
 use super::site::{self, Site};
 use super::target::Target;
 use super::{Runner, TestResult};
@@ -109,8 +112,8 @@ fn test_body(
         hermetic: false,
     };
     let test = site.test.clone();
-    match Runner::of_site(site, settings).try_run_body(body) {
-        Ok(report) => judge(&report, attributes),
+    match Runner::of_site(site, settings).try_run_body(body, attributes.must_fail) {
+        Ok(ran) => judge(ran, attributes),
         Err(invalid) => {
             eprintln!("FAILED  {test}: {invalid}");
             fail(invalid.to_string())
@@ -127,14 +130,19 @@ fn beside_manifest(source: &str, manifest_dir: &str) -> String {
 }
 
 /// Shows the report and fails the test if it has to.
-fn judge(report: &Report, attributes: Attributes) {
-    let must_fail = attributes.must_fail;
+fn judge(ran: Ran, attributes: Attributes) {
+    let Ran { mut report, part } = ran;
+    let mut must_fail = attributes.must_fail;
+    let passed = report.finding.is_none() && report.replayed.is_none() && report.runs > 0;
+    if let (true, true, Some(part)) = (must_fail && passed, crate::seam::SIMULATED, part) {
+        part.note(&mut report, "the test must fail (must_fail), and did not");
+        must_fail = false;
+    }
+    let report = &report;
     let screen = text(report, &Style { color: color(), ..Style::default() });
     let Some(finding) = report.finding.as_deref() else {
-        if let Some(line) = remark(report, attributes) {
-            // Not `eprint!`: a test harness takes that and, of a test that passes, shows none of it.
-            let _ = io::stderr().lock().write_all(line.as_bytes());
-        }
+        // Not `eprint!`: a test harness takes that and, of a test that passes, shows none of it.
+        let _ = io::stderr().lock().write_all(remarks(report, attributes).as_bytes());
         if report.runs == 0 {
             return;
         }
@@ -183,8 +191,17 @@ fn judge(report: &Report, attributes: Attributes) {
     }
 }
 
-/// What has to be said of a test that passes, although its harness shows nothing of it: one line. None if there
-/// is nothing.
+/// What has to be said of a test that passes, although its harness shows nothing of it, in lines: its notes, each
+/// once in a process, because some are about all tests, and why it is no proof.
+fn remarks(report: &Report, attributes: Attributes) -> String {
+    static TOLD: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+    let mut told = TOLD.lock().unwrap_or_else(PoisonError::into_inner);
+    let new = report.notes.iter().filter(|note| told.insert((*note).clone()));
+    let lines: String = new.map(|note| format!("note: {note}\n")).collect();
+    lines + &remark(report, attributes).unwrap_or_default()
+}
+
+/// The same of a test without notes: one line. None if there is nothing.
 fn remark(report: &Report, attributes: Attributes) -> Option<String> {
     let test = &report.test;
     if report.runs == 0 {

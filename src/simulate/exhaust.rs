@@ -148,7 +148,7 @@ fn go(
             if !void {
                 explored.runs += 1;
                 explored.steps += worker.steps();
-                worker.add_conditions(&mut explored.conditions);
+                worker.add_conditions(&mut explored.tally.conditions);
             }
             let failure = failure.filter(|_| !void).map(not_a_replay);
             let extract = |worker: &Worker| {
@@ -159,7 +159,7 @@ fn go(
                 }
             };
             if config.statistics && !void {
-                explored.statistics.get_or_insert_default().add(&extract(&worker));
+                explored.tally.statistics.get_or_insert_default().add(&extract(&worker));
             }
             let stray = matches!(failure, Some(Failure::NonDeterminism { .. }));
             let wanted = match visit {

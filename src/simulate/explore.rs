@@ -10,13 +10,12 @@ use super::confirm;
 use super::reorder::Closing;
 use super::session::Session;
 use super::watchdog::Job;
-use crate::census::Census;
 use crate::ids::Seed;
 use crate::program::ProgramRecord;
 use crate::report::{Closure, Origin, Searched};
+use crate::results::Tally;
 use crate::rt::Worker;
-use crate::run::{Condition, Failure, Outcome, Run};
-use crate::statistics::Statistics;
+use crate::run::{Failure, Outcome, Run};
 
 /// Seeds run for so long on the calling thread before others are started: starting a thread costs
 /// about a hundredth of this.
@@ -35,14 +34,8 @@ pub(super) struct Explored {
     /// Where the decisions of that run came from, if not from its seed alone.
     pub(super) origin: Option<Origin>,
     pub(super) warnings: Vec<String>,
-    /// What the runs were asked to note.
-    pub(super) conditions: Vec<Condition>,
-    /// What the runs were of, if that was asked for.
-    pub(super) census: Option<Census>,
-    /// What their programs were made of, if that was asked for.
-    pub(super) statistics: Option<Statistics>,
-    /// What other orders of the calls of these runs came to, if that was asked for.
-    pub(super) closure: Option<Closure>,
+    /// Counts over passed runs; a search leaves out their number.
+    pub(super) tally: Tally,
     /// What the first run that left detached tasks waiting for ever says of them, by its position.
     pub(super) stuck: Option<(u64, String)>,
     /// How far a search got; none if seeds were drawn from.
@@ -53,8 +46,7 @@ pub(super) struct Explored {
 struct Shared {
     /// The position of the next seed to run.
     next: AtomicU64,
-    /// For each thread, a position below which it has nothing left to run.
-    through: Vec<AtomicU64>,
+    jobs: u64,
     /// The lowest position known to fail.
     lowest: AtomicU64,
     /// Whether the time is up.
@@ -66,24 +58,13 @@ impl Shared {
     /// The positions of the next seeds of a thread. One at a time to begin with, so that a few long
     /// runs are shared out; then more, because threads with short runs would pass the counter to and
     /// fro.
-    fn take(&self, thread: usize) -> Range<u64> {
-        let jobs = self.through.len();
-        let next = self.next.load(Ordering::SeqCst);
-        // Said before it takes any, so that nobody believes them done.
-        self.through[thread].store(next, Ordering::SeqCst);
-        let count = match next {
-            begun if jobs > 1 && begun < 64 * jobs as u64 => 1,
+    fn take(&self) -> Range<u64> {
+        let count = match self.next.load(Ordering::SeqCst) {
+            begun if self.jobs > 1 && begun < 64 * self.jobs => 1,
             _ => 16,
         };
         let first = self.next.fetch_add(count, Ordering::SeqCst);
         first..first + count
-    }
-
-    /// How many seeds have been run and passed, with none left out.
-    fn passed(&self) -> u64 {
-        let next = self.next.load(Ordering::SeqCst);
-        let through = self.through.iter().map(|position| position.load(Ordering::SeqCst));
-        through.fold(next, u64::min)
     }
 }
 
@@ -99,24 +80,24 @@ pub(super) fn explore<'scope>(
     let deadline = session.config.time.map(|time| began + time);
     let begin = session.results.begin();
     if let Some(first) = session.config.seed(begin) {
-        let explored = first_seed(session, begin, Seed(first));
+        let mut explored = first_seed(session, begin, Seed(first));
         if explored.found.is_some() {
             return explored;
         }
-        let through = || AtomicU64::new(u64::MAX);
+        session.results.passed(begin..begin + 1, &mut explored.tally);
         let shared = std::sync::Arc::new(Shared {
             next: AtomicU64::new(begin + 1),
-            through: std::iter::repeat_with(through).take(session.config.jobs).collect(),
+            jobs: session.config.jobs as u64,
             lowest: AtomicU64::new(u64::MAX),
             late: AtomicBool::new(false),
             total: Mutex::new(explored),
         });
         let mut others = Vec::new();
-        work(session, &shared, 0, deadline, &mut |_| {
+        work(session, &shared, deadline, &mut |_| {
             if others.is_empty() && session.config.jobs > 1 && began.elapsed() > ALONE {
-                for thread in 1..session.config.jobs {
+                for _ in 1..session.config.jobs {
                     let shared = shared.clone();
-                    let run = move || work(session, &shared, thread, deadline, &mut |_| {});
+                    let run = move || work(session, &shared, deadline, &mut |_| {});
                     others.push(scope.spawn(run));
                 }
             }
@@ -126,25 +107,31 @@ pub(super) fn explore<'scope>(
                 std::panic::resume_unwind(payload);
             }
         }
-        session.results.passed(|| shared.passed().min(session.config.positions()));
         let mut total = shared.total.lock().unwrap_or_else(PoisonError::into_inner);
-        return std::mem::take(&mut *total);
+        return with_earlier(session, std::mem::take(&mut *total));
     }
-    Explored { runs: begin, ..Explored::default() }
+    with_earlier(session, Explored { runs: begin, ..Explored::default() })
+}
+
+/// Replaces the counts by those over all seeds of the shard, earlier processes included, if results are written.
+fn with_earlier(session: &Session<'_>, explored: Explored) -> Explored {
+    match session.results.counted() {
+        Some(tally) if explored.found.is_none() && tally.runs > 0 => {
+            Explored { runs: tally.runs, steps: tally.steps, tally, ..explored }
+        }
+        _ => explored,
+    }
 }
 
 /// The first seed is run twice, to see that a run is a function of its decisions.
 fn first_seed(session: &Session<'_>, position: u64, seed: Seed) -> Explored {
     let (run, closure, reordered) = session.quietly(|| one(session, seed));
     let (runs, steps) = (position + 1, run.steps.len() as u64);
-    let mut explored = Explored { runs, steps, closure, ..Explored::default() };
-    run.conditions.iter().for_each(|condition| condition.add(&mut explored.conditions));
+    let mut tally = Tally { closure, ..Tally::of_run(&run, session.config.statistics) };
     if session.config.coverage {
-        explored.census.get_or_insert_default().add(position, &run);
+        tally.census.get_or_insert_default().add(position, &run);
     }
-    if session.config.statistics {
-        explored.statistics.get_or_insert_default().add(&run);
-    }
+    let mut explored = Explored { runs, steps, tally, ..Explored::default() };
     if run.outcome != Outcome::Passed {
         explored.found = Some((position, run));
         return explored;
@@ -206,11 +193,12 @@ pub(super) fn stuck(run: &Run) -> Option<String> {
 fn work(
     session: &Session<'_>,
     shared: &Shared,
-    thread: usize,
     deadline: Option<Instant>,
     between: &mut dyn FnMut(u64),
 ) {
-    let mut batch = shared.take(thread);
+    let mut batch = shared.take();
+    // The first position of the batch that is not recorded in the results yet.
+    let mut from = batch.start;
     if session.config.seed(batch.start).is_none() {
         // There is nothing left to run.
         return;
@@ -221,13 +209,15 @@ fn work(
     let watched = session.watch.follow(worker.progress(), Job::Seeds(strategy), Seed(0));
     let limits = session.limits();
     let (mut runs, mut steps, mut found, mut looked) = (0, 0, None, 0);
-    let (mut conditions, mut waiting) = (Vec::new(), None);
-    let mut census = session.config.coverage.then(Census::default);
-    let mut statistics = session.config.statistics.then(Statistics::new);
+    let config = session.config;
+    let mut tally = Tally::new(config.coverage, config.statistics, config.closure);
+    let mut waiting = None;
     session.quietly(|| {
         while !shared.late.load(Ordering::Relaxed) {
             if batch.is_empty() {
-                batch = shared.take(thread);
+                session.results.passed(from..batch.start, &mut tally);
+                batch = shared.take();
+                from = batch.start;
             }
             let n = batch.start;
             if n > shared.lowest.load(Ordering::Relaxed) {
@@ -239,13 +229,6 @@ fn work(
             let failure: Option<Failure> = session.once(&mut worker, Seed(seed), &limits);
             runs += 1;
             steps += worker.steps();
-            worker.add_conditions(&mut conditions);
-            if let Some(census) = &mut census {
-                census.add(n, &worker.outline(Seed(seed), strategy.name()));
-            }
-            if let Some(statistics) = &mut statistics {
-                statistics.add(&worker.extract(Seed(seed), strategy.name()));
-            }
             if waiting.is_none() && worker.left_waiting() {
                 waiting = stuck(&worker.outline(Seed(seed), strategy.name())).map(|text| (n, text));
             }
@@ -261,31 +244,33 @@ fn work(
                 worker.forget_histories();
                 break;
             }
+            (tally.runs, tally.steps) = (tally.runs + 1, tally.steps + worker.steps());
+            worker.add_conditions(&mut tally.conditions);
+            if let Some(census) = &mut tally.census {
+                census.add(n, &worker.outline(Seed(seed), strategy.name()));
+            }
+            if let Some(statistics) = &mut tally.statistics {
+                statistics.add(&worker.extract(Seed(seed), strategy.name()));
+            }
+            if let (Some(all), Some(own)) = (&mut tally.closure, &mut closing.closure) {
+                all.add(&std::mem::take(own));
+            }
             worker.forget_histories();
             batch.start += 1;
             if n % 16 == 0 || steps > looked + LOOK {
                 looked = steps;
                 between(n);
-                session.results.passed(|| shared.passed().min(session.config.positions()));
                 if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
                     shared.late.store(true, Ordering::Relaxed);
                 }
             }
         }
-        let through = if batch.is_empty() { u64::MAX } else { batch.start };
-        shared.through[thread].store(through, Ordering::SeqCst);
+        session.results.passed(from..batch.start, &mut tally);
     });
     let mut total = shared.total.lock().unwrap_or_else(PoisonError::into_inner);
     total.runs += runs;
     total.steps += steps;
-    conditions.into_iter().for_each(|condition| condition.add(&mut total.conditions));
-    if let Some(census) = census {
-        total.census.get_or_insert_default().merge(census);
-    }
-    if let Some(statistics) = statistics {
-        total.statistics.get_or_insert_default().merge(statistics);
-    }
-    closing.add_to(&mut total.closure);
+    total.tally.merge(tally);
     let earlier = |(n, _): &(u64, String)| total.stuck.as_ref().is_none_or(|(first, _)| n < first);
     if waiting.as_ref().is_some_and(earlier) {
         total.stuck = waiting;

@@ -20,7 +20,7 @@ use crate::config::Config;
 use crate::ids::Seed;
 use crate::persistence::{self, Unreadable};
 use crate::report::{Finding, Origin, Report, Searched, Size};
-use crate::results::Results;
+use crate::results::{Results, Tally};
 use crate::rt::in_run;
 use crate::run::{Condition, Failure, Outcome, Run};
 use crate::runner::{Site, TestBody};
@@ -228,7 +228,18 @@ fn search<'scope>(
     scope: &'scope std::thread::Scope<'scope, '_>,
 ) -> Report {
     let mut warnings = Vec::new();
-    for path in persistence::regressions(session.site) {
+    let kept_traces = match persistence::regressions(session.site, &mut warnings) {
+        Ok(paths) => paths,
+        Err(unreadable) => {
+            let folder = match &unreadable {
+                Unreadable::Io(path, _) => persistence::shorter(path.clone(), session.site),
+                _ => PathBuf::new(),
+            };
+            let from = Origin::File(folder.display().to_string());
+            return cannot_read(session, from, &unreadable.of(folder));
+        }
+    };
+    for path in kept_traces {
         if let Some(mut report) = kept(session, path, &mut warnings) {
             report.warnings.splice(0..0, warnings);
             return report;
@@ -246,19 +257,21 @@ fn search<'scope>(
             confirm::report(session, run, from, n + 1)
         }
         None => {
-            // What passed before, in another process, noted nothing here.
-            let runs = explored.runs.saturating_sub(session.results.begin());
-            let finding = too_seldom(session, explored.conditions, runs);
+            let Tally { conditions, census, statistics, closure, .. } = explored.tally;
+            let (runs, steps) = (explored.runs, explored.steps);
+            let finding = too_seldom(session, conditions, runs);
             let missed = finding.as_deref().is_some_and(asks_for_a_part);
-            let statistics =
-                explored.statistics.or_else(|| missed.then(|| recount(session, runs))?);
-            Report {
-                finding,
-                statistics,
-                coverage: explored.census.map(|census| census.coverage()),
-                closure: explored.closure,
-                ..session.report(explored.runs, explored.steps)
+            let statistics = statistics.or_else(|| missed.then(|| recount(session, runs))?);
+            let coverage = census.map(|census| census.coverage());
+            let mut report = session.report(runs, steps);
+            let (config, before) = (session.config, session.results.begin() > 0);
+            let lacks = |wanted: bool, there: bool| before && wanted && !there;
+            if lacks(config.coverage, coverage.is_some())
+                || lacks(config.statistics, statistics.is_some())
+            {
+                report.warnings.push(UNCOUNTED.to_owned());
             }
+            Report { finding, statistics, coverage, closure, ..report }
         }
     };
     report.searched = explored.searched;
@@ -272,6 +285,9 @@ fn search<'scope>(
     report.warnings.extend(warnings);
     report
 }
+
+const UNCOUNTED: &str = "coverage and statistics are not shown: some of the seeds were run before without \
+    them. Name another folder for the results to have them of all seeds";
 
 /// What is wrong with a test that must prove something and passed.
 fn unproven(searched: Option<&Searched>) -> Option<Box<Finding>> {
@@ -287,7 +303,7 @@ const COVERAGE_SAMPLES: u64 = 20;
 
 /// Where coverage is to be told of runs that passed: whether tasks share what it does not see.
 fn look_for_unseen(session: &Session<'_>, explored: &mut Explored) {
-    let Some(census) = explored.census.as_mut().filter(|_| explored.found.is_none()) else {
+    let Some(census) = explored.tally.census.as_mut().filter(|_| explored.found.is_none()) else {
         return;
     };
     let sample = || audit(session, None, COVERAGE_SAMPLES, false);

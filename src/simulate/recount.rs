@@ -20,7 +20,7 @@ pub(super) fn recount(session: &Session<'_>, runs: u64) -> Option<Statistics> {
     let watched = session.watch.follow(worker.progress(), Job::Seeds(strategy), Seed(0));
     let mut statistics = Statistics::new();
     session.quietly(|| {
-        let seeds = (session.results.begin()..).map_while(|n| session.config.seed(n));
+        let seeds = (0..).map_while(|n| session.config.seed(n));
         for seed in seeds.take(runs.min(RUNS) as usize) {
             watched.watched.begin(seed);
             session.prepare(&mut worker, &watched.watched, Seed(seed));

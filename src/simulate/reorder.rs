@@ -71,16 +71,6 @@ impl Closing {
         (Closing { witness: Some(witness), closure: Some(Closure::default()) }, strategy)
     }
 
-    /// Adds what came of it to what came of other runs.
-    pub(super) fn add_to(&self, total: &mut Option<Closure>) {
-        let Some(own) = &self.closure else { return };
-        let total = total.get_or_insert_default();
-        total.runs += own.runs;
-        total.orders += own.orders;
-        total.open += own.open;
-        total.unconfirmed += own.unconfirmed;
-    }
-
     /// The last run in another order of its calls in which it fails; none if it passes in all that were
     /// looked at. To be called if it passed.
     pub(super) fn look(

@@ -173,6 +173,7 @@ impl<'a> Session<'a> {
             finding: None,
             replayed: None,
             warnings: Vec::new(),
+            notes: Vec::new(),
             searched: None,
             real: false,
             coverage: None,

@@ -2,20 +2,21 @@
 
 use std::fs::File;
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use sim_histories::format_of;
 
+use super::is_standard_input;
 use crate::Usage;
 
 /// A file that is to be checked, or is not because it is no history.
 pub(super) enum Found {
-    History(String),
-    Other(String),
+    History(PathBuf),
+    Other(PathBuf),
 }
 
-pub(super) fn is_folder(path: &str) -> bool {
-    path != "-" && Path::new(path).is_dir()
+pub(super) fn is_folder(path: &Path) -> bool {
+    !is_standard_input(path) && path.is_dir()
 }
 
 /// The files that are meant, in the order of the paths and, within a folder, by name. What is named itself is
@@ -25,7 +26,7 @@ pub(super) fn is_folder(path: &str) -> bool {
 /// # Errors
 /// If a folder cannot be read, or has no history in it.
 pub(super) fn all(
-    paths: &[String],
+    paths: &[PathBuf],
     is_history: impl Fn(&Path) -> bool,
 ) -> Result<Vec<Found>, Usage> {
     let mut found = Vec::new();
@@ -35,11 +36,12 @@ pub(super) fn all(
             continue;
         }
         let before = found.len();
-        inside(Path::new(path), &is_history, &mut found)?;
+        inside(path, &is_history, &mut found)?;
         if !found[before..].iter().any(|file| matches!(file, Found::History(_))) {
             return Err(Usage(format!(
-                "{path}: there is no history in this folder; name the files, or say how they are written \
-                 with --format"
+                "{}: there is no history in this folder; name the files, or say how they are written \
+                 with --format",
+                path.display()
             )));
         }
     }
@@ -63,8 +65,7 @@ fn inside(
         if kind.is_dir() {
             inside(&path, is_history, found)?;
         } else if path.is_file() {
-            let name = path.to_string_lossy().into_owned();
-            found.push(if is_history(&path) { Found::History(name) } else { Found::Other(name) });
+            found.push(if is_history(&path) { Found::History(path) } else { Found::Other(path) });
         }
     }
     Ok(())
@@ -76,4 +77,34 @@ pub(super) fn looks_like_a_history(path: &Path) -> bool {
     let mut beginning = Vec::new();
     let read = File::open(path).and_then(|file| file.take(4096).read_to_end(&mut beginning));
     read.is_err() || format_of(&path.to_string_lossy(), &beginning).is_ok()
+}
+
+/// The content of a file as it is now, and its length. Somebody may be adding to it faster than it is read; the rest is
+/// left out. Pipes and the like have no length and are read to their end.
+pub(super) fn as_it_is_now(file: File) -> std::io::Result<(Box<dyn Read>, Option<u64>)> {
+    let metadata = file.metadata()?;
+    let length = metadata.len();
+    Ok(match metadata.is_file() && length > 0 {
+        true => (Box::new(file.take(length)), Some(length)),
+        false => (Box::new(file), None),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+
+    #[test]
+    fn a_file_that_grows_is_read_as_far_as_it_was() {
+        let path = std::env::temp_dir().join(format!("cargo-sim-grows-{}", std::process::id()));
+        std::fs::write(&path, "before").unwrap();
+        let (mut content, length) = as_it_is_now(File::open(&path).unwrap()).unwrap();
+        File::options().append(true).open(&path).unwrap().write_all(b" and after").unwrap();
+        let mut read = String::new();
+        content.read_to_string(&mut read).unwrap();
+        assert_eq!((&*read, length), ("before", Some(6)));
+        std::fs::remove_file(path).unwrap();
+    }
 }

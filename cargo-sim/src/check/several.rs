@@ -18,14 +18,14 @@ pub(super) fn check(asked: &Asked, terminal: &mut Terminal) -> Result<Exit, Usag
             Found::History(file) => file,
             Found::Other(file) => {
                 others += 1;
-                terminal.print(&format!("no history  {file}\n"));
+                terminal.print(&format!("no history  {}\n", file.display()));
                 continue;
             }
         };
         let (exit, line) = match judge(asked, file, terminal) {
             Ok((finding, _)) => {
                 unchecked += finding.unchecked;
-                (exit_of(&finding.verdict), finding.line(called(file)))
+                (exit_of(&finding.verdict), finding.line(&called(file)))
             }
             Err(usage) => (Exit::Usage, format!("ERROR  {usage}")),
         };

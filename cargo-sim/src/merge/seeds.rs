@@ -6,7 +6,7 @@
 use std::ops::Range;
 
 /// More remainders than this are no shards that anybody meant.
-const REMAINDERS_MAX: u64 = 100_000;
+const REMAINDERS_MAX: u64 = 1_000_000;
 
 /// Every `of`-th seed from `from` on, `count` of them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -180,5 +180,6 @@ mod tests {
         let set = Seeds::union(3, [all].into_iter());
         assert_eq!(set.len(), u128::from(u64::MAX));
         assert_eq!(common([u64::MAX, 2].into_iter()), None);
+        assert_eq!(common([64, 81, 25].into_iter()), Some(129_600));
     }
 }

@@ -395,6 +395,20 @@ async fn counted() {
     }
 }
 
+/// What is said of all runs: conditions that are rare, frequent or asked for in some runs alone, and commands.
+/// In both builds.
+#[sim::test(seeds = 200)]
+async fn adds_up() {
+    if std::env::var_os("UNPAUSE_FIXTURE").is_some() {
+        let value = sim::rand::below(60);
+        sim::sometimes!(value == 7, "a rare value");
+        if value > 20 {
+            sim::cover!(value % 2 == 0, 32, "an even value, and not a small one");
+        }
+        commands(true).await;
+    }
+}
+
 /// A counter that adds in two steps, with time between them. In both builds.
 #[sim::test(seeds = 50)]
 async fn generated_with_time() {

@@ -115,3 +115,41 @@ fn kept_traces_are_never_written() {
     run(&package, "").env("CI", "true").fails();
     assert_eq!(files(&package.join("sim-regressions")), before);
 }
+
+#[test]
+fn a_folder_of_kept_traces_that_cannot_be_read_fails_the_test() {
+    if !sim::SIMULATED {
+        return;
+    }
+    let (package, file) = package("kept-no-folder");
+    let kept = file.parent().unwrap();
+    fs::remove_dir_all(kept).unwrap();
+    fs::write(kept, "not a folder").unwrap();
+    let ended = run(&package, "forgiving").fails();
+    ended.says(&["the trace cannot be read", "sim-regressions/demo.in_a_package"]);
+    // The same one further up.
+    fs::remove_dir_all(package.join("sim-regressions")).unwrap();
+    fs::write(package.join("sim-regressions"), "not a folder").unwrap();
+    run(&package, "forgiving").fails().says(&["the trace cannot be read"]);
+}
+
+#[test]
+fn what_is_not_replayed_although_it_is_kept_is_told() {
+    if !sim::SIMULATED {
+        return;
+    }
+    let (package, file) = package("kept-aside");
+    let kept = file.parent().unwrap();
+    fs::create_dir(kept.join("older")).unwrap();
+    let ended = run(&package, "forgiving").passes();
+    ended.says(&[
+        "sim-regressions/demo.in_a_package/older is a folder, and traces in it are not replayed",
+    ]);
+    // The ending may be in capitals.
+    fs::rename(&file, kept.join("1.SIMTRACE")).unwrap();
+    run(&package, "").fails().says(&["replay of sim-regressions/demo.in_a_package/1.SIMTRACE"]);
+    // A program that is elsewhere than its package has nothing to replay.
+    let gone = package.join("gone");
+    let child = child("in_a_package").env("UNPAUSE_PACKAGE", &gone).env("UNPAUSE_VARIANT", "fixed");
+    child.passes().says(&["gone is not there: traces that were kept in its sim-regressions"]);
+}

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use crate::child::child;
 
 /// A folder of its own, empty.
-fn folder(name: &str) -> PathBuf {
+pub(crate) fn folder(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("shards").join(name);
     // It may not be there.
     let _ = fs::remove_dir_all(&folder);
@@ -15,7 +15,7 @@ fn folder(name: &str) -> PathBuf {
 }
 
 /// The exit code of `cargo sim merge` and what it says.
-fn merge(arguments: &[&str], folder: &Path) -> (u8, String) {
+pub(crate) fn merge(arguments: &[&str], folder: &Path) -> (u8, String) {
     let mut all = vec!["merge".into()];
     all.extend(arguments.iter().map(Into::into));
     all.push(folder.into());
@@ -25,7 +25,7 @@ fn merge(arguments: &[&str], folder: &Path) -> (u8, String) {
 }
 
 /// The files of a test in a folder of results, by name.
-fn files(folder: &Path, test: &str) -> Vec<PathBuf> {
+pub(crate) fn files(folder: &Path, test: &str) -> Vec<PathBuf> {
     let mut files: Vec<PathBuf> = fs::read_dir(folder.join("sim-tests").join(test))
         .unwrap_or_else(|_| panic!("no results in {}", folder.display()))
         .map(|entry| entry.unwrap().path())
@@ -116,35 +116,92 @@ fn each_case_of_a_function_has_results_of_its_own() {
 }
 
 #[test]
-fn a_file_that_makes_no_sense_is_refused_with_its_place() {
+fn a_file_that_makes_no_sense_is_told_with_its_place_and_hides_no_other() {
     let folder = folder("malformed");
-    fs::create_dir_all(&folder).unwrap();
-    let header = r#"{"sim":1,"package":"p 1","test":"t","first":0,"count":8,"shard":1,"of":4,"strategy":"random","steps":9,"build":"sim"}"#;
+    let whole = child("lost_update_of_another_test").env("SIM_RESULTS", &folder);
+    whole.passes();
+    let header =
+        fs::read_to_string(&files(&folder, "test-shell.fixture.lost_update_of_another_test")[0]);
+    let header = header.unwrap().lines().next().unwrap().replace("_of_another_test", "");
+    let header =
+        header.replace("\"count\":20,\"shard\":1,\"of\":1", "\"count\":8,\"shard\":1,\"of\":4");
+    assert!(header.contains("\"of\":4"), "{header}");
     for (text, words) in [
-        ("{\n".to_owned(), "1.jsonl:1: column 1: no JSON"),
-        ("{\"sim\":2}\n".to_owned(), ":1: no results of unpause"),
+        ("{\"sim\":7}\n".to_owned(), "1-of-4.jsonl:1: it was written by another version"),
         (header.replace("\"of\":4", "\"of\":0") + "\n", ":1: there is no shard 1 of 0"),
-        (header.replace('8', "18446744073709551616") + "\n", ":1: `count` is not a whole number"),
-        (format!("{header}\n{{\"done\":3}}\n"), ":2: 3 seeds passed of a shard that has 2"),
-        (format!("{header}\n{{\"done\":1}}\n{{}}\n"), ":3: neither `done` nor `failed`"),
-        (format!("{header}\n{{\"failed\":1}}\n"), ":2: `kind` is not text"),
+        (
+            header.replace("\"count\":8", "\"count\":18446744073709551616") + "\n",
+            ":1: `count` is not a whole number",
+        ),
+        (format!("{header}\n{{\"from\":0,\"done\":3,\"steps\":1}}\n"), ":2: seeds 0 to 3 cannot"),
+        (format!("{header}\n{{\"from\":0,\"done\":1,\"steps\":1}}\n{{}}\n"), ":3: neither `done`"),
+        (format!("{header}\n{{\"failed\":4}}\n"), ":2: `kind` is not text"),
+        ("{\"type\":\"invoke\"}\n".to_owned(), "1-of-4.jsonl: no results of unpause"),
     ] {
-        fs::write(folder.join("1.jsonl"), &text).unwrap();
+        fs::write(folder.join("1-of-4.jsonl"), &text).unwrap();
         let (code, said) = merge(&[], &folder);
-        assert!(code == 2 && said.contains(words), "{text}{code}: {said}");
+        let other = said.contains("passed   20 of 20 seeds, in 1 file");
+        assert!(code == 2 && said.contains(words) && other, "{text}{code}: {said}");
     }
-    fs::write(folder.join("1.jsonl"), format!("{header}\n{{\"done\":1}}\n{{\"do")).unwrap();
+    let text = format!("{header}\n{{\"from\":0,\"done\":1,\"steps\":1}}\n{{\"do");
+    fs::write(folder.join("1-of-4.jsonl"), text).unwrap();
     let (code, said) = merge(&[], &folder);
-    assert!(code == 3 && said.contains("ends within a line"), "{code}: {said}");
+    assert!(code == 3 && said.contains("1 line is not whole"), "{code}: {said}");
     assert!(said.contains("not run  7 seeds: 1, 2, 3, …, 7"), "{said}");
     assert_eq!(merge(&[], &folder.join("nowhere")).0, 2);
+}
+
+#[test]
+fn a_file_that_was_only_begun_is_a_part_that_is_missing() {
+    let folder = folder("begun");
+    child("lost_update_of_another_test").env("SIM_RESULTS", &folder).passes();
+    assert_eq!(merge(&[], &folder).0, 0);
+    for begun in ["", "\n", "{", "{\"sim\":2,\"pack"] {
+        fs::write(folder.join("2-of-2.jsonl"), begun).unwrap();
+        let (code, said) = merge(&[], &folder);
+        assert_eq!(code, 3, "{begun:?}: {said}");
+        assert!(said.contains("2-of-2.jsonl: nothing was written to it yet"), "{said}");
+    }
+    // Alone, too.
+    fs::remove_dir_all(folder.join("sim-tests")).unwrap();
+    assert_eq!(merge(&[], &folder).0, 3);
+}
+
+#[test]
+fn other_files_are_listed_and_hide_nothing() {
+    let folder = folder("foreign");
+    child("lost_update_of_another_test").env("SIM_RESULTS", &folder).passes();
+    fs::create_dir_all(folder.join("traces/t")).unwrap();
+    let history = "{\"type\":\"invoke\",\"f\":\"read\",\"value\":-1.5}\n";
+    fs::write(folder.join("traces/t/17.jsonl"), history).unwrap();
+    let (code, said) = merge(&[], &folder);
+    assert_eq!(code, 0, "{said}");
+    assert!(said.contains("no results  ") && said.contains("17.jsonl"), "{said}");
+    assert!(said.contains("passed   20 of 20"), "{said}");
+    // Nothing else there, or named itself: it was meant.
+    assert_eq!(merge(&[], &folder.join("traces")).0, 2);
+    assert_eq!(merge(&[], &folder.join("traces/t/17.jsonl")).0, 2);
+}
+
+#[cfg(unix)]
+#[test]
+fn links_are_followed_once_and_what_is_no_file_is_left_alone() {
+    let folder = folder("links");
+    child("lost_update_of_another_test").env("SIM_RESULTS", folder.join("own")).passes();
+    fs::create_dir_all(folder.join("all")).unwrap();
+    std::os::unix::fs::symlink(folder.join("own"), folder.join("all/link")).unwrap();
+    std::os::unix::fs::symlink(folder.join("all"), folder.join("all/up")).unwrap();
+    let pipe = std::process::Command::new("mkfifo").arg(folder.join("all/pipe.jsonl")).status();
+    assert!(pipe.is_ok_and(|status| status.success()));
+    let (code, said) = merge(&[], &folder.join("all"));
+    assert!(code == 0 && said.contains("20 of 20 seeds, in 1 file"), "{code}: {said}");
 }
 
 #[test]
 fn what_never_held_in_a_shard_may_hold_in_another() {
     child("never_sees_it").fails().says(&["\"the impossible\" never held"]);
     let shard = child("never_sees_it").env("SIM_SHARD", "1/2");
-    shard.passes().says(&["in this part of the seeds"]);
+    shard.passes().says(&["in this part of the seeds; nobody judges all of them: set SIM_RESULTS"]);
 }
 
 #[test]

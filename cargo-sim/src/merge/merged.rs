@@ -1,0 +1,250 @@
+//! The merged results of all files of one test, and the verdict on them.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use sim::__private::results::{End, Failed, Part, Segment, Subject, Tally, chain};
+use sim::report::Report;
+
+use super::seeds::{Every, Seeds, common};
+use crate::Exit;
+
+/// The merged results of one subject.
+pub(super) struct Merged<'a> {
+    pub(super) subject: &'a Subject,
+    pub(super) files: usize,
+    pub(super) asked: u128,
+    pub(super) passed: u128,
+    /// Seeds that neither passed nor failed.
+    pub(super) left: Vec<Every>,
+    /// The failures by kind and place, each with its seeds; the first of each is of the lowest seed.
+    pub(super) failures: BTreeMap<(String, String), Vec<Failed>>,
+    /// Counts over the passed runs, without those of files whose seeds overlap with others.
+    pub(super) tally: Tally,
+    /// Open questions, a sentence each.
+    pub(super) unknown: Vec<String>,
+    /// The report of a single run of all seeds; none after a failure, or without coverage and the like.
+    pub(super) report: Option<Report>,
+    /// The test must fail (`must_fail`) and did.
+    pub(super) failed_as_it_must: bool,
+}
+
+/// Kinds of failures that do not count as the failure of a `must_fail` test.
+const BESIDE: [&str; 4] = ["too seldom", "unproven", "unreadable", "diverged"];
+
+impl<'a> Merged<'a> {
+    /// # Errors
+    /// If the numbers of shards do not go together.
+    pub(super) fn of(subject: &'a Subject, parts: Vec<Part>) -> Result<Merged<'a>, String> {
+        let Some(modulus) = common(parts.iter().map(|part| part.header.of)) else {
+            let test = &subject.test;
+            return Err(format!("{test}: these numbers of shards do not go together"));
+        };
+        let asked = parts.iter().map(|part| {
+            let (from, count) = (part.header.first, part.header.count);
+            Every { from, of: 1, count }
+        });
+        let asked = Seeds::union(modulus, asked);
+        let files = parts.len();
+        let mut failures: BTreeMap<_, Vec<Failed>> = BTreeMap::new();
+        let (mut ends, mut shards): (Vec<End>, BTreeMap<_, Vec<Segment>>) = Default::default();
+        for part in parts {
+            let shard = Shard::of(&part);
+            ends.extend(part.ends);
+            shards.entry(shard).or_default().extend(part.segments);
+            for failure in part.failures {
+                let alike = (failure.kind.clone(), failure.place.clone());
+                failures.entry(alike).or_default().push(failure);
+            }
+        }
+        for alike in failures.values_mut() {
+            alike.sort_by_key(|failure| (failure.seed.is_none(), failure.seed));
+            alike.dedup_by_key(|failure| (failure.seed, failure.file.clone()));
+        }
+        let shards: Vec<_> =
+            shards.into_iter().map(|(shard, segments)| (shard, chain(segments))).collect();
+        let rows = shards.iter().map(|(shard, segments)| shard.row(segments));
+        let passed = Seeds::union(modulus, rows);
+        let failed = failures.values().flatten().filter_map(|failure| failure.seed);
+        let failed = failed.map(|from| Every { from, of: modulus, count: 1 });
+        let left = asked.without(&passed).without(&Seeds::union(modulus, failed)).rows();
+        let (tally, others) = counted(modulus, shards);
+        let mut merged = Merged {
+            subject,
+            files,
+            asked: asked.len(),
+            passed: passed.len(),
+            left,
+            failures,
+            tally,
+            unknown: Vec::new(),
+            report: None,
+            failed_as_it_must: false,
+        };
+        merged.judge(&others, &ends);
+        Ok(merged)
+    }
+
+    /// Judges conditions over all runs, as a single run does at its end.
+    fn judge(&mut self, others: &[Tally], ends: &[End]) {
+        if !self.failures.is_empty() {
+            let beside = |(kind, _): &(String, String)| BESIDE.contains(&&**kind);
+            self.failed_as_it_must = self.subject.must_fail && !self.failures.keys().any(beside);
+            return;
+        }
+        if !self.left.is_empty() {
+            return;
+        }
+        if self.asked > 1 {
+            self.judge_conditions(others);
+        }
+        if self.subject.must_fail && self.failures.is_empty() && self.subject.build == "sim" {
+            let what =
+                format!("the test must fail (must_fail), but none of {} runs did", self.passed);
+            self.fails("must fail", "", what);
+        }
+        if self.failures.is_empty() {
+            self.report(ends);
+        }
+    }
+
+    fn judge_conditions(&mut self, others: &[Tally]) {
+        let uncounted = self.passed.saturating_sub(self.tally.runs.into());
+        if uncounted == 0 {
+            if let Some(failed) = self.tally.too_seldom() {
+                self.fails(&failed.kind, &failed.place, failed.what);
+            }
+            return;
+        }
+        // Some runs are in several files, and the counts do not tell in which of these runs a condition held.
+        let mut conditions = self.tally.conditions();
+        for other in others.iter().flat_map(Tally::conditions) {
+            if !conditions.iter().any(|known| known.name == other.name) {
+                conditions.push(sim::run::Condition { runs: 0, ..other });
+            }
+        }
+        let (all, uncounted) = (as_u64(self.passed), as_u64(uncounted));
+        for mut condition in conditions.into_iter().filter(|condition| !condition.is_met(all)) {
+            let (name, held) = (condition.name, condition.runs);
+            condition.runs += uncounted;
+            if condition.is_met(all) {
+                self.unknown.push(format!(
+                    "in how many runs {name:?} held: {uncounted} of {all} are in several files, which \
+                     divide the seeds into different numbers of shards"
+                ));
+            } else {
+                let most = condition.runs;
+                let what = format!("{name} held in {held} to {most} of {all} runs");
+                self.fails("too seldom", name, what);
+            }
+        }
+    }
+
+    fn fails(&mut self, kind: &str, place: &str, what: String) {
+        let (kind, place) = (kind.to_owned(), place.to_owned());
+        let (seed, file, trace, replay) = Default::default();
+        let failed = Failed { seed, file, kind, place, what, trace, replay };
+        self.failures.insert((failed.kind.clone(), failed.place.clone()), vec![failed]);
+    }
+
+    /// Sets the report of a single run of all seeds.
+    fn report(&mut self, ends: &[End]) {
+        if u128::from(self.tally.runs) != self.passed {
+            return;
+        }
+        let mut coverage = self.tally.coverage();
+        if let Some(coverage) = &mut coverage {
+            let looked: Vec<bool> = ends.iter().filter_map(|end| end.foreign).collect();
+            if looked.is_empty() {
+                self.unknown.push(
+                    "whether tasks share what is not of this library, so that coverage says nothing: no \
+                     process came to the end of its shard"
+                        .to_owned(),
+                );
+                return;
+            }
+            coverage.foreign |= looked.contains(&true);
+        }
+        let report = Report {
+            test: self.subject.test.clone(),
+            runs: self.tally.runs,
+            steps: self.tally.steps,
+            rehearsals: ends.iter().map(|end| end.rehearsals).max().unwrap_or(0),
+            real: self.subject.build != "sim",
+            coverage,
+            closure: self.tally.closure(),
+            statistics: self.tally.statistics().cloned(),
+            ..Report::default()
+        };
+        let shows =
+            report.coverage.is_some() || report.closure.is_some() || report.statistics.is_some();
+        self.report = Some(report).filter(|_| shows);
+    }
+
+    pub(super) fn exit(&self) -> Exit {
+        match () {
+            () if self.failed_as_it_must => Exit::Good,
+            () if !self.failures.is_empty() => Exit::Bad,
+            () if !self.left.is_empty() || !self.unknown.is_empty() => Exit::Undecided,
+            () => Exit::Good,
+        }
+    }
+}
+
+/// Every `of`-th seed from `from` on, the `number`-th part of those from `first` on.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+struct Shard {
+    first: u64,
+    of: u64,
+    number: u64,
+}
+
+impl Shard {
+    fn of(part: &Part) -> Shard {
+        let header = &part.header;
+        Shard { first: header.first, of: header.of, number: header.shard }
+    }
+
+    /// The seeds of a chain of segments.
+    fn row(&self, segments: &[Segment]) -> Every {
+        let count = segments.last().map_or(0, |segment| segment.to);
+        // The first seed of a shard without seeds does not matter.
+        Every { from: self.first.saturating_add(self.number - 1), of: self.of, count }
+    }
+}
+
+/// Counts over shards that have no seed in common, and the counts of the other shards. Prefers the division into
+/// shards that covers the most seeds.
+fn counted(modulus: u64, mut shards: Vec<(Shard, Vec<Segment>)>) -> (Tally, Vec<Tally>) {
+    let alike = |shard: &Shard| (shard.first, shard.of);
+    let apart = shards.windows(2).all(|pair| alike(&pair[0].0) == alike(&pair[1].0));
+    let first = shards.iter().map(|(shard, _)| shard.first).min().unwrap_or(0);
+    let mut seeds: BTreeMap<(u64, u64), u64> = BTreeMap::new();
+    for (shard, segments) in &shards {
+        *seeds.entry(alike(shard)).or_default() += shard.row(segments).count;
+    }
+    shards.sort_by_key(|(shard, _)| (Reverse(seeds[&alike(shard)]), *shard));
+    let (mut whole, mut others, mut rows) = (Tally::default(), Vec::new(), Vec::new());
+    for (shard, segments) in shards {
+        let row = shard.row(&segments);
+        let mut tally = Tally::default();
+        segments.into_iter().for_each(|segment| tally.merge(segment.tally));
+        if !apart {
+            let own = Seeds::union(modulus, [row].into_iter());
+            let known = Seeds::union(modulus, rows.iter().copied());
+            if own.without(&known) != own {
+                others.push(tally);
+                continue;
+            }
+            rows.push(row);
+        }
+        tally.spread(shard.first - first + (shard.number - 1), shard.of);
+        whole.merge(tally);
+    }
+    (whole, others)
+}
+
+/// Saturates: seeds have 64 bits, but there may be 2^64 of them.
+pub(super) fn as_u64(number: u128) -> u64 {
+    u64::try_from(number).unwrap_or(u64::MAX)
+}

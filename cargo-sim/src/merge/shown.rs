@@ -1,0 +1,134 @@
+//! Output of merged results: text and JSON.
+
+use std::fmt::Write as _;
+
+use serde_json::{Value as Json, json};
+use sim::report::{Style, text};
+
+use super::merged::{Merged, as_u64};
+use super::seeds::Every;
+use sim::__private::results::{Failed, Subject};
+
+/// More rows of seeds that were not run are no help.
+const ROWS_MAX: usize = 12;
+
+/// The default step limit, which is not shown.
+const STEPS: u64 = 1_000_000;
+
+impl Merged<'_> {
+    /// The text. `several` means that other programs have this test, too.
+    pub(super) fn text(&self, several: bool, style: &Style) -> String {
+        let Subject { package, target, test, strategy, build, steps, binary, .. } = self.subject;
+        let mut about = vec![package.clone(), target.clone(), strategy.clone()];
+        if build != "sim" {
+            about.push("on real threads".to_owned());
+        }
+        if *steps != STEPS {
+            about.push(format!("{} steps a run", grouped((*steps).into())));
+        }
+        if several {
+            about.push(format!("program {binary}"));
+        }
+        let files = if self.files == 1 { "file" } else { "files" };
+        let mut out = format!("{test}  ({})\n", about.join(", "));
+        let (passed, asked) = (grouped(self.passed), grouped(self.asked));
+        let _ = writeln!(out, "  passed   {passed} of {asked} seeds, in {} {files}", self.files);
+        for ((kind, place), alike) in &self.failures {
+            let at = if place.is_empty() { String::new() } else { format!("  {place}") };
+            let wanted = if self.failed_as_it_must { ", as it must (must_fail)" } else { "" };
+            let _ = writeln!(out, "  failed   {kind}{at}{wanted}");
+            let _ = writeln!(out, "           {}{}", whose(alike), alike[0].what);
+            if let Some(replay) = &alike[0].replay {
+                let _ = writeln!(out, "           {replay}");
+            }
+        }
+        // A must_fail test is done with its first failure.
+        let left = if self.failed_as_it_must { &[][..] } else { &self.left };
+        for row in left.iter().take(ROWS_MAX) {
+            let _ = writeln!(out, "  not run  {}", in_words(*row));
+        }
+        if let Some(more) = left.len().checked_sub(ROWS_MAX).filter(|more| *more > 0) {
+            let _ = writeln!(out, "  not run  and {more} rows of seeds more");
+        }
+        for unknown in &self.unknown {
+            let _ = writeln!(out, "  unknown  {unknown}");
+        }
+        if let Some(report) = &self.report {
+            let _ = write!(out, "\n{}", text(report, style));
+        }
+        out + "\n"
+    }
+
+    pub(super) fn json(&self) -> Json {
+        let Subject { package, target, test, strategy, steps, build, binary, must_fail } =
+            self.subject;
+        let failures = self.failures.iter().map(|((kind, place), alike)| {
+            let seeds: Vec<_> = alike.iter().filter_map(|failure| failure.seed).collect();
+            let Failed { what, trace, replay, .. } = &alike[0];
+            json!({
+                "kind": kind, "place": place, "seeds": seeds,
+                "what": what, "trace": trace, "replay": replay,
+            })
+        });
+        let left = self.left.iter();
+        let left = left.map(|row| json!({"from": row.from, "every": row.of, "count": row.count}));
+        let conditions = self.tally.conditions().into_iter().map(|condition| {
+            json!({
+                "name": condition.name, "place": condition.place.to_string(),
+                "percent": condition.percent, "runs": condition.runs,
+            })
+        });
+        json!({
+            "package": package, "target": target, "test": test, "strategy": strategy, "steps": steps, "build": build,
+            "program": binary, "must_fail": must_fail,
+            "asked": as_u64(self.asked), "passed": as_u64(self.passed),
+            "failures": failures.collect::<Vec<_>>(), "left": left.collect::<Vec<_>>(),
+            "unknown": self.unknown,
+            "counted": {
+                "runs": self.tally.runs, "steps": self.tally.steps,
+                "conditions": conditions.collect::<Vec<_>>(),
+            },
+            "shown": self.report.as_ref().map(|report| text(report, &Style::default())),
+        })
+    }
+}
+
+/// The origin of equal failures: the first one, and the number of others.
+fn whose(alike: &[Failed]) -> String {
+    let others = match alike.len() {
+        1 => String::new(),
+        2 => ", and 1 other".to_owned(),
+        count => format!(", and {} others", count - 1),
+    };
+    match (alike[0].seed, &alike[0].file) {
+        (Some(seed), _) => format!("seed {seed}{others}: "),
+        (None, Some(file)) => format!("{file}{others}: "),
+        // A failure of all runs together, or of a run sampled outside the shard.
+        (None, None) => String::new(),
+    }
+}
+
+/// `250,000 seeds: 3, 7, 11, …, 999,999`.
+fn in_words(row: Every) -> String {
+    let seed = |i: u64| grouped(u128::from(row.from) + u128::from(row.of) * u128::from(i));
+    let first: Vec<String> = (0..row.count.min(3)).map(seed).collect();
+    let last = match row.count {
+        0..=3 => String::new(),
+        count => format!(", …, {}", seed(count - 1)),
+    };
+    let seeds = if row.count == 1 { "seed" } else { "seeds" };
+    format!("{} {seeds}: {}{last}", grouped(row.count.into()), first.join(", "))
+}
+
+/// A number with commas: `12,345`.
+pub(super) fn grouped(number: u128) -> String {
+    let digits = number.to_string();
+    let mut out = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index) % 3 == 0 {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}

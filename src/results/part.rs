@@ -1,0 +1,327 @@
+//! The reader of result files. A file holds the results of one shard of one test. Tests that resume a file and
+//! `cargo sim merge` share this reader, so that both accept the same files.
+
+use std::collections::BTreeMap;
+
+use super::json::{Json, quoted};
+use super::tally::Tally;
+
+/// The version of the format.
+const VERSION: u64 = 2;
+
+/// First bytes of every result file, whatever its version.
+const BEGINNING: &[u8] = b"{\"sim\":";
+
+/// The test, program and settings of a file. Seeds of different subjects are different runs.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Subject {
+    /// `module::path::name`.
+    pub test: String,
+    /// The name and the version of the package.
+    pub package: String,
+    /// The target of the package, such as `bin tool`.
+    pub target: String,
+    /// True if the test must fail under some seed.
+    pub must_fail: bool,
+    /// The name of the strategy; `, closure` follows if calls were reordered.
+    pub strategy: String,
+    /// The step limit of a run.
+    pub steps: u64,
+    /// `sim` or `threads`.
+    pub build: String,
+    /// The identity of the program.
+    pub binary: String,
+}
+
+/// The first line: the subject and the seeds of the shard.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Header {
+    /// The subject.
+    pub subject: Subject,
+    /// The first seed of all shards together.
+    pub first: u64,
+    /// Number of seeds of all shards together.
+    pub count: u64,
+    /// The number of this shard, from 1.
+    pub shard: u64,
+    /// Number of shards.
+    pub of: u64,
+}
+
+/// The content of one file.
+#[derive(Debug)]
+pub struct Part {
+    /// Its first line.
+    pub header: Header,
+    /// Positions that passed, in the order of the lines. They overlap if several processes wrote the file.
+    pub segments: Vec<Segment>,
+    /// The failures.
+    pub failures: Vec<Failed>,
+    /// A record for each process that reached the end of the test.
+    pub ends: Vec<End>,
+    /// Number of incomplete lines: the process was killed or the disk was full.
+    pub damaged: usize,
+}
+
+/// Consecutive positions that passed, and the counts over their runs.
+#[derive(Debug)]
+pub struct Segment {
+    /// The first position.
+    pub from: u64,
+    /// The position after the last.
+    pub to: u64,
+    /// The counts.
+    pub tally: Tally,
+}
+
+/// A failure that was found.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Failed {
+    /// None for a kept trace and for a run sampled outside the shard.
+    pub seed: Option<u64>,
+    /// The kept trace that failed again, if any.
+    pub file: Option<String>,
+    /// The kind of failure.
+    pub kind: String,
+    /// The place or places.
+    pub place: String,
+    /// The failure on one line.
+    pub what: String,
+    /// The trace file, if one was written.
+    pub trace: Option<String>,
+    /// The replay command, if there is a trace.
+    pub replay: Option<String>,
+}
+
+/// Results of a process that reached the end of the test without a failing seed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct End {
+    /// Number of rehearsals of the strategy.
+    pub rehearsals: u32,
+    /// True if tasks share state that coverage does not see; none if coverage was off.
+    pub foreign: Option<bool>,
+}
+
+/// The reason why a file has no part.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Unread {
+    /// The first line is missing or cut off.
+    Begun,
+    /// The file holds something other than results.
+    Foreign,
+    /// A line, counted from 1, is invalid for this reason.
+    Line(usize, String),
+}
+
+impl Header {
+    /// Number of seeds of the shard.
+    pub fn positions(&self) -> u64 {
+        self.count.checked_sub(self.shard).map_or(0, |left| left / self.of + 1)
+    }
+
+    /// True if the seed belongs to the shard.
+    pub(super) fn has(&self, seed: u64) -> bool {
+        let offset = seed.checked_sub(self.first).filter(|offset| *offset < self.count);
+        offset.is_some_and(|offset| offset % self.of == self.shard - 1)
+    }
+
+    /// The line without its line feed.
+    pub(super) fn line(&self) -> String {
+        let Header { subject, first, count, shard, of } = self;
+        let Subject { test, package, target, must_fail, strategy, steps, build, binary } = subject;
+        format!(
+            "{{\"sim\":{VERSION},\"package\":{},\"target\":{},\"test\":{},\"must_fail\":{must_fail},\
+             \"first\":{first},\"count\":{count},\"shard\":{shard},\"of\":{of},\"strategy\":{},\
+             \"steps\":{steps},\"build\":{},\"binary\":{}}}",
+            quoted(package),
+            quoted(target),
+            quoted(test),
+            quoted(strategy),
+            quoted(build),
+            quoted(binary),
+        )
+    }
+
+    fn read(line: &Json) -> Result<Header, String> {
+        let (first, count) = (line.number("first")?, line.number("count")?);
+        let (shard, of) = (line.number("shard")?, line.number("of")?);
+        if !(1..=of).contains(&shard) {
+            return Err(format!("there is no shard {shard} of {of}"));
+        }
+        if first.checked_add(count).is_none() {
+            return Err(format!("there are not {count} seeds from {first} on"));
+        }
+        let subject = Subject {
+            test: line.text("test")?,
+            package: line.text("package")?,
+            target: line.text("target")?,
+            must_fail: line.flag("must_fail")?,
+            strategy: line.text("strategy")?,
+            steps: line.number("steps")?,
+            build: line.text("build")?,
+            binary: line.text("binary")?,
+        };
+        Ok(Header { subject, first, count, shard, of })
+    }
+
+    /// The differing fields in words; empty if the headers are equal.
+    pub(super) fn differences(&self, other: &Header) -> Vec<String> {
+        let (own, its) = (&self.subject, &other.subject);
+        let seeds = |header: &Header| format!("{} from {} on", header.count, header.first);
+        let shard = |header: &Header| format!("{}/{}", header.shard, header.of);
+        let fails = |subject: &Subject| subject.must_fail.to_string();
+        let rows = [
+            ("test", own.test.clone(), its.test.clone()),
+            ("package", own.package.clone(), its.package.clone()),
+            ("target", own.target.clone(), its.target.clone()),
+            ("must_fail", fails(own), fails(its)),
+            ("seeds", seeds(self), seeds(other)),
+            ("shard", shard(self), shard(other)),
+            ("strategy", own.strategy.clone(), its.strategy.clone()),
+            ("steps", own.steps.to_string(), its.steps.to_string()),
+            ("build", own.build.clone(), its.build.clone()),
+            ("program", own.binary.clone(), its.binary.clone()),
+        ];
+        let differs = rows.into_iter().filter(|(_, own, its)| own != its);
+        differs.map(|(what, own, its)| format!("{what}: {own} there, {its} here")).collect()
+    }
+}
+
+impl Part {
+    /// Reads a file. Incomplete lines are counted and skipped, so their seeds count as not run.
+    ///
+    /// # Errors
+    /// [`Unread`] if there is no first line or a line contradicts it.
+    pub fn read(bytes: &[u8]) -> Result<Part, Unread> {
+        let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+        let (mut part, mut damaged) = (None::<Part>, 0);
+        // True for an empty file and for first lines that are cut off.
+        let mut begun = true;
+        for (line, number) in bytes.split(|byte| *byte == b'\n').zip(1..) {
+            let line = line.trim_ascii();
+            if line.is_empty() {
+                continue;
+            }
+            let Some(json) = std::str::from_utf8(line).ok().and_then(|line| Json::parse(line).ok())
+            else {
+                damaged += 1;
+                begun &= BEGINNING.starts_with(&line[..line.len().min(BEGINNING.len())]);
+                continue;
+            };
+            let taken = match &mut part {
+                Some(part) => part.take(&json),
+                None if json.get("sim").is_none() => return Err(Unread::Foreign),
+                None => head(&json).map(|header| {
+                    let (segments, failures, ends) = Default::default();
+                    part = Some(Part { header, segments, failures, ends, damaged: 0 });
+                }),
+            };
+            taken.map_err(|why| Unread::Line(number, why))?;
+        }
+        let why = if begun { Unread::Begun } else { Unread::Foreign };
+        part.map(|part| Part { damaged, ..part }).ok_or(why)
+    }
+
+    fn take(&mut self, line: &Json) -> Result<(), String> {
+        if line.get("done").is_some() {
+            let (from, to) = (line.number("from")?, line.number("done")?);
+            let positions = self.header.positions();
+            if from >= to || to > positions {
+                return Err(format!(
+                    "seeds {from} to {to} cannot have passed of a shard that has {positions}"
+                ));
+            }
+            let tally = Tally::read(line, from, to - from)?;
+            self.segments.push(Segment { from, to, tally });
+        } else if let Some(seed) = line.get("failed") {
+            let seed = if *seed == Json::Null { None } else { Some(line.number("failed")?) };
+            if let Some(other) = seed.filter(|seed| !self.header.has(*seed)) {
+                return Err(format!("seed {other} is none of this shard"));
+            }
+            self.failures.push(Failed {
+                seed,
+                file: line.optional_text("file")?,
+                kind: line.text("kind")?,
+                place: line.text("place")?,
+                what: line.text("what")?,
+                trace: line.optional_text("trace")?,
+                replay: line.optional_text("replay")?,
+            });
+        } else if line.get("ended").is_some() {
+            let rehearsals = u32::try_from(line.number("rehearsals")?).unwrap_or(u32::MAX);
+            let asked = line.get("foreign").is_some_and(|foreign| *foreign != Json::Null);
+            let foreign = asked.then(|| line.flag("foreign")).transpose()?;
+            self.ends.push(End { rehearsals, foreign });
+        } else if line.get("sim").is_some() {
+            // Two processes may create a file at the same time.
+            if head(line)? != self.header {
+                return Err("it begins again, as results of another run".to_owned());
+            }
+        } else {
+            return Err("neither `done` nor `failed`".to_owned());
+        }
+        Ok(())
+    }
+}
+
+fn head(line: &Json) -> Result<Header, String> {
+    match line.number("sim") {
+        Ok(VERSION) => Header::read(line),
+        _ => Err("it was written by another version of unpause".to_owned()),
+    }
+}
+
+impl Failed {
+    /// The line with its line feed.
+    pub(super) fn line(&self) -> String {
+        let optional = |text: &Option<String>| text.as_deref().map_or("null".to_owned(), quoted);
+        format!(
+            "{{\"failed\":{},\"file\":{},\"kind\":{},\"place\":{},\"what\":{},\"trace\":{},\
+             \"replay\":{}}}\n",
+            self.seed.map_or("null".to_owned(), |seed| seed.to_string()),
+            optional(&self.file),
+            quoted(&self.kind),
+            quoted(&self.place),
+            quoted(&self.what),
+            optional(&self.trace),
+            optional(&self.replay),
+        )
+    }
+}
+
+impl Segment {
+    /// The line with its line feed.
+    pub(super) fn line(&self) -> String {
+        format!("{{\"from\":{},\"done\":{},{}}}\n", self.from, self.to, self.tally.entries())
+    }
+}
+
+impl End {
+    /// The line with its line feed.
+    pub(super) fn line(self) -> String {
+        let foreign = self.foreign.map_or("null".to_owned(), |foreign| foreign.to_string());
+        format!("{{\"ended\":true,\"rehearsals\":{},\"foreign\":{foreign}}}\n", self.rehearsals)
+    }
+}
+
+/// The longest chain of adjacent segments from position 0 on. Every process starts at the end of such a chain, so
+/// the chain covers all positions that the file reports, even if several processes wrote it. O(n log n).
+pub fn chain(mut segments: Vec<Segment>) -> Vec<Segment> {
+    segments.sort_by_key(|segment| (segment.from, segment.to));
+    // By the position that a chain leads to, its last segment.
+    let mut last: BTreeMap<u64, usize> = BTreeMap::new();
+    for (index, segment) in segments.iter().enumerate() {
+        if segment.from == 0 || last.contains_key(&segment.from) {
+            last.entry(segment.to).or_insert(index);
+        }
+    }
+    let mut wanted = vec![false; segments.len()];
+    let mut at = last.last_key_value().map(|(_, index)| *index);
+    while let Some(index) = at {
+        wanted[index] = true;
+        at = last.get(&segments[index].from).copied();
+    }
+    let mut wanted = wanted.into_iter();
+    segments.retain(|_| wanted.next() == Some(true));
+    segments
+}

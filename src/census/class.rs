@@ -12,7 +12,8 @@
 //! as by a channel of another one; in real time, which call returned before which began: an exhaustive
 //! search that is shown run by run has more runs where calls are recorded (68 for the 28 classes of the
 //! list of Harris in the corpus), because it tells that order apart, too; whether a
-//! task that has several branches found that another one had ended. An object made by a `const`
+//! task that has several branches found that another one had ended; how many writes came before a wait for
+//! several objects looked again. An object made by a `const`
 //! constructor is known by its place and number, which is what it is called in the run.
 
 use crate::event::{Event, Values};

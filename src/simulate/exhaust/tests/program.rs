@@ -196,11 +196,15 @@ impl Program {
     }
 
     /// Whether classes differ in what is no operation: which call returned first, whether a branch found
-    /// that another task had ended, or which of several branches a step was.
+    /// that another task had ended, which of several branches a step was, or how many of the writes that could
+    /// wake it had come before a wait for several words looked at the first of them again.
     pub(super) fn tells_more_than_its_operations(&self) -> bool {
-        use Act::{AwaitBeside, AwaitBoth, Both, Call, Finished};
+        use Act::{AwaitBeside, AwaitBoth, AwaitEither, Both, Call, Finished};
         let more = |act: &Act| {
-            matches!(act, Call(..) | Both(..) | Finished | AwaitBeside(_) | AwaitBoth(..))
+            matches!(
+                act,
+                Call(..) | Both(..) | Finished | AwaitBeside(_) | AwaitBoth(..) | AwaitEither(..)
+            )
         };
         self.tasks.iter().flatten().any(more)
     }

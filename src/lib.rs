@@ -311,8 +311,9 @@
 //!   twice, and the first step that differs is [reported](run::Failure::NonDeterminism).
 //! - A lock of std held across a point, a blocking call, a loop without an await keep the run from
 //!   going on until the watchdog ends the process. [`block_on`] in a run panics.
-//! - An atomic or cell in a `static` is made with `const_new` and starts each run afresh. A
-//!   [`Mutex`] in a `static` fails the second run that meets it.
+//! - An atomic or cell in a `static` is made with `const_new` and starts each run afresh; on real threads
+//!   only in builds with debug assertions, because it costs room. A [`Mutex`] in a `static` fails the second run
+//!   that meets it, and so does a [`Cell`] made in another run.
 //! - A test that passes is no proof, unless its strategy was a search that came to its end.
 
 #![forbid(unsafe_code)]

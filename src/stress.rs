@@ -13,7 +13,7 @@ use futures::FutureExt;
 use futures::future::abortable;
 
 use crate::config::Config;
-use crate::ids::{Place, Seed, TaskId};
+use crate::ids::{Seed, TaskId};
 use crate::panics;
 use crate::patience::Patience;
 use crate::persistence;
@@ -79,7 +79,7 @@ pub(crate) fn run(config: &Config, site: &Site, results: &Results, body: &dyn Te
             let late = late && n > results.begin();
             let Some(seed) = config.seed(n).filter(|_| !late) else { break };
             report.runs += 1;
-            let (run, left) = once(&watched, (seed, site.place), config.backtrace, body, patience);
+            let (run, left) = once(&watched, (site, seed), config.backtrace, body, patience);
             if !left.is_empty() && patience == PATIENCE {
                 patience = PATIENCE_LOST;
                 report.warnings.push(not_ended(seed, &left));
@@ -111,25 +111,26 @@ pub(crate) fn run(config: &Config, site: &Site, results: &Results, body: &dyn Te
 /// One run, and the tasks that did not end with it.
 fn once(
     watched: &Watched,
-    at: (u64, Place),
+    (site, seed): (&Site, u64),
     loud: bool,
     body: &dyn TestBody,
     patience: Duration,
 ) -> (Run, Vec<TaskRecord>) {
     let mut ended = None;
+    let at = (site, seed);
     body.begin(&mut |future| ended = Some(run_future(watched, at, loud, future, patience)));
     ended.expect("a body begins once")
 }
 
 fn run_future(
     watched: &Watched,
-    (seed, place): (u64, Place),
+    (site, seed): (&Site, u64),
     loud: bool,
     body: TestFuture<'_>,
     patience: Duration,
 ) -> (Run, Vec<TaskRecord>) {
     let (body, abort) = abortable(AssertUnwindSafe(body).catch_unwind());
-    let (stress, member) = StressRun::begin((seed, place), loud, abort.clone());
+    let (stress, member) = StressRun::begin(&site.test, (seed, site.place), loud, abort.clone());
     watched.begin(seed, &stress);
     let body = InRun::new(Some(member.clone()), abort, body);
     let error = match futures::executor::block_on(body) {
@@ -150,8 +151,7 @@ fn run_future(
 /// The run of one seed, as it comes. Nothing watches it: real threads that hang do so for ever.
 pub(crate) fn run_seed(config: &Config, site: &Site, body: &dyn TestBody, seed: Seed) -> Run {
     panics::install(hear);
-    let seed = (seed.0, site.place);
-    once(&Watched::default(), seed, config.backtrace, body, PATIENCE).0
+    once(&Watched::default(), (site, seed.0), config.backtrace, body, PATIENCE).0
 }
 
 /// No search goes through what real threads can do.

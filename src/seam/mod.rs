@@ -28,6 +28,10 @@ mod real;
 #[cfg(all(feature = "sim", not(sim_real)))]
 mod sim;
 #[cfg_attr(all(feature = "sim", not(sim_real)), allow(dead_code))]
+mod start;
+#[cfg(not(all(feature = "sim", not(sim_real))))]
+mod statics;
+#[cfg_attr(all(feature = "sim", not(sim_real)), allow(dead_code))]
 pub(crate) mod stress;
 pub(crate) mod threads;
 #[cfg_attr(not(all(feature = "sim", not(sim_real))), allow(dead_code))]

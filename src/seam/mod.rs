@@ -17,6 +17,7 @@
 //! | [`clock`] | operations that took effect in the run | a counter |
 
 pub(crate) mod backoff;
+pub(crate) mod budget;
 // A simulating build has no stress runs; only its random numbers outside runs come from here.
 pub(crate) mod crew;
 #[cfg_attr(all(feature = "sim", not(sim_real)), allow(dead_code))]

@@ -6,19 +6,27 @@ use std::ops::{Deref, DerefMut};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-use futures::lock::{Mutex as RealMutex, MutexGuard as RealGuard, MutexLockFuture};
+use async_lock::futures::Lock as RealLock;
+use async_lock::{Mutex as RealMutex, MutexGuard as RealGuard};
+use pin_project_lite::pin_project;
 
 use crate::op::{Access, Op};
-use crate::seam::{Enter, Gate, Pass, here};
+use crate::seam::{self, Enter, Gate, Pass, budget, here};
 
 const LOCK: Op = Op::new("lock", Access::Lock);
 const TRY_LOCK: Op = Op::new("try_lock", Access::TryLock);
 
-/// A value that one task at a time may use: tokio's `Mutex`.
+/// A value that one task at a time may use, as tokio's `Mutex`.
 ///
 /// Locking is an await point. A task that waits cannot step; when the guard is dropped every waiter
 /// can, and whoever is chosen gets the lock, so a run shows every order that any fair or unfair lock
 /// could. Dropping the guard is no point. There is no poisoning: a panic ends the run anyway.
+///
+/// Outside a run and in the real build it is the mutex of the crate `async-lock`, which is fair in the end: a task
+/// that has waited for half a millisecond is the next, before any that comes later. A run promises less: that a task
+/// waits while others take the lock again and again is an order like any other, so a loop that relies on its turn
+/// may be found to take no end. A task that finds the real lock free 128 times in a row gives way to the other tasks
+/// of its thread, as in tokio; a loop over atomics or cells never does.
 ///
 /// In a run a mutex belongs to that run. One that an earlier run used, in a `static` for instance,
 /// fails the run with the remedy: create it inside the test body.
@@ -66,7 +74,8 @@ impl<T: ?Sized> Mutex<T> {
     /// it leaves no trace.
     #[track_caller]
     pub fn lock(&self) -> Lock<'_, T> {
-        Lock { enter: self.gate.enter(&LOCK, here()), pass: None, inner: self.inner.lock() }
+        let enter = self.gate.enter(&LOCK, here());
+        Lock { enter, pass: None, mutex: &self.inner, waits: None }
     }
 
     /// Takes the lock if no task holds it; an await point, unlike tokio's, because what it finds
@@ -90,25 +99,45 @@ impl<T: ?Sized> Mutex<T> {
     }
 }
 
-/// Waits for a [`Mutex`]; see [`Mutex::lock`].
-#[must_use = "futures do nothing unless you `.await` or poll them"]
-pub struct Lock<'a, T: ?Sized> {
-    enter: Enter<'a>,
-    pass: Option<Pass<'a>>,
-    inner: MutexLockFuture<'a, T>,
+pin_project! {
+    /// Waits for a [`Mutex`]; see [`Mutex::lock`].
+    #[must_use = "futures do nothing unless you `.await` or poll them"]
+    pub struct Lock<'a, T: ?Sized> {
+        enter: Enter<'a>,
+        pass: Option<Pass<'a>>,
+        mutex: &'a RealMutex<T>,
+        // Made when the lock was not free.
+        #[pin]
+        waits: Option<RealLock<'a, T>>,
+    }
 }
 
 impl<'a, T: ?Sized> Future for Lock<'a, T> {
     type Output = MutexGuard<'a, T>;
 
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<MutexGuard<'a, T>> {
-        let this = &mut *self;
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<MutexGuard<'a, T>> {
+        let mut this = self.project();
         if this.pass.is_none() {
-            this.pass = Some(ready!(Pin::new(&mut this.enter).poll(cx)));
+            *this.pass = Some(ready!(Pin::new(this.enter).poll(cx)));
         }
         // In a run whoever holds the pass finds the lock free; outside one, this is the lock.
-        let inner = ready!(Pin::new(&mut this.inner).poll(cx));
-        let pass = this.pass.take().expect("polled after it was ready");
+        if this.waits.is_none() {
+            if !seam::in_run() {
+                ready!(budget::spend(cx));
+            }
+            if let Some(inner) = this.mutex.try_lock() {
+                let pass = this.pass.take().expect("it was got above");
+                return Poll::Ready(MutexGuard { inner, _pass: pass });
+            }
+            this.waits.set(Some(this.mutex.lock()));
+        }
+        let waits = this.waits.as_mut().as_pin_mut().expect("it was made above");
+        let Poll::Ready(inner) = waits.poll(cx) else {
+            budget::refill();
+            return Poll::Pending;
+        };
+        this.waits.set(None);
+        let pass = this.pass.take().expect("it was got above");
         Poll::Ready(MutexGuard { inner, _pass: pass })
     }
 }

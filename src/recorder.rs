@@ -21,6 +21,7 @@
 //! task from then on.
 
 mod calls;
+mod patience;
 
 use std::fmt;
 use std::future::Future;
@@ -39,7 +40,7 @@ pub use self::calls::{Invoked, Recorded};
 
 use self::calls::OpenCall;
 
-/// Configurations a check may visit unless it is told otherwise: some seconds at the most.
+/// Configurations a check may visit unless it is told otherwise: some seconds at the most, in optimised code.
 const NODES: u64 = 20_000_000;
 
 /// What clients asked of a thing and what they were told, to be checked against a model of it.
@@ -158,15 +159,22 @@ where
     }
 
     /// Whether the history so far is linearizable, within a budget of 20 million configurations.
+    ///
+    /// In a run it may take half as long as [a step](crate::Runner::hang), and is undecided if that is too short.
     pub fn check(&self) -> Verdict {
-        self.check_within(&Budget::nodes(NODES))
+        self.checked(&Budget::nodes(NODES), true)
     }
 
-    /// Whether the history so far is linearizable.
+    /// Whether the history so far is linearizable, however long it takes: that is no hang.
     pub fn check_within(&self, budget: &Budget<'_>) -> Verdict {
+        self.checked(budget, false)
+    }
+
+    fn checked(&self, budget: &Budget<'_>, timed: bool) -> Verdict {
         self.recorder.mark(CallPoint::Checked);
         let operations = self.recorder.operations();
-        let verdict = linearizable(&self.recorder.initial, &operations, budget)
+        let check = |budget: &Budget<'_>| linearizable(&self.recorder.initial, &operations, budget);
+        let verdict = patience::within(budget, timed, check)
             .expect("the recorder stamps what it records in order");
         self.recorder.lock().verdict = Some(verdict.clone());
         verdict
@@ -185,7 +193,7 @@ where
     /// As [`assert_linearizable`](Self::assert_linearizable), which was asked for at `place`, within
     /// this budget.
     pub(crate) fn assert_linearizable_at(&self, budget: &Budget<'_>, place: Place) {
-        let verdict = self.check_within(budget);
+        let verdict = self.checked(budget, true);
         if verdict.is_consistent() {
             return;
         }
@@ -429,7 +437,8 @@ where
         };
         let operations: Vec<_> = calls.filter(|(call, _)| !call.failed).map(operation).collect();
         drop(records);
-        let verdict = linearizable(&self.initial, &operations, &Budget::nodes(NODES));
+        let check = |budget: &Budget<'_>| linearizable(&self.initial, &operations, budget);
+        let verdict = patience::within(&Budget::nodes(NODES), true, check);
         verdict.is_ok_and(|verdict| verdict.is_consistent())
     }
 }

@@ -206,8 +206,10 @@ impl<T> Drop for AbortOnDrop<T> {
 /// an OS thread.
 ///
 /// With smol: `set_spawner(|task| smol::spawn(task).detach())`. With tokio, from its threads only:
-/// `set_spawner(|task| { tokio::spawn(task); })`; a stress test runs its body on a thread of its
-/// own and needs the handle of the runtime, `set_spawner(move |task| { handle.spawn(task); })`.
+/// `set_spawner(|task| { tokio::spawn(task); })`; a stress test may run on any thread and needs the handle of the
+/// runtime, `set_spawner(move |task| { handle.spawn(task); })`. It runs its body on the thread that calls the
+/// [`Runner`](crate::Runner), and blocks that: the spawner must not need that thread to poll tasks, so call it from
+/// outside of the runtime.
 ///
 /// # Errors
 /// [`SpawnerSet`] if there is one already; then that one stays.

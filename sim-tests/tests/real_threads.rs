@@ -404,7 +404,7 @@ fn a_deadlock_on_real_threads_ends_the_process() {
     assert_eq!(output.status.code(), Some(101));
     let screen = String::from_utf8(output.stderr).unwrap();
     for part in [
-        "FAILED  real_threads::child_two_locks  seed 0: the run has not ended after 1 s\n",
+        "FAILED  real_threads::child_two_locks  seed 0: no task has moved for 1 s\n",
         "REAL THREADS: not replayable\n",
         "not ended   main, 0.0 left, 0.1 right\n",
         "a deadlock, which the build with the feature `sim` finds",
@@ -446,18 +446,17 @@ fn a_panic_in_a_stress_test_is_on_the_screen_once() {
 async fn child_passes() {}
 
 #[test]
-fn a_replay_is_refused_with_a_warning_on_real_threads() {
+fn a_replay_is_refused_on_real_threads() {
     if sim::SIMULATED {
         return;
     }
     let output = child("child_passes", &[("SIM_REPLAY", "some.simtrace")]);
-    assert_eq!(output.status.code(), Some(0));
+    assert_eq!(output.status.code(), Some(101));
     let errors = String::from_utf8(output.stderr).unwrap();
-    assert!(
-        errors.contains("passed  real_threads::child_passes: 2 runs on real threads"),
-        "{errors}"
-    );
-    assert!(errors.contains("warning: some.simtrace was not replayed"), "{errors}");
+    let said = "FAILED  real_threads::child_passes: replay is \"some.simtrace\", but should be left out in this build";
+    assert!(errors.contains(said), "{errors}");
+    let replay = runner(1).replay("sim2:0").try_run(async || ());
+    assert_eq!(replay.unwrap_err().name, "replay");
 }
 
 #[sim::test(seeds = 2, must_fail)]

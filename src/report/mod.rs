@@ -63,6 +63,9 @@ pub struct Report {
     /// What the user should know besides, a sentence each. The tasks in [`Run::leaked`] need no
     /// warning here: a renderer tells of them anyway.
     pub warnings: Vec<String>,
+    /// What the user must know even of a test that passes, of which a harness shows nothing, a sentence each: what
+    /// this build cannot do that was asked for.
+    pub notes: Vec<String>,
     /// How far a search got; none if the strategy was none.
     pub searched: Option<Searched>,
     /// Whether it ran on real threads, where nothing can be replayed.

@@ -449,4 +449,7 @@ fn warnings(screen: &mut Screen, report: &Report) {
     for warning in &report.warnings {
         screen.paragraph(0, (Paint::Notice, "warning: "), (Paint::Plain, warning));
     }
+    for note in &report.notes {
+        screen.paragraph(0, (Paint::Notice, "note:    "), (Paint::Plain, note));
+    }
 }

@@ -1,8 +1,10 @@
 //! What `#[sim::test]` expands to: run the body, show the report, fail the test.
 
+use std::collections::BTreeSet;
 use std::io::{self, IsTerminal, Write};
 use std::panic::Location;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use super::outcome::{FunctionBody, TestBody};
@@ -50,6 +52,10 @@ pub struct Attributes {
     pub time_ms: Option<u64>,
     /// The trace to replay.
     pub replay: Option<&'static str>,
+    /// How long a step may take, or no task of a run on real threads move, in milliseconds.
+    pub hang_ms: Option<u64>,
+    /// How long a run on real threads may take, in milliseconds.
+    pub limit_ms: Option<u64>,
     /// Whether the test is to fail under some seed.
     pub must_fail: bool,
     /// Whether to say, if it passes, how much was seen.
@@ -85,6 +91,8 @@ fn test_body(
         seeds: attributes.seeds.map(|seeds| 0..seeds),
         strategy: attributes.strategy.map(str::to_owned),
         time: attributes.time_ms.map(Duration::from_millis),
+        hang: attributes.hang_ms.map(Duration::from_millis),
+        limit: attributes.limit_ms.map(Duration::from_millis),
         steps_max: attributes.max_steps,
         replay: attributes.replay.map(|source| beside_manifest(source, site.manifest_dir)),
         coverage: attributes.coverage.then_some(true),
@@ -112,7 +120,9 @@ fn test_body(
     match Runner::of_site(site, settings).try_run_body(body) {
         Ok(report) => judge(&report, attributes),
         Err(invalid) => {
-            eprintln!("FAILED  {test}: {invalid}");
+            let screen = format!("FAILED  {test}: {invalid}\n");
+            eprint!("{screen}");
+            super::ended::failed(&screen);
             fail(invalid.to_string())
         }
     }
@@ -131,13 +141,8 @@ fn judge(report: &Report, attributes: Attributes) {
     let must_fail = attributes.must_fail;
     let screen = text(report, &Style { color: color(), ..Style::default() });
     let Some(finding) = report.finding.as_deref() else {
-        if let Some(line) = remark(report, attributes) {
-            // Not `eprint!`: a test harness takes that and, of a test that passes, shows none of it.
-            let _ = io::stderr().lock().write_all(line.as_bytes());
-        }
-        if report.runs == 0 {
-            return;
-        }
+        // Not `eprint!`: a test harness takes that and, of a test that passes, shows none of it.
+        let _ = io::stderr().lock().write_all(remarks(report).as_bytes());
         if must_fail && crate::seam::SIMULATED {
             let what = match &report.replayed {
                 Some(_) => "the replay passed".to_owned(),
@@ -146,6 +151,7 @@ fn judge(report: &Report, attributes: Attributes) {
             let text = format!("the test must fail (must_fail), but {what}");
             eprintln!("FAILED  {}: {text}\n{MUST_FAIL}", report.test);
             show_warnings(report, &screen);
+            super::ended::failed(&format!("FAILED  {}: {text}\n", report.test));
             fail(text);
         }
         if must_fail {
@@ -177,29 +183,24 @@ fn judge(report: &Report, attributes: Attributes) {
         }
         _ => {}
     }
+    super::ended::failed(&screen);
     match &finding.run.outcome {
         Outcome::Failed(failure) => fail(one_line(failure, &finding.run)),
         Outcome::Passed => fail("the test failed".to_owned()),
     }
 }
 
-/// What has to be said of a test that passes, although its harness shows nothing of it: one line. None if there
-/// is nothing.
-fn remark(report: &Report, attributes: Attributes) -> Option<String> {
-    let test = &report.test;
-    if report.runs == 0 {
-        return Some(format!("note: {test} has no seed in this shard, and made no run\n"));
+/// What has to be said of a test that passes, although its harness shows nothing of it, in lines: its notes, each
+/// once in a process, because some are about all tests, and why it is no proof.
+fn remarks(report: &Report) -> String {
+    static TOLD: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+    let mut told = TOLD.lock().unwrap_or_else(PoisonError::into_inner);
+    let new = report.notes.iter().filter(|note| told.insert((*note).clone()));
+    let mut lines: String = new.map(|note| format!("note: {note}\n")).collect();
+    if let Some(why) = report.searched.as_ref().and_then(|searched| searched.fell_short()) {
+        lines += &format!("NOT A PROOF  {}: {why}\n", report.test);
     }
-    if report.real {
-        let nothing = attributes.must_prove && report.replayed.is_none();
-        return nothing.then(|| {
-            format!(
-                "note: {test} must prove something (must_prove), and real threads prove nothing\n"
-            )
-        });
-    }
-    let why = report.searched.as_ref()?.fell_short()?;
-    Some(format!("NOT A PROOF  {test}: {why}\n"))
+    lines
 }
 
 const MUST_FAIL: &str = "

@@ -17,6 +17,8 @@
 //! | [`clock`] | operations that took effect in the run | a counter |
 
 pub(crate) mod backoff;
+#[cfg(all(feature = "sim", not(sim_real)))]
+pub(crate) mod beat;
 pub(crate) mod budget;
 // A simulating build has no stress runs; only its random numbers outside runs come from here.
 pub(crate) mod crew;

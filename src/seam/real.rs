@@ -459,6 +459,16 @@ pub(crate) fn fail(failure: impl FnOnce() -> Failure) {
     super::stress::fail(failure);
 }
 
+/// What the task of this thread does takes long, and goes on.
+pub(crate) fn beat() {
+    super::stress::beat();
+}
+
+/// How long no task of the stress run of this thread may move; none outside one.
+pub(crate) fn hang_limit() -> Option<std::time::Duration> {
+    super::stress::hang_limit()
+}
+
 /// Whether a simulated run is on on this thread: there is none in this build.
 pub(crate) fn in_run() -> bool {
     false

@@ -40,6 +40,8 @@ pub(crate) struct StressRun {
     seed: u64,
     /// Whether panics are shown when they happen.
     loud: bool,
+    /// How long none of its tasks may move.
+    hang: Option<Duration>,
     /// What is told as the place of its tasks: real threads do not note it.
     place: Place,
     /// Whether it has ended. Tasks that go on nevertheless are no longer its.
@@ -98,13 +100,14 @@ impl StressRun {
     pub(crate) fn begin(
         test: &str,
         (seed, place): (u64, Place),
-        loud: bool,
+        (loud, hang): (bool, Option<Duration>),
         abort: AbortHandle,
     ) -> (Arc<StressRun>, Arc<Member>) {
         let run = Arc::new(StressRun {
             test: test.to_owned(),
             seed,
             loud,
+            hang,
             place,
             over: AtomicBool::new(false),
             state: Mutex::default(),
@@ -218,6 +221,11 @@ impl StressRun {
     /// What was asked about so far.
     pub(crate) fn conditions(&self) -> Vec<Condition> {
         self.lock().conditions.clone()
+    }
+
+    /// Whether programs were generated.
+    pub(crate) fn has_programs(&self) -> bool {
+        !self.lock().programs.is_empty()
     }
 
     /// The programs that were generated so far, in text.
@@ -410,6 +418,18 @@ pub(crate) fn note_condition(condition: Condition) {
 pub(crate) fn add_program(program: Arc<dyn ProgramSource>) {
     if let Some(member) = current() {
         member.run.lock().programs.push(program);
+    }
+}
+
+/// How long no task of the stress run of this thread may move; none if there is none, or no limit.
+pub(crate) fn hang_limit() -> Option<Duration> {
+    current().and_then(|member| member.run.hang)
+}
+
+/// What the task of this thread does takes long, and goes on.
+pub(crate) fn beat() {
+    if let Some(member) = current() {
+        member.moves.fetch_add(1, Ordering::Relaxed);
     }
 }
 

@@ -8,7 +8,6 @@ use std::task::{Context, Poll, ready};
 
 use async_lock::futures::Lock as RealLock;
 use async_lock::{Mutex as RealMutex, MutexGuard as RealGuard};
-use pin_project_lite::pin_project;
 
 use crate::op::{Access, Op};
 use crate::seam::{self, Enter, Gate, Pass, budget, here};
@@ -99,47 +98,51 @@ impl<T: ?Sized> Mutex<T> {
     }
 }
 
-pin_project! {
-    /// Waits for a [`Mutex`]; see [`Mutex::lock`].
-    #[must_use = "futures do nothing unless you `.await` or poll them"]
-    pub struct Lock<'a, T: ?Sized> {
-        enter: Enter<'a>,
-        pass: Option<Pass<'a>>,
-        mutex: &'a RealMutex<T>,
-        // Made when the lock was not free.
-        #[pin]
-        waits: Option<RealLock<'a, T>>,
-    }
+/// Waits for a [`Mutex`]; see [`Mutex::lock`].
+#[must_use = "futures do nothing unless you `.await` or poll them"]
+pub struct Lock<'a, T: ?Sized> {
+    enter: Enter<'a>,
+    pass: Option<Pass<'a>>,
+    mutex: &'a RealMutex<T>,
+    /// Made when the lock was not free, and boxed so that a lock may be moved while it waits.
+    waits: Option<Pin<Box<RealLock<'a, T>>>>,
 }
 
 impl<'a, T: ?Sized> Future for Lock<'a, T> {
     type Output = MutexGuard<'a, T>;
 
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<MutexGuard<'a, T>> {
-        let mut this = self.project();
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<MutexGuard<'a, T>> {
+        let this = &mut *self;
         if this.pass.is_none() {
-            *this.pass = Some(ready!(Pin::new(this.enter).poll(cx)));
+            this.pass = Some(ready!(Pin::new(&mut this.enter).poll(cx)));
         }
         // In a run whoever holds the pass finds the lock free; outside one, this is the lock.
-        if this.waits.is_none() {
-            if !seam::in_run() {
-                ready!(budget::spend(cx));
-            }
-            if let Some(inner) = this.mutex.try_lock() {
-                let pass = this.pass.take().expect("it was got above");
-                return Poll::Ready(MutexGuard { inner, _pass: pass });
-            }
-            this.waits.set(Some(this.mutex.lock()));
-        }
-        let waits = this.waits.as_mut().as_pin_mut().expect("it was made above");
-        let Poll::Ready(inner) = waits.poll(cx) else {
-            budget::refill();
-            return Poll::Pending;
-        };
-        this.waits.set(None);
+        let inner = ready!(take(this.mutex, &mut this.waits, cx));
         let pass = this.pass.take().expect("it was got above");
         Poll::Ready(MutexGuard { inner, _pass: pass })
     }
+}
+
+/// Takes the real lock, or waits for it.
+fn take<'a, T: ?Sized>(
+    mutex: &'a RealMutex<T>,
+    waits: &mut Option<Pin<Box<RealLock<'a, T>>>>,
+    cx: &mut Context<'_>,
+) -> Poll<RealGuard<'a, T>> {
+    if waits.is_none() {
+        if !seam::in_run() {
+            ready!(budget::spend(cx));
+        }
+        if let Some(guard) = mutex.try_lock() {
+            return Poll::Ready(guard);
+        }
+    }
+    let polled = waits.get_or_insert_with(|| Box::pin(mutex.lock())).as_mut().poll(cx);
+    match &polled {
+        Poll::Ready(_) => *waits = None,
+        Poll::Pending => budget::refill(),
+    }
+    polled
 }
 
 /// Leave to use the value of a [`Mutex`]; dropping it frees the lock.

@@ -290,6 +290,17 @@
 //! told otherwise. The signatures are the same; [`SIMULATED`] tells which build it is. Libraries
 //! depend on it with `default-features = false`, and switch `sim` on in their dev-dependencies.
 //!
+//! A stress test starts tasks together with each other and with the task that spawned them. In builds with debug
+//! assertions it also disturbs their threads at each point, as the seed says, ends an aborted task at its next
+//! point, and gives each run its own value of a `static`. Without debug assertions a point is the bare operation, where
+//! nothing can be done: races are hardly found, a task that never waits cannot be aborted, and the test says so.
+//! `cargo test --release --config profile.release.package.unpause.debug-assertions=true` is optimised and has all of
+//! it. The settings of strategies, searches and traces mean nothing on real threads; a replay is refused. A test in
+//! which no task moves for 10 seconds ([`Runner::hang`]), or one run lasts for 60 ([`Runner::limit`]), ends the process.
+//!
+//! A run may give a lock to any waiter, however often others had it since. The real [`Mutex`] is fairer: whoever waited
+//! for half a millisecond is next.
+//!
 //! Outside of runs, code over these primitives needs nothing from this library:
 //!
 //! ```

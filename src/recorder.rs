@@ -23,6 +23,7 @@
 mod calls;
 mod patience;
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::future::Future;
 use std::panic::Location;
@@ -78,6 +79,8 @@ struct Recorder<M: Model> {
 struct Records<M: Model> {
     calls: Vec<Call<M>>,
     lanes: Vec<Lane>,
+    /// The lanes of each task.
+    of_tasks: BTreeMap<u64, LanesOf>,
     /// Tells apart what is stamped between the same two operations.
     stamps: u64,
     verdict: Option<Verdict>,
@@ -101,7 +104,14 @@ struct Call<M: Model> {
 struct Lane {
     task: u64,
     name: String,
-    open: bool,
+}
+
+/// The lanes of a task.
+#[derive(Default)]
+struct LanesOf {
+    count: u32,
+    /// Those without an open call; the first is taken first.
+    free: BTreeSet<u32>,
 }
 
 /// A moment. Invocations come before the operation whose number they hold, returns after.
@@ -121,7 +131,9 @@ where
     /// An empty history of a thing that begins as `initial`.
     pub fn new(initial: M) -> History<M> {
         let (calls, lanes) = (Vec::new(), Vec::new());
-        let records = Mutex::new(Records { calls, lanes, stamps: 0, verdict: None });
+        let of_tasks = BTreeMap::new();
+        let records = Records { calls, lanes, of_tasks, stamps: 0, verdict: None };
+        let records = Mutex::new(records);
         let recorder = Arc::new(Recorder { initial, number: OnceLock::new(), records });
         if let Some(number) = seam::add_history(recorder.clone()) {
             // Nobody else has the recorder yet.
@@ -253,17 +265,16 @@ impl<M: Model> Recorder<M> {
     /// A call is made by the current task. Returns its number.
     fn open(&self, op: M::Op, made: u64, explicit: bool) -> usize {
         let task = seam::client();
-        let mut records = self.lock();
-        let free = records.lanes.iter().position(|lane| lane.task == task && !lane.open);
-        let lane = free.unwrap_or_else(|| {
-            let others = records.lanes.iter().filter(|lane| lane.task == task).count();
-            let name = seam::client_name();
-            let name = if others == 0 { name } else { format!("{name} ({})", others + 1) };
-            records.lanes.push(Lane { task, name, open: true });
-            records.lanes.len() - 1
+        let records = &mut *self.lock();
+        let new = u32::try_from(records.lanes.len()).expect("fewer than 2^32 clients");
+        let own = records.of_tasks.entry(task).or_default();
+        let lane = own.free.pop_first().unwrap_or_else(|| {
+            own.count += 1;
+            let (name, count) = (seam::client_name(), own.count);
+            let name = if count == 1 { name } else { format!("{name} ({count})") };
+            records.lanes.push(Lane { task, name });
+            new
         });
-        records.lanes[lane].open = true;
-        let lane = u32::try_from(lane).expect("fewer than 2^32 clients");
         let (invoked, returned, failed) = (None, None, false);
         records.calls.push(Call { lane, op, made, invoked, returned, failed, explicit });
         records.calls.len() - 1
@@ -334,10 +345,16 @@ impl<M: Model> Records<M> {
         if let Some(ret) = ret {
             let stamp = self.stamp(after_last);
             self.calls[call].returned = Some((ret, stamp));
-            let lane = self.calls[call].lane as usize;
-            self.lanes[lane].open = false;
+            self.close(call);
         }
         new
+    }
+
+    /// The call holds up no other of its client any more.
+    fn close(&mut self, call: usize) {
+        let lane = self.calls[call].lane;
+        let task = self.lanes[lane as usize].task;
+        self.of_tasks.entry(task).or_default().free.insert(lane);
     }
 
     /// The calls by time of invocation, their times numbered from 0.

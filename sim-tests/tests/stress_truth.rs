@@ -267,6 +267,23 @@ fn a_destructor_of_a_result_that_nobody_takes_is_a_part_of_the_run() {
     }));
 }
 
+// ---- long histories
+
+#[test]
+fn calls_of_unknown_outcome_cost_the_same_however_many_there_are() {
+    let began = std::time::Instant::now();
+    let history = History::new(Counter::default());
+    for _ in 0..100_000 {
+        history.invoke(CounterOp::Increment).info();
+    }
+    history.invoke(CounterOp::Increment).fail();
+    history.invoke(CounterOp::Increment).ok(CounterRet::Done);
+    let operations = history.operations();
+    assert_eq!((operations.len(), operations[100_000].client), (100_001, 100_000));
+    // Two seconds in a debug build; if each looked at all others, minutes.
+    assert!(began.elapsed().as_secs() < 30, "{:?}", began.elapsed());
+}
+
 // ---- random values
 
 #[test]

@@ -30,8 +30,7 @@ impl<M: Model> Invoked<M> {
         let Some(call) = self.call.take() else { return };
         let mut records = self.history.recorder.lock();
         records.calls[call].failed = true;
-        let lane = records.calls[call].lane as usize;
-        records.lanes[lane].open = false;
+        records.close(call);
     }
 
     /// Nobody knows whether it happened or will happen.

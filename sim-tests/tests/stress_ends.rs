@@ -358,3 +358,16 @@ mod undecided {
         assert!(matches!(verdict, Verdict::Unknown(_)));
     }
 }
+
+#[test]
+fn a_result_is_given_once() {
+    let body = async || {
+        let mut task = sim::spawn(async { 1 });
+        assert_eq!((&mut task).await.unwrap(), 1);
+        let _ = task.await;
+    };
+    let report = Runner::new().hermetic().seeds(0..1).run(body);
+    let outcome = report.finding.expect("it is awaited again").run.outcome;
+    let text = format!("{outcome:?}");
+    assert!(text.contains("a task gives its result once"), "{text}");
+}

@@ -231,18 +231,18 @@ impl Drop for Bomb {
 fn a_panic_in_the_destructor_of_a_result_that_nobody_takes_fails_the_run() {
     for joined in [false, true] {
         let report = runner(5).run(async || {
-            let task = sim::spawn(async { Bomb });
+            let ran = Arc::new(Atomic::new(false));
+            let runs = ran.clone();
+            let task = sim::spawn(async move {
+                runs.store(true, SeqCst).await;
+                Bomb
+            });
             if joined {
                 let other = sim::spawn(async { drop(task.await) });
                 let _ = other.await;
             } else {
                 drop(task);
-                let other = sim::spawn(async {
-                    for _ in 0..50 {
-                        sim::task::yield_now().await;
-                    }
-                });
-                other.await.unwrap();
+                sim::spin_until(|| ran.load(SeqCst)).await;
             }
         });
         let Failure::Panic { message, .. } = failure(&report) else { panic!("{report:?}") };

@@ -126,7 +126,8 @@ pub(crate) fn spawned() {
         let mut shaker = shaker.borrow_mut();
         shaker.as_mut().map(|shaker| {
             shaker.spawned = true;
-            shaker.rng.below(4)
+            // Mostly not: tasks that wait for each other to be spawned race with each other.
+            shaker.rng.below(8)
         })
     });
     match drawn {

@@ -58,6 +58,9 @@ struct State {
     watched: Vec<Arc<Watched>>,
 }
 
+/// How many runs a worker has begun, the step it is in, and how many signs of life it gave.
+type Progress = (u64, u32, u64);
+
 /// One worker.
 pub(crate) struct Watched {
     /// The step it is in.
@@ -114,7 +117,7 @@ impl Watched {
     }
 
     /// What changes as long as it does not hang.
-    fn progress(&self) -> (u64, u32, u64) {
+    fn progress(&self) -> Progress {
         let (runs, step) = self.position();
         (runs, step, self.beats.load(Ordering::Relaxed))
     }
@@ -223,7 +226,7 @@ impl Watch {
 pub(super) fn watch(session: &Session<'_>, patience: Duration) {
     let mut clock = Patience::new(patience);
     // Where each worker was when it was first seen there, and when.
-    let mut seen: Vec<(Arc<Watched>, (u64, u32, u64), Duration)> = Vec::new();
+    let mut seen: Vec<(Arc<Watched>, Progress, Duration)> = Vec::new();
     let mut state = session.watch.lock();
     while !state.ended {
         let now = clock.look();

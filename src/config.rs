@@ -11,7 +11,8 @@
 //! | `SIM_REPLAY` | replay this and nothing else | a file, or an inline trace `sim2:…` |
 //! | `SIM_JOBS` | seeds run at once | a number |
 //! | `SIM_SHARD` | every n-th seed, beginning with the k-th | `k/n`, k from 1 to n |
-//! | `SIM_HANG` | how long a step may take; on real threads, a run | a time; `0s` for no limit |
+//! | `SIM_HANG` | how long a step may take; on real threads, how long no task may move | a time; `0s` for no limit |
+//! | `SIM_LIMIT` | how long a run may take on real threads | a time; `0s` for no limit |
 //! | `SIM_LOG` | when `tracing` subscribers hear of runs: never, of the last replay, of all; said, and not `off`, it also has the last replay's panic shown with its backtrace | `off`, `replay`, `all` |
 //! | `SIM_COVERAGE` | whether a passing test says how many classes of interleavings it saw | `1`, `0` |
 //! | `SIM_CLOSURE` | whether the recorded calls of each run are checked in all orders that its steps allow | `1`, `0` |
@@ -26,6 +27,7 @@
 //! `SIM_` and is not one of these is a warning.
 
 mod grammar;
+mod idle;
 mod names;
 
 use std::ffi::OsString;
@@ -35,6 +37,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use self::grammar::{flag, folder, parse_seeds, parse_shard, parse_time};
+pub(crate) use self::idle::idle_text;
 use self::names::unknown;
 use crate::strategy::{Chosen, SEARCHES, STRATEGIES};
 
@@ -50,6 +53,8 @@ const STEPS_MAX: u32 = 1_000_000;
 const PROOF_RUNS: u64 = 10_000;
 /// How long a step may take when nothing says how long.
 const HANG: Duration = Duration::from_secs(10);
+/// How long a run on real threads may take when nothing says how long.
+const LIMIT: Duration = Duration::from_secs(60);
 
 /// The settings of one test, with `None` where nothing was said.
 #[derive(Clone, Debug, Default)]
@@ -63,6 +68,7 @@ pub(crate) struct Settings {
     pub(crate) jobs: Option<usize>,
     pub(crate) shard: Option<Shard>,
     pub(crate) hang: Option<Duration>,
+    pub(crate) limit: Option<Duration>,
     pub(crate) log: Option<Log>,
     pub(crate) coverage: Option<bool>,
     pub(crate) closure: Option<bool>,
@@ -91,8 +97,11 @@ pub(crate) struct Config {
     /// A file or an inline trace.
     pub(crate) replay: Option<String>,
     pub(crate) jobs: usize,
-    /// None: wait for ever.
+    /// How long a step may take, or no task of a run on real threads move. None: wait for ever.
     pub(crate) hang: Option<Duration>,
+    /// How long a run on real threads may take. None: for ever. Simulated runs count steps.
+    #[allow(dead_code)]
+    pub(crate) limit: Option<Duration>,
     pub(crate) log: Log,
     /// Whether the panic hook is to hear of the panic of the last replay: with `SIM_LOG` said.
     pub(crate) backtrace: bool,
@@ -218,6 +227,7 @@ impl Settings {
                 read(&mut self.shard, parse_shard(value), "k/n with k from 1 to n, like 2/4")
             }
             "SIM_HANG" => read(&mut self.hang, parse_time(value), TIME_GRAMMAR),
+            "SIM_LIMIT" => read(&mut self.limit, parse_time(value), TIME_GRAMMAR),
             "SIM_LOG" => {
                 let log = match value {
                     "off" => Some(Log::Off),
@@ -259,6 +269,7 @@ impl Settings {
             jobs: over.jobs.or(self.jobs),
             shard: over.shard.or(self.shard),
             hang: over.hang.or(self.hang),
+            limit: over.limit.or(self.limit),
             log: over.log.or(self.log),
             coverage: over.coverage.or(self.coverage),
             closure: over.closure.or(self.closure),
@@ -287,6 +298,9 @@ impl Settings {
                 grammar: "a range of seeds that is not empty: a test without a run proves nothing"
                     .to_owned(),
             });
+        }
+        if !crate::seam::SIMULATED {
+            self.replay_on_threads()?;
         }
         let must_prove = self.must_prove.unwrap_or(false);
         if must_prove && self.replay.is_none() && !searches {
@@ -324,6 +338,7 @@ impl Settings {
             replay: self.replay,
             jobs: self.jobs.unwrap_or_else(cores),
             hang: Some(self.hang.unwrap_or(HANG)).filter(|hang| !hang.is_zero()),
+            limit: Some(self.limit.unwrap_or(LIMIT)).filter(|limit| !limit.is_zero()),
             log: self.log.unwrap_or_default(),
             backtrace: self.log.is_some_and(|log| log != Log::Off),
             coverage: self.coverage.unwrap_or(false),
@@ -342,7 +357,16 @@ impl Config {
     /// The `n`-th seed to run; none when they are used up.
     pub(crate) fn seed(&self, n: u64) -> Option<u64> {
         let offset = n.checked_mul(self.shard.of)?.checked_add(self.shard.number - 1)?;
+        if self.borrows() {
+            return (n == 0).then(|| self.first + offset % self.count);
+        }
         (offset < self.count).then(|| self.first + offset)
+    }
+
+    /// Whether there are too few seeds for this shard to have one. It then runs one that is another shard's: a test
+    /// that was not run has not passed.
+    pub(crate) fn borrows(&self) -> bool {
+        self.positions() == 0
     }
 
     /// The first seed and how many follow one another from it, those of other shards included.
@@ -350,7 +374,7 @@ impl Config {
         (self.first, self.count)
     }
 
-    /// How many seeds there are to run.
+    /// How many seeds this shard has.
     pub(crate) fn positions(&self) -> u64 {
         let left = self.count.checked_sub(self.shard.number);
         left.map_or(0, |left| left / self.shard.of + 1)
@@ -405,6 +429,7 @@ mod tests {
             ("SIM_SHARD", "0/4"),
             ("SIM_LOG", "yes"),
             ("SIM_HANG", "-1s"),
+            ("SIM_LIMIT", "x"),
             ("SIM_COVERAGE", "yes"),
             ("SIM_CLOSURE", "true"),
             ("SIM_PROVE", "yes"),
@@ -451,5 +476,9 @@ mod tests {
             })
             .collect();
         assert_eq!(all, [10, 13, 16, 19, 11, 14, 17, 12, 15, 18]);
+        let shard = Some(Shard { number: 3, of: 4 });
+        let settings = Settings { seeds: Some(10..12), shard, ..Settings::default() };
+        let config = settings.resolve().unwrap();
+        assert_eq!((config.seed(0), config.seed(1), config.positions()), (Some(10), None, 0));
     }
 }

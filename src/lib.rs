@@ -290,6 +290,17 @@
 //! told otherwise. The signatures are the same; [`SIMULATED`] tells which build it is. Libraries
 //! depend on it with `default-features = false`, and switch `sim` on in their dev-dependencies.
 //!
+//! A stress test starts tasks together with each other and with the task that spawned them. In builds with debug
+//! assertions it also disturbs their threads at each point, as the seed says, ends an aborted task at its next
+//! point, and gives each run its own value of a `static`. Without debug assertions a point is the bare operation, where
+//! nothing can be done: races are hardly found, a task that never waits cannot be aborted, and the test says so.
+//! `cargo test --release --config profile.release.package.unpause.debug-assertions=true` is optimised and has all of
+//! it. The settings of strategies, searches and traces mean nothing on real threads; a replay is refused. A test in
+//! which no task moves for 10 seconds ([`Runner::hang`]), or one run lasts for 60 ([`Runner::limit`]), ends the process.
+//!
+//! A run may give a lock to any waiter, however often others had it since. The real [`Mutex`] is fairer: whoever waited
+//! for half a millisecond is next.
+//!
 //! Outside of runs, code over these primitives needs nothing from this library:
 //!
 //! ```
@@ -311,8 +322,9 @@
 //!   twice, and the first step that differs is [reported](run::Failure::NonDeterminism).
 //! - A lock of std held across a point, a blocking call, a loop without an await keep the run from
 //!   going on until the watchdog ends the process. [`block_on`] in a run panics.
-//! - An atomic or cell in a `static` is made with `const_new` and starts each run afresh. A
-//!   [`Mutex`] in a `static` fails the second run that meets it.
+//! - An atomic or cell in a `static` is made with `const_new` and starts each run afresh; on real threads
+//!   only in builds with debug assertions, because it costs room. A [`Mutex`] in a `static` fails the second run
+//!   that meets it, and so does a [`Cell`] made in another run.
 //! - A test that passes is no proof, unless its strategy was a search that came to its end.
 
 #![forbid(unsafe_code)]

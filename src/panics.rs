@@ -59,6 +59,13 @@ pub(crate) fn note(panicked: Panicked) -> Option<Panicked> {
     LAST.with(|last| last.replace(Some(panicked)))
 }
 
+/// Whether this is the compiler's own panic, after which the process aborts: a destructor panicked while another
+/// panic unwound, or a panic reached a function that cannot unwind.
+pub(crate) fn aborts(panicked: &Panicked) -> bool {
+    let last = ["panic in a destructor during cleanup", "panic in a function that cannot unwind"];
+    last.contains(&&*panicked.message) && panicked.place.contains("core/src/panicking.rs")
+}
+
 /// The last panic noted on this thread since the last call; none if there was none, or if the
 /// program replaced the hook.
 pub(crate) fn take() -> Option<Panicked> {

@@ -21,7 +21,9 @@
 //! task from then on.
 
 mod calls;
+mod patience;
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::future::Future;
 use std::panic::Location;
@@ -39,7 +41,7 @@ pub use self::calls::{Invoked, Recorded};
 
 use self::calls::OpenCall;
 
-/// Configurations a check may visit unless it is told otherwise: some seconds at the most.
+/// Configurations a check may visit unless it is told otherwise: some seconds at the most, in optimised code.
 const NODES: u64 = 20_000_000;
 
 /// What clients asked of a thing and what they were told, to be checked against a model of it.
@@ -77,6 +79,8 @@ struct Recorder<M: Model> {
 struct Records<M: Model> {
     calls: Vec<Call<M>>,
     lanes: Vec<Lane>,
+    /// The lanes of each task.
+    of_tasks: BTreeMap<u64, LanesOf>,
     /// Tells apart what is stamped between the same two operations.
     stamps: u64,
     verdict: Option<Verdict>,
@@ -100,7 +104,14 @@ struct Call<M: Model> {
 struct Lane {
     task: u64,
     name: String,
-    open: bool,
+}
+
+/// The lanes of a task.
+#[derive(Default)]
+struct LanesOf {
+    count: u32,
+    /// Those without an open call; the first is taken first.
+    free: BTreeSet<u32>,
 }
 
 /// A moment. Invocations come before the operation whose number they hold, returns after.
@@ -120,7 +131,9 @@ where
     /// An empty history of a thing that begins as `initial`.
     pub fn new(initial: M) -> History<M> {
         let (calls, lanes) = (Vec::new(), Vec::new());
-        let records = Mutex::new(Records { calls, lanes, stamps: 0, verdict: None });
+        let of_tasks = BTreeMap::new();
+        let records = Records { calls, lanes, of_tasks, stamps: 0, verdict: None };
+        let records = Mutex::new(records);
         let recorder = Arc::new(Recorder { initial, number: OnceLock::new(), records });
         if let Some(number) = seam::add_history(recorder.clone()) {
             // Nobody else has the recorder yet.
@@ -158,15 +171,22 @@ where
     }
 
     /// Whether the history so far is linearizable, within a budget of 20 million configurations.
+    ///
+    /// In a run it may take half as long as [a step](crate::Runner::hang), and is undecided if that is too short.
     pub fn check(&self) -> Verdict {
-        self.check_within(&Budget::nodes(NODES))
+        self.checked(&Budget::nodes(NODES), true)
     }
 
-    /// Whether the history so far is linearizable.
+    /// Whether the history so far is linearizable, however long it takes: that is no hang.
     pub fn check_within(&self, budget: &Budget<'_>) -> Verdict {
+        self.checked(budget, false)
+    }
+
+    fn checked(&self, budget: &Budget<'_>, timed: bool) -> Verdict {
         self.recorder.mark(CallPoint::Checked);
         let operations = self.recorder.operations();
-        let verdict = linearizable(&self.recorder.initial, &operations, budget)
+        let check = |budget: &Budget<'_>| linearizable(&self.recorder.initial, &operations, budget);
+        let verdict = patience::within(budget, timed, check)
             .expect("the recorder stamps what it records in order");
         self.recorder.lock().verdict = Some(verdict.clone());
         verdict
@@ -185,7 +205,7 @@ where
     /// As [`assert_linearizable`](Self::assert_linearizable), which was asked for at `place`, within
     /// this budget.
     pub(crate) fn assert_linearizable_at(&self, budget: &Budget<'_>, place: Place) {
-        let verdict = self.check_within(budget);
+        let verdict = self.checked(budget, true);
         if verdict.is_consistent() {
             return;
         }
@@ -245,17 +265,16 @@ impl<M: Model> Recorder<M> {
     /// A call is made by the current task. Returns its number.
     fn open(&self, op: M::Op, made: u64, explicit: bool) -> usize {
         let task = seam::client();
-        let mut records = self.lock();
-        let free = records.lanes.iter().position(|lane| lane.task == task && !lane.open);
-        let lane = free.unwrap_or_else(|| {
-            let others = records.lanes.iter().filter(|lane| lane.task == task).count();
-            let name = seam::client_name();
-            let name = if others == 0 { name } else { format!("{name} ({})", others + 1) };
-            records.lanes.push(Lane { task, name, open: true });
-            records.lanes.len() - 1
+        let records = &mut *self.lock();
+        let new = u32::try_from(records.lanes.len()).expect("fewer than 2^32 clients");
+        let own = records.of_tasks.entry(task).or_default();
+        let lane = own.free.pop_first().unwrap_or_else(|| {
+            own.count += 1;
+            let (name, count) = (seam::client_name(), own.count);
+            let name = if count == 1 { name } else { format!("{name} ({count})") };
+            records.lanes.push(Lane { task, name });
+            new
         });
-        records.lanes[lane].open = true;
-        let lane = u32::try_from(lane).expect("fewer than 2^32 clients");
         let (invoked, returned, failed) = (None, None, false);
         records.calls.push(Call { lane, op, made, invoked, returned, failed, explicit });
         records.calls.len() - 1
@@ -326,10 +345,16 @@ impl<M: Model> Records<M> {
         if let Some(ret) = ret {
             let stamp = self.stamp(after_last);
             self.calls[call].returned = Some((ret, stamp));
-            let lane = self.calls[call].lane as usize;
-            self.lanes[lane].open = false;
+            self.close(call);
         }
         new
+    }
+
+    /// The call holds up no other of its client any more.
+    fn close(&mut self, call: usize) {
+        let lane = self.calls[call].lane;
+        let task = self.lanes[lane as usize].task;
+        self.of_tasks.entry(task).or_default().free.insert(lane);
     }
 
     /// The calls by time of invocation, their times numbered from 0.
@@ -429,7 +454,8 @@ where
         };
         let operations: Vec<_> = calls.filter(|(call, _)| !call.failed).map(operation).collect();
         drop(records);
-        let verdict = linearizable(&self.initial, &operations, &Budget::nodes(NODES));
+        let check = |budget: &Budget<'_>| linearizable(&self.initial, &operations, budget);
+        let verdict = patience::within(&Budget::nodes(NODES), true, check);
         verdict.is_ok_and(|verdict| verdict.is_consistent())
     }
 }

@@ -251,13 +251,20 @@ pub enum Failure {
         /// What the second run did there.
         second: String,
     },
-    /// A task did not come back to the scheduler; on real threads, a run did not end.
+    /// A task did not come back to the scheduler; on real threads, no task of a run moved.
     Hang {
         /// The task; on real threads, the body of the test.
         task: TaskId,
         /// What it did last or was about to do; on real threads, the tasks that had not ended.
         last: String,
         /// How long was waited, in seconds.
+        seconds: u64,
+    },
+    /// A run on real threads did not end in the time that it may take, although its tasks went on.
+    TimeLimit {
+        /// The tasks that had not ended.
+        running: String,
+        /// The time, in seconds.
         seconds: u64,
     },
     /// Conditions that were to hold [`sometimes!`](macro@crate::sometimes) did in no run, or those of
@@ -345,6 +352,7 @@ impl Failure {
             Failure::Diverged { .. } => "diverged",
             Failure::NonDeterminism { .. } => "non-determinism",
             Failure::Hang { .. } => "hang",
+            Failure::TimeLimit { .. } => "time limit",
             Failure::TooSeldom { .. } => "too seldom",
             Failure::Unproven { .. } => "unproven",
             Failure::Unreadable { .. } => "unreadable",
@@ -371,9 +379,10 @@ impl Failure {
             }
             Failure::StepLimit { .. } | Failure::Unproven { .. } => String::new(),
             Failure::History { place, condition, .. } => format!("{condition} {place}"),
-            Failure::Diverged { .. } | Failure::NonDeterminism { .. } | Failure::Hang { .. } => {
-                String::new()
-            }
+            Failure::Diverged { .. }
+            | Failure::NonDeterminism { .. }
+            | Failure::Hang { .. }
+            | Failure::TimeLimit { .. } => String::new(),
         };
         Signature { kind: self.kind(), place }
     }

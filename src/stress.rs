@@ -3,7 +3,6 @@
 //! Each seed is one run: tasks start together, and seeded jitter shakes them at each operation.
 //! What fails is real but cannot be replayed: its history and its generated programs are written to files.
 
-use std::io::Write;
 use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -13,7 +12,7 @@ use futures::FutureExt;
 use futures::future::abortable;
 
 use crate::config::Config;
-use crate::ids::{Place, Seed, TaskId};
+use crate::ids::{Seed, TaskId};
 use crate::panics;
 use crate::patience::Patience;
 use crate::persistence;
@@ -22,7 +21,9 @@ use crate::report::{Finding, Report, Style, text};
 use crate::results::{Results, Tally};
 use crate::run::{Failure, Outcome, Run, TaskRecord};
 use crate::runner::outcome::TestFuture;
-use crate::runner::{Site, TestBody};
+use crate::runner::{Site, TestBody, end_process};
+use crate::seam::crew::block_on;
+use crate::seam::jitter::SHAKES;
 use crate::seam::stress::{InRun, StressRun, hear};
 use crate::statistics::Statistics;
 
@@ -30,8 +31,10 @@ use crate::statistics::Statistics;
 const PATIENCE: Duration = Duration::from_secs(1);
 /// The same once a run had tasks that did not.
 const PATIENCE_LOST: Duration = Duration::from_millis(20);
-/// The exit code of a process that a hang ended: that of a panic.
-const EXIT: i32 = 101;
+/// What a stress test without debug assertions is.
+const NOT_SHAKEN: &str = "built without debug assertions: threads are not shaken, so races are hardly found, an \
+    abort does not end a task that never waits, and statics keep their values from run to run. To have it: \
+    cargo test --release --config profile.release.package.unpause.debug-assertions=true";
 
 /// Runs `body` once for each seed on real threads and reports.
 pub(crate) fn run(config: &Config, site: &Site, results: &Results, body: &dyn TestBody) -> Report {
@@ -43,16 +46,8 @@ pub(crate) fn run(config: &Config, site: &Site, results: &Results, body: &dyn Te
         real: true,
         ..Report::default()
     };
-    if let Some(source) = &config.replay {
-        report.warnings.push(format!(
-            "{source} was not replayed: real threads follow no trace; build with the feature `sim`"
-        ));
-    }
-    if config.must_prove {
-        report.warnings.push(
-            "the test must prove something, and real threads prove nothing; build with the feature `sim`"
-                .to_owned(),
-        );
+    if !SHAKES {
+        report.notes.push(NOT_SHAKEN.to_owned());
     }
     let keep = |report: &mut Report| {
         persistence::write_beside(report, site, config.out.as_deref());
@@ -60,15 +55,17 @@ pub(crate) fn run(config: &Config, site: &Site, results: &Results, body: &dyn Te
     let began = Instant::now();
     let watched = Watched::default();
     std::thread::scope(|scope| {
-        if let Some(patience) = config.hang {
+        let limits = Limits { hang: config.hang, run: config.limit };
+        if limits.shortest().is_some() {
             let (watched, report) = (&watched, report.clone());
             let end = move |report: &mut Report| {
                 keep(report);
                 results.end(report);
             };
-            scope.spawn(move || watch(watched, report, patience, &end));
+            scope.spawn(move || watch(watched, report, limits, &end));
         }
         let _ended = EndOnDrop(&watched);
+        let show = Show { histories: config.statistics, ..Show::of(config) };
         let mut patience = PATIENCE;
         let mut conditions = Vec::new();
         let mut statistics = Statistics::new();
@@ -79,7 +76,7 @@ pub(crate) fn run(config: &Config, site: &Site, results: &Results, body: &dyn Te
             let late = late && n > results.begin();
             let Some(seed) = config.seed(n).filter(|_| !late) else { break };
             report.runs += 1;
-            let (run, left) = once(&watched, (seed, site.place), config.backtrace, body, patience);
+            let (run, left) = once(&watched, (site, seed), show, body, patience);
             if !left.is_empty() && patience == PATIENCE {
                 patience = PATIENCE_LOST;
                 report.warnings.push(not_ended(seed, &left));
@@ -115,28 +112,47 @@ pub(crate) fn run(config: &Config, site: &Site, results: &Results, body: &dyn Te
 /// One run, and the tasks that did not end with it.
 fn once(
     watched: &Watched,
-    at: (u64, Place),
-    loud: bool,
+    at: (&Site, u64),
+    show: Show,
     body: &dyn TestBody,
     patience: Duration,
 ) -> (Run, Vec<TaskRecord>) {
     let mut ended = None;
-    body.begin(&mut |future| ended = Some(run_future(watched, at, loud, future, patience)));
+    body.begin(&mut |future| ended = Some(run_future(watched, at, show, future, patience)));
     ended.expect("a body begins once")
+}
+
+impl Show {
+    fn of(config: &Config) -> Show {
+        Show { panics: config.backtrace, histories: false, hang: config.hang }
+    }
+}
+
+/// What of a run is shown, and how long it may take to move.
+#[derive(Clone, Copy)]
+struct Show {
+    /// Panics, when they happen.
+    panics: bool,
+    /// The histories also of a run that passes.
+    histories: bool,
+    /// How long none of its tasks may move.
+    hang: Option<Duration>,
 }
 
 fn run_future(
     watched: &Watched,
-    (seed, place): (u64, Place),
-    loud: bool,
+    (site, seed): (&Site, u64),
+    show: Show,
     body: TestFuture<'_>,
     patience: Duration,
 ) -> (Run, Vec<TaskRecord>) {
     let (body, abort) = abortable(AssertUnwindSafe(body).catch_unwind());
-    let (stress, member) = StressRun::begin((seed, place), loud, abort.clone());
+    let (stress, member) =
+        StressRun::begin(&site.test, (seed, site.place), (show.panics, show.hang), abort.clone());
     watched.begin(seed, &stress);
     let body = InRun::new(Some(member.clone()), abort, body);
-    let error = match futures::executor::block_on(body) {
+    // That of `futures` refuses to be called within another.
+    let error = match block_on(body) {
         Ok(Ok(error)) => error,
         Ok(Err(payload)) => {
             member.panicked(&*payload);
@@ -148,14 +164,19 @@ fn run_future(
     drop(member);
     let left = stress.finish(patience);
     let failure = stress.failure().or_else(|| error.map(|message| Failure::Error { message }));
-    (run_of(seed, &stress, failure.map_or(Outcome::Passed, Outcome::Failed)), left)
+    let outcome = failure.map_or(Outcome::Passed, Outcome::Failed);
+    // The table of statistics is shown if a condition about generated programs was missed, too.
+    let read = show.histories || outcome != Outcome::Passed || stress.has_programs();
+    (run_of(seed, &stress, outcome, read), left)
 }
 
 /// The run of one seed, as it comes. Nothing watches it: real threads that hang do so for ever.
 pub(crate) fn run_seed(config: &Config, site: &Site, body: &dyn TestBody, seed: Seed) -> Run {
     panics::install(hear);
-    let seed = (seed.0, site.place);
-    once(&Watched::default(), seed, config.backtrace, body, PATIENCE).0
+    {
+        let show = Show { histories: true, ..Show::of(config) };
+        once(&Watched::default(), (site, seed.0), show, body, PATIENCE).0
+    }
 }
 
 /// No search goes through what real threads can do.
@@ -173,7 +194,8 @@ pub(crate) fn each_run(
     }
 }
 
-fn run_of(seed: u64, stress: &StressRun, outcome: Outcome) -> Run {
+/// The run of a seed; with its histories in text if somebody is to read them, which takes longer than many runs.
+fn run_of(seed: u64, stress: &StressRun, outcome: Outcome, histories: bool) -> Run {
     Run {
         seed: Seed(seed),
         strategy: "seeded jitter".to_owned(),
@@ -183,7 +205,7 @@ fn run_of(seed: u64, stress: &StressRun, outcome: Outcome) -> Run {
         steps: Vec::new(),
         draws: Vec::new(),
         events: Vec::new(),
-        histories: stress.histories(),
+        histories: if histories { stress.histories() } else { Vec::new() },
         programs: stress.programs(),
         leaked: Vec::new(),
         stuck: Vec::new(),
@@ -234,37 +256,77 @@ impl Drop for EndOnDrop<'_> {
     }
 }
 
-/// Ends the process when one run takes longer than `patience`: real threads cannot be stopped. `end`
+/// How long a watchdog waits.
+#[derive(Clone, Copy)]
+struct Limits {
+    /// For any task of a run to move.
+    hang: Option<Duration>,
+    /// For a run to end.
+    run: Option<Duration>,
+}
+
+impl Limits {
+    fn shortest(self) -> Option<Duration> {
+        self.hang.into_iter().chain(self.run).min()
+    }
+}
+
+/// Ends the process when a run takes too long or none of its tasks moves: real threads cannot be stopped. `end`
 /// writes down what came of it.
-fn watch(watched: &Watched, mut report: Report, patience: Duration, end: &dyn Fn(&mut Report)) {
+fn watch(watched: &Watched, mut report: Report, limits: Limits, end: &dyn Fn(&mut Report)) {
     let mut ended = watched.ended.lock().unwrap_or_else(PoisonError::into_inner);
-    let mut clock = Patience::new(patience);
-    let (mut seen, mut since) = (0, Duration::ZERO);
+    let mut clock = Patience::new(limits.shortest().unwrap_or(PATIENCE));
+    // The run and how far it is, and since when.
+    let (mut seen, mut began) = (0, Duration::ZERO);
+    let (mut moved, mut moved_at) = (0, Duration::ZERO);
     while !*ended {
         let (runs, now) = (watched.runs.load(Ordering::Relaxed), clock.look());
+        let current = watched.current.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let progress = current.as_ref().map_or(0, |(_, stress)| stress.progress());
         if runs != seen {
-            (seen, since) = (runs, now);
+            (seen, began, moved_at) = (runs, now, now);
         }
-        if now - since >= patience {
-            let current = watched.current.lock().unwrap_or_else(PoisonError::into_inner).clone();
-            if let Some((seed, stress)) = current {
-                let last = names(&stress.left());
-                let seconds = patience.as_secs();
-                let failure = Failure::Hang { task: TaskId::MAIN, last, seconds };
+        if progress != moved {
+            (moved, moved_at) = (progress, now);
+        }
+        if let Some((seed, stress)) = current {
+            if let Some(failure) = exceeded(&stress, limits, now - began, now - moved_at) {
+                let unpolled = stress.unpolled();
+                if !unpolled.is_empty() {
+                    report.warnings.push(not_polled(&unpolled));
+                }
                 report.runs = runs;
-                report.finding = Some(Box::new(Finding::without_replay(run_of(
-                    seed,
-                    &stress,
-                    Outcome::Failed(failure),
-                ))));
+                let run = run_of(seed, &stress, Outcome::Failed(failure), true);
+                report.finding = Some(Box::new(Finding::without_replay(run)));
                 end(&mut report);
-                // Not `eprint!`: a test harness may have taken that, and will not show it.
-                let screen = text(&report, &Style::default());
-                let _ = std::io::stderr().lock().write_all(screen.as_bytes());
-                std::process::exit(EXIT);
+                end_process(&text(&report, &Style::default()));
             }
         }
         let waited = watched.end.wait_timeout(ended, clock.interval);
         ended = waited.unwrap_or_else(PoisonError::into_inner).0;
     }
+}
+
+/// The limit that a run has exceeded which began, and of which a task moved last, so long ago.
+fn exceeded(
+    stress: &StressRun,
+    limits: Limits,
+    began: Duration,
+    moved: Duration,
+) -> Option<Failure> {
+    let running = || names(&stress.left());
+    if let Some(hang) = limits.hang.filter(|hang| moved >= *hang) {
+        let (task, seconds) = (TaskId::MAIN, hang.as_secs());
+        return Some(Failure::Hang { task, last: running(), seconds });
+    }
+    let run = limits.run.filter(|run| began >= *run)?;
+    Some(Failure::TimeLimit { running: running(), seconds: run.as_secs() })
+}
+
+fn not_polled(tasks: &[TaskRecord]) -> String {
+    format!(
+        "no thread has polled {}: a stress test blocks the thread that called it, so the spawner must not need \
+         that thread. Call it from outside of the runtime, or give the runtime more threads",
+        names(tasks)
+    )
 }

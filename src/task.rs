@@ -43,7 +43,7 @@ where
     F: Future + Send + 'static,
     F::Output: Send + 'static,
 {
-    JoinHandle { handle: Some(seam::spawn(name, here, future)), here }
+    JoinHandle { handle: Some(seam::spawn(name, here, future)), joined: false, here }
 }
 
 /// Spawns a task that has a name.
@@ -86,7 +86,8 @@ impl Builder {
 /// Waits for a task and gives its result: tokio's `JoinHandle`.
 ///
 /// Awaiting it is a point: even if the task has ended, others may step first. Polled with a waker that wakes
-/// nobody (`now_or_never`), it is none, and gives the result if there is one.
+/// nobody (`now_or_never`), it is none, and gives the result if there is one. Polled again after it gave the
+/// result, it panics.
 ///
 /// Dropping it detaches the task. A run tells of tasks that had not ended when the test body did,
 /// unless they were detached before.
@@ -94,6 +95,8 @@ impl Builder {
 pub struct JoinHandle<T> {
     /// Taken out by `detach`.
     handle: Option<seam::Handle<T>>,
+    /// Whether it gave the result of the task.
+    joined: bool,
     here: Here,
 }
 
@@ -124,9 +127,12 @@ impl<T: 'static> Future for JoinHandle<T> {
     type Output = Result<T, JoinError>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        assert!(!self.joined, "a task gives its result once: this handle was awaited before");
         let here = self.here;
         let handle = self.handle.as_mut().expect("a detached task has no handle to poll");
-        handle.poll_join(cx, here)
+        let polled = handle.poll_join(cx, here);
+        self.joined = polled.is_ready();
+        polled
     }
 }
 
@@ -206,8 +212,10 @@ impl<T> Drop for AbortOnDrop<T> {
 /// an OS thread.
 ///
 /// With smol: `set_spawner(|task| smol::spawn(task).detach())`. With tokio, from its threads only:
-/// `set_spawner(|task| { tokio::spawn(task); })`; a stress test runs its body on a thread of its
-/// own and needs the handle of the runtime, `set_spawner(move |task| { handle.spawn(task); })`.
+/// `set_spawner(|task| { tokio::spawn(task); })`; a stress test may run on any thread and needs the handle of the
+/// runtime, `set_spawner(move |task| { handle.spawn(task); })`. It runs its body on the thread that calls the
+/// [`Runner`](crate::Runner), and blocks that: the spawner must not need that thread to poll tasks, so call it from
+/// outside of the runtime.
 ///
 /// # Errors
 /// [`SpawnerSet`] if there is one already; then that one stays.

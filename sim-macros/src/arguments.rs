@@ -12,12 +12,14 @@ use crate::suggest::suggest;
 use crate::value;
 
 /// The names of all arguments, in the order in which messages list them.
-pub(crate) const NAMES: [&str; 13] = [
+pub(crate) const NAMES: [&str; 15] = [
     "seeds",
     "seed",
     "strategy",
     "max_steps",
     "time",
+    "hang",
+    "limit",
     "replay",
     "must_fail",
     "coverage",
@@ -55,6 +57,10 @@ pub(crate) struct Arguments {
     pub(crate) max_steps: Option<u32>,
     /// In milliseconds, from 1.
     pub(crate) time_ms: Option<u64>,
+    /// In milliseconds, from 1.
+    pub(crate) hang_ms: Option<u64>,
+    /// In milliseconds, from 1.
+    pub(crate) limit_ms: Option<u64>,
     /// Not empty.
     pub(crate) replay: Option<LitStr>,
     /// Whether the flag is there.
@@ -237,6 +243,8 @@ impl Part {
             }
             "prove" => arguments.prove = Some(value::integer(name, &value, 0, u64::MAX)?),
             "time" => arguments.time_ms = Some(value::milliseconds(name, &value)?),
+            "hang" => arguments.hang_ms = Some(value::milliseconds(name, &value)?),
+            "limit" => arguments.limit_ms = Some(value::milliseconds(name, &value)?),
             "strategy" => arguments.strategy = Some(value::text(name, &value)?),
             "replay" => arguments.replay = Some(value::text(name, &value)?),
             "crate" => arguments.library = Some(value::path(name, &value)?),
@@ -254,6 +262,8 @@ pub(crate) fn form(name: &str) -> &'static str {
         "strategy" => "`strategy = \"random\"`",
         "max_steps" => "`max_steps = 10000`",
         "time" => "`time = \"5s\"`",
+        "hang" => "`hang = \"30s\"`",
+        "limit" => "`limit = \"5m\"`",
         "replay" => "`replay = \"file.simtrace\"`",
         "crate" => "`crate = path::to::sim`",
         "coverage" => "`coverage`",

@@ -60,6 +60,8 @@ fn accepted(arguments: &Arguments, function: &Function) -> TokenStream {
     let strategy = option(arguments.strategy.as_ref(), quote!(&'static ::core::primitive::str));
     let max_steps = option(arguments.max_steps, quote!(::core::primitive::u32));
     let time_ms = option(arguments.time_ms, quote!(::core::primitive::u64));
+    let hang_ms = option(arguments.hang_ms, quote!(::core::primitive::u64));
+    let limit_ms = option(arguments.limit_ms, quote!(::core::primitive::u64));
     let replay = option(arguments.replay.as_ref(), quote!(&'static ::core::primitive::str));
     let must_fail = arguments.must_fail;
     let coverage = arguments.coverage;
@@ -88,6 +90,8 @@ fn accepted(arguments: &Arguments, function: &Function) -> TokenStream {
             strategy: #strategy,
             max_steps: #max_steps,
             time_ms: #time_ms,
+            hang_ms: #hang_ms,
+            limit_ms: #limit_ms,
             replay: #replay,
             must_fail: #must_fail,
             coverage: #coverage,
@@ -181,6 +185,7 @@ mod tests {
                 strategy = "random",
                 max_steps = 9,
                 time = "2m",
+                hang = "30s",
                 must_fail,
                 coverage,
                 closure,
@@ -219,6 +224,8 @@ mod tests {
                         strategy: ::core::option::Option::Some("random"),
                         max_steps: ::core::option::Option::Some(9u32),
                         time_ms: ::core::option::Option::Some(120000u64),
+                        hang_ms: ::core::option::Option::Some(30000u64),
+                        limit_ms: ::core::option::Option::None::<::core::primitive::u64>,
                         replay: ::core::option::Option::None::<&'static ::core::primitive::str>,
                         must_fail: true,
                         coverage: true,

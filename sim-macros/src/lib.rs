@@ -31,6 +31,8 @@ use proc_macro::TokenStream;
 /// | `strategy = "pct"` | who decides which task steps | a strategy's name, not empty |
 /// | `max_steps = 5000` | a longer run fails | from 1 to `u32::MAX` |
 /// | `time = "5s"` | stop looking after this long | a whole number and `ms`, `s`, `m` or `h`, not 0 |
+/// | `hang = "30s"` | a longer step, or on real threads a longer time in which no task moves, ends the process | as `time` |
+/// | `limit = "5m"` | on real threads, a longer run ends the process | as `time` |
 /// | `replay = "x.simtrace"` | run this trace only | a file, not empty; neither `seed` nor `seeds` beside it |
 /// | `must_fail` | the test passes if a run fails | a flag |
 /// | `coverage` | if the test passes, a line says how many classes of interleavings it saw | a flag |

@@ -13,6 +13,19 @@ use std::task::{Context, Poll, Waker};
 
 use sim::Atomic;
 
+/// Checked where this file is compiled alone, for real and optimised.
+#[cfg(real_cost_alone)]
+const _: () = {
+    use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8};
+    assert!(size_of::<Atomic<u64>>() == size_of::<AtomicU64>());
+    assert!(align_of::<Atomic<u64>>() == align_of::<AtomicU64>());
+    assert!(size_of::<Atomic<u8>>() == size_of::<AtomicU8>());
+    assert!(size_of::<Atomic<bool>>() == size_of::<AtomicBool>());
+    assert!(size_of::<Atomic<*mut u8>>() == size_of::<AtomicPtr<u8>>());
+    let cell = size_of::<sim::Cell<u64>>() == size_of::<std::sync::Mutex<u64>>();
+    assert!(cell);
+};
+
 /// The output of a future that is ready at once; 0 if it is not.
 #[inline(always)]
 fn now(future: impl Future<Output = u64>) -> u64 {

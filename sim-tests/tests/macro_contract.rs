@@ -32,6 +32,8 @@ mod stub {
             pub(crate) strategy: Option<&'static str>,
             pub(crate) max_steps: Option<u32>,
             pub(crate) time_ms: Option<u64>,
+            pub(crate) hang_ms: Option<u64>,
+            pub(crate) limit_ms: Option<u64>,
             pub(crate) replay: Option<&'static str>,
             pub(crate) must_fail: bool,
             pub(crate) coverage: bool,

@@ -387,7 +387,7 @@ Cell of what is local: - - Unpin UnwindSafe RefUnwindSafe\n\
 Mutex of what is sent: Send Sync Unpin UnwindSafe -\n\
 Mutex of what is local: - - Unpin - -\n\
 Lock: Send Sync Unpin - -\n\
-Lock of what is sent: Send Sync Unpin - -\n\
+Lock of what is sent: Send - Unpin - -\n\
 MutexGuard: Send Sync Unpin - -\n\
 MutexGuard of what is sent: Send - Unpin - -\n\
 MutexGuard of what is local: - - Unpin - -\n\

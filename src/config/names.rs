@@ -1,7 +1,7 @@
 //! The names of the variables, and which one was meant.
 
 /// All variables, for suggestions.
-const VARIABLES: [&str; 18] = [
+const VARIABLES: [&str; 19] = [
     "SIM_SEED",
     "SIM_SEEDS",
     "SIM_STRATEGY",
@@ -11,6 +11,7 @@ const VARIABLES: [&str; 18] = [
     "SIM_JOBS",
     "SIM_SHARD",
     "SIM_HANG",
+    "SIM_LIMIT",
     "SIM_LOG",
     "SIM_COVERAGE",
     "SIM_CLOSURE",

@@ -30,8 +30,7 @@ impl<M: Model> Invoked<M> {
         let Some(call) = self.call.take() else { return };
         let mut records = self.history.recorder.lock();
         records.calls[call].failed = true;
-        let lane = records.calls[call].lane as usize;
-        records.lanes[lane].open = false;
+        records.close(call);
     }
 
     /// Nobody knows whether it happened or will happen.
@@ -92,13 +91,18 @@ where
         let recorder = &this.history.recorder;
         let (before, announced) = (seam::clock(), seam::announced());
         if let Some(op) = this.op.take() {
-            this.call.0 = Some(recorder.open(op, before, false));
+            let call = recorder.open(op, before, false);
+            this.call.0 = Some(call);
+            if !seam::in_run() {
+                // On real threads others may see what the call does while this poll is under way.
+                recorder.invoked(call, before);
+            }
         }
         let polled = this.future.poll(cx);
         let call = this.call.0.expect("polled after it was ready");
-        if seam::moved_since(before) {
+        if seam::in_run() && seam::moved_since(before) {
             recorder.invoked(call, before);
-        } else if polled.is_pending() && seam::announced() == announced {
+        } else if seam::in_run() && polled.is_pending() && seam::announced() == announced {
             recorder.waits(call, before);
         }
         let ret = ready!(polled);

@@ -57,8 +57,9 @@ pub(super) fn headline(report: &Report, finding: &Finding, names: &Names<'_>) ->
             format!("two runs with the same decisions differ at step {step}")
         }
         Failure::Hang { seconds, .. } if report.real => {
-            format!("the run has not ended after {seconds} s")
+            format!("no task has moved for {seconds} s")
         }
+        Failure::TimeLimit { seconds, .. } => format!("the run has not ended after {seconds} s"),
         Failure::Hang { task, seconds, .. } => {
             format!("{} has not come back for {seconds} s", names.task(*task))
         }
@@ -125,6 +126,7 @@ pub(super) fn facts(screen: &mut Screen, report: &Report, finding: &Finding, nam
         }
         Failure::Hang { last, .. } if report.real => field(screen, "not ended", last),
         Failure::Hang { last, .. } => field(screen, "last", last),
+        Failure::TimeLimit { running, .. } => field(screen, "not ended", running),
         Failure::StepLimit { cycle, .. } => {
             let spins = finding.run.spins();
             match cycle.len() {
@@ -180,6 +182,7 @@ pub(super) fn details(screen: &mut Screen, report: &Report, finding: &Finding, n
         Failure::NonDeterminism { .. } => help(screen, NON_DETERMINISM),
         Failure::Hang { .. } if report.real => help(screen, HANG_REAL),
         Failure::Hang { .. } => help(screen, HANG),
+        Failure::TimeLimit { .. } => help(screen, TIME_LIMIT),
         Failure::TooSeldom { conditions, .. } => {
             if let Some(statistics) = &report.statistics {
                 statistics::draw(screen, statistics);
@@ -246,7 +249,8 @@ fn help(screen: &mut Screen, body: &str) {
 
 const UNDECIDED: &str = "The budget of the checker ran out, and undecided is not a pass. \
     Record fewer operations or fewer concurrent clients, give the model a `partition` so that keys \
-    are checked apart, or raise the budget.";
+    are checked apart, or raise the budget; if it was time that ran out, raise `hang` (SIM_HANG), of which a \
+    check may take half.";
 
 const STEP_LIMIT: &str = "A loop that waits for another task without an end never lets the run end: \
     look for a task that spins on a value nobody is left to change, and await `sim::spin_until` there. \
@@ -280,8 +284,11 @@ const HANG: &str = "The task did not give the turn back at an await. Usual cause
 
 const HANG_REAL: &str = "Real threads cannot be asked what they wait for. Usual causes:\n\
     - a deadlock, which the build with the feature `sim` finds and explains\n\
-    - a loop that waits for a value that nobody is left to change\n\
-    - a run that needs more time: raise SIM_HANG";
+    - a step that needs more time: raise the limit, hang = \"60s\" or SIM_HANG=60s";
+
+const TIME_LIMIT: &str = "Its tasks went on. Usual causes:\n\
+    - a loop that waits for a value that nobody is left to change, which the build with the feature `sim` finds\n\
+    - a run that needs more time: raise the limit, limit = \"5m\" or SIM_LIMIT=5m";
 
 const DIVERGED: &str = "The code is not the one the trace was written from. If that is meant, delete \
     the trace; what stands at `record:` looks for the failure anew and writes another.";

@@ -44,6 +44,9 @@ pub fn one_line(failure: &Failure, run: &Run) -> String {
         Failure::Hang { task: id, last, seconds } => {
             format!("hang: {} did not come back for {seconds} s from {last}", task(*id))
         }
+        Failure::TimeLimit { running, seconds } => {
+            format!("time limit: after {seconds} s there still ran {running}")
+        }
         Failure::TooSeldom { conditions, runs } => {
             let tell = |condition: &Condition| match condition.runs {
                 0 => format!("{} never held", condition.name),

@@ -161,6 +161,7 @@ fn failure() -> impl Strategy<Value = Failure> {
             last,
             seconds
         }),
+        (t(), any::<u64>()).prop_map(|(running, seconds)| Failure::TimeLimit { running, seconds }),
         (t(), t()).prop_map(|(message, place)| Failure::Misuse { message, place }),
     ]
 }
@@ -283,6 +284,7 @@ fn report() -> impl Strategy<Value = Report> {
             steps: runs,
             finding,
             replayed,
+            notes: warnings.clone(),
             warnings,
             real,
             searched,

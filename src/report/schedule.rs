@@ -288,6 +288,7 @@ impl<'a> Table<'a> {
             | Failure::History { .. }
             | Failure::Diverged { .. }
             | Failure::NonDeterminism { .. }
+            | Failure::TimeLimit { .. }
             | Failure::TooSeldom { .. }
             | Failure::Unproven { .. }
             | Failure::Unreadable { .. }

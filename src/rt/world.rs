@@ -284,7 +284,8 @@ fn misuse(object: &Object, unusable: Unusable, place: Place) -> Failure {
     let message = match unusable {
         Unusable::OtherRun => format!(
             "the {kind} created at {created} was used by an earlier run, and each run must start \
-             afresh: create it inside the test body (only atomics and cells may stand in a static)"
+             afresh: create it inside the test body (only atomics, and cells made with const_new, may stand \
+             in a static)"
         ),
         Unusable::TooMany => format!(
             "the run has more than 16777215 shared objects, the last created at {created}: \

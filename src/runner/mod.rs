@@ -5,6 +5,7 @@
 //! the test is done here, and nowhere below.
 
 mod each;
+mod ended;
 pub(crate) mod outcome;
 mod part;
 mod site;
@@ -16,6 +17,7 @@ use std::panic::Location;
 use std::path::PathBuf;
 use std::time::Duration;
 
+pub(crate) use self::ended::end_process;
 pub(crate) use self::outcome::TestBody;
 pub use self::outcome::TestResult;
 pub(crate) use self::site::Site;
@@ -24,7 +26,7 @@ pub use crate::config::InvalidSetting;
 
 use self::outcome::FunctionBody;
 use self::part::{Part, Ran};
-use crate::config::{Config, Settings};
+use crate::config::{Config, Settings, idle_text};
 use crate::engine;
 use crate::report::Report;
 use crate::results::Results;
@@ -169,15 +171,25 @@ impl Runner {
         self
     }
 
-    /// How long one step, on real threads one run, may take before the process is ended as hung;
-    /// zero for no limit.
+    /// How long one step may take before the process is ended as hung; zero for no limit. On real threads, how
+    /// long no task of a run may be polled, spawned, end or come to a point (where points are not
+    /// [disturbed](crate#the-two-builds), they are not seen). The default is 10 seconds.
     #[must_use]
     pub fn hang(mut self, time: Duration) -> Runner {
         self.settings.hang = Some(time);
         self
     }
 
-    /// Replay this and run no seed: a trace file, or an inline trace `sim2:…`.
+    /// How long a run on real threads may take, although its tasks go on, before the process is ended; zero for no
+    /// limit. The default is 60 seconds. In a simulated run, [`max_steps`](Self::max_steps) is the limit.
+    #[must_use]
+    pub fn limit(mut self, time: Duration) -> Runner {
+        self.settings.limit = Some(time);
+        self
+    }
+
+    /// Replay this and run no seed: a trace file, or an inline trace `sim2:…`. In a build that cannot simulate
+    /// it is an error: real threads follow no trace.
     #[must_use]
     pub fn replay(mut self, source: impl Into<String>) -> Runner {
         self.settings.replay = Some(source.into());
@@ -388,6 +400,15 @@ impl Runner {
 
     fn try_run_body(&self, body: &dyn TestBody, must_fail: bool) -> Result<Ran, InvalidSetting> {
         let (config, warnings) = self.config()?;
+        let mut notes = self.idle()?;
+        if config.borrows() {
+            let (_, seeds) = config.seeds();
+            notes.push(format!(
+                "{} has no seed of its own in this shard, because there are {seeds} in all: it ran one of another \
+                 shard, so that it does not pass without a run",
+                self.site.test
+            ));
+        }
         let results = Results::open(&config, &self.site, must_fail)?;
         let mut report = engine::run(&config, &self.site, &results, body);
         let part = Part::of(&config, &results);
@@ -396,7 +417,26 @@ impl Runner {
         }
         results.end(&mut report);
         report.warnings.splice(0..0, warnings);
+        report.notes.extend(notes);
         Ok(Ran { report, part })
+    }
+
+    /// What to say of settings that mean nothing in this build.
+    fn idle(&self) -> Result<Vec<String>, InvalidSetting> {
+        if crate::seam::SIMULATED {
+            return Ok(Vec::new());
+        }
+        let arguments: Vec<_> =
+            self.settings.idle_on_threads().iter().map(|names| names.0).collect();
+        let mut notes: Vec<String> = Vec::new();
+        notes.extend(idle_text(&arguments).map(|text| format!("{}: {text}", self.site.test)));
+        if !self.site.hermetic {
+            let (environment, _) = Settings::from_environment(std::env::vars_os())?;
+            let variables: Vec<_> =
+                environment.idle_on_threads().iter().map(|names| names.1).collect();
+            notes.extend(idle_text(&variables));
+        }
+        Ok(notes)
     }
 
     /// What to do, and warnings about it.

@@ -53,6 +53,10 @@ pub struct Attributes {
     pub time_ms: Option<u64>,
     /// The trace to replay.
     pub replay: Option<&'static str>,
+    /// How long a step may take, or no task of a run on real threads move, in milliseconds.
+    pub hang_ms: Option<u64>,
+    /// How long a run on real threads may take, in milliseconds.
+    pub limit_ms: Option<u64>,
     /// Whether the test is to fail under some seed.
     pub must_fail: bool,
     /// Whether to say, if it passes, how much was seen.
@@ -88,6 +92,8 @@ fn test_body(
         seeds: attributes.seeds.map(|seeds| 0..seeds),
         strategy: attributes.strategy.map(str::to_owned),
         time: attributes.time_ms.map(Duration::from_millis),
+        hang: attributes.hang_ms.map(Duration::from_millis),
+        limit: attributes.limit_ms.map(Duration::from_millis),
         steps_max: attributes.max_steps,
         replay: attributes.replay.map(|source| beside_manifest(source, site.manifest_dir)),
         coverage: attributes.coverage.then_some(true),
@@ -115,7 +121,9 @@ fn test_body(
     match Runner::of_site(site, settings).try_run_body(body, attributes.must_fail) {
         Ok(ran) => judge(ran, attributes),
         Err(invalid) => {
-            eprintln!("FAILED  {test}: {invalid}");
+            let screen = format!("FAILED  {test}: {invalid}\n");
+            eprint!("{screen}");
+            super::ended::failed(&screen);
             fail(invalid.to_string())
         }
     }
@@ -142,10 +150,7 @@ fn judge(ran: Ran, attributes: Attributes) {
     let screen = text(report, &Style { color: color(), ..Style::default() });
     let Some(finding) = report.finding.as_deref() else {
         // Not `eprint!`: a test harness takes that and, of a test that passes, shows none of it.
-        let _ = io::stderr().lock().write_all(remarks(report, attributes).as_bytes());
-        if report.runs == 0 {
-            return;
-        }
+        let _ = io::stderr().lock().write_all(remarks(report).as_bytes());
         if must_fail && crate::seam::SIMULATED {
             let what = match &report.replayed {
                 Some(_) => "the replay passed".to_owned(),
@@ -154,6 +159,7 @@ fn judge(ran: Ran, attributes: Attributes) {
             let text = format!("the test must fail (must_fail), but {what}");
             eprintln!("FAILED  {}: {text}\n{MUST_FAIL}", report.test);
             show_warnings(report, &screen);
+            super::ended::failed(&format!("FAILED  {}: {text}\n", report.test));
             fail(text);
         }
         if must_fail {
@@ -185,6 +191,7 @@ fn judge(ran: Ran, attributes: Attributes) {
         }
         _ => {}
     }
+    super::ended::failed(&screen);
     match &finding.run.outcome {
         Outcome::Failed(failure) => fail(one_line(failure, &finding.run)),
         Outcome::Passed => fail("the test failed".to_owned()),
@@ -193,30 +200,15 @@ fn judge(ran: Ran, attributes: Attributes) {
 
 /// What has to be said of a test that passes, although its harness shows nothing of it, in lines: its notes, each
 /// once in a process, because some are about all tests, and why it is no proof.
-fn remarks(report: &Report, attributes: Attributes) -> String {
+fn remarks(report: &Report) -> String {
     static TOLD: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
     let mut told = TOLD.lock().unwrap_or_else(PoisonError::into_inner);
     let new = report.notes.iter().filter(|note| told.insert((*note).clone()));
-    let lines: String = new.map(|note| format!("note: {note}\n")).collect();
-    lines + &remark(report, attributes).unwrap_or_default()
-}
-
-/// The same of a test without notes: one line. None if there is nothing.
-fn remark(report: &Report, attributes: Attributes) -> Option<String> {
-    let test = &report.test;
-    if report.runs == 0 {
-        return Some(format!("note: {test} has no seed in this shard, and made no run\n"));
+    let mut lines: String = new.map(|note| format!("note: {note}\n")).collect();
+    if let Some(why) = report.searched.as_ref().and_then(|searched| searched.fell_short()) {
+        lines += &format!("NOT A PROOF  {}: {why}\n", report.test);
     }
-    if report.real {
-        let nothing = attributes.must_prove && report.replayed.is_none();
-        return nothing.then(|| {
-            format!(
-                "note: {test} must prove something (must_prove), and real threads prove nothing\n"
-            )
-        });
-    }
-    let why = report.searched.as_ref()?.fell_short()?;
-    Some(format!("NOT A PROOF  {test}: {why}\n"))
+    lines
 }
 
 const MUST_FAIL: &str = "

@@ -17,6 +17,9 @@
 //! | [`clock`] | operations that took effect in the run | a counter |
 
 pub(crate) mod backoff;
+#[cfg(all(feature = "sim", not(sim_real)))]
+pub(crate) mod beat;
+pub(crate) mod budget;
 // A simulating build has no stress runs; only its random numbers outside runs come from here.
 pub(crate) mod crew;
 #[cfg_attr(all(feature = "sim", not(sim_real)), allow(dead_code))]
@@ -27,6 +30,10 @@ mod nameless;
 mod real;
 #[cfg(all(feature = "sim", not(sim_real)))]
 mod sim;
+#[cfg_attr(all(feature = "sim", not(sim_real)), allow(dead_code))]
+mod start;
+#[cfg(not(all(feature = "sim", not(sim_real))))]
+mod statics;
 #[cfg_attr(all(feature = "sim", not(sim_real)), allow(dead_code))]
 pub(crate) mod stress;
 pub(crate) mod threads;

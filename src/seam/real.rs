@@ -2,7 +2,10 @@
 //!
 //! Everything here is meant to vanish: an `Atomic` is its std atomic, a point is its effect, a gate
 //! is nothing. Debug builds look, at each point, for the jitter of a stress test on this thread
-//! ([`crate::seam::jitter`]); builds without debug assertions do not.
+//! ([`crate::seam::jitter`]) and for its value of a static ([`crate::seam::statics`]); builds without
+//! debug assertions do not.
+
+mod locks;
 
 use std::future::Future;
 use std::marker::PhantomData;
@@ -11,10 +14,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 
+pub(crate) use self::locks::{Enter, Gate, Pass};
+
 use super::JoinError;
 use super::backoff::Backoff;
 use super::jitter::jitter;
 use super::nameless::Object;
+use super::statics::Own;
 use super::threads;
 use super::value::{BitChange, Bits, Number, NumberChange, Value};
 use crate::choice::CallPoint;
@@ -46,27 +52,42 @@ pub(crate) struct At<'a>(PhantomData<&'a ()>);
 #[derive(Debug)]
 pub(crate) struct Word<T: Value> {
     std: T::Std,
+    own: Own<T::Std>,
     pub(crate) object: Object,
+}
+
+/// Does something to the std atomic of a word. Without debug assertions, without a closure, which cannot be
+/// told to be inlined always.
+macro_rules! on {
+    ($word:expr, $std:ident => $act:expr) => {
+        if cfg!(debug_assertions) {
+            let copy = |std: &T::Std| T::std_load(std, Ordering::Relaxed).std();
+            $word.own.with(&$word.std, copy, |$std| $act)
+        } else {
+            let $std = &$word.std;
+            $act
+        }
+    };
 }
 
 impl<T: Value> Word<T> {
     #[inline(always)]
     pub(crate) fn new(value: T, _: Here) -> Word<T> {
-        Word { std: value.std(), object: Object }
+        Word { std: value.std(), own: Own::none(), object: Object }
     }
 
     pub(crate) const fn of_static(std: T::Std, _: Here) -> Word<T> {
-        Word { std, object: Object }
+        Word { std, own: Own::of_static(), object: Object }
     }
 
     #[inline(always)]
     pub(crate) fn get_mut(&mut self) -> &mut T {
-        T::std_get_mut(&mut self.std)
+        T::std_get_mut(self.own.alone(&mut self.std))
     }
 
     #[inline(always)]
     pub(crate) fn into_inner(self) -> T {
-        T::std_into_inner(self.std)
+        T::std_into_inner(self.own.into_value(self.std))
     }
 
     #[inline(always)]
@@ -79,17 +100,17 @@ impl<T: Value> Word<T> {
 
     #[inline(always)]
     pub(crate) fn load(&self, _: &At<'_>, order: Ordering) -> T {
-        T::std_load(&self.std, order)
+        on!(self, std => T::std_load(std, order))
     }
 
     #[inline(always)]
     pub(crate) fn store(&self, _: &At<'_>, value: T, order: Ordering) {
-        T::std_store(&self.std, value, order);
+        on!(self, std => T::std_store(std, value, order))
     }
 
     #[inline(always)]
     pub(crate) fn swap(&self, _: &At<'_>, value: T, order: Ordering) -> T {
-        T::std_swap(&self.std, value, order)
+        on!(self, std => T::std_swap(std, value, order))
     }
 
     #[inline(always)]
@@ -109,7 +130,7 @@ impl<T: Value> Word<T> {
     where
         T: Bits,
     {
-        T::std_change(&self.std, change, value, order)
+        on!(self, std => T::std_change(std, change, value, order))
     }
 
     #[inline(always)]
@@ -117,7 +138,7 @@ impl<T: Value> Word<T> {
     where
         T: Number,
     {
-        T::std_compute(&self.std, change, value, order)
+        on!(self, std => T::std_compute(std, change, value, order))
     }
 }
 
@@ -127,24 +148,27 @@ impl<T: Value> Word<T> {
 #[derive(Debug)]
 pub(crate) struct Slot<T> {
     value: Mutex<T>,
+    own: Own<Mutex<T>>,
     pub(crate) object: Object,
 }
 
 impl<T> Slot<T> {
     pub(crate) const fn new(value: T, _: Here) -> Slot<T> {
-        Slot { value: Mutex::new(value), object: Object }
+        Slot { value: Mutex::new(value), own: Own::none(), object: Object }
     }
 
     pub(crate) const fn of_static(value: T, _: Here) -> Slot<T> {
-        Slot { value: Mutex::new(value), object: Object }
+        Slot { value: Mutex::new(value), own: Own::of_static(), object: Object }
     }
 
     pub(crate) fn get_mut(&mut self) -> &mut T {
-        self.value.get_mut().unwrap_or_else(PoisonError::into_inner)
+        let value = self.own.alone(&mut self.value);
+        value.get_mut().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn into_inner(self) -> T {
-        self.value.into_inner().unwrap_or_else(PoisonError::into_inner)
+        let value = self.own.into_value(self.value);
+        value.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
 
     #[inline(always)]
@@ -162,8 +186,16 @@ impl<T> Slot<T> {
         _: &At<'_>,
         access: impl FnOnce(&mut T) -> R,
         _: impl FnOnce(&R, &T) -> crate::event::Values,
-    ) -> R {
-        access(&mut self.value.lock().unwrap_or_else(PoisonError::into_inner))
+    ) -> R
+    where
+        T: Clone + Send + 'static,
+    {
+        let copy = |made: &Mutex<T>| {
+            Mutex::new(made.lock().unwrap_or_else(PoisonError::into_inner).clone())
+        };
+        let act =
+            |value: &Mutex<T>| access(&mut value.lock().unwrap_or_else(PoisonError::into_inner));
+        self.own.with(&self.value, copy, act)
     }
 }
 
@@ -222,11 +254,11 @@ impl<T: Value> Future for Exchange<'_, T> {
         }
         let (current, new) = self.values.take().expect("polled after it was ready");
         let (current, new) = (T::from_raw(&current), T::from_raw(&new));
-        let (std, (success, failure)) = (&self.word.std, self.orders);
+        let ((success, failure), word) = (self.orders, self.word);
         Poll::Ready(if self.weak {
-            T::std_compare_exchange_weak(std, current, new, success, failure)
+            on!(word, std => T::std_compare_exchange_weak(std, current, new, success, failure))
         } else {
-            T::std_compare_exchange(std, current, new, success, failure)
+            on!(word, std => T::std_compare_exchange(std, current, new, success, failure))
         })
     }
 }
@@ -236,67 +268,6 @@ impl<T: Value> Future for Exchange<'_, T> {
 fn give_way<R>(cx: &Context<'_>) -> Poll<R> {
     cx.waker().wake_by_ref();
     Poll::Pending
-}
-
-// ---- locks
-
-/// What the scheduler knows of a lock; nothing in this build.
-#[derive(Debug)]
-pub(crate) struct Gate {
-    pub(crate) object: Object,
-}
-
-/// Leave to use a lock.
-#[derive(Debug)]
-pub(crate) struct Pass<'a>(PhantomData<&'a ()>);
-
-impl Gate {
-    pub(crate) fn new(_: &'static str, _: Here) -> Gate {
-        Gate { object: Object }
-    }
-
-    #[inline(always)]
-    pub(crate) fn enter(&self, _: &'static Op, _: Here) -> Enter<'_> {
-        Enter(PhantomData)
-    }
-
-    /// `None` if the scheduler knows that the lock is held.
-    #[inline(always)]
-    pub(crate) fn try_enter(&self, _: &'static Op, _: Here) -> TryEnter<'_> {
-        TryEnter(PhantomData)
-    }
-}
-
-/// Waits until the lock is free and takes it.
-#[derive(Debug)]
-pub(crate) struct Enter<'a>(PhantomData<&'a ()>);
-
-impl<'a> Future for Enter<'a> {
-    type Output = Pass<'a>;
-
-    #[inline(always)]
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Pass<'a>> {
-        if jitter() {
-            return give_way(cx);
-        }
-        Poll::Ready(Pass(PhantomData))
-    }
-}
-
-/// Takes the lock if it is free.
-#[derive(Debug)]
-pub(crate) struct TryEnter<'a>(PhantomData<&'a ()>);
-
-impl<'a> Future for TryEnter<'a> {
-    type Output = Option<Pass<'a>>;
-
-    #[inline(always)]
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Pass<'a>>> {
-        if jitter() {
-            return give_way(cx);
-        }
-        Poll::Ready(Some(Pass(PhantomData)))
-    }
 }
 
 // ---- tasks
@@ -486,6 +457,16 @@ pub(crate) fn add_program(program: Arc<dyn ProgramSource>) {
 /// Ends the run as failed; outside a stress run, does nothing.
 pub(crate) fn fail(failure: impl FnOnce() -> Failure) {
     super::stress::fail(failure);
+}
+
+/// What the task of this thread does takes long, and goes on.
+pub(crate) fn beat() {
+    super::stress::beat();
+}
+
+/// How long no task of the stress run of this thread may move; none outside one.
+pub(crate) fn hang_limit() -> Option<std::time::Duration> {
+    super::stress::hang_limit()
 }
 
 /// Whether a simulated run is on on this thread: there is none in this build.

@@ -1,15 +1,17 @@
 //! The tasks of one stress run on real threads.
 //!
-//! A run gathers its tasks: they start together when the task that spawned them first waits, each
-//! is shaken by a generator of its own, and the first panic or failed check ends them all. A task
-//! takes part while it is polled, on whatever thread that is.
+//! A run gathers its tasks: they [start together](super::start), each is shaken by a generator of
+//! its own, and the first panic or failed check ends them all. A task takes part while it is polled,
+//! on whatever thread that is.
 
 use std::any::Any;
 use std::cell::RefCell;
 use std::future::Future;
+use std::io::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
@@ -17,6 +19,7 @@ use futures::future::AbortHandle;
 use pin_project_lite::pin_project;
 
 use super::jitter::{self, Shaker};
+use super::start::{START, Starts, release};
 use super::threads;
 use crate::history::{HistoryRecord, HistorySource};
 use crate::ids::{Place, TaskId, TaskPath};
@@ -24,30 +27,35 @@ use crate::panics::{self, Heard, Panicked};
 use crate::program::{ProgramRecord, ProgramSource};
 use crate::run::{Condition, Failure, TaskRecord, panic_text};
 
-/// How long a task waits for its start if the one that spawned it neither waits nor ends.
-const START: Duration = Duration::from_millis(5);
-
 thread_local! {
     static CURRENT: RefCell<Option<Arc<Member>>> = const { RefCell::new(None) };
+    /// The panic before the last one that was noted on this thread.
+    static BEFORE: RefCell<Option<Panicked>> = const { RefCell::new(None) };
 }
 
 /// One stress run.
 pub(crate) struct StressRun {
+    /// The name of its test.
+    test: String,
     seed: u64,
     /// Whether panics are shown when they happen.
     loud: bool,
+    /// How long none of its tasks may move.
+    hang: Option<Duration>,
     /// What is told as the place of its tasks: real threads do not note it.
     place: Place,
+    /// Whether it has ended. Tasks that go on nevertheless are no longer its.
+    over: AtomicBool,
     state: Mutex<State>,
-    changed: Condvar,
+    pub(super) changed: Condvar,
 }
 
 #[derive(Default)]
-struct State {
+pub(super) struct State {
     /// By [`TaskId`], the body being the first.
     tasks: Vec<Task>,
-    /// Tasks below this number may start.
-    released: usize,
+    /// Also by [`TaskId`].
+    pub(super) starts: Starts,
     panics: Vec<(TaskId, Panicked)>,
     histories: Vec<Arc<dyn HistorySource>>,
     conditions: Vec<Condition>,
@@ -60,29 +68,53 @@ struct Task {
     children: u32,
     abort: AbortHandle,
     ended: bool,
+    /// Counts its points and polls.
+    moves: Arc<AtomicU64>,
 }
 
 /// One task of a stress run. When it is dropped the task has ended.
 pub(crate) struct Member {
-    run: Arc<StressRun>,
+    pub(super) run: Arc<StressRun>,
     task: TaskId,
     /// A number that no other task of the process has, and the task's name.
     client: (u64, String),
+    /// The seed of its generators.
+    seed: u64,
+    /// Counts its points and polls.
+    moves: Arc<AtomicU64>,
+    /// When it starts without being let.
+    deadline: OnceLock<Instant>,
 }
 
 /// Unwinds a task whose check failed. Not a panic of the program: the hook is not called.
 struct CheckFailed;
 
+impl std::fmt::Debug for StressRun {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("StressRun").field("seed", &self.seed).finish_non_exhaustive()
+    }
+}
+
 impl StressRun {
-    /// A run whose jitter comes from `seed`, and its body, which `abort` ends.
+    /// A run of `test` whose jitter comes from `seed`, and its body, which `abort` ends.
     pub(crate) fn begin(
+        test: &str,
         (seed, place): (u64, Place),
-        loud: bool,
+        (loud, hang): (bool, Option<Duration>),
         abort: AbortHandle,
     ) -> (Arc<StressRun>, Arc<Member>) {
-        let (state, changed) = (Mutex::default(), Condvar::new());
-        let run = Arc::new(StressRun { seed, loud, place, state, changed });
+        let run = Arc::new(StressRun {
+            test: test.to_owned(),
+            seed,
+            loud,
+            hang,
+            place,
+            over: AtomicBool::new(false),
+            state: Mutex::default(),
+            changed: Condvar::new(),
+        });
         let body = run.add(None, None, abort);
+        body.arrive();
         (run, body)
     }
 
@@ -104,8 +136,19 @@ impl StressRun {
         };
         let record = TaskRecord { path, name: name.map(str::to_owned), place: self.place };
         let client = (threads::new_client(), record.to_string());
-        state.tasks.push(Task { record, children: 0, abort, ended: false });
-        Arc::new(Member { run: self.clone(), task, client })
+        // By the path, which does not depend on who of two spawners was first.
+        let mix =
+            |seed: u64, nth: &u32| (seed ^ u64::from(*nth)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let seed = record
+            .path
+            .segments()
+            .iter()
+            .fold(self.seed, |seed, nth| mix(seed, nth).rotate_left(29));
+        let moves = Arc::new(AtomicU64::new(0));
+        state.tasks.push(Task { record, children: 0, abort, ended: false, moves: moves.clone() });
+        state.starts.add();
+        let deadline = OnceLock::new();
+        Arc::new(Member { run: self.clone(), task, client, seed, moves, deadline })
     }
 
     /// Lets every task start, aborts those that are left, waits for them for at most `patience`.
@@ -114,12 +157,18 @@ impl StressRun {
         self.abort_all();
         let left = |state: &mut State| state.tasks.iter().any(|task| !task.ended);
         drop(self.changed.wait_timeout_while(self.lock(), patience, left));
+        self.over.store(true, Ordering::Release);
         self.left()
+    }
+
+    /// Whether it has ended.
+    pub(super) fn is_over(&self) -> bool {
+        self.over.load(Ordering::Acquire)
     }
 
     fn abort_all(&self) {
         let mut state = self.lock();
-        state.released = usize::MAX;
+        state.starts.open();
         let aborts: Vec<AbortHandle> = state.tasks.iter().map(|task| task.abort.clone()).collect();
         drop(state);
         self.changed.notify_all();
@@ -131,6 +180,22 @@ impl StressRun {
     pub(crate) fn left(&self) -> Vec<TaskRecord> {
         let state = self.lock();
         state.tasks.iter().filter(|task| !task.ended).map(|task| task.record.clone()).collect()
+    }
+
+    /// The tasks that no thread has polled.
+    pub(crate) fn unpolled(&self) -> Vec<TaskRecord> {
+        let state = self.lock();
+        let tasks = state.tasks.iter().enumerate();
+        let unpolled = tasks.filter(|(n, task)| !task.ended && !state.starts.has_arrived(*n));
+        unpolled.map(|(_, task)| task.record.clone()).collect()
+    }
+
+    /// A number that grows whenever a task is spawned, polled or ends and, where points are
+    /// disturbed, comes to a point.
+    pub(crate) fn progress(&self) -> u64 {
+        let state = self.lock();
+        let of = |task: &Task| task.moves.load(Ordering::Relaxed) + 1 + u64::from(task.ended);
+        state.tasks.iter().map(of).fold(0, u64::wrapping_add)
     }
 
     /// All tasks by [`TaskId`].
@@ -158,13 +223,18 @@ impl StressRun {
         self.lock().conditions.clone()
     }
 
+    /// Whether programs were generated.
+    pub(crate) fn has_programs(&self) -> bool {
+        !self.lock().programs.is_empty()
+    }
+
     /// The programs that were generated so far, in text.
     pub(crate) fn programs(&self) -> Vec<ProgramRecord> {
         let sources = self.lock().programs.clone();
         sources.iter().map(|source| source.record()).collect()
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    pub(super) fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -177,8 +247,7 @@ pin_project! {
         member: Option<Arc<Member>>,
         // Kept here while the task is not polled.
         shaker: Option<Shaker>,
-        // When the task starts without being let; none once it has started.
-        start: Option<Instant>,
+        started: bool,
         #[pin]
         future: Option<F>,
     }
@@ -193,14 +262,9 @@ pub(crate) fn join_in(name: Option<&str>, abort: AbortHandle) -> Option<Arc<Memb
 impl<F> InRun<F> {
     /// The `future` of the task `member`; `abort` ends it.
     pub(crate) fn new(member: Option<Arc<Member>>, abort: AbortHandle, future: F) -> InRun<F> {
-        let number = |member: &Member| u64::from(member.task.0);
-        let seed = |member: &Arc<Member>| {
-            member.run.seed.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(number(member))
-        };
-        let shaker = member.as_ref().map(|member| Shaker::new(seed(member), abort));
-        let gated = member.as_ref().filter(|member| member.task != TaskId::MAIN);
-        let start = gated.map(|_| Instant::now() + START);
-        InRun { member, shaker, start, future: Some(future) }
+        let shaker = member.as_ref().map(|member| member.shaker(abort, 0));
+        let started = member.as_ref().is_none_or(|member| member.task == TaskId::MAIN);
+        InRun { member, shaker, started, future: Some(future) }
     }
 }
 
@@ -215,14 +279,16 @@ impl<F: Future> Future for InRun<F> {
         let Some(member) = &*this.member else {
             return poll(this.future, cx);
         };
-        if let Some(deadline) = *this.start {
+        if !*this.started {
             // Only a task of the program's own spawner gets here early, see `wait_for_start`.
+            let deadline = member.arrive();
             if !member.may_start() && Instant::now() < deadline {
                 cx.waker().wake_by_ref();
                 return Poll::Pending;
             }
-            *this.start = None;
+            *this.started = true;
         }
+        member.moves.fetch_add(1, Ordering::Relaxed);
         let _entered = Entered::enter(member, this.shaker);
         let polled = poll(this.future.as_mut(), cx);
         if polled.is_ready() {
@@ -262,13 +328,36 @@ impl Drop for Entered<'_> {
 
 impl Member {
     fn may_start(&self) -> bool {
-        self.run.lock().released > self.task.index()
+        self.run.lock().starts.may_start(self.task.index())
+    }
+
+    /// A thread polls the task. Returns when it starts without being let.
+    fn arrive(&self) -> Instant {
+        if self.run.lock().starts.arrive(self.task.index()) {
+            self.run.changed.notify_all();
+        }
+        *self.deadline.get_or_init(|| Instant::now() + START)
     }
 
     /// Blocks the thread until the task may start.
     pub(crate) fn wait_for_start(&self) {
-        let early = |state: &mut State| state.released <= self.task.index();
+        self.arrive();
+        let early = |state: &mut State| !state.starts.may_start(self.task.index());
         drop(self.run.changed.wait_timeout_while(self.run.lock(), START, early));
+    }
+
+    /// A generator of the task, which `abort` ends.
+    fn shaker(&self, abort: AbortHandle, nth: u64) -> Shaker {
+        Shaker::new(self.seed.wrapping_add(nth), abort, self.moves.clone())
+    }
+
+    /// Drops what the task has left over, as a part of the task: its destructor belongs to the run.
+    pub(crate) fn drops<T>(self: &Arc<Member>, abort: AbortHandle, value: T) {
+        let mut shaker = Some(self.shaker(abort, 1));
+        let _entered = Entered::enter(self, &mut shaker);
+        if let Err(payload) = catch_unwind(AssertUnwindSafe(|| drop(value))) {
+            self.panicked(&*payload);
+        }
     }
 
     /// The task panicked on this thread: the run has failed, and ends.
@@ -285,26 +374,19 @@ impl Member {
 
 impl Drop for Member {
     fn drop(&mut self) {
-        self.run.lock().tasks[self.task.index()].ended = true;
+        let mut state = self.run.lock();
+        state.tasks[self.task.index()].ended = true;
+        // One that no thread will ever poll is not waited for.
+        let _ = state.starts.arrive(self.task.index());
+        drop(state);
         self.run.changed.notify_all();
     }
 }
 
 // ---- the task that this thread polls
 
-fn current() -> Option<Arc<Member>> {
+pub(super) fn current() -> Option<Arc<Member>> {
     CURRENT.with(|current| current.borrow().clone())
-}
-
-/// The current task waits for another: those spawned so far may start.
-pub(crate) fn release() {
-    if let Some(member) = current() {
-        let mut state = member.run.lock();
-        if state.released < state.tasks.len() {
-            state.released = state.tasks.len();
-            member.run.changed.notify_all();
-        }
-    }
 }
 
 /// A number for the current task, if it takes part in a stress run.
@@ -339,6 +421,18 @@ pub(crate) fn add_program(program: Arc<dyn ProgramSource>) {
     }
 }
 
+/// How long no task of the stress run of this thread may move; none if there is none, or no limit.
+pub(crate) fn hang_limit() -> Option<Duration> {
+    current().and_then(|member| member.run.hang)
+}
+
+/// What the task of this thread does takes long, and goes on.
+pub(crate) fn beat() {
+    if let Some(member) = current() {
+        member.moves.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
 /// The seed of the stress run of this thread; 0 if there is none.
 pub(crate) fn seed() -> u64 {
     current().map_or(0, |member| member.run.seed)
@@ -360,6 +454,35 @@ pub(crate) fn hear(info: &std::panic::PanicHookInfo<'_>) -> Heard {
     let Ok(Some(member)) = CURRENT.try_with(|current| current.borrow().clone()) else {
         return Heard::Foreign;
     };
-    panics::note(panics::panicked(info));
+    if member.run.is_over() {
+        return Heard::Foreign;
+    }
+    let panicked = panics::panicked(info);
+    if panics::aborts(&panicked) {
+        tell(&member);
+        return Heard::Taken;
+    }
+    let before = panics::note(panicked);
+    BEFORE.with(|last| *last.borrow_mut() = before);
     if member.run.loud { Heard::Shown } else { Heard::Taken }
+}
+
+/// The process aborts now, and nobody will tell of the panics that were taken down on this thread. Not with
+/// `eprint!`: a test harness may have taken that, and will have no time to show it.
+fn tell(member: &Member) {
+    let show = |panicked: Option<Panicked>| match panicked {
+        Some(Panicked { message, place }) => format!("{message:?} at {place}"),
+        None => "unknown".to_owned(),
+    };
+    let run = &member.run;
+    let task = &member.client.1;
+    let (first, second) = (BEFORE.with(RefCell::take), panics::take());
+    let (first, second) = (show(first), show(second));
+    let text = format!(
+        "\nsim: a destructor panicked while a panic unwound, and the process aborts.\n\
+         first:  {first}\nsecond: {second}\n\
+         It was task {task} in the run of seed {} of {} on real threads.\n",
+        run.seed, run.test,
+    );
+    let _ = std::io::stderr().lock().write_all(text.as_bytes());
 }

@@ -18,6 +18,7 @@ use futures::future::{AbortHandle, Aborted, BoxFuture, abortable};
 
 use super::JoinError;
 use super::stress::{self, InRun};
+use super::{jitter, start};
 
 type Spawner = Box<dyn Fn(BoxFuture<'static, ()>) + Send + Sync>;
 
@@ -46,15 +47,18 @@ where
     let (future, abort) = abortable(AssertUnwindSafe(future).catch_unwind());
     let finished = Arc::new(AtomicBool::new(false));
     let member = stress::join_in(name, abort.clone());
+    let in_run = member.is_some();
     let future = InRun::new(member.clone(), abort.clone(), future);
     let task = {
-        let finished = finished.clone();
+        let (finished, abort) = (finished.clone(), abort.clone());
         let member = member.clone();
         async move {
             let outcome = outcome(member.as_deref(), future.await);
             finished.store(true, Ordering::Release);
-            // The handle may be gone: nobody wants to know.
-            let _ = send.send(outcome);
+            // The handle may be gone, and nobody takes what the task gives.
+            if let (Err(unwanted), Some(member)) = (send.send(outcome), &member) {
+                member.drops(abort, unwanted);
+            }
             // Last, so that a run whose tasks have all ended has nothing left to do.
             drop(member);
         }
@@ -64,7 +68,8 @@ where
         None => {
             let mut thread = std::thread::Builder::new();
             if let Some(name) = name {
-                thread = thread.name(name.to_owned());
+                // The operating system takes no name with a zero in it.
+                thread = thread.name(name.replace('\0', "\u{fffd}"));
             }
             let run = move || {
                 if let Some(member) = member {
@@ -72,8 +77,16 @@ where
                 }
                 futures::executor::block_on(task);
             };
-            thread.spawn(run).expect("the operating system has a thread for the task");
+            if let Err(error) = thread.spawn(run) {
+                panic!(
+                    "the operating system gives no thread for one more task ({error}): have fewer tasks at the \
+                     same time, or spawn them on an executor with sim::task::set_spawner"
+                );
+            }
         }
+    }
+    if in_run {
+        jitter::spawned();
     }
     Handle { result, abort, finished }
 }
@@ -98,7 +111,7 @@ pub(super) fn outcome<T>(
 impl<T> Handle<T> {
     /// Waits for the task to end.
     pub(crate) fn poll_join(&mut self, cx: &mut Context<'_>) -> Poll<Result<T, JoinError>> {
-        stress::release();
+        start::release();
         Pin::new(&mut self.result)
             .poll(cx)
             // The spawner dropped the task: the runtime it belongs to is shutting down.

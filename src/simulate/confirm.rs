@@ -13,6 +13,7 @@ use crate::run::{Failure, Outcome, Run, Signature};
 use crate::schedule::Schedule;
 use crate::shrink::{Budget, Replayer, shrink};
 use crate::trace::show_values;
+use crate::verdict::Verdict;
 
 /// Replays that shrinking may take.
 const REPLAYS: u64 = 4000;
@@ -22,7 +23,8 @@ const STEPS: u64 = 20_000_000;
 /// Reports a failing run: confirmed, shrunk, replayed, written to a file.
 pub(super) fn report(session: &Session<'_>, run: Run, from: Origin, runs: u64) -> Report {
     let original = Size::of(&run);
-    let (run, shrunk, proof) = session.quietly(|| match same_again(session, &run) {
+    let (run, shrunk, proof) = session.quietly(|| match confirmed(session, &run) {
+        Ok(()) if is_undecided(&run) => (run, None, None),
         Ok(()) if !session.config.shrink => (run, None, None),
         Ok(()) => smallest(session, run),
         Err(failure) => (Run { outcome: Outcome::Failed(failure), ..run }, None, None),
@@ -65,6 +67,18 @@ pub(super) fn report(session: &Session<'_>, run: Run, from: Origin, runs: u64) -
     }));
     persistence::write_beside(&mut report, session.site, session.config.out.as_deref());
     report
+}
+
+/// Whether the decisions of `run` lead to the same run again, as far as they can say.
+fn confirmed(session: &Session<'_>, run: &Run) -> Result<(), Failure> {
+    if is_undecided(run) { Ok(()) } else { same_again(session, run) }
+}
+
+/// Whether it failed because a check was not through in its time or with its budget. It took seconds, and so would
+/// each run that the shrinker tries; and how far it gets in its time is not for the decisions to say.
+fn is_undecided(run: &Run) -> bool {
+    let outcome = &run.outcome;
+    matches!(outcome, Outcome::Failed(Failure::History { verdict: Verdict::Unknown(_), .. }))
 }
 
 /// Whether the decisions of `run` lead to the same run again.

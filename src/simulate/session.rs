@@ -40,7 +40,7 @@ impl<'a> Session<'a> {
         results: &'a Results,
         body: &'a dyn TestBody,
     ) -> Session<'a> {
-        let (watch, rehearsals) = (Watch::new(site), AtomicU32::new(0));
+        let (watch, rehearsals) = (Watch::new(site, config.hang), AtomicU32::new(0));
         Session { config, site, results, body, watch, rehearsals }
     }
 

@@ -6,7 +6,6 @@
 //! the process.
 
 use std::cell::RefCell;
-use std::io::Write;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, mpsc};
 use std::time::Duration;
@@ -18,14 +17,12 @@ use crate::persistence;
 use crate::report::{Finding, Origin, Size, Style, text};
 use crate::rt::{Limits, Worker};
 use crate::run::{Failure, Run};
-use crate::runner::Site;
+use crate::runner::{Site, end_process};
 use crate::schedule::Schedule;
+use crate::seam::beat::{self, Watcher};
 use crate::strategy::{Chosen, Search};
 use crate::trace::Trace;
-use crate::underway::{self, Note, Notes};
-
-/// The exit code of a process that a hang ended: that of a panic.
-const EXIT: i32 = 101;
+use crate::underway::{Note, Notes};
 
 /// What a worker is doing, well enough to do it again.
 #[derive(Clone)]
@@ -47,6 +44,8 @@ pub(crate) enum Job {
 /// The workers that are watched.
 pub(crate) struct Watch {
     site: Arc<Site>,
+    /// How long a step may take.
+    hang: Option<Duration>,
     /// Where each run is noted before it begins, if an earlier process ended within one.
     notes: Option<Arc<Notes>>,
     state: Mutex<State>,
@@ -59,10 +58,15 @@ struct State {
     watched: Vec<Arc<Watched>>,
 }
 
+/// How many runs a worker has begun, the step it is in, and how many signs of life it gave.
+type Progress = (u64, u32, u64);
+
 /// One worker.
 pub(crate) struct Watched {
     /// The step it is in.
     step: Arc<AtomicU32>,
+    /// Signs of life within the step.
+    beats: Arc<AtomicU64>,
     /// How many runs it has begun.
     pub(super) runs: AtomicU64,
     /// The seed of the current one.
@@ -111,6 +115,12 @@ impl Watched {
     fn position(&self) -> (u64, u32) {
         (self.runs.load(Ordering::Relaxed), self.step.load(Ordering::Relaxed))
     }
+
+    /// What changes as long as it does not hang.
+    fn progress(&self) -> Progress {
+        let (runs, step) = self.position();
+        (runs, step, self.beats.load(Ordering::Relaxed))
+    }
 }
 
 thread_local! {
@@ -152,11 +162,13 @@ pub(crate) struct Unwatch<'a> {
     watch: &'a Watch,
     pub(super) watched: Arc<Watched>,
     before: Option<Arc<Watched>>,
+    watcher_before: Watcher,
 }
 
 impl Drop for Unwatch<'_> {
     fn drop(&mut self) {
         HERE.with(|here| *here.borrow_mut() = self.before.take());
+        beat::watch(std::mem::take(&mut self.watcher_before));
         if let Some((notes, line)) = &self.watched.notes {
             notes.close(*line);
         }
@@ -176,9 +188,9 @@ impl Drop for EndOnDrop<'_> {
 
 impl Watch {
     /// Watches nothing yet.
-    pub(super) fn new(site: &Site) -> Watch {
+    pub(super) fn new(site: &Site, hang: Option<Duration>) -> Watch {
         let site = Arc::new(site.clone());
-        Watch { site, notes: None, state: Mutex::default(), ended: Condvar::new() }
+        Watch { site, hang, notes: None, state: Mutex::default(), ended: Condvar::new() }
     }
 
     /// The same, with runs noted.
@@ -199,11 +211,14 @@ impl Watch {
     pub(super) fn follow(&self, step: Arc<AtomicU32>, job: Job, seed: Seed) -> Unwatch<'_> {
         let (runs, seed, job) = (AtomicU64::new(0), AtomicU64::new(seed.0), Mutex::new(job));
         let notes = self.notes.clone().map(|notes| (notes.clone(), notes.open()));
-        let watched = Arc::new(Watched { step, runs, seed, job, site: self.site.clone(), notes });
+        let (beats, site) = (Arc::<AtomicU64>::default(), self.site.clone());
+        let watched =
+            Arc::new(Watched { step, beats: beats.clone(), runs, seed, job, site, notes });
         watched.note(&watched.job());
         self.lock().watched.push(watched.clone());
         let before = HERE.with(|here| here.borrow_mut().replace(watched.clone()));
-        Unwatch { watch: self, watched, before }
+        let watcher_before = beat::watch(Watcher { beats: Some(beats), hang: self.hang });
+        Unwatch { watch: self, watched, before, watcher_before }
     }
 }
 
@@ -211,14 +226,14 @@ impl Watch {
 pub(super) fn watch(session: &Session<'_>, patience: Duration) {
     let mut clock = Patience::new(patience);
     // Where each worker was when it was first seen there, and when.
-    let mut seen: Vec<(Arc<Watched>, (u64, u32), Duration)> = Vec::new();
+    let mut seen: Vec<(Arc<Watched>, Progress, Duration)> = Vec::new();
     let mut state = session.watch.lock();
     while !state.ended {
         let now = clock.look();
         seen.retain(|(old, ..)| state.watched.iter().any(|new| Arc::ptr_eq(old, new)));
         let mut hung = None;
         for watched in &state.watched {
-            let position = watched.position();
+            let position = watched.progress();
             match seen.iter_mut().find(|(old, ..)| Arc::ptr_eq(old, watched)) {
                 Some((_, at, _)) if *at == position => {}
                 Some((_, at, since)) => (*at, *since) = (position, now),
@@ -232,7 +247,7 @@ pub(super) fn watch(session: &Session<'_>, patience: Duration) {
         }
         if let Some((watched, step)) = hung {
             drop(state);
-            end_process(session, &watched, step, patience);
+            end(session, &watched, step, patience);
         }
         let waited = session.watch.ended.wait_timeout(state, clock.interval);
         state = waited.unwrap_or_else(PoisonError::into_inner).0;
@@ -240,7 +255,7 @@ pub(super) fn watch(session: &Session<'_>, patience: Duration) {
 }
 
 /// Tells of the hang and ends the process.
-fn end_process(session: &Session<'_>, watched: &Watched, step: u32, patience: Duration) -> ! {
+fn end(session: &Session<'_>, watched: &Watched, step: u32, patience: Duration) -> ! {
     let job = watched.job();
     let seed = match &job {
         Job::Rehearse(_, n) => Seed((*n).into()),
@@ -298,11 +313,7 @@ fn end_process(session: &Session<'_>, watched: &Watched, step: u32, patience: Du
         report.finding = Some(Box::new(finding));
         persistence::write_beside(&mut report, session.site, session.config.out.as_deref());
         session.results.end(&mut report);
-        // Not `eprint!`: a test harness may have taken that, and will have no time to show it.
-        let screen = text(&report, &Style::default());
-        let _ = std::io::stderr().lock().write_all(screen.as_bytes());
-        underway::unmark_all();
-        std::process::exit(EXIT)
+        end_process(&text(&report, &Style::default()))
     })
 }
 

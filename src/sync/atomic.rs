@@ -28,11 +28,12 @@ const FETCH_XOR: Op = Op::new("fetch_xor", Access::ReadModifyWrite);
 ///
 /// `T` is an integer of up to 64 bits, a `bool` or a raw pointer. Each operation is an await point:
 /// in a run, other tasks may go first there. Outside a run and in the real build it is the std
-/// operation; the real build adds nothing to it, neither size nor instructions.
+/// operation; the real build without debug assertions adds nothing to it, neither size nor instructions.
 ///
 /// In a run the value lives in the run: an atomic in a `static`, made with
-/// [`const_new`](Self::const_new), starts every run with its first value, in several workers at
-/// once. Memory is sequentially consistent there whatever the [`Ordering`] arguments say, so a run
+/// [`const_new`](Self::const_new), starts every run with the value it was made with, in several workers at
+/// once, whatever its value is outside of runs. So it does in the stress tests of a real build with debug
+/// assertions; without them a `static` has one value for all. Memory is sequentially consistent there whatever the [`Ordering`] arguments say, so a run
 /// does not show what weaker orderings allow. A weak compare-exchange does not fail spuriously.
 ///
 /// ```

@@ -16,9 +16,11 @@ const TAKE: Op = Op::new("take", Access::ReadModifyWrite);
 /// Plain shared memory: a value that tasks read and write as a whole.
 ///
 /// Each operation is one access and an await point, so `get` then `set` is a race, as it would be on
-/// plain memory. In a run each run has a value of its own, a clone of the one the cell was made
-/// with, so a cell in a `static` starts every run afresh. Outside a run and in the real build the
-/// value is behind a std mutex, held for one access: plain memory cannot be shared in safe Rust.
+/// plain memory. A cell made in a run holds the value that it was made with and belongs to that run; in another
+/// one it fails the run, as a [`Mutex`](crate::Mutex) does. Of a cell made outside, each run has a value of its
+/// own, a clone of the one outside; of one in a `static`, made with [`const_new`](Self::const_new), a clone of the
+/// one that it was made with (in the real build only with debug assertions). Outside a run and in the real
+/// build the value is behind a std mutex, held for one access: plain memory cannot be shared in safe Rust.
 ///
 /// ```
 /// # sim::block_on(async {

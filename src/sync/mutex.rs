@@ -6,19 +6,26 @@ use std::ops::{Deref, DerefMut};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-use futures::lock::{Mutex as RealMutex, MutexGuard as RealGuard, MutexLockFuture};
+use async_lock::futures::Lock as RealLock;
+use async_lock::{Mutex as RealMutex, MutexGuard as RealGuard};
 
 use crate::op::{Access, Op};
-use crate::seam::{Enter, Gate, Pass, here};
+use crate::seam::{self, Enter, Gate, Pass, budget, here};
 
 const LOCK: Op = Op::new("lock", Access::Lock);
 const TRY_LOCK: Op = Op::new("try_lock", Access::TryLock);
 
-/// A value that one task at a time may use: tokio's `Mutex`.
+/// A value that one task at a time may use, as tokio's `Mutex`.
 ///
 /// Locking is an await point. A task that waits cannot step; when the guard is dropped every waiter
 /// can, and whoever is chosen gets the lock, so a run shows every order that any fair or unfair lock
 /// could. Dropping the guard is no point. There is no poisoning: a panic ends the run anyway.
+///
+/// Outside a run and in the real build it is the mutex of the crate `async-lock`, which is fair in the end: a task
+/// that has waited for half a millisecond is the next, before any that comes later. A run promises less: that a task
+/// waits while others take the lock again and again is an order like any other, so a loop that relies on its turn
+/// may be found to take no end. A task that finds the real lock free 128 times in a row gives way to the other tasks
+/// of its thread, as in tokio; a loop over atomics or cells never does.
 ///
 /// In a run a mutex belongs to that run. One that an earlier run used, in a `static` for instance,
 /// fails the run with the remedy: create it inside the test body.
@@ -66,7 +73,8 @@ impl<T: ?Sized> Mutex<T> {
     /// it leaves no trace.
     #[track_caller]
     pub fn lock(&self) -> Lock<'_, T> {
-        Lock { enter: self.gate.enter(&LOCK, here()), pass: None, inner: self.inner.lock() }
+        let enter = self.gate.enter(&LOCK, here());
+        Lock { enter, pass: None, mutex: &self.inner, waits: None }
     }
 
     /// Takes the lock if no task holds it; an await point, unlike tokio's, because what it finds
@@ -95,7 +103,9 @@ impl<T: ?Sized> Mutex<T> {
 pub struct Lock<'a, T: ?Sized> {
     enter: Enter<'a>,
     pass: Option<Pass<'a>>,
-    inner: MutexLockFuture<'a, T>,
+    mutex: &'a RealMutex<T>,
+    /// Made when the lock was not free, and boxed so that a lock may be moved while it waits.
+    waits: Option<Pin<Box<RealLock<'a, T>>>>,
 }
 
 impl<'a, T: ?Sized> Future for Lock<'a, T> {
@@ -107,10 +117,32 @@ impl<'a, T: ?Sized> Future for Lock<'a, T> {
             this.pass = Some(ready!(Pin::new(&mut this.enter).poll(cx)));
         }
         // In a run whoever holds the pass finds the lock free; outside one, this is the lock.
-        let inner = ready!(Pin::new(&mut this.inner).poll(cx));
-        let pass = this.pass.take().expect("polled after it was ready");
+        let inner = ready!(take(this.mutex, &mut this.waits, cx));
+        let pass = this.pass.take().expect("it was got above");
         Poll::Ready(MutexGuard { inner, _pass: pass })
     }
+}
+
+/// Takes the real lock, or waits for it.
+fn take<'a, T: ?Sized>(
+    mutex: &'a RealMutex<T>,
+    waits: &mut Option<Pin<Box<RealLock<'a, T>>>>,
+    cx: &mut Context<'_>,
+) -> Poll<RealGuard<'a, T>> {
+    if waits.is_none() {
+        if !seam::in_run() {
+            ready!(budget::spend(cx));
+        }
+        if let Some(guard) = mutex.try_lock() {
+            return Poll::Ready(guard);
+        }
+    }
+    let polled = waits.get_or_insert_with(|| Box::pin(mutex.lock())).as_mut().poll(cx);
+    match &polled {
+        Poll::Ready(_) => *waits = None,
+        Poll::Pending => budget::refill(),
+    }
+    polled
 }
 
 /// Leave to use the value of a [`Mutex`]; dropping it frees the lock.

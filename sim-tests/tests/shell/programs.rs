@@ -81,7 +81,7 @@ fn on_real_threads_a_failing_run_leaves_the_program_as_source_and_the_history() 
     for (variant, says) in [
         ("loses", "history is not linearizable"),
         ("panics", "no room"),
-        ("hangs", "the run has not ended after 1 s"),
+        ("hangs", "no task has moved for 1 s"),
     ] {
         let (test, out) = kept(variant);
         let ended = test.env("SIM_HANG", "1s").fails();

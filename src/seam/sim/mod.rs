@@ -20,6 +20,7 @@ pub(crate) use self::slot::Slot;
 pub(crate) use self::spin::Spin;
 pub(crate) use self::word::Word;
 
+pub(crate) use super::beat::{beat, hang_limit};
 use super::{jitter, threads};
 use crate::choice::CallPoint;
 use crate::history::HistorySource;

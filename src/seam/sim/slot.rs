@@ -10,18 +10,22 @@ use crate::op::Op;
 use crate::rt::{Object, WORLD, World, in_run, meet};
 use crate::seam::value::kind_of;
 
-/// A value of any type that is read and written as a whole. Each run has its own, which starts as
-/// a clone of the one that was there before any run.
+/// A value of any type that is read and written as a whole. Each run has its own. That of a slot made in the run
+/// is the very value that it was made with; any other starts as a clone of the one before any run.
 #[derive(Debug)]
 pub(crate) struct Slot<T> {
     pub(crate) object: Object,
+    is_static: bool,
     values: Mutex<SlotValues<T>>,
 }
 
 #[derive(Debug)]
 struct SlotValues<T> {
-    /// The value outside runs, and the one with which each run begins.
-    initial: T,
+    /// The value with which each run begins and, unless this is a static, the one outside runs. None of a slot that
+    /// was made in a run: it has that one, and a copy kept beside would keep alive what the program dropped.
+    initial: Option<T>,
+    /// Of a static, the value outside runs, once somebody looked at it.
+    outside: Option<T>,
     /// A cell made in a run has one run; in place, so that making one allocates nothing.
     in_first: Option<InRun<T>>,
     /// Further workers whose runs use a cell that was made outside of them.
@@ -41,16 +45,28 @@ impl<T> Slot<T> {
     where
         T: 'static,
     {
-        let slot = Slot::of_static(value, here);
-        if in_run() {
-            WORLD.with(|world| world.created(&slot.object, kind_of::<T>(), 0));
+        let outside_runs = !in_run();
+        let object = Object::new("cell", here, outside_runs);
+        let mut values = SlotValues::empty();
+        if outside_runs {
+            values.initial = Some(value);
+        } else {
+            WORLD.with(|world| {
+                world.created(&object, kind_of::<T>(), 0);
+                values.in_first = Some(InRun { world: world.number(), run: world.run(), value });
+            });
         }
-        slot
+        Slot { object, is_static: false, values: Mutex::new(values) }
     }
 
     pub(crate) const fn of_static(value: T, here: Here) -> Slot<T> {
-        let values = SlotValues { initial: value, in_first: None, in_others: Vec::new() };
-        Slot { object: Object::new("cell", here, true), values: Mutex::new(values) }
+        let initial = Some(value);
+        let values = SlotValues { initial, outside: None, in_first: None, in_others: Vec::new() };
+        Slot {
+            object: Object::new("cell", here, true),
+            is_static: true,
+            values: Mutex::new(values),
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, SlotValues<T>> {
@@ -61,16 +77,20 @@ impl<T> Slot<T> {
         let values = self.values.get_mut().unwrap_or_else(PoisonError::into_inner);
         match values.current() {
             Some(at) => &mut values.at(at).value,
-            None => &mut values.initial,
+            None => values.real(),
         }
     }
 
     pub(crate) fn into_inner(self) -> T {
         let mut values = self.values.into_inner().unwrap_or_else(PoisonError::into_inner);
         match values.current() {
-            Some(0) => values.in_first.map_or(values.initial, |first| first.value),
-            Some(at) => values.in_others.swap_remove(at - 1).value,
-            None => values.initial,
+            Some(at) if at > 0 => values.in_others.swap_remove(at - 1).value,
+            Some(_) => values.in_first.expect("it is there").value,
+            None => {
+                let SlotValues { initial, outside, in_first, .. } = values;
+                let first = || in_first.map(|first| first.value);
+                outside.or(initial).or_else(first).expect(SOME)
+            }
         }
     }
 
@@ -110,7 +130,11 @@ impl<T> Slot<T> {
         T: Clone,
     {
         let At::Run(deed) = at else {
-            return access(&mut self.lock().initial);
+            let mut values = self.lock();
+            if self.is_static && values.outside.is_none() {
+                values.outside = values.initial.clone();
+            }
+            return access(values.real());
         };
         deed.pass();
         let (number, run) = WORLD.with(|world| (world.number(), world.run()));
@@ -118,7 +142,9 @@ impl<T> Slot<T> {
         let found = values.position(|v| v.run == run);
         let mut stale = None;
         let at = found.unwrap_or_else(|| {
-            let fresh = InRun { world: number, run, value: values.initial.clone() };
+            // A run that meets the slot of another one has failed before it comes here.
+            let value = values.initial.clone().expect(SOME);
+            let fresh = InRun { world: number, run, value };
             let old = values.position(|v| v.world == number);
             match old {
                 Some(at) => stale = Some(std::mem::replace(values.at(at), fresh)),
@@ -137,7 +163,20 @@ impl<T> Slot<T> {
     }
 }
 
+/// Why there is a value.
+const SOME: &str = "a slot is made with a value, in a run or outside of runs";
+
 impl<T> SlotValues<T> {
+    fn empty() -> SlotValues<T> {
+        SlotValues { initial: None, outside: None, in_first: None, in_others: Vec::new() }
+    }
+
+    /// The value outside runs; of a slot that was made in a run, that which the run left.
+    fn real(&mut self) -> &mut T {
+        let first = self.in_first.as_mut().map(|first| &mut first.value);
+        self.outside.as_mut().or(self.initial.as_mut()).or(first).expect(SOME)
+    }
+
     /// The entry of the run that is on on this thread.
     fn current(&self) -> Option<usize> {
         if !in_run() {

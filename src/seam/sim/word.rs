@@ -1,6 +1,7 @@
 //! Words: the shared memory of atomics.
 
 use std::future::Future;
+use std::sync::OnceLock;
 use std::sync::atomic::Ordering;
 
 use super::Here;
@@ -13,8 +14,11 @@ use crate::seam::value::{BitChange, Bits, Number, NumberChange, Value};
 /// A word of shared memory.
 #[derive(Debug)]
 pub(crate) struct Word<T: Value> {
-    /// The value outside runs, and the one with which each run begins.
+    /// The value with which each run begins and, unless this is a static, the one outside runs.
     std: T::Std,
+    is_static: bool,
+    /// Of a static, the value outside runs, once somebody looked at it.
+    outside: OnceLock<T::Std>,
     pub(crate) object: Object,
 }
 
@@ -24,26 +28,37 @@ impl<T: Value> Word<T> {
         if in_run() {
             WORLD.with(|world| world.created(&object, T::KIND, value.to_bits()));
         }
-        Word { std: value.std(), object }
+        Word { std: value.std(), is_static: false, outside: OnceLock::new(), object }
     }
 
     pub(crate) const fn of_static(std: T::Std, here: Here) -> Word<T> {
-        Word { std, object: Object::new("atomic", here, true) }
+        let object = Object::new("atomic", here, true);
+        Word { std, is_static: true, outside: OnceLock::new(), object }
     }
 
     pub(crate) fn get_mut(&mut self) -> &mut T {
         if let Some(bits) = self.bits_in_run() {
             *T::std_get_mut(&mut self.std) = T::from_bits(bits);
             self.object.forget();
+            return T::std_get_mut(&mut self.std);
         }
-        T::std_get_mut(&mut self.std)
+        T::std_get_mut(self.outside.get_mut().unwrap_or(&mut self.std))
     }
 
     pub(crate) fn into_inner(self) -> T {
         match self.bits_in_run() {
             Some(bits) => T::from_bits(bits),
-            None => T::std_into_inner(self.std),
+            None => T::std_into_inner(self.outside.into_inner().unwrap_or(self.std)),
         }
+    }
+
+    /// The word outside runs.
+    #[inline]
+    fn real(&self) -> &T::Std {
+        if !self.is_static {
+            return &self.std;
+        }
+        self.outside.get_or_init(|| T::std_load(&self.std, Ordering::Relaxed).std())
     }
 
     fn bits_in_run(&self) -> Option<u64> {
@@ -64,7 +79,7 @@ impl<T: Value> Word<T> {
     #[inline]
     pub(crate) fn load(&self, at: &At<'_>, order: Ordering) -> T {
         match at {
-            At::Real => T::std_load(&self.std, order),
+            At::Real => T::std_load(self.real(), order),
             At::Run(deed) => T::from_bits(deed.load()),
         }
     }
@@ -72,14 +87,14 @@ impl<T: Value> Word<T> {
     #[inline]
     pub(crate) fn store(&self, at: &At<'_>, value: T, order: Ordering) {
         match at {
-            At::Real => T::std_store(&self.std, value, order),
+            At::Real => T::std_store(self.real(), value, order),
             At::Run(deed) => deed.store(value.to_bits()),
         }
     }
 
     pub(crate) fn swap(&self, at: &At<'_>, value: T, order: Ordering) -> T {
         match at {
-            At::Real => T::std_swap(&self.std, value, order),
+            At::Real => T::std_swap(self.real(), value, order),
             At::Run(deed) => change(deed, |_| value),
         }
     }
@@ -110,9 +125,9 @@ impl<T: Value> Word<T> {
     ) -> Result<T, T> {
         match at {
             At::Real if weak => {
-                T::std_compare_exchange_weak(&self.std, current, new, success, failure)
+                T::std_compare_exchange_weak(self.real(), current, new, success, failure)
             }
-            At::Real => T::std_compare_exchange(&self.std, current, new, success, failure),
+            At::Real => T::std_compare_exchange(self.real(), current, new, success, failure),
             At::Run(deed) => {
                 let (wanted, new) = (current.to_bits(), new.to_bits());
                 let old = deed.change(wanted, |old| (old == wanted).then_some(new));
@@ -127,7 +142,7 @@ impl<T: Value> Word<T> {
         T: Bits,
     {
         match at {
-            At::Real => T::std_change(&self.std, kind, value, order),
+            At::Real => T::std_change(self.real(), kind, value, order),
             At::Run(deed) => change(deed, |old| T::change(old, kind, value)),
         }
     }
@@ -138,7 +153,7 @@ impl<T: Value> Word<T> {
         T: Number,
     {
         match at {
-            At::Real => T::std_compute(&self.std, kind, value, order),
+            At::Real => T::std_compute(self.real(), kind, value, order),
             At::Run(deed) => change(deed, |old| T::compute(old, kind, value)),
         }
     }

@@ -1,0 +1,70 @@
+//! Settings that mean nothing to real threads, which follow no strategy and no trace and count no steps.
+//!
+//! Most change nothing but what is said of a test, so a test that has them runs all the same and says which they
+//! are. A replay that was asked for would be another test, and is an error.
+
+use super::{InvalidSetting, Settings};
+
+impl Settings {
+    /// What was said and means nothing to real threads: the names of arguments and of variables.
+    pub(crate) fn idle_on_threads(&self) -> Vec<(&'static str, &'static str)> {
+        let on = |flag: Option<bool>| flag == Some(true);
+        [
+            (self.strategy.is_some(), ("strategy", "SIM_STRATEGY")),
+            (self.steps_max.is_some(), ("max_steps", "SIM_STEPS")),
+            (self.jobs.is_some(), ("jobs", "SIM_JOBS")),
+            (on(self.coverage), ("coverage", "SIM_COVERAGE")),
+            (on(self.closure), ("closure", "SIM_CLOSURE")),
+            (self.prove.is_some_and(|runs| runs > 0), ("prove", "SIM_PROVE")),
+            (on(self.must_prove), ("must_prove", "SIM_MUST_PROVE")),
+            (on(self.shrink), ("shrink", "SIM_SHRINK")),
+        ]
+        .into_iter()
+        .filter_map(|(said, names)| said.then_some(names))
+        .collect()
+    }
+
+    /// The error of a replay that real threads are asked for.
+    pub(super) fn replay_on_threads(&self) -> Result<(), InvalidSetting> {
+        let Some(value) = self.replay.clone() else { return Ok(()) };
+        let grammar = "left out in this build: real threads follow no trace. Build with the feature `sim` to \
+                       replay it";
+        Err(InvalidSetting { name: "replay".to_owned(), value, grammar: grammar.to_owned() })
+    }
+}
+
+/// What to say of settings that mean nothing to real threads.
+pub(crate) fn idle_text(names: &[&str]) -> Option<String> {
+    let (last, rest) = names.split_last()?;
+    let means = if rest.is_empty() { "means" } else { "mean" };
+    let names = if rest.is_empty() {
+        (*last).to_owned()
+    } else {
+        format!("{} and {last}", rest.join(", "))
+    };
+    Some(format!("{names} {means} nothing on real threads; build with the feature `sim`"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_means_nothing_is_named() {
+        assert_eq!(Settings::default().idle_on_threads(), []);
+        let settings = Settings {
+            strategy: Some("pct".to_owned()),
+            jobs: Some(1),
+            prove: Some(0),
+            coverage: Some(false),
+            ..Settings::default()
+        };
+        let idle = settings.idle_on_threads();
+        assert_eq!(idle, [("strategy", "SIM_STRATEGY"), ("jobs", "SIM_JOBS")]);
+        let text = |names: &[&str]| idle_text(names).unwrap_or_default();
+        assert_eq!(text(&[]), "");
+        let rest = "nothing on real threads; build with the feature `sim`";
+        assert_eq!(text(&["jobs"]), format!("jobs means {rest}"));
+        assert_eq!(text(&["a", "b", "c"]), format!("a, b and c mean {rest}"));
+    }
+}

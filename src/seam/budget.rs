@@ -1,0 +1,78 @@
+//! How often in a row a real lock may be found free before the task gives way.
+//!
+//! A task that loops over a free lock never waits, and an executor with one thread could not poll any other: not the
+//! one that would change what the loop waits for, nor a timer. So every so often the lock is not ready at once,
+//! and its task is polled again after the others. The count is kept by the thread, which all executors have.
+//! (tokio's own primitives do the same for tasks of tokio.)
+
+use std::cell::Cell;
+use std::task::{Context, Poll};
+
+/// As often as in tokio.
+const FULL: u32 = 128;
+
+thread_local! {
+    static LEFT: Cell<u32> = const { Cell::new(FULL) };
+}
+
+/// A lock is taken that may be free. Pending if the task is to give way first; it has been woken.
+#[inline]
+pub(crate) fn spend(cx: &mut Context<'_>) -> Poll<()> {
+    match LEFT.get() {
+        0 => give_way(cx),
+        left => {
+            LEFT.set(left - 1);
+            Poll::Ready(())
+        }
+    }
+}
+
+#[cold]
+fn give_way(cx: &mut Context<'_>) -> Poll<()> {
+    refill();
+    let waker = cx.waker();
+    // Who polls once and never again, with a waker that wakes nobody, wants to know whether the lock is free. Such
+    // wakers have no data; their tables are not the same in all crates.
+    if waker.data().is_null() {
+        return Poll::Ready(());
+    }
+    waker.wake_by_ref();
+    Poll::Pending
+}
+
+/// The task waits: others come on.
+#[inline]
+pub(crate) fn refill() {
+    LEFT.set(FULL);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicU32, Ordering};
+    use std::task::Waker;
+
+    #[derive(Default)]
+    struct Wakes(AtomicU32);
+
+    impl std::task::Wake for Wakes {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    #[test]
+    fn a_task_gives_way_now_and_then_and_is_woken() {
+        let wakes = Arc::new(Wakes::default());
+        let waker = wakes.clone().into();
+        refill();
+        let cx = &mut Context::from_waker(&waker);
+        let pending = (0..10 * (FULL + 1)).filter(|_| spend(cx).is_pending()).count();
+        assert_eq!((pending, wakes.0.load(Ordering::Relaxed)), (10, 10));
+        for noop in [Waker::noop(), futures::task::noop_waker_ref()] {
+            let cx = &mut Context::from_waker(noop);
+            assert!((0..10 * FULL).all(|_| spend(cx).is_ready()));
+        }
+    }
+}

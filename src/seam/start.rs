@@ -1,0 +1,149 @@
+//! The starting line of the tasks of a stress run.
+//!
+//! A task that was spawned waits until the task that spawned it waits or ends, comes to its next point (where
+//! points are [disturbed](super::jitter)), or joins a task. Then those that were spawned so far start together,
+//! as soon as the last of them has a thread: a thread takes longer to come up than most tasks to end. The
+//! spawner that came to a point starts with them.
+//!
+//! Nobody waits for long: a spawner that neither waits nor has points lets its tasks start after [`START`], and
+//! a task that no thread polls holds up the others for [`ARRIVAL`] at most.
+
+use std::time::Duration;
+
+use super::stress::current;
+
+/// How long a task waits for its start if the one that spawned it neither waits nor ends.
+pub(crate) const START: Duration = Duration::from_millis(5);
+/// How long a spawner waits at a point for the tasks that it has spawned to have threads.
+const ARRIVAL: Duration = Duration::from_millis(2);
+
+/// Which tasks of a run may start. Tasks are counted in the order in which they were spawned.
+#[derive(Debug, Default)]
+pub(crate) struct Starts {
+    /// Whether a thread polls the task, by number.
+    arrived: Vec<bool>,
+    /// Tasks below this number may start.
+    released: usize,
+    /// Tasks below this number start when all of them have arrived; at least `released`.
+    wanted: usize,
+    /// How many tasks from `released` to `wanted` have not arrived.
+    missing: usize,
+}
+
+impl Starts {
+    /// One more task.
+    pub(crate) fn add(&mut self) {
+        self.arrived.push(false);
+    }
+
+    /// A thread polls the task. Returns whether tasks may start that might not before.
+    #[must_use]
+    pub(crate) fn arrive(&mut self, task: usize) -> bool {
+        let first = !std::mem::replace(&mut self.arrived[task], true);
+        if first && (self.released..self.wanted).contains(&task) {
+            self.missing -= 1;
+        }
+        self.release_if_complete()
+    }
+
+    /// All tasks are to start together. Returns whether they may start now.
+    #[must_use]
+    pub(crate) fn want_all(&mut self) -> bool {
+        let new = &self.arrived[self.wanted.min(self.arrived.len())..];
+        self.missing += new.iter().filter(|arrived| !**arrived).count();
+        self.wanted = self.wanted.max(self.arrived.len());
+        self.release_if_complete()
+    }
+
+    /// The tasks that are to start together may, whether all have arrived or not.
+    pub(crate) fn release(&mut self) {
+        (self.released, self.missing) = (self.wanted, 0);
+    }
+
+    /// All tasks may start, also those that are spawned later.
+    pub(crate) fn open(&mut self) {
+        (self.released, self.wanted, self.missing) = (usize::MAX, usize::MAX, 0);
+    }
+
+    /// Whether the task may start.
+    pub(crate) fn may_start(&self, task: usize) -> bool {
+        task < self.released
+    }
+
+    /// Whether a thread has polled the task.
+    pub(crate) fn has_arrived(&self, task: usize) -> bool {
+        self.arrived[task]
+    }
+
+    fn release_if_complete(&mut self) -> bool {
+        let complete = self.missing == 0 && self.released < self.wanted;
+        if complete {
+            self.release();
+        }
+        complete
+    }
+}
+
+/// The tasks that were spawned so far start as soon as all of them have threads.
+pub(crate) fn release() {
+    if let Some(member) = current() {
+        if member.run.lock().starts.want_all() {
+            member.run.changed.notify_all();
+        }
+    }
+}
+
+/// The same, and the current task goes on together with them. Blocks the thread for at most [`ARRIVAL`].
+pub(super) fn together() {
+    let Some(member) = current() else { return };
+    let run = &member.run;
+    let mut state = run.lock();
+    if !state.starts.want_all() {
+        let last = state.starts.wanted;
+        let waited =
+            run.changed.wait_timeout_while(state, ARRIVAL, |state| state.starts.released < last);
+        state = waited.unwrap_or_else(std::sync::PoisonError::into_inner).0;
+        if state.starts.released >= last {
+            return;
+        }
+        state.starts.release();
+    }
+    drop(state);
+    run.changed.notify_all();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tasks_start_when_the_last_that_is_wanted_has_arrived() {
+        let mut starts = Starts::default();
+        (0..3).for_each(|_| starts.add());
+        assert!(!starts.arrive(1), "nobody asked for it");
+        assert!(!starts.want_all());
+        // One more, which is not waited for.
+        starts.add();
+        assert!(!starts.arrive(0) && !starts.arrive(0) && !starts.arrive(3));
+        assert!(!starts.may_start(0));
+        assert!(starts.arrive(2));
+        assert!(starts.may_start(2) && !starts.may_start(3));
+        assert!(starts.want_all(), "it is there already");
+        assert!(starts.may_start(3) && !starts.want_all());
+    }
+
+    #[test]
+    fn a_task_that_does_not_arrive_is_not_waited_for_twice() {
+        let mut starts = Starts::default();
+        starts.add();
+        assert!(!starts.want_all());
+        starts.release();
+        assert!(starts.may_start(0) && !starts.has_arrived(0));
+        starts.add();
+        assert!(starts.arrive(1) || starts.want_all());
+        assert!(!starts.arrive(0));
+        starts.open();
+        starts.add();
+        assert!(starts.may_start(2) && !starts.want_all() && !starts.arrive(2));
+    }
+}

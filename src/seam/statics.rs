@@ -1,0 +1,153 @@
+//! Statics in stress runs: each run has a value of its own, as a simulated run has.
+//!
+//! A run's value starts as the one that the static was made with, whatever other runs, which may be on at the
+//! same time, or code outside of runs did to theirs. The values are kept in the static: one of a run that is over
+//! goes when the next run comes.
+//!
+//! That needs room in each primitive and a question at each point, so only builds with debug assertions do it.
+//! In others an [`Own`] is nothing, and a static is what it is to std: one value, for all runs and outside.
+
+#[cfg(debug_assertions)]
+pub(crate) use self::own::Own;
+
+#[cfg(debug_assertions)]
+mod own {
+    use std::sync::{Arc, OnceLock, PoisonError, RwLock, Weak};
+
+    use crate::seam::stress::{StressRun, current};
+
+    /// The values of a static beside the one that it was made with, which nobody changes.
+    #[derive(Debug)]
+    pub(crate) struct Own<S> {
+        is_static: bool,
+        /// The value outside of runs, once somebody looked at it.
+        outside: OnceLock<S>,
+        of_runs: RwLock<Vec<OfRun<S>>>,
+    }
+
+    #[derive(Debug)]
+    struct OfRun<S> {
+        run: Weak<StressRun>,
+        value: Arc<S>,
+    }
+
+    impl<S> Own<S> {
+        /// Of what is no static.
+        pub(crate) const fn none() -> Own<S> {
+            Own::new(false)
+        }
+
+        /// Of a static.
+        pub(crate) const fn of_static() -> Own<S> {
+            Own::new(true)
+        }
+
+        const fn new(is_static: bool) -> Own<S> {
+            Own { is_static, outside: OnceLock::new(), of_runs: RwLock::new(Vec::new()) }
+        }
+
+        /// Does `act` to the value: if this is a static, to that of the run of this thread or to the one outside
+        /// of runs. Each begins as a `copy` of `made`.
+        pub(crate) fn with<R>(
+            &self,
+            made: &S,
+            copy: impl FnOnce(&S) -> S,
+            act: impl FnOnce(&S) -> R,
+        ) -> R {
+            if !self.is_static {
+                return act(made);
+            }
+            match current() {
+                Some(member) => act(&self.of_run(&member.run, || copy(made))),
+                None => act(self.outside.get_or_init(|| copy(made))),
+            }
+        }
+
+        fn of_run(&self, run: &Arc<StressRun>, first: impl FnOnce() -> S) -> Arc<S> {
+            let known = self.of_runs.read().unwrap_or_else(PoisonError::into_inner);
+            if let Some(known) = known.iter().find(|known| known.is_of(run)) {
+                return known.value.clone();
+            }
+            drop(known);
+            // The user's `clone` and destructors are called without the lock.
+            let first = Arc::new(first());
+            let mut all = self.of_runs.write().unwrap_or_else(PoisonError::into_inner);
+            if let Some(known) = all.iter().find(|known| known.is_of(run)) {
+                return known.value.clone();
+            }
+            let is_on = |known: &OfRun<S>| known.run.upgrade().is_some_and(|run| !run.is_over());
+            let (on, over): (Vec<_>, Vec<_>) =
+                std::mem::take(&mut *all).into_iter().partition(is_on);
+            *all = on;
+            all.push(OfRun { run: Arc::downgrade(run), value: first.clone() });
+            drop(all);
+            drop(over);
+            first
+        }
+
+        /// The value of who has the primitive alone.
+        pub(crate) fn alone<'a>(&'a mut self, made: &'a mut S) -> &'a mut S {
+            let Some(member) = current() else {
+                return self.outside.get_mut().unwrap_or(made);
+            };
+            let all = self.of_runs.get_mut().unwrap_or_else(PoisonError::into_inner);
+            if let Some(at) = all.iter().position(|known| known.is_of(&member.run)) {
+                let value = Arc::into_inner(all.swap_remove(at).value);
+                // From here on it is the value that the static was made with.
+                *made = value.expect("whoever has the static alone has its value alone");
+            }
+            made
+        }
+
+        /// The same, taken out.
+        pub(crate) fn into_value(mut self, mut made: S) -> S {
+            self.alone(&mut made);
+            match self.outside.into_inner() {
+                Some(outside) if current().is_none() => outside,
+                _ => made,
+            }
+        }
+    }
+
+    impl<S> OfRun<S> {
+        fn is_of(&self, run: &Arc<StressRun>) -> bool {
+            std::ptr::eq(self.run.as_ptr(), Arc::as_ptr(run))
+        }
+    }
+}
+
+/// Nothing: a static has one value.
+#[cfg(not(debug_assertions))]
+#[derive(Debug)]
+pub(crate) struct Own<S>(std::marker::PhantomData<fn() -> S>);
+
+#[cfg(not(debug_assertions))]
+impl<S> Own<S> {
+    pub(crate) const fn none() -> Own<S> {
+        Own(std::marker::PhantomData)
+    }
+
+    pub(crate) const fn of_static() -> Own<S> {
+        Own::none()
+    }
+
+    #[inline(always)]
+    pub(crate) fn with<R>(
+        &self,
+        made: &S,
+        _: impl FnOnce(&S) -> S,
+        act: impl FnOnce(&S) -> R,
+    ) -> R {
+        act(made)
+    }
+
+    #[inline(always)]
+    pub(crate) fn alone<'a>(&'a mut self, made: &'a mut S) -> &'a mut S {
+        made
+    }
+
+    #[inline(always)]
+    pub(crate) fn into_value(self, made: S) -> S {
+        made
+    }
+}

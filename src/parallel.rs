@@ -35,6 +35,11 @@ const SOMETHING_ASKED: &str = "a command that `precondition` allows";
 /// Prefix and suffix are run by the current task, each branch by a task of its own. A program is a
 /// part of the decisions of its run: replayed with them, and shrunk together with the schedule.
 ///
+/// Under a [search](crate::strategy::SEARCHES), such as `exhaustive`, all programs of the shape are explored, of
+/// each size and with all values that [`Program::generate`] draws, each in all interleavings: a proof is about
+/// all of them. It takes a small shape and few arguments to come to its end. For one program that is
+/// written down there is [`scripted`].
+///
 /// # Panics
 /// In a run, if the current task is not the body of the test. Outside one, if the history is not
 /// linearizable. If what is returned is dropped before it was polled: a forgotten `.await` is no pass.

@@ -34,7 +34,7 @@ mod shape;
 mod tests;
 
 pub use self::draws::{Earlier, Gen};
-pub(crate) use self::plan::{Plan, Slot};
+pub(crate) use self::plan::{Plan, Size, Slot};
 pub use self::safety::Results;
 pub use self::script::Script;
 pub use self::shape::Shape;

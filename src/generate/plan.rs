@@ -20,6 +20,42 @@ const ATTEMPTS: u32 = 8;
 /// Points before one of which a command may be dropped.
 const CRASH_POINTS: u64 = 8;
 
+/// How large a program is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Size {
+    /// At most this part, 0 to 100, of what the shape says as the most.
+    Percent(u32),
+    /// As large as the shape allows, drawn so that each number drawn makes a difference: a search that goes
+    /// through all of them goes through all programs, each at most once.
+    All,
+}
+
+impl Size {
+    fn of(self, most: u32) -> u32 {
+        match self {
+            Size::Percent(percent) => most * percent.min(100) / 100,
+            Size::All => most,
+        }
+    }
+
+    /// Whether something with this probability in thousandths happens. 0, the least, is that it does not;
+    /// nothing is drawn for what cannot happen.
+    fn strikes(self, probability: u32, draw: &mut dyn FnMut(u64) -> u64) -> bool {
+        match self {
+            Size::Percent(_) => probability > 0 && draw(1000) >= 1000 - u64::from(probability),
+            Size::All => probability > 0 && draw(2) == 1,
+        }
+    }
+
+    /// How often a command is generated anew if the model refuses it. A search has the other draws anyway.
+    fn attempts(self) -> u32 {
+        match self {
+            Size::Percent(_) => ATTEMPTS,
+            Size::All => 1,
+        }
+    }
+}
+
 /// A command of a plan.
 #[derive(Clone, Debug)]
 pub(crate) struct Slot<P: Program> {
@@ -43,12 +79,12 @@ pub(crate) struct Plan<P: Program> {
 }
 
 impl<P: Program> Plan<P> {
-    /// A program of this shape and size (0 to 100) for a thing that begins as `initial`.
+    /// A program of this shape and size for a thing that begins as `initial`.
     ///
     /// `draw` gives a number below its argument; `change` is asked once for each command.
     pub(crate) fn draw(
         shape: &Shape,
-        size: u32,
+        size: Size,
         initial: &P,
         draw: &mut dyn FnMut(u64) -> u64,
         change: &mut dyn FnMut() -> Change,
@@ -57,8 +93,8 @@ impl<P: Program> Plan<P> {
         let changes: Vec<Change> = parts.iter().map(|_| change()).collect();
         let mut draft = Draft::new(initial, parts);
         for n in 0..draft.slots.len() {
-            draft.slots[n].faults = faults(shape, draw);
-            draft.generate(CommandId(n as u32), draw);
+            draft.slots[n].faults = faults(shape, size, draw);
+            draft.generate(CommandId(n as u32), size.attempts(), draw);
         }
         if changes.iter().any(|change| *change != Change::Keep) {
             draft.rearrange(&changes);
@@ -119,8 +155,8 @@ fn sees(stages: &[Vec<Vec<CommandId>>], (stage, branch): (usize, usize), id: Com
 }
 
 /// Where the commands stand, part by part.
-fn parts(shape: &Shape, size: u32, draw: &mut dyn FnMut(u64) -> u64) -> Vec<Part> {
-    let of_size = |most: u32| most * size.min(100) / 100;
+fn parts(shape: &Shape, size: Size, draw: &mut dyn FnMut(u64) -> u64) -> Vec<Part> {
+    let of_size = |most: u32| size.of(most);
     let mut up_to = |least: u32, most: u32| -> u32 {
         let most = least + of_size(most.saturating_sub(least));
         least + draw(u64::from(most - least) + 1) as u32
@@ -140,7 +176,11 @@ fn parts(shape: &Shape, size: u32, draw: &mut dyn FnMut(u64) -> u64) -> Vec<Part
             parts.extend((0..least).map(|_| Part::Prefix));
             for _ in least..least + of_size(most - least) {
                 // 0 is to branch at once, so that this is what it shrinks to.
-                if draw(1000) < u64::from(probability) {
+                let branches = match size {
+                    Size::Percent(_) => draw(1000) < u64::from(probability),
+                    Size::All => probability > 0 && (probability >= 1000 || draw(2) == 0),
+                };
+                if branches {
                     break;
                 }
                 parts.push(Part::Prefix);
@@ -160,10 +200,8 @@ fn parts(shape: &Shape, size: u32, draw: &mut dyn FnMut(u64) -> u64) -> Vec<Part
     parts
 }
 
-fn faults(shape: &Shape, draw: &mut dyn FnMut(u64) -> u64) -> Faults {
-    // 0, the least, is that nothing happens; nothing is drawn for what cannot happen.
-    let mut strikes =
-        |probability: u32| probability > 0 && draw(1000) >= 1000 - u64::from(probability);
+fn faults(shape: &Shape, size: Size, draw: &mut dyn FnMut(u64) -> u64) -> Faults {
+    let mut strikes = |probability| size.strikes(probability, draw);
     let again = strikes(shape.stutter);
     let unheard = strikes(shape.timeout);
     let crashes = strikes(shape.crash);
@@ -211,11 +249,11 @@ impl<P: Program> Draft<P> {
     }
 
     /// Generates the command `id` and puts it at the end of its branch, if the model allows one there.
-    fn generate(&mut self, id: CommandId, draw: &mut dyn FnMut(u64) -> u64) {
+    fn generate(&mut self, id: CommandId, most: u32, draw: &mut dyn FnMut(u64) -> u64) {
         let (stage, branch) = self.place(self.slots[id.index()].part);
         self.enter(stage);
         let mut attempts = 0;
-        while attempts < ATTEMPTS {
+        while attempts < most {
             let possible = self.before((stage, branch));
             let earlier = self.earlier(id, (stage, branch), &possible);
             let mut g = Gen { draw: &mut *draw, id, earlier: &earlier, looked: false };

@@ -2,7 +2,7 @@
 
 use super::safety::{After, Lattice, Possible, Step};
 use super::shape::interleavings;
-use super::{CommandId, Gen, Plan, Program, Results, Shape};
+use super::{CommandId, Gen, Plan, Program, Results, Shape, Size};
 use crate::check::Model;
 use crate::program::{Change, Fate, Faults};
 use crate::rng::Rng;
@@ -144,7 +144,13 @@ fn orders(lengths: &[usize]) -> u64 {
 
 fn drawn(shape: &Shape, seed: u64, size: u32, changes: &mut dyn FnMut() -> Change) -> Plan<Files> {
     let mut rng = Rng::new(seed);
-    Plan::draw(shape, size, &Files::default(), &mut |bound| rng.below(bound), changes)
+    Plan::draw(
+        shape,
+        Size::Percent(size),
+        &Files::default(),
+        &mut |bound| rng.below(bound),
+        changes,
+    )
 }
 
 /// Asks every command of a plan in every order of every stage, and panics where one is not allowed,

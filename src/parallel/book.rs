@@ -4,14 +4,17 @@
 use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::generate::{CommandId, Plan, Results, Slot};
+use crate::generate::{CommandId, Plan, Results, Size, Slot};
 use crate::generate::{Program, Script, Shape};
 use crate::ids::{Place, TaskId};
 use crate::program::{Change, CommandLayout, CommandRecord, ProgramRecord, ProgramSource};
 use crate::seam;
 
-/// Sizes of programs are 0 to 100.
-const SIZES: u64 = 101;
+/// The decision that says how large a program is: 0 to 100, in percent of its shape, or [`ALL`].
+const SIZES: u64 = ALL + 1;
+
+/// The size that stands for all programs of a shape.
+const ALL: u64 = 101;
 
 /// A program and what became of it.
 pub(super) struct Book<P: Program> {
@@ -39,8 +42,10 @@ pub(super) struct Pages<P: Program> {
 impl<P: Program> Book<P> {
     pub(super) fn draw(shape: &Shape, program: &P) -> Book<P> {
         let first = seam::position().0;
-        let size = seam::seed().saturating_mul(2).saturating_add(20).min(SIZES - 1);
-        let size = seam::given(SIZES, size, "size of the program") as u32;
+        // A search is for all programs of the shape, of whatever size.
+        let grown = |seed: u64| seed.saturating_mul(2).saturating_add(20).min(100);
+        let size = seam::given(SIZES, seam::seed().map_or(ALL, grown), "size of the program");
+        let size = if size == ALL { Size::All } else { Size::Percent(size as u32) };
         let mut changes = None;
         let mut change = || {
             changes.get_or_insert(seam::position().0);

@@ -11,8 +11,14 @@
 //! A command enters a branch only if [`Program::precondition`] holds for it and for all others of
 //! its stage in whatever order the branches go on, and if none of these orders ends with all of them
 //! waiting ([`Program::waits`]; `safety.rs`). A command that is dropped counts as one that happens or not,
-//! one that is not waited for as one that takes effect at once, at any later time, or never. The same is asked
-//! again of every smaller program.
+//! one that is not waited for as one that takes effect at once, at any later time, or never; a model with several
+//! [`successors`](Model::successors) is followed into each. The same is asked again of every smaller program.
+//!
+//! All orders are looked at, and none is sampled. That has a limit: 8000 steps from state to state in a stage,
+//! 40,000 in a program. A command that would take more is left out, after it was tried without what befalls
+//! it, and counted ([`ProgramRecord::omitted`](crate::program::ProgramRecord)); with the default shapes that
+//! is 1 to 3 % of the commands of models of which hardly two orders lead to the same state, and none of others.
+//! A model that has no precondition, waiting or references of its own needs no such check, and has no limit.
 //!
 //! # Results of earlier commands
 //!
@@ -23,6 +29,8 @@
 
 #[cfg(feature = "arbitrary")]
 mod arbitrary;
+mod defaults;
+mod draft;
 mod draws;
 mod plan;
 #[cfg(feature = "proptest")]
@@ -41,6 +49,7 @@ pub use self::shape::Shape;
 
 use std::fmt;
 
+use self::defaults::Method;
 use crate::check::Model;
 
 /// A model that knows what could be asked of it, from which parallel programs are made.
@@ -85,6 +94,7 @@ pub trait Program: Model {
     /// Whether `op`, resolved, may be asked in this state. By default always.
     fn precondition(&self, op: &Self::Op) -> bool {
         let _ = op;
+        defaults::called::<Self>(Method::Precondition);
         true
     }
 
@@ -96,6 +106,7 @@ pub trait Program: Model {
     /// get past.
     fn waits(&self, op: &Self::Op) -> bool {
         let _ = op;
+        defaults::called::<Self>(Method::Waits);
         false
     }
 
@@ -104,6 +115,7 @@ pub trait Program: Model {
     /// command as it is.
     fn resolve(op: &Self::Op, results: &Results<'_, Self>) -> Option<Self::Op> {
         let _ = results;
+        defaults::called::<Self>(Method::Resolve);
         Some(op.clone())
     }
 

@@ -40,9 +40,7 @@ where
         for (stage, branches) in self.book.plan.stages.iter().enumerate() {
             let busy = branches.iter().enumerate().filter(|(_, branch)| !branch.is_empty());
             let mut busy: Vec<_> = busy
-                .map(|(branch, ids)| {
-                    ((stage, branch), self.unheard(crew, here, (stage, branch), ids))
-                })
+                .map(|(branch, ids)| ((stage, branch), self.unheard(crew, here, ids)))
                 .collect();
             // One alone needs no task.
             if busy.len() == 1 {
@@ -68,7 +66,6 @@ where
         self,
         crew: &Crew<'a>,
         here: Here,
-        place: (usize, usize),
         ids: &[CommandId],
     ) -> Vec<(CommandId, oneshot::Sender<()>)> {
         let slots = ids.iter().map(|id| (*id, self.book.slot(*id)));
@@ -77,7 +74,7 @@ where
             let (begin, begins) = oneshot::channel();
             let work = async move || {
                 if begins.await.is_ok() {
-                    self.command(id, place).await;
+                    self.command(id).await;
                 }
             };
             crew.lend(here, work).detach();
@@ -97,13 +94,13 @@ where
             match unheard.next_if(|(next, _)| next == id) {
                 // It may be gone already, if all is being aborted.
                 Some((_, begin)) => drop(begin.send(())),
-                None => self.command(*id, (stage, branch)).await,
+                None => self.command(*id).await,
             }
         }
     }
 
     /// One command, with what befalls it.
-    async fn command(self, id: CommandId, place: (usize, usize)) {
+    async fn command(self, id: CommandId) {
         let Actors { book, history, run } = self;
         let slot = book.slot(id);
         if let Fate::Tombstone(points) = slot.fate {
@@ -113,7 +110,7 @@ where
             }
             return book.ended(id);
         }
-        let Some(op) = book.resolve(id, place) else { return };
+        let Some(op) = book.resolve(id) else { return };
         book.begins(id);
         let faults = slot.faults;
         let ret = match faults.crash {

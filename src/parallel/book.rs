@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use crate::generate::{CommandId, Plan, Results, Size, Slot};
 use crate::generate::{Program, Script, Shape};
 use crate::ids::{Place, TaskId};
-use crate::program::{Change, CommandLayout, CommandRecord, ProgramRecord, ProgramSource};
+use crate::program::{Change, CommandLayout, CommandRecord, Omitted, ProgramRecord, ProgramSource};
 use crate::seam;
 
 /// The decision that says how large a program is: 0 to 100, in percent of its shape, or [`ALL`].
@@ -39,6 +39,9 @@ pub(super) struct Pages<P: Program> {
     pub(super) returned: Vec<Option<P::Ret>>,
 }
 
+const TOO_LARGE: &str = "a search cannot explore all programs of this shape: give it fewer or shorter branches and \
+    smaller chunks, or write one program down for `scripted`";
+
 impl<P: Program> Book<P> {
     pub(super) fn draw(shape: &Shape, program: &P) -> Book<P> {
         let first = seam::position().0;
@@ -53,6 +56,12 @@ impl<P: Program> Book<P> {
         };
         let mut draw = |bound| seam::draw(bound, "program");
         let plan = Plan::draw(shape, size, program, &mut draw, &mut change);
+        let Omitted { unchecked, faults, .. } = plan.omitted;
+        assert!(
+            size != Size::All || unchecked + faults == 0,
+            "{TOO_LARGE}, for it is not known that the preconditions of {} hold in every order",
+            P::name()
+        );
         Book::of(plan, program, first, changes.unwrap_or(first), shape.interleavings())
     }
 
@@ -91,9 +100,9 @@ impl<P: Program> Book<P> {
     }
 
     /// The command with the results of earlier ones in place.
-    pub(super) fn resolve(&self, id: CommandId, place: (usize, usize)) -> Option<P::Op> {
+    pub(super) fn resolve(&self, id: CommandId) -> Option<P::Op> {
         let pages = self.pages();
-        let visible = |n: usize| self.plan.sees(place, CommandId(n as u32));
+        let visible = |n: usize| self.plan.sees(id, CommandId(n as u32));
         let hidden = |n: usize| if visible(n) { pages.returned[n].clone() } else { None };
         let known: Vec<_> = (0..pages.returned.len()).map(hidden).collect();
         drop(pages);
@@ -141,6 +150,8 @@ where
             interleavings: self.plan.interleavings,
             interleavings_max: self.interleavings_max,
             draws: self.draws.clone(),
+            omitted: self.plan.omitted,
+            work: self.plan.work,
             commands: self.layout().into_iter().zip(&self.plan.slots).map(record).collect(),
         }
     }

@@ -145,6 +145,12 @@ impl<P: Program> Plan<P> {
         }
     }
 
+    /// Whether there is a command that nobody waits for.
+    pub(crate) fn has_unheard(&self) -> bool {
+        let mut runs = self.slots.iter().filter(|slot| slot.fate == Fate::Runs);
+        runs.any(|slot| slot.faults.unheard)
+    }
+
     /// Whether `other`, if it is before `id`, has certainly ended when that begins.
     pub(crate) fn sees(&self, id: CommandId, other: CommandId) -> bool {
         sees(self.slots[id.index()].part, self.slots[other.index()].part)

@@ -8,10 +8,16 @@ use futures::channel::oneshot;
 
 use super::book::Book;
 use crate::generate::{CommandId, Program};
+use crate::op::{Access, Op};
 use crate::program::Fate;
 use crate::recorder::History;
-use crate::seam::{self, Crew, Here};
+use crate::seam::{self, Crew, Here, here};
 use crate::task::yield_now;
+
+/// Before a command begins. Its call does with its first poll, as what it does before its first access may be seen
+/// by others. Without this point it would begin in the step in which the one before it ended, and no scheduler
+/// could have a command of another branch run in between.
+const BEGIN: Op = Op::new("begin", Access::Start);
 
 /// What the tasks of a program share.
 pub(super) struct Actors<'a, P: Program, F> {
@@ -45,12 +51,12 @@ where
             // One alone needs no task.
             if busy.len() == 1 {
                 let (place, unheard) = busy.remove(0);
-                self.branch(place, unheard).await;
+                self.branch(place, unheard, false).await;
                 continue;
             }
             let tasks: Vec<_> = busy
                 .into_iter()
-                .map(|(place, unheard)| crew.lend(here, move || self.branch(place, unheard)))
+                .map(|(place, unheard)| crew.lend(here, move || self.branch(place, unheard, true)))
                 .collect();
             for mut task in tasks {
                 let joined = std::future::poll_fn(|cx| task.poll_join(cx, here)).await;
@@ -83,18 +89,25 @@ where
         unheard.map(lend).collect()
     }
 
-    /// The commands of a branch.
+    /// The commands of a branch; `lent` if it has a task of its own, which others may overtake before it begins.
     async fn branch(
         self,
         (stage, branch): (usize, usize),
         unheard: Vec<(CommandId, oneshot::Sender<()>)>,
+        lent: bool,
     ) {
         let mut unheard = unheard.into_iter().peekable();
-        for id in &self.book.plan.stages[stage][branch] {
+        for (nth, id) in self.book.plan.stages[stage][branch].iter().enumerate() {
             match unheard.next_if(|(next, _)| next == id) {
                 // It may be gone already, if all is being aborted.
                 Some((_, begin)) => drop(begin.send(())),
-                None => self.command(*id).await,
+                None => {
+                    let first = lent && nth == 0;
+                    if !first && (lent || self.book.plan.has_unheard()) {
+                        seam::Turn::new(&BEGIN, here()).await;
+                    }
+                    self.command(*id).await;
+                }
             }
         }
     }
@@ -114,8 +127,10 @@ where
         book.begins(id);
         let faults = slot.faults;
         let ret = match faults.crash {
-            None => Some(history.call(op.clone(), run(op.clone())).await),
-            crash if !faults.again => up_to(crash, history.call(op.clone(), run(op.clone()))).await,
+            None => Some(history.command(op.clone(), run(op.clone())).await),
+            crash if !faults.again => {
+                up_to(crash, history.command(op.clone(), run(op.clone()))).await
+            }
             // Who did not hear asks once more, and what it is told then is the answer to both.
             crash => {
                 let until_heard = async {
@@ -124,7 +139,7 @@ where
                         None => run(op.clone()).await,
                     }
                 };
-                Some(history.call(op.clone(), until_heard).await)
+                Some(history.command(op.clone(), until_heard).await)
             }
         };
         if !faults.unheard {
@@ -132,7 +147,7 @@ where
         }
         if faults.again && faults.crash.is_none() {
             match P::again(&op) {
-                Some(again) => drop(history.call(again, run(op)).await),
+                Some(again) => drop(history.command(again, run(op)).await),
                 None => drop(run(op).await),
             }
         }

@@ -63,6 +63,8 @@ pin_project! {
         // Taken when the future is first polled: the call is made then, by the task that polls.
         pub(super) op: Option<M::Op>,
         pub(super) call: OpenCall,
+        // Whether the call begins when it is made, and not with its first access.
+        pub(super) at_once: bool,
         #[pin]
         pub(super) future: F,
     }
@@ -92,7 +94,11 @@ where
         let recorder = &this.history.recorder;
         let (before, announced) = (seam::clock(), seam::announced());
         if let Some(op) = this.op.take() {
-            this.call.0 = Some(recorder.open(op, before, false));
+            let call = recorder.open(op, before, false);
+            this.call.0 = Some(call);
+            if *this.at_once {
+                recorder.waits(call, before);
+            }
         }
         let polled = this.future.poll(cx);
         let call = this.call.0.expect("polled after it was ready");

@@ -336,4 +336,7 @@ pub(crate) trait ProgramSource: Send + Sync {
 
     /// What shrinking has to know of its commands.
     fn layout(&self) -> Vec<CommandLayout>;
+
+    /// As [`ProgramRecord::work`].
+    fn work(&self) -> u64;
 }

@@ -12,7 +12,7 @@ use super::{CommandId, Plan, Program, Slot};
 use crate::program::{Change, Fate, Faults, Omitted, Part};
 
 /// How many steps from state to state are looked at for one plan, and again when it is made smaller.
-const WORK_MAX: u64 = 40_000;
+const WORK_MAX: u64 = 20_000;
 
 /// A plan in the making.
 pub(super) struct Draft<P: Program> {

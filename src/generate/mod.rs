@@ -14,8 +14,8 @@
 //! one that is not waited for as one that takes effect at once, at any later time, or never; a model with several
 //! [`successors`](Model::successors) is followed into each. The same is asked again of every smaller program.
 //!
-//! All orders are looked at, and none is sampled. That has a limit: 8000 steps from state to state in a stage,
-//! 40,000 in a program. A command that would take more is left out, after it was tried without what befalls
+//! All orders are looked at, and none is sampled. That has a limit: 5000 steps from state to state in a stage,
+//! 20,000 in a program. A command that would take more is left out, after it was tried without what befalls
 //! it, and counted ([`ProgramRecord::omitted`](crate::program::ProgramRecord)); with the default shapes that
 //! is 1 to 3 % of the commands of models of which hardly two orders lead to the same state, and none of others.
 //! A model that has no precondition, waiting or references of its own needs no such check, and has no limit.

@@ -23,7 +23,7 @@ const NODES_MAX: usize = 10_000;
 
 /// How many steps from state to state such a stage may have: five commands at once, no two orders of which lead
 /// to the same state, are 325.
-const STEPS_MAX: usize = 8000;
+const STEPS_MAX: usize = 5000;
 
 /// How many states a node may have.
 const STATES_MAX: usize = 2000;
@@ -180,6 +180,10 @@ impl<P: Program> Possible<P> {
         nexts.push(after(state, Some(ret)));
         // Others, if the model knows more than one way.
         let mut states = Vec::new();
+        self.state.successors(op, None, &mut states);
+        if states.len() < 2 {
+            return;
+        }
         let mut also = |states: &mut Vec<P>, ret: Option<&P::Ret>| {
             for state in states.drain(..) {
                 let next = after(state, ret.cloned());
@@ -189,10 +193,10 @@ impl<P: Program> Possible<P> {
             }
         };
         if name.is_none() {
-            self.state.successors(op, None, &mut states);
             also(&mut states, None);
             return;
         }
+        states.clear();
         for ret in self.state.returns(op) {
             self.state.successors(op, Some(&ret), &mut states);
             also(&mut states, Some(&ret));

@@ -156,6 +156,10 @@ where
         }
     }
 
+    fn work(&self) -> u64 {
+        self.plan.work
+    }
+
     fn layout(&self) -> Vec<CommandLayout> {
         let pages = self.pages();
         let layout = |(n, slot): (usize, &Slot<P>)| {

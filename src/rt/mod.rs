@@ -209,6 +209,11 @@ impl Worker {
         u64::from(self.world.state().board.step)
     }
 
+    /// How many steps from state to state of their models it took to make the programs of the last run.
+    pub(crate) fn planned(&self) -> u64 {
+        self.world.state().record.programs.iter().map(|program| program.work()).sum()
+    }
+
     /// The decisions of the last run.
     pub(crate) fn schedule(&self) -> Schedule {
         let state = self.world.state();

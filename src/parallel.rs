@@ -7,13 +7,15 @@
 
 mod actors;
 mod book;
+mod hooks;
 
-use std::future::Future;
 use std::panic::Location;
 use std::sync::Arc;
 
 use self::actors::Actors;
 use self::book::Book;
+use self::hooks::Hooks;
+pub use self::hooks::{Parallel, initial};
 use crate::check::Budget;
 use crate::generate::{Program, Script, Shape};
 use crate::ids::Place;
@@ -22,7 +24,7 @@ use crate::run::Condition;
 use crate::seam::{self, Crew, Here, here};
 
 /// A test whose programs are all empty has shown nothing.
-const SOMETHING_ASKED: &str = "a command that `precondition` allows";
+const SOMETHING_ASKED: &str = "a command that `precondition` and `resolve` allow";
 
 /// Generates a program, runs it on the real thing, records it and checks that the history is
 /// linearizable; fails the run if it is not, or if the checker cannot decide within its budget. A test in
@@ -43,6 +45,8 @@ const SOMETHING_ASKED: &str = "a command that `precondition` allows";
 /// # Panics
 /// In a run, if the current task is not the body of the test. Outside one, if the history is not
 /// linearizable. If what is returned is dropped before it was polled: a forgotten `.await` is no pass.
+///
+/// What else is to hold is said before the `.await`: see [`Parallel`].
 ///
 /// ```
 /// use sim::check::models::{Counter, CounterOp, CounterRet};
@@ -76,12 +80,12 @@ const SOMETHING_ASKED: &str = "a command that `precondition` allows";
 /// assert!(report.passed());
 /// ```
 #[track_caller]
-pub fn parallel<P, F>(shape: Shape, program: P, run: F) -> impl Future<Output = ()>
+pub fn parallel<'a, P, F>(shape: Shape, program: P, run: F) -> Parallel<'a, P>
 where
     P: Program + Send + Sync + 'static,
     P::Op: Send + Sync,
     P::Ret: Send + Sync,
-    F: AsyncFn(P::Op) -> P::Ret + Sync,
+    F: AsyncFn(P::Op) -> P::Ret + Sync + 'a,
 {
     let (place, here) = (Location::caller(), here());
     let budget = shape.budget;
@@ -89,9 +93,13 @@ where
         let book = Book::draw(&shape, program);
         let runs = u64::from(book.plan.slots.iter().any(|slot| slot.op.is_some()));
         seam::note_condition(Condition { name: SOMETHING_ASKED, place, percent: 0, runs });
+        for name in P::labels() {
+            let runs = u64::from(book.plan.runs(name));
+            seam::note_condition(Condition { name, place, percent: 0, runs });
+        }
         book
     };
-    awaited(place, run_book(book, program, run, budget, (place, here)))
+    Parallel::new(place, move |hooks| run_book(book, program, run, hooks, budget, (place, here)))
 }
 
 /// Runs a program that is written down, as [`parallel`] does one that it generates: recorded, checked,
@@ -142,44 +150,17 @@ where
 /// assert!(report.passed());
 /// ```
 #[track_caller]
-pub fn scripted<P, F>(script: Script<P::Op>, program: P, run: F) -> impl Future<Output = ()>
+pub fn scripted<'a, P, F>(script: Script<P::Op>, program: P, run: F) -> Parallel<'a, P>
 where
     P: Program + Send + Sync + 'static,
     P::Op: Send + Sync,
     P::Ret: Send + Sync,
-    F: AsyncFn(P::Op) -> P::Ret + Sync,
+    F: AsyncFn(P::Op) -> P::Ret + Sync + 'a,
 {
     let (place, here) = (Location::caller(), here());
     let budget = script.budget;
     let book = move |program: &P| Book::of_script(script, program, place);
-    awaited(place, run_book(book, program, run, budget, (place, here)))
-}
-
-/// The future of a program written at `place`, which has to be awaited.
-fn awaited(place: Place, run: impl Future<Output = ()>) -> impl Future<Output = ()> {
-    let unawaited = Unawaited(place);
-    async move {
-        unawaited.end();
-        run.await;
-    }
-}
-
-/// Stands for a program, written at this place, of which nothing was run. Left so, it panics: a test that
-/// forgot to await it would pass.
-struct Unawaited(Place);
-
-impl Unawaited {
-    fn end(self) {
-        std::mem::forget(self);
-    }
-}
-
-impl Drop for Unawaited {
-    fn drop(&mut self) {
-        if !std::thread::panicking() {
-            panic!("the parallel program of {} was never run: write `.await` after it", self.0);
-        }
-    }
+    Parallel::new(place, move |hooks| run_book(book, program, run, hooks, budget, (place, here)))
 }
 
 /// Runs the program of the book that `make` makes.
@@ -187,6 +168,7 @@ async fn run_book<P, F>(
     make: impl FnOnce(&P) -> Book<P>,
     program: P,
     run: F,
+    hooks: Hooks<'_, P>,
     budget: u64,
     (place, here): (Place, Here),
 ) where
@@ -198,11 +180,14 @@ async fn run_book<P, F>(
     let book = Arc::new(make(&program));
     seam::add_program(book.clone());
     let history = History::new(program);
-    let actors = Actors { book: &book, history: &history, run: &run };
+    let actors = Actors { book: &book, history: &history, hooks: &hooks, run: &run };
     let crew = Crew::new();
     let script = actors.all(&crew, here);
     match crew.drive(script).await {
-        Some(Ok(())) => history.assert_linearizable_at(&Budget::nodes(budget), place),
+        Some(Ok(())) => {
+            history.assert_linearizable_at(&Budget::nodes(budget), place);
+            hooks.validate().await;
+        }
         Some(Err(error)) => match error.try_into_panic() {
             Ok(payload) => std::panic::resume_unwind(payload),
             Err(_) => std::future::pending().await,

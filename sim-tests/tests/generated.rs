@@ -353,9 +353,10 @@ fn a_script_that_the_model_does_not_allow_is_refused_by_name() {
         let report =
             runner("refused").seeds(0..2).run(async || scripted(script.clone(), true).await);
         let outcome = report.finding.expect("it is not allowed").run.outcome;
-        let Outcome::Failed(Failure::Panic { message, .. }) = &outcome else {
+        let Outcome::Failed(Failure::Misuse { message, place }) = &outcome else {
             panic!("{outcome:?}")
         };
+        assert!(place.contains("generated.rs"), "{place}");
         assert!(message.contains(&format!("does not allow command {name}")), "{message}");
     }
 }

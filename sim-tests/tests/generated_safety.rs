@@ -364,7 +364,7 @@ fn a_stage_without_commands_keeps_all_states() {
             sim::parallel::scripted(script(), model(), async |_| 0).await;
         });
         let outcome = report.finding.expect("it is not allowed").run.outcome;
-        let Outcome::Failed(Failure::Panic { message, .. }) = &outcome else {
+        let Outcome::Failed(Failure::Misuse { message, .. }) = &outcome else {
             panic!("{outcome:?}")
         };
         assert!(message.contains("does not allow command #5"), "{message}");

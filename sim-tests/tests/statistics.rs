@@ -271,7 +271,7 @@ fn a_test_in_which_no_program_has_a_command_fails() {
         runner().seeds(0..60).run(body)
     };
     let (name, held, _) = missed(&run(0)).expect("nothing was asked");
-    assert_eq!((name, held), ("a command that `precondition` allows", 0));
+    assert_eq!((name, held), ("a command that `precondition` and `resolve` allow", 0));
     // Most programs are empty, and some are not.
     assert_eq!(missed(&run(2)), None);
 }

@@ -219,7 +219,8 @@ impl<P: Program> Draft<P> {
                     self.stages[self.entered].iter().flatten().copied().collect();
                 vec![self.sequential(self.lattice.start()[0].clone(), &ids)]
             } else {
-                let safe = self.look();
+                // It was let in, so it is bounded; what is left of the budget does not matter.
+                let safe = self.look_within(u64::MAX);
                 assert!(safe.is_ok(), "what would make a stage unsafe was not let in: {safe:?}");
                 self.lattice.ends()
             };
@@ -236,6 +237,12 @@ impl<P: Program> Draft<P> {
 
     /// Whether the commands of the stage that was entered may be asked whatever the order; if not, why.
     fn look(&mut self) -> Result<(), Refusal> {
+        let budget = if self.scripted { 10 * WORK_MAX } else { WORK_MAX };
+        self.look_within(budget.saturating_sub(self.spent))
+    }
+
+    /// The same, looking at no more than so many steps.
+    fn look_within(&mut self, budget: u64) -> Result<(), Refusal> {
         if self.is_free() {
             return Ok(());
         }
@@ -258,8 +265,7 @@ impl<P: Program> Draft<P> {
                 branch.iter().flat_map(|id| self.steps_seeing(*id, sees)).collect()
             })
             .collect();
-        let budget = if self.scripted { 10 * WORK_MAX } else { WORK_MAX };
-        let safe = lattice.grow(&branches, budget.saturating_sub(self.spent));
+        let safe = lattice.grow(&branches, budget);
         self.lattice = lattice;
         let work = self.lattice.take_work();
         (self.work, self.spent) = (self.work + work, self.spent + work);

@@ -35,6 +35,7 @@ mod draws;
 mod plan;
 #[cfg(feature = "proptest")]
 mod proptest;
+mod reference;
 mod safety;
 mod script;
 mod shape;
@@ -43,6 +44,7 @@ mod tests;
 
 pub use self::draws::{Earlier, Gen};
 pub(crate) use self::plan::{Plan, Size, Slot};
+pub use self::reference::Reference;
 pub use self::safety::Results;
 pub use self::script::Script;
 pub use self::shape::Shape;
@@ -143,7 +145,39 @@ pub trait Program: Model {
     fn label(op: &Self::Op) -> String {
         let text = Self::op_text(op);
         let end = text.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(text.len());
-        text[..end].to_owned()
+        text[..if end == 0 { text.len() } else { end }].to_owned()
+    }
+
+    /// The [labels](Program::label) of which every test must run a command in some program. A test in which
+    /// one of them is never run fails, as [`sometimes!`](macro@crate::sometimes) has it. None by default.
+    ///
+    /// ```
+    /// # use sim::check::Model;
+    /// # use sim::{Gen, Program};
+    /// # #[derive(Clone, PartialEq, Eq, Hash, Debug)]
+    /// # struct Stock(u32);
+    /// # #[derive(Clone, PartialEq, Debug)]
+    /// # enum Op { Put, Take }
+    /// # impl Model for Stock {
+    /// #     type Op = Op;
+    /// #     type Ret = ();
+    /// #     fn step(&mut self, _: &Op) {}
+    /// # }
+    /// impl Program for Stock {
+    ///     fn generate(&self, g: &mut Gen<'_, Self>) -> Op {
+    ///         if g.bool() { Op::Put } else { Op::Take }
+    ///     }
+    ///     fn labels() -> &'static [&'static str] {
+    ///         &["Put", "Take"]
+    ///     }
+    /// }
+    /// # let report = sim::Runner::new().hermetic().seeds(0..20).run(async || {
+    /// #     sim::parallel(sim::Shape::chunks(), Stock(0), async |_| ()).await;
+    /// # });
+    /// # assert!(report.passed());
+    /// ```
+    fn labels() -> &'static [&'static str] {
+        &[]
     }
 }
 

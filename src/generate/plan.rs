@@ -145,6 +145,12 @@ impl<P: Program> Plan<P> {
         }
     }
 
+    /// Whether a command with this label is run.
+    pub(crate) fn runs(&self, label: &str) -> bool {
+        let mut runs = self.slots.iter().filter(|slot| slot.fate == Fate::Runs);
+        runs.any(|slot| slot.op.as_ref().is_some_and(|op| P::label(op) == label))
+    }
+
     /// Whether there is a command that nobody waits for.
     pub(crate) fn has_unheard(&self) -> bool {
         let mut runs = self.slots.iter().filter(|slot| slot.fate == Fate::Runs);

@@ -7,6 +7,7 @@ use std::task::{Context, Poll};
 use futures::channel::oneshot;
 
 use super::book::Book;
+use super::hooks::Hooks;
 use crate::generate::{CommandId, Program};
 use crate::op::{Access, Op};
 use crate::program::Fate;
@@ -23,6 +24,7 @@ const BEGIN: Op = Op::new("begin", Access::Start);
 pub(super) struct Actors<'a, P: Program, F> {
     pub(super) book: &'a Book<P>,
     pub(super) history: &'a History<P>,
+    pub(super) hooks: &'a Hooks<'a, P>,
     pub(super) run: &'a F,
 }
 
@@ -63,6 +65,7 @@ where
                 // A task that is a part of this one hands nothing over, as one that was aborted.
                 joined.or_else(|error| if error.is_panic() { Err(error) } else { Ok(()) })?;
             }
+            self.hooks.invariant().await;
         }
         Ok(())
     }
@@ -107,6 +110,9 @@ where
                         seam::Turn::new(&BEGIN, here()).await;
                     }
                     self.command(*id).await;
+                    if !lent {
+                        self.hooks.invariant().await;
+                    }
                 }
             }
         }
@@ -114,7 +120,7 @@ where
 
     /// One command, with what befalls it.
     async fn command(self, id: CommandId) {
-        let Actors { book, history, run } = self;
+        let Actors { book, history, run, .. } = self;
         let slot = book.slot(id);
         if let Fate::Tombstone(points) = slot.fate {
             book.begins(id);
@@ -142,6 +148,9 @@ where
                 Some(history.command(op.clone(), until_heard).await)
             }
         };
+        if let Some(ret) = &ret {
+            self.hooks.returned(&op, ret).await;
+        }
         if !faults.unheard {
             book.pages().returned[id.index()] = ret;
         }

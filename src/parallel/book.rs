@@ -8,6 +8,7 @@ use crate::generate::{CommandId, Plan, Results, Size, Slot};
 use crate::generate::{Program, Script, Shape};
 use crate::ids::{Place, TaskId};
 use crate::program::{Change, CommandLayout, CommandRecord, Omitted, ProgramRecord, ProgramSource};
+use crate::run::Failure;
 use crate::seam;
 
 /// The decision that says how large a program is: 0 to 100, in percent of its shape, or [`ALL`].
@@ -72,10 +73,16 @@ impl<P: Program> Book<P> {
                 let most = plan.interleavings;
                 Book::of(plan, program, first, first, most)
             }
-            Err(id) => panic!(
-                "the model does not allow command {id:?} of the script that is run at {place}: in some \
-                 order of what runs at the same time its precondition does not hold, or all wait"
-            ),
+            Err(id) => {
+                let message = format!(
+                    "the model does not allow command {id:?} of the script: in some order of what runs at the \
+                     same time its precondition does not hold, a result that it uses is not there, or all wait"
+                );
+                let failure =
+                    Failure::Misuse { message: message.clone(), place: place.to_string() };
+                seam::fail(|| failure);
+                panic!("{message} (the script is run at {place})")
+            }
         }
     }
 

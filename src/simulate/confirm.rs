@@ -108,7 +108,8 @@ fn same_programs(run: &Run, again: &Run) -> Result<(), Failure> {
         let step = draw.map_or(0, |draw| draw.step);
         for nth in 0..one.commands.len().max(other.commands.len()) {
             let texts = [one, other].map(|program| program.commands.get(nth).map(|c| &c.text));
-            if texts[0].map(letters) != texts[1].map(letters) {
+            let [one, other] = texts.map(|text| text.map(|text| letters(text)));
+            if one != other {
                 let tell = |text: Option<&String>| {
                     let text = text.map_or("nothing", String::as_str);
                     format!("command #{nth} of the generated program: {text}")
@@ -122,7 +123,7 @@ fn same_programs(run: &Run, again: &Run) -> Result<(), Failure> {
 }
 
 /// The characters of a text in an order of their own: a command that holds a set shows it in any order.
-fn letters(text: &String) -> Vec<char> {
+fn letters(text: &str) -> Vec<char> {
     let mut letters: Vec<char> = text.chars().collect();
     letters.sort_unstable();
     letters

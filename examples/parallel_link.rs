@@ -159,8 +159,8 @@ fn main() -> ExitCode {
 //
 // trace:   target/sim/unpause/example-parallel_link.parallel_link/2.simtrace
 // source:  target/sim/unpause/example-parallel_link.parallel_link/2.rs
-// replay:  SIM_REPLAY=sim2:0=20/101=200/1000=200/1000=200/1000=200/1000=0/1=0/1=0/1=0/1=1/10000=1/10000=1/10000=1/10000=3/10000=1/10000=0/10000=0/1000=0/1000=0/2=0/1000=900/1000=0/8=0/2=0/1000=0/1000=0/2=0/1000=0/1000=0/2=800/1000=0/1000=0/2=0/1000=0/1000=0/2=0/1000=0/1000=1/2=0/4,0=0/4=0/4,0=0/4=0/4,0=0/4 cargo run -p unpause --example parallel_link
+// replay:  SIM_REPLAY=sim2:0=20/102=200/1000=200/1000=200/1000=200/1000=0/1=0/1=0/1=0/1=1/10000=1/10000=1/10000=1/10000=3/10000=1/10000=0/10000=0/1000=0/1000=0/2=0/1000=900/1000=0/8=0/2=0/1000=0/1000=0/2=0/1000=0/1000=0/2=800/1000=0/1000=0/2=0/1000=0/1000=0/2=0/1000=0/1000=1/2=0/4,0=0/4=0/4,0=0/4=0/4,0=0/4 cargo run -p unpause --example parallel_link
 //
 // the trace file, replayed, ends with the same failure
 //
-// passed  parallel_link_fixed: 1000 runs, 22037 steps
+// passed  parallel_link_fixed: 1000 runs, 24458 steps

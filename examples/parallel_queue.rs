@@ -180,7 +180,7 @@ fn main() -> ExitCode {
 //
 // trace:   target/sim/unpause/example-parallel_queue.parallel_queue/3.simtrace
 // source:  target/sim/unpause/example-parallel_queue.parallel_queue/3.rs
-// replay:  SIM_REPLAY=sim2:0=0/101=0/1=0/1=0/1=0/1=0/10000=0/10000=1/10000=0/2=0/2=0/2=0/2=1/2=0/2=0/2=0/2=0/2=0/2=0/2=0/2=0/2=0/2,0.1x2,0.0x3,0.1,0 cargo run -p unpause --example parallel_queue
+// replay:  SIM_REPLAY=sim2:0=0/102=0/1=0/1=0/1=0/1=0/10000=0/10000=1/10000=0/2=0/2=0/2=0/2=1/2=0/2=0/2=0/2=0/2=0/2=0/2=0/2=0/2=0/2,0.1x2,0.0x3,0.1,0 cargo run -p unpause --example parallel_queue
 //
 // the trace file, replayed, ends with the same failure
 //

@@ -138,7 +138,7 @@ fn main() -> ExitCode {
 //
 //   checked at  examples/parallel_store.rs:109:5
 //   tested      24 runs of seeds 0 to 999 after 4 rehearsals, portfolio
-//   shrunk      from 8 commands, 15 steps, 4 preemptions to 3 commands, 9 steps, 1 preemption (713
+//   shrunk      from 8 commands, 17 steps, 4 preemptions to 3 commands, 9 steps, 1 preemption (713
 //               replays)
 //
 // ── program ── Store, 3 commands of 8 ───────────────────────────────────────────────────────────────
@@ -181,8 +181,8 @@ fn main() -> ExitCode {
 //
 // trace:   target/sim/unpause/example-parallel_store.parallel_store/23.simtrace
 // source:  target/sim/unpause/example-parallel_store.parallel_store/23.rs
-// replay:  SIM_REPLAY=sim2:0=50/101=200/1000=0/1000=0/1=1/2=1/2=1/2=1/10000=0/10000=0/10000=1/10000=1/10000=0/10000=1/10000=1/10000=0/2=0/3=0/2=2/3=1/2=1/3=0/3=1/2=2/3=0/1=0/3=0/2=1/3=0/3=0/2=2/3=0/1=0/3=1/2=1/3=0/3=0/2=0/3=0/2=0/3,0,0.0x2,0.1x2,0.0,0x2 cargo run -p unpause --example parallel_store
+// replay:  SIM_REPLAY=sim2:0=50/102=200/1000=0/1000=0/1=1/2=1/2=1/2=1/10000=0/10000=0/10000=1/10000=1/10000=0/10000=1/10000=1/10000=0/2=0/3=0/2=2/3=1/2=1/3=0/3=1/2=2/3=0/1=0/3=0/2=1/3=0/3=0/2=2/3=0/1=0/3=1/2=1/3=0/3=0/2=0/3=0/2=0/3,0,0.0x2,0.1x2,0.0,0x2 cargo run -p unpause --example parallel_store
 //
 // the trace file, replayed, ends with the same failure
 //
-// passed  parallel_store_fixed: 1000 runs, 17736 steps
+// passed  parallel_store_fixed: 1000 runs, 20189 steps

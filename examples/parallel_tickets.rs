@@ -121,7 +121,7 @@ fn main() -> ExitCode {
 //
 // trace:   target/sim/unpause/example-parallel_tickets.parallel_tickets/2.simtrace
 // source:  target/sim/unpause/example-parallel_tickets.parallel_tickets/2.rs
-// replay:  SIM_REPLAY=sim2:0=0/101=0/1=0/1=0/1=0/1=0/10000=0/10000=1/10000=0/5=0/5=0/5,0.0x2,0.1x3,0.0,0x2 cargo run -p unpause --example parallel_tickets
+// replay:  SIM_REPLAY=sim2:0=0/102=0/1=0/1=0/1=0/1=0/10000=0/10000=1/10000=0/5=0/5=0/5,0.0x2,0.1x3,0.0,0x2 cargo run -p unpause --example parallel_tickets
 //
 // the trace file, replayed, ends with the same failure
 //

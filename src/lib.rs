@@ -317,6 +317,9 @@
 //!   allow is not explored.
 //! - What does not await something of this library is not interleaved. One poll of a `join!` or
 //!   `select!` is one step, whatever its branches do in it.
+//! - A call of a [`History`] begins with its first access to something of this library. What it does before
+//!   that, to an atomic of std or a channel, is recorded as later than it was: let such a call begin with
+//!   [`task::yield_now`]. Commands of [`parallel()`] begin when they are first polled.
 //! - The order of a `HashMap`, clocks, random generators, real threads, files, sockets and the
 //!   polling order of `select!` are out of control. The first seed and every failing one are run
 //!   twice, and the first step that differs is [reported](run::Failure::NonDeterminism).
@@ -395,7 +398,7 @@ use stress as engine;
 #[cfg_attr(not(all(feature = "sim", not(sim_real))), allow(dead_code))]
 mod underway;
 
-pub use self::generate::{CommandId, Gen, Program, Script, Shape};
+pub use self::generate::{CommandId, Gen, Program, Reference, Results, Script, Shape};
 pub use self::parallel::parallel;
 pub use self::recorder::History;
 pub use self::runner::Runner;

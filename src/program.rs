@@ -26,6 +26,81 @@ pub struct ProgramRecord {
     pub commands: Vec<CommandRecord>,
     /// Which of the values drawn in the run, counted from 0, it was generated from.
     pub draws: Range<usize>,
+    /// What was left out of it when it was generated.
+    pub omitted: Omitted,
+    /// How many steps from state to state of the model were looked at to make it.
+    pub work: u64,
+}
+
+/// What was left out of a program when it was generated: how many commands, by the reason.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub struct Omitted {
+    /// How often a command was generated anew, or left out in the end, because the model refused it.
+    pub refused: u32,
+    /// Commands whose precondition did not hold, in some order.
+    pub precondition: u32,
+    /// Commands that use a result that is not there, in some order.
+    pub reference: u32,
+    /// Commands that would have waited for ever, in some order.
+    pub waiting: u32,
+    /// Commands of which too many orders and states would have had to be looked at.
+    pub unchecked: u32,
+    /// Commands that nothing befalls for the same reason.
+    pub faults: u32,
+    /// Whether a script is run as it stands for the same reason.
+    pub trusted: bool,
+}
+
+impl Omitted {
+    /// How many commands were left out.
+    ///
+    /// ```
+    /// use sim::program::Omitted;
+    /// let omitted = Omitted { refused: 11, precondition: 1, unchecked: 2, ..Omitted::default() };
+    /// assert_eq!(omitted.commands(), 3);
+    /// ```
+    pub fn commands(&self) -> u32 {
+        self.precondition + self.reference + self.waiting + self.unchecked
+    }
+
+    /// Adds what was left out of another program.
+    pub(crate) fn add(&mut self, other: &Omitted) {
+        self.refused += other.refused;
+        self.precondition += other.precondition;
+        self.reference += other.reference;
+        self.waiting += other.waiting;
+        self.unchecked += other.unchecked;
+        self.faults += other.faults;
+        self.trusted |= other.trusted;
+    }
+
+    /// How many commands were left out, and why, in words; none if nothing was.
+    pub(crate) fn text(&self) -> Option<String> {
+        let reasons = [
+            (self.precondition, "by their precondition"),
+            (self.reference, "for a result that is not there"),
+            (self.waiting, "as they would wait for ever"),
+            (self.unchecked, "with too many orders to be checked"),
+        ];
+        let reasons: Vec<String> = reasons
+            .iter()
+            .filter(|(count, _)| *count > 0)
+            .map(|(count, why)| format!("{count} {why}"))
+            .collect();
+        let mut parts = Vec::new();
+        if !reasons.is_empty() {
+            parts.push(format!("{} commands: {}", self.commands(), reasons.join(", ")));
+        }
+        if self.faults > 0 {
+            let why =
+                "are not dropped and are waited for, as there are too many orders to be checked";
+            parts.push(format!("{} commands {why}", self.faults));
+        }
+        if self.refused > 0 {
+            parts.push(format!("the model refused {} that were generated", self.refused));
+        }
+        (!parts.is_empty()).then(|| parts.join("; "))
+    }
 }
 
 /// With more orders than this the check of a program may have to give up.
@@ -43,7 +118,14 @@ impl ProgramRecord {
              a `partition`",
             self.model
         );
-        (most > FEASIBLE).then_some(text)
+        let trusted = format!(
+            "the preconditions of {} were not checked in all orders of a script: there are too many. It is run \
+             as it stands, so a command may be asked where the model does not allow it. Write down fewer \
+             commands that run at the same time",
+            self.model
+        );
+        let trusted = self.omitted.trusted.then_some(trusted);
+        trusted.or((most > FEASIBLE).then_some(text))
     }
 
     /// What is left of it, part by part; in a part as it runs.
@@ -254,4 +336,8 @@ pub(crate) trait ProgramSource: Send + Sync {
 
     /// What shrinking has to know of its commands.
     fn layout(&self) -> Vec<CommandLayout>;
+
+    /// As [`ProgramRecord::work`].
+    #[allow(dead_code, reason = "the real build makes no program smaller")]
+    fn work(&self) -> u64;
 }

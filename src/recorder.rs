@@ -16,6 +16,10 @@
 //!              stamped here: overlaps B   stamped here: after B
 //! ```
 //!
+//! A command of a generated program is stamped when it is first polled, which is never too late: what it does
+//! before its first access, to a channel or an atomic of `std`, may be seen by others from then on. The program
+//! has a point between two commands of a task, so that a scheduler can have another one's in between.
+//!
 //! A call that waits for something that is not of this library, such as a message of another
 //! crate's channel, is stamped when it begins to wait: what it asked for may be done by another
 //! task from then on.
@@ -146,11 +150,29 @@ where
     ///
     /// If the future is dropped before it is ready, the call may or may not have taken effect, and
     /// the history says so.
+    ///
+    /// In a run the call begins with the first access of `work` to a primitive of this library, or when it first
+    /// waits for something else. If `work` does something before that which others can see, as to an atomic of
+    /// `std` or a channel, then it is recorded as later than it was, and the history of a right thing may be
+    /// taken for a wrong one. Let such work begin with [`yield_now`](crate::task::yield_now). The commands of
+    /// [`parallel()`](crate::parallel()) need not: theirs begin when they are first polled.
     pub fn call<F>(&self, op: M::Op, work: F) -> Recorded<M, F>
     where
         F: Future<Output = M::Ret>,
     {
-        Recorded { history: self.clone(), op: Some(op), call: OpenCall(None), future: work }
+        let (history, call) = (self.clone(), OpenCall(None));
+        Recorded { history, op: Some(op), call, at_once: false, future: work }
+    }
+
+    /// As [`call`](Self::call), for work of which nothing is known: what it does before its first access may have
+    /// been seen, so the call begins when it is first polled. What ended in the same step, such as the call
+    /// before, must be followed by a point if others are to come in between.
+    pub(crate) fn command<F>(&self, op: M::Op, work: F) -> Recorded<M, F>
+    where
+        F: Future<Output = M::Ret>,
+    {
+        let (history, call) = (self.clone(), OpenCall(None));
+        Recorded { history, op: Some(op), call, at_once: true, future: work }
     }
 
     /// Records that the current task asks `op`; what becomes of it is said with the [`Invoked`].

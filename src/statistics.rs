@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use crate::history::HistoryRecord;
-use crate::program::{Fate, Part};
+use crate::program::{Fate, Omitted, Part};
 use crate::run::{Condition, Run};
 
 /// Counts over runs, of generated programs and of the histories recorded in them.
@@ -44,6 +44,8 @@ pub struct Statistics {
     pub runs: u64,
     /// The commands that were run, by label.
     pub labels: BTreeMap<String, Count>,
+    /// What was left out of programs when they were generated.
+    pub omitted: Omitted,
     /// How many operations the histories had.
     pub operations: u64,
     /// How many of them overlapped in time with another one. One that never returned overlaps with all
@@ -76,6 +78,7 @@ impl Statistics {
     /// Counts a run. O(n log n) in the length of its histories.
     pub fn add(&mut self, run: &Run) {
         self.runs += 1;
+        run.programs.iter().for_each(|program| self.omitted.add(&program.omitted));
         let commands = run.programs.iter().flat_map(|program| &program.commands);
         for command in commands.filter(|command| command.layout.fate == Fate::Runs) {
             let count = self.labels.entry(command.label.clone()).or_default();
@@ -107,6 +110,7 @@ impl Statistics {
             known.all += count.all;
             known.beside += count.beside;
         }
+        self.omitted.add(&other.omitted);
         self.operations += other.operations;
         self.overlapped += other.overlapped;
         if self.at_once.len() < other.at_once.len() {

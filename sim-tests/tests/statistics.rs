@@ -271,7 +271,33 @@ fn a_test_in_which_no_program_has_a_command_fails() {
         runner().seeds(0..60).run(body)
     };
     let (name, held, _) = missed(&run(0)).expect("nothing was asked");
-    assert_eq!((name, held), ("a command that `precondition` allows", 0));
+    assert_eq!((name, held), ("a command that `precondition` and `resolve` allow", 0));
     // Most programs are empty, and some are not.
     assert_eq!(missed(&run(2)), None);
+}
+
+#[test]
+fn what_the_model_refuses_is_counted() {
+    if !SIMULATED {
+        return;
+    }
+    let body = async || sim::parallel(Shape::chunks(), Choosy(300), async |_| ()).await;
+    let report = runner().statistics(true).run(body);
+    let omitted = report.statistics.as_ref().unwrap().omitted;
+    // Of 1000 commands 300 are allowed, and each place has eight attempts.
+    assert!(omitted.refused > 20 * omitted.precondition, "{omitted:?}");
+    assert!(omitted.precondition > 0 && omitted.commands() == omitted.precondition, "{omitted:?}");
+    let mut by_hand = [0; 2];
+    for seed in 0..SEEDS {
+        let run = runner().run_seed(seed, body);
+        let program = &run.programs[0];
+        by_hand[0] += program.omitted.refused;
+        by_hand[1] +=
+            program.commands.iter().filter(|c| c.layout.fate == Fate::Absent).count() as u32;
+    }
+    assert_eq!(by_hand, [omitted.refused, omitted.precondition]);
+    let screen = text(&report, &Style::default());
+    for words in ["left out", "by their precondition", "the model refused"] {
+        assert!(screen.contains(words), "{words:?} is not on {screen}");
+    }
 }

@@ -36,6 +36,17 @@ impl<P: Model> Clone for Earlier<'_, P> {
 
 impl<P: Model> Copy for Earlier<'_, P> {}
 
+impl<P: Model> Gen<'_, P> {
+    /// What `make` makes of numbers that `draw` gives, with no command before it.
+    pub(crate) fn with<T>(
+        id: CommandId,
+        draw: &mut dyn FnMut(u64) -> u64,
+        make: impl FnOnce(&mut Gen<'_, P>) -> T,
+    ) -> T {
+        make(&mut Gen { draw, id, earlier: &[], looked: false })
+    }
+}
+
 impl<'a, P: Model> Gen<'a, P> {
     /// A number below `bound`, every one with the same probability. Shrinks to 0.
     ///

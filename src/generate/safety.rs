@@ -1,41 +1,48 @@
-//! Which commands may be asked whatever the order: all states that the branches can lead to.
+//! Commands that may be asked in every order: all states that the branches of a stage can lead to.
 //!
 //! Branches that go on in any order are a lattice: a node for each vector of positions, an edge for
 //! each next command. The states that are possible at a node are those of the nodes before it, one
 //! command later, so all orders are looked at without going through them one by one: 5 commands at
 //! once are 32 nodes and not 120 orders, three branches of 5 are 216 and not 756,756. States that are
-//! equal are one. Where there are more than [`NODES_MAX`] nodes, or more than [`STEPS_MAX`] ways from one to the
-//! next, [`ORDERS`] orders are drawn: from there on it is a sample.
+//! equal are one. A model with several [successors](Model::successors) is followed into each of them. Nothing
+//! is sampled: what would take more than [`NODES_MAX`] nodes or [`STEPS_MAX`] steps is [`Refusal::TooMany`].
 //!
 //! A command that is dropped happens or does not. One that is not waited for may also take effect at any
 //! later time: it is carried along until then, and must be allowed wherever it can take effect, as one that
 //! runs beside all that comes after it. A command that uses a result that may be lost is not run then.
-//! With such commands less is looked at ([`FAULTY`], [`OPEN_MAX`]).
+
+// tidy: never iterated: looked up only
+use std::collections::HashMap;
 
 use super::{CommandId, Program};
 use crate::check::{Key, Model};
 use crate::program::Faults;
-use crate::rng::Rng;
 
-/// Up to how many nodes all are looked at.
+/// How many nodes a stage may have in which several branches run.
 const NODES_MAX: usize = 10_000;
 
-/// Up to how many steps from state to state all are looked at: five commands at once, no two orders of which
-/// lead to the same state, are 325.
-const STEPS_MAX: usize = 2000;
+/// How many steps from state to state such a stage may have: five commands at once, no two orders of which lead
+/// to the same state, are 325.
+const STEPS_MAX: usize = 5000;
 
-/// How many orders are looked at where there are more.
-const ORDERS: u64 = 16;
+/// How many states a node may have.
+const STATES_MAX: usize = 2000;
 
-/// How many different states are kept at a node. To tell them apart takes time that grows with their square.
-const STATES_MAX: usize = 256;
+/// From this length on, one branch alone is kept by its end.
+const LONG: usize = 100;
 
-/// As [`STATES_MAX`] and [`STEPS_MAX`] if commands may be dropped or not waited for: there are many more such
-/// states, and a program has to be planned in little time.
-const FAULTY: (usize, usize) = (64, 1000);
-
-/// How many commands that nobody waits for are kept in mind.
-const OPEN_MAX: usize = 2;
+/// Why commands may not be asked as they stand.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Refusal {
+    /// The precondition of a command does not hold in some order.
+    Precondition,
+    /// A result that a command uses is not there in some order.
+    Reference,
+    /// All wait at the end of some order.
+    Stuck,
+    /// There are too many orders and states to look at all of them.
+    TooMany,
+}
 
 /// What earlier commands returned, as far as a command may know.
 #[derive(Debug)]
@@ -79,17 +86,15 @@ pub(super) struct Step<'a, P: Model> {
     pub(super) again: bool,
 }
 
-/// What comes of a command.
-pub(super) enum After<P: Model> {
-    /// It may not be asked.
-    Refused,
-    /// It waits.
+/// How a branch goes on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Goes {
+    /// With the next command.
+    On,
+    /// Not before another branch has changed the state.
     Waits,
     /// It waits, or is dropped while it does.
-    MayWait(Possible<P>),
-    Then(Possible<P>),
-    /// Either the first, if it returned, or the second: nobody knows.
-    Either(Possible<P>, Possible<P>),
+    MayWait,
 }
 
 impl<P: Program> Possible<P> {
@@ -97,59 +102,125 @@ impl<P: Program> Possible<P> {
         Possible { state, returned: Vec::new(), open: Vec::new(), lost: false }
     }
 
-    /// After `step`; with what it returned, if anybody is going to ask for that.
-    pub(super) fn after(&self, step: &Step<'_, P>, noted: bool) -> After<P> {
+    /// Appends to `nexts` all that may be after `step`; with what it returned, if `noted`. The first of them is
+    /// the one to which [`Model::step`] leads.
+    ///
+    /// # Errors
+    /// It may not be asked.
+    pub(super) fn after(
+        &self,
+        step: &Step<'_, P>,
+        noted: bool,
+        nexts: &mut Vec<Possible<P>>,
+    ) -> Result<Goes, Refusal> {
         let Some(op) = resolved(step, &self.returned) else {
+            if !self.lost {
+                return Err(Refusal::Reference);
+            }
             // What it needs may be lost; then it is not run.
-            return if self.lost { After::Then(self.clone()) } else { After::Refused };
+            nexts.push(self.clone());
+            return Ok(Goes::On);
         };
         if step.again {
-            let mut next = self.clone();
-            P::again(&op).map(|again| next.state.step(&again));
-            return After::Then(next);
+            match P::again(&op) {
+                Some(again) => self.stepped(&again, None, nexts),
+                None => nexts.push(self.clone()),
+            }
+            return Ok(Goes::On);
         }
         if !self.state.precondition(&op) {
-            return After::Refused;
+            return Err(Refusal::Precondition);
         }
         if step.faults.unheard {
-            return After::Then(self.unheard(op, step.faults.again));
+            nexts.push(self.unheard(op, step.faults.again));
+            return Ok(Goes::On);
         }
         // Who sends a command again when it was dropped waits for it then.
         let given_up = step.faults.crash.is_some() && !step.faults.again;
-        if self.state.waits(&op) {
-            return match given_up {
-                true => After::MayWait(Possible { lost: true, ..self.clone() }),
-                false => After::Waits,
-            };
+        let waits = self.state.waits(&op);
+        if !waits {
+            self.stepped(&op, noted.then_some(step.id), nexts);
         }
-        let mut next = self.clone();
-        let ret = next.state.step(&op);
-        if noted {
-            if next.returned.len() <= step.id.index() {
-                next.returned.resize(step.id.index() + 1, None);
+        if given_up {
+            // It happened, and nobody was told.
+            let told = nexts.len();
+            if !waits && noted {
+                self.stepped(&op, None, nexts);
             }
-            next.returned[step.id.index()] = Some(ret);
+            nexts[told..].iter_mut().for_each(|next| next.lost = true);
+            nexts.push(Possible { lost: true, ..self.clone() });
         }
-        match given_up {
-            true => After::Either(next, Possible { lost: true, ..self.clone() }),
-            false => After::Then(next),
+        Ok(match (waits, given_up) {
+            (false, _) => Goes::On,
+            (true, true) => Goes::MayWait,
+            (true, false) => Goes::Waits,
+        })
+    }
+
+    /// Appends all that may be after `op`, whose result is noted under this name.
+    fn stepped(&self, op: &P::Op, name: Option<CommandId>, nexts: &mut Vec<Possible<P>>) {
+        let mut state = self.state.clone();
+        let ret = state.step(op);
+        let after = |state: P, ret: Option<P::Ret>| {
+            let mut next = Possible {
+                state,
+                returned: self.returned.clone(),
+                open: self.open.clone(),
+                lost: self.lost,
+            };
+            if let (Some(id), Some(ret)) = (name, ret) {
+                if next.returned.len() <= id.index() {
+                    next.returned.resize(id.index() + 1, None);
+                }
+                next.returned[id.index()] = Some(ret);
+            }
+            next
+        };
+        let first = nexts.len();
+        nexts.push(after(state, Some(ret)));
+        // Others, if the model knows more than one way.
+        let mut states = Vec::new();
+        self.state.successors(op, None, &mut states);
+        if states.len() < 2 {
+            return;
+        }
+        let mut also = |states: &mut Vec<P>, ret: Option<&P::Ret>| {
+            for state in states.drain(..) {
+                let next = after(state, ret.cloned());
+                if !nexts[first..].contains(&next) {
+                    nexts.push(next);
+                }
+            }
+        };
+        if name.is_none() {
+            also(&mut states, None);
+            return;
+        }
+        states.clear();
+        for ret in self.state.returns(op) {
+            self.state.successors(op, Some(&ret), &mut states);
+            also(&mut states, Some(&ret));
         }
     }
 
-    /// After one of the commands that nobody waits for takes effect: `None` if it may not, `Some(None)` if
-    /// it waits.
-    pub(super) fn opened(&self, nth: usize) -> Option<Option<Possible<P>>> {
+    /// Appends to `nexts` all that may be after one of the commands that nobody waits for takes effect; nothing
+    /// if it waits.
+    ///
+    /// # Errors
+    /// It may not be asked.
+    pub(super) fn opened(&self, nth: usize, nexts: &mut Vec<Possible<P>>) -> Result<(), Refusal> {
         let Open { op, again } = &self.open[nth];
         if !again && !self.state.precondition(op) {
-            return None;
+            return Err(Refusal::Precondition);
         }
-        if self.state.waits(op) {
-            return Some(None);
+        if !self.state.waits(op) {
+            let first = nexts.len();
+            self.stepped(op, None, nexts);
+            for next in &mut nexts[first..] {
+                next.open.remove(nth);
+            }
         }
-        let mut next = self.clone();
-        next.open.remove(nth);
-        next.state.step(op);
-        Some(Some(next))
+        Ok(())
     }
 
     /// After a command that nobody waits for, `twice` if it is going to be sent again.
@@ -159,15 +230,15 @@ impl<P: Program> Possible<P> {
         let again = if twice { P::again(&op) } else { None };
         next.open.push(Open { op, again: false });
         next.open.extend(again.map(|op| Open { op, again: true }));
-        // The oldest is taken for one that never happens.
-        let over = next.open.len().saturating_sub(OPEN_MAX);
-        next.open.drain(..over);
         next
     }
 }
 
 /// The command with the results that it may see in place.
-fn resolved<P: Program>(step: &Step<'_, P>, returned: &[Option<P::Ret>]) -> Option<P::Op> {
+pub(super) fn resolved<P: Program>(
+    step: &Step<'_, P>,
+    returned: &[Option<P::Ret>],
+) -> Option<P::Op> {
     let hidden = |n: usize| returned[n].is_some() && !(step.sees)(CommandId(n as u32));
     if !(0..returned.len()).any(hidden) {
         return P::resolve(step.op, &Results { known: returned });
@@ -179,8 +250,72 @@ fn resolved<P: Program>(step: &Step<'_, P>, returned: &[Option<P::Ret>]) -> Opti
     P::resolve(step.op, &Results { known: &known })
 }
 
-/// States with their hashes, so that most of those that differ are seen to at once.
-type States<P> = Vec<(Key, Possible<P>)>;
+/// The states at a node, in the order in which they were found.
+struct States<P: Model> {
+    all: Vec<(Key, Possible<P>)>,
+    /// Where those with a hash stand; empty while there are [`FEW`].
+    index: HashMap<Key, Vec<usize>>,
+}
+
+/// So many states are compared one by one.
+const FEW: usize = 16;
+
+impl<P: Program> States<P> {
+    fn none() -> States<P> {
+        States { all: Vec::new(), index: HashMap::new() }
+    }
+
+    fn of(states: &[Possible<P>]) -> States<P> {
+        let mut all = States::none();
+        states.iter().for_each(|state| all.put(state.clone()));
+        all
+    }
+
+    /// Adds a state unless it is there.
+    fn put(&mut self, next: Possible<P>) {
+        let key = Key::of(&next.state);
+        let States { all, index } = self;
+        let is_next = |at: &usize| all[*at].0 == key && all[*at].1 == next;
+        let known = match all.len() <= FEW {
+            true => (0..all.len()).any(|at| is_next(&at)),
+            false => index.get(&key).is_some_and(|those| those.iter().any(is_next)),
+        };
+        if known {
+            return;
+        }
+        all.push((key, next));
+        let new = if all.len() == FEW + 1 { 0 } else { all.len() - 1 };
+        if all.len() > FEW {
+            for (at, (key, _)) in all.iter().enumerate().skip(new) {
+                index.entry(*key).or_default().push(at);
+            }
+        }
+    }
+
+    fn len(&self) -> usize {
+        self.all.len()
+    }
+
+    /// Adds all that commands which nobody waits for may still lead to.
+    fn settle(&mut self) -> Result<(), Refusal> {
+        let (mut at, mut nexts) = (0, Vec::new());
+        while at < self.len() {
+            for nth in 0..self.all[at].1.open.len() {
+                self.all[at].1.opened(nth, &mut nexts)?;
+                nexts.drain(..).for_each(|next| self.put(next));
+            }
+            at += 1;
+            if self.len() > STATES_MAX {
+                return Err(Refusal::TooMany);
+            }
+        }
+        Ok(())
+    }
+
+    fn to_vec(&self) -> Vec<Possible<P>> {
+        self.all.iter().map(|(_, state)| state.clone()).collect()
+    }
+}
 
 /// All states that the branches of a stage can lead to: a lattice whose nodes are numbered by the commands
 /// done, with a digit for each branch. It is kept while commands are added to the end of the last branch:
@@ -192,17 +327,18 @@ pub(super) struct Lattice<P: Model> {
     noted: bool,
     /// How many steps of each branch are in it.
     lengths: Vec<usize>,
-    faulty: bool,
-    /// The states at each node; not at the last ones if there are too many to look at all.
+    /// The states at each node.
     nodes: Vec<States<P>>,
-    ends: Vec<Possible<P>>,
+    /// Whether only the last node has them, as there is one branch, and a long one.
+    thin: bool,
+    /// How many steps from state to state were looked at.
+    work: u64,
 }
 
 impl<P: Program> Lattice<P> {
     /// Of a stage that begins in any of these states and has no commands yet.
     pub(super) fn new(start: Vec<Possible<P>>, noted: bool) -> Lattice<P> {
-        let (lengths, nodes, ends) = (Vec::new(), Vec::new(), Vec::new());
-        Lattice { start, noted, lengths, faulty: false, nodes, ends }
+        Lattice { start, noted, lengths: Vec::new(), nodes: Vec::new(), thin: false, work: 0 }
     }
 
     /// The states it begins in.
@@ -211,31 +347,47 @@ impl<P: Program> Lattice<P> {
     }
 
     /// The states after all branches have ended, in whatever order. Known once branches were safe.
-    pub(super) fn ends(&self) -> &[Possible<P>] {
-        &self.ends
+    pub(super) fn ends(&self) -> Vec<Possible<P>> {
+        self.nodes.last().map_or_else(Vec::new, States::to_vec)
     }
 
-    /// Goes on to these branches, and tells whether they are safe: if not, a command may not be asked in one
-    /// of their orders, or all wait at the end of it; then nothing has changed. The branches are those of the
-    /// last time with more at the end of the last of them, or any others, which takes longer.
+    /// How many steps from state to state were looked at since this was asked last.
+    pub(super) fn take_work(&mut self) -> u64 {
+        std::mem::take(&mut self.work)
+    }
+
+    /// Goes on to these branches if they are safe, looking at no more than `budget` steps. They are those of the last time with more at the end of the
+    /// last of them, or any others, which takes longer.
     ///
-    /// O(new nodes · states · branches), with at most [`STATES_MAX`] states at a node.
-    pub(super) fn grow(&mut self, branches: &[Vec<Step<'_, P>>]) -> bool {
+    /// O(new nodes · states · branches).
+    ///
+    /// # Errors
+    /// Why they are not; then nothing has changed.
+    pub(super) fn grow(
+        &mut self,
+        branches: &[Vec<Step<'_, P>>],
+        budget: u64,
+    ) -> Result<(), Refusal> {
         let lengths: Vec<usize> = branches.iter().map(Vec::len).collect();
-        let faulty = self.start.iter().any(|possible| possible.lost)
-            || branches.iter().flatten().any(|s| s.faults.unheard || s.faults.crash.is_some());
-        if faulty != self.faulty || !self.is_begun_by(&lengths) {
+        let busy = lengths.iter().filter(|length| **length > 0).count();
+        if !self.is_begun_by(&lengths) || self.thin && busy > 1 {
+            self.thin = false;
             self.nodes.clear();
             self.lengths.clear();
-            self.faulty = faulty;
         }
         let known = self.nodes.len();
-        let Some(ends) = self.explore(branches) else {
+        if let Err(refusal) = self.explore(branches, budget) {
             self.nodes.truncate(known);
-            return false;
-        };
-        (self.lengths, self.ends) = (lengths, ends);
-        true
+            return Err(refusal);
+        }
+        self.lengths = lengths;
+        let last = self.nodes.len() - 1;
+        if busy < 2 && last > LONG {
+            let from = if self.thin { known - 1 } else { 0 };
+            self.nodes[from..last].iter_mut().for_each(|node| *node = States::none());
+            self.thin = true;
+        }
+        Ok(())
     }
 
     /// Whether branches of these lengths are those that are known with more at the end of the last.
@@ -249,8 +401,8 @@ impl<P: Program> Lattice<P> {
         (0..branches).all(|branch| as_known(branch) || grown(branch))
     }
 
-    /// The states at the end, if the branches are safe.
-    fn explore(&mut self, branches: &[Vec<Step<'_, P>>]) -> Option<Vec<Possible<P>>> {
+    /// Makes the nodes of these branches that are not known.
+    fn explore(&mut self, branches: &[Vec<Step<'_, P>>], budget: u64) -> Result<(), Refusal> {
         // A next command makes the number of a node greater by the weight of its branch.
         let mut weights = Vec::with_capacity(branches.len());
         let mut count = 1_usize;
@@ -258,37 +410,43 @@ impl<P: Program> Lattice<P> {
             weights.push(count);
             count = count.saturating_mul(branch.len() + 1);
         }
-        if count > NODES_MAX {
-            return sampled(&self.start, branches, self.noted);
-        }
-        let (most, steps_max) = if self.faulty { FAULTY } else { (STATES_MAX, STEPS_MAX) };
         // What was there before goes on by the last branch alone, from the nodes at its end.
         let old = if self.nodes.is_empty() { 0 } else { nodes_of(&self.lengths) };
+        if old == count {
+            return Ok(());
+        }
+        let busy = branches.iter().filter(|branch| !branch.is_empty()).count();
+        // One branch alone takes time that grows with its length, whatever that is.
+        let (nodes_max, steps_max) =
+            if busy < 2 { (usize::MAX, usize::MAX) } else { (NODES_MAX, STEPS_MAX) };
+        if count > nodes_max {
+            return Err(Refusal::TooMany);
+        }
         let last = branches.iter().rposition(|branch| !branch.is_empty()).unwrap_or_default();
         let first = old - weights.get(last).copied().unwrap_or_default().min(old);
-        let mut ahead: Vec<States<P>> = (old..count).map(|_| Vec::new()).collect();
+        let mut ahead: Vec<States<P>> = (old..count).map(|_| States::none()).collect();
         if old == 0 {
-            ahead[0] =
-                self.start.iter().map(|state| (Key::of(&state.state), state.clone())).collect();
+            ahead[0] = States::of(&self.start);
         }
-        let before: usize = self.nodes.iter().take(first).map(Vec::len).sum();
-        let mut steps = before * branches.len();
+        let before: usize = self.nodes.iter().take(first).map(States::len).sum();
+        let mut steps = before * busy;
+        let mut nexts = Vec::new();
         for node in first..count {
-            if node == self.nodes.len() && node >= old {
-                let mut here = std::mem::take(&mut ahead[node - old]);
-                settle(&mut here, most)?;
+            if node >= old {
+                let mut here = std::mem::replace(&mut ahead[node - old], States::none());
+                here.settle()?;
                 self.nodes.push(here);
             }
-            // It ended before this one the last time.
-            let Some(here) = self.nodes.get(node) else { break };
+            let here = &self.nodes[node];
             if node + 1 == count {
-                return Some(here.iter().map(|(_, state)| state.clone()).collect());
+                return Ok(());
             }
-            steps += here.len() * branches.len();
-            if steps > steps_max {
-                break;
+            steps += here.len() * busy;
+            self.work += (here.len() * busy) as u64;
+            if steps > steps_max || self.work > budget {
+                return Err(Refusal::TooMany);
             }
-            for (_, possible) in here {
+            for (_, possible) in &here.all {
                 // What was there before was not stuck, but for its end.
                 let mut stuck = node + 1 >= old;
                 for (nth, (branch, weight)) in branches.iter().zip(&weights).enumerate() {
@@ -298,105 +456,24 @@ impl<P: Program> Lattice<P> {
                     if node < old && nth != last {
                         continue;
                     }
+                    let goes = possible.after(step, self.noted, &mut nexts)?;
                     let there = &mut ahead[node + weight - old];
-                    match possible.after(step, self.noted) {
-                        After::Refused => return None,
-                        After::Waits => continue,
-                        After::MayWait(next) => {
-                            put(there, next, most);
-                            continue;
-                        }
-                        After::Then(next) => put(there, next, most),
-                        After::Either(next, other) => {
-                            put(there, next, most);
-                            put(there, other, most);
-                        }
+                    nexts.drain(..).for_each(|next| there.put(next));
+                    if there.len() > STATES_MAX {
+                        return Err(Refusal::TooMany);
                     }
-                    stuck = false;
+                    stuck &= goes != Goes::On;
                 }
                 if stuck {
-                    return None;
+                    return Err(Refusal::Stuck);
                 }
             }
         }
-        sampled(&self.start, branches, self.noted)
+        unreachable!("the last node ends the loop")
     }
 }
 
 /// How many nodes the lattice of branches of these lengths has.
 fn nodes_of(lengths: &[usize]) -> usize {
     lengths.iter().map(|length| length + 1).product()
-}
-
-/// The states after some of the orders, the same ones every time; `None` if a command may not be asked in
-/// one of these, or all wait at the end of it. O(orders · steps).
-fn sampled<P: Program>(
-    start: &[Possible<P>],
-    branches: &[Vec<Step<'_, P>>],
-    noted: bool,
-) -> Option<Vec<Possible<P>>> {
-    let mut rng = Rng::new(0);
-    let mut ends = States::new();
-    for _ in 0..ORDERS {
-        let mut now = start[rng.below(start.len() as u64) as usize].clone();
-        let mut at = vec![0; branches.len()];
-        loop {
-            if !now.open.is_empty() && rng.below(2) == 0 {
-                let nth = rng.below(now.open.len() as u64) as usize;
-                now = now.opened(nth)?.unwrap_or(now);
-                continue;
-            }
-            let mut order: Vec<usize> = (0..branches.len())
-                .filter(|branch| at[*branch] < branches[*branch].len())
-                .collect();
-            if order.is_empty() {
-                break;
-            }
-            // The first that does not wait, from a branch drawn.
-            let first = rng.below(order.len() as u64) as usize;
-            order.rotate_left(first);
-            let mut next = None;
-            for branch in order {
-                next = match now.after(&branches[branch][at[branch]], noted) {
-                    After::Refused => return None,
-                    After::Waits => continue,
-                    After::MayWait(next) if rng.below(2) == 0 => Some(next),
-                    After::MayWait(_) => continue,
-                    After::Then(next) => Some(next),
-                    After::Either(next, other) => {
-                        Some(if rng.below(2) == 0 { next } else { other })
-                    }
-                };
-                at[branch] += 1;
-                break;
-            }
-            now = next?;
-        }
-        put(&mut ends, now, STATES_MAX);
-    }
-    Some(ends.into_iter().map(|(_, state)| state).collect())
-}
-
-/// Adds all that commands which nobody waits for may still lead to; `None` if one of them may not be done
-/// there.
-fn settle<P: Program>(here: &mut States<P>, most: usize) -> Option<()> {
-    let mut at = 0;
-    while at < here.len() {
-        for nth in 0..here[at].1.open.len() {
-            if let Some(next) = here[at].1.opened(nth)? {
-                put(here, next, most);
-            }
-        }
-        at += 1;
-    }
-    Some(())
-}
-
-/// Adds a state to those of a node unless it is there, or there are as many as are kept.
-fn put<P: Program>(there: &mut States<P>, next: Possible<P>, most: usize) {
-    let key = Key::of(&next.state);
-    let known = there.iter().any(|(other_key, other)| *other_key == key && *other == next);
-    if !known && there.len() < most {
-        there.push((key, next));
-    }
 }

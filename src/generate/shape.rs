@@ -45,8 +45,8 @@ const WIDTH_MAX: u32 = 8;
 
 impl Shape {
     /// Up to 3 commands, then up to 4 chunks of 2 to 5 commands that run at the same time, each after
-    /// the one before has ended, then 1 to 3 commands. For things whose every command is short: the
-    /// check that a chunk is safe looks at all its orders.
+    /// the one before has ended, then 1 to 3 commands. For things whose every command is short. All orders of a
+    /// chunk are looked at for what the model does not allow: see [`generate`](super), "What is safe".
     pub fn chunks() -> Shape {
         Shape {
             prefix: (0, 3),

@@ -62,6 +62,8 @@ pin_project! {
         // Taken when the future is first polled: the call is made then, by the task that polls.
         pub(super) op: Option<M::Op>,
         pub(super) call: OpenCall,
+        // Whether the call begins when it is made, and not with its first access.
+        pub(super) at_once: bool,
         #[pin]
         pub(super) future: F,
     }
@@ -96,6 +98,8 @@ where
             if !seam::in_run() {
                 // On real threads others may see what the call does while this poll is under way.
                 recorder.invoked(call, before);
+            } else if *this.at_once {
+                recorder.waits(call, before);
             }
         }
         let polled = this.future.poll(cx);

@@ -268,7 +268,8 @@ const NON_DETERMINISM: &str = "Something decides that the scheduler does not con
     - a static or thread-local that keeps its value from run to run";
 
 const NEVER_HELD: &str = "What this test is for did not happen in any run, so that it passed says \
-    nothing. It needs more seeds, another strategy or another body.";
+    nothing. It needs more seeds, another strategy or another body. Of commands of generated \
+    programs SIM_STATISTICS=1 says which were run, and which the model did not allow.";
 
 const TOO_SELDOM: &str = "What this test is for happens too seldom for a pass to say much. Have it drawn \
     more often, or ask for less.";

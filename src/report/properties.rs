@@ -9,7 +9,7 @@ use crate::event::{Event, ValueKind, Values};
 use crate::history::{HistoryRecord, Operation};
 use crate::ids::{ObjectId, TaskId, TaskPath};
 use crate::op::Op;
-use crate::program::{CommandLayout, CommandRecord, Fate, Faults, Part, ProgramRecord};
+use crate::program::{CommandLayout, CommandRecord, Fate, Faults, Omitted, Part, ProgramRecord};
 use crate::run::{
     DrawRecord, Failure, Holder, ObjectRecord, Outcome, StepRecord, TaskRecord, Wait,
 };
@@ -224,6 +224,8 @@ fn program() -> impl Strategy<Value = ProgramRecord> {
             interleavings_max: interleavings,
             commands,
             draws: 0..draws,
+            omitted: Omitted { precondition: draws as u32, ..Omitted::default() },
+            work: interleavings,
         },
     )
 }

@@ -27,6 +27,9 @@ pub(super) fn draw(screen: &mut Screen, statistics: &Statistics) {
     let mut say = |label: &str, text: &str| {
         screen.paragraph(2, (Paint::Faint, &format!("{label:<12}")), (Paint::Plain, text));
     };
+    if let Some(text) = statistics.omitted.text() {
+        say("left out", &text);
+    }
     if *operations > 0 {
         let overlap = format!("{} of them", in_percent(*overlapped, *operations));
         say("operations", &format!("{operations} recorded, {overlap} beside another in time"));

@@ -58,6 +58,8 @@ pub(crate) struct Limits {
     pub(crate) steps_max: u32,
     /// A step before which the run is to stop, as hung; `seconds` is for the report.
     pub(crate) hang: Option<(u32, u64)>,
+    /// Whether a search goes through all runs, so that nothing may be made from their seeds.
+    pub(crate) searched: bool,
 }
 
 /// Runs test bodies, one after the other, on the thread it is on.
@@ -123,7 +125,7 @@ impl Worker {
             drop(state);
             drop(stale);
         }
-        self.world.seed.set(seed);
+        self.world.seed.set((!limits.searched).then_some(seed));
         self.world.state().begin_choices(seed);
         self.world.signals.running.store(true, Ordering::Relaxed);
         let Worker { world, seats, progress, .. } = self;
@@ -205,6 +207,11 @@ impl Worker {
     /// How many steps the last run took.
     pub(crate) fn steps(&self) -> u64 {
         u64::from(self.world.state().board.step)
+    }
+
+    /// How many steps from state to state of their models it took to make the programs of the last run.
+    pub(crate) fn planned(&self) -> u64 {
+        self.world.state().record.programs.iter().map(|program| program.work()).sum()
     }
 
     /// The decisions of the last run.

@@ -32,14 +32,14 @@ scoped_thread_local!(pub(crate) static WORLD: World);
 /// One worker's simulated machine.
 pub(crate) struct World {
     state: RefCell<State>,
-    /// The seed of the run that is on.
-    pub(super) seed: Cell<Seed>,
+    /// The seed of the run that is on; none in a search, whose runs have numbers instead.
+    pub(super) seed: Cell<Option<Seed>>,
     pub(super) signals: Arc<Signals>,
 }
 
 impl World {
     pub(super) fn new(strategy: Box<dyn Strategy>, signals: Arc<Signals>) -> World {
-        World { state: RefCell::new(State::new(strategy)), seed: Cell::new(Seed(0)), signals }
+        World { state: RefCell::new(State::new(strategy)), seed: Cell::new(None), signals }
     }
 
     /// The state, with all that has happened so far.
@@ -77,8 +77,8 @@ impl World {
         self.decide(bound, Choice::Given(&Draw { bound, why }, value))
     }
 
-    /// The seed of the run.
-    pub(crate) fn seed(&self) -> Seed {
+    /// The seed of the run; none in a search.
+    pub(crate) fn seed(&self) -> Option<Seed> {
         self.seed.get()
     }
 

@@ -394,8 +394,8 @@ pub(crate) fn given(_: u64, value: u64, _: &'static str) -> u64 {
 }
 
 /// The seed of the stress run, 0 outside one.
-pub(crate) fn seed() -> u64 {
-    super::stress::seed()
+pub(crate) fn seed() -> Option<u64> {
+    Some(super::stress::seed())
 }
 
 /// How many values were drawn in a run, and the step it is in: there is none.

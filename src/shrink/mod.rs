@@ -69,6 +69,12 @@ pub trait Replayer {
     /// Must be a function of the schedule. The table of tasks may be in any order, and may have
     /// tasks that never stepped: the search then knows of them.
     fn replay(&mut self, schedule: &Schedule) -> Option<Schedule>;
+
+    /// Whether replays took so long that no more are to be made, whatever the [budget](Budget) says. Must be a
+    /// function of what was replayed.
+    fn is_spent(&self) -> bool {
+        false
+    }
 }
 
 impl<F: FnMut(&Schedule) -> Option<Schedule>> Replayer for F {

@@ -75,7 +75,7 @@ impl<'a> Search<'a> {
     /// Whether the budget is used up. Nothing is replayed from then on, so a pass need not ask for
     /// the sake of the budget, but only to end sooner.
     pub fn spent(&self) -> bool {
-        self.replays >= self.budget.replays
+        self.replays >= self.budget.replays || self.replayer.is_spent()
     }
 
     /// Tries these turns with the draws of the best schedule. Tells whether that was better; then

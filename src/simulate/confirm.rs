@@ -19,6 +19,8 @@ use crate::verdict::Verdict;
 const REPLAYS: u64 = 4000;
 /// Steps that shrinking may take in all: about a second.
 const STEPS: u64 = 20_000_000;
+/// How many steps of a run take as long as a step from state to state when a program is made.
+const PLANNED: u64 = 10;
 
 /// Reports a failing run: confirmed, shrunk, replayed, written to a file.
 pub(super) fn report(session: &Session<'_>, run: Run, from: Origin, runs: u64) -> Report {
@@ -88,6 +90,8 @@ fn is_undecided(run: &Run) -> bool {
 pub(super) fn same_again(session: &Session<'_>, run: &Run) -> Result<(), Failure> {
     let job = Job::Again(Arc::new(run.clone()));
     let again = session.run_with(job.strategy(), "again", run.seed, job);
+    // What was generated comes before all that was run.
+    same_programs(run, &again)?;
     if let Outcome::Failed(failure @ Failure::Misuse { .. }) = &again.outcome {
         // What was used wrongly is often wrong in the second run only, as a lock in a `static` is.
         // It says what to do about it, and that the two runs differ says less.
@@ -109,6 +113,34 @@ pub(super) fn same_again(session: &Session<'_>, run: &Run) -> Result<(), Failure
     };
     let step = run.steps.len() as u32;
     Err(Failure::NonDeterminism { step, first: tell(run), second: tell(&again) })
+}
+
+/// Whether the same programs were generated from the same decisions.
+fn same_programs(run: &Run, again: &Run) -> Result<(), Failure> {
+    for (one, other) in run.programs.iter().zip(&again.programs) {
+        let draw = run.draws.get(one.draws.start);
+        let step = draw.map_or(0, |draw| draw.step);
+        for nth in 0..one.commands.len().max(other.commands.len()) {
+            let texts = [one, other].map(|program| program.commands.get(nth).map(|c| &c.text));
+            let [one, other] = texts.map(|text| text.map(|text| letters(text)));
+            if one != other {
+                let tell = |text: Option<&String>| {
+                    let text = text.map_or("nothing", String::as_str);
+                    format!("command #{nth} of the generated program: {text}")
+                };
+                let (first, second) = (tell(texts[0]), tell(texts[1]));
+                return Err(Failure::NonDeterminism { step, first, second });
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The characters of a text in an order of their own: a command that holds a set shows it in any order.
+fn letters(text: &str) -> Vec<char> {
+    let mut letters: Vec<char> = text.chars().collect();
+    letters.sort_unstable();
+    letters
 }
 
 /// Whether two runs did the same before step `end`.
@@ -230,7 +262,8 @@ fn shrunk(
     }
     let preemptions_max = preemptions_max.map_or(u64::MAX, u64::from);
     let wants = wanted.clone();
-    let mut lenient = Lenient { session, worker, watched, limits, wants, preemptions_max };
+    let steps = 0;
+    let mut lenient = Lenient { session, worker, watched, limits, wants, preemptions_max, steps };
     let result = shrink(Schedule::of(&run), &mut lenient, &Budget { replays });
     drop(lenient);
     let job = Job::Follow(Arc::new(result.schedule));
@@ -258,14 +291,21 @@ struct Lenient<'a, 'b> {
     limits: Limits,
     wants: Signature,
     preemptions_max: u64,
+    /// Steps taken so far, those that made programs counted in.
+    steps: u64,
 }
 
 impl Replayer for Lenient<'_, '_> {
+    fn is_spent(&self) -> bool {
+        self.steps > 2 * STEPS
+    }
+
     fn replay(&mut self, schedule: &Schedule) -> Option<Schedule> {
         let job = Job::Follow(Arc::new(schedule.clone()));
         self.worker.set_strategy(job.strategy());
         self.watched.watched.begin_job(job);
         let failure = self.session.once(&mut self.worker, crate::ids::Seed(0), &self.limits);
+        self.steps += self.worker.steps() + PLANNED * self.worker.planned();
         let same = failure.is_some_and(|failure| failure.signature() == self.wants);
         let schedule = same.then(|| self.worker.schedule());
         let schedule = schedule.filter(|ran| ran.preemptions() <= self.preemptions_max);

@@ -50,7 +50,8 @@ impl<'a> Session<'a> {
     }
 
     pub(super) fn limits(&self) -> Limits {
-        Limits { steps_max: self.config.steps_max, hang: None }
+        let searched = self.config.strategy.is_search();
+        Limits { steps_max: self.config.steps_max, hang: None, searched }
     }
 
     /// Runs the body once on `worker`.

@@ -220,6 +220,10 @@ impl Chosen {
     }
 
     /// Begins the search, if it is one.
+    pub(crate) fn is_search(self) -> bool {
+        matches!(self.how, How::Search(..))
+    }
+
     pub(crate) fn search(self) -> Option<Arc<dyn Search>> {
         match self.how {
             How::Sample(_) => None,

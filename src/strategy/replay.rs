@@ -127,7 +127,11 @@ impl Strategy for Replay {
     }
 
     fn given(&mut self, draw: &Draw, _: u64) -> Result<u64, Mismatch> {
-        self.draw(draw)
+        // What is given may come to have more meanings, and a trace that knows fewer keeps its own.
+        let step = self.trace.steps.get(self.step.saturating_sub(1));
+        let bound = step.and_then(|step| step.draws.get(self.drawn)).map(|drawn| drawn.bound);
+        let bound = bound.filter(|bound| *bound < draw.bound).unwrap_or(draw.bound);
+        self.draw(&Draw { bound, ..*draw })
     }
 
     fn draw(&mut self, draw: &Draw) -> Result<u64, Mismatch> {

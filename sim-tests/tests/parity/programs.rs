@@ -131,7 +131,7 @@ fn programs_are_run_in_both_builds() {
         .iter()
         .map(|Condition { name, percent, runs, .. }| (*name, *percent, *runs))
         .collect();
-    let asked = ("a command that `precondition` allows", 0, 5);
+    let asked = ("a command that `precondition` and `resolve` allow", 0, 5);
     assert_eq!(held, [asked, ("a run", 100, 5)]);
 }
 

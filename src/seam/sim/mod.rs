@@ -53,9 +53,9 @@ pub(crate) fn given(bound: u64, value: u64, why: &'static str) -> u64 {
     if in_run() { WORLD.with(|world| world.given(bound, value, why)) } else { value }
 }
 
-/// The seed of the run, 0 outside one.
-pub(crate) fn seed() -> u64 {
-    if in_run() { WORLD.with(World::seed).0 } else { 0 }
+/// The seed of the run, 0 outside one; none in a search, which explores all that could be made from one.
+pub(crate) fn seed() -> Option<u64> {
+    if in_run() { WORLD.with(World::seed).map(|seed| seed.0) } else { Some(0) }
 }
 
 /// How many values were drawn in the run, and the step it is in.

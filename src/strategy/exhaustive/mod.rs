@@ -58,8 +58,7 @@ struct Frame {
     done: Vec<Arc<Footprint>>,
     /// Steps with which nothing new can begin here, because earlier runs had it.
     sleep: Vec<Arc<Footprint>>,
-    /// What the step drew, and below what.
-    draws: Vec<(u64, u64)>,
+    draws: Vec<Drawn>,
     /// What it did, whatever it drew.
     footprint: Footprint,
     /// How many operations had been done before it, and how many objects there were.
@@ -67,6 +66,15 @@ struct Frame {
     objects: usize,
     /// Tasks that would have to go first here, and that later steps of this or other runs may let do so.
     open: Vec<Open>,
+}
+
+/// A value that a step drew.
+#[derive(Clone, Copy, Debug)]
+struct Drawn {
+    value: u64,
+    bound: u64,
+    /// Whether no other value is to be tried.
+    given: bool,
 }
 
 impl Frame {
@@ -194,18 +202,19 @@ impl Explorer {
         Ok(task)
     }
 
-    /// The value of a draw.
-    fn draw(&mut self, draw: &Draw, step: usize) -> Result<u64, Mismatch> {
+    /// The value of a draw; one that is given is not varied.
+    fn draw(&mut self, draw: &Draw, step: usize, given: Option<u64>) -> Result<u64, Mismatch> {
         let frame = &mut self.frames[step];
         let nth = self.drawn;
         self.drawn += 1;
         let value = match frame.draws.get(nth) {
             None => {
-                frame.draws.push((0, draw.bound));
-                0
+                let value = given.unwrap_or(0);
+                frame.draws.push(Drawn { value, bound: draw.bound, given: given.is_some() });
+                value
             }
-            Some((value, bound)) if *bound == draw.bound => *value,
-            Some((_, bound)) => {
+            Some(drawn) if drawn.bound == draw.bound => drawn.value,
+            Some(Drawn { bound, .. }) => {
                 return Err(Mismatch::new(
                     step as u32,
                     format!("a draw of a value below {bound}"),
@@ -213,7 +222,9 @@ impl Explorer {
                 ));
             }
         };
-        self.observer.drew(value, draw.bound);
+        if given.is_none() {
+            self.observer.drew(value, draw.bound);
+        }
         Ok(value)
     }
 
@@ -285,9 +296,9 @@ impl Explorer {
             let frame = &mut self.frames[at];
             // The step will be another one.
             frame.open.clear();
-            while let Some((value, bound)) = frame.draws.pop() {
-                if value + 1 < bound {
-                    frame.draws.push((value + 1, bound));
+            while let Some(drawn) = frame.draws.pop() {
+                if !drawn.given && drawn.value + 1 < drawn.bound {
+                    frame.draws.push(Drawn { value: drawn.value + 1, ..drawn });
                     return true;
                 }
             }
@@ -350,9 +361,9 @@ impl Explorer {
             let of = frame.backtrack.iter().filter(|task| !frame.sleeps(**task)).count().max(1);
             weight /= of as f64;
             part += weight * frame.done.len() as f64;
-            for (value, bound) in &frame.draws {
-                weight /= *bound as f64;
-                part += weight * *value as f64;
+            for drawn in frame.draws.iter().filter(|drawn| !drawn.given) {
+                weight /= drawn.bound as f64;
+                part += weight * drawn.value as f64;
             }
         }
         if self.depth == 0 {
@@ -370,10 +381,10 @@ impl Explorer {
             let candidates = frame.enabled.len() as u32;
             steps.push(StepRecord { task: frame.task, candidates, preempts: false });
             let step = step as u32;
-            draws.extend(frame.draws.iter().map(|(value, bound)| DrawRecord {
+            draws.extend(frame.draws.iter().map(|drawn| DrawRecord {
                 step,
-                value: *value,
-                bound: *bound,
+                value: drawn.value,
+                bound: drawn.bound,
             }));
         }
         (steps, draws)

@@ -92,7 +92,11 @@ impl Strategy for Walk {
     }
 
     fn draw(&mut self, draw: &Draw) -> Result<u64, Mismatch> {
-        self.search.explorer().draw(draw, self.step)
+        self.search.explorer().draw(draw, self.step, None)
+    }
+
+    fn given(&mut self, draw: &Draw, value: u64) -> Result<u64, Mismatch> {
+        self.search.explorer().draw(draw, self.step, Some(value))
     }
 
     fn end(&mut self, view: &View<'_>) -> Result<(), Mismatch> {

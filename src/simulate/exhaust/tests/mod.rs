@@ -77,7 +77,7 @@ struct All {
     cut_short: bool,
 }
 
-const LIMITS: Limits = Limits { steps_max: 200, hang: None };
+const LIMITS: Limits = Limits { steps_max: 200, hang: None, searched: true };
 
 fn place() -> crate::ids::Place {
     std::panic::Location::caller()

@@ -1,0 +1,182 @@
+//! References to what earlier commands made: handles that no model can predict.
+
+use std::fmt;
+use std::hash::{Hash, Hasher};
+
+use super::{CommandId, Results};
+use crate::check::Model;
+
+/// What an earlier command made, such as a connection or an open file: the real handle for the thing, and for the
+/// model the name of the command that made it.
+///
+/// A model has to say what a command returns, and cannot know which handle the thing will give out. So the result
+/// is a reference: equal to any other one to the same command, whatever the handle. The model keeps it
+/// as an identity, in its state too, and needs to predict nothing. A command that uses it holds a
+/// reference without a handle until [`Program::resolve`](super::Program::resolve) puts in the one that was
+/// returned, with [`Results::reference`].
+///
+/// ```
+/// use std::collections::BTreeSet;
+/// use sim::check::Model;
+/// use sim::{CommandId, Gen, Mutex, Program, Reference, Results, Runner, Shape};
+///
+/// /// A pool of connections, which are whatever it says they are.
+/// #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
+/// struct Pool(BTreeSet<Reference<String>>);
+///
+/// #[derive(Clone, PartialEq, Debug)]
+/// enum Op { Open(CommandId), Close(Reference<String>) }
+/// use Op::{Close, Open};
+///
+/// impl Model for Pool {
+///     type Op = Op;
+///     type Ret = Option<Reference<String>>;
+///     fn step(&mut self, op: &Op) -> Self::Ret {
+///         match op {
+///             Open(id) => {
+///                 self.0.insert(Reference::to(*id));
+///                 Some(Reference::to(*id))
+///             }
+///             Close(connection) => {
+///                 self.0.remove(connection);
+///                 None
+///             }
+///         }
+///     }
+/// }
+///
+/// impl Program for Pool {
+///     fn generate(&self, g: &mut Gen<'_, Self>) -> Op {
+///         let opened = g.choose_earlier(|e| matches!(e.op, Open(_)));
+///         match opened.filter(|_| g.bool()) {
+///             Some(id) => Close(Reference::to(id)),
+///             None => Open(g.id()),
+///         }
+///     }
+///     // Nobody closes what is closed, whatever the order.
+///     fn precondition(&self, op: &Op) -> bool {
+///         match op {
+///             Open(_) => true,
+///             Close(connection) => self.0.contains(connection),
+///         }
+///     }
+///     fn resolve(op: &Op, results: &Results<'_, Self>) -> Option<Op> {
+///         match op {
+///             Close(connection) => Some(Close(results.reference(connection, |ret| ret.as_ref())?)),
+///             open => Some(open.clone()),
+///         }
+///     }
+/// }
+///
+/// let report = Runner::new().hermetic().seeds(0..50).run(async || {
+///     let connections = Mutex::new((0, Vec::new()));
+///     sim::parallel(Shape::chunks(), Pool::default(), async |op| {
+///         let (count, open) = &mut *connections.lock().await;
+///         match op {
+///             Open(id) => {
+///                 *count += 1;
+///                 open.push(format!("connection {count}"));
+///                 Some(Reference::to(id).with(open.last().unwrap().clone()))
+///             }
+///             Close(connection) => {
+///                 let at = open.iter().position(|open| open == connection.get());
+///                 open.remove(at.expect("it is open"));
+///                 None
+///             }
+///         }
+///     })
+///     .await;
+/// });
+/// assert!(report.passed());
+/// ```
+#[derive(Clone, Copy)]
+pub struct Reference<H> {
+    id: CommandId,
+    handle: Option<H>,
+}
+
+impl<H> Reference<H> {
+    /// A reference to what the command `id` makes, without a handle: what a model returns, and what a command
+    /// holds when it is generated.
+    pub const fn to(id: CommandId) -> Reference<H> {
+        Reference { id, handle: None }
+    }
+
+    /// The same with the real handle: what the thing returned.
+    #[must_use]
+    pub fn with(self, handle: H) -> Reference<H> {
+        Reference { handle: Some(handle), ..self }
+    }
+
+    /// The command that made it.
+    pub fn id(&self) -> CommandId {
+        self.id
+    }
+
+    /// The real handle.
+    ///
+    /// # Panics
+    /// If there is none: the command that holds it was not resolved, or what made it returned a reference
+    /// without one.
+    #[track_caller]
+    pub fn get(&self) -> &H {
+        match &self.handle {
+            Some(handle) => handle,
+            None => panic!(
+                "the reference to command {:?} has no handle: return one with `Reference::with` from that \
+                 command, and put it in with `Results::reference` in `Program::resolve`",
+                self.id
+            ),
+        }
+    }
+}
+
+impl<H> PartialEq for Reference<H> {
+    /// Whether they refer to the same command.
+    fn eq(&self, other: &Reference<H>) -> bool {
+        self.id == other.id
+    }
+}
+
+impl<H> Eq for Reference<H> {}
+
+impl<H> PartialOrd for Reference<H> {
+    fn partial_cmp(&self, other: &Reference<H>) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl<H> Ord for Reference<H> {
+    fn cmp(&self, other: &Reference<H>) -> std::cmp::Ordering {
+        self.id.cmp(&other.id)
+    }
+}
+
+impl<H> Hash for Reference<H> {
+    fn hash<S: Hasher>(&self, state: &mut S) {
+        self.id.hash(state);
+    }
+}
+
+impl<H> fmt::Debug for Reference<H> {
+    /// `#3`, as a [`CommandId`]; in the alternate form Rust source: `sim::Reference::to(sim::CommandId(3))`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match f.alternate() {
+            true => write!(f, "sim::Reference::to(sim::CommandId({}))", self.id.0),
+            false => write!(f, "{:?}", self.id),
+        }
+    }
+}
+
+impl<'a, P: Model> Results<'a, P> {
+    /// The reference that the command returned to which `reference` is, with its handle; `None` if that did not
+    /// return, or returned another. `find` says where it stands in the result.
+    pub fn reference<H: Clone + 'a>(
+        &self,
+        reference: &Reference<H>,
+        find: impl FnOnce(&'a P::Ret) -> Option<&'a Reference<H>>,
+    ) -> Option<Reference<H>> {
+        let found = find(self.get(reference.id)?)?;
+        (found == reference).then(|| found.clone())
+    }
+}

@@ -283,6 +283,7 @@ fn report() -> impl Strategy<Value = Report> {
             steps: runs,
             finding,
             replayed,
+            notes: warnings.clone(),
             warnings,
             real,
             searched,

@@ -17,7 +17,8 @@
 //! All orders are looked at, and none is sampled. That has a limit: 5000 steps from state to state in a stage,
 //! 20,000 in a program. A command that would take more is left out, after it was tried without what befalls
 //! it, and counted ([`ProgramRecord::omitted`](crate::program::ProgramRecord)); with the default shapes that
-//! is 1 to 3 % of the commands of models of which hardly two orders lead to the same state, and none of others.
+//! is 4 to 10 % of the commands in chunks and 2 to 3 % in branches for models of which hardly two orders lead to
+//! the same state, as of queues and stacks, and none for others.
 //! A model that has no precondition, waiting or references of its own needs no such check, and has no limit.
 //!
 //! # Results of earlier commands

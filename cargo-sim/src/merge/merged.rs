@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use sim::__private::results::{End, Failed, Part, Segment, Subject, Tally, chain};
 use sim::report::Report;
+use sim::run::Condition;
 
 use super::seeds::{Every, Seeds, common};
 use crate::Exit;
@@ -120,7 +121,7 @@ impl<'a> Merged<'a> {
         let mut conditions = self.tally.conditions();
         for other in others.iter().flat_map(Tally::conditions) {
             if !conditions.iter().any(|known| known.name == other.name) {
-                conditions.push(sim::run::Condition { runs: 0, ..other });
+                conditions.push(Condition { runs: 0, ..other });
             }
         }
         let (all, uncounted) = (as_u64(self.passed), as_u64(uncounted));

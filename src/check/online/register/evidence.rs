@@ -81,7 +81,7 @@ impl<M: Model> Register<M> {
             match event {
                 Replayed::Invoke { op, number, .. } => {
                     let slot = again.invoke(op.clone(), number);
-                    slots.insert(number, slot.ok().expect("it was taken the first time"));
+                    slots.insert(number, slot.expect("it was taken the first time"));
                 }
                 Replayed::Return { number, ret } => {
                     let taken = again.returned(slots[&number], ret);

@@ -19,6 +19,7 @@ macro_rules! paths {
 paths! {
     command_id: sim::CommandId,
     mutex: sim::Mutex,
+    reference: sim::Reference,
     parallel: sim::parallel,
     rand: sim::rand,
     script: sim::Script,

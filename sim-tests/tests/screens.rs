@@ -280,7 +280,8 @@ fn what_has_a_name_is_changed_in_place_like_any_other() {
 
 #[test]
 fn names_cost_no_memory_in_the_real_build() {
-    if SIMULATED {
+    // In a build that shakes, each has room for the value that a run of its own begins with.
+    if SIMULATED || cfg!(debug_assertions) {
         return;
     }
     assert_eq!(size_of::<Atomic<u64>>(), size_of::<u64>());

@@ -24,6 +24,7 @@ paths! {
     rand: sim::rand,
     script: sim::Script,
     script_of_parallel: sim::parallel::scripted,
+    set_spawner: sim::task::set_spawner,
     spawn: sim::spawn,
     spin_until: sim::spin_until,
     test: sim::test,

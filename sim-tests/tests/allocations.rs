@@ -207,7 +207,7 @@ fn a_run_allocates_a_box_for_each_task_and_what_its_body_does() {
         assert_eq!(calls, 2);
         let calls = calls_under(row.name, &name("800 on an atomic"), async || atomics(100).await);
         assert_eq!(calls, 3);
-        assert_eq!(calls_under(row.name, &name("400 locks"), async || locks(100).await), 3);
+        assert_eq!(calls_under(row.name, &name("400 locks"), async || locks(100).await), 4);
         assert_eq!(calls_under(row.name, &name("100 tasks"), async || spawns(100).await), 100);
         assert_eq!(calls_under(row.name, &name("tasks at once"), async || crowd(100).await), 101);
     }

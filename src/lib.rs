@@ -413,7 +413,7 @@ pub const SIMULATED: bool = seam::SIMULATED;
 /// For the expansion of `#[sim::test]`.
 #[doc(hidden)]
 pub mod __private {
-    pub use crate::runner::{Attributes, TestSite as Site, test};
+    pub use crate::runner::{Attributes, TestSite as Site, test, wants_color};
 
     /// Files of results, for `cargo sim merge`.
     pub mod results {

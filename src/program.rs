@@ -32,7 +32,7 @@ pub struct ProgramRecord {
     pub work: u64,
 }
 
-/// What was left out of a program when it was generated: how many commands, by the reason.
+/// Numbers of commands left out of a program when it was generated, by reason.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Omitted {
     /// How often a command was generated anew, or left out in the end, because the model refused it.

@@ -2,6 +2,7 @@
 
 use std::io::{Error, ErrorKind, IsTerminal, Write, stderr, stdout};
 
+use sim::__private::wants_color;
 use sim::report::Style;
 
 /// The two streams that a command writes to.
@@ -83,17 +84,6 @@ impl Terminal {
             None => drop(writeln!(stderr(), "{text}")),
         }
     }
-}
-
-/// True if colours are on, by the rules of test reports.
-fn wants_color(terminal: bool, variable: &dyn Fn(&str) -> Option<String>) -> bool {
-    let is = |name, value| variable(name).is_some_and(|found| found == value);
-    if variable("NO_COLOR").is_some_and(|value| !value.is_empty())
-        || is("CARGO_TERM_COLOR", "never")
-    {
-        return false;
-    }
-    is("CARGO_TERM_COLOR", "always") || (terminal && !is("TERM", "dumb"))
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@
 pub mod acts;
 pub mod corpus;
 pub mod counter;
+pub mod falsely_proven;
 pub mod fingerprint;
 pub mod histories;
 pub mod judge;

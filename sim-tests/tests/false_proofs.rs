@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use futures::FutureExt;
 use sim::Ordering::SeqCst;
 use sim::report::{Report, Style, text};
 use sim::run::{Failure, Outcome};
-use sim::{Atomic, Mutex, Runner, SIMULATED};
+use sim::{Atomic, Runner, SIMULATED};
+use sim_tests::falsely_proven;
 
 fn search(body: impl AsyncFn() + Sync) -> Report {
     Runner::new().hermetic().strategy("exhaustive").run(body)
@@ -28,57 +28,17 @@ fn finds_the_panic(body: impl AsyncFn() + Sync) {
 
 #[test]
 fn who_holds_a_lock_aborts_a_task_that_waits_for_it() {
-    finds_the_panic(async || {
-        let (m, w) = (Arc::new(Mutex::new(0)), Atomic::new(0));
-        let task = sim::spawn({
-            let m = m.clone();
-            async move { *m.lock().await += 1 }
-        });
-        let guard = m.lock().await;
-        w.load(SeqCst).await;
-        task.abort();
-        let aborted = task.await.is_err();
-        assert!(aborted, "the task had the lock first: {}", *guard);
-    });
+    finds_the_panic(falsely_proven::abort_of_a_waiting_task);
 }
 
 #[test]
 fn a_handle_is_polled_once_after_another_join() {
-    finds_the_panic(async || {
-        let task = sim::spawn(async {});
-        sim::spawn(async {}).await.unwrap();
-        assert!(task.now_or_never().is_some());
-    });
+    finds_the_panic(falsely_proven::handle_polled_once);
 }
 
 #[test]
 fn a_task_is_looked_at_whose_lock_order_is_open() {
-    finds_the_panic(async || {
-        let (w, m) = (Arc::new(Atomic::new(0)), Arc::new(Mutex::new(0)));
-        let store = sim::spawn({
-            let w = w.clone();
-            async move { w.store(1, SeqCst).await }
-        });
-        let lock = sim::spawn({
-            let m = m.clone();
-            async move {
-                let mut guard = m.lock().await;
-                *guard += 1;
-                *guard
-            }
-        });
-        let attempt = sim::spawn(async move {
-            m.try_lock().await.map(|mut guard| {
-                *guard += 1;
-                *guard
-            })
-        });
-        let seen = w.load(SeqCst).await;
-        store.await.unwrap();
-        let finished = lock.is_finished();
-        let (lock, attempt) = (lock.await.unwrap(), attempt.await.unwrap());
-        assert!((seen, finished, lock, attempt) != (1, true, 2, Some(1)));
-    });
+    finds_the_panic(falsely_proven::look_at_a_task_among_joins);
 }
 
 #[test]

@@ -21,7 +21,7 @@ pub(crate) use self::ended::end_process;
 pub(crate) use self::outcome::TestBody;
 pub use self::outcome::TestResult;
 pub(crate) use self::site::Site;
-pub use self::test::{Attributes, TestSite, test};
+pub use self::test::{Attributes, TestSite, test, wants_color};
 pub use crate::config::InvalidSetting;
 
 use self::outcome::FunctionBody;

@@ -228,15 +228,15 @@ fn fail(text: String) -> ! {
     std::panic::resume_unwind(Box::new(text))
 }
 
+/// A harness may show the standard error of a test on its standard output, so both must be a terminal.
 fn color() -> bool {
     let variable = |name: &str| std::env::var(name).ok();
     let terminal = io::stdout().is_terminal() && io::stderr().is_terminal();
     wants_color(terminal, &variable)
 }
 
-/// Whether to use colours. What a test prints to stderr its harness may show on stdout, so both have
-/// to be a terminal.
-fn wants_color(terminal: bool, variable: &dyn Fn(&str) -> Option<String>) -> bool {
+/// True if colours are on: for a terminal, unless `NO_COLOR`, `CARGO_TERM_COLOR` or `TERM` decides otherwise.
+pub fn wants_color(terminal: bool, variable: &dyn Fn(&str) -> Option<String>) -> bool {
     let is = |name, value| variable(name).is_some_and(|found| found == value);
     if variable("NO_COLOR").is_some_and(|value| !value.is_empty())
         || is("CARGO_TERM_COLOR", "never")

@@ -1,4 +1,4 @@
-//! Which files are meant by the paths of a command line.
+//! Files named by the paths of a command line.
 
 use std::fs::File;
 use std::io::Read;
@@ -19,9 +19,8 @@ pub(super) fn is_folder(path: &Path) -> bool {
     !is_standard_input(path) && path.is_dir()
 }
 
-/// The files that are meant, in the order of the paths and, within a folder, by name. What is named itself is
-/// always meant; of what lies in a folder, the files that `is_history` accepts. Links to folders and what
-/// begins with a point are left alone.
+/// Files to check, in the order of the paths and, within a folder, by name: each file named itself, and the files
+/// in a named folder that `is_history` accepts. Links to folders and names that begin with a point are skipped.
 ///
 /// # Errors
 /// If a folder cannot be read, or has no history in it.

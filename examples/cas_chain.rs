@@ -13,7 +13,7 @@ use std::process::ExitCode;
 use sim::check::chain::{Chain, ChainEvent};
 use sim::check::models::{VersionedRegisterOp as Op, VersionedRegisterRet as Ret};
 use sim::check::online::{ClientEvent, Status};
-use sim::verdict::Verdict;
+use sim::check::verdict::Verdict;
 
 const EVENTS: u64 = 500_000;
 const CLIENTS: usize = 8;

@@ -280,7 +280,7 @@
 //! | [`mod@strategy`], [`choice`] | who answers the choices of a run; searches for all runs |
 //! | [`shrink`], [`schedule`] | making a failing run smaller |
 //! | [`trace`] | the file format |
-//! | [`ids`], [`op`], [`event`], [`history`], [`datum`], [`program`], [`verdict`] | the words of all these, as types |
+//! | [`ids`], [`op`], [`event`], [`program`] | the words of all these, as types |
 //!
 //! # The two builds
 //!
@@ -336,27 +336,24 @@
 #[cfg_attr(not(all(feature = "sim", not(sim_real))), allow(dead_code))]
 pub mod choice;
 pub mod coverage;
-pub mod datum;
 pub mod event;
-#[cfg_attr(not(all(feature = "sim", not(sim_real))), allow(dead_code))]
-pub mod history;
 pub mod ids;
 pub mod op;
 mod panics;
 #[cfg_attr(not(all(feature = "sim", not(sim_real))), allow(dead_code))]
 mod pool;
 pub mod program;
+#[cfg_attr(not(all(feature = "sim", not(sim_real))), allow(dead_code))]
+mod recording;
 mod rng;
 pub mod run;
 pub mod schedule;
 pub mod statistics;
 pub mod trace;
-pub mod verdict;
 
 // L1: siblings
 #[cfg_attr(not(all(feature = "sim", not(sim_real))), allow(dead_code))]
 pub mod census;
-pub mod check;
 pub mod generate;
 #[cfg(all(feature = "sim", not(sim_real)))]
 mod memory;
@@ -405,6 +402,8 @@ pub use self::runner::Runner;
 pub use self::sync::{Atomic, Cell, Mutex, MutexGuard, Ordering, spin_until};
 pub use self::task::{JoinError, JoinHandle, block_on, map_concurrently, spawn};
 pub use sim_macros::test;
+#[doc(inline)]
+pub use unpause_check as check;
 
 /// Whether this build can simulate: whether a [`Runner`] runs its body under the scheduler, and not
 /// on real threads.

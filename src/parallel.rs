@@ -16,12 +16,12 @@ use self::actors::Actors;
 use self::book::Book;
 use self::hooks::Hooks;
 pub use self::hooks::{Parallel, initial};
-use crate::check::Budget;
 use crate::generate::{Program, Script, Shape};
 use crate::ids::Place;
 use crate::recorder::History;
 use crate::run::Condition;
 use crate::seam::{self, Crew, Here, here};
+use unpause_check::Budget;
 
 /// A test whose programs are all empty has shown nothing.
 const SOMETHING_ASKED: &str = "a command that `precondition` and `resolve` allow";

@@ -33,13 +33,14 @@ use std::future::Future;
 use std::panic::Location;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use crate::check::{Budget, Model, linearizable};
 use crate::choice::CallPoint;
-use crate::history::{HistoryRecord, HistorySource, Operation, Timed, json_lines};
 use crate::ids::Place;
+use crate::recording::{HistorySource, Timed};
 use crate::run::Failure;
 use crate::seam;
-use crate::verdict::Verdict;
+use unpause_check::history::{HistoryRecord, Operation, json_lines};
+use unpause_check::verdict::Verdict;
+use unpause_check::{Budget, Model, linearizable};
 
 pub use self::calls::{Invoked, Recorded};
 

@@ -7,11 +7,11 @@ use std::fmt;
 use std::panic::Location;
 
 use crate::event::{Event, ValueKind};
-use crate::history::HistoryRecord;
 use crate::ids::{ObjectId, Place, Seed, Spot, TaskId, TaskPath};
 use crate::op::Op;
 use crate::program::ProgramRecord;
-use crate::verdict::Verdict;
+use unpause_check::history::HistoryRecord;
+use unpause_check::verdict::Verdict;
 
 pub use self::spin::Spin;
 

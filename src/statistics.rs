@@ -7,9 +7,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use crate::history::HistoryRecord;
 use crate::program::{Fate, Omitted, Part};
 use crate::run::{Condition, Run};
+use unpause_check::history::HistoryRecord;
 
 /// Counts over runs, of generated programs and of the histories recorded in them.
 ///

@@ -3,17 +3,17 @@
 //! One test in a file of its own, because the allocator counts for the whole process.
 
 use peak_alloc::PeakAlloc;
+use sim::check::history::Operation;
 use sim::check::models::{
     CasRegister, CasRegisterOp, CasRegisterRet, Queue, QueueOp, QueueRet, Set, SetOp, TextMap,
     TextMapOp, TextMapRet,
 };
 use sim::check::online::{ClientEvent, Online, Status};
 use sim::check::transactions::{Level, Outcome, RegisterCall, rw_register};
+use sim::check::verdict::{Limit, Verdict};
 use sim::check::{
     Budget, Malformed, Model, linearizable, linearizable_parallel, quiescent, sequential,
 };
-use sim::history::Operation;
-use sim::verdict::{Limit, Verdict};
 
 #[global_allocator]
 static HEAP: PeakAlloc = PeakAlloc;

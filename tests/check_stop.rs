@@ -2,11 +2,11 @@
 
 use std::cell::Cell;
 
+use sim::check::history::Operation;
 use sim::check::models::{Queue, QueueOp, QueueRet};
 use sim::check::transactions::{Level, ListCall, Outcome, RegisterCall, list_append, rw_register};
+use sim::check::verdict::{Limit, Verdict};
 use sim::check::{Budget, linearizable, linearizable_parallel, quiescent, sequential};
-use sim::history::Operation;
-use sim::verdict::{Limit, Verdict};
 
 type Call = Operation<QueueOp, QueueRet>;
 

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use lexopt::prelude::*;
 use sim::check::Budget;
 use sim::check::models::NilRead;
-use sim::verdict::{Limit, Verdict};
+use sim::check::verdict::{Limit, Verdict};
 use sim_histories::{
     CONDITIONS, Condition, FORMATS, FileProblem, Finding, Format, Keys, Problem, ProblemKind,
     Question, Recording, closest, condition_named, edn_value, format_named, format_of, models,

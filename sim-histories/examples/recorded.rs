@@ -14,7 +14,7 @@ fn main() -> Result<(), sim_histories::FileProblem> {
     for file in ["stale.edn", "fresh.edn"] {
         let checked = sim_histories::check(folder.join(file), "cas-register")?;
         // The name alone, so that this looks the same wherever it runs.
-        println!("{}", checked.finding.text(file, &sim::report::Style::default()));
+        println!("{}", checked.finding.text(file, &unpause_check::picture::Style::default()));
     }
     sim_histories::check(folder.join("stale.edn"), "cas-register")?.assert_violated();
     sim_histories::check(folder.join("fresh.edn"), "cas-register")?.assert_consistent();

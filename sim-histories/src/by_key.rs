@@ -1,14 +1,14 @@
 //! Many objects of one kind, told apart by a key: the `independent` of Jepsen.
 
-use sim::check::unique::Plain;
-use sim::check::{Key, Model};
-use sim::datum::Datum;
+use unpause_check::datum::Datum;
+use unpause_check::unique::Plain;
+use unpause_check::{Key, Model};
 
 /// One object for each key, all of which start alike. Checked key by key.
 ///
 /// ```
-/// use sim::check::models::{Register, RegisterOp, RegisterRet};
-/// use sim::check::Model;
+/// use unpause_check::models::{Register, RegisterOp, RegisterRet};
+/// use unpause_check::Model;
 /// use sim_histories::{ByKey, Keyed};
 /// let mut registers = ByKey::new(Register::new(0));
 /// let write = Keyed { key: "a".into(), op: RegisterOp::Write(1) };

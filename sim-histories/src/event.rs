@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use sim::datum::Datum;
+use unpause_check::datum::Datum;
 
 use crate::problem::{Place, Problem, ProblemKind, not_among, shown};
 

@@ -2,9 +2,9 @@
 
 use std::fmt::Write;
 
-use sim::history::{HistoryRecord, Operation};
-use sim::report::{Style, history_text};
-use sim::verdict::{Anomaly, Evidence, Verdict};
+use unpause_check::history::{HistoryRecord, Operation};
+use unpause_check::picture::{Style, history_text};
+use unpause_check::verdict::{Anomaly, Evidence, Verdict};
 
 use crate::recording::{Answer, Callers, Recording};
 

@@ -1,8 +1,8 @@
 //! A recording as the operations of a model.
 
-use sim::check::models::{NilRead, RecordedOp, RecordedRet, Shipped, Visitor, registry};
-use sim::datum::Datum;
-use sim::history::Operation;
+use unpause_check::datum::Datum;
+use unpause_check::history::Operation;
+use unpause_check::models::{NilRead, RecordedOp, RecordedRet, Shipped, Visitor, registry};
 
 use crate::by_key::Keyed;
 use crate::problem::{Place, Problem, ProblemKind, not_among};
@@ -42,7 +42,7 @@ pub enum Keys {
 /// to another call.
 ///
 /// ```
-/// use sim::check::models::Register;
+/// use unpause_check::models::Register;
 /// use sim_histories::{format_named, operations, read};
 /// let text = "{:process 0 :type :invoke :f :write :value 1}{:process 0 :type :ok :f :write :value 1}";
 /// let recording = read(text.as_bytes(), format_named("edn").unwrap()).unwrap();

@@ -43,7 +43,7 @@
 //! - The answer `ok` to a call that returns nothing, such as `write`, `enqueue` or `add`, repeats the value of
 //!   the call, or is `null`, `true` or `"ok"`. Another value is an error: answers were mixed up.
 //! - Values are equal if they are of one kind and have the same content, numbers exactly:
-//!   [`Datum`](sim::datum::Datum#equality) says what is equal. So `1` is not `1.0`, `0.1` is not
+//!   [`Datum`](unpause_check::datum::Datum#equality) says what is equal. So `1` is not `1.0`, `0.1` is not
 //!   `0.10000000000000000001`, and in EDN `"a"` is neither `\a` nor `:a`.
 //!
 //! EDN says the same with keywords. There a completed read of `nil` was not written down and may be
@@ -83,8 +83,8 @@
 //! # Limits
 //!
 //! The whole history is in memory while it is checked, besides what
-//! [`Budget::memory`](sim::check::Budget::memory) allows for the search. Engines that take linear time, up to a
-//! logarithm, do not ask [`Budget::stop`](sim::check::Budget::stop). Two processes with one number are one
+//! [`Budget::memory`](unpause_check::Budget::memory) allows for the search. Engines that take linear time, up to a
+//! logarithm, do not ask [`Budget::stop`](unpause_check::Budget::stop). Two processes with one number are one
 //! process.
 
 #![forbid(unsafe_code)]
@@ -112,8 +112,8 @@ use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
-use sim::report::Style;
-use sim::verdict::Verdict;
+use unpause_check::picture::Style;
+use unpause_check::verdict::Verdict;
 
 pub use by_key::{ByKey, Keyed};
 pub use conditions::{CONDITIONS, Condition, Question, condition_named, tree};

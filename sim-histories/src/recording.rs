@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use sim::check::models::NilRead;
-use sim::datum::Datum;
+use unpause_check::datum::Datum;
+use unpause_check::models::NilRead;
 
 use crate::event::{Event, Kind};
 use crate::problem::{Place, Problem, ProblemKind};
@@ -23,7 +23,7 @@ pub struct Recording {
     /// What a read of `nil` means in it.
     pub nil: NilRead,
     /// Whether a failure says more than that nothing was done: see
-    /// [`Shipped::refused`](sim::check::models::Shipped::refused).
+    /// [`Shipped::refused`](unpause_check::models::Shipped::refused).
     pub failures_are_answers: bool,
     /// How many events are by no client and were left out.
     pub notes: u64,

@@ -2,11 +2,11 @@
 
 #![forbid(unsafe_code)]
 
-use sim::check::models::NilRead;
 use sim_histories::ProblemKind::{Event, Order};
 use sim_histories::{
     Callers, Finding, Problem, Question, Recording, condition_named, format_named, read,
 };
+use unpause_check::models::NilRead;
 
 fn parse(format: &str, text: &str) -> Recording {
     read(text.as_bytes(), format_named(format).unwrap()).unwrap_or_else(|e| panic!("{e}: {text}"))

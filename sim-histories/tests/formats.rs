@@ -4,11 +4,11 @@
 #![forbid(unsafe_code)]
 
 use proptest::prelude::*;
-use sim::datum::Datum;
 use sim_histories::{
     Answer, CONDITIONS, FORMATS, Keys, Question, Recording, edn_value, format_named, format_of,
     read,
 };
+use unpause_check::datum::Datum;
 
 const EDN: &str = include_str!("../../examples/histories/stale.edn");
 const JSON: &str = r#"{"process": 0, "type": "invoke", "f": "write", "value": 1, "time": 12.5e3}
@@ -244,7 +244,7 @@ fn judge(bytes: &[u8]) {
             let mut question = Question { model, ..Question::default() };
             question.budget.nodes = 1000;
             if let Ok(finding) = CONDITIONS[0].check(&recording, &question) {
-                finding.text("file", &sim::report::Style::default());
+                finding.text("file", &unpause_check::picture::Style::default());
             }
         }
     }

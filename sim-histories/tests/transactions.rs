@@ -3,10 +3,10 @@
 
 #![forbid(unsafe_code)]
 
-use sim::check::transactions::Level;
-use sim::datum::Datum;
-use sim::verdict::Verdict;
 use sim_histories::{Finding, Problem, Question, condition_named, edn_value, format_named, read};
+use unpause_check::datum::Datum;
+use unpause_check::transactions::Level;
+use unpause_check::verdict::Verdict;
 
 /// The levels as conditions, the weakest first.
 const LEVELS: [&str; 6] = [
@@ -66,7 +66,7 @@ fn is_ruled_out(events: &[Event<'_>], level: Level, name: &str) {
                 panic!("{name} at {condition}: {:?}\n{text}", finding.verdict);
             };
             assert_eq!(evidence.anomaly.as_ref().unwrap().name, name, "{condition}\n{text}");
-            let screen = finding.text("it", &sim::report::Style::default());
+            let screen = finding.text("it", &unpause_check::picture::Style::default());
             assert!(screen.contains("VIOLATED") && screen.contains("line "), "{screen}");
             assert!(screen.lines().all(|line| line.chars().count() <= 100), "{screen}");
         }
@@ -244,7 +244,7 @@ fn what_is_old_is_refused_where_time_counts() {
         };
         is_ruled_out(&lists("[[:r :x []]]"), level, name);
         let finding = check(&edn(&lists("[[:r :x []]]")), "edn", LEVELS[level as usize]).unwrap();
-        let screen = finding.text("it", &sim::report::Style::default());
+        let screen = finding.text("it", &unpause_check::picture::Style::default());
         assert!(screen.contains("old state") && !screen.contains("skew"), "{screen}");
         is_fine(&lists("[[:r :x [1]]]"));
     }
@@ -312,7 +312,10 @@ fn sessions_and_replicas_are_told_by_the_numbers_of_the_file() {
     let read = |value: &str| format!(r#""process": 5, "f": "read", "key": "x", "value": {value}"#);
     let screen = |calls: &[(&str, &str)], condition| {
         let finding = check(&text(calls), "json", condition).expect("a history");
-        (finding.verdict.is_consistent(), finding.text("it", &sim::report::Style::default()))
+        (
+            finding.verdict.is_consistent(),
+            finding.text("it", &unpause_check::picture::Style::default()),
+        )
     };
     let stale = screen(&[(write, write), (&read("null"), &read("null"))], "read-your-writes");
     assert!(

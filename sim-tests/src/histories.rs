@@ -1,7 +1,7 @@
 //! Histories to check: all short ones, and random ones.
 
+use sim::check::history::Operation;
 use sim::check::models::Shipped;
-use sim::history::Operation;
 
 /// A history of a model that can grow.
 pub type Recorded<M> = Vec<Operation<<M as sim::check::Model>::Op, <M as sim::check::Model>::Ret>>;

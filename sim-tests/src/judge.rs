@@ -6,8 +6,8 @@
 use std::collections::HashSet;
 
 use sim::check::Model;
-use sim::history::Operation;
-use sim::verdict::{Evidence, Verdict};
+use sim::check::history::Operation;
+use sim::check::verdict::{Evidence, Verdict};
 
 /// A history of a model.
 pub type History<M> = [Operation<<M as Model>::Op, <M as Model>::Ret>];

@@ -3,9 +3,9 @@
 
 use std::hash::Hash;
 
+use sim::check::datum::Datum;
 use sim::check::models::{NilRead, Shipped};
 use sim::check::{Key, Model};
-use sim::datum::Datum;
 
 /// A model without its optional knowledge: no keys, no observers, no engine of its own.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]

@@ -2,7 +2,7 @@
 
 use sim::check::Model;
 use sim::check::online::{ClientEvent, Online, Status};
-use sim::verdict::Evidence;
+use sim::check::verdict::Evidence;
 
 use crate::histories::Recorded;
 use crate::judge;

@@ -2,8 +2,8 @@
 //! measured by.
 
 use sim::check::Model;
+use sim::check::history::Operation;
 use sim::check::online::ClientEvent;
-use sim::history::Operation;
 
 use crate::histories::{Draw, Recorded};
 

@@ -4,7 +4,7 @@
 use sim::check::chain::{Chain, ChainEvent, check};
 use sim::check::models::{Shipped, VersionedRegister, VersionedRegisterOp, VersionedRegisterRet};
 use sim::check::online::{ClientEvent, MalformedEventKind, Online, Status};
-use sim::verdict::{Evidence, Verdict};
+use sim::check::verdict::{Evidence, Verdict};
 use sim_tests::histories::{Draw, every, long};
 use sim_tests::judge;
 use sim_tests::streams::{Events, events, told};

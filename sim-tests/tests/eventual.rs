@@ -7,8 +7,8 @@ use sim::check::eventual::{
     EventualCall, EventualOperation, EventualRet, ReplicaCall, ReplicaOperation, eventual,
     strong_eventual,
 };
-use sim::history::Operation;
-use sim::verdict::Verdict;
+use sim::check::history::Operation;
+use sim::check::verdict::Verdict;
 use sim_tests::histories::Draw;
 
 fn update(turn: u64, update: u8, ret: Option<EventualRet<u8>>) -> EventualOperation<u8> {

@@ -1,8 +1,8 @@
 //! The forest of sequential executions: counted against brute force, and how it looks.
 
+use sim::check::history::Operation;
 use sim::check::models::*;
 use sim::check::{Budget, Forest, Growth, Malformed, MalformedKind, Model, forest, linearizable};
-use sim::history::Operation;
 use sim_tests::histories::{Draw, every, long, random};
 use sim_tests::judge::{self, History};
 

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use sim::check::Model;
+use sim::check::verdict::Verdict;
 use sim::generate::Results;
 use sim::program::Part;
 use sim::report::{RENDERERS, Report, Style, text};
 use sim::run::{Failure, Outcome, Run};
-use sim::verdict::Verdict;
 use sim::{Atomic, CommandId, Gen, Mutex, Ordering::SeqCst, Program, SIMULATED, Script, Shape};
 use sim_tests::seeds::{SEEDS, finding, runner};
 

@@ -12,8 +12,8 @@ use futures::future::BoxFuture;
 use sim::Ordering::SeqCst;
 use sim::check::Model;
 use sim::check::models::*;
+use sim::check::verdict::Verdict;
 use sim::run::{Failure, Outcome};
-use sim::verdict::Verdict;
 use sim::{Atomic, Cell, History, Mutex, Runner, SIMULATED};
 use sim_tests::seeds::{failure, runner};
 

@@ -2,13 +2,13 @@
 
 use std::cell::Cell;
 
+use sim::check::history::Operation;
 use sim::check::models::*;
+use sim::check::verdict::{Evidence, Exhausted, Verdict};
 use sim::check::{
     Budget, Malformed, MalformedKind, Model, linearizable, linearizable_counted,
     linearizable_parallel,
 };
-use sim::history::Operation;
-use sim::verdict::{Evidence, Exhausted, Verdict};
 use sim_tests::histories::{Draw, random};
 use sim_tests::judge;
 

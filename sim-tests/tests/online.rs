@@ -4,10 +4,10 @@
 use std::hash::Hash;
 
 use sim::check::Model;
+use sim::check::datum::Datum;
 use sim::check::models::*;
 use sim::check::online::{ClientEvent, MalformedEventKind, Online, Status};
-use sim::datum::Datum;
-use sim::verdict::Verdict;
+use sim::check::verdict::Verdict;
 use sim_tests::every_model;
 use sim_tests::histories::{Draw, every, long, random};
 use sim_tests::online::agree;

@@ -186,12 +186,13 @@ fn a_history() {
         invoked.ok(CounterRet::Value(1));
         history.invoke(CounterOp::Get).fail();
         history.invoke(CounterOp::Increment).info();
-        let operations: Vec<sim::history::Operation<CounterOp, CounterRet>> = history.operations();
+        let operations: Vec<sim::check::history::Operation<CounterOp, CounterRet>> =
+            history.operations();
         assert_eq!(operations.len(), 3);
-        let verdict: sim::verdict::Verdict = history.check();
+        let verdict: sim::check::verdict::Verdict = history.check();
         assert!(verdict.is_consistent());
         let budget: sim::check::Budget<'_> = sim::check::Budget::nodes(1000);
-        let _: sim::verdict::Verdict = history.check_within(&budget);
+        let _: sim::check::verdict::Verdict = history.check_within(&budget);
         let () = history.assert_linearizable();
     });
 }
@@ -286,7 +287,7 @@ fn traces_schedules_strategies_shrinking_and_checks() {
     let _: fn(&Report, &sim::report::Style) -> String = sim::report::text;
     let _: fn(&sim::run::Failure, &sim::run::Run) -> String = sim::report::one_line;
     let verdict = sim::check::linearizable(&Counter::default(), &[], &sim::check::Budget::nodes(1));
-    let _: Result<sim::verdict::Verdict, sim::check::Malformed> = verdict;
+    let _: Result<sim::check::verdict::Verdict, sim::check::Malformed> = verdict;
 }
 
 // ---- auto traits

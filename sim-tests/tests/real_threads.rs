@@ -12,9 +12,9 @@ use std::time::{Duration, Instant};
 
 use sim::Ordering::SeqCst;
 use sim::check::models::{Counter, CounterOp, CounterRet};
+use sim::check::verdict::Verdict;
 use sim::report::{Report, Style, text};
 use sim::run::{Failure, Outcome};
-use sim::verdict::Verdict;
 use sim::{Atomic, History, Mutex, Runner};
 
 const TASKS: i64 = 4;

@@ -9,10 +9,10 @@ use std::io::Write;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use sim::check::datum::Datum;
 use sim::check::models::{NilRead, Shipped, Visitor, registry};
+use sim::check::verdict::Verdict;
 use sim::check::{Budget, linearizable_counted};
-use sim::datum::Datum;
-use sim::verdict::Verdict;
 use sim_histories::{Keys, Question, Recording, format_of, models, operations, read};
 use sim_tests::judge;
 

@@ -1,10 +1,10 @@
 //! Sequential and quiescent consistency: against brute force on small histories, and what sets them
 //! apart from linearizability and from each other.
 
+use sim::check::history::Operation;
 use sim::check::models::*;
+use sim::check::verdict::Verdict;
 use sim::check::{Budget, Malformed, MalformedKind, Model, linearizable, quiescent, sequential};
-use sim::history::Operation;
-use sim::verdict::Verdict;
 use sim_tests::every_model;
 use sim_tests::histories::{Draw, Recorded, every, long, random};
 use sim_tests::judge::{self, History};

@@ -3,9 +3,9 @@
 use Guarantee::{MonotonicReads, MonotonicWrites, ReadYourWrites, WritesFollowReads};
 use SessionCall::{Read, Write};
 use SessionRet::{Value, Written};
+use sim::check::history::Operation;
 use sim::check::session::{Guarantee, SessionCall, SessionOperation, SessionRet, session};
-use sim::history::Operation;
-use sim::verdict::{Evidence, Verdict};
+use sim::check::verdict::{Evidence, Verdict};
 use sim_tests::histories::{Draw, long};
 
 type History = Vec<SessionOperation<u8, u8>>;

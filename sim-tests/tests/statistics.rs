@@ -1,7 +1,7 @@
 //! What generated programs came to, and conditions that are to hold in a part of the runs.
 
 use sim::check::Model;
-use sim::history::HistoryRecord;
+use sim::check::history::HistoryRecord;
 use sim::program::{Fate, Part};
 use sim::report::{Report, Style, text};
 use sim::run::{Failure, Outcome, Run};

@@ -300,8 +300,8 @@ mod undecided {
 
     use sim::History;
     use sim::check::Model;
+    use sim::check::verdict::Verdict;
     use sim::run::{Failure, Outcome};
-    use sim::verdict::Verdict;
 
     use super::*;
 

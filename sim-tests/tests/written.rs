@@ -2,12 +2,12 @@
 
 use std::collections::BTreeSet;
 
+use sim::check::history::HistoryRecord;
 use sim::check::models::{
     CasRegister, Counter, Map, NilRead, PriorityQueue, Queue, Register, Set, Shipped, Stack,
     Visitor, registry,
 };
 use sim::check::{Budget, Model, linearizable};
-use sim::history::HistoryRecord;
 use sim::{History, Runner, SIMULATED};
 use sim_histories::{format_named, operations, read};
 

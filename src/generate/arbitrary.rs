@@ -3,7 +3,7 @@
 use arbitrary::{Arbitrary, Unstructured};
 
 use super::Gen;
-use crate::check::Model;
+use unpause_check::Model;
 
 /// How many bytes are drawn for a value at the most.
 const BYTES_MAX: usize = 64;

@@ -7,7 +7,7 @@
 use std::any::type_name;
 use std::cell::Cell;
 
-use crate::check::Model;
+use unpause_check::Model;
 
 /// A method that may be that of the trait.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::CommandId;
-use crate::check::Model;
+use unpause_check::Model;
 
 /// Draws the arguments of a command. Every value drawn is a decision of the run: replayed by its
 /// trace, and made small by shrinking.

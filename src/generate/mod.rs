@@ -53,7 +53,7 @@ pub use self::shape::Shape;
 use std::fmt;
 
 use self::defaults::Method;
-use crate::check::Model;
+use unpause_check::Model;
 
 /// A model that knows what could be asked of it, from which parallel programs are made.
 ///

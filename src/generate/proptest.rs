@@ -8,7 +8,7 @@ use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 
 use super::Gen;
-use crate::check::Model;
+use unpause_check::Model;
 
 /// How often a value is made simpler at the most.
 const SIMPLER_MAX: u64 = 64;

@@ -4,7 +4,7 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 
 use super::{CommandId, Results};
-use crate::check::Model;
+use unpause_check::Model;
 
 /// What an earlier command made, such as a connection or an open file: the real handle for the thing, and for the
 /// model the name of the command that made it.

@@ -15,8 +15,8 @@
 use std::collections::HashMap;
 
 use super::{CommandId, Program};
-use crate::check::{Key, Model};
 use crate::program::Faults;
+use unpause_check::{Key, Model};
 
 /// How many nodes a stage may have in which several branches run.
 const NODES_MAX: usize = 10_000;

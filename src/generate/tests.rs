@@ -3,9 +3,9 @@
 use super::safety::{Goes, Lattice, Possible, Refusal, Step};
 use super::shape::interleavings;
 use super::{CommandId, Gen, Plan, Program, Results, Shape, Size};
-use crate::check::Model;
 use crate::program::{Change, Fate, Faults};
 use crate::rng::Rng;
+use unpause_check::Model;
 
 /// Files that are opened and closed; the number of an open one is the result of an earlier command.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]

@@ -6,10 +6,10 @@ use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use crate::check::Model;
 use crate::generate::{CommandId, Gen, Program};
 use crate::ids::Place;
 use crate::seam;
+use unpause_check::Model;
 
 /// A future that borrows for `'a`.
 type Later<'a> = Pin<Box<dyn Future<Output = ()> + 'a>>;

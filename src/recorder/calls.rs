@@ -8,8 +8,8 @@ use std::task::{Context, Poll, ready};
 use pin_project_lite::pin_project;
 
 use super::History;
-use crate::check::Model;
 use crate::seam;
+use unpause_check::Model;
 
 /// A call that was made, see [`History::invoke`]. Dropped without a word, its outcome is unknown.
 #[derive(Debug)]

@@ -6,8 +6,8 @@
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
-use crate::check::Budget;
 use crate::seam;
+use unpause_check::Budget;
 
 /// A pause between two looks counts as this at most: the process, not the check, stood still.
 const LOOK: Duration = Duration::from_secs(1);

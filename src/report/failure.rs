@@ -2,18 +2,16 @@
 
 use std::collections::BTreeSet;
 
-use super::intervals;
 use super::names::Names;
-use super::places;
-use super::schedule::plural;
-use super::screen::{Line, Paint, Screen, clean, cut, cut_place};
+use super::places::{self, cut_place};
 use super::statistics::{self, share};
 use super::{Finding, Report};
 use crate::event::Event;
-use crate::history::HistoryRecord;
 use crate::ids::TaskId;
 use crate::run::{Failure, Outcome, Run, Spin, Wait, circle_of};
-use crate::verdict::{Evidence, Verdict};
+use unpause_check::picture::draw;
+use unpause_check::picture::screen::{Line, Paint, Screen, clean, cut, plural};
+use unpause_check::verdict::Verdict;
 
 /// How many lines of a message are shown.
 const MESSAGE_LINES: usize = 24;
@@ -21,8 +19,6 @@ const MESSAGE_LINES: usize = 24;
 const WAITS_MAX: usize = 12;
 /// How long a place may be in a sentence, in columns.
 const PLACE_MAX: usize = 60;
-/// Up to how many operations an order is told in full.
-const ORDER_MAX: usize = 5;
 
 /// What went wrong, as part of a sentence.
 pub(super) fn headline(report: &Report, finding: &Finding, names: &Names<'_>) -> String {
@@ -168,7 +164,7 @@ pub(super) fn details(screen: &mut Screen, report: &Report, finding: &Finding, n
         Failure::Deadlock { waits } => deadlock(screen, waits, names),
         Failure::History { history, verdict, .. } => {
             if let Some(history) = finding.run.histories.get(*history) {
-                self::history(screen, history, Some(verdict));
+                draw(screen, history, Some(verdict));
             }
             if let Verdict::Unknown(_) = verdict {
                 help(screen, UNDECIDED);
@@ -360,119 +356,4 @@ fn place(screen: &mut Screen, mut line: Line, place: &str) {
     let place = cut_place(&clean(place), screen.width() - line.len() - 2);
     line.put(screen.width() - place.chars().count(), Paint::Faint, &place);
     screen.line(line);
-}
-
-/// The picture of a history and what is wrong with it in a sentence.
-pub(super) fn history(screen: &mut Screen, history: &HistoryRecord, verdict: Option<&Verdict>) {
-    // The record says what its verdict is; if it has none, the failure does.
-    let evidence = match history.verdict.as_ref().or(verdict) {
-        Some(Verdict::Violated(evidence)) => Some(&**evidence),
-        Some(Verdict::Consistent(_) | Verdict::Unknown(_)) | None => None,
-    };
-    let part = evidence.and_then(|evidence| intervals::part(history, evidence));
-    let of = if history.model.is_empty() { "" } else { ", " };
-    let remark = format!("{}{of}{}", clean(&history.model), extent(history, part.as_deref()));
-    screen.heading("history", &remark);
-    intervals::draw(screen, history, evidence);
-    if let (Some(part), Some(evidence)) = (&part, evidence) {
-        let others = history.operations.len() - part.len();
-        let (others, are) = match others {
-            1 => ("The other one".to_owned(), "is"),
-            n => (format!("The other {n}"), "are"),
-        };
-        let text = match evidence.anomaly {
-            Some(_) => format!(
-                "{others} {are} not shown: no order explains these, whatever else was done."
-            ),
-            None => format!("{others} {are} on other keys and not shown."),
-        };
-        screen.blank();
-        screen.paragraph(2, (Paint::Faint, ""), (Paint::Faint, &text));
-    }
-    if let Some(anomaly) = evidence.and_then(|e| e.anomaly.as_ref()) {
-        let sentence = format!("{}: {}", cut(&clean(&anomaly.name), 60), clean(&anomaly.text));
-        screen.blank();
-        screen.paragraph(2, (Paint::Plain, ""), (Paint::Strong, &sentence));
-    }
-    if let Some(sentence) = evidence.and_then(|e| misfit(history, e, part.is_some())) {
-        screen.blank();
-        screen.paragraph(2, (Paint::Plain, ""), (Paint::Strong, &sentence));
-    }
-}
-
-/// How much of the history is shown: `3 operations, 3 clients`, or `2 of 3 operations, 2 of 3 clients`.
-fn extent(history: &HistoryRecord, part: Option<&[usize]>) -> String {
-    let operations = plural(history.operations.len() as u64, "operation");
-    let clients = plural(history.clients.len() as u64, "client");
-    let Some(part) = part else { return format!("{operations}, {clients}") };
-    let of: BTreeSet<u32> = part.iter().map(|i| history.operations[*i].client).collect();
-    format!("{} of {operations}, {} of {clients}", part.len(), of.len())
-}
-
-/// Which operation fits nowhere, what it returned, what it should have returned, and after what. `few` says
-/// that only a part of the history was looked at for that.
-fn misfit(history: &HistoryRecord, evidence: &Evidence, few: bool) -> Option<String> {
-    let operation = history.operations.get(evidence.misfit)?;
-    if evidence.partial.is_empty() && evidence.anomaly.is_some() {
-        // No order was made, so there is nothing that it would fit after.
-        return None;
-    }
-    // With the other operations the object would be in another state and might return something else; all
-    // that is known is that it is not this.
-    let alone = few && evidence.anomaly.is_some();
-    let by = intervals::client(history, operation.client);
-    let order = evidence.partial.first().map_or(&[][..], |order| order);
-    let after = order_in_words(history, order);
-    let expected: Vec<String> =
-        evidence.expected.iter().map(|e| format!("`{}`", cut(&clean(e), 60))).collect();
-    let verdict = match &expected[..] {
-        [] => "the model does not allow it".to_owned(),
-        expected => format!("it should have returned {}", one_of(expected)),
-    };
-    let among = if alone { " among these alone" } else { "" };
-    let mut sentence = format!(
-        "`{}` by {by} fits nowhere{among}: {after} {verdict}.",
-        intervals::operation(operation)
-    );
-    // Often the misfit asks for the state itself, and it need not be said twice.
-    if !alone && !evidence.state.is_empty() && evidence.expected != [evidence.state.as_str()] {
-        let state = cut(&clean(&evidence.state), 200);
-        let of = if few { " of this key" } else { "" };
-        sentence += &format!(" The state{of} is then `{state}`.");
-    }
-    match evidence.partial.len() {
-        0 | 1 => {}
-        2 => sentence += " Another order gets as far and no further.",
-        n => sentence += &format!(" {} other orders get as far and no further.", n - 1),
-    }
-    Some(sentence)
-}
-
-fn order_in_words(history: &HistoryRecord, order: &[usize]) -> String {
-    let name = |i: &usize| match history.operations.get(*i) {
-        Some(o) => {
-            format!("`{}` by {}", intervals::operation(o), intervals::client(history, o.client))
-        }
-        None => format!("operation {i}"),
-    };
-    let names = |order: &[usize]| order.iter().map(name).collect::<Vec<_>>().join(", ");
-    match order {
-        [] => "as the first of all".to_owned(),
-        [one] => format!("after {}", name(one)),
-        [most @ .., last] if order.len() <= ORDER_MAX => {
-            format!("after {} and {}", names(most), name(last))
-        }
-        long => {
-            let (count, last) = (long.len(), &long[long.len() - 3..]);
-            format!("after {count} operations, the last of them {},", names(last))
-        }
-    }
-}
-
-/// `a`, `a or b`, `a, b or c`.
-fn one_of(texts: &[String]) -> String {
-    match texts {
-        [most @ .., last] if !most.is_empty() => format!("{} or {last}", most.join(", ")),
-        _ => texts.join(""),
-    }
 }

@@ -14,9 +14,10 @@
 use std::collections::BTreeMap;
 
 use super::names::Names;
+use super::places::cut_place;
 use super::schedule::Row;
-use super::screen::{Line, Paint, Screen, cut, cut_place, wrap};
 use crate::ids::TaskId;
+use unpause_check::picture::screen::{Line, Paint, Screen, cut, wrap};
 
 /// With more tasks than this there is a list instead of columns.
 const COLUMNS_MAX: usize = 6;

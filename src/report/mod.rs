@@ -6,15 +6,12 @@
 
 mod failure;
 mod folds;
-mod intervals;
 mod lanes;
 mod names;
 mod one_line;
-mod picture;
 mod places;
 mod program;
 mod schedule;
-mod screen;
 mod source;
 mod statistics;
 mod text;
@@ -32,8 +29,7 @@ use crate::run::{Failure, Outcome, Run};
 use crate::statistics::Statistics;
 
 pub use one_line::one_line;
-pub use picture::history_text;
-pub use screen::Style;
+pub use unpause_check::picture::{Style, history_text};
 // For the panic hook of simulated runs, which the real build has none of.
 #[allow(unused_imports)]
 pub(crate) use places::is_std;

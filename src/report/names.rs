@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use super::screen::{clean, cut};
 use crate::event::{Event, Values};
 use crate::ids::{ObjectId, TaskId};
 use crate::op::Access;
 use crate::run::{ObjectRecord, Run, Wait};
+use unpause_check::picture::screen::{clean, cut};
 
 /// How long a task's name may be on the screen, in columns.
 const NAME_MAX: usize = 40;

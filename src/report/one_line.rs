@@ -2,7 +2,7 @@
 
 use crate::ids::TaskId;
 use crate::run::{Condition, Failure, Run};
-use crate::verdict::Verdict;
+use unpause_check::verdict::Verdict;
 
 /// What was wrong, on one line, the message of a panic included.
 pub fn one_line(failure: &Failure, run: &Run) -> String {

@@ -4,6 +4,8 @@
 //! from the root of the file system, behind a registry's folder or a toolchain's. What is left here of the
 //! latter is the crate: `concurrent-queue-2.5.0/src/bounded.rs:112:37`, `core/src/array/mod.rs:3:5`.
 
+use unpause_check::picture::screen::clean;
+
 /// The folders of a package that have sources in them besides `src`.
 const BESIDES: [&str; 3] = ["tests", "examples", "benches"];
 /// The crates that come with the compiler.
@@ -36,6 +38,11 @@ pub(super) fn shown(place: &str) -> String {
         Some(at) => [&name(&parts, at)[..], &parts[at + 1..].join("/")].join("/"),
         None => path,
     }
+}
+
+/// A place, or as much of it as fits. Escaped as all text is.
+pub(super) fn cut_place(place: &str, width: usize) -> String {
+    cut(&shown(&clean(place)), width)
 }
 
 /// A [shown](shown) place, or as much of it as fits: without the version, then without the folders between

@@ -1,10 +1,9 @@
 //! The generated program of a failing run: a line for each part, what runs at the same time side by
 //! side below each other.
 
-use super::schedule::plural;
-use super::screen::{Line, Paint, Screen, clean, cut};
 use crate::program::{CommandRecord, Part, ProgramRecord};
 use crate::run::Run;
+use unpause_check::picture::screen::{Line, Paint, Screen, clean, cut, plural};
 
 /// How many parts are shown.
 const PARTS_MAX: usize = 40;

@@ -6,14 +6,14 @@ use proptest::prelude::*;
 use super::sample::{COMPARE_EXCHANGE, JOIN, LOAD, LOCK, SPAWN, call, here};
 use super::*;
 use crate::event::{Event, ValueKind, Values};
-use crate::history::{HistoryRecord, Operation};
 use crate::ids::{ObjectId, TaskId, TaskPath};
 use crate::op::Op;
 use crate::program::{CommandLayout, CommandRecord, Fate, Faults, Omitted, Part, ProgramRecord};
 use crate::run::{
     DrawRecord, Failure, Holder, ObjectRecord, Outcome, StepRecord, TaskRecord, Wait,
 };
-use crate::verdict::{Anomaly, Evidence, Exhausted, Verdict};
+use unpause_check::history::{HistoryRecord, Operation};
+use unpause_check::verdict::{Anomaly, Evidence, Exhausted, Verdict};
 
 /// Numbers of tasks, objects and operations, some of which do not exist.
 fn number() -> impl Strategy<Value = u32> {

@@ -4,11 +4,11 @@ use std::panic::Location;
 
 use super::{Finding, Origin, Report, Shrinking, Size};
 use crate::event::{Event, ValueKind, Values};
-use crate::history::{HistoryRecord, Operation};
 use crate::ids::{ObjectId, Place, Seed, TaskId, TaskPath};
 use crate::op::{Access, Op};
 use crate::run::{Failure, Holder, ObjectRecord, Outcome, Run, StepRecord, TaskRecord, Wait};
-use crate::verdict::{Evidence, Exhausted, Verdict};
+use unpause_check::history::{HistoryRecord, Operation};
+use unpause_check::verdict::{Evidence, Exhausted, Verdict};
 
 pub(super) const LOAD: Op = Op::new("load", Access::Read);
 pub(super) const STORE: Op = Op::new("store", Access::Write);

@@ -11,9 +11,10 @@ use super::folds;
 use super::lanes;
 use super::names::Names;
 use super::places;
-use super::screen::{Line, Paint, Screen, clean, cut_place};
+use super::places::cut_place;
 use crate::ids::{ObjectId, TaskId};
 use crate::run::{Failure, Outcome, Run};
+use unpause_check::picture::screen::{Line, Paint, Screen, clean, plural};
 
 /// A schedule of at most this many steps is shown in full.
 const STEPS_MAX: usize = 48;
@@ -64,13 +65,6 @@ fn summary(run: &Run) -> String {
     parts.push(plural(size.preemptions, "preemption"));
     parts.extend((size.draws > 0).then(|| format!("{} drawn", plural(size.draws, "value"))));
     parts.join(", ")
-}
-
-/// `1 step`, `2 steps`, `2 switches`.
-pub(super) fn plural(n: impl Into<u64>, noun: &str) -> String {
-    let n: u64 = n.into();
-    let ending = if noun.ends_with("ch") { "es" } else { "s" };
-    format!("{n} {noun}{}", if n == 1 { "" } else { ending })
 }
 
 /// The rows while they are put together.

@@ -6,10 +6,10 @@
 
 use std::fmt::Write;
 
-use super::screen::Style;
 use super::{Finding, Origin, Report, one_line};
 use crate::program::{CommandRecord, Fate, Part, ProgramRecord};
 use crate::run::Outcome;
+use unpause_check::picture::Style;
 
 /// The programs of a report's failing run as Rust source; a comment if there are none.
 ///

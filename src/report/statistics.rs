@@ -1,10 +1,9 @@
 //! What generated programs were made of: a table of their commands, and how much of it ran at the same
 //! time.
 
-use super::schedule::plural;
-use super::screen::{Line, Paint, Screen, clean, cut};
 use crate::run::Condition;
 use crate::statistics::{Count, Statistics};
+use unpause_check::picture::screen::{Line, Paint, Screen, clean, cut, plural};
 
 /// How many labels are shown.
 const LABELS_MAX: usize = 24;

@@ -7,13 +7,14 @@
 use super::failure::{details, facts, field, headline};
 use super::names::Names;
 use super::program;
-use super::schedule::{self, plural};
-use super::screen::{Line, Paint, Screen, Style, clean, cut};
+use super::schedule;
 use super::statistics;
 use super::{Audit, Bound, Closure, Finding, Origin, Proof, Report, Searched, Shrinking, Size};
 use crate::coverage::Coverage;
 use crate::ids::TaskId;
 use crate::run::{Failure, Outcome};
+use unpause_check::picture::Style;
+use unpause_check::picture::screen::{Line, Paint, Screen, clean, cut, plural};
 
 /// How many leaked tasks are named.
 const LEAKED_MAX: usize = 5;

@@ -46,8 +46,8 @@ use self::record::Record;
 use self::seat::{Seats, Signals};
 use self::state::State;
 use crate::choice::Strategy;
-use crate::history::HistorySource;
 use crate::ids::{Place, Seed, TaskId, TaskPath};
+use crate::recording::HistorySource;
 use crate::run::{Condition, Failure, Outcome, Run, TaskRecord};
 use crate::schedule::Schedule;
 

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use crate::event::Event;
-use crate::history::HistorySource;
 use crate::ids::{ObjectId, TaskId};
 use crate::program::ProgramSource;
+use crate::recording::HistorySource;
 use crate::run::{Condition, DrawRecord, StepRecord};
 
 /// One step, in one word: it is stored at every step.

@@ -12,10 +12,10 @@ use super::state::State;
 use super::world::World;
 use crate::choice::{CallMark, CallPoint, Contact};
 use crate::event::Values;
-use crate::history::HistorySource;
 use crate::ids::{ObjectId, Place, TaskId};
 use crate::op::{Access, Op};
 use crate::program::ProgramSource;
+use crate::recording::HistorySource;
 use crate::run::Condition;
 
 const SPAWN: Op = Op::new("spawn", Access::Spawn);

@@ -24,9 +24,9 @@ use super::statics::Own;
 use super::threads;
 use super::value::{BitChange, Bits, Number, NumberChange, Value};
 use crate::choice::CallPoint;
-use crate::history::HistorySource;
 use crate::op::Op;
 use crate::program::ProgramSource;
+use crate::recording::HistorySource;
 use crate::run::{Condition, Failure};
 
 /// Whether this build can simulate.

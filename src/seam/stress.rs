@@ -21,11 +21,12 @@ use pin_project_lite::pin_project;
 use super::jitter::{self, Shaker};
 use super::start::{START, Starts, release};
 use super::threads;
-use crate::history::{HistoryRecord, HistorySource};
 use crate::ids::{Place, TaskId, TaskPath};
 use crate::panics::{self, Heard, Panicked};
 use crate::program::{ProgramRecord, ProgramSource};
+use crate::recording::HistorySource;
 use crate::run::{Condition, Failure, TaskRecord, panic_text};
+use unpause_check::history::HistoryRecord;
 
 thread_local! {
     static CURRENT: RefCell<Option<Arc<Member>>> = const { RefCell::new(None) };

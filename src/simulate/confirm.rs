@@ -13,7 +13,7 @@ use crate::run::{Failure, Outcome, Run, Signature};
 use crate::schedule::Schedule;
 use crate::shrink::{Budget, Replayer, shrink};
 use crate::trace::show_values;
-use crate::verdict::Verdict;
+use unpause_check::verdict::Verdict;
 
 /// Replays that shrinking may take.
 const REPLAYS: u64 = 4000;

@@ -12,8 +12,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use super::exhaustive::{Observer, Orders, closure};
 use super::happens_before::HappensBefore;
 use crate::choice::{Draw, Mismatch, Strategy, View};
-use crate::history::Timed;
 use crate::ids::Seed;
+use crate::recording::Timed;
 
 /// What was seen of the last run.
 #[derive(Clone, Debug, Default)]

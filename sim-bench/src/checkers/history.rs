@@ -7,8 +7,8 @@
 
 use sim::check::Model;
 use sim::check::models::{CasRegister, Map, PriorityQueue, Queue, Register, Set, Stack};
-use sim::datum::Datum;
-use sim::history::Operation;
+use sim::check::datum::Datum;
+use sim::check::history::Operation;
 
 use super::case::Case;
 

@@ -2,7 +2,7 @@
 
 use sim::check::Model;
 use sim::check::online::{ClientEvent, Online};
-use sim::verdict::Verdict;
+use sim::check::verdict::Verdict;
 
 use super::case::Case;
 use super::contestant::{Answer, Check, Contestant, Turns, with_histories};

@@ -93,7 +93,7 @@ impl<M: Subject> Model for Adapter<M> {
 
 /// An operation that never returned returns after all others, with any result.
 fn convert<M: Subject>(history: &History<M>) -> Vec<Operation<Adapter<M>>> {
-    let call = |it: &sim::history::Operation<M::Op, M::Ret>| Operation {
+    let call = |it: &sim::check::history::Operation<M::Op, M::Ret>| Operation {
         client_id: Some(it.client),
         call_time: it.invoked as i64,
         return_time: it.returned.as_ref().map_or(i64::MAX, |(_, time)| *time as i64),

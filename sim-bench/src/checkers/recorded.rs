@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use sim::check::models::CasRegister;
-use sim::datum::Datum;
+use sim::check::datum::Datum;
 use sim_histories::{format_of, operations, read};
 
 use super::history::History;

@@ -9,7 +9,7 @@ use sim::check::models::{
     PriorityQueueRet, Queue, QueueOp, QueueRet, Register, RegisterOp, RegisterRet, Set, SetOp,
     Stack, StackOp, StackRet,
 };
-use sim::history::Operation;
+use sim::check::history::Operation;
 
 use super::history::{Calls, Draw, Script, Subject};
 

@@ -17,7 +17,7 @@
 #![no_main]
 #![forbid(unsafe_code)]
 
-use sim::report::Style;
+use unpause_check::picture::Style;
 use sim_histories::{CONDITIONS, FORMATS, Question, models, read};
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {

@@ -9,10 +9,10 @@
 //!
 //! A replica is named by the field `key`, a whole number; without it each process reads its own.
 
-use sim::check::eventual::{EventualCall, EventualOperation, EventualRet, eventual};
-use sim::check::models::NilRead;
-use sim::datum::Datum;
-use sim::history::Operation;
+use unpause_check::datum::Datum;
+use unpause_check::eventual::{EventualCall, EventualOperation, EventualRet, eventual};
+use unpause_check::history::Operation;
+use unpause_check::models::NilRead;
 
 use super::{Question, refuse};
 use crate::finding::{Finding, Naming};

@@ -5,11 +5,11 @@ mod models;
 mod session;
 mod transactions;
 
-use sim::check::Budget;
-use sim::check::models::NilRead;
-use sim::check::session::Guarantee;
-use sim::check::transactions::Level;
-use sim::datum::Datum;
+use unpause_check::Budget;
+use unpause_check::datum::Datum;
+use unpause_check::models::NilRead;
+use unpause_check::session::Guarantee;
+use unpause_check::transactions::Level;
 
 pub use self::models::tree;
 use self::models::{Linearizable, Quiescent, Sequential};
@@ -25,7 +25,7 @@ pub struct Question<'a> {
     /// operations fit.
     pub model: Option<&'a str>,
     /// The state before the first operation; if none, what
-    /// [`Shipped::recorded`](sim::check::models::Shipped::recorded) says.
+    /// [`Shipped::recorded`](unpause_check::models::Shipped::recorded) says.
     pub initial: Option<Datum>,
     /// Whether there are many objects, told apart by keys.
     pub keys: Keys,

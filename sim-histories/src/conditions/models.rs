@@ -1,11 +1,11 @@
 //! Conditions that histories of any model have: is there an order of the operations that explains them?
 
-use sim::check::models::{Shipped, Visitor, registry};
-use sim::check::{
+use unpause_check::history::Operation;
+use unpause_check::models::{Shipped, Visitor, registry};
+use unpause_check::verdict::Verdict;
+use unpause_check::{
     Forest, Malformed, MalformedKind, Model, forest, linearizable_parallel, quiescent, sequential,
 };
-use sim::history::Operation;
-use sim::verdict::Verdict;
 
 use super::Question;
 use crate::by_key::ByKey;

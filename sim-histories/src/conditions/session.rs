@@ -7,12 +7,12 @@
 use std::collections::HashMap;
 use std::fmt;
 
-use sim::check::models::{Register, RegisterOp, RegisterRet};
-use sim::check::session::{
+use unpause_check::datum::Datum;
+use unpause_check::history::Operation;
+use unpause_check::models::{Register, RegisterOp, RegisterRet};
+use unpause_check::session::{
     BadSession, Guarantee, SessionCall, SessionOperation, SessionRet, session,
 };
-use sim::datum::Datum;
-use sim::history::Operation;
 
 use super::Question;
 use crate::by_key::Keyed;

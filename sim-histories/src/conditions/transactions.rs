@@ -5,12 +5,12 @@
 //! of keywords in JSON. `f` is mostly `txn` and not looked at. The answer `ok` is the same list with
 //! the reads filled in; nothing read is `nil` or, of a list, `[]`. `fail` is aborted, `info` is unknown.
 
-use sim::check::models::NilRead;
-use sim::check::transactions::{
+use unpause_check::datum::Datum;
+use unpause_check::history::Operation;
+use unpause_check::models::NilRead;
+use unpause_check::transactions::{
     Level, ListCall, Outcome, RegisterCall, Unusable, UnusableKind, list_append, rw_register,
 };
-use sim::datum::Datum;
-use sim::history::Operation;
 
 use super::{Question, refuse};
 use crate::finding::{Finding, Naming};
@@ -286,7 +286,7 @@ fn meaning(name: &str) -> Option<&'static str> {
 fn told<C, S>(
     recording: &Recording,
     history: &[Transaction<C, S>],
-    verdict: sim::verdict::Verdict,
+    verdict: unpause_check::verdict::Verdict,
     workload: &'static str,
 ) -> Finding {
     let calls: Vec<u32> = (0..recording.calls.len() as u32).collect();

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use sim::datum::Datum;
+use unpause_check::datum::Datum;
 
 use super::names::Names;
 use super::value::Values;

@@ -4,8 +4,8 @@
 //! Other lines of the log are left out. Here a read of `nil` saw nothing, and a compare-and-set that
 //! failed saw another value than it expected; a read that failed says nothing.
 
-use sim::check::models::NilRead;
-use sim::datum::Datum;
+use unpause_check::datum::Datum;
+use unpause_check::models::NilRead;
 
 use super::edn::Edn;
 use crate::event::{Event, Kind};

@@ -8,7 +8,7 @@
 
 use std::sync::Arc;
 
-use sim::datum::Datum;
+use unpause_check::datum::Datum;
 
 use crate::problem::{Place, Problem, ProblemKind, shown};
 use crate::recording::{Answer, Call, Callers, End, Recording};

@@ -4,7 +4,7 @@
 //! and column, and keep numbers exactly that have more than 64 bits. The tests compare it with
 //! `serde_json`.
 
-use sim::datum::Datum;
+use unpause_check::datum::Datum;
 
 use super::names::Names;
 use super::value::Values;

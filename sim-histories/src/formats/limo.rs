@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use sim::datum::Datum;
+use unpause_check::datum::Datum;
 
 use crate::event::{Event, Kind};
 use crate::problem::{Place, Problem, ProblemKind, shown};

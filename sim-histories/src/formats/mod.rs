@@ -10,8 +10,8 @@ mod value;
 
 use std::io::{BufRead, Read};
 
-use sim::check::models::NilRead;
-use sim::datum::Datum;
+use unpause_check::datum::Datum;
+use unpause_check::models::NilRead;
 
 use self::value::Values;
 use crate::event::{self, Said};
@@ -173,7 +173,7 @@ fn events(mut values: impl Values, recording: Recording) -> Result<Recording, Pr
 /// If it is none, or if something follows it.
 ///
 /// ```
-/// use sim::datum::Datum;
+/// use unpause_check::datum::Datum;
 /// assert_eq!(sim_histories::edn_value("{:x 0}").unwrap().get("x"), Some(&Datum::from(0)));
 /// assert!(sim_histories::edn_value("1 2").is_err());
 /// ```

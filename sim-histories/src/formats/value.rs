@@ -1,6 +1,6 @@
 //! What the readers of JSON and EDN have in common.
 
-use sim::datum::Datum;
+use unpause_check::datum::Datum;
 
 use crate::problem::{Place, Problem, ProblemKind};
 use crate::source::Source;

@@ -1,7 +1,7 @@
 //! Every history of a few operations by three clients over the alphabet of each model.
 
+use sim::check::history::Operation;
 use sim::check::models::*;
-use sim::history::Operation;
 use sim_tests::histories::{Draw, Recorded, long};
 use sim_tests::shapes::{shapes, times};
 use sim_tests::subsets::Letters;

@@ -16,8 +16,8 @@ use std::fmt;
 
 use sim::check::models::*;
 use sim::check::online::{Online, Status};
+use sim::check::verdict::Verdict;
 use sim::check::{Budget, linearizable, linearizable_counted, linearizable_parallel};
-use sim::verdict::Verdict;
 use sim_tests::histories::Recorded;
 use sim_tests::judge;
 use sim_tests::odd_models::{Bare, Searched};

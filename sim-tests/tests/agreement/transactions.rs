@@ -1,10 +1,10 @@
 //! Transactions of one operation on one key are operations of one object: strict serializability is
 //! then linearizability, and serializability within sessions is sequential consistency.
 
+use sim::check::history::Operation;
 use sim::check::transactions::{Level, ListCall, Outcome, RegisterCall, list_append, rw_register};
+use sim::check::verdict::Verdict;
 use sim::check::{Budget, Model, linearizable, sequential};
-use sim::history::Operation;
-use sim::verdict::Verdict;
 use sim_tests::histories::{Draw, Recorded, long};
 use sim_tests::judge;
 use sim_tests::shapes::{NEVER, shapes, times};

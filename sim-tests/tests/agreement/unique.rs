@@ -1,8 +1,8 @@
 //! Every small history in which no value is written twice, for the models that have an engine for
 //! those: over the alphabets, where values are few, the engines decline most.
 
+use sim::check::history::Operation;
 use sim::check::models::*;
-use sim::history::Operation;
 use sim_tests::histories::{Draw, Recorded, long};
 use sim_tests::judge;
 use sim_tests::shapes::{NEVER, Shape, shapes, times};

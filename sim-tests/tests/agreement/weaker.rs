@@ -1,10 +1,10 @@
 //! Conditions that are weaker than linearizability: each against brute force, and all that is
 //! linearizable satisfies them.
 
+use sim::check::history::Operation;
 use sim::check::models::*;
+use sim::check::verdict::Verdict;
 use sim::check::{Budget, Model, quiescent, sequential};
-use sim::history::Operation;
-use sim::verdict::Verdict;
 use sim_tests::histories::{Draw, Recorded, long, random};
 use sim_tests::judge;
 

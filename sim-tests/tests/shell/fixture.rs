@@ -342,11 +342,11 @@ impl sim::check::Model for Counter {
         self.0.step(op)
     }
 
-    fn written(op: &CounterOp, ret: Option<&CounterRet>) -> Option<sim::history::Written> {
+    fn written(op: &CounterOp, ret: Option<&CounterRet>) -> Option<sim::check::history::Written> {
         sim::check::models::Counter::written(op, ret)
     }
 
-    fn written_before(&self) -> Option<Vec<sim::history::Written>> {
+    fn written_before(&self) -> Option<Vec<sim::check::history::Written>> {
         self.0.written_before()
     }
 }

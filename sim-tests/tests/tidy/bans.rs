@@ -38,9 +38,12 @@ const PATHS: &[(&str, &str)] = &[
     ("getrandom", "`Strategy::draw`, or a generator made from the seed"),
 ];
 
+/// The folder of the crate of checkers, all of which is below the seam.
+pub(crate) const CHECKERS: &str = "unpause-check/src/";
+
 /// Files that may name a banned path all the same: the file, the path, and the reason.
 const EXCEPTIONS: &[(&str, &str, &str)] = &[(
-    "src/check/parallel.rs",
+    "unpause-check/src/parallel.rs",
     "std::thread::scope",
     "a caller with a long recorded history may ask for threads; no check in a run does",
 )];
@@ -60,10 +63,20 @@ const HASHED: &[&str] = &[
 /// What a comment above the `use` says, its reason following.
 const PROMISES: &[&str] = &["// tidy: never iterated", "// tidy: fixed hasher"];
 
-/// What data and siblings name of the world outside a run.
+/// Names of the world outside a run, in data and siblings.
 pub(crate) fn check(library: &Library<'_>) -> Vec<Offence> {
-    let below = library.modules.iter().filter(|module| is_below_the_seam(&module.path));
-    below.flat_map(|module| module.names.iter().filter_map(|name| offence(module, name))).collect()
+    offences(library.modules.iter().filter(|module| is_below_the_seam(&module.path)))
+}
+
+/// The same in a crate that has no other layers.
+pub(crate) fn check_all(library: &Library<'_>) -> Vec<Offence> {
+    offences(library.modules.iter())
+}
+
+fn offences<'l>(modules: impl Iterator<Item = &'l Module<'l>>) -> Vec<Offence> {
+    modules
+        .flat_map(|module| module.names.iter().filter_map(|name| offence(module, name)))
+        .collect()
 }
 
 fn offence(module: &Module<'_>, name: &Name) -> Option<Offence> {
@@ -150,18 +163,20 @@ mod tests {
     /// The messages against a file of this text.
     fn messages(path: &str, text: &str) -> Vec<String> {
         let file = [File::new(path, text)];
-        check(&Library::parse(&file)).into_iter().map(|offence| offence.message).collect()
+        let mut found = check(&Library::parse(&file));
+        found.extend(check_all(&Library::parse_below(CHECKERS, &file)));
+        found.into_iter().map(|offence| offence.message).collect()
     }
 
     #[track_caller]
     fn assert_banned(text: &str, words: &str) {
-        let found = messages("src/check/linear.rs", text);
+        let found = messages("src/shrink/linear.rs", text);
         assert!(found.len() == 1 && found[0].contains(words), "{found:?}");
     }
 
     #[track_caller]
     fn assert_free(text: &str) {
-        assert_eq!(messages("src/check/linear.rs", text), [""; 0]);
+        assert_eq!(messages("src/shrink/linear.rs", text), [""; 0]);
     }
 
     #[test]
@@ -196,7 +211,7 @@ mod tests {
         for (file, path, _) in EXCEPTIONS {
             assert_eq!(messages(file, &format!("fn f() {{ {path}(); }}")), [""; 0]);
             assert_eq!(
-                messages("src/check/linear.rs", &format!("fn f() {{ {path}(); }}")).len(),
+                messages("src/shrink/linear.rs", &format!("fn f() {{ {path}(); }}")).len(),
                 1
             );
             assert_eq!(messages(file, "fn f() { std::thread::spawn(f); }").len(), 1);

@@ -16,7 +16,7 @@ enum Layer {
     Sibling,
     /// L2, the contract between primitives and a run: names data and `rt`.
     Seam,
-    /// L3, what users type: names data, the seam and `check`.
+    /// L3, what users type: names data and the seam.
     Surface,
     /// L4, puts it all together: names everything.
     Wiring,
@@ -29,9 +29,7 @@ const TABLE: &[(&str, Layer)] = &[
     ("event", Layer::Data),
     ("choice", Layer::Data),
     ("trace", Layer::Data),
-    ("datum", Layer::Data),
-    ("history", Layer::Data),
-    ("verdict", Layer::Data),
+    ("recording", Layer::Data),
     ("program", Layer::Data),
     ("run", Layer::Data),
     ("coverage", Layer::Data),
@@ -44,7 +42,6 @@ const TABLE: &[(&str, Layer)] = &[
     ("memory", Layer::Sibling),
     ("strategy", Layer::Sibling),
     ("census", Layer::Sibling),
-    ("check", Layer::Sibling),
     ("generate", Layer::Sibling),
     ("shrink", Layer::Sibling),
     ("report", Layer::Sibling),
@@ -68,8 +65,11 @@ const TABLE: &[(&str, Layer)] = &[
     ("underway", Layer::Wiring),
 ];
 
-/// The crate that the frozen random stream is made with: the one that data may name.
+/// The crate that the frozen random stream is made with: only `rng` may name it.
 const RNG: &str = "rand_xoshiro";
+
+/// The crate of histories and verdicts, which are data.
+const CHECKERS: &str = "unpause_check";
 
 /// An arrow that the layers do not draw: from, to, why.
 type Exception = (&'static str, &'static str, &'static str);
@@ -77,7 +77,6 @@ type Exception = (&'static str, &'static str, &'static str);
 /// The arrows that stand although the layers do not draw them.
 const EXCEPTIONS: &[Exception] = &[
     ("rt", "memory", "the world keeps the values, and asks the memory what a load may see"),
-    ("generate", "check", "a program is a model that knows what to ask"),
     ("parallel", "generate", "its programs come from the generator"),
     ("parallel", "recorder", "it records each command as a user's test would"),
     ("parallel", "task", "its branches are tasks"),
@@ -116,6 +115,7 @@ fn check_with(
             let verdict = match name.segments[0].as_str() {
                 "crate" => arrow(from, layer, name, exceptions),
                 other if from == "rng" && other == RNG => Ok(None),
+                CHECKERS => Ok(None),
                 other if layer == Layer::Data && is_foreign(name, other, dependencies) => {
                     Err(format!("`{from}` is data (L0) and names `{other}`; data names only std"))
                 }
@@ -179,7 +179,7 @@ fn arrow<'n>(
     let drawn_by_the_layers = layer_from == Layer::Wiring
         || layer_to == Layer::Data
         || (layer_from == Layer::Seam && to == "rt")
-        || (layer_from == Layer::Surface && (layer_to == Layer::Seam || to == "check"));
+        || (layer_from == Layer::Surface && layer_to == Layer::Seam);
     if drawn_by_the_layers || exceptions.iter().any(|(a, b, _)| *a == from && b == to) {
         return Ok(Some(to));
     }
@@ -224,7 +224,7 @@ mod tests {
     #[test]
     fn data_names_data_and_std_alone() {
         assert_allowed("src/run.rs", "use std::fmt; use crate::{ids::Seed, trace::format};");
-        assert_forbidden("src/run.rs", "use crate::check::Budget;", "`run` (Data)");
+        assert_forbidden("src/run.rs", "use crate::shrink::Budget;", "`run` (Data)");
         assert_forbidden("src/trace/format.rs", "use futures::Stream;", "only std");
         assert_forbidden("src/ids.rs", "type T = futures::Never;", "only std");
         assert_allowed("src/ids.rs", "fn f(futures: u8) -> u8 { futures }");
@@ -232,8 +232,8 @@ mod tests {
 
     #[test]
     fn a_sibling_names_no_sibling() {
-        assert_allowed("src/check/linear.rs", "use super::Budget; use crate::check::models;");
-        assert_forbidden("src/check/linear.rs", "use super::super::rt::World;", "name `rt`");
+        assert_allowed("src/shrink/tail.rs", "use super::Budget; use unpause_check::Model;");
+        assert_forbidden("src/shrink/tail.rs", "use super::super::rt::World;", "name `rt`");
         assert_forbidden("src/shrink.rs", "use crate::{ids::Seed,\ngenerate::Gen};", "`generate`");
         assert_forbidden("src/strategy/pct.rs", "fn f() { crate::rt::g() }", "name `rt`");
     }
@@ -254,7 +254,10 @@ mod tests {
 
     #[test]
     fn the_surface_is_written_over_the_seam() {
-        assert_allowed("src/sync/atomic.rs", "use crate::{op::Op, seam::Object, check::Model};");
+        assert_allowed(
+            "src/sync/atomic.rs",
+            "use crate::{op::Op, seam::Object}; use unpause_check::Model;",
+        );
         assert_forbidden("src/sync/atomic.rs", "use crate::rt::World;", "name `rt`");
         assert_forbidden("src/task.rs", "use crate::sync::Mutex;", "name `sync`");
         assert_allowed("src/seam/sim.rs", "use crate::rt::World;");

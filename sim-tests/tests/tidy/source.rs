@@ -22,7 +22,7 @@ pub(crate) struct Library<'a> {
 /// One file of the library.
 pub(crate) struct Module<'a> {
     pub(crate) file: &'a File,
-    /// The module it is, from the root: `["check", "linear"]`, empty for `lib.rs`.
+    /// The module it is, from the root: `["shrink", "linear"]`, empty for `lib.rs`.
     pub(crate) path: Vec<String>,
     /// All paths it names outside its tests.
     pub(crate) names: Vec<Name>,
@@ -57,17 +57,22 @@ pub(crate) enum Kind {
 }
 
 impl<'a> Library<'a> {
-    /// Parses `src/**/*.rs` of `files`.
+    /// Parses the sources of the library among `files`.
     ///
     /// # Panics
     /// If one is not Rust, which its own build says better.
     pub(crate) fn parse(files: &'a [File]) -> Library<'a> {
-        let ours = files.iter().filter(|f| f.path.starts_with("src/") && f.is_rust());
+        Library::parse_below("src/", files)
+    }
+
+    /// Parses the sources of the crate whose root is in the folder `root`.
+    pub(crate) fn parse_below(root: &str, files: &'a [File]) -> Library<'a> {
+        let ours = files.iter().filter(|f| f.path.starts_with(root) && f.is_rust());
         let parsed: Vec<(&File, Vec<String>, syn::File)> = ours
             .map(|file| {
                 let syntax =
                     syn::parse_file(&file.text).unwrap_or_else(|e| panic!("{}: {e}", file.path));
-                (file, module_path(&file.path), syntax)
+                (file, module_path(&file.path[root.len()..]), syntax)
             })
             .collect();
         let mut only_tests = Vec::new();
@@ -87,9 +92,9 @@ impl<'a> Library<'a> {
     }
 }
 
-/// `src/check/linear.rs` and `src/check/linear/mod.rs` are both `["check", "linear"]`.
+/// `strategy/pct.rs` and `strategy/pct/mod.rs`, below the folder of the crate's root, are both `["strategy", "pct"]`.
 fn module_path(file: &str) -> Vec<String> {
-    let inner = file.trim_start_matches("src/").trim_end_matches(".rs");
+    let inner = file.trim_end_matches(".rs");
     let mut path: Vec<String> = inner.split('/').map(str::to_owned).collect();
     if matches!(path.last().map(String::as_str), Some("mod" | "lib")) {
         path.pop();
@@ -354,9 +359,9 @@ fn attributes(item: &Item) -> &[Attribute] {
 mod tests {
     use super::*;
 
-    /// The paths that a file `src/check/linear.rs` with this text names, and whether by macro.
+    /// The paths that a file `src/shrink/linear.rs` with this text names, and whether by macro.
     fn named(text: &str) -> Vec<String> {
-        let file = [File::new("src/check/linear.rs", text)];
+        let file = [File::new("src/shrink/linear.rs", text)];
         let library = Library::parse(&file);
         library.modules[0].names.iter().map(|name| name.segments.join("::")).collect()
     }
@@ -376,8 +381,8 @@ mod tests {
     #[test]
     fn relative_paths_are_made_absolute() {
         assert_names("use super::super::rt::World;", "crate::rt::World");
-        assert_names("type T = super::Budget;", "crate::check::Budget");
-        assert_names("mod inner { fn f() { super::g() } }", "crate::check::linear::g");
+        assert_names("type T = super::Budget;", "crate::shrink::Budget");
+        assert_names("mod inner { fn f() { super::g() } }", "crate::shrink::linear::g");
         assert_names("use core::fmt;", "std::fmt");
     }
 
@@ -411,9 +416,9 @@ mod tests {
 
     #[test]
     fn a_file_that_is_a_test_module_is_left_out() {
-        let tests = File::new("src/check/tests.rs", "use crate::rt;");
+        let tests = File::new("src/shrink/tests.rs", "use crate::rt;");
         let of = |declaration: &str| {
-            let check = File::new("src/check/mod.rs", declaration);
+            let check = File::new("src/shrink/mod.rs", declaration);
             Library::parse(&[check, File::new(&tests.path, &tests.text)]).modules.len()
         };
         assert_eq!((of("#[cfg(test)] mod tests;"), of("mod tests;")), (1, 2));

@@ -3,10 +3,10 @@
 //! One form serves both workloads: a key holds all values written to it, and a read sees all of
 //! them, or the last one alone.
 
+use sim::check::history::Operation;
 use sim::check::transactions::{
     ListCall, ListTransaction, Outcome, RegisterCall, RegisterTransaction,
 };
-use sim::history::Operation;
 use sim_tests::histories::Draw;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -5,12 +5,12 @@ mod scale;
 
 use brute::{Call, Time, Transaction, Workload};
 use sim::check::Budget;
+use sim::check::history::Operation;
 use sim::check::transactions::{
     Anomalies, Level, ListCall, ListTransaction, Outcome, list_append, list_append_anomalies,
     rw_register, rw_register_anomalies,
 };
-use sim::history::Operation;
-use sim::verdict::{Evidence, Verdict};
+use sim::check::verdict::{Evidence, Verdict};
 use sim_tests::histories::{Draw, long};
 
 #[test]

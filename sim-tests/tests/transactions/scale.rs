@@ -3,12 +3,12 @@
 use std::time::{Duration, Instant};
 
 use sim::check::Budget;
+use sim::check::history::Operation;
 use sim::check::transactions::{
     Level, ListCall, ListTransaction, Outcome, RegisterCall, RegisterTransaction, list_append,
     rw_register,
 };
-use sim::history::Operation;
-use sim::verdict::Verdict;
+use sim::check::verdict::Verdict;
 use sim_tests::histories::{Draw, long};
 
 type Both = (Vec<ListTransaction<u32, u32>>, Vec<RegisterTransaction<u32, u32>>);

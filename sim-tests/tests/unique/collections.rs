@@ -3,9 +3,9 @@
 
 use std::collections::BTreeMap;
 
+use sim::check::history::Operation;
+use sim::check::verdict::Verdict;
 use sim::check::{Budget, Model, linearizable, linearizable_counted};
-use sim::history::Operation;
-use sim::verdict::Verdict;
 use sim_tests::histories::{Draw, Recorded, long};
 use sim_tests::judge;
 use sim_tests::odd_models::Searched;

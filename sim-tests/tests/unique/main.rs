@@ -8,8 +8,8 @@ mod register;
 mod set;
 mod stack;
 
+use sim::check::verdict::{Evidence, Verdict};
 use sim::check::{Budget, Model, linearizable, linearizable_counted};
-use sim::verdict::{Evidence, Verdict};
 use sim_tests::histories::{Draw, Recorded};
 use sim_tests::judge;
 use sim_tests::odd_models::Searched;
@@ -66,7 +66,7 @@ impl Tally {
 
 /// The anomaly names its operations, all of them of its part.
 #[track_caller]
-fn check_anomaly<O, R>(evidence: &Evidence, history: &[sim::history::Operation<O, R>]) {
+fn check_anomaly<O, R>(evidence: &Evidence, history: &[sim::check::history::Operation<O, R>]) {
     let anomaly = evidence.anomaly.as_ref().expect("an engine has a name for what it finds");
     assert!(anomaly.text.contains('`') && !anomaly.text.contains('{'), "{anomaly:?}");
     let inside = |index: usize| evidence.part.contains(&index) && index < history.len();
@@ -97,7 +97,8 @@ fn recorded<M: Model>(
             None if history.len() == count => None,
             None => {
                 let (client, op) = (client as u32, next(draw));
-                let call = sim::history::Operation { client, op, invoked: time, returned: None };
+                let call =
+                    sim::check::history::Operation { client, op, invoked: time, returned: None };
                 history.push(call);
                 Some((history.len() - 1, None))
             }

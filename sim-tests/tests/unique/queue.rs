@@ -1,9 +1,9 @@
 //! Queues.
 
+use sim::check::history::Operation;
 use sim::check::models::QueueOp::{Dequeue, Enqueue};
 use sim::check::models::QueueRet::{self, Done, Item};
 use sim::check::models::{Queue, QueueOp};
-use sim::history::Operation;
 use sim_tests::histories::{Draw, Recorded};
 
 use super::{Tally, anomaly, cases, decided_alone, recorded, trade};

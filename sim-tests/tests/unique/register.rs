@@ -1,9 +1,9 @@
 //! Registers, with and without compare-and-swap.
 
+use sim::check::history::Operation;
 use sim::check::models::CasRegisterOp::{Cas, Read, Write};
 use sim::check::models::CasRegisterRet::{Done, Swapped, Value};
 use sim::check::models::{CasRegister, CasRegisterOp, Register, RegisterOp, RegisterRet};
-use sim::history::Operation;
 use sim_tests::histories::{Draw, Recorded};
 
 use super::{Tally, anomaly, cases, decided_alone, recorded, trade};

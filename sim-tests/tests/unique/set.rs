@@ -1,8 +1,8 @@
 //! Sets.
 
+use sim::check::history::Operation;
 use sim::check::models::SetOp::{Contains, Insert, Remove};
 use sim::check::models::{Set, SetOp};
-use sim::history::Operation;
 use sim_tests::histories::{Draw, Recorded};
 
 use super::{Tally, anomaly, cases, decided_alone, recorded, trade};

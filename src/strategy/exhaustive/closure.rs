@@ -22,8 +22,8 @@
 use std::ops::ControlFlow;
 
 use crate::choice::CallPoint;
-use crate::history::Timed;
 use crate::ids::TaskId;
+use crate::recording::Timed;
 use crate::strategy::footprint::Item;
 use crate::strategy::happens_before::{HappensBefore, Index};
 

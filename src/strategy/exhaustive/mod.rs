@@ -38,8 +38,8 @@ use super::footprint::Footprint;
 use super::happens_before::{HappensBefore, Index};
 use super::search::Progress;
 use crate::choice::{Draw, Mismatch, View};
-use crate::history::Timed;
 use crate::ids::TaskId;
+use crate::recording::Timed;
 use crate::run::{DrawRecord, StepRecord};
 
 /// How many orders of recorded calls are looked at for one run; one that has more makes them runs.

@@ -7,7 +7,6 @@ use std::sync::Arc;
 
 use super::brute::Brute;
 use super::{LIMITS, effort, ends_by_a_step, place, seen};
-use crate::check::models::{Register, RegisterOp, RegisterRet};
 use crate::ids::{Seed, TaskId};
 use crate::rng::Rng;
 use crate::rt::{TaskBody, Worker};
@@ -19,6 +18,7 @@ use crate::strategy::witness::Witness;
 use crate::strategy::{Chosen, Follow, Search};
 use crate::sync::Ordering::SeqCst;
 use crate::{Atomic, History, Mutex};
+use unpause_check::models::{Register, RegisterOp, RegisterRet};
 
 /// A call of a register that is kept in two words, or badly.
 #[derive(Clone, Copy, Debug)]

@@ -4,10 +4,10 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use crate::check::models::{Counter, CounterOp, CounterRet};
 use crate::rng::Rng;
 use crate::sync::Ordering::SeqCst;
 use crate::{Atomic, History, JoinHandle, Mutex, MutexGuard};
+use unpause_check::models::{Counter, CounterOp, CounterRet};
 
 /// What a task does next.
 #[derive(Clone, Debug)]

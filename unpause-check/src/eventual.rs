@@ -1,0 +1,294 @@
+//! Eventual consistency: once updates stop, all replicas agree, and no update is lost.
+//!
+//! Two conditions. [`eventual`] looks from outside: clients add elements to a replicated set,
+//! and when all is quiet every replica is read. [`strong_eventual`] looks at replicas while they work:
+//! whoever has been delivered the same updates is in the same state (Shapiro et al. 2011).
+//!
+//! That replicas agree "eventually" cannot be refuted by any finite history, so when things are quiet is for
+//! the caller to say. What it does not do: judge whether the agreed state is the right one for
+//! anything but a set that only grows.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Debug;
+use std::hash::Hash;
+
+use super::hash::Table;
+use crate::history::Operation;
+use crate::verdict::{Anomaly, Edge, Evidence, Verdict, Witness};
+
+/// What is done to a replicated set that only grows.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum EventualCall<U> {
+    /// Adds an update somewhere.
+    Update(U),
+    /// Reads all of a replica when things are quiet.
+    FinalRead {
+        /// The name of the replica, such as its number.
+        replica: u32,
+    },
+}
+
+/// What comes back.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum EventualRet<U> {
+    /// The update is acknowledged: it must not be lost.
+    Acknowledged,
+    /// The update was refused: it must not be seen.
+    Refused,
+    /// The replica holds these, in any order.
+    Contents(Vec<U>),
+}
+
+/// A call and its return.
+pub type EventualOperation<U> = Operation<EventualCall<U>, EventualRet<U>>;
+
+/// Checks that after quiescence all replicas agree, that every acknowledged update is there, and
+/// that nothing is there that nobody asked for.
+///
+/// An update that never returned may be there, at all replicas or at none. A final read that never
+/// returned says nothing. A replica may be read several times. A final read is taken to be after
+/// quiescence with regard to all updates, whatever the times are.
+///
+/// Consistent: there is no order to show. Violated: `lost update`, `garbage`, `refused update` or
+/// `divergence`; the evidence names the replicas and what is missing where. Unknown: no replica was
+/// read, so that nothing was shown; `nodes` is 0.
+///
+/// # Cost
+/// O(r log u) for r elements read and u updates.
+///
+/// ```
+/// use unpause_check::eventual::{EventualCall::*, EventualRet::*, eventual};
+/// use unpause_check::history::Operation;
+/// let read = |replica, invoked, contents| Operation {
+///     client: 1,
+///     op: FinalRead { replica },
+///     invoked,
+///     returned: Some((Contents(contents), invoked + 1)),
+/// };
+/// let add = Operation { client: 0, op: Update(7), invoked: 1, returned: Some((Acknowledged, 2)) };
+/// let history = [add, read(0, 3, vec![7]), read(1, 5, vec![])];
+/// let unpause_check::verdict::Verdict::Violated(evidence) = eventual(&history) else { panic!() };
+/// let anomaly = evidence.anomaly.unwrap();
+/// assert_eq!(anomaly.name, "lost update");
+/// assert_eq!(anomaly.text, "replica 1 does not hold 7, which was acknowledged (operation 0)");
+/// ```
+pub fn eventual<U: Ord + Debug>(history: &[EventualOperation<U>]) -> Verdict {
+    let (mut asked, mut acknowledged, mut refused) =
+        (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+    for (index, call) in history.iter().enumerate() {
+        let EventualCall::Update(update) = &call.op else { continue };
+        match &call.returned {
+            Some((EventualRet::Acknowledged, _)) => {
+                acknowledged.entry(update).or_insert(index);
+            }
+            Some((EventualRet::Refused, _)) => {
+                refused.entry(update).or_insert(index);
+                continue;
+            }
+            _ => {}
+        }
+        asked.insert(update, index);
+    }
+    let mut reads: Vec<(usize, u32, BTreeSet<&U>)> = Vec::new();
+    for (index, call) in history.iter().enumerate() {
+        if let (EventualCall::FinalRead { replica }, Some((EventualRet::Contents(contents), _))) =
+            (&call.op, &call.returned)
+        {
+            reads.push((index, *replica, contents.iter().collect()));
+        }
+    }
+    for (index, replica, contents) in &reads {
+        let missing = acknowledged.iter().filter(|(update, _)| !contents.contains(*update));
+        let missing: Vec<(&&U, &usize)> = missing.collect();
+        if let Some((_, first)) = missing.first() {
+            let text = format!(
+                "replica {replica} does not hold {}, which {} acknowledged ({})",
+                list(missing.iter().map(|(update, _)| **update)),
+                if missing.len() == 1 { "was" } else { "were" },
+                operations(missing.iter().map(|(_, index)| **index)),
+            );
+            let why = "was acknowledged and is missing".to_owned();
+            let edges = vec![Edge { from: **first, to: *index, why }];
+            let part = missing.iter().map(|(_, index)| **index).chain([*index]).collect();
+            return violated("lost update", text, edges, part, *index);
+        }
+        let strange: Vec<&U> =
+            contents.iter().copied().filter(|update| !asked.contains_key(update)).collect();
+        if strange.is_empty() {
+            continue;
+        }
+        let of: Vec<usize> =
+            strange.iter().filter_map(|update| refused.get(update)).copied().collect();
+        let (name, what) = match of.is_empty() {
+            true => ("garbage", "which nobody asked for".to_owned()),
+            false => {
+                let all = operations(of.iter().copied());
+                ("refused update", format!("of which some were refused or never asked for ({all})"))
+            }
+        };
+        let text = format!("replica {replica} holds {}, {what}", list(strange.into_iter()));
+        let part = of.into_iter().chain([*index]).collect();
+        return violated(name, text, Vec::new(), part, *index);
+    }
+    let Some((first, one, held)) = reads.first() else {
+        return Verdict::Unknown(crate::verdict::Exhausted {
+            nodes: 0,
+            longest: 0,
+            operations: history.len(),
+            ..Default::default()
+        });
+    };
+    for (index, other, contents) in &reads[1..] {
+        if held == contents {
+            continue;
+        }
+        let mut texts = Vec::new();
+        for (replica, has, lacks, with) in
+            [(other, held, contents, one), (one, contents, held, other)]
+        {
+            let missing: Vec<&U> = has.difference(lacks).copied().collect();
+            if !missing.is_empty() {
+                let missing = list(missing.into_iter());
+                texts.push(format!(
+                    "replica {replica} does not hold {missing}, replica {with} does"
+                ));
+            }
+        }
+        let why = "both were read when all was quiet, and they differ".to_owned();
+        let edges = vec![Edge { from: *first, to: *index, why }];
+        return violated("divergence", texts.join("; "), edges, vec![*first, *index], *index);
+    }
+    consistent()
+}
+
+/// What is done at a replica, for [`strong_eventual`].
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum ReplicaCall<U> {
+    /// The replica applies an update, its own or one from another replica. To be delivered an
+    /// update twice is the same as once.
+    Deliver(U),
+    /// The state of the replica is observed.
+    Observe,
+}
+
+/// One thing that happened at a replica: [`Operation::client`] is the replica. Of a delivery there
+/// is nothing to return; of an observation, the state.
+pub type ReplicaOperation<U, S> = Operation<ReplicaCall<U>, Option<S>>;
+
+/// Checks that whenever two replicas have been delivered the same updates, in whatever order, they
+/// are in the same state; and so that a replica's state is a function of what it was delivered.
+///
+/// Operations count in the order of their invocations, per replica. An observation without a
+/// state says nothing.
+///
+/// Consistent: there is no order to show. Violated: `divergence`, with two observations after the
+/// same updates. Unknown: no state was observed.
+///
+/// # Cost
+/// O(n log n + d) for n operations and d the sum of the numbers of updates delivered before each
+/// observation.
+///
+/// ```
+/// use unpause_check::eventual::{ReplicaCall::*, strong_eventual};
+/// use unpause_check::history::Operation;
+/// let at = |client, invoked, op, state| Operation {
+///     client,
+///     op,
+///     invoked,
+///     returned: Some((state, invoked + 1)),
+/// };
+/// // The last writer wins, but "last" is not the same everywhere.
+/// let history = [
+///     at(0, 1, Deliver('a'), None),
+///     at(0, 3, Deliver('b'), None),
+///     at(1, 5, Deliver('b'), None),
+///     at(1, 7, Deliver('a'), None),
+///     at(0, 9, Observe, Some("b")),
+///     at(1, 11, Observe, Some("a")),
+/// ];
+/// assert!(strong_eventual(&history).is_violated());
+/// ```
+pub fn strong_eventual<U, S>(history: &[ReplicaOperation<U, S>]) -> Verdict
+where
+    U: Ord + Hash + Debug,
+    S: PartialEq + Debug,
+{
+    let mut by_time: Vec<usize> = (0..history.len()).collect();
+    by_time.sort_by_key(|index| history[*index].invoked);
+    let mut delivered: BTreeMap<u32, BTreeSet<&U>> = BTreeMap::new();
+    let mut states: Table<Vec<&U>, (usize, &S)> = Table::default();
+    for index in by_time {
+        let call = &history[index];
+        let held = delivered.entry(call.client).or_default();
+        match (&call.op, &call.returned) {
+            (ReplicaCall::Deliver(update), _) => {
+                held.insert(update);
+            }
+            (ReplicaCall::Observe, Some((Some(state), _))) => {
+                let set: Vec<&U> = held.iter().copied().collect();
+                let updates = list(set.iter().copied());
+                let (first, known) = *states.entry(set).or_insert((index, state));
+                if known == state {
+                    continue;
+                }
+                let text = format!(
+                    "replica {} was in state {known:?} (operation {first}) and replica {} in \
+                     {state:?} (operation {index}), both after {updates}",
+                    history[first].client, call.client,
+                );
+                let why = "after the same updates, and they differ".to_owned();
+                let edges = vec![Edge { from: first, to: index, why }];
+                return violated("divergence", text, edges, vec![first, index], index);
+            }
+            (ReplicaCall::Observe, _) => {}
+        }
+    }
+    if states.is_empty() {
+        return Verdict::Unknown(crate::verdict::Exhausted {
+            nodes: 0,
+            longest: 0,
+            operations: history.len(),
+            ..Default::default()
+        });
+    }
+    consistent()
+}
+
+const ENGINE: &str = "replicas";
+
+fn consistent() -> Verdict {
+    Verdict::Consistent(Witness { engine: ENGINE.to_owned(), order: None })
+}
+
+fn violated(
+    name: &str,
+    text: String,
+    edges: Vec<Edge>,
+    mut part: Vec<usize>,
+    misfit: usize,
+) -> Verdict {
+    part.sort_unstable();
+    part.dedup();
+    let anomaly = Some(Anomaly { name: name.to_owned(), text, edges });
+    let engine = ENGINE.to_owned();
+    Verdict::Violated(Box::new(Evidence { engine, anomaly, misfit, part, ..Evidence::default() }))
+}
+
+/// More than this many are counted and not listed.
+const LISTED_MAX: usize = 8;
+
+fn list<'u, U: Debug + 'u>(updates: impl ExactSizeIterator<Item = &'u U>) -> String {
+    let count = updates.len();
+    let mut texts: Vec<String> =
+        updates.take(LISTED_MAX).map(|update| format!("{update:?}")).collect();
+    if count > LISTED_MAX {
+        texts.push(format!("{} more", count - LISTED_MAX));
+    }
+    if texts.is_empty() { "nothing".to_owned() } else { texts.join(", ") }
+}
+
+fn operations(indices: impl ExactSizeIterator<Item = usize>) -> String {
+    let word = if indices.len() == 1 { "operation" } else { "operations" };
+    let indices: Vec<usize> = indices.collect();
+    format!("{word} {}", list(indices.iter()))
+}

@@ -1,0 +1,265 @@
+//! All sequential executions of a small history, as a tree: for teaching, and for failures small
+//! enough to be read whole. It decides nothing faster than [`linearizable`](super::linearizable())
+//! and shows everything that it would have to try.
+
+use std::fmt;
+
+use super::limits::Malformed;
+use super::linearizable::events;
+use super::model::Model;
+use crate::history::Operation;
+
+/// Every order of operations that real time allows, as far as the model accepts it.
+///
+/// A path from the root is a sequential execution. Its [`Branch`]es stand one after the other, each
+/// before those that go on from it, with their depth: the way in which they are shown. One with
+/// a refused operation ends there.
+///
+/// [`Display`](fmt::Display) draws it, no line wider than 100 columns.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Forest {
+    /// The state before any operation.
+    pub state: String,
+    /// The branches, from the first to be shown to the last.
+    pub branches: Vec<Branch>,
+    /// How many orders hold every operation that returned: none if the history is not linearizable.
+    /// Operations that never returned may be in them or not. Only those in `branches` are counted.
+    pub orders: u64,
+    /// Whether there is more than the limit allowed.
+    pub is_cut: bool,
+}
+
+/// One operation taken, or refused, after those on the way to it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Branch {
+    /// How many operations come before it: 0 is the first.
+    pub depth: usize,
+    /// The index of the operation in the history.
+    pub operation: usize,
+    /// Who asked what and was told what, in a line.
+    pub text: String,
+    /// What came of it.
+    pub growth: Growth,
+}
+
+/// What comes of taking an operation.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Growth {
+    /// The model accepts it.
+    Grown {
+        /// The state after it.
+        state: String,
+        /// Whether all that returned has now been taken: an order that explains the history.
+        is_complete: bool,
+    },
+    /// The model does not return that here.
+    Refused {
+        /// What the client was told.
+        returned: String,
+        /// What it could have been told, one text for each possibility.
+        expected: Vec<String>,
+    },
+}
+
+/// Makes the forest of `operations`, of at most `limit` branches. A few hundred are what a person can
+/// read; three operations that all overlap have up to 15, five up to 325, eight up to 109 600.
+///
+/// An operation that never returned can be taken at any time after its invocation, or never. A
+/// nondeterministic model has a branch for each state that an operation may lead to.
+///
+/// # Errors
+/// [`Malformed`] as for [`linearizable`](super::linearizable()).
+///
+/// # Cost
+/// O(n) for each branch, with up to n steps of the model.
+///
+/// ```
+/// use unpause_check::{forest, models::{Register, RegisterOp::*, RegisterRet::*}};
+/// use unpause_check::history::Operation;
+/// // client 0: |--- Write(1) -------------|
+/// // client 1:     |- Read: 1 -| |- Read: 0 -|
+/// let history = [
+///     Operation { client: 0, op: Write(1), invoked: 1, returned: Some((Done, 5)) },
+///     Operation { client: 1, op: Read, invoked: 2, returned: Some((Value(1), 3)) },
+///     Operation { client: 1, op: Read, invoked: 4, returned: Some((Value(0), 6)) },
+/// ];
+/// let forest = forest(&Register::new(0), &history, 100).unwrap();
+/// assert_eq!(forest.orders, 0);
+/// assert_eq!(forest.to_string(), "\
+/// 0
+/// ├─ client 0: Write(1) → ok · now 1
+/// │  └─ client 1: Read → 1 · now 1
+/// │     └─ client 1: Read ✗ returned 0, should have been 1
+/// └─ client 1: Read ✗ returned 1, should have been 0
+/// no order explains the history
+/// ");
+/// ```
+pub fn forest<M: Model>(
+    initial: &M,
+    operations: &[Operation<M::Op, M::Ret>],
+    limit: usize,
+) -> Result<Forest, Malformed> {
+    // By invocation: in this order branches are tried and shown.
+    let by_invocation: Vec<usize> =
+        events(operations)?.filter(|(_, is_return)| !is_return).map(|(index, _)| index).collect();
+    let mut forest =
+        Forest { state: initial.state_text(), branches: Vec::new(), orders: 0, is_cut: false };
+    let mut left = operations.iter().filter(|call| call.returned.is_some()).count();
+    forest.orders += u64::from(left == 0);
+    let mut taken = vec![false; operations.len()];
+    let first_end = |taken: &[bool]| {
+        let waiting = operations.iter().zip(taken).filter(|(_, taken)| !**taken);
+        waiting.map(|(call, _)| call.end()).min().unwrap_or(u64::MAX)
+    };
+    let fork = |state, came_by, taken: &[bool]| {
+        let first_end = first_end(taken);
+        Fork { state, came_by, next: 0, first_end, grown: Vec::new() }
+    };
+    let mut stack = vec![fork(initial.clone(), None, &taken)];
+    while let Some(depth) = stack.len().checked_sub(1) {
+        let here = &mut stack[depth];
+        if let Some(state) = here.grown.pop() {
+            if forest.branches.len() == limit {
+                forest.is_cut = true;
+                break;
+            }
+            let operation = by_invocation[here.next - 1];
+            let call = &operations[operation];
+            taken[operation] = true;
+            left -= usize::from(call.returned.is_some());
+            forest.orders += u64::from(left == 0);
+            let growth = Growth::Grown { state: state.state_text(), is_complete: left == 0 };
+            let text = text::<M>(call, true);
+            forest.branches.push(Branch { depth, operation, text, growth });
+            stack.push(fork(state, Some(operation), &taken));
+            continue;
+        }
+        let Some(&operation) = by_invocation.get(here.next) else {
+            if let Some(operation) = here.came_by {
+                taken[operation] = false;
+                left += usize::from(operations[operation].returned.is_some());
+            }
+            stack.pop();
+            continue;
+        };
+        here.next += 1;
+        let call = &operations[operation];
+        if taken[operation] || call.invoked > here.first_end {
+            continue;
+        }
+        let ret = call.returned.as_ref().map(|(ret, _)| ret);
+        here.state.successors(&call.op, ret, &mut here.grown);
+        here.grown.reverse();
+        let Some(returned) = ret.filter(|_| here.grown.is_empty()) else { continue };
+        if forest.branches.len() == limit {
+            forest.is_cut = true;
+            break;
+        }
+        let mut expected: Vec<String> = Vec::new();
+        for ret in here.state.returns(&call.op) {
+            let text = M::ret_text(&ret);
+            if !expected.contains(&text) {
+                expected.push(text);
+            }
+        }
+        let growth = Growth::Refused { returned: M::ret_text(returned), expected };
+        let text = text::<M>(call, false);
+        forest.branches.push(Branch { depth, operation, text, growth });
+    }
+    Ok(forest)
+}
+
+/// A place from which the tree grows.
+struct Fork<M> {
+    state: M,
+    /// The operation that led here.
+    came_by: Option<usize>,
+    /// The operation to look at next, by invocation.
+    next: usize,
+    /// When the first of the operations that wait returns: what is invoked later has to wait too.
+    first_end: u64,
+    /// States after the one looked at last that are still to be gone on from, the first last.
+    grown: Vec<M>,
+}
+
+fn text<M: Model>(call: &Operation<M::Op, M::Ret>, with_result: bool) -> String {
+    let (client, op) = (call.client, M::op_text(&call.op));
+    match &call.returned {
+        Some((ret, _)) if with_result => format!("client {client}: {op} → {}", M::ret_text(ret)),
+        Some(_) => format!("client {client}: {op}"),
+        None => format!("client {client}: {op} → never returned"),
+    }
+}
+
+/// What a terminal shows without wrapping.
+const COLUMNS: usize = 100;
+
+/// Deeper branches are drawn no further to the right.
+const INDENTS_MAX: usize = 16;
+
+impl fmt::Display for Forest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{}", fitted(&self.state, COLUMNS))?;
+        let last = self.last_of_their_fork();
+        // For each depth above, whether more comes below there.
+        let mut goes_on: Vec<bool> = Vec::new();
+        for (branch, is_last) in self.branches.iter().zip(last) {
+            goes_on.truncate(branch.depth);
+            let skipped = branch.depth.saturating_sub(INDENTS_MAX);
+            let mut line = String::new();
+            for more in &goes_on[skipped..] {
+                line.push_str(if *more { "│  " } else { "   " });
+            }
+            line.push_str(if is_last { "└─ " } else { "├─ " });
+            goes_on.push(!is_last);
+            let used = line.chars().count();
+            let rest = match &branch.growth {
+                Growth::Grown { state, is_complete } => {
+                    let mark = if *is_complete { " ✓" } else { "" };
+                    let body = format!("{} · now {state}", branch.text);
+                    format!("{}{mark}", fitted(&body, COLUMNS - used - mark.chars().count()))
+                }
+                Growth::Refused { returned, expected } => {
+                    let expected = expected.join(" or ");
+                    let text = &branch.text;
+                    let body = format!("{text} ✗ returned {returned}, should have been {expected}");
+                    fitted(&body, COLUMNS - used)
+                }
+            };
+            writeln!(f, "{line}{rest}")?;
+        }
+        match (self.is_cut, self.orders) {
+            (true, orders) => {
+                let shown = self.branches.len();
+                writeln!(f, "… and more: cut after {shown} branches, with {orders} orders so far")
+            }
+            (false, 0) => writeln!(f, "no order explains the history"),
+            (false, 1) => writeln!(f, "1 order explains the history"),
+            (false, orders) => writeln!(f, "{orders} orders explain the history"),
+        }
+    }
+}
+
+impl Forest {
+    /// For each branch, whether no other follows from the same place.
+    fn last_of_their_fork(&self) -> Vec<bool> {
+        let mut last = vec![true; self.branches.len()];
+        // The depths at which a branch follows below without one less deep between.
+        let mut follows: Vec<bool> = Vec::new();
+        for (place, branch) in self.branches.iter().enumerate().rev() {
+            last[place] = !follows.get(branch.depth).copied().unwrap_or(false);
+            follows.resize(branch.depth, false);
+            follows.push(true);
+        }
+        last
+    }
+}
+
+/// The text in one line of at most `columns` characters.
+fn fitted(text: &str, columns: usize) -> String {
+    let line: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    if line.chars().count() <= columns {
+        return line;
+    }
+    line.chars().take(columns.saturating_sub(1)).chain(['…']).collect()
+}

@@ -1,0 +1,92 @@
+//! A history as JSON lines, an event a line: the file that the package `sim-histories` and
+//! `cargo sim check` read.
+
+use std::fmt::Write;
+
+use super::Operation;
+use crate::datum::Datum;
+
+/// An operation as it stands in a file of a recorded history.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Written {
+    /// What was asked, such as `write`.
+    pub f: &'static str,
+    /// What was given to it.
+    pub value: Datum,
+    /// What came back; not looked at if nothing did.
+    pub answer: Datum,
+}
+
+/// These operations of the first so many clients as JSON lines, after those of one more client who came
+/// `before` them; none if one is not known or a value is nothing that JSON has.
+pub fn json_lines(
+    before: &[Written],
+    operations: Vec<Operation<Option<Written>, ()>>,
+    clients: u32,
+) -> Option<String> {
+    let mut lines = String::new();
+    for call in before {
+        lines += &line(clients, "invoke", call.f, &call.value)?;
+        lines += &line(clients, "ok", call.f, &call.answer)?;
+    }
+    let mut events: Vec<(u64, String)> = Vec::with_capacity(2 * operations.len());
+    for Operation { client, op, invoked, returned } in operations {
+        let op = op?;
+        events.push((invoked, line(client, "invoke", op.f, &op.value)?));
+        if let Some(((), time)) = returned {
+            events.push((time, line(client, "ok", op.f, &op.answer)?));
+        }
+    }
+    events.sort();
+    lines.extend(events.into_iter().map(|(_, line)| line));
+    Some(lines)
+}
+
+fn line(process: u32, kind: &str, f: &str, value: &Datum) -> Option<String> {
+    let mut line = format!("{{\"process\": {process}, \"type\": \"{kind}\", \"f\": ");
+    json(&Datum::text(f), &mut line)?;
+    line.push_str(", \"value\": ");
+    json(value, &mut line)?;
+    line.push_str("}\n");
+    Some(line)
+}
+
+/// Appends a value as JSON; none if it is nothing that JSON has.
+fn json(value: &Datum, out: &mut String) -> Option<()> {
+    match value {
+        Datum::Nil => out.push_str("null"),
+        Datum::Bool(value) => out.push_str(if *value { "true" } else { "false" }),
+        Datum::Integer(number) => {
+            let _ = write!(out, "{number}");
+        }
+        Datum::Text(text) => {
+            out.push('"');
+            for c in text.chars() {
+                match c {
+                    '"' | '\\' => out.extend(['\\', c]),
+                    c if c.is_control() => {
+                        // Control characters are all below 2^16.
+                        let _ = write!(out, "\\u{:04x}", c as u32);
+                    }
+                    c => out.push(c),
+                }
+            }
+            out.push('"');
+        }
+        Datum::List(items) => {
+            for (n, item) in items.iter().enumerate() {
+                out.push_str(if n == 0 { "[" } else { ", " });
+                json(item, out)?;
+            }
+            out.push_str(if items.is_empty() { "[]" } else { "]" });
+        }
+        Datum::Float(_)
+        | Datum::Number(_)
+        | Datum::Character(_)
+        | Datum::Keyword(_)
+        | Datum::Map(_)
+        | Datum::Set(_)
+        | Datum::Tagged(..) => return None,
+    }
+    Some(())
+}

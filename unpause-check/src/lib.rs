@@ -1,0 +1,74 @@
+//! Checkers of recorded histories: does a sequential order explain what the clients of a concurrent object saw?
+//!
+//! A [`Model`] specifies an object that one client uses at a time. A checker takes a history of concurrent
+//! [`Operation`]s and returns a [`Verdict`]: consistent with a witness, violated with evidence, or unknown
+//! because a budget ran out. Checkers are pure functions. They count configurations, not seconds, so the same
+//! history always has the same verdict with the same evidence.
+//!
+//! ```
+//! use unpause_check::models::{Register, RegisterOp::{Read, Write}, RegisterRet::{self, Done, Value}};
+//! use unpause_check::{Budget, Operation, Verdict, linearizable};
+//!
+//! let call = |client, op, invoked, returned| Operation { client, op, invoked, returned };
+//! // Client 1 reads the initial value after the write of 7 has returned.
+//! let history: [Operation<_, RegisterRet<_>>; 2] = [
+//!     call(0, Write(7), 1, Some((Done, 2))),
+//!     call(1, Read, 3, Some((Value(0), 4))),
+//! ];
+//! let Verdict::Violated(evidence) = linearizable(&Register::new(0), &history, &Budget::default())? else {
+//!     panic!("the read is stale");
+//! };
+//! assert_eq!(evidence.misfit, 1);
+//! # Ok::<(), unpause_check::Malformed>(())
+//! ```
+//!
+//! | question | function or module | cost |
+//! |---|---|---|
+//! | does each operation take effect between its call and its return? | [`linearizable()`] | O(n log n) if no value is written twice, else a search that is exponential in the overlap |
+//! | the same, with many keys and several threads | [`linearizable_parallel`] | |
+//! | the same while it happens, with the event at which it fails | [`online::Online`] | per event, the states that are still possible |
+//! | the same for a store with versions, over hours | [`chain`] | O(1) per event, constant memory |
+//! | does one order explain what each client saw by itself? | [`sequential()`] | a search |
+//! | the same between two moments without a pending operation | [`quiescent()`] | a search |
+//! | are transactions over several keys isolated? | [`transactions`] | about linear, exact for lists |
+//! | does a client see its own writes, and nothing twice or backwards? | [`session`] | O(n log n) |
+//! | do replicas agree once updates stop? | [`eventual`] | O(n log n) |
+//! | which orders of a few operations exist at all? | [`forest()`] | all of them |
+//!
+//! The models that come with the crate are in [`models`]; a verdict names the engine that [`linearizable()`]
+//! chose. [`picture::history_text`] draws a history. The package `unpause-histories` reads recorded files
+//! (JSON lines, Jepsen's EDN and others), and `cargo sim check` checks them from the command line. The
+//! package `unpause` records histories of tests and re-exports this crate as `sim::check`.
+
+#![forbid(unsafe_code)]
+
+mod forest;
+mod hash;
+mod limits;
+mod lines;
+mod model;
+mod parallel;
+mod quiescent;
+mod sequential;
+
+pub mod chain;
+pub mod datum;
+pub mod eventual;
+pub mod history;
+pub mod linearizable;
+pub mod models;
+pub mod online;
+pub mod picture;
+pub mod session;
+pub mod transactions;
+pub mod unique;
+pub mod verdict;
+
+pub use forest::{Branch, Forest, Growth, forest};
+pub use history::{HistoryRecord, Operation};
+pub use limits::{Budget, Malformed, MalformedKind};
+pub use linearizable::{linearizable, linearizable_counted, linearizable_parallel};
+pub use model::{Key, Model};
+pub use quiescent::quiescent;
+pub use sequential::sequential;
+pub use verdict::Verdict;

@@ -1,0 +1,355 @@
+//! Linearizability (Herlihy and Wing 1990): is there one order of all operations that respects real
+//! time and that the sequential object accepts?
+//!
+//! This file has a history split by key, has each part decided, and puts the answers together. The
+//! search is in `search.rs`; it is general, takes any [`Model`], and is exponential in
+//! how many operations overlap, not in how many there are.
+
+mod furthest;
+mod ground;
+mod mask;
+pub(super) mod memo;
+mod parts;
+mod probe;
+mod quick;
+mod search;
+mod sweep;
+mod timeline;
+
+use self::parts::{Parts, by_time, merge};
+use self::quick::quick;
+use self::search::{Found, Searcher, Stuck};
+use self::timeline::Moment;
+use super::limits::{Budget, Malformed, Meter};
+use super::model::Model;
+use super::parallel;
+use crate::history::Operation;
+use crate::verdict::{Evidence, Exhausted, Limit, Verdict, Witness};
+
+/// Checks that `operations` are linearizable: that some order of them, in which whoever returned
+/// before another was invoked stands before it, takes the model from `initial` through the results
+/// that the clients got. An operation without a return may take effect at any time after its
+/// invocation, or never.
+///
+/// Operations may come in any order. The clients they belong to do not matter: a client may go on
+/// after an operation that never returned, and even overlap itself.
+///
+/// Consistent: [`Witness::order`] is such an order. Violated: [`Evidence`] shows the earliest
+/// return that cannot be explained and what was possible up to there; operations invoked later
+/// play no part in it. Unknown: `budget` ran out.
+///
+/// # Errors
+/// [`Malformed`] if an operation does not return after its invocation, or if two events share a time.
+///
+/// # Panics
+/// If [`Model::observes`] is wrong in a way that shows, and on more than 2^31 operations.
+///
+/// # Cost
+/// O(n) for n operations to prepare, O(n log n) if times are sparse. Then at worst O(n·2^w·s)
+/// configurations for w overlapping operations and s states, each with up to w steps of the model;
+/// mostly O(n). With [`Model::partition`] each key pays for itself. Memory is a small multiple of the
+/// history, besides what is in doubt at one place in it, which [`Budget::memory`] bounds.
+///
+/// ```
+/// use unpause_check::{linearizable, models::{Register, RegisterOp::*, RegisterRet::*}, Budget};
+/// use unpause_check::history::Operation;
+/// // client 0: |--- Write(1) -------------|
+/// // client 1:     |- Read: 1 -| |- Read: 0 -|
+/// let history = [
+///     Operation { client: 0, op: Write(1), invoked: 1, returned: Some((Done, 5)) },
+///     Operation { client: 1, op: Read, invoked: 2, returned: Some((Value(1), 3)) },
+///     Operation { client: 1, op: Read, invoked: 4, returned: Some((Value(0), 6)) },
+/// ];
+/// let verdict = linearizable(&Register::new(0), &history, &Budget::default()).unwrap();
+/// let unpause_check::verdict::Verdict::Violated(evidence) = verdict else { panic!() };
+/// assert_eq!(evidence.partial, [[0, 1]]);
+/// assert_eq!(evidence.misfit, 2);
+/// assert_eq!(evidence.expected, ["1"]);
+/// ```
+pub fn linearizable<M: Model>(
+    initial: &M,
+    operations: &[Operation<M::Op, M::Ret>],
+    budget: &Budget<'_>,
+) -> Result<Verdict, Malformed> {
+    linearizable_counted(initial, operations, budget).map(|(verdict, _)| verdict)
+}
+
+/// [`linearizable`], and how many configurations were visited: the cost in the unit of [`Budget`].
+///
+/// # Errors
+/// As [`linearizable`].
+///
+/// ```
+/// use unpause_check::{linearizable_counted, models::Register, Budget};
+/// let (verdict, nodes) =
+///     linearizable_counted(&Register::new(0u64), &[], &Budget::default()).unwrap();
+/// assert!(verdict.is_consistent());
+/// assert_eq!(nodes, 0);
+/// ```
+pub fn linearizable_counted<M: Model>(
+    initial: &M,
+    operations: &[Operation<M::Op, M::Ret>],
+    budget: &Budget<'_>,
+) -> Result<(Verdict, u64), Malformed> {
+    let moments = by_time(operations)?;
+    let mut meter = Meter::new(budget);
+    let mut decider = Decider::new(initial, operations);
+    let mut answer = Answer::new(operations);
+    if let Some(ruling) = decider.quick(&moments, &mut meter) {
+        let settled = answer.add(ruling, meter.nodes);
+        return Ok((settled.unwrap_or_else(|| answer.consistent()), meter.nodes));
+    }
+    let parts = Parts::new::<M>(operations, moments);
+    decider.whole = parts.len() == 1;
+    for part in 0..parts.len() {
+        let before = meter.nodes;
+        let ruling = decider.decide(parts.get(part), &mut meter);
+        if let Some(verdict) = answer.add(ruling, meter.nodes - before) {
+            return Ok((verdict, meter.nodes));
+        }
+    }
+    Ok((answer.consistent(), meter.nodes))
+}
+
+/// [`linearizable_counted`] on up to `threads` threads, this one among them: parts of the history
+/// that [`Model::partition`] separates are decided at the same time.
+///
+/// Verdict, evidence and count are those of [`linearizable_counted`], whatever the number of threads:
+/// each part is decided alone, what counts is the first violation in the order in which one thread
+/// would have come to them, and the part in which the budget runs out is decided again with what
+/// the parts before it left over. [`Budget::stop`] is asked from this thread.
+///
+/// # Errors
+/// As [`linearizable`].
+///
+/// # Panics
+/// As [`linearizable`].
+///
+/// ```
+/// use unpause_check::{linearizable_counted, linearizable_parallel, Budget};
+/// use unpause_check::models::{Map, MapOp::*, MapRet::*};
+/// use unpause_check::history::Operation;
+/// let history: Vec<_> = (0..100)
+///     .map(|i| Operation {
+///         client: 0,
+///         op: Put(i % 10, i),
+///         invoked: 2 * i,
+///         returned: Some((Value(i.checked_sub(10)), 2 * i + 1)),
+///     })
+///     .collect();
+/// let budget = Budget::default();
+/// assert_eq!(
+///     linearizable_parallel(&Map::new(), &history, &budget, 4),
+///     linearizable_counted(&Map::new(), &history, &budget),
+/// );
+/// ```
+pub fn linearizable_parallel<M>(
+    initial: &M,
+    operations: &[Operation<M::Op, M::Ret>],
+    budget: &Budget<'_>,
+    threads: usize,
+) -> Result<(Verdict, u64), Malformed>
+where
+    M: Model<Op: Sync, Ret: Sync> + Sync,
+{
+    if threads <= 1 {
+        return linearizable_counted(initial, operations, budget);
+    }
+    let moments = by_time(operations)?;
+    let mut meter = Meter::new(budget);
+    let mut answer = Answer::new(operations);
+    if let Some(ruling) = Decider::new(initial, operations).quick(&moments, &mut meter) {
+        let settled = answer.add(ruling, meter.nodes);
+        return Ok((settled.unwrap_or_else(|| answer.consistent()), meter.nodes));
+    }
+    let parts = Parts::new::<M>(operations, moments);
+    let (whole, nodes_max) = (parts.len() == 1, budget.nodes);
+    // Each thread has its share of the memory. What needs more is decided when the others are done.
+    let share = budget.memory / threads.min(parts.len()).max(1);
+    let decider = || Decider { whole, ..Decider::new(initial, operations) };
+    let rulings = parallel::until_first(parts.len(), threads, budget.stop, || {
+        let mut decider = decider();
+        let parts = &parts;
+        move |part, stop: &dyn Fn() -> bool| {
+            let mut meter =
+                Meter::new(&Budget { nodes: nodes_max, memory: share, stop: Some(stop) });
+            let ruling = decider.decide(parts.get(part), &mut meter);
+            let is_last = !matches!(ruling, Ruling::Linearizable(..));
+            ((ruling, meter.nodes), is_last)
+        }
+    });
+    let mut nodes = 0;
+    let mut rulings = rulings.into_iter();
+    for part in 0..parts.len() {
+        let is_short = |(ruling, visited): &(Ruling, u64)| {
+            nodes + visited > budget.nodes
+                || matches!(ruling, Ruling::OutOfBudget { limit: Limit::Memory, .. })
+        };
+        let (ruling, visited) = match rulings.next().filter(|known| !is_short(known)) {
+            Some(known) => known,
+            None => {
+                let left = Budget { nodes: budget.nodes - nodes, ..*budget };
+                let mut meter = Meter::new(&left);
+                (decider().decide(parts.get(part), &mut meter), meter.nodes)
+            }
+        };
+        nodes += visited;
+        if let Some(verdict) = answer.add(ruling, visited) {
+            return Ok((verdict, nodes));
+        }
+    }
+    Ok((answer.consistent(), nodes))
+}
+
+/// The events of a history by time: the index of the operation, and whether it is the return.
+pub(super) fn events<O, R>(
+    operations: &[Operation<O, R>],
+) -> Result<impl Iterator<Item = (usize, bool)>, Malformed> {
+    let moments = by_time(operations)?;
+    Ok(moments.into_iter().map(|moment| (moment.index(), moment.is_return())))
+}
+
+/// What is known of the parts decided so far.
+struct Answer<'a, O, R> {
+    operations: &'a [Operation<O, R>],
+    engines: Vec<&'static str>,
+    nodes: u64,
+    /// The orders of the parts, one after the other, and where each ends; `None` once an engine
+    /// made none.
+    order: Option<Vec<usize>>,
+    ends: Vec<usize>,
+}
+
+impl<'a, O, R> Answer<'a, O, R> {
+    fn new(operations: &'a [Operation<O, R>]) -> Self {
+        Answer {
+            operations,
+            engines: Vec::new(),
+            nodes: 0,
+            order: Some(Vec::new()),
+            ends: Vec::new(),
+        }
+    }
+
+    /// Takes the ruling on the next part. The verdict, if that settles it.
+    fn add(&mut self, ruling: Ruling, nodes: u64) -> Option<Verdict> {
+        self.nodes += nodes;
+        match ruling {
+            Ruling::Linearizable(engine, part) => {
+                if !self.engines.contains(&engine) {
+                    self.engines.push(engine);
+                }
+                self.order = match (self.order.take(), part) {
+                    (Some(order), Some(part)) if order.is_empty() => Some(part),
+                    (Some(mut order), Some(part)) => {
+                        order.extend(part);
+                        Some(order)
+                    }
+                    _ => None,
+                };
+                self.ends.push(self.order.as_ref().map_or(0, Vec::len));
+                None
+            }
+            Ruling::Violated(evidence) => Some(Verdict::Violated(evidence)),
+            Ruling::OutOfBudget { longest, limit } => Some(Verdict::Unknown(Exhausted {
+                nodes: self.nodes,
+                longest: self.order.as_ref().map_or(0, Vec::len) + longest,
+                operations: self.operations.len(),
+                limit,
+            })),
+        }
+    }
+
+    fn consistent(self) -> Verdict {
+        let order = self.order.map(|order| match self.ends.len() {
+            1 => order,
+            _ => merge(&order, &self.ends, self.operations),
+        });
+        Verdict::Consistent(Witness { engine: self.engines.join(" + "), order })
+    }
+}
+
+/// What is known of one part, and by which engine.
+enum Ruling {
+    Linearizable(&'static str, Option<Vec<usize>>),
+    Violated(Box<Evidence>),
+    OutOfBudget { longest: usize, limit: Limit },
+}
+
+/// Decides one part after the other.
+struct Decider<'a, M: Model> {
+    initial: &'a M,
+    operations: &'a [Operation<M::Op, M::Ret>],
+    /// Whether there is one part only. The engine for unique values was asked about the whole before.
+    whole: bool,
+    searcher: Searcher<'a, M>,
+    numbers: Vec<u32>,
+}
+
+impl<'a, M: Model> Decider<'a, M> {
+    fn new(initial: &'a M, operations: &'a [Operation<M::Op, M::Ret>]) -> Self {
+        let (searcher, numbers) = (Searcher::new(operations), Vec::new());
+        Decider { initial, operations, whole: false, searcher, numbers }
+    }
+
+    /// Asks the engine for unique values. It is asked about the whole first: a set has as many parts as
+    /// elements, and the engine needs none.
+    fn quick(&mut self, events: &[Moment], meter: &mut Meter<'_>) -> Option<Ruling> {
+        let Decider { initial, operations, searcher, numbers, .. } = self;
+        quick(*initial, operations, events, searcher, numbers, meter)
+    }
+
+    /// Asks the engine for unique values, unless it was asked before, then the search.
+    fn decide(&mut self, events: &[Moment], meter: &mut Meter<'_>) -> Ruling {
+        let quick = if self.whole { None } else { self.quick(events, meter) };
+        if let Some(ruling) = quick {
+            return ruling;
+        }
+        let Decider { initial, operations, whole, searcher, .. } = self;
+        match searcher.search(initial, events, meter) {
+            Found::Order(part) => Ruling::Linearizable(ENGINE, Some(part)),
+            Found::OutOfBudget { longest } => Ruling::OutOfBudget { longest, limit: meter.limit() },
+            Found::Stuck(stuck) => {
+                let invoked = events.iter().filter(|moment| !moment.is_return());
+                let part = if *whole {
+                    Vec::new()
+                } else {
+                    invoked.map(|moment| moment.index()).collect()
+                };
+                Ruling::Violated(Box::new(evidence(stuck, operations, part)))
+            }
+        }
+    }
+}
+
+/// What verdicts call the general search.
+const ENGINE: &str = "search";
+
+/// More orders than this would not fit on a screen.
+const PARTIAL_MAX: usize = 4;
+
+fn evidence<M: Model>(
+    stuck: Stuck<M>,
+    operations: &[Operation<M::Op, M::Ret>],
+    part: Vec<usize>,
+) -> Evidence {
+    let misfit = stuck.misfit;
+    let state = stuck.partial.first().map_or_else(String::new, |(_, state)| state.state_text());
+    let (mut partial, mut expected): (Vec<Vec<usize>>, Vec<String>) = (Vec::new(), Vec::new());
+    for (order, state) in stuck.partial {
+        // One order can end in several states of a nondeterministic model.
+        if !partial.contains(&order) {
+            if partial.len() == PARTIAL_MAX {
+                continue;
+            }
+            partial.push(order);
+        }
+        for ret in state.returns(&operations[misfit].op) {
+            let text = M::ret_text(&ret);
+            if !expected.contains(&text) {
+                expected.push(text);
+            }
+        }
+    }
+    Evidence { engine: ENGINE.to_owned(), anomaly: None, partial, misfit, expected, state, part }
+}

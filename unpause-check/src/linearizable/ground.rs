@@ -1,0 +1,240 @@
+//! What every search stands on: configurations, the moves from one, and how it settles.
+//!
+//! A configuration is a position in the history, the state of the model, the operations in flight
+//! that are ordered already, and the pending ones that are. The position is always the first return
+//! whose operation is not ordered, so everything that returned before it is (Wing and Gong 1993;
+//! a key as short as this, with no trace of the length of the history, is ours).
+
+use super::mask::Mask;
+use super::memo::{Orders, States};
+use super::timeline::{Event, Moment, Timeline, Walk};
+use crate::history::Operation;
+use crate::limits::Meter;
+use crate::model::Model;
+
+/// One part of a history, laid out, with the states of the model met in it.
+pub(super) struct Ground<'a, M: Model> {
+    pub(super) operations: &'a [Operation<M::Op, M::Ret>],
+    pub(super) timeline: Timeline,
+    pub(super) states: States<M>,
+    /// For each operation, whether it returned and observes.
+    observer: Vec<bool>,
+    /// How many bytes the probe and the sweep take.
+    pub(super) held: [usize; 2],
+    // Only kept to be filled again.
+    successors: Vec<M>,
+}
+
+/// Where an order leads.
+#[derive(Clone)]
+pub(super) struct Configuration<B> {
+    pub(super) state: u32,
+    /// The slots in flight that are ordered.
+    pub(super) ordered: B,
+    /// The pending operations that are.
+    pub(super) used: B,
+    /// The order itself, and its length.
+    pub(super) order: u32,
+    pub(super) length: u32,
+}
+
+/// What can be ordered next.
+#[derive(Clone, Copy)]
+pub(super) enum Candidate {
+    /// The number of an operation.
+    Returning(u32),
+    /// The number among the pending.
+    Pending(u32),
+}
+
+impl<'a, M: Model> Ground<'a, M> {
+    pub(super) fn new(operations: &'a [Operation<M::Op, M::Ret>]) -> Self {
+        Ground {
+            operations,
+            timeline: Timeline::default(),
+            states: States::new(),
+            observer: Vec::new(),
+            held: [0; 2],
+            successors: Vec::new(),
+        }
+    }
+
+    /// Lays out a part in place of the one before, and puts `walk` at its beginning. Not of use if the
+    /// meter is over then.
+    pub(super) fn lay(&mut self, moments: &[Moment], walk: &mut Walk, meter: &mut Meter<'_>) {
+        let operations = self.operations;
+        self.timeline.lay(
+            moments,
+            |index| operations[index].returned.is_some(),
+            |a, b| operations[a].op == operations[b].op,
+            walk,
+            meter,
+        );
+        self.states.clear();
+        self.held = [0; 2];
+        let observes = |&index: &usize| {
+            let Operation { op, returned, .. } = &operations[index];
+            returned.as_ref().is_some_and(|(ret, _)| M::observes(op, ret))
+        };
+        self.observer.clear();
+        self.observer.extend(self.timeline.index.iter().map(observes));
+    }
+
+    /// The configuration in which nothing has happened.
+    pub(super) fn start<B: Mask>(&mut self, initial: &M) -> Configuration<B> {
+        Configuration {
+            state: self.states.number_of(initial.clone()),
+            ordered: B::empty(self.timeline.slots),
+            used: B::empty(self.timeline.pending.len()),
+            order: super::memo::NOTHING,
+            length: 0,
+        }
+    }
+
+    /// The number of a candidate as an operation.
+    pub(super) fn operation(&self, candidate: Candidate) -> u32 {
+        match candidate {
+            Candidate::Returning(op) => op,
+            Candidate::Pending(number) => self.timeline.pending[number as usize],
+        }
+    }
+
+    /// Calls `found` with every state that ordering `candidate` next leads to.
+    pub(super) fn moves<B: Mask>(
+        &mut self,
+        here: &Configuration<B>,
+        candidate: Candidate,
+        meter: &mut Meter<'_>,
+        mut found: impl FnMut(u32),
+    ) {
+        let (eligible, is_pending) = match candidate {
+            // An observer that is not ordered yet does not fit this state.
+            Candidate::Returning(op) => (!self.observer[op as usize] && !self.has(here, op), false),
+            Candidate::Pending(number) => {
+                let twin = self.timeline.twin[number as usize];
+                (!here.used.has(number) && twin.is_none_or(|twin| here.used.has(twin)), true)
+            }
+        };
+        if !eligible {
+            return;
+        }
+        if !self.find_successors(self.operation(candidate), here.state, meter) {
+            return;
+        }
+        let known = self.states.len();
+        while let Some(next) = self.successors.pop() {
+            let state = self.states.number_of(next);
+            // A pending operation that changes nothing might as well not have happened.
+            if !(is_pending && state == here.state) {
+                found(state);
+            }
+        }
+        // Who asked sees it the next time.
+        let _ = self.states.len() == known || meter.hold(self.bytes());
+    }
+
+    /// How many bytes the states and the searches take, about.
+    pub(super) fn bytes(&self) -> usize {
+        self.states.bytes() + self.held.iter().sum::<usize>()
+    }
+
+    /// The configuration after a move, not settled yet.
+    pub(super) fn after<B: Mask>(
+        &self,
+        here: &Configuration<B>,
+        candidate: Candidate,
+        state: u32,
+        orders: &mut Orders,
+    ) -> Configuration<B> {
+        let mut next = here.clone();
+        match candidate {
+            Candidate::Returning(op) => next.ordered.set(self.timeline.slot[op as usize]),
+            Candidate::Pending(number) => next.used.set(number),
+        }
+        next.state = state;
+        append(&mut next, self.operation(candidate), orders);
+        next
+    }
+
+    /// Whether the model lets an operation happen in a state. False if the meter is over.
+    pub(super) fn fits(&mut self, op: u32, state: u32, meter: &mut Meter<'_>) -> bool {
+        self.find_successors(op, state, meter) && !self.successors.is_empty()
+    }
+
+    /// Whether an operation in flight is ordered.
+    fn has<B: Mask>(&self, here: &Configuration<B>, op: u32) -> bool {
+        here.ordered.has(self.timeline.slot[op as usize])
+    }
+
+    /// Fills `successors` with the states that the model allows after an operation. False, and there are
+    /// none, if the meter is over.
+    #[must_use]
+    fn find_successors(&mut self, op: u32, state: u32, meter: &mut Meter<'_>) -> bool {
+        let Operation { op, returned, .. } = &self.operations[self.timeline.index[op as usize]];
+        let ret = returned.as_ref().map(|(ret, _)| ret);
+        self.successors.clear();
+        if !meter.work(self.states.work(state)) {
+            return false;
+        }
+        self.states.get(state).successors(op, ret, &mut self.successors);
+        true
+    }
+
+    /// Orders every observer in flight that fits the state, and passes events until the return of an
+    /// operation that is not ordered, or to the end. An observer that fits now loses nothing by going
+    /// now: taking it out of its place in any later order and putting it here changes no state.
+    pub(super) fn settle<B: Mask>(
+        &mut self,
+        here: &mut Configuration<B>,
+        walk: &mut Walk,
+        orders: &mut Orders,
+        meter: &mut Meter<'_>,
+    ) {
+        let mut in_flight = walk.first();
+        while let Some(op) = in_flight {
+            self.observe(here, op, orders, meter);
+            in_flight = walk.following(op);
+        }
+        while let Some(&event) = self.timeline.events.get(walk.at) {
+            if let Event::Return(op) = event {
+                if !self.has(here, op) {
+                    return;
+                }
+                here.ordered.clear(self.timeline.slot[op as usize]);
+            }
+            walk.forward(&self.timeline);
+            if let Event::Invoke(op) = event {
+                self.observe(here, op, orders, meter);
+            }
+        }
+    }
+
+    fn observe<B: Mask>(
+        &mut self,
+        here: &mut Configuration<B>,
+        op: u32,
+        orders: &mut Orders,
+        meter: &mut Meter<'_>,
+    ) {
+        if !self.observer[op as usize] || self.has(here, op) || !self.fits(op, here.state, meter) {
+            return;
+        }
+        let current = self.states.get(here.state);
+        let Operation { op: asked, returned, .. } =
+            &self.operations[self.timeline.index[op as usize]];
+        assert!(
+            self.successors.iter().all(|next| next == current),
+            "the model {} says that {asked:?} only observes when it returns {:?}, but it changes \
+             {current:?}: correct its `observes`",
+            M::name(),
+            returned.as_ref().map(|(ret, _)| ret),
+        );
+        here.ordered.set(self.timeline.slot[op as usize]);
+        append(here, op, orders);
+    }
+}
+
+fn append<B>(here: &mut Configuration<B>, op: u32, orders: &mut Orders) {
+    here.order = orders.extend(here.order, op);
+    here.length += 1;
+}

@@ -1,0 +1,368 @@
+//! What the search remembers: the states it met, the configurations it visited, the orders it built.
+
+// tidy: never iterated: looked up only
+use std::collections::hash_map::Entry;
+use std::hash::{Hash, Hasher};
+
+use super::mask::Mask;
+use crate::hash::{Table, Weigher};
+use crate::limits::{ENTRIES_KEPT, ROWS_KEPT, table_bytes, vec_bytes};
+
+/// The states of the model, numbered as they are met. Open addressing over the numbers, so that each
+/// state is kept once.
+pub(crate) struct States<M> {
+    states: Vec<M>,
+    hashes: Vec<u64>,
+    /// How large each is, about, besides its place in `states`; and all of them together.
+    weights: Vec<u32>,
+    weight: usize,
+    // Length a power of two, at most half full. VACANT or an index into `states`.
+    table: Vec<u32>,
+}
+
+const VACANT: u32 = u32::MAX;
+
+impl<M: Clone + Eq + Hash> States<M> {
+    pub(crate) fn new() -> Self {
+        States {
+            states: Vec::new(),
+            hashes: Vec::new(),
+            weights: Vec::new(),
+            weight: 0,
+            table: vec![VACANT; 16],
+        }
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.states.clear();
+        self.hashes.clear();
+        self.weights.clear();
+        self.weight = 0;
+        self.states.shrink_to(ENTRIES_KEPT / 2);
+        self.hashes.shrink_to(ENTRIES_KEPT / 2);
+        self.weights.shrink_to(ENTRIES_KEPT / 2);
+        self.table.fill(VACANT);
+        // A large one would be wiped for every part that follows, however small.
+        self.table.truncate(1024);
+    }
+
+    pub(crate) fn get(&self, number: u32) -> &M {
+        &self.states[number as usize]
+    }
+
+    /// How many there are.
+    pub(crate) fn len(&self) -> usize {
+        self.states.len()
+    }
+
+    /// How much work it is to copy a state: one, and more if it is large.
+    pub(crate) fn work(&self, number: u32) -> u32 {
+        1 + self.weights[number as usize] / 256
+    }
+
+    /// How many bytes they take, about.
+    pub(crate) fn bytes(&self) -> usize {
+        let lists = vec_bytes(&self.states) + vec_bytes(&self.hashes) + vec_bytes(&self.weights);
+        // The table doubles when half of it is used, and then there are two for a moment.
+        let table = if self.table.len() > ENTRIES_KEPT { 12 * self.table.len() } else { 0 };
+        self.weight + lists + table
+    }
+
+    pub(crate) fn number_of(&mut self, state: M) -> u32 {
+        let mut hasher = Weigher::default();
+        state.hash(&mut hasher);
+        let hash = hasher.finish();
+        let mut place = self.place(hash);
+        while self.table[place] != VACANT {
+            let number = self.table[place] as usize;
+            if self.hashes[number] == hash && self.states[number] == state {
+                return number as u32;
+            }
+            place = (place + 1) & (self.table.len() - 1);
+        }
+        let number = self.states.len() as u32;
+        assert!(number < VACANT, "memory holds fewer than 2^32 states");
+        self.table[place] = number;
+        self.states.push(state);
+        self.hashes.push(hash);
+        // A copy that was added to has room for twice as much, and trees and tables are half empty.
+        let weight = 3 * hasher.bytes.min(u32::MAX as usize / 3);
+        self.weights.push(weight as u32);
+        self.weight += weight;
+        if self.states.len() * 2 > self.table.len() {
+            self.grow();
+        }
+        number
+    }
+
+    fn place(&self, hash: u64) -> usize {
+        hash as usize & (self.table.len() - 1)
+    }
+
+    fn grow(&mut self) {
+        self.table = vec![VACANT; self.table.len() * 2];
+        for (number, &hash) in self.hashes.iter().enumerate() {
+            let mut place = self.place(hash);
+            while self.table[place] != VACANT {
+                place = (place + 1) & (self.table.len() - 1);
+            }
+            self.table[place] = number as u32;
+        }
+    }
+}
+
+/// The configurations visited: position, state, operations in flight that are ordered already, and
+/// for each the sets of pending operations used to get there.
+///
+/// Using a pending operation is a cost and never a gain: who used fewer can still use the others. So
+/// of each key only the minimal sets are kept (an antichain), and whoever used a superset of one of
+/// them need not be looked at.
+pub(super) struct Visited<B> {
+    table: Table<(u32, u32, B), Antichain<B>>,
+    /// What masks take outside of the table.
+    masks: usize,
+    /// How many sets were compared since that was last asked.
+    compared: u32,
+}
+
+/// Not empty. Nearly all have one member.
+struct Antichain<B> {
+    one: B,
+    // Rarely there: a word in each entry of the table instead of three.
+    #[allow(clippy::box_collection)]
+    others: Option<Box<Vec<B>>>,
+}
+
+impl<B: Mask> Visited<B> {
+    pub(super) fn new() -> Self {
+        Visited { table: Table::default(), masks: 0, compared: 0 }
+    }
+
+    /// How many there are, not counting those that differ in pending operations alone.
+    pub(super) fn len(&self) -> usize {
+        self.table.len()
+    }
+
+    /// How many bytes they take, about.
+    pub(super) fn bytes(&self) -> usize {
+        table_bytes(&self.table) + self.masks
+    }
+
+    /// How many sets were compared since this was last asked.
+    pub(super) fn take_work(&mut self) -> u32 {
+        std::mem::take(&mut self.compared)
+    }
+
+    /// Forgets all, and gives up the room of a table much larger than most.
+    pub(super) fn clear(&mut self) {
+        if self.table.capacity() >= ROWS_KEPT {
+            *self = Visited::new();
+        } else {
+            self.table.clear();
+            self.masks = 0;
+        }
+    }
+
+    /// Whether a configuration that was added is still as good as any.
+    pub(super) fn has(&self, at: usize, state: u32, ordered: &B, used: &B) -> bool {
+        let kept = self.table.get(&(at as u32, state, ordered.clone()));
+        kept.is_some_and(|kept| kept.one == *used || kept.others().any(|other| other == used))
+    }
+
+    /// Adds a configuration; false if one at least as good is there.
+    #[must_use]
+    pub(super) fn add(&mut self, at: usize, state: u32, ordered: &B, used: &B) -> bool {
+        match self.table.entry((at as u32, state, ordered.clone())) {
+            Entry::Vacant(entry) => {
+                self.masks += ordered.heap() + used.heap();
+                entry.insert(Antichain { one: used.clone(), others: None });
+                true
+            }
+            Entry::Occupied(mut entry) => {
+                let kept = entry.get_mut();
+                let (before, is_new) = (kept.len(), kept.add(used));
+                self.compared = self.compared.saturating_add(before as u32);
+                let each = size_of::<B>() + used.heap();
+                // A list of others has room for twice as many.
+                self.masks = (self.masks + 2 * kept.len() * each).saturating_sub(2 * before * each);
+                is_new
+            }
+        }
+    }
+}
+
+impl<B: Mask> Antichain<B> {
+    fn others(&self) -> impl Iterator<Item = &B> {
+        self.others.iter().flat_map(|others| others.iter())
+    }
+
+    fn len(&self) -> usize {
+        1 + self.others.as_ref().map_or(0, |others| others.len())
+    }
+
+    fn add(&mut self, used: &B) -> bool {
+        if self.one.within(used) || self.others().any(|other| other.within(used)) {
+            return false;
+        }
+        let others = self.others.get_or_insert_default();
+        others.retain(|other| !used.within(other));
+        if used.within(&self.one) {
+            self.one = used.clone();
+        } else {
+            others.push(used.clone());
+        }
+        true
+    }
+}
+
+/// The orders that led to the configurations on the stack, as a tree that shares their beginnings:
+/// an order is the number of its last node.
+#[derive(Clone, Default)]
+pub(crate) struct Orders {
+    nodes: Vec<(u32, u32)>,
+}
+
+/// The order of no operations.
+pub(crate) const NOTHING: u32 = u32::MAX;
+
+impl Orders {
+    pub(crate) fn extend(&mut self, order: u32, op: u32) -> u32 {
+        let node = u32::try_from(self.nodes.len()).unwrap_or(NOTHING);
+        assert!(node != NOTHING, "memory holds fewer than 2^32 nodes");
+        self.nodes.push((op, order));
+        node
+    }
+
+    /// Forgets all, and gives up much room.
+    pub(crate) fn clear(&mut self) {
+        self.nodes.clear();
+        self.nodes.shrink_to(ENTRIES_KEPT / 2);
+    }
+
+    /// How many bytes they take.
+    pub(crate) fn bytes(&self) -> usize {
+        vec_bytes(&self.nodes)
+    }
+
+    /// The number of nodes: what [`truncate`](Orders::truncate) goes back to.
+    pub(crate) fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// Forgets all orders made since there were `len` nodes.
+    pub(crate) fn truncate(&mut self, len: usize) {
+        self.nodes.truncate(len);
+    }
+
+    /// Drops every node that none of `ends` goes through, and renumbers those.
+    pub(crate) fn keep(&mut self, ends: Vec<&mut u32>) {
+        let mut number = vec![NOTHING; self.nodes.len()];
+        for end in &ends {
+            let mut node = **end;
+            while node != NOTHING && number[node as usize] == NOTHING {
+                number[node as usize] = 0;
+                node = self.nodes[node as usize].1;
+            }
+        }
+        // A parent stands before its children, so it has its new number before they ask.
+        let mut kept = 0;
+        for node in 0..self.nodes.len() {
+            if number[node] == NOTHING {
+                continue;
+            }
+            number[node] = kept;
+            let (op, parent) = self.nodes[node];
+            let parent = if parent == NOTHING { NOTHING } else { number[parent as usize] };
+            self.nodes[kept as usize] = (op, parent);
+            kept += 1;
+        }
+        self.nodes.truncate(kept as usize);
+        for end in ends {
+            if *end != NOTHING {
+                *end = number[*end as usize];
+            }
+        }
+    }
+
+    pub(crate) fn spell(&self, order: u32) -> Vec<u32> {
+        let mut node = order;
+        let mut ops: Vec<u32> = std::iter::from_fn(|| {
+            let (op, parent) = *self.nodes.get(node as usize)?;
+            node = parent;
+            Some(op)
+        })
+        .collect();
+        ops.reverse();
+        ops
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_states_have_one_number() {
+        let mut states = States::new();
+        for _ in 0..2 {
+            for value in 0..1000u64 {
+                assert_eq!(states.number_of(value), value as u32);
+            }
+        }
+        assert_eq!(*states.get(77), 77);
+    }
+
+    #[test]
+    fn a_superset_of_used_pending_operations_is_refused_and_a_subset_replaces_it() {
+        let mut visited = Visited::<u64>::new();
+        assert!(visited.add(3, 0, &0, &0b0110));
+        assert!(!visited.add(3, 0, &0, &0b0110));
+        assert!(!visited.add(3, 0, &0, &0b1110));
+        assert!(visited.add(3, 0, &0, &0b1001));
+        assert!(visited.add(3, 0, &0, &0b0010), "a subset of the first");
+        assert!(!visited.add(3, 0, &0, &0b0110));
+        assert!(visited.add(3, 0, &0, &0b0001), "a subset of the second");
+        assert!(!visited.add(3, 0, &0, &0b1001));
+        assert!(visited.add(3, 1, &0, &0b0110), "another state");
+    }
+
+    #[test]
+    fn an_order_is_spelled_from_its_beginning() {
+        let mut orders = Orders::default();
+        let seven = orders.extend(NOTHING, 7);
+        let eight = orders.extend(seven, 8);
+        let nine = orders.extend(seven, 9);
+        assert_eq!(orders.spell(NOTHING), []);
+        assert_eq!(orders.spell(eight), [7, 8]);
+        assert_eq!(orders.spell(nine), [7, 9]);
+    }
+
+    #[test]
+    fn orders_that_are_kept_spell_the_same_in_less_room() {
+        let mut orders = Orders::default();
+        let seven = orders.extend(NOTHING, 7);
+        orders.extend(seven, 1);
+        let mut eight = orders.extend(seven, 8);
+        let branch = orders.extend(seven, 2);
+        let mut nine = orders.extend(eight, 9);
+        orders.extend(branch, 3);
+        let mut nothing = NOTHING;
+        orders.keep(vec![&mut nine, &mut nothing, &mut eight]);
+        assert_eq!(orders.len(), 3);
+        assert_eq!(orders.spell(eight), [7, 8]);
+        assert_eq!(orders.spell(nine), [7, 8, 9]);
+        assert_eq!(orders.spell(nothing), []);
+    }
+
+    #[test]
+    fn a_configuration_that_a_better_one_replaced_is_no_longer_there() {
+        let mut visited = Visited::<u64>::new();
+        assert!(visited.add(3, 0, &0, &0b011));
+        assert!(visited.add(3, 0, &0, &0b100));
+        assert!(visited.has(3, 0, &0, &0b011) && visited.has(3, 0, &0, &0b100));
+        assert!(visited.add(3, 0, &0, &0b001));
+        assert!(!visited.has(3, 0, &0, &0b011) && visited.has(3, 0, &0, &0b001));
+        visited.clear();
+        assert!(!visited.has(3, 0, &0, &0b100));
+    }
+}

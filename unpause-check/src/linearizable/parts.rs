@@ -1,0 +1,213 @@
+//! A history by time and by key: what goes in before any search, and how orders of the parts become
+//! one order of the whole.
+//!
+//! All of it is a few flat arrays, whatever the number of keys: 10^5 of them cost what one does.
+
+// tidy: never iterated: looked up only
+use std::collections::hash_map::Entry;
+
+use super::timeline::Moment;
+use crate::hash::Table;
+use crate::history::Operation;
+use crate::limits::{Malformed, MalformedKind};
+use crate::model::Model;
+
+/// The events of a history by time.
+///
+/// O(n) if times are positions, as recorders and files give them; O(n log n) if they are sparse.
+pub(super) fn by_time<O, R>(operations: &[Operation<O, R>]) -> Result<Vec<Moment>, Malformed> {
+    let (mut count, mut last) = (operations.len(), 0);
+    for (operation, call) in operations.iter().enumerate() {
+        let invoked = call.invoked;
+        last = invoked.max(last);
+        if let Some((_, returned)) = call.returned {
+            if returned <= invoked {
+                let kind = MalformedKind::ReturnNotAfterInvocation { invoked, returned };
+                return Err(Malformed { operation, kind });
+            }
+            count += 1;
+            last = returned.max(last);
+        }
+    }
+    assert!(u32::try_from(count).is_ok(), "fewer than 2^32 events");
+    match placed_by_time(operations, count, last) {
+        Some(moments) => Ok(moments),
+        None => {
+            let mut events = Vec::with_capacity(count);
+            events.extend(timed(operations));
+            sorted_by_time(events)
+        }
+    }
+}
+
+/// Every event with its time.
+fn timed<O, R>(operations: &[Operation<O, R>]) -> impl Iterator<Item = (u64, Moment)> {
+    operations.iter().enumerate().flat_map(|(index, call)| {
+        let end = call.returned.as_ref().map(|(_, end)| (*end, Moment::new(index, true)));
+        std::iter::once((call.invoked, Moment::new(index, false))).chain(end)
+    })
+}
+
+/// Puts each event where its time says; `None` if that takes too much room, or if two meet.
+fn placed_by_time<O, R>(
+    operations: &[Operation<O, R>],
+    count: usize,
+    last: u64,
+) -> Option<Vec<Moment>> {
+    const ROOM_PER_EVENT: usize = 4;
+    let room = usize::try_from(last).ok()?.checked_add(1)?;
+    if room / ROOM_PER_EVENT > count {
+        return None;
+    }
+    let mut places = vec![Moment::NONE; room];
+    for (time, moment) in timed(operations) {
+        let place = &mut places[time as usize];
+        if *place != Moment::NONE {
+            return None;
+        }
+        *place = moment;
+    }
+    places.retain(|moment| *moment != Moment::NONE);
+    Some(places)
+}
+
+// This and all that sorts here knows no model: a sort is much code, and compiled once is enough.
+fn sorted_by_time(mut events: Vec<(u64, Moment)>) -> Result<Vec<Moment>, Malformed> {
+    events.sort_unstable();
+    for pair in events.windows(2) {
+        let ((time, other), (next, moment)) = (pair[0], pair[1]);
+        if time == next {
+            let kind = MalformedKind::SameTime { other: other.index(), time };
+            return Err(Malformed { operation: moment.index(), kind });
+        }
+    }
+    Ok(events.into_iter().map(|(_, moment)| moment).collect())
+}
+
+/// The events of a history, those of each key together and by time.
+pub(super) struct Parts {
+    moments: Vec<Moment>,
+    /// Where each part begins and ends, shortest part first; of equal ones, the one whose key
+    /// appears first. The budget then goes to the hard ones when all else is known.
+    ranges: Vec<(usize, usize)>,
+}
+
+impl Parts {
+    /// One part for each key; one in all if any operation has none.
+    pub(super) fn new<M: Model>(
+        operations: &[Operation<M::Op, M::Ret>],
+        moments: Vec<Moment>,
+    ) -> Parts {
+        let whole = |moments: Vec<Moment>| Parts { ranges: vec![(0, moments.len())], moments };
+        let mut numbers = Table::default();
+        let mut part_of = vec![0u32; operations.len()];
+        let mut ends: Vec<usize> = Vec::new();
+        for moment in &moments {
+            let index = moment.index();
+            if !moment.is_return() {
+                let Some(key) = M::partition(&operations[index].op) else {
+                    return whole(moments);
+                };
+                part_of[index] = match numbers.entry(key) {
+                    Entry::Occupied(entry) => *entry.get(),
+                    Entry::Vacant(entry) => {
+                        ends.push(0);
+                        *entry.insert((ends.len() - 1) as u32)
+                    }
+                };
+            }
+            ends[part_of[index] as usize] += 1;
+        }
+        if ends.len() == 1 {
+            return whole(moments);
+        }
+        Parts::grouped(moments, &part_of, ends)
+    }
+
+    /// Given the part of each operation and the number of events in each part.
+    fn grouped(moments: Vec<Moment>, part_of: &[u32], mut ends: Vec<usize>) -> Parts {
+        let mut start = 0;
+        let mut ranges: Vec<(usize, usize)> = Vec::with_capacity(ends.len());
+        for end in &mut ends {
+            ranges.push((start, start + *end));
+            (*end, start) = (start, start + *end);
+        }
+        let mut grouped = vec![Moment::NONE; moments.len()];
+        for moment in moments {
+            let end = &mut ends[part_of[moment.index()] as usize];
+            grouped[*end] = moment;
+            *end += 1;
+        }
+        ranges.sort_by_key(|(start, end)| end - start);
+        Parts { moments: grouped, ranges }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.ranges.len()
+    }
+
+    pub(super) fn get(&self, part: usize) -> &[Moment] {
+        let (start, end) = self.ranges[part];
+        &self.moments[start..end]
+    }
+}
+
+/// Merges orders of parts, one after the other in `order`, into one of the whole.
+///
+/// Each operation gets a moment at which it can take effect: as early as it and those before it in
+/// its part allow. Since an order of a part respects real time, that is before it returns; so the
+/// whole by these moments respects real time too, and what belongs together stays in order.
+pub(super) fn merge<O, R>(
+    order: &[usize],
+    part_ends: &[usize],
+    operations: &[Operation<O, R>],
+) -> Vec<usize> {
+    let mut placed = Vec::with_capacity(order.len());
+    let mut start = 0;
+    for &end in part_ends {
+        let mut point = 0;
+        for &index in &order[start..end] {
+            point = operations[index].invoked.max(point);
+            placed.push((point, index));
+        }
+        start = end;
+    }
+    by_point(placed)
+}
+
+fn by_point(mut placed: Vec<(u64, usize)>) -> Vec<usize> {
+    // Stable, so that the order within a part stays.
+    placed.sort_by_key(|(point, _)| *point);
+    placed.into_iter().map(|(_, index)| index).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn call(invoked: u64, returned: Option<u64>) -> Operation<(), ()> {
+        Operation { client: 0, op: (), invoked, returned: returned.map(|end| ((), end)) }
+    }
+
+    #[test]
+    fn sparse_and_dense_times_give_the_same_order() {
+        let dense = [call(3, Some(4)), call(1, None), call(0, Some(5))];
+        let sparse = [call(3 << 40, Some(4 << 40)), call(1 << 40, None), call(0, Some(5 << 40))];
+        let codes: Vec<Moment> = [(2, false), (1, false), (0, false), (0, true), (2, true)]
+            .map(|(index, back)| Moment::new(index, back))
+            .to_vec();
+        assert_eq!(by_time(&dense).unwrap(), codes);
+        assert_eq!(by_time(&sparse).unwrap(), codes);
+    }
+
+    #[test]
+    fn of_events_at_one_time_the_earliest_are_named_dense_or_not() {
+        for factor in [1, 1 << 40] {
+            let history = [call(factor, Some(9 * factor)), call(2 * factor, None), call(9, None)];
+            let history = [&history[..], &[call(2 * factor, Some(9 * factor))]].concat();
+            let error = by_time(&history).unwrap_err();
+            let kind = MalformedKind::SameTime { other: 1, time: 2 * factor };
+            assert_eq!(error, Malformed { operation: 3, kind });
+        }
+    }
+}

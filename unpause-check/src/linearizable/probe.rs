@@ -1,0 +1,365 @@
+//! Depth first: the search that finds an order soon if there is one.
+//!
+//! With a memo of the configurations visited (Lowe 2017). The memo is emptied now and then while the
+//! probe gets on: what is far behind is hardly ever met again, and if it is, it costs time and
+//! not truth. So memory stays a small multiple of the history.
+
+use super::furthest::{End, Furthest};
+use super::ground::{Candidate, Configuration, Ground};
+use super::mask::Mask;
+use super::memo::{Orders, Visited};
+use super::timeline::Walk;
+use crate::limits::{ENTRIES_KEPT, Meter, vec_bytes};
+use crate::model::Model;
+
+pub(super) struct Probe<B> {
+    pub(super) orders: Orders,
+    pub(super) furthest: Furthest,
+    /// The furthest position that any configuration reached.
+    pub(super) deepest: usize,
+    pub(super) longest: u32,
+    /// How many configurations were visited, and how many of them since `deepest` changed.
+    pub(super) visits: u64,
+    in_vain: u64,
+    visited: Visited<B>,
+    /// The configurations on the way from the start to here, and siblings that wait. The walk is at
+    /// the one on top.
+    stack: Vec<Frame<B>>,
+    /// The moves listed from the configurations on the stack, those of the top one last.
+    moves: Vec<Move>,
+}
+
+impl<B: Mask> Default for Probe<B> {
+    fn default() -> Self {
+        Probe {
+            orders: Orders::default(),
+            furthest: Furthest::default(),
+            deepest: 0,
+            longest: 0,
+            visits: 0,
+            in_vain: 0,
+            visited: Visited::new(),
+            stack: Vec::new(),
+            moves: Vec::new(),
+        }
+    }
+}
+
+struct Frame<B> {
+    here: Configuration<B>,
+    at: u32,
+    /// How many nodes of orders there were before the move that led here.
+    nodes_before: u32,
+    /// Where its moves begin in `moves`, and the one to try next.
+    moves: u32,
+    next: u32,
+    listed: Listed,
+}
+
+/// The moves that have been listed from a configuration.
+enum Listed {
+    Nothing,
+    /// Those of the operation that has to go.
+    First,
+    All,
+}
+
+/// To order `op` next, which leads to `state`.
+#[derive(Clone, Copy)]
+struct Move {
+    op: Candidate,
+    state: u32,
+    rank: Rank,
+}
+
+/// Which moves are tried first: those after which the operation that has to go can go, and
+/// operations that must happen before those that need not.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Rank {
+    Helps,
+    PendingHelps,
+    Other,
+    PendingOther,
+}
+
+fn best_first(moves: &mut [Move]) {
+    // Stable: returning ones by return, pending ones by invocation.
+    moves.sort_by_key(|way| way.rank);
+}
+
+/// Where a probe has got.
+pub(super) enum Probed {
+    /// It can go on.
+    New,
+    /// To the end, by this order.
+    Complete(u32),
+    /// Back: there is no order from where it started.
+    Nothing,
+    /// No further, for too long.
+    Impatient,
+    OutOfBudget,
+}
+
+enum Entered {
+    New,
+    Known,
+    Complete(u32),
+    OutOfBudget,
+}
+
+impl<B: Mask> Probe<B> {
+    /// The most configurations that are remembered while it gets on.
+    const MEMO_MAX: usize = 1 << 14;
+
+    /// Starts at the beginning of a part, forgetting all of the one before.
+    pub(super) fn start<M: Model>(
+        &mut self,
+        ground: &mut Ground<'_, M>,
+        walk: &mut Walk,
+        start: Configuration<B>,
+        meter: &mut Meter<'_>,
+    ) -> Probed {
+        self.orders.clear();
+        self.stack.clear();
+        self.stack.shrink_to(ENTRIES_KEPT / 2);
+        self.moves.clear();
+        self.moves.shrink_to(ENTRIES_KEPT / 2);
+        self.visited.clear();
+        self.furthest = Furthest::default();
+        (self.deepest, self.longest, self.visits, self.in_vain) = (0, 0, 0, 0);
+        match self.enter(ground, walk, meter, start, 0) {
+            Entered::New | Entered::Known => Probed::New,
+            Entered::Complete(order) => Probed::Complete(order),
+            Entered::OutOfBudget => Probed::OutOfBudget,
+        }
+    }
+
+    /// Starts again from configurations, by position, that every order goes through one of; they
+    /// belong to `orders`. The walk has to go to `deepest`.
+    pub(super) fn start_from<'a>(
+        &mut self,
+        orders: &Orders,
+        from: impl Iterator<Item = (usize, &'a Configuration<B>)>,
+    ) where
+        B: 'a,
+    {
+        self.orders.clone_from(orders);
+        self.stack.clear();
+        self.moves.clear();
+        self.visited.clear();
+        self.furthest = Furthest::default();
+        self.in_vain = 0;
+        for (at, here) in from {
+            self.deepest = at;
+            self.push(here.clone(), at, orders.len());
+        }
+    }
+
+    /// Goes on until it is through, or has got no further for `patience` configurations.
+    pub(super) fn go<M: Model>(
+        &mut self,
+        ground: &mut Ground<'_, M>,
+        walk: &mut Walk,
+        meter: &mut Meter<'_>,
+        patience: u64,
+    ) -> Probed {
+        self.in_vain = 0;
+        loop {
+            if meter.is_over() {
+                return Probed::OutOfBudget;
+            }
+            if self.stack.is_empty() {
+                return Probed::Nothing;
+            }
+            let entered = match self.next_move(ground, walk, meter) {
+                Some(way) if way.rank == Rank::PendingOther => self.spread(ground, walk, meter),
+                Some(way) => self.take(ground, walk, meter, self.stack.len() - 1, way),
+                None => {
+                    self.leave(ground, walk);
+                    continue;
+                }
+            };
+            match entered {
+                Entered::New if self.in_vain > patience => return Probed::Impatient,
+                Entered::New | Entered::Known => {}
+                Entered::Complete(order) => return Probed::Complete(order),
+                Entered::OutOfBudget => return Probed::OutOfBudget,
+            }
+        }
+    }
+
+    /// The next move from the configuration on top. The operation that has to go is tried before
+    /// the others are looked at: mostly it fits, and they never are.
+    fn next_move<M: Model>(
+        &mut self,
+        ground: &mut Ground<'_, M>,
+        walk: &Walk,
+        meter: &mut Meter<'_>,
+    ) -> Option<Move> {
+        let first = walk.first()?;
+        loop {
+            let frame = self.stack.last_mut()?;
+            if let Some(way) = self.moves.get(frame.next as usize) {
+                frame.next += 1;
+                return Some(*way);
+            }
+            match frame.listed {
+                Listed::Nothing => {
+                    let end = self.moves.len() as u32;
+                    (frame.moves, frame.next) = (end, end);
+                    frame.listed = Listed::First;
+                    self.list(ground, Candidate::Returning(first), first, meter);
+                }
+                Listed::First => {
+                    frame.listed = Listed::All;
+                    let start = frame.next as usize;
+                    let mut op = first;
+                    while let Some(next) = walk.following(op) {
+                        self.list(ground, Candidate::Returning(next), first, meter);
+                        op = next;
+                    }
+                    for number in 0..walk.pending {
+                        self.list(ground, Candidate::Pending(number), first, meter);
+                    }
+                    best_first(&mut self.moves[start..]);
+                }
+                Listed::All => return None,
+            }
+        }
+    }
+
+    /// Lists the moves of one operation from the configuration on top. `first` is the operation
+    /// that has to go.
+    fn list<M: Model>(
+        &mut self,
+        ground: &mut Ground<'_, M>,
+        candidate: Candidate,
+        first: u32,
+        meter: &mut Meter<'_>,
+    ) {
+        let Some(Frame { here, .. }) = self.stack.last() else { return };
+        let start = self.moves.len();
+        let moves = &mut self.moves;
+        ground.moves(here, candidate, meter, |state| {
+            moves.push(Move { op: candidate, state, rank: Rank::Helps });
+        });
+        let is_first = matches!(candidate, Candidate::Returning(op) if op == first);
+        let is_pending = matches!(candidate, Candidate::Pending(_));
+        for place in start..self.moves.len() {
+            let helps = is_first || ground.fits(first, self.moves[place].state, meter);
+            self.moves[place].rank = match (helps, is_pending) {
+                (true, false) => Rank::Helps,
+                (true, true) => Rank::PendingHelps,
+                (false, false) => Rank::Other,
+                (false, true) => Rank::PendingOther,
+            };
+        }
+    }
+
+    /// Takes the move just returned and all that are left, before going on from any of them: each uses
+    /// one pending operation. Going on from the first at once would use two, three and more where
+    /// one would do, and come to the same states again with ever smaller sets.
+    fn spread<M: Model>(
+        &mut self,
+        ground: &mut Ground<'_, M>,
+        walk: &mut Walk,
+        meter: &mut Meter<'_>,
+    ) -> Entered {
+        let parent = self.stack.len() - 1;
+        let at = walk.at;
+        let rest = self.stack[parent].next as usize - 1..self.moves.len();
+        self.stack[parent].next = rest.end as u32;
+        // From the last, so that the first is on top.
+        for place in rest.rev() {
+            match self.take(ground, walk, meter, parent, self.moves[place]) {
+                Entered::New | Entered::Known => {}
+                over => return over,
+            }
+            // None of them lets the operation go that has to, so siblings share a position.
+            assert!(walk.at == at || meter.is_over(), "a move was ranked wrongly");
+        }
+        Entered::New
+    }
+
+    fn take<M: Model>(
+        &mut self,
+        ground: &mut Ground<'_, M>,
+        walk: &mut Walk,
+        meter: &mut Meter<'_>,
+        parent: usize,
+        way: Move,
+    ) -> Entered {
+        let nodes_before = self.orders.len();
+        let here = ground.after(&self.stack[parent].here, way.op, way.state, &mut self.orders);
+        self.enter(ground, walk, meter, here, nodes_before)
+    }
+
+    /// Goes on from a move to the next return that is not ordered yet. Unless the configuration
+    /// there is new, the walk is back where it was afterwards.
+    fn enter<M: Model>(
+        &mut self,
+        ground: &mut Ground<'_, M>,
+        walk: &mut Walk,
+        meter: &mut Meter<'_>,
+        mut here: Configuration<B>,
+        nodes_before: usize,
+    ) -> Entered {
+        let start = walk.at;
+        ground.settle(&mut here, walk, &mut self.orders, meter);
+        self.longest = self.longest.max(here.length);
+        let at = walk.at;
+        if at == ground.timeline.events.len() {
+            return Entered::Complete(here.order);
+        }
+        let is_new = self.visited.add(at, here.state, &here.ordered, &here.used);
+        let work = (at - start) as u32 + 1 + self.visited.take_work();
+        if !is_new {
+            walk.back(&ground.timeline, start);
+            self.orders.truncate(nodes_before);
+            return if meter.work(work) { Entered::Known } else { Entered::OutOfBudget };
+        }
+        ground.held[0] = self.bytes(&here);
+        if !meter.hold(ground.bytes()) || !meter.visit(work) {
+            return Entered::OutOfBudget;
+        }
+        self.visits += 1;
+        self.in_vain += 1;
+        if at > self.deepest {
+            (self.deepest, self.in_vain) = (at, 0);
+            if self.visited.len() > Self::MEMO_MAX {
+                self.visited.clear();
+            }
+        }
+        self.push(here, at, nodes_before);
+        Entered::New
+    }
+
+    /// How many bytes it takes, about; `here` is like all configurations.
+    fn bytes(&self, here: &Configuration<B>) -> usize {
+        let masks = self.stack.len() * (here.ordered.heap() + here.used.heap());
+        vec_bytes(&self.stack)
+            + masks
+            + vec_bytes(&self.moves)
+            + self.visited.bytes()
+            + self.orders.bytes()
+    }
+
+    fn push(&mut self, here: Configuration<B>, at: usize, nodes_before: usize) {
+        // Nothing is found at `next`, so the first look lists moves.
+        let (moves, next) = (self.moves.len() as u32, u32::MAX);
+        let (at, nodes_before) = (at as u32, nodes_before as u32);
+        self.stack.push(Frame { here, at, nodes_before, moves, next, listed: Listed::Nothing });
+    }
+
+    /// Gives up the configuration on top.
+    fn leave<M: Model>(&mut self, ground: &Ground<'_, M>, walk: &mut Walk) {
+        let Some(Frame { here, at, nodes_before, moves, .. }) = self.stack.pop() else { return };
+        let Configuration { order, state, length, .. } = here;
+        self.furthest.reached(at as usize, End { order, state, length });
+        self.orders.truncate(self.furthest.nodes().max(nodes_before as usize));
+        self.moves.truncate(moves as usize);
+        // A sibling stands where this one stood.
+        let at = self.stack.last().map_or(0, |frame| frame.at as usize);
+        walk.back(&ground.timeline, at);
+    }
+}

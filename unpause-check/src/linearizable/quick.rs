@@ -1,0 +1,127 @@
+//! Asks an engine for unique values, and makes evidence of the contradiction that it names.
+
+use super::search::{Found, Searcher};
+use super::timeline::Moment;
+use super::{Ruling, evidence};
+use crate::history::Operation;
+use crate::limits::Meter;
+use crate::model::Model;
+use crate::unique;
+use crate::verdict::Evidence;
+
+/// The configurations that the evidence for a contradiction may cost: more than a core needs.
+const CORE_NODES_MAX: u64 = 10_000;
+
+/// Asks the engine for unique values, if the object has one and values are unique. `numbers` is room
+/// for work.
+pub(super) fn quick<M: Model>(
+    initial: &M,
+    operations: &[Operation<M::Op, M::Ret>],
+    events: &[Moment],
+    searcher: &mut Searcher<'_, M>,
+    numbers: &mut Vec<u32>,
+    meter: &mut Meter<'_>,
+) -> Option<Ruling> {
+    let mut part = Vec::with_capacity(events.len() / 2 + 1);
+    part.extend(events.iter().filter(|event| !event.is_return()).map(|event| event.index()));
+    let calls = part.iter().map(|index| &operations[*index]);
+    let mut calls = calls.map(|call| (&call.op, call.returned.as_ref().map(|(ret, _)| ret)));
+    let plain = initial.plain(&mut calls)?;
+    let spans = spans(events, &part, numbers);
+    let engine = unique::name(plain.object);
+    let own = |list: Vec<u32>| list.into_iter().map(|n| part[n as usize]).collect::<Vec<usize>>();
+    match unique::decide(&plain, &spans) {
+        unique::Ruling::NotMine => None,
+        unique::Ruling::Linearizable(order) => Some(Ruling::Linearizable(engine, order.map(own))),
+        unique::Ruling::Violated(unique::Core { operations: core, mut anomaly }) => {
+            for edge in &mut anomaly.edges {
+                (edge.from, edge.to) = (part[edge.from], part[edge.to]);
+            }
+            let core = own(core);
+            anomaly.text = with_operations::<M>(&anomaly.text, &core, operations);
+            let evidence = core_evidence(initial, operations, events, core, searcher, meter);
+            let (engine, anomaly) = (engine.to_owned(), Some(anomaly));
+            Some(Ruling::Violated(Box::new(Evidence { engine, anomaly, ..evidence })))
+        }
+    }
+}
+
+/// When each of these operations was open: by positions in `events`, so that engines sort by counting.
+/// `part[n]` is the operation that was invoked as the n-th.
+fn spans(events: &[Moment], part: &[usize], numbers: &mut Vec<u32>) -> Vec<unique::Span> {
+    // By index in the history; those of other parts are left over.
+    let room = part.iter().max().map_or(0, |index| index + 1);
+    if numbers.len() < room {
+        numbers.resize(room, 0);
+    }
+    let mut spans: Vec<unique::Span> = Vec::with_capacity(part.len());
+    for (position, event) in (0..).zip(events) {
+        if event.is_return() {
+            spans[numbers[event.index()] as usize].returned = position;
+        } else {
+            numbers[event.index()] = spans.len() as u32;
+            spans.push(unique::Span { invoked: position, returned: u64::MAX });
+        }
+    }
+    spans
+}
+
+/// What a search says of the few operations of a contradiction. They are not linearizable, so it
+/// gets stuck, unless they are so many that it has to give up; then there are no orders to show.
+fn core_evidence<M: Model>(
+    initial: &M,
+    operations: &[Operation<M::Op, M::Ret>],
+    events: &[Moment],
+    mut core: Vec<usize>,
+    searcher: &mut Searcher<'_, M>,
+    meter: &mut Meter<'_>,
+) -> Evidence {
+    core.sort_unstable();
+    let of_core = |event: &&Moment| core.binary_search(&event.index()).is_ok();
+    let few: Vec<Moment> = events.iter().filter(of_core).copied().collect();
+    let invoked = few.iter().filter(|event| !event.is_return());
+    let part: Vec<usize> = invoked.map(|event| event.index()).collect();
+    // The verdict stands already, so these are not the nodes of the caller.
+    let mut own = meter.beside(CORE_NODES_MAX);
+    let found = searcher.search(initial, &few, &mut own);
+    meter.nodes += own.nodes;
+    match found {
+        Found::Stuck(stuck) => evidence(stuck, operations, part),
+        found => {
+            let order = matches!(found, Found::Order(_));
+            debug_assert!(!order, "the operations of a contradiction can be ordered: {part:?}");
+            let last = few.iter().rev().find(|event| event.is_return());
+            let misfit = last.expect("some of them returned").index();
+            Evidence { misfit, part, ..Evidence::default() }
+        }
+    }
+}
+
+/// The text of an anomaly with the n-th operation of its core, from 0, in place of each `{n}`.
+fn with_operations<M: Model>(
+    text: &str,
+    core: &[usize],
+    operations: &[Operation<M::Op, M::Ret>],
+) -> String {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once('{') {
+        out.push_str(before);
+        let number = after.split_once('}').and_then(|(n, after)| Some((n.parse().ok()?, after)));
+        let place: Option<(&usize, &str)> =
+            number.and_then(|(n, after): (usize, &str)| Some((core.get(n)?, after)));
+        let Some((index, after)) = place else {
+            out.push('{');
+            rest = after;
+            continue;
+        };
+        let Operation { op, returned, .. } = &operations[*index];
+        let ret = match returned {
+            Some((ret, _)) => format!(" -> {}", M::ret_text(ret)),
+            None => " (never returned)".to_owned(),
+        };
+        out.push_str(&format!("`{}{ret}`", M::op_text(op)));
+        rest = after;
+    }
+    out + rest
+}

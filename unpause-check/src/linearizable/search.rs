@@ -1,0 +1,267 @@
+//! The search for an order of one part of a history: two searches that take turns.
+//!
+//! The [`Probe`] goes depth first. It finds an order soon if there is one and operations overlap
+//! little, but to say that there is none it must come back to the very beginning. The [`Sweep`] takes
+//! all configurations of one position before those of the next. It never comes back, so it forgets
+//! what is behind it and proves that there is no order in memory that does not grow, but it visits
+//! everything: ten to thirty times as much as a lucky probe. Alone the probe decides nearly all
+//! histories. When it has gone no further for long, the sweep starts from where all orders come from;
+//! once it is past where the probe stood, the probe starts again from there, with nothing behind it.
+//! The two get turns in proportion, so the cost is within a constant of the better one's.
+//!
+//! O(n·2^w·s) configurations at worst, w = the widest overlap, s = the states that can be reached.
+//! If there is no order, the furthest position that any reached is the evidence: the operation
+//! that returns there fits after none of them, and what was invoked later played no part.
+
+use super::furthest::Furthest;
+use super::ground::Ground;
+use super::mask::Mask;
+use super::memo::{Orders, States};
+use super::probe::{Probe, Probed};
+use super::sweep::{Sweep, Swept};
+use super::timeline::{Event, Moment, Timeline, Walk};
+use crate::history::Operation;
+use crate::limits::Meter;
+use crate::model::Model;
+
+/// How a search ended. Operations by their index in the history.
+pub(super) enum Found<M> {
+    /// This order explains all.
+    Order(Vec<usize>),
+    /// None does.
+    Stuck(Stuck<M>),
+    /// The budget ran out when this many operations had been ordered.
+    OutOfBudget { longest: usize },
+}
+
+/// The furthest that any order got.
+pub(super) struct Stuck<M> {
+    /// The operation that has to be next and cannot.
+    pub(super) misfit: usize,
+    /// Orders up to there and the state after each, longest first.
+    pub(super) partial: Vec<(Vec<usize>, M)>,
+}
+
+/// Searches one part of a history after the other. Its tables serve them all: a part of three
+/// operations allocates nothing.
+pub(super) struct Searcher<'a, M: Model> {
+    ground: Ground<'a, M>,
+    walk: Walk,
+    probe: Probe<u64>,
+}
+
+impl<'a, M: Model> Searcher<'a, M> {
+    pub(super) fn new(operations: &'a [Operation<M::Op, M::Ret>]) -> Self {
+        let (ground, walk) = (Ground::new(operations), Walk::default());
+        Searcher { ground, walk, probe: Probe::default() }
+    }
+
+    /// Searches with the narrowest masks that hold the part.
+    pub(super) fn search(
+        &mut self,
+        initial: &M,
+        moments: &[Moment],
+        meter: &mut Meter<'_>,
+    ) -> Found<M> {
+        let Searcher { ground, walk, probe } = self;
+        ground.lay(moments, walk, meter);
+        if meter.is_over() {
+            return Found::OutOfBudget { longest: 0 };
+        }
+        if ground.timeline.slots <= 64 && ground.timeline.pending.len() <= 64 {
+            take_turns(initial, ground, walk, probe, meter, TURNS)
+        } else {
+            let probe = &mut Probe::<Box<[u64]>>::default();
+            take_turns(initial, ground, walk, probe, meter, TURNS)
+        }
+    }
+}
+
+/// Who searches for how long.
+#[derive(Clone, Copy)]
+struct Turns {
+    /// For how many configurations a probe may get no further.
+    patience: u64,
+    /// Or, if that is more, for what part of all that it has visited.
+    patience_part: u64,
+    /// How many configurations the sweep may visit for each that the probe has, before the probe gets
+    /// another turn.
+    sweep_per_probe: u64,
+}
+
+/// Measured on registers and queues with 4 and 16 operations in flight: a shorter patience has the
+/// sweep visit much where the probe would soon have got on, a smaller share for the sweep has the
+/// probe visit much in vain where there is no order.
+const TURNS: Turns = Turns { patience: 1 << 14, patience_part: 2, sweep_per_probe: 8 };
+
+fn take_turns<M: Model, B: Mask>(
+    initial: &M,
+    ground: &mut Ground<'_, M>,
+    walk: &mut Walk,
+    probe: &mut Probe<B>,
+    meter: &mut Meter<'_>,
+    turns: Turns,
+) -> Found<M> {
+    let mut sweep: Option<Sweep<B>> = None;
+    // What it has visited is a measure of what it is worth to visit more.
+    let patience = |probe: &Probe<B>| turns.patience.max(probe.visits / turns.patience_part);
+    let start = ground.start(initial);
+    let mut probed = probe.start(ground, walk, start, meter);
+    loop {
+        match probed {
+            Probed::Complete(order) => return Found::Order(spell(ground, &probe.orders, order)),
+            Probed::Nothing => return stuck(ground, &mut probe.furthest, &probe.orders),
+            Probed::OutOfBudget => return out_of_budget(probe, sweep.as_ref()),
+            Probed::New => {
+                probed = probe.go(ground, walk, meter, patience(probe));
+                continue;
+            }
+            Probed::Impatient => {}
+        }
+        let sweep = sweep.get_or_insert_with(|| {
+            let start = ground.start(initial);
+            Sweep::new(ground, start, meter)
+        });
+        match sweep.go(ground, meter, probe.deepest, probe.visits * turns.sweep_per_probe) {
+            Swept::Complete(order) => return Found::Order(spell(ground, &sweep.orders, order)),
+            Swept::Nothing => return stuck(ground, &mut sweep.furthest, &sweep.orders),
+            Swept::OutOfBudget => return out_of_budget(probe, Some(sweep)),
+            Swept::Past => {
+                sweep.tidy();
+                probe.start_from(&sweep.orders, sweep.waiting());
+                let deepest = probe.deepest;
+                walk.to(&ground.timeline, deepest);
+            }
+            Swept::Tired => {}
+        }
+        probed = Probed::New;
+    }
+}
+
+fn out_of_budget<M, B>(probe: &Probe<B>, sweep: Option<&Sweep<B>>) -> Found<M> {
+    let longest = sweep.map_or(0, |sweep| sweep.longest).max(probe.longest);
+    Found::OutOfBudget { longest: longest as usize }
+}
+
+fn spell<M: Model>(ground: &Ground<'_, M>, orders: &Orders, order: u32) -> Vec<usize> {
+    orders.spell(order).into_iter().map(|op| ground.timeline.index[op as usize]).collect()
+}
+
+fn stuck<M: Model>(ground: &Ground<'_, M>, furthest: &mut Furthest, orders: &Orders) -> Found<M> {
+    let Ground { timeline: Timeline { events, index, .. }, states, .. } = ground;
+    let Event::Return(misfit) = events[furthest.at] else {
+        unreachable!("every configuration is at a return");
+    };
+    furthest.longest_first();
+    let state = |number| States::get(states, number).clone();
+    let ends = furthest.ends.iter();
+    let partial = ends.map(|end| (spell(ground, orders, end.order), state(end.state))).collect();
+    Found::Stuck(Stuck { misfit: index[misfit as usize], partial })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::limits::Budget;
+    use crate::models::{CasRegister, CasRegisterOp, CasRegisterRet};
+
+    type Call = Operation<CasRegisterOp, CasRegisterRet>;
+
+    /// Tries every order.
+    fn explicable(state: &CasRegister, left: &[Call]) -> bool {
+        left.iter().all(|call| call.returned.is_none())
+            || (0..left.len()).any(|i| {
+                let (mut next, mut rest) = (state.clone(), left.to_vec());
+                let call = rest.remove(i);
+                let ret = next.step(&call.op);
+                !left.iter().any(|other| other.precedes(&call))
+                    && call.returned.is_none_or(|(actual, _)| actual == ret)
+                    && explicable(&next, &rest)
+            })
+    }
+
+    /// A history by up to three clients over two values, with results drawn at random.
+    fn history(draw: &mut impl FnMut(u64) -> u64) -> Vec<Call> {
+        use {CasRegisterOp::*, CasRegisterRet::*};
+        let mut calls: Vec<Call> = Vec::new();
+        let mut open: Vec<usize> = Vec::new();
+        for time in 0..14 {
+            if calls.len() < 7 && open.len() < 3 && draw(2) == 0 {
+                let op = match draw(4) {
+                    0 => Read,
+                    1 => Write(draw(2)),
+                    _ => Cas(draw(2), draw(2)),
+                };
+                open.push(calls.len());
+                calls.push(Operation { client: 0, op, invoked: time, returned: None });
+            } else if !open.is_empty() && draw(8) > 0 {
+                let call = open.remove(draw(open.len() as u64) as usize);
+                let ret = match calls[call].op {
+                    Read => Value(draw(2)),
+                    Write(_) => Done,
+                    Cas(..) => Swapped(draw(2) == 0),
+                };
+                calls[call].returned = Some((ret, time));
+            }
+        }
+        calls
+    }
+
+    /// Searches with turns as short as they can be, so that probe and sweep relieve each other all
+    /// the time in histories that brute force can judge.
+    fn hurried<B: Mask>(calls: &[Call], turns: Turns) -> Found<CasRegister> {
+        let moments = crate::linearizable::by_time(calls).unwrap();
+        let (mut ground, mut walk) = (Ground::new(calls), Walk::default());
+        let (mut probe, budget) = (Probe::<B>::default(), Budget::default());
+        let mut meter = Meter::new(&budget);
+        ground.lay(&moments, &mut walk, &mut meter);
+        take_turns(&CasRegister::new(0), &mut ground, &mut walk, &mut probe, &mut meter, turns)
+    }
+
+    #[test]
+    fn searches_that_relieve_each_other_agree_with_brute_force() {
+        let mut word = 1u64;
+        let mut draw = |bound| {
+            word = word.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
+            (word >> 33) % bound
+        };
+        let mut found = [0, 0];
+        for round in 0..20_000 {
+            let calls = history(&mut draw);
+            let expected = explicable(&CasRegister::new(0), &calls);
+            found[usize::from(expected)] += 1;
+            let turns = Turns {
+                patience: round % 3,
+                patience_part: u64::MAX,
+                sweep_per_probe: 1 + round % 4,
+            };
+            let short = hurried::<u64>(&calls, turns);
+            let long = hurried::<Box<[u64]>>(&calls, turns);
+            match (short, long) {
+                (Found::Order(order), Found::Order(other)) if expected => {
+                    assert_eq!(order, other, "{calls:?}");
+                    let mut register = CasRegister::new(0);
+                    for index in &order {
+                        let ret = register.step(&calls[*index].op);
+                        assert!(calls[*index].returned.as_ref().is_none_or(|(r, _)| *r == ret));
+                    }
+                }
+                (Found::Stuck(stuck), Found::Stuck(_)) if !expected => {
+                    // What was invoked before the misfit returned has no order, either.
+                    let end = calls[stuck.misfit].end();
+                    let early: Vec<_> =
+                        calls.iter().filter(|call| call.invoked < end).cloned().collect();
+                    assert!(!explicable(&CasRegister::new(0), &early), "{calls:?}");
+                    // What returned before can be explained, so it is the earliest such return.
+                    let mut open = early;
+                    for call in &mut open {
+                        call.returned.take_if(|(_, time)| *time >= end);
+                    }
+                    assert!(explicable(&CasRegister::new(0), &open), "{calls:?}");
+                }
+                _ => panic!("brute force says {expected}: {calls:?}"),
+            }
+        }
+        assert!(found.iter().all(|count| *count > 2000), "{found:?}");
+    }
+}

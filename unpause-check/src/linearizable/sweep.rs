@@ -1,0 +1,269 @@
+//! Position by position: the search that never comes back.
+//!
+//! All configurations at one position are visited before any at the next, as in just-in-time
+//! linearization (Lowe 2017). A configuration is reached from those before it only, so a position that
+//! is done is done with: its memo is dropped, and the orders that led to nothing are forgotten. What
+//! is kept are the configurations that wait and the orders that led to those.
+
+use std::collections::BTreeMap;
+
+use super::furthest::{End, Furthest};
+use super::ground::{Candidate, Configuration, Ground};
+use super::mask::Mask;
+use super::memo::{Orders, Visited};
+use super::timeline::Walk;
+use crate::limits::Meter;
+use crate::model::Model;
+
+pub(super) struct Sweep<B> {
+    pub(super) orders: Orders,
+    /// The orders that ended at the position being swept, or the last one.
+    pub(super) furthest: Furthest,
+    pub(super) longest: u32,
+    walk: Walk,
+    /// Where configurations wait, and in which of `buckets`.
+    positions: Positions,
+    /// The configurations that wait, and empty buckets, kept to be filled again.
+    buckets: Vec<Bucket<B>>,
+    states: Vec<u32>,
+    /// How many bytes a configuration that waits takes, in a list with room for more.
+    each: usize,
+    /// How many bytes the configurations that wait and what was visited take.
+    held: usize,
+    /// How many nodes of orders there may be before those that lead nowhere are dropped.
+    nodes_max: usize,
+}
+
+/// The configurations at one position.
+struct Bucket<B> {
+    visited: Visited<B>,
+    /// Those to visit, by how many pending operations they use. Fewest go first: what uses more of
+    /// the same is then never visited.
+    layers: Vec<Vec<Configuration<B>>>,
+}
+
+/// Where a sweep has got.
+pub(super) enum Swept {
+    /// To the end, by this order.
+    Complete(u32),
+    /// No configuration is left.
+    Nothing,
+    /// Past the position it was sent to.
+    Past,
+    /// As far as it was let.
+    Tired,
+    OutOfBudget,
+}
+
+impl<B: Mask> Sweep<B> {
+    const NODES_MAX: usize = 1 << 14;
+
+    pub(super) fn new<M: Model>(
+        ground: &mut Ground<'_, M>,
+        start: Configuration<B>,
+        meter: &mut Meter<'_>,
+    ) -> Self {
+        let mut sweep = Sweep {
+            each: 2 * (size_of::<Configuration<B>>() + start.ordered.heap() + start.used.heap()),
+            held: 0,
+            orders: Orders::default(),
+            furthest: Furthest::default(),
+            longest: 0,
+            walk: Walk::default(),
+            positions: Positions::default(),
+            buckets: Vec::new(),
+            states: Vec::new(),
+            nodes_max: Self::NODES_MAX,
+        };
+        sweep.walk.start(&ground.timeline);
+        let complete = sweep.arrive(ground, start, meter);
+        assert!(complete.is_none(), "the probe came to the end at once");
+        sweep
+    }
+
+    /// The configurations that wait, by position.
+    pub(super) fn waiting(&self) -> impl Iterator<Item = (usize, &Configuration<B>)> {
+        let positions = self.positions.all().into_iter();
+        positions.flat_map(|(at, bucket)| {
+            self.buckets[bucket].layers.iter().flatten().map(move |here| (at, here))
+        })
+    }
+
+    /// Goes on until every configuration up to a position has been visited, or `visits` more.
+    pub(super) fn go<M: Model>(
+        &mut self,
+        ground: &mut Ground<'_, M>,
+        meter: &mut Meter<'_>,
+        past: usize,
+        mut visits: u64,
+    ) -> Swept {
+        loop {
+            if meter.is_over() {
+                return Swept::OutOfBudget;
+            }
+            let Some((at, bucket)) = self.positions.first() else { return Swept::Nothing };
+            if at > past {
+                return Swept::Past;
+            }
+            let Bucket { visited, layers } = &mut self.buckets[bucket];
+            let Some(here) = layers.iter_mut().find_map(Vec::pop) else {
+                self.held = self.held.saturating_sub(visited.bytes());
+                visited.clear();
+                self.held += visited.bytes();
+                self.positions.leave_first();
+                continue;
+            };
+            self.held = self.held.saturating_sub(self.each);
+            if !visited.has(at, here.state, &here.ordered, &here.used) {
+                continue;
+            }
+            if visits == 0 {
+                self.held += self.each;
+                self.buckets[bucket].wait(here);
+                return Swept::Tired;
+            }
+            visits -= 1;
+            ground.held[1] = self.held + self.orders.bytes();
+            if !meter.hold(ground.bytes()) || !meter.visit(1) {
+                return Swept::OutOfBudget;
+            }
+            if let Some(order) = self.visit(ground, at, here, meter) {
+                return Swept::Complete(order);
+            }
+            if !meter.work(self.walk.pending) {
+                return Swept::OutOfBudget;
+            }
+            if self.orders.len() > self.nodes_max {
+                self.tidy();
+            }
+        }
+    }
+
+    /// Takes every move from a configuration. The order, if one of them leads to the end.
+    fn visit<M: Model>(
+        &mut self,
+        ground: &mut Ground<'_, M>,
+        at: usize,
+        here: Configuration<B>,
+        meter: &mut Meter<'_>,
+    ) -> Option<u32> {
+        self.walk.to(&ground.timeline, at);
+        let Configuration { order, state, length, .. } = here;
+        self.furthest.reached(at, End { order, state, length });
+        let mut candidate = self.walk.first();
+        while let Some(op) = candidate {
+            if let Some(order) = self.take(ground, &here, Candidate::Returning(op), meter) {
+                return Some(order);
+            }
+            candidate = self.walk.following(op);
+        }
+        (0..self.walk.pending)
+            .find_map(|number| self.take(ground, &here, Candidate::Pending(number), meter))
+    }
+
+    fn take<M: Model>(
+        &mut self,
+        ground: &mut Ground<'_, M>,
+        here: &Configuration<B>,
+        candidate: Candidate,
+        meter: &mut Meter<'_>,
+    ) -> Option<u32> {
+        let mut states = std::mem::take(&mut self.states);
+        ground.moves(here, candidate, meter, |state| states.push(state));
+        let complete = states.drain(..).find_map(|state| {
+            let next = ground.after(here, candidate, state, &mut self.orders);
+            self.arrive(ground, next, meter)
+        });
+        self.states = states;
+        complete
+    }
+
+    /// Settles a configuration and has it wait there if it is new. Its order, if that is the end.
+    fn arrive<M: Model>(
+        &mut self,
+        ground: &mut Ground<'_, M>,
+        mut here: Configuration<B>,
+        meter: &mut Meter<'_>,
+    ) -> Option<u32> {
+        let start = self.walk.at;
+        let nodes_before = self.orders.len() - usize::from(here.length > 0);
+        ground.settle(&mut here, &mut self.walk, &mut self.orders, meter);
+        self.longest = self.longest.max(here.length);
+        let at = self.walk.at;
+        self.walk.back(&ground.timeline, start);
+        if at == ground.timeline.events.len() {
+            return Some(here.order);
+        }
+        let bucket = self.positions.bucket(at);
+        if bucket == self.buckets.len() {
+            self.buckets.push(Bucket { visited: Visited::new(), layers: Vec::new() });
+        }
+        let bucket = &mut self.buckets[bucket];
+        let before = bucket.visited.bytes();
+        let is_new = bucket.visited.add(at, here.state, &here.ordered, &here.used);
+        self.held = (self.held + bucket.visited.bytes()).saturating_sub(before);
+        let work = bucket.visited.take_work();
+        if is_new {
+            bucket.wait(here);
+            self.held += self.each;
+        } else {
+            self.orders.truncate(nodes_before);
+        }
+        // Whoever sent it here sees that the meter is over.
+        ground.held[1] = self.held + self.orders.bytes();
+        let _ = meter.work(work) && meter.hold(ground.bytes());
+        None
+    }
+
+    /// Drops the orders that lead nowhere.
+    pub(super) fn tidy(&mut self) {
+        let mut ends = Vec::new();
+        for layer in self.buckets.iter_mut().flat_map(|bucket| &mut bucket.layers) {
+            ends.extend(layer.iter_mut().map(|here| &mut here.order));
+        }
+        ends.extend(self.furthest.ends.iter_mut().map(|end| &mut end.order));
+        self.orders.keep(ends);
+        self.nodes_max = (2 * self.orders.len()).max(Self::NODES_MAX);
+    }
+}
+
+impl<B: Mask> Bucket<B> {
+    fn wait(&mut self, here: Configuration<B>) {
+        let used = here.used.count() as usize;
+        if self.layers.len() <= used {
+            self.layers.resize_with(used + 1, Vec::new);
+        }
+        self.layers[used].push(here);
+    }
+}
+
+/// The number of a bucket for each position that has one. It knows no mask: a tree is much code, and
+/// compiled once is enough.
+#[derive(Default)]
+struct Positions {
+    buckets: BTreeMap<usize, usize>,
+    /// Numbers given back.
+    spare: Vec<usize>,
+}
+
+impl Positions {
+    fn first(&self) -> Option<(usize, usize)> {
+        self.buckets.first_key_value().map(|(at, bucket)| (*at, *bucket))
+    }
+
+    /// Takes the first position out: its bucket is empty.
+    fn leave_first(&mut self) {
+        self.spare.extend(self.buckets.pop_first().map(|(_, bucket)| bucket));
+    }
+
+    /// The bucket at a position; one that is spare if it had none, or the next new number.
+    fn bucket(&mut self, at: usize) -> usize {
+        let new = self.buckets.len() + self.spare.len();
+        *self.buckets.entry(at).or_insert_with(|| self.spare.pop().unwrap_or(new))
+    }
+
+    /// Positions and their buckets, in order.
+    fn all(&self) -> Vec<(usize, usize)> {
+        self.buckets.iter().map(|(at, bucket)| (*at, *bucket)).collect()
+    }
+}

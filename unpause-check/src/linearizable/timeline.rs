@@ -1,0 +1,405 @@
+//! One part of a history laid out for the search, and a walk along it in both directions.
+//!
+//! Operations get dense numbers by invocation. An operation that returned owns a *slot*, the
+//! lowest free one at its invocation, from then until its return; slots are used again, so
+//! masks are as wide as the history is concurrent and not as long as it is. An operation that
+//! never returned has a number among its kind instead and keeps it.
+//!
+//! Which operations are in flight depends on the position alone. [`Walk`] keeps those that return
+//! in a list by time of return; going back restores the list in place (dancing links, Knuth
+//! 2000), so that a step costs O(1) and a configuration stores none of it.
+
+use std::collections::BTreeMap;
+
+use crate::limits::Meter;
+
+/// The invocation or the return of an operation of the history: its index, and which of the two.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) struct Moment(u32);
+
+impl Moment {
+    /// No moment.
+    pub(super) const NONE: Moment = Moment(u32::MAX);
+
+    /// # Panics
+    /// If `index` is not less than 2^31 - 1.
+    pub(super) fn new(index: usize, is_return: bool) -> Moment {
+        let index = u32::try_from(index).ok().filter(|index| *index < u32::MAX / 2);
+        Moment(index.expect("fewer than 2^31 operations") << 1 | u32::from(is_return))
+    }
+
+    pub(super) fn index(self) -> usize {
+        (self.0 >> 1) as usize
+    }
+
+    pub(super) fn is_return(self) -> bool {
+        self.0 & 1 == 1
+    }
+}
+
+/// What happened at one position.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Event {
+    /// An operation was invoked that will return.
+    Invoke(u32),
+    /// It returned.
+    Return(u32),
+    /// An operation was invoked that never returns.
+    Pending,
+}
+
+/// The fixed part: events by time, and what they need to know of operations.
+#[derive(Default)]
+pub(super) struct Timeline {
+    pub(super) events: Vec<Event>,
+    /// The index in the history of each operation.
+    pub(super) index: Vec<usize>,
+    /// The slot of each operation that returns.
+    pub(super) slot: Vec<u32>,
+    /// How many slots there are.
+    pub(super) slots: usize,
+    /// The operations that never return, by invocation.
+    pub(super) pending: Vec<u32>,
+    /// For each of those, the last one before it that is equal, as an index into `pending`.
+    pub(super) twin: Vec<Option<u32>>,
+    /// For each operation that returns: at its invocation, the operation in flight that returns
+    /// last before it, or the number of operations if none does.
+    after: Vec<u32>,
+    /// The position of each return.
+    returns: Vec<u32>,
+    /// By index in the history: its number here. Those of other parts are left over.
+    number: Vec<u32>,
+    free: Vec<u32>,
+}
+
+impl Timeline {
+    /// Lays out these events of the history, by time, in place of what was here. `returns` says of
+    /// an index whether the operation ever returns, `equal` whether two ask for the same. Not of use if
+    /// the meter is over then.
+    pub(super) fn lay(
+        &mut self,
+        moments: &[Moment],
+        returns: impl Fn(usize) -> bool,
+        equal: impl Fn(usize, usize) -> bool,
+        walk: &mut Walk,
+        meter: &mut Meter<'_>,
+    ) {
+        self.events.clear();
+        self.index.clear();
+        self.slot.clear();
+        self.slots = 0;
+        self.pending.clear();
+        self.twin.clear();
+        self.returns.clear();
+        self.free.clear();
+        self.name_events(moments, &returns);
+        self.give_slots();
+        self.order_by_return(walk, meter);
+        self.find_twins(&equal, meter);
+        walk.start(self);
+    }
+
+    fn name_events(&mut self, moments: &[Moment], returns: &impl Fn(usize) -> bool) {
+        for moment in moments {
+            let index = moment.index();
+            if moment.is_return() {
+                let op = self.number[index];
+                self.returns[op as usize] = self.events.len() as u32;
+                self.events.push(Event::Return(op));
+                continue;
+            }
+            let op = self.index.len() as u32;
+            self.index.push(index);
+            self.returns.push(0);
+            self.events.push(if returns(index) {
+                if index >= self.number.len() {
+                    self.number.resize(index + 1, 0);
+                }
+                self.number[index] = op;
+                Event::Invoke(op)
+            } else {
+                self.pending.push(op);
+                Event::Pending
+            });
+        }
+    }
+
+    fn give_slots(&mut self) {
+        self.slot.resize(self.index.len(), 0);
+        for event in &self.events {
+            match *event {
+                Event::Invoke(op) => {
+                    self.slot[op as usize] = self.free.pop().unwrap_or_else(|| {
+                        self.slots += 1;
+                        (self.slots - 1) as u32
+                    });
+                }
+                Event::Return(op) => self.free.push(self.slot[op as usize]),
+                Event::Pending => {}
+            }
+        }
+    }
+
+    /// O(n log w), w = the number of operations in flight. Mostly who comes last returns last, and its place
+    /// is found from the end of the list; once that takes long, a tree finds it.
+    fn order_by_return(&mut self, walk: &mut Walk, meter: &mut Meter<'_>) {
+        const LOOKED_AT_MAX: usize = 64;
+        let sentinel = self.index.len() as u32;
+        self.after.clear();
+        self.after.resize(self.index.len(), sentinel);
+        walk.start(self);
+        // The operations in flight by return, if they are kept.
+        let mut by_return: Option<BTreeMap<u32, u32>> = None;
+        for position in 0..self.events.len() {
+            if !meter.work(1) {
+                return;
+            }
+            match self.events[position] {
+                Event::Invoke(op) => {
+                    let returns = self.returns[op as usize];
+                    let back = |op: &u32| Some(walk.before[*op as usize]);
+                    let mut before = std::iter::successors(back(&sentinel), back)
+                        .take_while(|other| *other != sentinel);
+                    let earlier = |other: &u32| self.returns[*other as usize] < returns;
+                    let near = match by_return {
+                        None => before.by_ref().take(LOOKED_AT_MAX).find(earlier),
+                        Some(_) => None,
+                    };
+                    if near.is_none() && by_return.is_none() && before.next().is_some() {
+                        let all = std::iter::successors(walk.first(), |op| walk.following(*op));
+                        by_return = Some(all.map(|op| (self.returns[op as usize], op)).collect());
+                    }
+                    let known = by_return.as_mut().and_then(|tree| {
+                        let known = tree.range(..returns).next_back().map(|(_, op)| *op);
+                        tree.insert(returns, op);
+                        known
+                    });
+                    self.after[op as usize] = near.or(known).unwrap_or(sentinel);
+                }
+                Event::Return(_) => {
+                    if let Some(tree) = &mut by_return {
+                        tree.remove(&(position as u32));
+                    }
+                }
+                Event::Pending => {}
+            }
+            walk.forward(self);
+        }
+    }
+
+    /// Compares with one of each kind only, and gives up on telling kinds apart after a thousand:
+    /// a twin unknown costs time, not truth.
+    fn find_twins(&mut self, equal: &impl Fn(usize, usize) -> bool, meter: &mut Meter<'_>) {
+        const KINDS_MAX: usize = 1000;
+        let mut latest_of_kind: Vec<u32> = Vec::new();
+        for (number, &op) in self.pending.iter().enumerate() {
+            let number = number as u32;
+            if !meter.work(latest_of_kind.len() as u32 / 8) {
+                return;
+            }
+            let same = |latest: &&mut u32| {
+                let other = self.pending[**latest as usize];
+                equal(self.index[op as usize], self.index[other as usize])
+            };
+            if let Some(latest) = latest_of_kind.iter_mut().find(same) {
+                self.twin.push(Some(std::mem::replace(latest, number)));
+                continue;
+            }
+            self.twin.push(None);
+            if latest_of_kind.len() < KINDS_MAX {
+                latest_of_kind.push(number);
+            }
+        }
+    }
+}
+
+/// A position in a [`Timeline`] and the operations in flight there.
+#[derive(Clone, Default)]
+pub(super) struct Walk {
+    /// How many events have been passed.
+    pub(super) at: usize,
+    /// How many operations that never return have been invoked.
+    pub(super) pending: u32,
+    // A ring through a sentinel, whose number is that of the operations.
+    next: Vec<u32>,
+    before: Vec<u32>,
+}
+
+impl Walk {
+    /// Goes to the beginning of a timeline, which need not be the one it was on.
+    pub(super) fn start(&mut self, timeline: &Timeline) {
+        let count = timeline.index.len();
+        self.at = 0;
+        self.pending = 0;
+        // Links of an operation are written when it is invoked, so only the sentinel needs any.
+        self.next.resize(count + 1, 0);
+        self.before.resize(count + 1, 0);
+        self.next[count] = count as u32;
+        self.before[count] = count as u32;
+    }
+
+    /// The operation in flight that returns first.
+    pub(super) fn first(&self) -> Option<u32> {
+        self.following(self.next.len() as u32 - 1)
+    }
+
+    /// The operation in flight that returns next after `op`.
+    pub(super) fn following(&self, op: u32) -> Option<u32> {
+        let next = self.next[op as usize];
+        (next as usize + 1 != self.next.len()).then_some(next)
+    }
+
+    /// Passes one event.
+    pub(super) fn forward(&mut self, timeline: &Timeline) {
+        match timeline.events[self.at] {
+            Event::Invoke(op) => {
+                let before = timeline.after[op as usize];
+                self.before[op as usize] = before;
+                self.next[op as usize] = self.next[before as usize];
+                self.link(op);
+            }
+            Event::Return(op) => self.unlink(op),
+            Event::Pending => self.pending += 1,
+        }
+        self.at += 1;
+    }
+
+    /// Goes to a position, forth or back.
+    pub(super) fn to(&mut self, timeline: &Timeline, at: usize) {
+        while self.at < at {
+            self.forward(timeline);
+        }
+        self.back(timeline, at);
+    }
+
+    /// Goes back to a position passed before.
+    pub(super) fn back(&mut self, timeline: &Timeline, to: usize) {
+        while self.at > to {
+            self.at -= 1;
+            match timeline.events[self.at] {
+                Event::Invoke(op) => self.unlink(op),
+                // It left the list last, so its neighbours are still what it says they are.
+                Event::Return(op) => self.link(op),
+                Event::Pending => self.pending -= 1,
+            }
+        }
+    }
+
+    fn link(&mut self, op: u32) {
+        let (before, next) = (self.before[op as usize], self.next[op as usize]);
+        self.next[before as usize] = op;
+        self.before[next as usize] = op;
+    }
+
+    fn unlink(&mut self, op: u32) {
+        let (before, next) = (self.before[op as usize], self.next[op as usize]);
+        self.next[before as usize] = next;
+        self.before[next as usize] = before;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::limits::Budget;
+
+    fn meter() -> Meter<'static> {
+        Meter::new(&Budget::default())
+    }
+
+    /// A walk at the beginning of the timeline of these events.
+    fn lay(
+        events: &[(usize, bool)],
+        returns: impl Fn(usize) -> bool,
+        equal: impl Fn(usize, usize) -> bool,
+    ) -> (Timeline, Walk) {
+        let moments: Vec<_> =
+            events.iter().map(|&(index, back)| Moment::new(index, back)).collect();
+        let (mut timeline, mut walk) = (Timeline::default(), Walk::default());
+        timeline.lay(&moments, returns, equal, &mut walk, &mut meter());
+        (timeline, walk)
+    }
+
+    /// 0 is invoked first and returns last, 3 never returns.
+    fn example() -> (Timeline, Walk) {
+        let events = [(0, false), (1, false), (3, false), (2, false), (2, true), (1, true)];
+        let events: Vec<_> = events.into_iter().chain([(4, false), (4, true), (0, true)]).collect();
+        lay(&events, |index| index != 3, |_, _| true)
+    }
+
+    fn in_flight(timeline: &Timeline, walk: &Walk) -> Vec<usize> {
+        let ops = std::iter::successors(walk.first(), |op| walk.following(*op));
+        ops.map(|op| timeline.index[op as usize]).collect()
+    }
+
+    #[test]
+    fn operations_in_flight_stand_in_the_order_of_their_returns_on_the_way_there_and_back() {
+        let (timeline, mut walk) = example();
+        let mut seen = vec![in_flight(&timeline, &walk)];
+        while walk.at < timeline.events.len() {
+            walk.forward(&timeline);
+            seen.push(in_flight(&timeline, &walk));
+        }
+        let expected: [&[usize]; 10] =
+            [&[], &[0], &[1, 0], &[1, 0], &[2, 1, 0], &[1, 0], &[0], &[4, 0], &[0], &[]];
+        assert_eq!(seen, expected);
+        for at in (0..seen.len()).rev() {
+            walk.back(&timeline, at);
+            assert_eq!(in_flight(&timeline, &walk), seen[at]);
+        }
+    }
+
+    #[test]
+    fn a_timeline_laid_over_another_forgets_it() {
+        let (mut timeline, mut walk) = example();
+        let moments: Vec<_> = [(4, false), (1, false), (1, true), (4, true)]
+            .map(|(index, back)| Moment::new(index, back))
+            .to_vec();
+        timeline.lay(&moments, |_| true, |_, _| true, &mut walk, &mut meter());
+        assert_eq!((timeline.slots, timeline.index.as_slice()), (2, &[4, 1][..]));
+        assert_eq!(timeline.pending, []);
+        walk.to(&timeline, 2);
+        assert_eq!(in_flight(&timeline, &walk), [1, 4]);
+    }
+
+    #[test]
+    fn many_operations_in_flight_stand_in_the_order_of_their_returns() {
+        // Returns in the order of `n * step`, so that places are at the end, the beginning and between.
+        for step in [1, 299, 7, 150, 91] {
+            let invoked = (0..300).map(|index| (index, false));
+            let mut returned: Vec<_> = (0..300).map(|index| (index, true)).collect();
+            returned.sort_by_key(|(index, _)| (index * step % 300, *index));
+            let (first, second) = returned.split_at(100);
+            let more = (300..400).map(|index| (index, false));
+            let last = (300..400).rev().map(|index| (index, true));
+            let events: Vec<_> = invoked
+                .chain(first.iter().copied())
+                .chain(more)
+                .chain(second.iter().copied())
+                .chain(last)
+                .collect();
+            let (timeline, mut walk) = lay(&events, |_| true, |_, _| true);
+            let ends = |op: &usize| events.iter().position(|event| *event == (*op, true));
+            for position in 0..events.len() {
+                let seen = in_flight(&timeline, &walk);
+                assert!(seen.is_sorted_by_key(ends), "{step}, {position}: {seen:?}");
+                let began = |op: &usize| events[..position].contains(&(*op, false));
+                let open = (0..400).filter(|op| began(op) && ends(op).unwrap() >= position);
+                assert_eq!(seen.len(), open.count(), "{step}, {position}");
+                walk.forward(&timeline);
+            }
+        }
+    }
+
+    #[test]
+    fn slots_are_used_again() {
+        assert_eq!(example().0.slots, 3);
+    }
+
+    #[test]
+    fn equal_pending_operations_are_chained() {
+        let events: Vec<_> = (0..4).map(|index| (index, false)).collect();
+        let (timeline, _) = lay(&events, |_| false, |a, b| a % 2 == b % 2);
+        assert_eq!(timeline.twin, [None, None, Some(0), Some(1)]);
+    }
+}

@@ -1,0 +1,243 @@
+//! The sequential specification: what the object does when one client uses it alone.
+
+use std::fmt::Debug;
+use std::hash::{Hash, Hasher};
+
+use super::hash::WordHasher;
+use super::unique::{Action, Plain};
+use crate::history::Written;
+
+/// A sequential specification. A value of the type *is* the state of the object.
+///
+/// Two types and one function suffice:
+///
+/// ```
+/// use unpause_check::{linearizable, Budget, Model};
+/// use unpause_check::history::Operation;
+///
+/// /// Hands out tickets: every call returns the next number.
+/// #[derive(Clone, PartialEq, Eq, Hash, Debug)]
+/// struct Tickets(u32);
+///
+/// impl Model for Tickets {
+///     type Op = ();
+///     type Ret = u32;
+///     fn step(&mut self, _op: &()) -> u32 {
+///         self.0 += 1;
+///         self.0
+///     }
+/// }
+///
+/// let take = |client, invoked, ticket, returned| {
+///     Operation { client, op: (), invoked, returned: Some((ticket, returned)) }
+/// };
+/// let twice = [take(0, 1, 1, 3), take(1, 2, 1, 4)];
+/// assert!(linearizable(&Tickets(0), &twice, &Budget::default()).unwrap().is_violated());
+/// let overlapping = [take(0, 1, 2, 3), take(1, 2, 1, 4)];
+/// assert!(linearizable(&Tickets(0), &overlapping, &Budget::default()).unwrap().is_consistent());
+/// ```
+///
+/// Everything else has a default. `Eq` and `Hash` must see the whole state: two states that are
+/// equal behave alike for ever. The checker keeps a copy of every state it meets, so a state should
+/// be small and cheap to clone.
+pub trait Model: Clone + Eq + Hash + Debug {
+    /// What a client can ask. Equal operations are interchangeable: whatever one of them could do
+    /// in some state, the other could do too.
+    type Op: Clone + PartialEq + Debug + Send + 'static;
+    /// What it is told.
+    type Ret: Clone + PartialEq + Debug + Send + 'static;
+
+    /// Does `op` and says what it returns. Must be a function of the state and `op` alone, defined
+    /// for every operation in every state: an impossible one returns an error value, no panic.
+    fn step(&mut self, op: &Self::Op) -> Self::Ret;
+
+    /// Whether a client may be told `actual` where [`step`](Model::step) returned `expected`. By
+    /// default only if they are equal. A loose specification allows more, such as any error
+    /// message instead of the same one.
+    fn accepts(op: &Self::Op, expected: &Self::Ret, actual: &Self::Ret) -> bool {
+        let _ = op;
+        expected == actual
+    }
+
+    /// The key of the part of the object that `op` touches, if that is all it touches: operations
+    /// with different keys must neither change nor see each other's part. Then a history is
+    /// linearizable if and only if its operations of each key are (Herlihy and Wing 1990,
+    /// locality), and checking by key is incomparably faster.
+    ///
+    /// `None`, the default, says that it may touch anything; one such operation in a history, and
+    /// the history is checked as a whole. Each part is checked with this same model from the same
+    /// initial state, so it does no harm if two keys happen to share a [`Key`].
+    fn partition(op: &Self::Op) -> Option<Key> {
+        let _ = op;
+        None
+    }
+
+    /// Whether `op`, when it returns `ret`, leaves **every** state as it is: a read, a failed
+    /// compare-and-swap, an empty dequeue. The checker orders such an operation as soon as it fits
+    /// and never thinks of it again, the greatest single saving there is.
+    ///
+    /// It is not enough that some state stays the same: `write(2)` changes nothing in state 2, and
+    /// may still be needed later. Answering `true` wrongly gives wrong verdicts; `false`, the
+    /// default, only costs time. [`linearizable`](super::linearizable()) panics when it meets a
+    /// state that an observer changes.
+    fn observes(op: &Self::Op, ret: &Self::Ret) -> bool {
+        let _ = (op, ret);
+        false
+    }
+
+    /// An operation, and what it returned if it did, as it stands in a file of a recorded history: so that a
+    /// failing run writes its history down beside its trace, to be checked again by `cargo sim check` or,
+    /// in one line of a test, by the package `sim-histories`. `None`, the default: it is not written, nor is
+    /// what no file can say, such as an answer of another kind.
+    ///
+    /// Of the [models](super::models) that come with the library those of registers, counters, queues,
+    /// stacks, sets and maps say it, if their values are whole numbers, texts, characters,
+    /// booleans or [data](crate::datum); one of your own that wraps one of them can forward to it.
+    fn written(op: &Self::Op, ret: Option<&Self::Ret>) -> Option<Written> {
+        let _ = (op, ret);
+        None
+    }
+
+    /// The calls that stand before all others in such a file: those that bring an object into this state
+    /// that begins as a file has it, as [`Shipped::recorded`](super::models::Shipped::recorded) says. `None`,
+    /// the default: it is not written.
+    fn written_before(&self) -> Option<Vec<Written>> {
+        None
+    }
+
+    /// Appends to `out` every state that the object may be in after `op` returned `ret`; nothing if
+    /// it cannot return that here. `None` stands for any result: the client never heard.
+    ///
+    /// By default the one state that [`step`](Model::step) and [`accepts`](Model::accepts) allow.
+    /// Only a nondeterministic object (a pool that hands out any free connection) has reason to
+    /// override it, and then also [`returns`](Model::returns); `step` is then one of the ways.
+    fn successors(&self, op: &Self::Op, ret: Option<&Self::Ret>, out: &mut Vec<Self>) {
+        let mut next = self.clone();
+        let expected = next.step(op);
+        if ret.is_none_or(|actual| Self::accepts(op, &expected, actual)) {
+            out.push(next);
+        }
+    }
+
+    /// The history of these calls in the words of the engines for unique values, if this object,
+    /// starting in this state, is one of theirs: see [`unique`](super::unique). One action for each
+    /// call, in order; a call without a result never returned. `None`, the default, leaves the
+    /// history to the search.
+    ///
+    /// The checker verifies that no value is added twice, so a model need not.
+    fn plain<'a>(
+        &self,
+        calls: &mut dyn Iterator<Item = (&'a Self::Op, Option<&'a Self::Ret>)>,
+    ) -> Option<Plain> {
+        let _ = calls;
+        None
+    }
+
+    /// The effect of one call on a register, if the object is one: an object whose whole state is one value, which
+    /// calls read, overwrite or swap. `ret` is the result, none while the call is open. Equal values have equal
+    /// keys; different values should have different ones. [`Online`](super::online::Online) checks such an
+    /// object in constant time per event while its values are unique.
+    ///
+    /// Only [`Add`](Action::Add), [`Peek`](Action::Peek), [`Swap`](Action::Swap), [`Absent`](Action::Absent)
+    /// and [`Nothing`](Action::Nothing) apply to a register. Return `None`, the default, for an object that is
+    /// not a register and for a result that the call cannot have. Implement
+    /// [`register_value`](Model::register_value) together with this method.
+    ///
+    /// ```
+    /// use unpause_check::online::{ClientEvent::*, Online, Status};
+    /// use unpause_check::{Key, Model, unique::Action};
+    ///
+    /// /// The address of the leader. `Some` announces one, `None` asks for it.
+    /// #[derive(Clone, PartialEq, Eq, Hash, Debug)]
+    /// struct Leader(String);
+    ///
+    /// impl Model for Leader {
+    ///     type Op = Option<String>;
+    ///     type Ret = String;
+    ///     fn step(&mut self, op: &Option<String>) -> String {
+    ///         self.0 = op.clone().unwrap_or(self.0.clone());
+    ///         self.0.clone()
+    ///     }
+    ///     fn register_action(op: &Option<String>, ret: Option<&String>) -> Option<Action<Key>> {
+    ///         Some(match (op, ret) {
+    ///             (Some(address), _) => Action::Add(Key::of(address)),
+    ///             (None, Some(address)) => Action::Peek(Key::of(address)),
+    ///             (None, None) => Action::Nothing,
+    ///         })
+    ///     }
+    ///     fn register_value(&self) -> Option<Key> {
+    ///         Some(Key::of(&self.0))
+    ///     }
+    /// }
+    ///
+    /// let mut online = Online::new(Leader("a".into()));
+    /// // Any number of announcements may be lost.
+    /// for client in 0..1_000 {
+    ///     let op = Some(format!("b{client}"));
+    ///     assert_eq!(online.feed(Invoke { client, op }), Ok(Status::Possible));
+    ///     assert_eq!(online.feed(End { client }), Ok(Status::Possible));
+    /// }
+    /// for (ret, status) in [("b7", Status::Possible), ("a", Status::Violated)] {
+    ///     let _ = online.feed(Invoke { client: 1_000, op: None });
+    ///     assert_eq!(online.feed(Return { client: 1_000, ret: ret.into() }), Ok(status));
+    /// }
+    /// ```
+    fn register_action(op: &Self::Op, ret: Option<&Self::Ret>) -> Option<Action<Key>> {
+        let _ = (op, ret);
+        None
+    }
+
+    /// The key of the value in this state, if the object is a register; see
+    /// [`register_action`](Model::register_action).
+    fn register_value(&self) -> Option<Key> {
+        None
+    }
+
+    /// What `op` could return in this state: what evidence shows as expected.
+    fn returns(&self, op: &Self::Op) -> Vec<Self::Ret> {
+        vec![self.clone().step(op)]
+    }
+
+    /// What reports call the model; by default the name of the type without its path.
+    fn name() -> &'static str {
+        let full = std::any::type_name::<Self>();
+        let plain = full.split('<').next().unwrap_or(full);
+        plain.rsplit("::").next().unwrap_or(plain)
+    }
+
+    /// How an operation is shown, such as `Put(1, 7)`: a label in a diagram, so one short line.
+    fn op_text(op: &Self::Op) -> String {
+        format!("{op:?}")
+    }
+
+    /// How a result is shown.
+    fn ret_text(ret: &Self::Ret) -> String {
+        format!("{ret:?}")
+    }
+
+    /// How the state is shown.
+    fn state_text(&self) -> String {
+        format!("{self:?}")
+    }
+}
+
+/// Names a part of an object that can be checked alone; see [`Model::partition`].
+///
+/// A hash: two parts with the same key are checked together, which is slower and never wrong.
+///
+/// ```
+/// use unpause_check::Key;
+/// assert_eq!(Key::of("users"), Key::of(&String::from("users")));
+/// assert_ne!(Key::of(&1), Key::of(&2));
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Key(u64);
+
+impl Key {
+    /// The key of a value, such as the key of a map or the number of an account.
+    pub fn of<T: Hash + ?Sized>(value: &T) -> Key {
+        let mut hasher = WordHasher::default();
+        value.hash(&mut hasher);
+        Key(hasher.finish())
+    }
+}

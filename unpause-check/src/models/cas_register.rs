@@ -1,0 +1,225 @@
+//! A cell with compare-and-swap.
+
+use super::written::{datum, done, each};
+use super::{NilRead, Shipped, Value, no_such_call, unexpected};
+use crate::datum::Datum;
+use crate::history::Written;
+use crate::unique::{Action, Plain, PlainObject, Values};
+use crate::{Key, Model};
+
+/// A register that can also be changed on condition: what Jepsen calls `cas-register`.
+///
+/// ```
+/// use unpause_check::{models::{CasRegister, CasRegisterOp::*, CasRegisterRet}, Model};
+/// let mut register = CasRegister::new(0);
+/// assert_eq!(register.step(&Cas(0, 1)), CasRegisterRet::Swapped(true));
+/// assert_eq!(register.step(&Cas(0, 2)), CasRegisterRet::Swapped(false));
+/// assert_eq!(register.step(&Read), CasRegisterRet::Value(1));
+/// ```
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
+pub struct CasRegister<T = u64>(T);
+
+impl<T> CasRegister<T> {
+    /// A register that holds `value`.
+    pub fn new(value: T) -> Self {
+        CasRegister(value)
+    }
+}
+
+/// What to do with a [`CasRegister`].
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum CasRegisterOp<T = u64> {
+    /// Returns the value.
+    Read,
+    /// Sets it.
+    Write(T),
+    /// Sets it to the second value if it is the first, and says whether it was.
+    Cas(T, T),
+}
+
+/// What a [`CasRegister`] returns.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum CasRegisterRet<T = u64> {
+    /// Written.
+    Done,
+    /// The value read.
+    Value(T),
+    /// Whether the value was the expected one and has been replaced.
+    Swapped(bool),
+}
+
+impl<T: Value> Model for CasRegister<T> {
+    type Op = CasRegisterOp<T>;
+    type Ret = CasRegisterRet<T>;
+
+    fn step(&mut self, op: &Self::Op) -> Self::Ret {
+        match op {
+            CasRegisterOp::Read => CasRegisterRet::Value(self.0.clone()),
+            CasRegisterOp::Write(value) => {
+                self.0 = value.clone();
+                CasRegisterRet::Done
+            }
+            CasRegisterOp::Cas(expected, value) => {
+                let swapped = self.0 == *expected;
+                if swapped {
+                    self.0 = value.clone();
+                }
+                CasRegisterRet::Swapped(swapped)
+            }
+        }
+    }
+
+    fn observes(op: &Self::Op, ret: &Self::Ret) -> bool {
+        // A swap of a value for itself observes too: it succeeds in one state only and leaves it.
+        match op {
+            CasRegisterOp::Read => true,
+            CasRegisterOp::Write(_) => false,
+            CasRegisterOp::Cas(expected, value) => {
+                *ret == CasRegisterRet::Swapped(false) || expected == value
+            }
+        }
+    }
+
+    fn plain<'a>(
+        &self,
+        calls: &mut dyn Iterator<Item = (&'a Self::Op, Option<&'a Self::Ret>)>,
+    ) -> Option<Plain> {
+        use {CasRegisterOp::*, CasRegisterRet::*};
+        let mut values = Values::with_room(calls.size_hint().0 / 2);
+        let initial = vec![values.number(&self.0)];
+        let action = |(op, ret): (&Self::Op, Option<&Self::Ret>)| match (op, ret) {
+            (Write(value), None | Some(Done)) => Some(Action::Add(values.number(value))),
+            (Read, Some(Value(value))) => Some(Action::Peek(values.number(value))),
+            (Read, None) => Some(Action::Nothing),
+            // A swap of a value for itself only looks whether it is there.
+            (Cas(old, new), None) if old == new => Some(Action::Nothing),
+            (Cas(old, new), Some(Swapped(true))) if old == new => {
+                Some(Action::Peek(values.number(old)))
+            }
+            (Cas(old, new), None | Some(Swapped(true))) => {
+                Some(Action::Swap(values.number(old), values.number(new)))
+            }
+            (Cas(old, _), Some(Swapped(false))) => Some(Action::Absent(values.number(old))),
+            _ => None,
+        };
+        let actions = calls.map(action).collect::<Option<_>>()?;
+        Some(Plain { object: PlainObject::Register, initial, actions })
+    }
+
+    fn register_action(op: &Self::Op, ret: Option<&Self::Ret>) -> Option<Action<Key>> {
+        use {CasRegisterOp::*, CasRegisterRet::*};
+        match (op, ret) {
+            (Write(value), None | Some(Done)) => Some(Action::Add(Key::of(value))),
+            (Read, Some(Value(value))) => Some(Action::Peek(Key::of(value))),
+            (Read, None) => Some(Action::Nothing),
+            (Cas(old, new), None) if old == new => Some(Action::Nothing),
+            (Cas(old, new), Some(Swapped(true))) if old == new => Some(Action::Peek(Key::of(old))),
+            (Cas(old, new), None | Some(Swapped(true))) => {
+                Some(Action::Swap(Key::of(old), Key::of(new)))
+            }
+            (Cas(old, _), Some(Swapped(false))) => Some(Action::Absent(Key::of(old))),
+            _ => None,
+        }
+    }
+
+    fn register_value(&self) -> Option<Key> {
+        Some(Key::of(&self.0))
+    }
+
+    fn written(op: &CasRegisterOp<T>, ret: Option<&CasRegisterRet<T>>) -> Option<Written> {
+        let call = match op {
+            CasRegisterOp::Read => done("read", Datum::Nil),
+            CasRegisterOp::Write(value) => done("write", datum(value)?),
+            CasRegisterOp::Cas(from, to) => done("cas", Datum::list([datum(from)?, datum(to)?])),
+        };
+        match (op, ret) {
+            (CasRegisterOp::Read, Some(CasRegisterRet::Value(value))) => {
+                Some(Written { answer: datum(value)?, ..call })
+            }
+            (CasRegisterOp::Write(_), Some(CasRegisterRet::Done))
+            | (CasRegisterOp::Cas(..), Some(CasRegisterRet::Swapped(true)))
+            | (_, None) => Some(call),
+            // A file has no answer for one that found another value: it says that nothing was done.
+            _ => None,
+        }
+    }
+
+    fn written_before(&self) -> Option<Vec<Written>> {
+        each("write", [&self.0])
+    }
+
+    fn name() -> &'static str {
+        CasRegister::NAME
+    }
+
+    fn ret_text(ret: &Self::Ret) -> String {
+        match ret {
+            CasRegisterRet::Done => "ok".to_owned(),
+            CasRegisterRet::Value(value) => format!("{value:?}"),
+            CasRegisterRet::Swapped(swapped) => format!("{swapped}"),
+        }
+    }
+
+    fn state_text(&self) -> String {
+        format!("{:?}", self.0)
+    }
+}
+
+impl Shipped for CasRegister {
+    const NAME: &'static str = "cas-register";
+    const SUMMARY: &'static str = "read, write, cas(expected, new)";
+
+    fn initial() -> Self {
+        CasRegister::new(0)
+    }
+
+    fn alphabet() -> Vec<(Self::Op, Vec<Self::Ret>)> {
+        use CasRegisterRet::{Done, Swapped, Value};
+        vec![
+            (CasRegisterOp::Cas(0, 1), vec![Swapped(true), Swapped(false)]),
+            (CasRegisterOp::Read, vec![Value(1), Value(0)]),
+            (CasRegisterOp::Write(0), vec![Done]),
+            (CasRegisterOp::Cas(1, 1), vec![Swapped(true)]),
+        ]
+    }
+
+    type Recorded = CasRegister<Datum>;
+    const CALLS: &'static [&'static str] = &["read", "write", "cas"];
+
+    fn recorded(initial: Option<&Datum>) -> Result<CasRegister<Datum>, String> {
+        Ok(CasRegister(initial.cloned().unwrap_or_default()))
+    }
+
+    fn call(f: &str, value: &Datum) -> Result<CasRegisterOp<Datum>, String> {
+        match f {
+            "read" => Ok(CasRegisterOp::Read),
+            "write" => Ok(CasRegisterOp::Write(value.clone())),
+            "cas" => match value.as_pair() {
+                Some((from, to)) => Ok(CasRegisterOp::Cas(from.clone(), to.clone())),
+                None => unexpected("[expected new]", value),
+            },
+            other => no_such_call::<Self, _>(other),
+        }
+    }
+
+    fn repeats(op: &CasRegisterOp<Datum>) -> bool {
+        matches!(op, CasRegisterOp::Write(_) | CasRegisterOp::Cas(..))
+    }
+
+    fn outcome(
+        op: &CasRegisterOp<Datum>,
+        value: &Datum,
+        nil: NilRead,
+    ) -> Result<Option<CasRegisterRet<Datum>>, String> {
+        Ok(match op {
+            CasRegisterOp::Read if value.is_nil() && nil == NilRead::Anything => None,
+            CasRegisterOp::Read => Some(CasRegisterRet::Value(value.clone())),
+            CasRegisterOp::Write(_) => Some(CasRegisterRet::Done),
+            CasRegisterOp::Cas(..) => Some(CasRegisterRet::Swapped(true)),
+        })
+    }
+
+    fn refused(op: &CasRegisterOp<Datum>) -> Option<CasRegisterRet<Datum>> {
+        matches!(op, CasRegisterOp::Cas(..)).then_some(CasRegisterRet::Swapped(false))
+    }
+}

@@ -1,0 +1,212 @@
+//! The models that come with the library, one file and one row of [`registry`] each.
+//!
+//! They are generic in the values they hold, whole numbers by default. Write your own when none
+//! fits: [`Model`] shows how, and these files are short enough to start from.
+
+mod bank;
+mod cas_register;
+mod counter;
+mod grow_set;
+mod lock;
+mod map;
+mod multi_register;
+mod priority_queue;
+mod queue;
+mod register;
+mod set;
+mod stack;
+mod text_map;
+mod versioned_register;
+mod written;
+
+use std::fmt::Debug;
+use std::hash::Hash;
+
+pub use bank::{Bank, BankOp, BankRet};
+pub use cas_register::{CasRegister, CasRegisterOp, CasRegisterRet};
+pub use counter::{Counter, CounterOp, CounterRet};
+pub use grow_set::{GrowSet, GrowSetOp, GrowSetRet};
+pub use lock::{Lock, LockOp, LockRet};
+pub use map::{Map, MapOp, MapRet};
+pub use multi_register::{Access, MultiRegister, MultiRegisterOp, MultiRegisterRet, Told};
+pub use priority_queue::{PriorityQueue, PriorityQueueOp, PriorityQueueRet};
+pub use queue::{Queue, QueueOp, QueueRet};
+pub use register::{Register, RegisterOp, RegisterRet};
+pub use set::{Set, SetOp};
+pub use stack::{Stack, StackOp, StackRet};
+pub use text_map::{TextMap, TextMapOp, TextMapRet};
+pub use versioned_register::{VersionedRegister, VersionedRegisterOp, VersionedRegisterRet};
+
+use super::model::Model;
+use crate::datum::Datum;
+
+/// Shows every shipped model to `visitor`, in the order of this list.
+///
+/// The types of the models differ, so a list of them cannot be walked by a loop; a visitor with a
+/// generic method can. The conformance suite is one, whoever chooses a model by name is another.
+///
+/// ```
+/// use unpause_check::models::{registry, Shipped, Visitor};
+/// struct Names(Vec<&'static str>);
+/// impl Visitor for Names {
+///     fn visit<M: Shipped>(&mut self) {
+///         self.0.push(M::NAME);
+///     }
+/// }
+/// let mut names = Names(Vec::new());
+/// registry(&mut names);
+/// assert_eq!(names.0[..3], ["register", "cas-register", "counter"]);
+/// assert!(names.0.contains(&"multi-register"));
+/// ```
+pub fn registry(visitor: &mut impl Visitor) {
+    visitor.visit::<Register>();
+    visitor.visit::<CasRegister>();
+    visitor.visit::<Counter>();
+    visitor.visit::<Queue>();
+    visitor.visit::<Stack>();
+    visitor.visit::<PriorityQueue>();
+    visitor.visit::<Set>();
+    visitor.visit::<Map>();
+    visitor.visit::<VersionedRegister>();
+    visitor.visit::<TextMap>();
+    visitor.visit::<GrowSet>();
+    visitor.visit::<Lock>();
+    visitor.visit::<MultiRegister>();
+    visitor.visit::<Bank>();
+}
+
+/// Who walks the [`registry`].
+pub trait Visitor {
+    /// Called for each model.
+    fn visit<M: Shipped>(&mut self);
+}
+
+/// A model of the [`registry`]: what the conformance suite must know of it besides its behaviour.
+///
+/// ```
+/// use unpause_check::models::{Counter, CounterOp, Shipped};
+/// assert_eq!(Counter::NAME, "counter");
+/// assert!(Counter::alphabet().iter().any(|(op, rets)| *op == CounterOp::Get && rets.len() > 1));
+/// ```
+pub trait Shipped: Model {
+    /// How it is called in reports and on the command line: lower case, words joined by `-`.
+    const NAME: &'static str;
+    /// One line: the operations it has.
+    const SUMMARY: &'static str;
+
+    /// The state in which the histories of the suite start.
+    fn initial() -> Self;
+
+    /// A few operations, each with results that some implementation might return, right ones and
+    /// wrong ones. The suite checks *all* short histories over them, so every result costs: some
+    /// eight in all, chosen so that all rules of the model come to bear, and in each row the most
+    /// telling first.
+    fn alphabet() -> Vec<(Self::Op, Vec<Self::Ret>)>;
+
+    /// The same model over the values of files: mostly `Self` with [`Datum`] for its values.
+    type Recorded: Model<Op: Sync, Ret: Sync> + Sync;
+    /// What its operations are called in files.
+    const CALLS: &'static [&'static str];
+    /// Whether every operation that has a value names a key: in files as `[key value]`, or as a field
+    /// of its own. [`call`](Shipped::call) is then given `[key value]` and
+    /// [`outcome`](Shipped::outcome) the value alone.
+    const KEYED: bool = false;
+
+    /// The state before the first operation of a file: by default what the model calls empty,
+    /// for one that always holds something `nil`.
+    ///
+    /// # Errors
+    /// What the model can start with, if that is not it.
+    fn recorded(initial: Option<&Datum>) -> Result<Self::Recorded, String>;
+
+    /// The operation that a file calls `f`, one of [`CALLS`](Shipped::CALLS), with the value it was
+    /// invoked with.
+    ///
+    /// # Errors
+    /// What the value should have been.
+    fn call(f: &str, value: &Datum) -> Result<RecordedOp<Self>, String>;
+
+    /// What the client was told when `op` succeeded with `value`; none if it was told nothing that
+    /// it did not know, so that an operation that changes nothing need not be checked.
+    ///
+    /// # Errors
+    /// What the value should have been.
+    fn outcome(
+        op: &RecordedOp<Self>,
+        value: &Datum,
+        nil: NilRead,
+    ) -> Result<Option<RecordedRet<Self>>, String>;
+
+    /// Whether the answer to `op`, when it was done, repeats what the call said and says nothing else: that to a
+    /// write or an enqueue. An answer that repeats another value is then that to another call. By default
+    /// not.
+    fn repeats(op: &RecordedOp<Self>) -> bool {
+        let _ = op;
+        false
+    }
+
+    /// What a failure of `op` says besides that it did not take effect, in files whose failures are
+    /// answers: that a compare-and-swap found another value. By default nothing.
+    fn refused(op: &RecordedOp<Self>) -> Option<RecordedRet<Self>> {
+        let _ = op;
+        None
+    }
+}
+
+/// An operation of a shipped model as a file has it.
+pub type RecordedOp<M> = <<M as Shipped>::Recorded as Model>::Op;
+/// A result of a shipped model as a file has it.
+pub type RecordedRet<M> = <<M as Shipped>::Recorded as Model>::Ret;
+
+/// What a file means when a register was read and the value is `nil`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum NilRead {
+    /// The register held nothing.
+    Nothing,
+    /// Nobody wrote down what it held: the rule of Jepsen's checkers.
+    Anything,
+}
+
+/// `expected …, found …`, as an error of [`Shipped::call`] and [`Shipped::outcome`] says it.
+fn unexpected<T>(wanted: &str, found: &Datum) -> Result<T, String> {
+    let mut text = found.to_string();
+    if text.chars().count() > 60 {
+        text = text.chars().take(60).chain(['…']).collect();
+    }
+    Err(format!("expected {wanted}, found {text}"))
+}
+
+/// A collection that a file gives as a list, for [`Shipped::recorded`]: empty if it gives none.
+fn listed<M: FromIterator<Datum>>(initial: Option<&Datum>, wanted: &str) -> Result<M, String> {
+    match initial {
+        None => Ok(std::iter::empty().collect()),
+        Some(Datum::List(items)) => Ok(items.iter().cloned().collect()),
+        Some(other) => unexpected(wanted, other),
+    }
+}
+
+/// An item that goes into a collection, for [`Shipped::call`]: nil says that there is none.
+fn item(value: &Datum) -> Result<Datum, String> {
+    if value.is_nil() { unexpected("an item other than nil", value) } else { Ok(value.clone()) }
+}
+
+/// An item that came out of a collection, for [`Shipped::outcome`]: nil says that there was none.
+fn taken(value: &Datum) -> Option<Datum> {
+    Some(value.clone()).filter(|value| !value.is_nil())
+}
+
+/// The error of [`Shipped::call`] for a name that is not among [`Shipped::CALLS`].
+fn no_such_call<M: Shipped, T>(f: &str) -> Result<T, String> {
+    Err(format!("{} has no operation {f:?}; it has {}", M::NAME, M::CALLS.join(", ")))
+}
+
+/// What a model can hold. Implemented by every type that can.
+///
+/// ```
+/// fn holds<T: unpause_check::models::Value>() {}
+/// holds::<String>();
+/// holds::<Option<(u64, bool)>>();
+/// ```
+pub trait Value: Clone + Eq + Hash + Debug + Send + 'static {}
+
+impl<T: Clone + Eq + Hash + Debug + Send + 'static> Value for T {}

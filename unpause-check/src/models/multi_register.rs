@@ -1,0 +1,235 @@
+//! Several registers that are read and written together.
+
+use std::collections::BTreeMap;
+
+use super::{NilRead, Shipped, Value, no_such_call, unexpected};
+use crate::datum::Datum;
+use crate::{Key, Model};
+
+/// Registers by key. A transaction reads and writes any number of them at one moment, each access
+/// after the one before. If no transaction touches two keys, the history is checked key by key.
+///
+/// ```
+/// use unpause_check::{models::{Access::*, MultiRegister, MultiRegisterOp, MultiRegisterRet, Told}, Model};
+/// let mut registers = MultiRegister::new();
+/// let swap = MultiRegisterOp(vec![Write("x", 1), Read("x"), Read("y")]);
+/// let told = vec![Told::Done, Told::Value(Some(1)), Told::Value(None)];
+/// assert_eq!(registers.step(&swap), MultiRegisterRet(told));
+/// ```
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct MultiRegister<K = u64, T = u64>(BTreeMap<K, T>);
+
+impl<K, T> MultiRegister<K, T> {
+    /// Registers that hold nothing.
+    pub fn new() -> Self {
+        MultiRegister(BTreeMap::new())
+    }
+}
+
+impl<K, T> Default for MultiRegister<K, T> {
+    fn default() -> Self {
+        MultiRegister::new()
+    }
+}
+
+impl<K: Ord, T> FromIterator<(K, T)> for MultiRegister<K, T> {
+    /// Registers of which these hold something; of two with the same key, the later one.
+    fn from_iter<I: IntoIterator<Item = (K, T)>>(entries: I) -> Self {
+        MultiRegister(entries.into_iter().collect())
+    }
+}
+
+/// One access of a transaction on a [`MultiRegister`].
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum Access<K = u64, T = u64> {
+    /// Returns the value of a key.
+    Read(K),
+    /// Sets it.
+    Write(K, T),
+}
+
+/// A transaction on a [`MultiRegister`].
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct MultiRegisterOp<K = u64, T = u64>(
+    /// What it does, in this order.
+    pub Vec<Access<K, T>>,
+);
+
+/// What a [`MultiRegister`] returns.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct MultiRegisterRet<T = u64>(
+    /// What the client was told of each access.
+    pub Vec<Told<T>>,
+);
+
+/// What a client was told of one access.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum Told<T = u64> {
+    /// Written.
+    Done,
+    /// The value; `None` if the register holds nothing.
+    Value(Option<T>),
+    /// Read, but the value was not kept: anything will do. The model never returns it.
+    Unknown,
+}
+
+impl<K: Value + Ord, T: Value> Model for MultiRegister<K, T> {
+    type Op = MultiRegisterOp<K, T>;
+    type Ret = MultiRegisterRet<T>;
+
+    fn step(&mut self, op: &Self::Op) -> Self::Ret {
+        let told = op.0.iter().map(|access| match access {
+            Access::Read(key) => Told::Value(self.0.get(key).cloned()),
+            Access::Write(key, value) => {
+                self.0.insert(key.clone(), value.clone());
+                Told::Done
+            }
+        });
+        MultiRegisterRet(told.collect())
+    }
+
+    fn accepts(_op: &Self::Op, expected: &Self::Ret, actual: &Self::Ret) -> bool {
+        let fits = |(expected, actual): (&Told<T>, &Told<T>)| {
+            expected == actual || (*actual == Told::Unknown && *expected != Told::Done)
+        };
+        expected.0.len() == actual.0.len() && expected.0.iter().zip(&actual.0).all(fits)
+    }
+
+    fn partition(op: &Self::Op) -> Option<Key> {
+        let keys = op.0.iter().map(|access| match access {
+            Access::Read(key) | Access::Write(key, _) => key,
+        });
+        let mut keys = keys.collect::<Vec<_>>().into_iter();
+        let first = keys.next()?;
+        keys.all(|key| key == first).then(|| Key::of(first))
+    }
+
+    fn observes(op: &Self::Op, _ret: &Self::Ret) -> bool {
+        op.0.iter().all(|access| matches!(access, Access::Read(_)))
+    }
+
+    fn name() -> &'static str {
+        MultiRegister::NAME
+    }
+
+    fn op_text(op: &Self::Op) -> String {
+        let accesses = op.0.iter().map(|access| match access {
+            Access::Read(key) => format!("r {key:?}"),
+            Access::Write(key, value) => format!("w {key:?} {value:?}"),
+        });
+        format!("[{}]", accesses.collect::<Vec<_>>().join(", "))
+    }
+
+    fn ret_text(ret: &Self::Ret) -> String {
+        let told = ret.0.iter().map(|told| match told {
+            Told::Done => "ok".to_owned(),
+            Told::Value(None) => "nil".to_owned(),
+            Told::Value(Some(value)) => format!("{value:?}"),
+            Told::Unknown => "?".to_owned(),
+        });
+        format!("[{}]", told.collect::<Vec<_>>().join(", "))
+    }
+
+    fn state_text(&self) -> String {
+        format!("{:?}", self.0)
+    }
+}
+
+impl Shipped for MultiRegister {
+    const NAME: &'static str = "multi-register";
+    const SUMMARY: &'static str = "txn of reads and writes of several keys, all at one moment";
+
+    fn initial() -> Self {
+        MultiRegister::new()
+    }
+
+    fn alphabet() -> Vec<(Self::Op, Vec<Self::Ret>)> {
+        use Access::{Read, Write};
+        let ret = |told: &[Told]| MultiRegisterRet(told.to_vec());
+        let value = |value: Option<u64>| Told::Value(value);
+        vec![
+            (MultiRegisterOp(vec![Write(1, 7), Write(2, 7)]), vec![ret(&[Told::Done, Told::Done])]),
+            (
+                MultiRegisterOp(vec![Read(1), Read(2)]),
+                vec![
+                    ret(&[value(Some(7)), value(None)]),
+                    ret(&[value(Some(7)), value(Some(7))]),
+                    ret(&[Told::Unknown, value(None)]),
+                ],
+            ),
+            (
+                MultiRegisterOp(vec![Read(1), Write(1, 8)]),
+                vec![ret(&[value(None), Told::Done]), ret(&[value(Some(7)), Told::Done])],
+            ),
+        ]
+    }
+
+    type Recorded = MultiRegister<Datum, Datum>;
+    const CALLS: &'static [&'static str] = &["txn", "read", "write"];
+
+    fn recorded(initial: Option<&Datum>) -> Result<MultiRegister<Datum, Datum>, String> {
+        match initial {
+            None => Ok(MultiRegister::new()),
+            Some(Datum::Map(entries)) => Ok(entries.iter().cloned().collect()),
+            Some(other) => unexpected("a map", other),
+        }
+    }
+
+    /// A `txn` is a list of `[:read key nil]`, `[:write key value]`, or `:r` and `:w`; `read` and
+    /// `write` are often used for one that only reads or only writes.
+    fn call(f: &str, value: &Datum) -> Result<MultiRegisterOp<Datum, Datum>, String> {
+        if !Self::CALLS.contains(&f) {
+            return no_such_call::<Self, _>(f);
+        }
+        let access = |access: &Datum| match access.as_list() {
+            Some([kind, key, value]) => match kind.as_name() {
+                Some("r" | "read") => Ok(Access::Read(key.clone())),
+                Some("w" | "write") if value.is_nil() => {
+                    unexpected("a value other than nil to be written", access)
+                }
+                Some("w" | "write") => Ok(Access::Write(key.clone(), value.clone())),
+                _ => unexpected("[:read key nil] or [:write key value]", access),
+            },
+            _ => unexpected("[:read key nil] or [:write key value]", access),
+        };
+        let Some(accesses) = value.as_list() else {
+            return unexpected("a list of accesses such as [[:read :x nil] [:write :y 2]]", value);
+        };
+        accesses.iter().map(access).collect::<Result<_, _>>().map(MultiRegisterOp)
+    }
+
+    fn outcome(
+        op: &MultiRegisterOp<Datum, Datum>,
+        value: &Datum,
+        nil: NilRead,
+    ) -> Result<Option<MultiRegisterRet<Datum>>, String> {
+        let returned = value.as_list().unwrap_or_default();
+        if returned.len() != op.0.len() {
+            return unexpected("the accesses that were invoked, with what was read", value);
+        }
+        let told = op.0.iter().zip(returned).map(|(access, returned)| {
+            let is = |kind: &Datum| match (access, kind.as_name()) {
+                (Access::Read(_), kind) => matches!(kind, Some("r" | "read")),
+                (Access::Write(..), kind) => matches!(kind, Some("w" | "write")),
+            };
+            let value = match (access, returned.as_list()) {
+                (Access::Read(key), Some([kind, told, value])) if is(kind) && told == key => value,
+                (Access::Write(key, written), Some([kind, told, value]))
+                    if is(kind) && told == key && (value == written || value.is_nil()) =>
+                {
+                    value
+                }
+                _ => {
+                    return unexpected("the access that was invoked, with what was read", returned);
+                }
+            };
+            Ok(match access {
+                Access::Write(..) => Told::Done,
+                Access::Read(_) if !value.is_nil() => Told::Value(Some(value.clone())),
+                Access::Read(_) if nil == NilRead::Anything => Told::Unknown,
+                Access::Read(_) => Told::Value(None),
+            })
+        });
+        told.collect::<Result<_, _>>().map(|told| Some(MultiRegisterRet(told)))
+    }
+}

@@ -1,0 +1,220 @@
+//! What becomes of possibilities when a call returns that they have not placed yet.
+//!
+//! Just-in-time linearization (Lowe 2017): an operation is placed when it must be, or when another
+//! that must be placed needs it before. From each possibility some calls in flight, and some lost
+//! ones, are placed before the one that returns, in every order that the model allows. Cost: up to
+//! 2^w·s possibilities for w calls in flight and s states, each with w steps of the model.
+//!
+//! Work comes in [`CHUNK`]s that do not know of each other, so the result is the same whether they
+//! are done one after the other or on several threads.
+
+use std::sync::Arc;
+
+use super::possibility::{Answer, Frontier, InFlight, Place, Possibility, Window};
+use crate::model::Model;
+use crate::parallel::until_first;
+use crate::verdict::Limit;
+
+/// How many possibilities are looked at together, so that what several of them lead to is looked at
+/// once.
+pub(super) const CHUNK: usize = 64;
+
+/// The call that returns.
+pub(super) struct Returning<'a, M: Model> {
+    pub(super) slot: usize,
+    pub(super) ret: &'a M::Ret,
+    /// Whether it leaves every state as it is.
+    pub(super) observes: bool,
+    /// A closure may come to so many possibilities, and take so many bytes.
+    pub(super) limit: usize,
+    pub(super) memory: usize,
+}
+
+/// What comes of a chunk.
+pub(super) enum Closed<M: Model> {
+    /// These possibilities, in all of which the call is placed.
+    Left(Vec<Possibility<M>>),
+    /// Nothing. These got furthest, longest first.
+    Nothing(Vec<Possibility<M>>),
+    /// More than the limit, or more than there is memory for.
+    TooMany(Limit),
+}
+
+/// What a closure took.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Work {
+    /// The possibilities that it came to.
+    pub(super) visited: u64,
+    /// The ways to place one more call that it tried.
+    pub(super) moves: u64,
+}
+
+/// A closure, and what it took.
+pub(super) type Outcome<M> = (Closed<M>, Work);
+
+/// The ways to place one more call that an event may try, for a limit on possibilities. Most lead to a
+/// possibility that is known already: with many calls in flight or lost they, and not the possibilities, are
+/// what takes the time.
+pub(super) fn moves_max(limit: usize) -> u64 {
+    const MOVES_EACH: u64 = 8;
+    MOVES_EACH * limit as u64
+}
+
+/// Who does the work: this thread, or as many as that number says.
+pub(super) type Stepper<M> =
+    fn(&Window<M>, &[Possibility<M>], &Returning<'_, M>, usize) -> Vec<Outcome<M>>;
+
+/// Does the work on this thread.
+pub(super) fn alone<M: Model>(
+    window: &Window<M>,
+    from: &[Possibility<M>],
+    returning: &Returning<'_, M>,
+    _threads: usize,
+) -> Vec<Outcome<M>> {
+    from.chunks(CHUNK).map(|chunk| close(window, chunk, returning)).collect()
+}
+
+/// Does the work on up to `threads` threads, if there is enough for two.
+pub(super) fn shared<M>(
+    window: &Window<M>,
+    from: &[Possibility<M>],
+    returning: &Returning<'_, M>,
+    threads: usize,
+) -> Vec<Outcome<M>>
+where
+    M: Model + Send + Sync,
+    M::Op: Sync,
+    M::Ret: Sync,
+{
+    let chunks: Vec<&[Possibility<M>]> = from.chunks(CHUNK).collect();
+    if threads.min(chunks.len()) < 2 {
+        return alone(window, from, returning, 1);
+    }
+    until_first(chunks.len(), threads, None, || {
+        |number, _: &dyn Fn() -> bool| {
+            let outcome = close(window, chunks[number], returning);
+            let is_last = matches!(outcome.0, Closed::TooMany(_));
+            (outcome, is_last)
+        }
+    })
+}
+
+/// How many of those that got furthest are shown.
+pub(super) const SHOWN: usize = 4;
+
+pub(super) fn close<M: Model>(
+    window: &Window<M>,
+    from: &[Possibility<M>],
+    returning: &Returning<'_, M>,
+) -> Outcome<M> {
+    let (mut visited, mut left) = (Frontier::new(), Frontier::new());
+    let mut tried = 0;
+    let mut waiting = Vec::new();
+    let mut successors = Vec::new();
+    let call = call(window, returning.slot);
+    for root in from {
+        if visited.add(root.clone()) {
+            waiting.push(visited.added() - 1);
+        }
+        while let Some(number) = waiting.pop() {
+            // It is none if one at least as good was found since.
+            let Some(here) = visited.get(number) else { continue };
+            let idle = window.idle(here);
+            here.state.successors(&call.op, Some(returning.ret), &mut successors);
+            let fits = !successors.is_empty();
+            for state in successors.drain(..) {
+                let mut next = here.after(call.number, state, &idle);
+                next.places[returning.slot] = Place::free();
+                left.add(next);
+            }
+            // What can still go before an observer can as well go after it.
+            if !(fits && returning.observes) {
+                let room = returning.memory.saturating_sub(visited.bytes() + left.bytes());
+                let moves = moves(window, here, &idle, returning.slot, room);
+                tried += window.calls() as u64;
+                let Some(moves) = moves else {
+                    return (Closed::TooMany(Limit::Memory), work(&visited, tried));
+                };
+                for next in moves {
+                    if visited.add(next) {
+                        waiting.push(visited.added() - 1);
+                    }
+                }
+            }
+            if visited.added() > returning.limit
+                || left.added() > returning.limit
+                || tried > moves_max(returning.limit)
+            {
+                return (Closed::TooMany(Limit::Nodes), work(&visited, tried));
+            }
+            if visited.bytes() + left.bytes() > returning.memory {
+                return (Closed::TooMany(Limit::Memory), work(&visited, tried));
+            }
+        }
+    }
+    let count = work(&visited, tried);
+    if left.len() > 0 {
+        return (Closed::Left(left.into_members().collect()), count);
+    }
+    let mut furthest: Vec<Possibility<M>> = visited.into_members().collect();
+    // Stable, so that the result does not depend on anything but the order in which they were found.
+    furthest.sort_by_key(|end| std::cmp::Reverse(end.length));
+    furthest.truncate(SHOWN);
+    (Closed::Nothing(furthest), count)
+}
+
+fn work<M: Model>(visited: &Frontier<M>, moves: u64) -> Work {
+    Work { visited: visited.added() as u64, moves }
+}
+
+/// What comes of placing one call that need not be placed yet: one in flight, or a lost one. None if that
+/// takes more than so many bytes.
+fn moves<M: Model>(
+    window: &Window<M>,
+    here: &Possibility<M>,
+    idle: &[Option<Arc<Answer<M>>>],
+    returning: usize,
+    room: usize,
+) -> Option<Vec<Possibility<M>>> {
+    let (mut moves, mut successors) = (Vec::new(), Vec::new());
+    let each = here.places.len() * size_of::<Place<M>>() + size_of::<Possibility<M>>();
+    for (slot, place) in here.places.iter().enumerate() {
+        let Some(call) = &window.slots[slot] else { continue };
+        if slot == returning || !place.is_open() {
+            continue;
+        }
+        here.state.successors(&call.op, None, &mut successors);
+        // What changes nothing is noted when the state is left, see `Possibility::after`.
+        for state in successors.drain(..).filter(|state| *state != here.state) {
+            let answer = Answer::new(&here.state, &call.op, &state);
+            let mut next = here.after(call.number, state, idle);
+            next.places[slot] = Place::Taken(answer);
+            moves.push(next);
+            if moves.len() * each > room {
+                return None;
+            }
+        }
+    }
+    for (kind, lost) in window.lost.iter().enumerate() {
+        let Some(lost) = lost else { continue };
+        let Some(number) = lost.numbers.get(here.used.of(kind)) else { continue };
+        here.state.successors(&lost.op, None, &mut successors);
+        for state in successors.drain(..).filter(|state| *state != here.state) {
+            let mut next = here.after(*number, state, idle);
+            next.used.add(kind);
+            moves.push(next);
+            if moves.len() * each > room {
+                return None;
+            }
+        }
+    }
+    // The first is looked at last, and those that use lost calls only after the others: they cover
+    // less. They are listed last, so they go to the bottom of the stack.
+    moves.reverse();
+    Some(moves)
+}
+
+/// The call in a slot that is not free.
+pub(super) fn call<M: Model>(window: &Window<M>, slot: usize) -> &InFlight<M::Op> {
+    window.slots[slot].as_ref().expect("a call in flight has its slot until it ends")
+}

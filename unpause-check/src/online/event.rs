@@ -1,0 +1,276 @@
+//! What is fed to a checker that listens: events of clients, what it answers, what it refuses.
+//!
+//! [`Clients`] holds who has which call open. It knows nothing of models.
+
+use std::collections::BTreeMap;
+use std::error::Error;
+use std::fmt;
+
+use crate::hash::Table;
+
+/// Something that happened at a client. Events are fed in the order in which they happened.
+///
+/// ```
+/// use unpause_check::online::ClientEvent;
+/// let ask: ClientEvent<&str, u8> = ClientEvent::Invoke { client: 3, op: "read" };
+/// assert_eq!(ask.client(), 3);
+/// ```
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum ClientEvent<O, R> {
+    /// The client asked something. It has one call open at a time.
+    Invoke {
+        /// Who: any number, new ones at any time.
+        client: u32,
+        /// What it asked.
+        op: O,
+    },
+    /// Its open call returned.
+    Return {
+        /// Who.
+        client: u32,
+        /// What it was told.
+        ret: R,
+    },
+    /// Its open call did not happen, before or after.
+    Failed {
+        /// Who.
+        client: u32,
+    },
+    /// Its open call never returns. It may have taken effect, or do so at any later time, or never.
+    /// The client may go on with another call.
+    Lost {
+        /// Who.
+        client: u32,
+    },
+    /// The client says nothing more. A call that it has open is lost.
+    End {
+        /// Who.
+        client: u32,
+    },
+}
+
+impl<O, R> ClientEvent<O, R> {
+    /// Whose event it is.
+    pub fn client(&self) -> u32 {
+        match self {
+            ClientEvent::Invoke { client, .. }
+            | ClientEvent::Return { client, .. }
+            | ClientEvent::Failed { client }
+            | ClientEvent::Lost { client }
+            | ClientEvent::End { client } => *client,
+        }
+    }
+}
+
+/// What is known after an event.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[must_use = "a violation that nobody looks at is not found"]
+pub enum Status {
+    /// What was fed so far has an explanation.
+    Possible,
+    /// It has none, and nothing fed later can change that.
+    Violated,
+    /// The limit on possibilities was passed before anything was decided. Neither a pass nor a
+    /// failure, and it stays so: what comes later is not looked at.
+    Unknown,
+}
+
+/// An event that does not fit what its client did before. It is ignored: the checker stands where it
+/// stood before, and can be fed on.
+///
+/// ```
+/// use unpause_check::models::{Register, RegisterRet};
+/// use unpause_check::online::{ClientEvent, Online};
+/// let mut online = Online::new(Register::new(0u64));
+/// let early = ClientEvent::Return { client: 7, ret: RegisterRet::Done };
+/// assert_eq!(
+///     online.feed(early).unwrap_err().to_string(),
+///     "event 0: client 7 has no call open that could end here; feed its invocation first"
+/// );
+/// ```
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct MalformedEvent {
+    /// Which of the events that were fed, from 0, this one and others that were refused included.
+    pub event: u64,
+    /// Whose it is.
+    pub client: u32,
+    /// What is wrong with it.
+    pub kind: MalformedEventKind,
+}
+
+/// What is wrong with an event.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum MalformedEventKind {
+    /// A call ended that did not begin.
+    NothingOpen,
+    /// A call began while another of the same client was open.
+    AlreadyOpen {
+        /// The operation that is open, counted by invocation from 0.
+        operation: u64,
+    },
+    /// The client had said that it ends.
+    Ended,
+    /// The operation has no key, and the checker was made to check by key.
+    NoKey,
+    /// An update was called with the id of a version that is, or may become, another's.
+    IdNotUnique {
+        /// The id.
+        id: String,
+    },
+    /// A read returned what only an update returns, or the other way round.
+    WrongResult,
+}
+
+impl fmt::Display for MalformedEvent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let MalformedEvent { event, client, kind } = self;
+        write!(f, "event {event}: ")?;
+        match kind {
+            MalformedEventKind::NothingOpen => write!(
+                f,
+                "client {client} has no call open that could end here; feed its invocation first"
+            ),
+            MalformedEventKind::AlreadyOpen { operation } => write!(
+                f,
+                "client {client} has operation {operation} open; feed its return first, or that it \
+                 is lost, or give calls that overlap clients of their own"
+            ),
+            MalformedEventKind::Ended => write!(
+                f,
+                "client {client} has ended; feed its end last, or use a new client number"
+            ),
+            MalformedEventKind::NoKey => write!(
+                f,
+                "the operation of client {client} has no key; make the checker with `Online::new` \
+                 instead of `Online::by_key`"
+            ),
+            MalformedEventKind::IdNotUnique { id } => write!(
+                f,
+                "client {client} updates to {id}, which is the id of another version; give each \
+                 update an id of its own"
+            ),
+            MalformedEventKind::WrongResult => write!(
+                f,
+                "client {client} got a result that its operation cannot give; a read returns a \
+                 version and an update whether it was done"
+            ),
+        }
+    }
+}
+
+impl Error for MalformedEvent {}
+
+/// The calls that are open, by client, and who has ended.
+pub(crate) struct Clients<T> {
+    open: Table<u32, T>,
+    ended: Ranges,
+}
+
+/// A set of numbers, as ranges: clients mostly get their numbers in order, and end about in order.
+#[derive(Default)]
+struct Ranges(
+    /// The last number of each range by its first. Invariant: there is a gap between any two.
+    BTreeMap<u32, u32>,
+);
+
+impl Ranges {
+    fn contains(&self, number: u32) -> bool {
+        self.0.range(..=number).next_back().is_some_and(|(_, last)| number <= *last)
+    }
+
+    fn insert(&mut self, number: u32) {
+        if self.contains(number) {
+            return;
+        }
+        let after = number.checked_add(1).and_then(|next| self.0.remove(&next));
+        let last = after.unwrap_or(number);
+        match self.0.range_mut(..number).next_back() {
+            Some((_, end)) if *end + 1 == number => *end = last,
+            _ => {
+                self.0.insert(number, last);
+            }
+        }
+    }
+}
+
+impl<T> Clients<T> {
+    pub(crate) fn new() -> Self {
+        Clients { open: Table::default(), ended: Ranges::default() }
+    }
+
+    /// Whether the client may begin a call; `number` tells the operation it has open.
+    pub(crate) fn may_begin(
+        &self,
+        client: u32,
+        number: impl Fn(&T) -> u64,
+    ) -> Result<(), MalformedEventKind> {
+        self.not_ended(client)?;
+        match self.open.get(&client) {
+            None => Ok(()),
+            Some(call) => Err(MalformedEventKind::AlreadyOpen { operation: number(call) }),
+        }
+    }
+
+    pub(crate) fn begin(&mut self, client: u32, call: T) {
+        self.open.insert(client, call);
+    }
+
+    /// The call that the client has open.
+    pub(crate) fn current(&self, client: u32) -> Result<&T, MalformedEventKind> {
+        self.not_ended(client)?;
+        self.open.get(&client).ok_or(MalformedEventKind::NothingOpen)
+    }
+
+    /// Takes the call that the client has open.
+    pub(crate) fn close(&mut self, client: u32) -> Result<T, MalformedEventKind> {
+        self.not_ended(client)?;
+        self.open.remove(&client).ok_or(MalformedEventKind::NothingOpen)
+    }
+
+    /// The client says no more; takes the call that it has open, if any.
+    pub(crate) fn end(&mut self, client: u32) -> Result<Option<T>, MalformedEventKind> {
+        self.not_ended(client)?;
+        self.ended.insert(client);
+        Ok(self.open.remove(&client))
+    }
+
+    /// How many calls are open.
+    pub(crate) fn len(&self) -> usize {
+        self.open.len()
+    }
+
+    fn not_ended(&self, client: u32) -> Result<(), MalformedEventKind> {
+        // Nobody has ended, mostly: then the lookup is one comparison.
+        match !self.ended.0.is_empty() && self.ended.contains(client) {
+            false => Ok(()),
+            true => Err(MalformedEventKind::Ended),
+        }
+    }
+
+    /// The number of entries that remember who has ended.
+    pub(crate) fn kept(&self) -> usize {
+        self.ended.0.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Ranges;
+
+    #[test]
+    fn ranges_hold_what_was_inserted_in_any_order() {
+        for order in [[3, 1, 2, 0, u32::MAX], [0, 1, 2, 3, u32::MAX], [2, u32::MAX, 0, 3, 1]] {
+            let mut ranges = Ranges::default();
+            for (place, number) in order.into_iter().enumerate() {
+                ranges.insert(number);
+                ranges.insert(number);
+                for (other_place, other) in order.into_iter().enumerate() {
+                    assert_eq!(ranges.contains(other), other_place <= place, "{order:?}");
+                }
+                assert!(!ranges.contains(4) && !ranges.contains(u32::MAX - 1));
+            }
+            assert_eq!(ranges.0.len(), 2);
+        }
+    }
+}

@@ -1,0 +1,368 @@
+//! The possibilities of one part of an object: all of it, or one key.
+//!
+//! An invocation takes a slot and changes nothing else. A return keeps the possibilities in which
+//! the call can have returned that; a call that failed, those in which it had no effect. If none is
+//! left, this event is the earliest at which anybody could know.
+
+use super::aborted_read;
+use super::closure::{self, CHUNK, Closed, Returning, SHOWN, Stepper};
+use super::orders::{BUILT, Entry, GONE, Orders, START, renamed};
+use super::possibility::{Frontier, InFlight, Lost, Place, Possibility, Used, Window};
+use crate::model::Model;
+use crate::verdict::{Evidence, Limit};
+
+/// Possibilities whose closures are put together before the next are made.
+const BATCH: usize = 16 * CHUNK;
+
+pub(super) struct Part<M: Model> {
+    window: Window<M>,
+    free: Vec<usize>,
+    /// Never empty, unless the history is violated.
+    possibilities: Vec<Possibility<M>>,
+    orders: Orders,
+}
+
+/// What an event leaves.
+pub(super) enum Left {
+    Something,
+    Nothing(Box<Evidence>),
+    TooMany(Limit),
+}
+
+/// How the work is done.
+pub(super) struct Means<M: Model> {
+    pub(super) limit: usize,
+    pub(super) memory: usize,
+    pub(super) threads: usize,
+    pub(super) stepper: Stepper<M>,
+    /// Possibilities looked at so far.
+    pub(super) visited: u64,
+}
+
+impl<M: Model> Part<M> {
+    pub(super) fn new(initial: &M) -> Self {
+        let start = Possibility {
+            state: initial.clone(),
+            places: Vec::new(),
+            used: Used::default(),
+            order: START,
+            trail: Vec::new(),
+            length: 0,
+        };
+        Part {
+            window: Window { slots: Vec::new(), lost: Vec::new() },
+            free: Vec::new(),
+            possibilities: vec![start],
+            orders: Orders::default(),
+        }
+    }
+
+    /// The same with a number of slots, none of them free yet, and with operations that were placed before, in this
+    /// order.
+    pub(super) fn resumed(initial: &M, slots: usize, placed: impl Iterator<Item = u64>) -> Self {
+        let mut part = Part::new(initial);
+        part.window.slots.resize_with(slots, || None);
+        let start = &mut part.possibilities[0];
+        start.places.resize_with(slots, Place::free);
+        for op in placed {
+            start.order = part.orders.extend(start.order, Entry::Next(op));
+            start.length += 1;
+        }
+        part
+    }
+
+    /// Begins a call in one of the slots that [`resumed`](Self::resumed) left.
+    pub(super) fn invoke_in(&mut self, slot: usize, op: M::Op, number: u64) {
+        self.window.slots[slot] = Some(InFlight { op, number });
+    }
+
+    /// Frees the slots that [`resumed`](Self::resumed) left and nobody took.
+    pub(super) fn release_slots(&mut self) {
+        let slots = self.window.slots.iter().enumerate();
+        self.free = slots.filter(|(_, call)| call.is_none()).map(|(slot, _)| slot).collect();
+    }
+
+    /// A call begins. Returns its slot.
+    pub(super) fn invoke(&mut self, op: M::Op, number: u64) -> usize {
+        let slot = self.free.pop().unwrap_or_else(|| {
+            self.window.slots.push(None);
+            self.possibilities.iter_mut().for_each(|here| here.places.push(Place::free()));
+            self.window.slots.len() - 1
+        });
+        self.window.slots[slot] = Some(InFlight { op, number });
+        slot
+    }
+
+    /// The call in `slot` returned `ret`.
+    #[must_use]
+    pub(super) fn returned(&mut self, slot: usize, ret: &M::Ret, means: &mut Means<M>) -> Left {
+        let call = closure::call(&self.window, slot);
+        let (number, observes) = (call.number, M::observes(&call.op, ret));
+        let mut kept = Vec::with_capacity(self.possibilities.len());
+        let (mut refused, mut undecided) = (Vec::new(), Vec::new());
+        for mut here in std::mem::take(&mut self.possibilities) {
+            match &here.places[slot] {
+                Place::Taken(answer) if answer.allows(&call.op, ret) => {
+                    here.places[slot] = Place::free();
+                    kept.push(here);
+                }
+                Place::Taken(_) => refused.push(here),
+                Place::Open(seen) => {
+                    let fits = seen.iter().find(|seen| seen.answer.allows(&call.op, ret));
+                    let earlier =
+                        fits.map(|seen| Entry::Inserted { op: number, after: seen.after });
+                    let now = || observes && self.fits(&here, &call.op, ret);
+                    let Some(entry) = earlier.or_else(|| now().then_some(Entry::Next(number)))
+                    else {
+                        undecided.push(here);
+                        continue;
+                    };
+                    // What can still go before an observer can as well go after it.
+                    if !observes {
+                        undecided.push(here.clone());
+                    }
+                    here.order = self.orders.extend(here.order, entry);
+                    here.length += 1;
+                    here.places[slot] = Place::free();
+                    kept.push(here);
+                }
+            }
+        }
+        self.possibilities = kept;
+        let mut furthest = Vec::new();
+        if !undecided.is_empty() {
+            let returning =
+                Returning { slot, ret, observes, limit: means.limit, memory: means.memory };
+            let (mut bytes, mut moves) = (0, 0);
+            // In batches, so that what is pointless is dropped before there is too much of it.
+            for batch in undecided.chunks(BATCH) {
+                let outcomes = (means.stepper)(&self.window, batch, &returning, means.threads);
+                for (closed, work) in outcomes {
+                    means.visited += work.visited;
+                    moves += work.moves;
+                    if moves > closure::moves_max(means.limit) {
+                        return Left::TooMany(Limit::Nodes);
+                    }
+                    match closed {
+                        Closed::Left(left) => {
+                            for next in left {
+                                let next = self.settled(next);
+                                bytes += next.bytes();
+                                self.possibilities.push(next);
+                            }
+                        }
+                        Closed::Nothing(ends) => furthest.extend(ends),
+                        Closed::TooMany(limit) => return Left::TooMany(limit),
+                    }
+                }
+                if self.possibilities.len() > means.limit || bytes > means.memory {
+                    match self.reduce(means) {
+                        Ok(left) => bytes = left,
+                        Err(limit) => return Left::TooMany(limit),
+                    }
+                }
+            }
+        }
+        means.visited += 1;
+        if self.possibilities.is_empty() {
+            let ends = if furthest.is_empty() { refused } else { furthest };
+            return Left::Nothing(self.evidence(ends, slot));
+        }
+        self.free(slot);
+        self.tidy(means)
+    }
+
+    /// Whether an observer may be told `ret` in the state of `here`.
+    fn fits(&self, here: &Possibility<M>, op: &M::Op, ret: &M::Ret) -> bool {
+        let mut successors = Vec::new();
+        here.state.successors(op, Some(ret), &mut successors);
+        assert!(
+            successors.iter().all(|next| *next == here.state),
+            "the model {} says that {op:?} only observes when it returns {ret:?}, but it changes \
+             {:?}: correct its `observes`",
+            M::name(),
+            here.state,
+        );
+        !successors.is_empty()
+    }
+
+    /// The call in `slot` did not happen.
+    #[must_use]
+    pub(super) fn failed(&mut self, slot: usize, means: &mut Means<M>) -> Left {
+        means.visited += 1;
+        let all = std::mem::take(&mut self.possibilities);
+        let (kept, refused): (Vec<_>, Vec<_>) =
+            all.into_iter().partition(|here| here.places[slot].is_open());
+        if kept.is_empty() {
+            let mut evidence = self.evidence(refused, slot);
+            let call = closure::call(&self.window, slot);
+            evidence.expected.clear();
+            evidence.anomaly = Some(aborted_read(&M::op_text(&call.op)));
+            return Left::Nothing(evidence);
+        }
+        self.possibilities = kept;
+        for here in &mut self.possibilities {
+            here.places[slot] = Place::free();
+        }
+        self.free(slot);
+        self.tidy(means)
+    }
+
+    /// The call in `slot` never returns: it goes to its equals among the lost.
+    #[must_use]
+    pub(super) fn lost(&mut self, slot: usize, means: &mut Means<M>) -> Left {
+        let InFlight { op, number } = self.free(slot);
+        let lost = &mut self.window.lost;
+        let is_equal = |lost: &Option<Lost<M::Op>>| lost.as_ref().is_some_and(|lost| lost.op == op);
+        let known = lost.iter().position(is_equal);
+        let kind = known.or_else(|| lost.iter().position(Option::is_none)).unwrap_or_else(|| {
+            lost.push(None);
+            lost.len() - 1
+        });
+        let Part { window, orders, possibilities, .. } = self;
+        let equal = window.lost[kind].get_or_insert(Lost { op, numbers: Vec::new() });
+        let numbers = &mut equal.numbers;
+        let rank = numbers.partition_point(|other| *other < number);
+        numbers.insert(rank, number);
+        for here in possibilities {
+            let taken = !here.places[slot].is_open();
+            here.places[slot] = Place::free();
+            // Whoever used some of the equal ones used the first of them: equal ones may change names.
+            let used = here.used.of(kind);
+            let (from, to) = match taken {
+                true if rank > used => (number, numbers[used]),
+                false if rank < used => (numbers[used], number),
+                _ => (number, number),
+            };
+            if taken {
+                here.used.add(kind);
+            }
+            if from != to {
+                here.order = orders.extend(here.order, Entry::Renamed { from, to });
+            }
+        }
+        self.tidy(means)
+    }
+
+    /// How many possibilities there are.
+    pub(super) fn possibilities(&self) -> usize {
+        self.possibilities.len()
+    }
+
+    /// Calls in flight, lost ones that may take effect, slots, and entries of orders.
+    pub(super) fn sizes(&self) -> [usize; 4] {
+        let lost = self.window.lost.iter().flatten().map(|lost| lost.numbers.len()).sum();
+        let slots = self.window.slots.len();
+        [slots - self.free.len(), lost, slots, self.orders.len()]
+    }
+
+    fn free(&mut self, slot: usize) -> InFlight<M::Op> {
+        self.free.push(slot);
+        self.window.slots[slot].take().expect("a call in flight has its slot until it ends")
+    }
+
+    /// Puts what a closure appended into the orders.
+    fn settled(&mut self, mut here: Possibility<M>) -> Possibility<M> {
+        let mut nodes = Vec::with_capacity(here.trail.len());
+        for op in here.trail.drain(..) {
+            here.order = self.orders.extend(here.order, Entry::Next(op));
+            nodes.push(here.order);
+        }
+        here.rename(|after| match after {
+            START | GONE => after,
+            built if built & BUILT != 0 => nodes[(built & !BUILT) as usize - 1],
+            node => node,
+        });
+        here
+    }
+
+    /// Drops what is pointless, and forgets what is done.
+    fn tidy(&mut self, means: &Means<M>) -> Left {
+        if let Err(limit) = self.reduce(means) {
+            return Left::TooMany(limit);
+        }
+        self.forget_lost();
+        if self.orders.is_long() {
+            let ends = self.possibilities.iter().map(|here| here.order);
+            let names = self.orders.cut(ends);
+            for here in &mut self.possibilities {
+                here.order = renamed(&names, here.order);
+                here.rename(|after| renamed(&names, after));
+            }
+        }
+        Left::Something
+    }
+
+    /// Drops possibilities that others cover, and says how many bytes are left.
+    ///
+    /// # Errors
+    /// What is used up, if there are too many left, or too large ones.
+    fn reduce(&mut self, means: &Means<M>) -> Result<usize, Limit> {
+        let mut bytes = 0;
+        if self.possibilities.len() > 1 {
+            let mut frontier = Frontier::new();
+            for here in self.possibilities.drain(..) {
+                frontier.add(here);
+            }
+            bytes = frontier.bytes();
+            self.possibilities.extend(frontier.into_members());
+        }
+        if self.possibilities.len() > means.limit {
+            return Err(Limit::Nodes);
+        }
+        if bytes > means.memory { Err(Limit::Memory) } else { Ok(bytes) }
+    }
+
+    /// Forgets lost calls that every possibility has used.
+    fn forget_lost(&mut self) {
+        let [first, others @ ..] = &self.possibilities[..] else { return };
+        let by_all = |kind: usize| {
+            let least = others.iter().map(|here| here.used.of(kind)).min();
+            (kind, least.map_or(first.used.of(kind), |least| least.min(first.used.of(kind))))
+        };
+        let done: Vec<(usize, usize)> = first.used.kinds().map(by_all).collect();
+        for (kind, used) in done.into_iter().filter(|(_, used)| *used > 0) {
+            let lost = &mut self.window.lost[kind];
+            let numbers = &mut lost.as_mut().expect("a kind that was used").numbers;
+            numbers.drain(..used);
+            if numbers.is_empty() {
+                *lost = None;
+            }
+            self.possibilities.iter_mut().for_each(|here| here.used.take(kind, used));
+        }
+    }
+
+    /// That none of these, which got furthest, can go on with the call in `slot`.
+    fn evidence(&mut self, mut ends: Vec<Possibility<M>>, slot: usize) -> Box<Evidence> {
+        ends.sort_by_key(|end| std::cmp::Reverse(end.length));
+        let mut evidence = Evidence { engine: super::ENGINE.to_owned(), ..Evidence::default() };
+        for end in ends {
+            let end = self.settled(end);
+            let order = self.orders.spell(end.order);
+            if evidence.partial.len() == SHOWN || evidence.partial.contains(&order) {
+                continue;
+            }
+            if evidence.partial.is_empty() {
+                evidence.state = end.state.state_text();
+            }
+            evidence.partial.push(order);
+            let call = closure::call(&self.window, slot);
+            let rets = match &end.places[slot] {
+                Place::Taken(answer) => answer.rets.clone(),
+                Place::Open(_) => end.state.returns(&call.op),
+            };
+            for text in rets.iter().map(|ret| M::ret_text(ret)) {
+                if !evidence.expected.contains(&text) {
+                    evidence.expected.push(text);
+                }
+            }
+        }
+        let calls = self.window.slots.iter().flatten();
+        evidence.misfit = closure::call(&self.window, slot).number as usize;
+        evidence.part = calls.map(|call| call.number as usize).collect();
+        evidence.part.extend(evidence.partial.iter().flatten());
+        evidence.part.sort_unstable();
+        evidence.part.dedup();
+        Box::new(evidence)
+    }
+}

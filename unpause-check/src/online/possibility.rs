@@ -1,0 +1,352 @@
+//! One way in which things may stand, and sets of them in which none is pointless.
+//!
+//! A [`Possibility`] is a state of the model and, for each call in flight, an index into what all
+//! share: the calls themselves are kept once (see [`Window`]). A call in flight is *taken* if it has
+//! had its effect, and then what it will have to be told is settled. If it is still *open*, it is
+//! noted at which of the states gone by it could have been without effect: a read that is open
+//! while values come and go may return any of them, and none of these cases needs a possibility of
+//! its own. That is the saving of eager observers, for results that are not known yet.
+
+use std::hash::Hasher;
+use std::sync::Arc;
+
+use super::orders::BUILT;
+use crate::hash::{Table, Weigher};
+use crate::model::Model;
+
+/// The calls that are not done, kept once for all possibilities.
+pub(super) struct Window<M: Model> {
+    /// By slot. None is free.
+    pub(super) slots: Vec<Option<InFlight<M::Op>>>,
+    /// Lost calls that may yet take effect, equal ones together. None is free.
+    pub(super) lost: Vec<Option<Lost<M::Op>>>,
+}
+
+/// A call in flight.
+pub(super) struct InFlight<O> {
+    pub(super) op: O,
+    /// Its number in the stream.
+    pub(super) number: u64,
+}
+
+/// Equal lost calls.
+pub(super) struct Lost<O> {
+    pub(super) op: O,
+    /// Their numbers in the stream, ascending. A possibility that used `n` of them used the first `n`.
+    pub(super) numbers: Vec<u64>,
+}
+
+pub(super) struct Possibility<M: Model> {
+    pub(super) state: M,
+    /// By slot; a free slot is open and has seen nothing.
+    pub(super) places: Vec<Place<M>>,
+    /// The lost calls that were used.
+    pub(super) used: Used,
+    /// The order in which operations were placed, in [`Orders`](super::orders::Orders).
+    pub(super) order: u32,
+    /// Operations to be appended to it.
+    pub(super) trail: Vec<u64>,
+    /// How many operations were placed in all.
+    pub(super) length: u64,
+}
+
+/// The number of lost calls that were used, of each kind of which some were.
+#[derive(Clone, Default)]
+pub(super) struct Used(
+    /// Invariant: ascending by kind, no number is 0.
+    Vec<(u32, u32)>,
+);
+
+impl Used {
+    /// The number of a kind.
+    pub(super) fn of(&self, kind: usize) -> usize {
+        self.0
+            .iter()
+            .find(|(other, _)| *other == kind as u32)
+            .map_or(0, |(_, count)| *count as usize)
+    }
+
+    /// Adds one of a kind.
+    pub(super) fn add(&mut self, kind: usize) {
+        let place = self.0.partition_point(|(other, _)| *other < kind as u32);
+        match self.0.get_mut(place) {
+            Some((other, count)) if *other == kind as u32 => *count += 1,
+            _ => self.0.insert(place, (kind as u32, 1)),
+        }
+    }
+
+    /// Takes so many of a kind away, all of which were used.
+    pub(super) fn take(&mut self, kind: usize, number: usize) {
+        if let Some((_, count)) = self.0.iter_mut().find(|(other, _)| *other == kind as u32) {
+            *count -= number as u32;
+        }
+        self.0.retain(|(_, count)| *count > 0);
+    }
+
+    /// The kinds of which some were used.
+    pub(super) fn kinds(&self) -> impl DoubleEndedIterator<Item = usize> {
+        self.0.iter().map(|(kind, _)| *kind as usize)
+    }
+
+    /// Whether `other` used at least as many of each kind.
+    fn is_within(&self, other: &Used) -> bool {
+        self.0.iter().all(|(kind, count)| *count as usize <= other.of(*kind as usize))
+    }
+}
+
+pub(super) enum Place<M: Model> {
+    Open(Vec<Seen<M>>),
+    Taken(Arc<Answer<M>>),
+}
+
+/// That an open call could have been without effect at some moment.
+pub(super) struct Seen<M: Model> {
+    pub(super) answer: Arc<Answer<M>>,
+    /// The entry of the order after which that was.
+    pub(super) after: u32,
+}
+
+/// What a call did, which settles what it may return.
+pub(super) struct Answer<M: Model> {
+    before: M,
+    after: M,
+    /// What the model says it returns then.
+    pub(super) rets: Vec<M::Ret>,
+}
+
+impl<M: Model> Answer<M> {
+    pub(super) fn new(before: &M, op: &M::Op, after: &M) -> Arc<Self> {
+        let mut rets = before.returns(op);
+        rets.retain(|ret| leads(before, op, Some(ret), after));
+        Arc::new(Answer { before: before.clone(), after: after.clone(), rets })
+    }
+
+    pub(super) fn allows(&self, op: &M::Op, ret: &M::Ret) -> bool {
+        leads(&self.before, op, Some(ret), &self.after)
+    }
+
+    /// Whether the same results are allowed. By the contract of [`Model::returns`], what an operation
+    /// may return is settled by what the model says it returns.
+    fn is(&self, other: &Self) -> bool {
+        std::ptr::eq(self, other)
+            || (!self.rets.is_empty() && self.rets == other.rets)
+            || (self.before == other.before && self.after == other.after)
+    }
+}
+
+fn leads<M: Model>(from: &M, op: &M::Op, ret: Option<&M::Ret>, to: &M) -> bool {
+    let mut after = Vec::new();
+    from.successors(op, ret, &mut after);
+    after.contains(to)
+}
+
+impl<M: Model> Clone for Place<M> {
+    fn clone(&self) -> Self {
+        match self {
+            Place::Open(seen) => Place::Open(seen.clone()),
+            Place::Taken(answer) => Place::Taken(answer.clone()),
+        }
+    }
+}
+
+impl<M: Model> Clone for Seen<M> {
+    fn clone(&self) -> Self {
+        Seen { answer: self.answer.clone(), after: self.after }
+    }
+}
+
+impl<M: Model> Clone for Possibility<M> {
+    fn clone(&self) -> Self {
+        Possibility {
+            state: self.state.clone(),
+            places: self.places.clone(),
+            used: self.used.clone(),
+            order: self.order,
+            trail: self.trail.clone(),
+            length: self.length,
+        }
+    }
+}
+
+impl<M: Model> Place<M> {
+    pub(super) fn free() -> Self {
+        Place::Open(Vec::new())
+    }
+
+    pub(super) fn is_open(&self) -> bool {
+        matches!(self, Place::Open(_))
+    }
+}
+
+impl<M: Model> Window<M> {
+    /// The number of slots and of kinds of lost calls.
+    pub(super) fn calls(&self) -> usize {
+        self.slots.len() + self.lost.len()
+    }
+
+    /// For each slot what the call there could be told if it were without effect in the state of
+    /// `here`; none where it cannot, or was taken.
+    pub(super) fn idle(&self, here: &Possibility<M>) -> Vec<Option<Arc<Answer<M>>>> {
+        let idle = |(slot, place): (&Option<InFlight<M::Op>>, &Place<M>)| {
+            let call = slot.as_ref().filter(|_| place.is_open())?;
+            let stays = leads(&here.state, &call.op, None, &here.state);
+            stays.then(|| Answer::new(&here.state, &call.op, &here.state))
+        };
+        self.slots.iter().zip(&here.places).map(idle).collect()
+    }
+}
+
+impl<M: Model> Possibility<M> {
+    /// What comes of placing the operation `number` next, which leads to `state`. `idle` is
+    /// [`Window::idle`] here.
+    pub(super) fn after(&self, number: u64, state: M, idle: &[Option<Arc<Answer<M>>>]) -> Self {
+        let mut next = self.clone();
+        if state != next.state {
+            let after =
+                if self.trail.is_empty() { self.order } else { BUILT | self.trail.len() as u32 };
+            for (place, answer) in next.places.iter_mut().zip(idle) {
+                if let (Place::Open(seen), Some(answer)) = (place, answer) {
+                    if !seen.iter().any(|old| old.answer.is(answer)) {
+                        seen.push(Seen { answer: answer.clone(), after });
+                    }
+                }
+            }
+            next.state = state;
+        }
+        next.trail.push(number);
+        next.length += 1;
+        next
+    }
+
+    /// Gives new names to the entries after which open calls saw something.
+    pub(super) fn rename(&mut self, name: impl Fn(u32) -> u32) {
+        for place in &mut self.places {
+            if let Place::Open(seen) = place {
+                seen.iter_mut().for_each(|seen| seen.after = name(seen.after));
+            }
+        }
+    }
+
+    /// Whether the two differ in nothing but in what is a gain or a cost.
+    fn is_comparable(&self, other: &Self) -> bool {
+        let same = |pair: (&Place<M>, &Place<M>)| match pair {
+            (Place::Open(_), Place::Open(_)) => true,
+            (Place::Taken(a), Place::Taken(b)) => a.is(b),
+            _ => false,
+        };
+        self.state == other.state && self.places.iter().zip(&other.places).all(same)
+    }
+
+    /// Whether it can go on in every way in which `other` can, given that they are comparable: its
+    /// open calls have seen as much, and it has used no lost call that the other has not.
+    fn covers(&self, other: &Self) -> bool {
+        let saw = |(own, other): (&Place<M>, &Place<M>)| match (own, other) {
+            (Place::Open(own), Place::Open(other)) => {
+                other.iter().all(|seen| own.iter().any(|mine| mine.answer.is(&seen.answer)))
+            }
+            _ => true,
+        };
+        self.used.is_within(&other.used) && self.places.iter().zip(&other.places).all(saw)
+    }
+
+    /// How many bytes it takes, about.
+    pub(super) fn bytes(&self) -> usize {
+        self.hash().1
+    }
+
+    /// A hash, and how many bytes it takes, about.
+    fn hash(&self) -> (u64, usize) {
+        let mut hasher = Weigher::default();
+        self.state.hash(&mut hasher);
+        // Its own state and those of the answer that it settled last, each with room for twice as much or
+        // in a tree that is half empty.
+        let states = 3 * (3 * hasher.bytes + size_of::<M>());
+        let mut seen = 0;
+        for place in &self.places {
+            hasher.write_u8(u8::from(place.is_open()));
+            if let Place::Open(list) = place {
+                seen += list.capacity();
+            }
+        }
+        let lists = self.places.len() * size_of::<Place<M>>()
+            + seen * size_of::<Seen<M>>()
+            + self.used.0.len() * size_of::<(u32, u32)>()
+            + self.trail.len() * size_of::<u64>();
+        (hasher.finish(), states + lists + size_of::<Self>())
+    }
+}
+
+/// Possibilities none of which covers another, in the order in which they were found.
+pub(super) struct Frontier<M: Model> {
+    /// None was covered by one that came later.
+    members: Vec<Option<Possibility<M>>>,
+    /// By hash the last member, and for each member the one before it with the same hash.
+    table: Table<u64, u32>,
+    before: Vec<Option<u32>>,
+    len: usize,
+    /// How many bytes all that were added take, about.
+    bytes: usize,
+}
+
+impl<M: Model> Frontier<M> {
+    pub(super) fn new() -> Self {
+        Frontier {
+            members: Vec::new(),
+            table: Table::default(),
+            before: Vec::new(),
+            len: 0,
+            bytes: 0,
+        }
+    }
+
+    /// Adds one unless it is covered; says whether it was added.
+    pub(super) fn add(&mut self, new: Possibility<M>) -> bool {
+        let number = self.members.len() as u32;
+        let (hash, bytes) = new.hash();
+        let first = self.table.get(&hash).copied();
+        let mut at = first;
+        while let Some(member) = at {
+            if let Some(old) = &self.members[member as usize] {
+                if old.is_comparable(&new) {
+                    if old.covers(&new) {
+                        return false;
+                    }
+                    if new.covers(old) {
+                        self.members[member as usize] = None;
+                        self.len -= 1;
+                    }
+                }
+            }
+            at = self.before[member as usize];
+        }
+        self.table.insert(hash, number);
+        self.before.push(first);
+        self.members.push(Some(new));
+        self.len += 1;
+        self.bytes += bytes;
+        true
+    }
+
+    /// The member that was added as the n-th, from 0, if nothing covered it since.
+    pub(super) fn get(&self, number: usize) -> Option<&Possibility<M>> {
+        self.members[number].as_ref()
+    }
+
+    /// How many were added, those that were covered since included.
+    pub(super) fn added(&self) -> usize {
+        self.members.len()
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// How many bytes all that were added take, about.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    pub(super) fn into_members(self) -> impl Iterator<Item = Possibility<M>> {
+        self.members.into_iter().flatten()
+    }
+}

@@ -1,0 +1,239 @@
+//! Registers whose values are unique while they matter, in constant time per event.
+//!
+//! The online form of the engine in `unique/register.rs` (Gibbons and Korach 1997, theorem 4.2). All calls on
+//! one value form a *cluster*: its writer and its readers. A swap that took effect joins the clusters of its two
+//! values into a *block*, during which the register holds these values without a break. A block has to come
+//! before another if its first return is earlier than the last invocation in the other. Two blocks that each
+//! have to come before the other are a contradiction, and there is no other contradiction between blocks.
+//!
+//! Only a block that gets a later last invocation can begin to contradict another, so each return compares its
+//! block with the few blocks that returned first in between. A lost write costs one entry in a table, until its
+//! value is read.
+//!
+//! A value is *over* if another block came after its block and returned before all open calls were invoked. No
+//! call can read it any more, so it is forgotten, and may be written again. A call that this engine does not
+//! handle (a value that is written twice while it matters, a failed swap) ends it: [`replay`](Register::replay)
+//! feeds the calls that still matter to the search.
+
+mod blocks;
+mod evidence;
+mod slab;
+
+use std::collections::VecDeque;
+
+use self::blocks::{Blocks, Cluster, NONE};
+use crate::model::Model;
+use crate::unique::Action;
+
+pub(super) struct Register<M: Model> {
+    blocks: Blocks<M>,
+    /// The time of the last event. Events of this engine have the times 1, 2, and so on.
+    now: u64,
+    /// The open calls, by slot.
+    slots: Vec<Option<Open<M>>>,
+    free: Vec<usize>,
+    /// Invocations in the order of their times, with their slots. Entries whose call has ended stay until they
+    /// are the first.
+    invoked: VecDeque<(u64, usize)>,
+}
+
+/// A call that is open.
+struct Open<M: Model> {
+    op: M::Op,
+    number: u64,
+    invoked: u64,
+    /// The cluster that it writes, or [`NONE`].
+    cluster: u32,
+}
+
+/// A call that is kept for a replay.
+struct Kept<M: Model> {
+    op: M::Op,
+    ret: Option<M::Ret>,
+    number: u64,
+    invoked: u64,
+    /// `u64::MAX` while it is open, and for ever if it is lost.
+    returned: u64,
+}
+
+/// The reason why an event was not taken.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Refusal {
+    /// No explanation is left.
+    Violated,
+    /// This engine does not handle the event.
+    NotMine,
+}
+
+/// An event of a call that still matters.
+pub(super) enum Replayed<'a, M: Model> {
+    /// `slot` is the slot of an open call.
+    Invoke {
+        op: &'a M::Op,
+        number: u64,
+        slot: Option<usize>,
+    },
+    Return {
+        number: u64,
+        ret: &'a M::Ret,
+    },
+    Lost {
+        number: u64,
+    },
+}
+
+impl<M: Model> Register<M> {
+    /// An engine for an object that begins as `initial`, if it is a register.
+    pub(super) fn new(initial: &M) -> Option<Self> {
+        let value = initial.register_value()?;
+        Some(Register::of(Blocks::new(initial.clone(), value)))
+    }
+
+    fn of(blocks: Blocks<M>) -> Self {
+        Register { blocks, now: 0, slots: Vec::new(), free: Vec::new(), invoked: VecDeque::new() }
+    }
+
+    /// Begins a call. Returns its slot.
+    ///
+    /// # Errors
+    /// The operation, if this engine does not handle it.
+    pub(super) fn invoke(&mut self, op: M::Op, number: u64) -> Result<usize, M::Op> {
+        let (value, from) = match M::register_action(&op, None) {
+            Some(Action::Add(value)) => (Some(value), None),
+            Some(Action::Swap(from, value)) => (Some(value), Some(from)),
+            Some(Action::Nothing | Action::Peek(_) | Action::Absent(_)) => (None, None),
+            _ => return Err(op),
+        };
+        if value.is_some_and(|value| self.blocks.has(value)) {
+            self.forget();
+            if value.is_some_and(|value| self.blocks.has(value)) {
+                return Err(op);
+            }
+        }
+        self.now += 1;
+        let invoked = self.now;
+        let cluster = value.map_or(NONE, |value| {
+            let call = Kept { op: op.clone(), ret: None, number, invoked, returned: u64::MAX };
+            self.blocks.add(Cluster::written(value, from, call))
+        });
+        let slot = self.free.pop().unwrap_or_else(|| {
+            self.slots.push(None);
+            self.slots.len() - 1
+        });
+        self.slots[slot] = Some(Open { op, number, invoked, cluster });
+        self.invoked.push_back((invoked, slot));
+        Ok(slot)
+    }
+
+    /// Ends the call in `slot` with the result `ret`. A refused event changes nothing that a replay sees.
+    ///
+    /// # Errors
+    /// The reason why the event is refused.
+    pub(super) fn returned(&mut self, slot: usize, ret: &M::Ret) -> Result<(), Refusal> {
+        let Open { op, number, invoked, cluster } = open(&self.slots, slot);
+        let action = M::register_action(op, Some(ret)).ok_or(Refusal::NotMine)?;
+        let returned = self.now + 1;
+        match action {
+            Action::Add(_) | Action::Swap(..) if *cluster != NONE => {
+                self.blocks.settle(*cluster)?;
+                self.blocks.wrote(*cluster, ret, returned)?;
+            }
+            Action::Peek(value) => {
+                let cluster = self.blocks.find(value).ok_or(Refusal::Violated)?;
+                self.blocks.settle(cluster)?;
+                let (op, ret) = (op.clone(), Some(ret.clone()));
+                let call = Kept { op, ret, number: *number, invoked: *invoked, returned };
+                self.blocks.read(cluster, call)?;
+            }
+            Action::Nothing => {}
+            _ => return Err(Refusal::NotMine),
+        }
+        self.now = returned;
+        self.close(slot);
+        if self.blocks.is_full() {
+            self.forget();
+        }
+        Ok(())
+    }
+
+    /// Ends the call in `slot`, whose result nobody will know.
+    pub(super) fn lost(&mut self, slot: usize) {
+        let Open { cluster, .. } = self.close(slot);
+        if cluster != NONE {
+            self.blocks.lost(cluster);
+        }
+    }
+
+    /// The numbers of open calls, of lost calls that may take effect, of slots, and of calls kept.
+    pub(super) fn sizes(&self) -> [usize; 4] {
+        let slots = self.slots.len();
+        let (lost, kept) = self.blocks.sizes();
+        [slots - self.free.len(), lost, slots, kept]
+    }
+
+    /// The number of slots.
+    pub(super) fn slots(&self) -> usize {
+        self.slots.len()
+    }
+
+    /// The state that a replay starts from.
+    pub(super) fn start(&self) -> &M {
+        self.blocks.start()
+    }
+
+    /// The last operations that a replay leaves out, in the order of a linearization, all before those of the
+    /// replay.
+    pub(super) fn forgotten(&self) -> impl Iterator<Item = u64> {
+        self.blocks.forgotten()
+    }
+
+    /// The events of the calls that still matter, in their order. An object that starts as
+    /// [`start`](Self::start) and takes them allows the same later events as this one.
+    pub(super) fn replay(&self) -> Vec<Replayed<'_, M>> {
+        let open = self.slots.iter().enumerate();
+        let open: Vec<(usize, &Open<M>)> =
+            open.filter_map(|(slot, open)| Some((slot, open.as_ref()?))).collect();
+        let mut events: Vec<(u64, Replayed<'_, M>)> = Vec::new();
+        for (slot, Open { op, number, invoked, .. }) in &open {
+            let slot = Some(*slot);
+            events.push((2 * invoked, Replayed::Invoke { op, number: *number, slot }));
+        }
+        for call in self.blocks.kept() {
+            let Kept { op, ret, number, invoked, returned } = call;
+            if open.iter().any(|(_, open)| open.number == *number) {
+                continue;
+            }
+            let number = *number;
+            events.push((2 * invoked, Replayed::Invoke { op, number, slot: None }));
+            events.push(match ret {
+                Some(ret) => (2 * returned, Replayed::Return { number, ret }),
+                None => (2 * invoked + 1, Replayed::Lost { number }),
+            });
+        }
+        events.sort_by_key(|(time, _)| *time);
+        events.into_iter().map(|(_, event)| event).collect()
+    }
+
+    fn close(&mut self, slot: usize) -> Open<M> {
+        self.free.push(slot);
+        let open = self.slots[slot].take().expect("a call in flight has its slot until it ends");
+        while let Some((invoked, slot)) = self.invoked.front() {
+            if self.slots[*slot].as_ref().is_some_and(|open| open.invoked == *invoked) {
+                break;
+            }
+            self.invoked.pop_front();
+        }
+        open
+    }
+
+    /// Forgets values that are over.
+    fn forget(&mut self) {
+        let oldest = self.invoked.front().map_or(self.now + 1, |(invoked, _)| *invoked);
+        self.blocks.forget(oldest);
+    }
+}
+
+/// The call in a slot that is not free.
+fn open<M: Model>(slots: &[Option<Open<M>>], slot: usize) -> &Open<M> {
+    slots[slot].as_ref().expect("a call in flight has its slot until it ends")
+}

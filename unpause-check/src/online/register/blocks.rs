@@ -1,0 +1,450 @@
+//! Clusters and blocks of a register, and the checks that a block contradicts no other.
+//!
+//! Times are those of the engine; 0 is the start. `first` is the earliest return of a cluster or block
+//! (`u64::MAX` before there is one), `last` the latest invocation.
+
+use std::collections::VecDeque;
+
+use super::slab::Slab;
+use super::{Kept, Refusal};
+use crate::hash::Table;
+use crate::model::{Key, Model};
+use crate::online::orders::WINDOW;
+
+/// The index of no cluster or block.
+pub(super) const NONE: u32 = u32::MAX;
+
+/// Blocks that have returned before the first look for values that are over.
+const FEW: usize = 32;
+
+pub(super) struct Blocks<M: Model> {
+    /// The state before all blocks, except the beginning of the first block if that was forgotten.
+    start: M,
+    /// The cluster of each value that a later call could read or write.
+    values: Table<Key, u32>,
+    clusters: Slab<Cluster<M>>,
+    blocks: Slab<Block>,
+    /// Blocks by their first return. An entry counts if the block still has that first return.
+    returned: Vec<(u64, u32)>,
+    /// When there are so many entries in `returned`, [`forget`](Self::forget) is due.
+    full: usize,
+    /// The last operations of the forgotten blocks, in their order.
+    forgotten: VecDeque<u64>,
+    /// Lost writers of values that no call has read.
+    lost: usize,
+    /// All calls that are kept.
+    kept: usize,
+}
+
+/// The calls on one value.
+pub(super) struct Cluster<M: Model> {
+    pub(super) value: Key,
+    /// The writer; none if the register starts with the value.
+    pub(super) writer: Option<Kept<M>>,
+    /// The value that a swap replaces.
+    from: Option<Key>,
+    is_lost: bool,
+    /// The reads, by their returns. If there were more than fit, only the first one and the later ones.
+    pub(super) reads: VecDeque<Kept<M>>,
+    pub(super) has_gap: bool,
+    /// The state while the register holds the value, once it is certain that it did.
+    pub(super) state: Option<M>,
+    first: u64,
+    last: u64,
+    block: u32,
+    /// The place in the block, relative to that of other clusters.
+    place: i64,
+}
+
+/// Clusters joined by swaps.
+pub(super) struct Block {
+    first: u64,
+    last: u64,
+    /// In the order of the swaps. Never empty.
+    pub(super) chain: VecDeque<u32>,
+    /// The place of the first cluster of the chain.
+    begin: i64,
+}
+
+impl<M: Model> Cluster<M> {
+    /// The cluster of a value that `writer` has begun to write, or to swap for `from`.
+    pub(super) fn written(value: Key, from: Option<Key>, writer: Kept<M>) -> Self {
+        Cluster {
+            value,
+            from,
+            is_lost: false,
+            reads: VecDeque::new(),
+            has_gap: false,
+            state: None,
+            first: u64::MAX,
+            last: writer.invoked,
+            block: NONE,
+            place: 0,
+            writer: Some(writer),
+        }
+    }
+
+    /// Keeps a read. Drops one that decides nothing if there are too many.
+    fn keep(&mut self, call: Kept<M>) -> usize {
+        self.reads.push_back(call);
+        if self.reads.len() <= WINDOW {
+            return 1;
+        }
+        // The first return and the last invocation decide what comes before and after the cluster.
+        let middle = if self.reads[1].invoked == self.last { 2 } else { 1 };
+        self.reads.remove(middle);
+        self.has_gap = true;
+        0
+    }
+
+    /// The calls that are kept.
+    fn calls(&self) -> impl Iterator<Item = &Kept<M>> {
+        self.writer.iter().chain(&self.reads)
+    }
+}
+
+impl<M: Model> Blocks<M> {
+    pub(super) fn new(start: M, value: Key) -> Self {
+        let mut clusters = Slab::default();
+        let mut blocks = Slab::default();
+        let cluster = clusters.add(Cluster {
+            value,
+            writer: None,
+            from: None,
+            is_lost: false,
+            reads: VecDeque::new(),
+            has_gap: false,
+            state: Some(start.clone()),
+            first: 0,
+            last: 0,
+            block: 0,
+            place: 0,
+        });
+        blocks.add(Block { first: 0, last: 0, chain: [cluster].into(), begin: 0 });
+        Blocks {
+            start,
+            values: [(value, cluster)].into_iter().collect(),
+            clusters,
+            blocks,
+            returned: vec![(0, 0)],
+            full: FEW,
+            forgotten: VecDeque::new(),
+            lost: 0,
+            kept: 0,
+        }
+    }
+
+    /// Whether a call could still read this value.
+    pub(super) fn has(&self, value: Key) -> bool {
+        self.values.contains_key(&value)
+    }
+
+    /// The cluster of a value that a call could still read.
+    pub(super) fn find(&self, value: Key) -> Option<u32> {
+        self.values.get(&value).copied()
+    }
+
+    /// Adds a cluster whose writer has begun.
+    pub(super) fn add(&mut self, cluster: Cluster<M>) -> u32 {
+        let value = cluster.value;
+        let number = self.clusters.add(cluster);
+        self.values.insert(value, number);
+        self.kept += 1;
+        number
+    }
+
+    /// Makes certain that the writer of a cluster took effect, and the writers before it in its chain.
+    pub(super) fn settle(&mut self, cluster: u32) -> Result<(), Refusal> {
+        let mut chain = vec![cluster];
+        // The swaps whose effect this one needs, back to a value that is known to have been there.
+        loop {
+            let at = *chain.last().expect("it begins with one");
+            if self.clusters[at].state.is_some() {
+                chain.pop();
+                break;
+            }
+            let Some(from) = self.clusters[at].from else { break };
+            let before = self.find(from).ok_or(Refusal::Violated)?;
+            if chain.contains(&before) {
+                return Err(Refusal::Violated);
+            }
+            chain.push(before);
+        }
+        while let Some(at) = chain.pop() {
+            self.begin(at)?;
+        }
+        Ok(())
+    }
+
+    /// Gives a cluster its state and its block. The value that it replaces, if it does, has both.
+    fn begin(&mut self, at: u32) -> Result<(), Refusal> {
+        let before = self.clusters[at].from.and_then(|from| self.find(from));
+        let state = match before {
+            None => &self.start,
+            Some(before) => self.clusters[before].state.as_ref().expect("it was settled before"),
+        };
+        let cluster = &self.clusters[at];
+        let writer = cluster.writer.as_ref().expect("the first value was always there");
+        let mut after = Vec::new();
+        state.successors(&writer.op, None, &mut after);
+        let holds = |state: &M| state.register_value() == Some(cluster.value);
+        let [state] = &after[..] else { return Err(Refusal::NotMine) };
+        if !holds(state) {
+            return Err(Refusal::NotMine);
+        }
+        let (state, invoked) = (state.clone(), cluster.last);
+        self.lost -= usize::from(cluster.is_lost);
+        let block = match before {
+            None => {
+                let chain = [at].into();
+                self.blocks.add(Block { first: u64::MAX, last: invoked, chain, begin: 0 })
+            }
+            Some(before) => self.clusters[before].block,
+        };
+        let Block { chain, begin, .. } = &mut self.blocks[block];
+        if let Some(before) = before {
+            if chain.back() != Some(&before) {
+                // Two swaps replaced the same value.
+                return Err(Refusal::Violated);
+            }
+            chain.push_back(at);
+        }
+        let place = *begin + chain.len() as i64 - 1;
+        let cluster = &mut self.clusters[at];
+        (cluster.state, cluster.block, cluster.place) = (Some(state), block, place);
+        self.asked(block, invoked)
+    }
+
+    /// Ends the call that writes a settled cluster.
+    pub(super) fn wrote(&mut self, at: u32, ret: &M::Ret, returned: u64) -> Result<(), Refusal> {
+        let Cluster { writer, from, block, .. } = &self.clusters[at];
+        let writer = writer.as_ref().expect("the first value was always there");
+        let before = from.and_then(|from| self.find(from));
+        let state = before.and_then(|before| self.clusters[before].state.as_ref());
+        let mut after = Vec::new();
+        state.unwrap_or(&self.start).successors(&writer.op, Some(ret), &mut after);
+        let block = *block;
+        if after.is_empty() {
+            return Err(Refusal::NotMine);
+        }
+        self.came_back(at, block, returned);
+        let cluster = &mut self.clusters[at];
+        let writer = cluster.writer.as_mut().expect("it was there");
+        (writer.ret, writer.returned) = (Some(ret.clone()), returned);
+        Ok(())
+    }
+
+    /// Adds a read that returned to a settled cluster.
+    pub(super) fn read(&mut self, at: u32, call: Kept<M>) -> Result<(), Refusal> {
+        let cluster = &self.clusters[at];
+        let (state, block) = (cluster.state.as_ref().expect("it is settled"), cluster.block);
+        let mut after = Vec::new();
+        state.successors(&call.op, call.ret.as_ref(), &mut after);
+        // Keys can be equal although values differ.
+        if after.is_empty() {
+            return Err(Refusal::NotMine);
+        }
+        self.came_back(at, block, call.returned);
+        let invoked = call.invoked;
+        if invoked > self.clusters[at].last {
+            self.clusters[at].last = invoked;
+            let Block { chain, begin, .. } = &self.blocks[block];
+            let place = (self.clusters[at].place - begin) as usize;
+            let mut later = chain.range(place + 1..);
+            if later.any(|later| self.clusters[*later].first < invoked) {
+                return Err(Refusal::Violated);
+            }
+            self.asked(block, invoked)?;
+        }
+        self.kept += self.clusters[at].keep(call);
+        Ok(())
+    }
+
+    /// Counts a return of a cluster.
+    fn came_back(&mut self, at: u32, block: u32, returned: u64) {
+        let cluster = &mut self.clusters[at];
+        cluster.first = cluster.first.min(returned);
+        let block_first = &mut self.blocks[block].first;
+        if *block_first == u64::MAX {
+            *block_first = returned;
+            self.returned.push((returned, block));
+        }
+    }
+
+    /// Counts an invocation of a block, and checks that no other block has to come both before and after it.
+    fn asked(&mut self, block: u32, invoked: u64) -> Result<(), Refusal> {
+        let own = &mut self.blocks[block];
+        if invoked <= own.last {
+            return Ok(());
+        }
+        let (first, last) = (own.first, std::mem::replace(&mut own.last, invoked));
+        // This one contradicted no block so far, so one that it now contradicts returned first in between.
+        let begin = self.returned.partition_point(|(first, _)| *first < last);
+        let between = self.returned[begin..].iter().take_while(|(first, _)| *first < invoked);
+        for (returned, other) in between {
+            let valid = self.blocks.get(*other).filter(|other| other.first == *returned);
+            if *other != block && valid.is_some_and(|other| first < other.last) {
+                return Err(Refusal::Violated);
+            }
+        }
+        Ok(())
+    }
+
+    /// Marks the writer of a cluster as lost.
+    pub(super) fn lost(&mut self, at: u32) {
+        let cluster = &mut self.clusters[at];
+        cluster.is_lost = true;
+        self.lost += usize::from(cluster.state.is_none());
+    }
+
+    /// Removes the cluster of a writer that did not happen, unless its value was there. Says whether it was.
+    pub(super) fn withdraw(&mut self, at: u32) -> bool {
+        let was_there = self.clusters[at].state.is_some();
+        if !was_there {
+            let cluster = self.clusters.remove(at);
+            self.values.remove(&cluster.value);
+            self.kept -= 1;
+        }
+        was_there
+    }
+
+    /// Whether [`forget`](Self::forget) is due. It then takes amortized constant time per return.
+    pub(super) fn is_full(&self) -> bool {
+        self.returned.len() >= self.full
+    }
+
+    /// Forgets values that are over: all open calls were invoked at `oldest` or later.
+    pub(super) fn forget(&mut self, oldest: u64) {
+        let Blocks { returned, blocks, .. } = self;
+        returned.retain(|(first, block)| blocks.get(*block).is_some_and(|it| it.first == *first));
+        let mut settled: Vec<(u64, u32)> = Vec::new();
+        for (_, block) in returned.iter().take_while(|(first, _)| *first < oldest) {
+            settled.push((blocks[*block].last, *block));
+        }
+        settled.sort_unstable_by_key(|(last, _)| std::cmp::Reverse(*last));
+        // Whether a block that returned before `oldest` must come after this one.
+        let is_over = |block: u32, it: &Block| {
+            settled
+                .iter()
+                .find(|(_, other)| *other != block)
+                .is_some_and(|(last, _)| it.first < *last)
+        };
+        let over: Vec<u32> = (returned.iter().map(|(_, block)| *block))
+            .filter(|block| is_over(*block, &blocks[*block]))
+            .collect();
+        let (mut gone, mut stay) = (Vec::new(), Vec::new());
+        for block in over {
+            for at in &self.blocks[block].chain {
+                forget_value(&mut self.values, &self.clusters[*at], *at);
+            }
+            match self.blocks[block].first < oldest {
+                true => gone.push(block),
+                false => stay.push(block),
+            }
+        }
+        gone.sort_unstable_by_key(|block| self.blocks[*block].start());
+        for block in gone {
+            let chain = self.blocks.remove(block).chain;
+            chain.into_iter().for_each(|at| self.drop_cluster(at));
+        }
+        let Blocks { returned, blocks, .. } = self;
+        returned.retain(|(first, block)| blocks.get(*block).is_some_and(|it| it.first == *first));
+        let rest: Vec<u32> = returned.iter().map(|(_, block)| *block).collect();
+        for block in &rest {
+            if !stay.contains(block) {
+                self.forget_beginning(*block, &rest, oldest);
+            }
+        }
+        self.full = 2 * self.returned.len() + FEW;
+    }
+
+    /// Forgets values at the beginning of a block that were replaced by one that returned before `oldest`.
+    fn forget_beginning(&mut self, block: u32, all: &[u32], oldest: u64) {
+        let it = &self.blocks[block];
+        let is_later = |at: &u32| self.clusters[*at].first < oldest;
+        let over = it.chain.iter().rposition(is_later).unwrap_or(0);
+        for at in it.chain.range(..over) {
+            forget_value(&mut self.values, &self.clusters[*at], *at);
+        }
+        // The rest must come first among all that is kept, now and later: it starts the replay.
+        let first = it.first;
+        if over == 0 || all.iter().any(|other| *other != block && self.blocks[*other].last <= first)
+        {
+            return;
+        }
+        let it = &mut self.blocks[block];
+        it.begin += over as i64;
+        let gone: Vec<u32> = it.chain.drain(..over).collect();
+        let last = self.clusters[gone[over - 1]].state.clone();
+        self.start = last.expect("a swap replaced it");
+        gone.into_iter().for_each(|at| self.drop_cluster(at));
+    }
+
+    fn drop_cluster(&mut self, at: u32) {
+        let cluster = self.clusters.remove(at);
+        if cluster.has_gap {
+            self.forgotten.clear();
+        }
+        let reads = cluster.reads.iter().skip(usize::from(cluster.has_gap));
+        let writer = cluster.writer.iter().filter(|_| !cluster.has_gap);
+        self.forgotten.extend(writer.chain(reads).map(|call| call.number));
+        let more = self.forgotten.len().saturating_sub(WINDOW);
+        self.forgotten.drain(..more);
+        self.kept -= cluster.calls().count();
+    }
+
+    /// The state before all blocks that are kept.
+    pub(super) fn start(&self) -> &M {
+        &self.start
+    }
+
+    /// The blocks before a replay: with the state and the operations that it leaves out.
+    pub(super) fn before_replay(&self) -> Self {
+        let value = self.start.register_value().expect("a state of a register");
+        let mut blocks = Blocks::new(self.start.clone(), value);
+        let starts_chain = self.blocks.iter().any(|block| block.begin > 0);
+        if !starts_chain && self.clusters.iter().all(|cluster| cluster.writer.is_some()) {
+            // Its first value is over, and may have been written again.
+            blocks.values.clear();
+        }
+        blocks.forgotten.clone_from(&self.forgotten);
+        blocks
+    }
+
+    /// The last operations of what was forgotten, in the order of a linearization.
+    pub(super) fn forgotten(&self) -> impl Iterator<Item = u64> {
+        self.forgotten.iter().copied()
+    }
+
+    /// The numbers of lost writers that may take effect, and of calls kept.
+    pub(super) fn sizes(&self) -> (usize, usize) {
+        (self.lost, self.kept)
+    }
+
+    /// The calls that are kept: writers that have returned or are open or lost, and reads that have returned.
+    pub(super) fn kept(&self) -> impl Iterator<Item = &Kept<M>> {
+        self.clusters.iter().flat_map(Cluster::calls)
+    }
+
+    /// The clusters whose value was there, in the order of a linearization.
+    pub(super) fn in_order(&self) -> Vec<&Cluster<M>> {
+        let mut blocks: Vec<&Block> = self.blocks.iter().collect();
+        blocks.sort_unstable_by_key(|block| block.start());
+        let chains = blocks.into_iter().flat_map(|block| &block.chain);
+        chains.map(|at| &self.clusters[*at]).collect()
+    }
+}
+
+impl Block {
+    /// The key of the order in which blocks stand in a linearization.
+    fn start(&self) -> u64 {
+        self.first.min(self.last)
+    }
+}
+
+/// Takes a value out of the table, unless another cluster has it by now.
+fn forget_value<M: Model>(values: &mut Table<Key, u32>, cluster: &Cluster<M>, at: u32) {
+    if values.get(&cluster.value) == Some(&at) {
+        values.remove(&cluster.value);
+    }
+}

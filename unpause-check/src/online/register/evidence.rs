@@ -1,0 +1,95 @@
+//! The evidence of a register: the order of the blocks before the event that contradicts it.
+
+use super::{Register, Replayed, open};
+use crate::model::Model;
+use crate::online::orders::WINDOW;
+use crate::online::{ENGINE, aborted_read};
+use crate::verdict::Evidence;
+
+impl<M: Model> Register<M> {
+    /// The evidence that the call in `slot` cannot return what it did. The blocks may have been changed by that
+    /// return already; the calls that are kept have not.
+    pub(in crate::online) fn misfit(&self, slot: usize) -> Box<Evidence> {
+        let before = self.replayed();
+        let call = open(&self.slots, slot);
+        let mut evidence = self.evidence(&before, call.number);
+        evidence.expected = before.end().returns(&call.op).iter().map(M::ret_text).collect();
+        evidence
+    }
+
+    /// Ends the call in `slot`, which did not happen.
+    ///
+    /// # Errors
+    /// The evidence that it did.
+    pub(in crate::online) fn failed(&mut self, slot: usize) -> Result<(), Box<Evidence>> {
+        let call = open(&self.slots, slot);
+        if call.cluster != super::NONE && self.blocks.withdraw(call.cluster) {
+            let mut evidence = self.evidence(self, call.number);
+            evidence.anomaly = Some(aborted_read(&M::op_text(&call.op)));
+            return Err(evidence);
+        }
+        self.close(slot);
+        Ok(())
+    }
+
+    /// The evidence against the operation `misfit`, which the order of `before` leaves out or contradicts.
+    fn evidence(&self, before: &Register<M>, misfit: u64) -> Box<Evidence> {
+        let order = before.order();
+        let open = self.slots.iter().flatten();
+        let mut part: Vec<usize> = open.map(|call| call.number as usize).collect();
+        part.extend(&order);
+        part.sort_unstable();
+        part.dedup();
+        Box::new(Evidence {
+            engine: ENGINE.to_owned(),
+            partial: vec![order],
+            misfit: misfit as usize,
+            state: before.end().state_text(),
+            part,
+            ..Evidence::default()
+        })
+    }
+
+    /// The last operations of a linearization.
+    fn order(&self) -> Vec<usize> {
+        let mut order: Vec<u64> = self.forgotten().collect();
+        for cluster in self.blocks.in_order() {
+            if cluster.has_gap {
+                order.clear();
+            } else {
+                order.extend(cluster.writer.iter().map(|call| call.number));
+            }
+            let reads = cluster.reads.iter().skip(usize::from(cluster.has_gap));
+            order.extend(reads.map(|call| call.number));
+        }
+        let more = order.len().saturating_sub(WINDOW);
+        order.drain(..more);
+        order.into_iter().map(|number| number as usize).collect()
+    }
+
+    /// The state after that linearization.
+    fn end(&self) -> &M {
+        let last = self.blocks.in_order().pop();
+        last.and_then(|cluster| cluster.state.as_ref()).unwrap_or(self.start())
+    }
+
+    /// An engine that was fed what is kept.
+    fn replayed(&self) -> Register<M> {
+        let mut again = Register::of(self.blocks.before_replay());
+        let mut slots = crate::hash::Table::default();
+        for event in self.replay() {
+            match event {
+                Replayed::Invoke { op, number, .. } => {
+                    let slot = again.invoke(op.clone(), number);
+                    slots.insert(number, slot.expect("it was taken the first time"));
+                }
+                Replayed::Return { number, ret } => {
+                    let taken = again.returned(slots[&number], ret);
+                    taken.expect("it was taken the first time");
+                }
+                Replayed::Lost { number } => again.lost(slots[&number]),
+            }
+        }
+        again
+    }
+}

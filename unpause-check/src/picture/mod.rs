@@ -1,0 +1,44 @@
+//! A recorded history as text: a lane for each client, operations as intervals, the misfit marked.
+
+mod explained;
+mod intervals;
+// Lines and colours, which the screens of unpause are drawn with too.
+#[doc(hidden)]
+pub mod screen;
+
+#[doc(hidden)]
+pub use self::explained::draw;
+pub use self::screen::Style;
+
+use self::screen::Screen;
+use crate::history::HistoryRecord;
+
+/// The history as a picture, with what its verdict says is wrong: a lane for each client, the
+/// operations as intervals, of a long history those around the operation that fits nowhere.
+///
+/// Of the operations that are not shown, the texts are not looked at: they may be empty.
+///
+/// ```
+/// use unpause_check::history::{HistoryRecord, Operation};
+/// use unpause_check::picture::{Style, history_text};
+/// let read = Operation {
+///     client: 0,
+///     op: "read".to_owned(),
+///     invoked: 1,
+///     returned: Some(("7".to_owned(), 2)),
+/// };
+/// let history = HistoryRecord {
+///     model: "register".to_owned(),
+///     clients: vec!["process 4".to_owned()],
+///     operations: vec![read],
+///     verdict: None,
+///     lines: None,
+/// };
+/// let picture = history_text(&history, &Style::default());
+/// assert!(picture.contains("process 4") && picture.contains("read → 7"));
+/// ```
+pub fn history_text(history: &HistoryRecord, style: &Style) -> String {
+    let mut screen = Screen::new(style);
+    draw(&mut screen, history, history.verdict.as_ref());
+    screen.finish()
+}

@@ -1,0 +1,415 @@
+//! Session guarantees (Terry et al. 1994): what a client that moves between replicas may rely on.
+//!
+//! Keys are registers, replicated somehow; each value is written to a key once, so that a read says
+//! whose write it saw. The guarantees are about the calls of one client to one key, and about the
+//! order of the versions of that key, which all clients share. That order is given, in full or in
+//! part, or it is free; then the question is whether there is one.
+//!
+//! What it does not do: data with more than one current version, and what a guarantee says of
+//! *other* keys (that needs the sets of writes that each server has, which no client sees).
+
+use std::error::Error;
+use std::fmt::{self, Debug};
+use std::hash::Hash;
+
+use super::hash::Table;
+use super::transactions::{Draft, Graph, Kind, NONE, Step, shortest_cycle};
+use crate::history::Operation;
+use crate::verdict::{Anomaly, Edge, Evidence, Verdict, Witness};
+
+/// What a client does to one key.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum SessionCall<K, V> {
+    /// Writes a new version.
+    Write(K, V),
+    /// Reads a version, or nothing if it sees no write.
+    Read(K),
+}
+
+/// What a client is told.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum SessionRet<V> {
+    /// The write was accepted.
+    Written,
+    /// The read saw this.
+    Value(Option<V>),
+}
+
+/// A call of a client: its session is all calls with the same [`Operation::client`].
+pub type SessionOperation<K, V> = Operation<SessionCall<K, V>, SessionRet<V>>;
+
+/// A promise to each session. "Then" is: invoked after the other returned, by the same client, to
+/// the same key. Nothing read is before every version.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Guarantee {
+    /// Who writes a version and then reads sees that one or a later one.
+    ReadYourWrites,
+    /// Who reads a version and then reads again sees that one or a later one.
+    MonotonicReads,
+    /// Who writes a version and then writes again makes a later one.
+    MonotonicWrites,
+    /// Who reads a version and then writes makes a later one.
+    WritesFollowReads,
+}
+
+impl Guarantee {
+    /// All four.
+    pub const ALL: [Guarantee; 4] = [
+        Guarantee::ReadYourWrites,
+        Guarantee::MonotonicReads,
+        Guarantee::MonotonicWrites,
+        Guarantee::WritesFollowReads,
+    ];
+
+    /// The guarantee about a call and one after it, by whether they are writes.
+    fn about(first_writes: bool, then_writes: bool) -> Guarantee {
+        match (first_writes, then_writes) {
+            (true, false) => Guarantee::ReadYourWrites,
+            (false, false) => Guarantee::MonotonicReads,
+            (true, true) => Guarantee::MonotonicWrites,
+            (false, true) => Guarantee::WritesFollowReads,
+        }
+    }
+}
+
+impl fmt::Display for Guarantee {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Guarantee::ReadYourWrites => "read your writes",
+            Guarantee::MonotonicReads => "monotonic reads",
+            Guarantee::MonotonicWrites => "monotonic writes",
+            Guarantee::WritesFollowReads => "writes follow reads",
+        })
+    }
+}
+
+/// Checks that all `guarantees` hold at once, for some order of the versions of each key.
+///
+/// `versions` is what is known of that order: keys, and values of each in the order of their
+/// versions. Empty if nothing is known. A write that never returned may have been done; nothing is
+/// asked of what its client does later because of it.
+///
+/// Consistent: [`Witness::order`] has all writes, those of each key in an order that will do. Violated:
+/// a cycle, named after the guarantees in it; each edge tells of the two calls of one client that it
+/// is made of. Or a read of what nobody wrote. Never unknown.
+///
+/// # Errors
+/// [`BadSession`] if a value is written to a key twice, a call got the result of another, a call
+/// returned no later than it was invoked, or `versions` has what nobody wrote.
+///
+/// # Cost
+/// O(n log n) for n operations.
+///
+/// ```
+/// use unpause_check::session::{Guarantee, SessionCall::*, SessionRet::*, session};
+/// use unpause_check::history::Operation;
+/// // A client writes at one replica and reads at another.
+/// let history = [
+///     Operation { client: 0, op: Write("x", 1), invoked: 1, returned: Some((Written, 2)) },
+///     Operation { client: 0, op: Read("x"), invoked: 3, returned: Some((Value(None), 4)) },
+/// ];
+/// let verdict = session(&history, &[Guarantee::ReadYourWrites], &[]).unwrap();
+/// let unpause_check::verdict::Verdict::Violated(evidence) = verdict else { panic!() };
+/// let anomaly = evidence.anomaly.unwrap();
+/// assert_eq!(anomaly.name, "read your writes");
+/// assert_eq!(
+///     anomaly.edges[0].why,
+///     "client 0 wrote 1 to \"x\" (operation 0) and then read nothing (operation 1)"
+/// );
+/// assert!(session(&history, &[Guarantee::MonotonicReads], &[]).unwrap().is_consistent());
+/// ```
+pub fn session<K, V>(
+    history: &[SessionOperation<K, V>],
+    guarantees: &[Guarantee],
+    versions: &[(K, Vec<V>)],
+) -> Result<Verdict, BadSession>
+where
+    K: Hash + Eq + Debug,
+    V: Hash + Eq + Debug,
+{
+    let mut sessions = Sessions::new(history)?;
+    if let Some(evidence) = sessions.garbage() {
+        return Ok(Verdict::Violated(Box::new(evidence)));
+    }
+    sessions.know(versions)?;
+    if let Some(evidence) = sessions.promise(guarantees) {
+        return Ok(Verdict::Violated(Box::new(evidence)));
+    }
+    let graph = sessions.draft.finish();
+    if let Some(steps) = shortest_cycle(&graph) {
+        return Ok(Verdict::Violated(Box::new(sessions.evidence(&steps))));
+    }
+    let order = Some(sessions.order(&graph));
+    Ok(Verdict::Consistent(Witness { engine: ENGINE.to_owned(), order }))
+}
+
+const ENGINE: &str = "session marks";
+
+/// A history of sessions, and what has to be an earlier version than what.
+struct Sessions<'h, K, V> {
+    history: &'h [SessionOperation<K, V>],
+    keys: Table<&'h K, u32>,
+    /// The operation that wrote each version; behind those, one version for each key before any
+    /// write, with no operation.
+    writes: Vec<u32>,
+    by_value: Table<(u32, &'h V), u32>,
+    /// The version that an operation wrote or read, if it is known.
+    version: Vec<u32>,
+    key: Vec<u32>,
+    draft: Draft,
+}
+
+impl<'h, K, V> Sessions<'h, K, V>
+where
+    K: Hash + Eq + Debug,
+    V: Hash + Eq + Debug,
+{
+    fn new(history: &'h [SessionOperation<K, V>]) -> Result<Self, BadSession> {
+        let mut sessions = Sessions {
+            history,
+            keys: Table::default(),
+            writes: Vec::new(),
+            by_value: Table::default(),
+            version: vec![NONE; history.len()],
+            key: Vec::with_capacity(history.len()),
+            draft: Draft::new(0),
+        };
+        for (operation, call) in history.iter().enumerate() {
+            let bad = |text: String| Err(BadSession { operation: Some(operation), text });
+            if call.end() <= call.invoked {
+                return bad("returned no later than it was invoked".to_owned());
+            }
+            let (SessionCall::Write(key, _) | SessionCall::Read(key)) = &call.op;
+            let fresh = sessions.keys.len() as u32;
+            let number = *sessions.keys.entry(key).or_insert(fresh);
+            sessions.key.push(number);
+            let ret = call.returned.as_ref().map(|(ret, _)| ret);
+            match (&call.op, ret) {
+                (SessionCall::Write(_, value), Some(SessionRet::Written) | None) => {
+                    let version = sessions.writes.len() as u32;
+                    sessions.version[operation] = version;
+                    sessions.writes.push(operation as u32);
+                    if let Some(other) = sessions.by_value.insert((number, value), version) {
+                        let other = sessions.writes[other as usize];
+                        return bad(format!(
+                            "writes {value:?} to {key:?}, as operation {other} does: each value \
+                             must be written to a key once"
+                        ));
+                    }
+                }
+                (SessionCall::Read(_), Some(SessionRet::Value(_)) | None) => {}
+                _ => return bad("has the result of another kind of call".to_owned()),
+            }
+        }
+        for (operation, call) in history.iter().enumerate() {
+            if let Some((SessionRet::Value(value), _)) = &call.returned {
+                let key = sessions.key[operation];
+                sessions.version[operation] = match value {
+                    None => sessions.writes.len() as u32 + key,
+                    Some(value) => sessions.by_value.get(&(key, value)).copied().unwrap_or(NONE),
+                };
+            }
+        }
+        sessions.draft = Draft::new(sessions.writes.len() + sessions.keys.len());
+        for (version, operation) in sessions.writes.iter().enumerate() {
+            let initial = sessions.writes.len() as u32 + sessions.key[*operation as usize];
+            sessions.draft.link(initial, version as u32, Kind::Ww, NONE, NONE);
+        }
+        Ok(sessions)
+    }
+
+    /// A read of what nobody wrote.
+    fn garbage(&self) -> Option<Evidence> {
+        let is_garbage = |i: &usize| {
+            let returned = self.history[*i].returned.is_some();
+            returned && self.version[*i] == NONE
+        };
+        let misfit = (0..self.history.len()).find(is_garbage)?;
+        let text = format!("{} (operation {misfit}), and nobody wrote that", self.did(misfit));
+        Some(named("garbage", text, Vec::new(), vec![misfit], misfit))
+    }
+
+    fn know(&mut self, versions: &[(K, Vec<V>)]) -> Result<(), BadSession> {
+        for (key, values) in versions {
+            let mut last = NONE;
+            for value in values {
+                let number = self.keys.get(key).copied();
+                let version = number.and_then(|key| self.by_value.get(&(key, value)).copied());
+                let Some(version) = version else {
+                    let text = format!("nobody wrote {value:?} to {key:?}, a version of it");
+                    return Err(BadSession { operation: None, text });
+                };
+                if last == version {
+                    let text = format!("{value:?} is a version of {key:?} twice");
+                    return Err(BadSession { operation: None, text });
+                }
+                if last != NONE {
+                    self.draft.link(last, version, Kind::Ww, NONE, NONE);
+                }
+                last = version;
+            }
+        }
+        Ok(())
+    }
+
+    /// Links what each client did to a key to what it did to it then. What a client wrote up to a
+    /// moment is one helper, which follows that of the moment before; what it read is another. So
+    /// there are O(n) links for what would be O(n²).
+    fn promise(&mut self, guarantees: &[Guarantee]) -> Option<Evidence> {
+        let mut events = Vec::with_capacity(2 * self.history.len());
+        for (operation, call) in self.history.iter().enumerate() {
+            events.push((call.invoked, operation, false));
+            // A read without a result says nothing, and a call that never returned has no then.
+            if call.returned.is_some() {
+                events.push((call.end(), operation, true));
+            }
+        }
+        events.sort_unstable();
+        let mut marks: Table<(u32, u32, bool), u32> = Table::default();
+        let mut read: Table<(u32, u32), usize> = Table::default();
+        for (_, operation, back) in events {
+            let call = &self.history[operation];
+            let (client, key, version) =
+                (call.client, self.key[operation], self.version[operation]);
+            if version == NONE {
+                continue;
+            }
+            let writes = matches!(call.op, SessionCall::Write(..));
+            if !back {
+                for first_writes in [true, false] {
+                    let asked = guarantees.contains(&Guarantee::about(first_writes, writes));
+                    let mark = marks.get(&(client, key, first_writes)).filter(|_| asked);
+                    if let Some(mark) = mark {
+                        self.draft.link(*mark, version, Kind::On, NONE, operation as u32);
+                    }
+                }
+                // A client that read what it writes only now: later than itself.
+                let early = read.get(&(client, version)).filter(|_| writes);
+                if let (Some(early), true) =
+                    (early, guarantees.contains(&Guarantee::WritesFollowReads))
+                {
+                    let why = self.why(*early, operation);
+                    let edges = vec![Edge { from: *early, to: operation, why: why.clone() }];
+                    let name = Guarantee::WritesFollowReads.to_string();
+                    return Some(named(&name, why, edges, vec![*early, operation], operation));
+                }
+                continue;
+            }
+            if !writes {
+                read.entry((client, version)).or_insert(operation);
+            }
+            let mark = self.draft.helper();
+            self.draft.link(version, mark, Kind::Process, operation as u32, NONE);
+            if let Some(before) = marks.insert((client, key, writes), mark) {
+                self.draft.link(before, mark, Kind::On, NONE, NONE);
+            }
+        }
+        None
+    }
+
+    fn order(&self, graph: &Graph) -> Vec<usize> {
+        let versions = graph.order().into_iter().map(|version| version as usize);
+        let mut order: Vec<usize> =
+            versions.filter_map(|v| self.writes.get(v)).map(|i| *i as usize).collect();
+        order.sort_by_key(|operation| self.key[*operation]);
+        order
+    }
+
+    fn did(&self, operation: usize) -> String {
+        let call = &self.history[operation];
+        let value = match (&call.op, &call.returned) {
+            (SessionCall::Write(key, value), _) => format!("wrote {value:?} to {key:?}"),
+            (SessionCall::Read(key), Some((SessionRet::Value(Some(value)), _))) => {
+                format!("read {value:?} of {key:?}")
+            }
+            (SessionCall::Read(_), _) => "read nothing".to_owned(),
+        };
+        format!("client {} {value}", call.client)
+    }
+
+    fn why(&self, first: usize, then: usize) -> String {
+        let did = self.did(then);
+        let did = did.split_once(' ').and_then(|(_, rest)| rest.split_once(' '));
+        let did = did.map_or("", |(_, did)| did);
+        format!("{} (operation {first}) and then {did} (operation {then})", self.did(first))
+    }
+
+    fn evidence(&self, steps: &[Step]) -> Evidence {
+        let mut names: Vec<Guarantee> = Vec::new();
+        let mut part: Vec<usize> = Vec::new();
+        let mut edges: Vec<Edge> = Vec::new();
+        // A version is shown by its write; nothing, by the read that saw it.
+        let shown = |version: u32, step: &Step| {
+            let write = self.writes.get(version as usize).copied();
+            write.unwrap_or(if step.after == NONE { step.before } else { step.after }) as usize
+        };
+        for (at, step) in steps.iter().enumerate() {
+            let before = &steps[(at + steps.len() - 1) % steps.len()];
+            let next = &steps[(at + 1) % steps.len()];
+            let (from, to) = (
+                shown(step.from, before),
+                match step.after {
+                    NONE => shown(step.to, next),
+                    _ => shown(step.to, step),
+                },
+            );
+            let why = if step.before == NONE {
+                match self.writes.get(step.from as usize) {
+                    None => "nothing is before every version".to_owned(),
+                    Some(_) => "this is the order of versions that was given".to_owned(),
+                }
+            } else {
+                let (first, then) = (step.before as usize, step.after as usize);
+                part.extend([first, then]);
+                let writes = |i: usize| matches!(self.history[i].op, SessionCall::Write(..));
+                names.push(Guarantee::about(writes(first), writes(then)));
+                self.why(first, then)
+            };
+            part.extend([from, to]);
+            edges.push(Edge { from, to, why });
+        }
+        names.sort_unstable();
+        names.dedup();
+        part.sort_unstable();
+        part.dedup();
+        let name: Vec<String> = names.iter().map(Guarantee::to_string).collect();
+        let name = if name.is_empty() { "version order".to_owned() } else { name.join(" + ") };
+        let whys: Vec<&str> = edges.iter().map(|edge| edge.why.as_str()).collect();
+        let text = format!(
+            "each of these makes one version no later than the next, and the last is the first: {}",
+            whys.join("; ")
+        );
+        let latest = part.iter().copied().max_by_key(|i| self.history[*i].invoked);
+        named(&name, text, edges, part, latest.expect("a cycle has operations"))
+    }
+}
+
+fn named(name: &str, text: String, edges: Vec<Edge>, part: Vec<usize>, misfit: usize) -> Evidence {
+    Evidence {
+        engine: ENGINE.to_owned(),
+        anomaly: Some(Anomaly { name: name.to_owned(), text, edges }),
+        misfit,
+        part,
+        ..Evidence::default()
+    }
+}
+
+/// A history of sessions, or an order of versions, that makes no sense.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct BadSession {
+    /// The index of the operation at fault; none if the order of versions is.
+    pub operation: Option<usize>,
+    /// What is wrong with it.
+    text: String,
+}
+
+impl fmt::Display for BadSession {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.operation {
+            Some(operation) => write!(f, "operation {operation} {}", self.text),
+            None => f.write_str(&self.text),
+        }
+    }
+}
+
+impl Error for BadSession {}

@@ -1,0 +1,307 @@
+//! Cycles in the graph of dependencies: which classes there are, and a short one of each.
+//!
+//! Whether there is a cycle of a class is decided by components, exactly and in linear time. The
+//! search for a short one to show is breadth-first from each transaction of a component; in a large
+//! component it ends after a fixed amount of work with the shortest met so far.
+
+use super::anomalies::Level;
+use super::graph::{Graph, Kind, Kinds, NONE};
+use crate::limits::Meter;
+
+/// An edge between transactions: one link, or several over helpers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Step {
+    pub(crate) from: u32,
+    pub(crate) to: u32,
+    pub(crate) kind: Kind,
+    pub(crate) before: u32,
+    pub(crate) after: u32,
+}
+
+/// A class of cycles. The cycle is looked for from an edge of the kinds `first`, the others are of
+/// the kinds `rest`.
+struct Class {
+    name: &'static str,
+    first: Kinds,
+    rest: Kinds,
+    /// Whether two `rw` edges may follow one another.
+    adjacent: bool,
+    level: Level,
+}
+
+const DATA: Kinds = Kinds::WW.and(Kinds::WR);
+const ALL: Kinds = DATA.and(Kinds::RW);
+
+const fn class(name: &'static str, first: Kinds, rest: Kinds, level: Level) -> Class {
+    Class { name, first, rest, adjacent: true, level }
+}
+
+/// From the worst to the mildest (Adya 1999; Elle 2020, section 4).
+const CLASSES: &[Class] = &[
+    class("G0", Kinds::WW, Kinds::WW, Level::ReadUncommitted),
+    class("G1c", Kinds::WR, DATA, Level::ReadCommitted),
+    class("G-single", Kinds::RW, DATA, Level::SnapshotIsolation),
+    Class { adjacent: false, ..class("G-nonadjacent", Kinds::RW, ALL, Level::SnapshotIsolation) },
+    class("G2-item", Kinds::RW, ALL, Level::Serializable),
+];
+
+/// The classes with an edge of time, from the mildest condition on the rest.
+const TIMED: &[(Kinds, Kinds)] = &[
+    (Kinds::WW, Kinds::WW),
+    (Kinds::WW.and(Kinds::WR), DATA),
+    (Kinds::RW, DATA),
+    (Kinds::RW, ALL),
+];
+
+/// The kinds of edges that have to be without a cycle at a level; those of snapshot isolation are
+/// judged by [`Graph::points`].
+pub(super) fn kinds(level: Level) -> Kinds {
+    match level {
+        Level::ReadUncommitted => Kinds::WW,
+        Level::ReadCommitted => DATA,
+        Level::SnapshotIsolation | Level::Serializable => ALL,
+        Level::StrongSessionSerializable => ALL.and(Kinds::PROCESS),
+        Level::StrictSerializable => ALL.and(Kinds::PROCESS).and(Kinds::REAL_TIME),
+    }
+}
+
+/// Whether the graph has a cycle that `level` does not allow.
+pub(super) fn tangled(graph: &Graph, level: Level) -> bool {
+    match level {
+        Level::SnapshotIsolation => {
+            !graph.points().components(ALL.and(Kinds::PROCESS)).knots.is_empty()
+        }
+        _ => !graph.components(kinds(level)).knots.is_empty(),
+    }
+}
+
+/// A short cycle of each class in each knot, with its name and the weakest level that rules it out,
+/// up to `level`. At least one if there is a cycle that `level` does not allow, unless the meter is over then.
+pub(super) fn find(
+    graph: &Graph,
+    level: Level,
+    meter: &mut Meter<'_>,
+) -> Vec<(String, Level, Vec<Step>)> {
+    let mut found = Vec::new();
+    if !tangled(graph, level) {
+        return found;
+    }
+    let mut finder = Finder::new(graph, meter);
+    for class in CLASSES.iter().filter(|class| class.level <= level) {
+        finder.class(class, &mut found);
+    }
+    for (kind, timed) in [
+        (Kinds::PROCESS, Level::StrongSessionSerializable),
+        (Kinds::REAL_TIME, Level::StrictSerializable),
+    ] {
+        if timed > level {
+            continue;
+        }
+        for (first, rest) in TIMED {
+            let with = rest.and(kind);
+            // The edge of time is found from the other side where `rw` edges are counted.
+            let first = if first.has(Kind::Rw) { *first } else { kind };
+            finder.class(&class("", first, with, timed), &mut found);
+        }
+        // Every cycle that is left has an edge of time: whatever it is otherwise.
+        if !found.iter().any(|(_, rules_out, _)| *rules_out <= timed) {
+            finder.class(&class("", kind, ALL.and(kind), timed), &mut found);
+        }
+    }
+    if found.is_empty() {
+        // The bounded searches all missed: any edge of a cycle leads round it.
+        finder.class(&class("", kinds(level), kinds(level), level), &mut found);
+    }
+    found
+}
+
+/// A short cycle of edges of any kind, for other checkers that compare things by a graph.
+pub(crate) fn shortest_cycle(graph: &Graph) -> Option<Vec<Step>> {
+    let all = kinds(Level::StrictSerializable);
+    let mut found = Vec::new();
+    if !graph.components(all).knots.is_empty() {
+        Finder::new(graph, &mut Meter::unlimited())
+            .class(&class("", all, all, Level::StrictSerializable), &mut found);
+    }
+    found.into_iter().map(|(_, _, steps)| steps).min_by_key(Vec::len)
+}
+
+/// Knots of a class that are shown.
+const KNOTS_MAX: usize = 32;
+
+/// Links looked at for one knot and class before the search is content with what it has.
+const WORK_MAX: usize = 2_000_000;
+
+struct Finder<'g, 'm, 'b> {
+    graph: &'g Graph,
+    meter: &'m mut Meter<'b>,
+    // For each node and bit: the search that saw it last, and the step by which it got there. The
+    // bit of a transaction is whether the last edge was `rw`, if that matters; a helper is entered
+    // from two transactions at most, since one alone could only be led back to itself.
+    seen: Vec<u32>,
+    parent: Vec<(u32, Step)>,
+    origin: Vec<u32>,
+    search: u32,
+    work: usize,
+}
+
+impl<'g, 'm, 'b> Finder<'g, 'm, 'b> {
+    fn new(graph: &'g Graph, meter: &'m mut Meter<'b>) -> Self {
+        let size = 2 * graph.nodes();
+        let blank = Step { from: NONE, to: NONE, kind: Kind::On, before: NONE, after: NONE };
+        Finder {
+            graph,
+            meter,
+            seen: vec![0; size],
+            parent: vec![(NONE, blank); size],
+            origin: vec![NONE; graph.nodes()],
+            search: 0,
+            work: 0,
+        }
+    }
+
+    fn class(&mut self, class: &Class, found: &mut Vec<(String, Level, Vec<Step>)>) {
+        let components = self.graph.components(class.first.and(class.rest));
+        for knot in components.knots.iter().take(KNOTS_MAX) {
+            self.work = 0;
+            let mut best: Option<Vec<Step>> = None;
+            for source in knot {
+                let before = self.work;
+                if let Some(steps) = self.round(*source, class, &components.of) {
+                    if best.as_ref().is_none_or(|best| steps.len() < best.len()) {
+                        best = Some(steps);
+                    }
+                }
+                // Looking at a link costs a fraction of a step of a model.
+                if !self.meter.work((self.work - before) as u32 / 8 + 1) {
+                    break;
+                }
+                let short = best.as_ref().is_some_and(|best| best.len() == 2);
+                if short || (self.work > WORK_MAX && best.is_some()) || self.work > 20 * WORK_MAX {
+                    break;
+                }
+            }
+            if let Some(steps) = best {
+                let (name, rules_out) = name(&steps);
+                let known = found.iter().any(|(_, _, other)| same(other, &steps));
+                if !known && (class.name.is_empty() || class.name == name) {
+                    found.push((name, rules_out, steps));
+                }
+            }
+        }
+    }
+
+    /// The shortest cycle of the class from `source` that stays in its component.
+    fn round(&mut self, source: u32, class: &Class, of: &[u32]) -> Option<Vec<Step>> {
+        self.search += 1;
+        let home = of[source as usize];
+        let mut level = vec![2 * source];
+        let mut first = true;
+        let mut inside: Vec<(u32, Kind, u32)> = Vec::new();
+        while !level.is_empty() {
+            let mut next = Vec::new();
+            for state in level {
+                let (node, was_rw) = (state / 2, state % 2 == 1);
+                let allowed = if first { class.first } else { class.rest };
+                inside.push((node, Kind::On, NONE));
+                // Over helpers without counting them: `kind` and `before` are those of the link
+                // by which the first was entered.
+                while let Some((at, kind, before)) = inside.pop() {
+                    for link in self.graph.links(at) {
+                        self.work += 1;
+                        let (kind, before) =
+                            if at == node { (link.kind, link.before) } else { (kind, before) };
+                        let refused = !allowed.has(kind)
+                            || of[link.to as usize] != home
+                            || (!class.adjacent && was_rw && kind == Kind::Rw);
+                        if refused {
+                            continue;
+                        }
+                        if self.graph.is_helper(link.to) {
+                            if self.enter(link.to, node) {
+                                inside.push((link.to, kind, before));
+                            }
+                            continue;
+                        }
+                        let (from, to, after) = (node, link.to, link.after);
+                        let step = Step { from, to, kind, before, after };
+                        // The cycle begins with `rw`, so it must not end with it.
+                        let closes = class.adjacent || kind != Kind::Rw;
+                        if to == source && node != source && closes {
+                            return Some(self.path(state, step));
+                        }
+                        let bit = u32::from(!class.adjacent && kind == Kind::Rw);
+                        let reached = 2 * to + bit;
+                        if to != source && self.seen[reached as usize] != self.search {
+                            self.seen[reached as usize] = self.search;
+                            self.parent[reached as usize] = (state, step);
+                            next.push(reached);
+                        }
+                    }
+                }
+            }
+            level = next;
+            first = false;
+        }
+        None
+    }
+
+    /// Whether there is reason to enter a helper from this transaction.
+    fn enter(&mut self, helper: u32, from: u32) -> bool {
+        let state = 2 * helper as usize;
+        if self.seen[state] != self.search {
+            self.seen[state] = self.search;
+            self.origin[helper as usize] = from;
+            return true;
+        }
+        if self.origin[helper as usize] != from && self.seen[state + 1] != self.search {
+            self.seen[state + 1] = self.search;
+            return true;
+        }
+        false
+    }
+
+    fn path(&self, mut state: u32, last: Step) -> Vec<Step> {
+        let mut steps = vec![last];
+        let source = last.to;
+        while state / 2 != source {
+            let (parent, step) = self.parent[state as usize];
+            steps.push(step);
+            state = parent;
+        }
+        steps.reverse();
+        steps
+    }
+}
+
+/// Whether two cycles go through the same transactions.
+fn same(a: &[Step], b: &[Step]) -> bool {
+    let nodes = |steps: &[Step]| {
+        let mut nodes: Vec<u32> = steps.iter().map(|step| step.from).collect();
+        nodes.sort_unstable();
+        nodes
+    };
+    a.len() == b.len() && nodes(a) == nodes(b)
+}
+
+/// What a cycle is called by the edges it has, and the weakest level that rules it out.
+fn name(steps: &[Step]) -> (String, Level) {
+    let has = |kind| steps.iter().any(|step| step.kind == kind);
+    let rw = steps.iter().filter(|step| step.kind == Kind::Rw).count();
+    let next = steps.iter().cycle().skip(1);
+    let adjacent = steps.iter().zip(next).any(|(a, b)| a.kind == Kind::Rw && b.kind == Kind::Rw);
+    let (name, level) = match rw {
+        0 if has(Kind::Wr) => ("G1c", Level::ReadCommitted),
+        0 => ("G0", Level::ReadUncommitted),
+        1 => ("G-single", Level::SnapshotIsolation),
+        _ if !adjacent => ("G-nonadjacent", Level::SnapshotIsolation),
+        _ => ("G2-item", Level::Serializable),
+    };
+    if has(Kind::RealTime) {
+        (format!("{name}-realtime"), Level::StrictSerializable)
+    } else if has(Kind::Process) {
+        (format!("{name}-process"), Level::StrongSessionSerializable)
+    } else {
+        (name.to_owned(), level)
+    }
+}

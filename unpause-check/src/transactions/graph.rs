@@ -1,0 +1,327 @@
+//! The graph of dependencies between transactions, and which of them are tied into knots.
+//!
+//! Nodes are transactions, and helpers that stand for many edges at once: "everyone who saw the end
+//! of this list" or "this moment". A helper is entered by a link of some kind and left by links of
+//! the kind [`Kind::On`]; together they are one edge, of the kind of the first link. So there are
+//! O(n) links where the edges themselves would be quadratic.
+
+/// No write: the initial state of a key, or nothing to say.
+pub(crate) const NONE: u32 = u32::MAX;
+
+/// Why one transaction comes before another.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Kind {
+    /// The second wrote the version after one of the first.
+    Ww,
+    /// The second read what the first wrote.
+    Wr,
+    /// The first read a version, and the second wrote a later one.
+    Rw,
+    /// A client ran the first before the second.
+    Process,
+    /// The first returned before the second was invoked.
+    RealTime,
+    /// From a helper.
+    On,
+}
+
+/// A set of [`Kind`]s.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Kinds(u8);
+
+impl Kinds {
+    pub(super) const WW: Kinds = Kinds::of(Kind::Ww);
+    pub(super) const WR: Kinds = Kinds::of(Kind::Wr);
+    pub(super) const RW: Kinds = Kinds::of(Kind::Rw);
+    pub(super) const PROCESS: Kinds = Kinds::of(Kind::Process);
+    pub(super) const REAL_TIME: Kinds = Kinds::of(Kind::RealTime);
+
+    const fn of(kind: Kind) -> Kinds {
+        Kinds(1 << kind as u8)
+    }
+
+    pub(super) const fn and(self, other: Kinds) -> Kinds {
+        Kinds(self.0 | other.0)
+    }
+
+    pub(super) const fn has(self, kind: Kind) -> bool {
+        self.0 & (1 << kind as u8) != 0
+    }
+
+    /// Whether a link of this kind may be followed: one from a helper always may, since the helper
+    /// was entered by a link that says what the edge is.
+    const fn allows(self, kind: Kind) -> bool {
+        matches!(kind, Kind::On) || self.has(kind)
+    }
+}
+
+/// One link, and the writes that it is about: `before` is the earlier version or what was read,
+/// `after` the later version.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Link {
+    pub(super) from: u32,
+    pub(super) to: u32,
+    pub(super) kind: Kind,
+    pub(super) before: u32,
+    pub(super) after: u32,
+}
+
+/// A graph under construction.
+#[derive(Clone)]
+pub(crate) struct Draft {
+    transactions: u32,
+    nodes: u32,
+    links: Vec<Link>,
+}
+
+impl Draft {
+    pub(crate) fn new(transactions: usize) -> Draft {
+        let transactions = u32::try_from(transactions).expect("fewer than 2^32 transactions");
+        Draft { transactions, nodes: transactions, links: Vec::new() }
+    }
+
+    /// A helper.
+    pub(crate) fn helper(&mut self) -> u32 {
+        self.nodes = self.nodes.checked_add(1).expect("fewer than 2^32 nodes");
+        self.nodes - 1
+    }
+
+    /// No transaction comes before itself: such a link is left out.
+    pub(crate) fn link(&mut self, from: u32, to: u32, kind: Kind, before: u32, after: u32) {
+        if from != to {
+            self.links.push(Link { from, to, kind, before, after });
+        }
+    }
+
+    pub(crate) fn finish(&self) -> Graph {
+        let nodes = self.nodes as usize;
+        let mut start = vec![0u32; nodes + 1];
+        for link in &self.links {
+            start[link.from as usize + 1] += 1;
+        }
+        for node in 0..nodes {
+            start[node + 1] += start[node];
+        }
+        let mut next = start.clone();
+        let blank = Link { from: 0, to: 0, kind: Kind::On, before: NONE, after: NONE };
+        let mut links = vec![blank; self.links.len()];
+        for link in &self.links {
+            let place = &mut next[link.from as usize];
+            links[*place as usize] = *link;
+            *place += 1;
+        }
+        Graph { transactions: self.transactions, start, links }
+    }
+}
+
+/// The links by where they start.
+pub(crate) struct Graph {
+    transactions: u32,
+    // `links[start[node]..start[node + 1]]` start at `node`.
+    start: Vec<u32>,
+    links: Vec<Link>,
+}
+
+/// The strongly connected components for some kinds of edges.
+pub(super) struct Components {
+    /// The number of the component of each node.
+    pub(super) of: Vec<u32>,
+    /// The components with more than one transaction: those, by number.
+    pub(super) knots: Vec<Vec<u32>>,
+    /// All transactions, each after those that lead to it and are not in its component.
+    pub(super) order: Vec<u32>,
+}
+
+impl Graph {
+    pub(super) fn nodes(&self) -> usize {
+        self.start.len() - 1
+    }
+
+    /// The transactions in an order that all edges agree with, if there is no cycle.
+    pub(crate) fn order(&self) -> Vec<u32> {
+        self.components(Kinds(u8::MAX)).order
+    }
+
+    pub(super) fn is_helper(&self, node: u32) -> bool {
+        node >= self.transactions
+    }
+
+    pub(super) fn links(&self, node: u32) -> &[Link] {
+        let node = node as usize;
+        &self.links[self.start[node] as usize..self.start[node + 1] as usize]
+    }
+
+    pub(super) fn all_links(&self) -> &[Link] {
+        &self.links
+    }
+
+    /// Tarjan's algorithm (1972) without recursion, O(nodes + links).
+    ///
+    /// A helper may lead back to the transaction it was entered from, which is no edge. Leaving
+    /// such steps out of a closed walk leaves a closed walk, so a component is a knot exactly if it
+    /// has two transactions.
+    pub(super) fn components(&self, kinds: Kinds) -> Components {
+        let nodes = self.nodes();
+        let mut of = vec![NONE; nodes];
+        // The number of a node by first visit, from 1; 0 is unvisited. `low` as in the paper.
+        let (mut number, mut low) = (vec![0u32; nodes], vec![0u32; nodes]);
+        let (mut stack, mut path): (Vec<u32>, Vec<(u32, u32)>) = (Vec::new(), Vec::new());
+        let (mut count, mut components) = (0, 0);
+        let (mut knots, mut order) = (Vec::new(), Vec::new());
+        for root in 0..nodes as u32 {
+            if number[root as usize] != 0 {
+                continue;
+            }
+            path.push((root, self.start[root as usize]));
+            while let Some((node, next)) = path.last_mut() {
+                let (at, node_index) = (*node, *node as usize);
+                if number[node_index] == 0 {
+                    count += 1;
+                    (number[node_index], low[node_index]) = (count, count);
+                    stack.push(at);
+                }
+                let end = self.start[node_index + 1];
+                let mut child = None;
+                while *next < end {
+                    let link = &self.links[*next as usize];
+                    *next += 1;
+                    let to = link.to as usize;
+                    if !kinds.allows(link.kind) || of[to] != NONE {
+                        continue;
+                    }
+                    if number[to] == 0 {
+                        child = Some(link.to);
+                        break;
+                    }
+                    low[node_index] = low[node_index].min(number[to]);
+                }
+                if let Some(child) = child {
+                    path.push((child, self.start[child as usize]));
+                    continue;
+                }
+                path.pop();
+                if let Some((parent, _)) = path.last() {
+                    let parent = *parent as usize;
+                    low[parent] = low[parent].min(low[node_index]);
+                }
+                if low[node_index] == number[node_index] {
+                    let first = order.len();
+                    loop {
+                        let member = stack.pop().expect("the node itself is on the stack");
+                        of[member as usize] = components;
+                        if !self.is_helper(member) {
+                            order.push(member);
+                        }
+                        if member == at {
+                            break;
+                        }
+                    }
+                    if order.len() - first > 1 {
+                        let mut knot = order[first..].to_vec();
+                        knot.sort_unstable();
+                        knots.push(knot);
+                    }
+                    components += 1;
+                }
+            }
+        }
+        order.reverse();
+        knots.sort_unstable();
+        Components { of, knots, order }
+    }
+
+    /// The graph of beginnings and ends for snapshot isolation (Cerone and Gotsman 2016): a
+    /// transaction `t` is the nodes `2t`, when it takes its snapshot, and `2t + 1`, when it commits. Who
+    /// reads or overwrites a version starts after its writer committed; who overwrites what another
+    /// read commits after the other started. It has a cycle exactly if this graph has one without
+    /// two `rw` edges in a row.
+    ///
+    /// Only for graphs whose helpers are entered by `rw` and left to transactions.
+    pub(super) fn points(&self) -> Graph {
+        let mut draft = Draft::new(2 * self.transactions as usize);
+        draft.nodes += self.nodes() as u32 - self.transactions;
+        for transaction in 0..self.transactions {
+            draft.link(2 * transaction, 2 * transaction + 1, Kind::Process, NONE, NONE);
+        }
+        for link in &self.links {
+            let is_rw = matches!(link.kind, Kind::Rw | Kind::On);
+            if !is_rw && !matches!(link.kind, Kind::Ww | Kind::Wr) {
+                continue;
+            }
+            let place = |node: u32, commit: bool| match self.is_helper(node) {
+                true => node + self.transactions,
+                false => 2 * node + u32::from(commit),
+            };
+            let (from, to) = (place(link.from, !is_rw), place(link.to, is_rw));
+            draft.link(from, to, link.kind, link.before, link.after);
+        }
+        draft.finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn graph(transactions: usize, links: &[(u32, u32, Kind)]) -> Graph {
+        let mut draft = Draft::new(transactions);
+        for &(from, to, kind) in links {
+            draft.nodes = draft.nodes.max(from.max(to) + 1);
+            draft.link(from, to, kind, NONE, NONE);
+        }
+        draft.finish()
+    }
+
+    #[test]
+    fn a_knot_is_found_and_the_rest_is_in_order() {
+        let links = [(3, 1, Kind::Ww), (1, 2, Kind::Ww), (2, 1, Kind::Wr), (2, 0, Kind::Rw)];
+        let all = graph(4, &links).components(Kinds::WW.and(Kinds::WR).and(Kinds::RW));
+        assert_eq!(all.knots, [[1, 2]]);
+        assert_eq!((all.order[0], all.order[3]), (3, 0));
+        assert!(graph(4, &links).components(Kinds::WW.and(Kinds::RW)).knots.is_empty());
+    }
+
+    #[test]
+    fn a_helper_that_leads_back_is_no_cycle() {
+        let back = graph(2, &[(0, 2, Kind::Rw), (2, 0, Kind::On)]);
+        assert!(back.components(Kinds::RW).knots.is_empty());
+        let both = [(0, 2, Kind::Rw), (1, 2, Kind::Rw), (2, 0, Kind::On), (2, 1, Kind::On)];
+        assert_eq!(graph(2, &both).components(Kinds::RW).knots, [[0, 1]]);
+    }
+
+    #[test]
+    fn components_agree_with_reachability() {
+        let mut word = 1u64;
+        let mut below = |bound: u64| {
+            word = word.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (word >> 33) % bound
+        };
+        for _ in 0..2000 {
+            let size = 2 + below(6) as usize;
+            let links: Vec<_> = (0..below(14))
+                .map(|_| (below(size as u64) as u32, below(size as u64) as u32, Kind::Ww))
+                .collect();
+            let at = |from: usize, to: usize| from * size + to;
+            let mut reach = vec![false; size * size];
+            links.iter().for_each(|(from, to, _)| reach[at(*from as usize, *to as usize)] = true);
+            for via in 0..size {
+                for from in 0..size {
+                    for to in 0..size {
+                        reach[at(from, to)] |= reach[at(from, via)] && reach[at(via, to)];
+                    }
+                }
+            }
+            let found = graph(size, &links).components(Kinds::WW);
+            for from in 0..size {
+                for to in 0..size {
+                    let tied = from == to || (reach[at(from, to)] && reach[at(to, from)]);
+                    assert_eq!(found.of[from] == found.of[to], tied, "{links:?}");
+                    if reach[at(from, to)] && !tied {
+                        let place = |node| found.order.iter().position(|o| *o as usize == node);
+                        assert!(place(from) < place(to), "{links:?}");
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,349 @@
+//! A history of transactions in numbers: keys and writes get dense ones, each write is known by its
+//! value, and what makes no sense is refused here.
+
+// tidy: never iterated: looked up only
+use std::collections::hash_map::Entry;
+use std::error::Error;
+use std::fmt::{self, Debug};
+use std::hash::Hash;
+
+use super::Outcome;
+use super::anomalies::Names;
+use super::graph::{Draft, Kind, NONE};
+use crate::hash::Table;
+use crate::history::Operation;
+
+/// One thing that a transaction did, in order.
+pub(super) enum Item<'h, S> {
+    /// A write, by its number.
+    Write(u32),
+    /// A read of a key, and what it saw.
+    Read(u32, &'h S),
+}
+
+/// A write: no two of one key have the same value, so the value names it.
+pub(super) struct Write<'h, V> {
+    pub(super) key: u32,
+    pub(super) transaction: u32,
+    pub(super) value: &'h V,
+}
+
+/// What became of a transaction.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Fate {
+    Committed,
+    Aborted,
+    /// It never returned, and nobody saw anything of it: as if it was not there.
+    Lost,
+    /// It never returned, and somebody saw a write of it.
+    Seen,
+}
+
+impl Fate {
+    /// Whether the transaction took effect.
+    pub(super) fn counts(self) -> bool {
+        matches!(self, Fate::Committed | Fate::Seen)
+    }
+}
+
+/// The history. Transactions have the numbers that they have in it.
+pub(super) struct Ledger<'h, K, V, S> {
+    pub(super) keys: Vec<&'h K>,
+    pub(super) writes: Vec<Write<'h, V>>,
+    pub(super) fate: Vec<Fate>,
+    // What the transaction `t` did is `items[start[t]..start[t + 1]]`; of one that did not commit,
+    // the writes alone.
+    items: Vec<Item<'h, S>>,
+    start: Vec<u32>,
+    by_value: Table<(u32, &'h V), u32>,
+    spans: Vec<(u32, u64, u64)>,
+    // The time, the transaction, whether it is the return; by time.
+    events: Vec<(u64, u32, bool)>,
+}
+
+impl<'h, K, V, S> Ledger<'h, K, V, S>
+where
+    K: Hash + Eq + Debug,
+    V: Hash + Eq + Debug,
+{
+    /// `split` says of a call its key, and the value if it is a write.
+    pub(super) fn new<C>(
+        history: &'h [Operation<Vec<C>, Outcome<S>>],
+        split: impl Fn(&'h C) -> (&'h K, Option<&'h V>),
+    ) -> Result<Self, Unusable> {
+        let mut ledger = Ledger {
+            keys: Vec::new(),
+            writes: Vec::new(),
+            fate: Vec::with_capacity(history.len()),
+            items: Vec::new(),
+            start: vec![0],
+            by_value: Table::default(),
+            spans: Vec::with_capacity(history.len()),
+            events: events(history)?,
+        };
+        let mut keys: Table<&K, u32> = Table::default();
+        for (index, call) in history.iter().enumerate() {
+            let transaction = index as u32;
+            let outcome = call.returned.as_ref().map(|(outcome, _)| outcome);
+            let (fate, mut results) = match outcome {
+                Some(Outcome::Committed(results)) => (Fate::Committed, Some(results.iter())),
+                Some(Outcome::Aborted) => (Fate::Aborted, None),
+                None => (Fate::Lost, None),
+            };
+            let mut reads = 0;
+            for (key, value) in call.op.iter().map(&split) {
+                let number = match keys.entry(key) {
+                    Entry::Occupied(entry) => *entry.get(),
+                    Entry::Vacant(entry) => {
+                        ledger.keys.push(key);
+                        *entry.insert(ledger.keys.len() as u32 - 1)
+                    }
+                };
+                let Some(value) = value else {
+                    reads += 1;
+                    if let Some(saw) = results.as_mut().and_then(Iterator::next) {
+                        ledger.items.push(Item::Read(number, saw));
+                    }
+                    continue;
+                };
+                let write = ledger.writes.len() as u32;
+                if let Some(other) = ledger.by_value.insert((number, value), write) {
+                    let other = ledger.writes[other as usize].transaction as usize;
+                    let (key, value) = (format!("{key:?}"), format!("{value:?}"));
+                    let kind = UnusableKind::WrittenTwice { other, key, value };
+                    return Err(Unusable { transaction: index, kind });
+                }
+                ledger.writes.push(Write { key: number, transaction, value });
+                ledger.items.push(Item::Write(write));
+            }
+            if let Some(Outcome::Committed(results)) = outcome {
+                if results.len() != reads {
+                    let kind = UnusableKind::Results { reads, results: results.len() };
+                    return Err(Unusable { transaction: index, kind });
+                }
+            }
+            ledger.fate.push(fate);
+            ledger.start.push(ledger.items.len() as u32);
+            ledger.spans.push((call.client, call.invoked, call.end()));
+        }
+        Ok(ledger)
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.fate.len()
+    }
+
+    pub(super) fn items(&self, transaction: u32) -> &[Item<'h, S>] {
+        let transaction = transaction as usize;
+        &self.items[self.start[transaction] as usize..self.start[transaction + 1] as usize]
+    }
+
+    /// The transactions that committed, whose reads are known.
+    pub(super) fn committed(&self) -> impl Iterator<Item = u32> + '_ {
+        (0..self.len() as u32).filter(|t| self.fate[*t as usize] == Fate::Committed)
+    }
+
+    /// The write of this value, if there is one.
+    pub(super) fn write(&self, key: u32, value: &V) -> Option<u32> {
+        self.by_value.get(&(key, value)).copied()
+    }
+
+    /// Whose write this is; [`NONE`] of no write.
+    pub(super) fn writer(&self, write: u32) -> u32 {
+        if write == NONE { NONE } else { self.writes[write as usize].transaction }
+    }
+
+    /// Somebody saw this write, so its transaction took effect unless it aborted.
+    pub(super) fn see(&mut self, write: u32) {
+        let fate = &mut self.fate[self.writes[write as usize].transaction as usize];
+        if *fate == Fate::Lost {
+            *fate = Fate::Seen;
+        }
+    }
+
+    pub(super) fn client(&self, transaction: u32) -> u32 {
+        self.spans[transaction as usize].0
+    }
+
+    pub(super) fn invoked(&self, transaction: u32) -> u64 {
+        self.spans[transaction as usize].1
+    }
+
+    pub(super) fn end(&self, transaction: u32) -> u64 {
+        self.spans[transaction as usize].2
+    }
+
+    /// The invocations and returns of the transactions that took effect, by time: the transaction
+    /// and whether it is the return.
+    pub(super) fn moments(&self) -> impl Iterator<Item = (u32, bool)> + '_ {
+        let counts = |t: &u32| self.fate[*t as usize].counts();
+        self.events.iter().map(|(_, t, back)| (*t, *back)).filter(move |(t, _)| counts(t))
+    }
+
+    /// Adds that who returned comes before who was invoked later, for each `lane` of transactions.
+    /// O(n): each return is a helper that leads to the next one of its lane.
+    pub(super) fn link_time(&self, draft: &mut Draft, kind: Kind, lane: impl Fn(u32) -> u32) {
+        let mut last: Table<u32, u32> = Table::default();
+        for (transaction, back) in self.moments() {
+            let lane = lane(transaction);
+            let before = last.get(&lane).copied();
+            if !back {
+                if let Some(before) = before {
+                    draft.link(before, transaction, Kind::On, NONE, NONE);
+                }
+                continue;
+            }
+            let moment = draft.helper();
+            draft.link(transaction, moment, kind, NONE, NONE);
+            if let Some(before) = before {
+                draft.link(before, moment, Kind::On, NONE, NONE);
+            }
+            last.insert(lane, moment);
+        }
+    }
+
+    pub(super) fn key_text(&self, key: u32) -> String {
+        format!("{:?}", self.keys[key as usize])
+    }
+
+    pub(super) fn value_text(&self, write: u32) -> String {
+        format!("{:?}", self.writes[write as usize].value)
+    }
+}
+
+impl<K, V, S> Names for Ledger<'_, K, V, S>
+where
+    K: Hash + Eq + Debug,
+    V: Hash + Eq + Debug,
+{
+    fn key_of(&self, write: u32) -> String {
+        self.key_text(self.writes[write as usize].key)
+    }
+
+    fn value_of(&self, write: u32) -> String {
+        self.value_text(write)
+    }
+
+    fn client_of(&self, transaction: u32) -> u32 {
+        self.client(transaction)
+    }
+}
+
+fn events<O, R>(history: &[Operation<O, R>]) -> Result<Vec<(u64, u32, bool)>, Unusable> {
+    assert!(history.len() < 1 << 30, "fewer than 2^30 transactions");
+    let mut events = Vec::with_capacity(2 * history.len());
+    for (transaction, call) in history.iter().enumerate() {
+        events.push((call.invoked, transaction as u32, false));
+        if let Some((_, returned)) = &call.returned {
+            events.push((*returned, transaction as u32, true));
+            let (invoked, returned) = (call.invoked, *returned);
+            if returned <= invoked {
+                let kind = UnusableKind::ReturnNotAfterInvocation { invoked, returned };
+                return Err(Unusable { transaction, kind });
+            }
+        }
+    }
+    events.sort_unstable();
+    for pair in events.windows(2) {
+        let ((time, other, _), (next, transaction, _)) = (pair[0], pair[1]);
+        if time == next {
+            let (transaction, other) = (transaction as usize, other as usize);
+            return Err(Unusable { transaction, kind: UnusableKind::SameTime { other, time } });
+        }
+    }
+    Ok(events)
+}
+
+/// A history of transactions that cannot be judged.
+///
+/// ```
+/// use unpause_check::{transactions::{list_append, Level, ListCall::*, Outcome}, Budget};
+/// use unpause_check::history::Operation;
+/// let append = |client, invoked| Operation {
+///     client,
+///     op: vec![Append("x", 1)],
+///     invoked,
+///     returned: Some((Outcome::Committed(vec![]), invoked + 1)),
+/// };
+/// let twice = [append(0, 1), append(1, 3)];
+/// let error = list_append(&twice, Level::Serializable, &Budget::default()).unwrap_err();
+/// assert_eq!(
+///     error.to_string(),
+///     "transactions 0 and 1 both write 1 to \"x\": each value must be written to a key once"
+/// );
+/// ```
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Unusable {
+    /// The index of the transaction at fault.
+    pub transaction: usize,
+    /// What is wrong with it.
+    pub kind: UnusableKind,
+}
+
+/// What is wrong with a transaction.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum UnusableKind {
+    /// It returned no later than it was invoked.
+    ReturnNotAfterInvocation {
+        /// When it was invoked.
+        invoked: u64,
+        /// When it returned.
+        returned: u64,
+    },
+    /// It has an event at the same time as another transaction, so that their order is not known.
+    SameTime {
+        /// The index of the other transaction.
+        other: usize,
+        /// The time they share.
+        time: u64,
+    },
+    /// It writes a value to a key that has been written to that key before, so that who reads it
+    /// could have it from either.
+    WrittenTwice {
+        /// The index of the transaction that wrote it before; maybe the same one.
+        other: usize,
+        /// The key.
+        key: String,
+        /// The value.
+        value: String,
+    },
+    /// It committed with more or fewer results than it has reads.
+    Results {
+        /// How many reads it has.
+        reads: usize,
+        /// How many results.
+        results: usize,
+    },
+}
+
+impl fmt::Display for Unusable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let transaction = self.transaction;
+        match &self.kind {
+            UnusableKind::ReturnNotAfterInvocation { invoked, returned } => write!(
+                f,
+                "transaction {transaction} returned at {returned}, not after its invocation at \
+                 {invoked}"
+            ),
+            UnusableKind::SameTime { other, time } => {
+                write!(
+                    f,
+                    "transactions {other} and {transaction} both have an event at time {time}"
+                )
+            }
+            UnusableKind::WrittenTwice { other, key, value } => write!(
+                f,
+                "transactions {other} and {transaction} both write {value} to {key}: each value \
+                 must be written to a key once"
+            ),
+            UnusableKind::Results { reads, results } => write!(
+                f,
+                "transaction {transaction} has {reads} reads and {results} results: give one result \
+                 for each read, in their order"
+            ),
+        }
+    }
+}
+
+impl Error for Unusable {}

@@ -1,0 +1,315 @@
+//! Transactions that append to lists and read them: the workload that shows everything.
+//!
+//! The order of the versions of a key is its longest list; every other list read must be the
+//! beginning of that. An append that nobody saw comes after all that somebody saw, in any order.
+
+use std::fmt::Debug;
+use std::hash::Hash;
+
+use super::ListTransaction;
+use super::anomalies::{Anomalies, Level, Words, cycle, no_order};
+use super::cycles::{self, Step};
+use super::graph::{Draft, Kind, NONE};
+use super::ledger::{Fate, Item, Unusable};
+use super::lists::Lists;
+use super::order::{Problem, Search, snapshot};
+use crate::limits::{Budget, Meter};
+use crate::verdict::{Exhausted, Verdict, Witness};
+
+/// Checks that a history of transactions on lists satisfies `level`.
+///
+/// An aborted transaction must not be seen. One that never returned counts as committed if somebody
+/// saw an append of it, and as never run if not.
+///
+/// Consistent: for [`Level::Serializable`] and above, [`Witness::order`] is a serial order of all that
+/// committed, and it was executed; for weaker levels it is there if the history happens to be
+/// serializable. Violated: the [`Anomaly`](crate::verdict::Anomaly) of the weakest level that is
+/// ruled out, with the cycle if it is one; [`list_append_anomalies`] has all. Unknown: only at
+/// [`Level::SnapshotIsolation`], where the history is not serializable, several appends to one key
+/// were never read, and `budget` does not suffice to try their orders.
+///
+/// # Errors
+/// [`Unusable`] if a value is appended to a key twice, if a transaction does not return after its
+/// invocation or has too many or too few results, or if two events share a time.
+///
+/// # Panics
+/// On 2^30 transactions or more.
+///
+/// # Cost
+/// O(n log n) for n events to sort, and O(r) for r elements of lists read; all else is linear. 10^5
+/// transactions take some tenths of a second.
+///
+/// ```
+/// use unpause_check::{transactions::{list_append, Level, ListCall::*, Outcome::*}, Budget};
+/// use unpause_check::history::Operation;
+/// // Both read what the other appends to, and see nothing of it: write skew.
+/// let history = [
+///     Operation {
+///         client: 0,
+///         op: vec![Read("x"), Append("y", 1)],
+///         invoked: 1,
+///         returned: Some((Committed(vec![vec![]]), 3)),
+///     },
+///     Operation {
+///         client: 1,
+///         op: vec![Read("y"), Append("x", 2)],
+///         invoked: 2,
+///         returned: Some((Committed(vec![vec![]]), 4)),
+///     },
+/// ];
+/// let verdict = |level| list_append(&history, level, &Budget::default()).unwrap();
+/// assert!(verdict(Level::SnapshotIsolation).is_consistent());
+/// let unpause_check::verdict::Verdict::Violated(evidence) = verdict(Level::Serializable) else { panic!() };
+/// let anomaly = evidence.anomaly.unwrap();
+/// assert_eq!(anomaly.name, "G2-item");
+/// assert_eq!(anomaly.edges[0].why, "T0 read key \"x\" before T1 appended 2 to it (rw)");
+/// ```
+pub fn list_append<K, V>(
+    history: &[ListTransaction<K, V>],
+    level: Level,
+    budget: &Budget<'_>,
+) -> Result<Verdict, Unusable>
+where
+    K: Hash + Eq + Debug,
+    V: Hash + Eq + Debug,
+{
+    let lists = Lists::new(history)?;
+    let graph = lists.draft(level, false).finish();
+    let components = graph.components(cycles::kinds(level.max(Level::Serializable)));
+    // Without a cycle there is none of any class, and no need to look for them one by one.
+    let mut meter = Meter::new(budget);
+    let found = match components.knots.is_empty() {
+        true => lists.told(Vec::new()),
+        false => lists.anomalies(level, &mut meter),
+    };
+    if let Some(finding) = found.worst(level) {
+        return Ok(Verdict::Violated(Box::new(finding.evidence(ENGINE))));
+    }
+    let exhausted = |meter: &Meter<'_>, longest| {
+        let (nodes, limit) = (meter.nodes, meter.limit());
+        Ok(Verdict::Unknown(Exhausted { nodes, longest, operations: history.len(), limit }))
+    };
+    if meter.is_over() {
+        return exhausted(&meter, 0);
+    }
+    let mut engine = ENGINE;
+    if components.knots.is_empty() {
+        let counts = |t: &u32| lists.ledger.fate[*t as usize].counts();
+        let order: Vec<u32> = components.order.into_iter().filter(counts).collect();
+        if lists.executes(&order) {
+            let order = Some(order.into_iter().map(|t| t as usize).collect());
+            return Ok(Verdict::Consistent(Witness { engine: engine.to_owned(), order }));
+        }
+        // Only weaker levels get here: an anomaly that they allow keeps the order from executing.
+        assert!(level < Level::Serializable, "no cycle and no anomaly, and yet no order");
+    }
+    if level == Level::SnapshotIsolation {
+        engine = "list-append cycles + snapshot search";
+        let problem = lists.problem();
+        let points = graph.points();
+        match snapshot(&problem, &points, &mut meter) {
+            Search::Found(_) => {}
+            Search::None(longest, misfit) => {
+                let evidence = no_order(level, engine, longest, misfit);
+                return Ok(Verdict::Violated(Box::new(evidence)));
+            }
+            Search::OutOfBudget(longest) => return exhausted(&meter, longest),
+        }
+    }
+    Ok(Verdict::Consistent(Witness { engine: engine.to_owned(), order: None }))
+}
+
+/// All anomalies of a history of transactions on lists, and so all levels that it rules out.
+///
+/// That a level is not ruled out here is no proof that the history satisfies it: ask
+/// [`list_append`].
+///
+/// # Errors
+/// As [`list_append`].
+///
+/// ```
+/// use unpause_check::transactions::{list_append_anomalies, Level, ListCall::*, Outcome::*};
+/// use unpause_check::history::Operation;
+/// // A read that does not see what its client appended before.
+/// let history = [
+///     Operation {
+///         client: 0,
+///         op: vec![Append("x", 1)],
+///         invoked: 1,
+///         returned: Some((Committed(vec![]), 2)),
+///     },
+///     Operation {
+///         client: 0,
+///         op: vec![Read("x")],
+///         invoked: 3,
+///         returned: Some((Committed(vec![vec![]]), 4)),
+///     },
+/// ];
+/// let anomalies = list_append_anomalies(&history).unwrap();
+/// assert_eq!(
+///     anomalies.ruled_out(),
+///     [Level::StrongSessionSerializable, Level::StrictSerializable]
+/// );
+/// assert_eq!(anomalies.findings[0].anomaly.name, "G-single-process");
+/// ```
+pub fn list_append_anomalies<K, V>(history: &[ListTransaction<K, V>]) -> Result<Anomalies, Unusable>
+where
+    K: Hash + Eq + Debug,
+    V: Hash + Eq + Debug,
+{
+    Ok(Lists::new(history)?.anomalies(Level::StrictSerializable, &mut Meter::unlimited()))
+}
+
+const ENGINE: &str = "list-append cycles";
+
+impl<K, V> Lists<'_, K, V>
+where
+    K: Hash + Eq + Debug,
+    V: Hash + Eq + Debug,
+{
+    /// The graph. With `strict`, only appends of transactions that surely committed count.
+    fn draft(&self, level: Level, strict: bool) -> Draft {
+        let ledger = &self.ledger;
+        let mut draft = Draft::new(ledger.len());
+        let counts = |write: u32| {
+            let fate = ledger.fate[ledger.writer(write) as usize];
+            fate == Fate::Committed || (!strict && fate.counts())
+        };
+        let mut ends = vec![NONE; self.keys.len()];
+        for (key, versions) in self.keys.iter().enumerate() {
+            let mut last = NONE;
+            for write in versions.writes.iter().copied().filter(|w| *w != NONE && counts(*w)) {
+                if last != NONE {
+                    draft.link(ledger.writer(last), ledger.writer(write), Kind::Ww, last, write);
+                }
+                last = write;
+            }
+            let unseen: Vec<u32> = versions.unseen.iter().copied().filter(|w| counts(*w)).collect();
+            if !unseen.is_empty() {
+                ends[key] = draft.helper();
+            }
+            for write in unseen {
+                if last != NONE {
+                    draft.link(ledger.writer(last), ledger.writer(write), Kind::Ww, last, write);
+                }
+                draft.link(ends[key], ledger.writer(write), Kind::On, NONE, write);
+            }
+        }
+        for &(transaction, key, count) in &self.reads {
+            let versions = &self.keys[key as usize];
+            let base = self.base(transaction, key, count as usize);
+            if base != NONE {
+                draft.link(ledger.writer(base), transaction, Kind::Wr, base, NONE);
+            }
+            let last = versions.last[count as usize];
+            match versions.next[count as usize] {
+                NONE if ends[key as usize] != NONE => {
+                    draft.link(transaction, ends[key as usize], Kind::Rw, last, NONE);
+                }
+                NONE => {}
+                next => draft.link(transaction, ledger.writer(next), Kind::Rw, last, next),
+            }
+        }
+        if level >= Level::StrongSessionSerializable {
+            ledger.link_time(&mut draft, Kind::Process, |transaction| ledger.client(transaction));
+        }
+        if level == Level::StrictSerializable {
+            ledger.link_time(&mut draft, Kind::RealTime, |_| 0);
+        }
+        draft
+    }
+
+    /// Not all of them if the meter is over then.
+    fn anomalies(&self, level: Level, meter: &mut Meter<'_>) -> Anomalies {
+        let mut cycles = Vec::new();
+        if level > Level::ReadUncommitted {
+            cycles = cycles::find(&self.draft(level, false).finish(), level, meter);
+        }
+        let found = self.told(cycles);
+        if found.weakest() == Some(Level::ReadUncommitted) {
+            return found;
+        }
+        let strict = self.draft(Level::ReadUncommitted, true).finish();
+        let mut findings = found.findings;
+        for (name, rules_out, steps) in cycles::find(&strict, Level::ReadUncommitted, meter) {
+            findings.insert(0, cycle(self.words(), &name, rules_out, &steps));
+        }
+        Anomalies { findings }
+    }
+
+    /// These cycles, and what is no cycle.
+    ///
+    /// That a transaction that never returned committed follows from what was seen only if reads are
+    /// of committed data, so what is read off its appends rules out nothing less.
+    fn told(&self, cycles: Vec<(String, Level, Vec<Step>)>) -> Anomalies {
+        let mut findings = self.direct.clone();
+        for (name, rules_out, steps) in cycles {
+            findings.push(cycle(self.words(), &name, rules_out, &steps));
+        }
+        for finding in &mut findings {
+            let fate = |t: &usize| self.ledger.fate[*t];
+            if finding.part.iter().any(|t| fate(t) == Fate::Seen) {
+                finding.rules_out = finding.rules_out.max(Level::ReadCommitted);
+            }
+        }
+        findings.sort_by_key(|finding| (finding.rules_out, finding.part.len()));
+        Anomalies { findings }
+    }
+
+    /// Runs the transactions one after the other. A list is the longest one read up to some length,
+    /// and after that something that nobody read.
+    fn executes(&self, order: &[u32]) -> bool {
+        let mut lists = vec![(0, true); self.keys.len()];
+        order.iter().all(|transaction| {
+            self.ledger.items(*transaction).iter().all(|item| match item {
+                Item::Write(write) => {
+                    let (length, known) = &mut lists[self.write(*write).key as usize];
+                    *known &= self.place[*write as usize] == *length;
+                    *length += 1;
+                    true
+                }
+                Item::Read(key, list) => {
+                    let (length, known) = lists[*key as usize];
+                    known
+                        && list.len() == length as usize
+                        && self.keys[*key as usize].longest.starts_with(list)
+                }
+            })
+        })
+    }
+
+    /// The search for snapshots.
+    fn problem(&self) -> Problem {
+        let (ledger, count) = (&self.ledger, self.ledger.len());
+        let writes = ledger.writes.len() as u32;
+        let version = |key: u32, write: u32| if write == NONE { writes + key } else { write };
+        let mut key: Vec<u32> = ledger.writes.iter().map(|write| write.key).collect();
+        key.extend(0..self.keys.len() as u32);
+        let mut problem = Problem {
+            key,
+            initial: (0..self.keys.len() as u32).map(|key| writes + key).collect(),
+            reads: vec![Vec::new(); count],
+            writes: vec![Vec::new(); count],
+            counts: ledger.fate.iter().map(|fate| fate.counts()).collect(),
+            rank: (0..count as u32).map(|t| ledger.end(t)).collect(),
+        };
+        for &(transaction, key, length) in &self.reads {
+            let base = version(key, self.base(transaction, key, length as usize));
+            let reads = &mut problem.reads[transaction as usize];
+            if !reads.contains(&base) {
+                reads.push(base);
+            }
+        }
+        for write in 0..writes {
+            let transaction = ledger.writer(write);
+            if ledger.fate[transaction as usize].counts() && self.later_append(write).is_none() {
+                problem.writes[transaction as usize].push(write);
+            }
+        }
+        problem
+    }
+
+    fn words(&self) -> Words<'_> {
+        Words { names: &self.ledger, wrote: "appended", shows_all: true }
+    }
+}

@@ -1,0 +1,350 @@
+//! The versions of each register, who read them, and what is known of their order.
+//!
+//! Versions have numbers: that of the write, or behind all of those one for the initial state of
+//! each key.
+
+use std::fmt::Debug;
+use std::hash::Hash;
+
+use super::anomalies::{Finding, Level, direct};
+use super::graph::NONE;
+use super::ledger::{Fate, Item, Ledger, Unusable};
+use super::order::Problem;
+use super::{RegisterCall, RegisterTransaction};
+use crate::hash::Table;
+use crate::limits::Meter;
+
+/// Anomalies that are no cycles are told up to this number.
+const DIRECT_MAX: usize = 256;
+
+/// A history of transactions on registers.
+pub(super) struct Registers<'h, K, V> {
+    pub(super) ledger: Ledger<'h, K, V, Option<V>>,
+    pub(super) direct: Vec<Finding>,
+    /// The reads of what others wrote: transaction and version, in the order of transactions.
+    pub(super) reads: Vec<(u32, u32)>,
+    /// Whether a write is the last one of its transaction to its key.
+    is_final: Vec<bool>,
+    /// For each version, the writes that surely come after it with no other between.
+    heirs: Vec<Vec<u32>>,
+}
+
+/// What a transaction did to a key so far.
+#[derive(Clone, Copy)]
+struct Own {
+    /// The version it read or wrote last.
+    now: u32,
+    /// The version it read before it wrote.
+    read: u32,
+    /// The last write.
+    write: u32,
+}
+
+impl<'h, K, V> Registers<'h, K, V>
+where
+    K: Hash + Eq + Debug,
+    V: Hash + Eq + Debug,
+{
+    pub(super) fn new(history: &'h [RegisterTransaction<K, V>]) -> Result<Self, Unusable> {
+        let ledger = Ledger::new(history, |call| match call {
+            RegisterCall::Write(key, value) => (key, Some(value)),
+            RegisterCall::Read(key) => (key, None),
+        })?;
+        let mut registers = Registers {
+            is_final: vec![false; ledger.writes.len()],
+            heirs: vec![Vec::new(); ledger.writes.len() + ledger.keys.len()],
+            ledger,
+            direct: Vec::new(),
+            reads: Vec::new(),
+        };
+        registers.mark();
+        registers.judge();
+        registers.find_heirs();
+        Ok(registers)
+    }
+
+    pub(super) fn versions(&self) -> usize {
+        self.heirs.len()
+    }
+
+    pub(super) fn heirs(&self, version: u32) -> &[u32] {
+        &self.heirs[version as usize]
+    }
+
+    /// The write that made a version; [`NONE`] of an initial one.
+    pub(super) fn write_of(&self, version: u32) -> u32 {
+        if (version as usize) < self.ledger.writes.len() { version } else { NONE }
+    }
+
+    fn initial(&self, key: u32) -> u32 {
+        self.ledger.writes.len() as u32 + key
+    }
+
+    /// Marks the last writes, and the transactions that were seen.
+    fn mark(&mut self) {
+        let mut last: Table<u32, u32> = Table::default();
+        let mut seen = Vec::new();
+        for transaction in 0..self.ledger.len() as u32 {
+            last.clear();
+            for item in self.ledger.items(transaction) {
+                match item {
+                    Item::Write(write) => {
+                        let key = self.ledger.writes[*write as usize].key;
+                        if let Some(before) = last.insert(key, *write) {
+                            self.is_final[before as usize] = false;
+                        }
+                        self.is_final[*write as usize] = true;
+                    }
+                    Item::Read(key, value) => {
+                        seen.extend(
+                            value.as_ref().and_then(|value| self.ledger.write(*key, value)),
+                        );
+                    }
+                }
+            }
+        }
+        seen.into_iter().for_each(|write| self.ledger.see(write));
+    }
+
+    /// What each transaction says of itself, and the reads that are good for edges.
+    fn judge(&mut self) {
+        let mut own: Table<u32, Own> = Table::default();
+        let mut updates: Table<u32, u32> = Table::default();
+        let mut found: Vec<Finding> = Vec::new();
+        for transaction in self.ledger.committed() {
+            own.clear();
+            for item in self.ledger.items(transaction) {
+                match item {
+                    Item::Write(write) => {
+                        let key = self.ledger.writes[*write as usize].key;
+                        let fresh = Own { now: NONE, read: NONE, write: NONE };
+                        let own = own.entry(key).or_insert(fresh);
+                        let first = own.write == NONE;
+                        (own.now, own.write) = (*write, *write);
+                        let read = own.read;
+                        if !first || read == NONE {
+                            continue;
+                        }
+                        if let Some(other) = updates.insert(read, transaction) {
+                            let text = format!(
+                                "T{other} and T{transaction} both read {} of {} and wrote it: \
+                                 neither saw the write of the other",
+                                self.version_text(read),
+                                self.ledger.key_text(key)
+                            );
+                            let (name, level) = ("lost update", Level::SnapshotIsolation);
+                            found.push(direct(name, level, &[other, transaction], text));
+                        }
+                    }
+                    Item::Read(key, value) => {
+                        let Ok(version) = self.read(transaction, *key, value.as_ref(), &mut found)
+                        else {
+                            continue;
+                        };
+                        let mine = self.ledger.writer(self.write_of(version)) == transaction;
+                        let known = own.get(key).map(|own| own.now);
+                        if known.is_some_and(|known| known != version) || (mine && known.is_none())
+                        {
+                            let known = known.map_or_else(
+                                || "not written it yet".to_owned(),
+                                |known| {
+                                    format!("read or written {} before", self.version_text(known))
+                                },
+                            );
+                            let text = format!(
+                                "T{transaction} read {} of {}, but it had {known}",
+                                self.version_text(version),
+                                self.ledger.key_text(*key),
+                            );
+                            let (name, level) = ("internal", Level::SnapshotIsolation);
+                            found.push(direct(name, level, &[transaction], text));
+                        }
+                        if !mine {
+                            self.reads.push((transaction, version));
+                            let fresh = Own { now: version, read: version, write: NONE };
+                            own.entry(*key).or_insert(fresh);
+                        }
+                    }
+                }
+            }
+        }
+        found.truncate(DIRECT_MAX);
+        self.direct = found;
+    }
+
+    /// The version that was read, if it is one that a transaction may be ordered by.
+    fn read(
+        &self,
+        transaction: u32,
+        key: u32,
+        value: Option<&'h V>,
+        found: &mut Vec<Finding>,
+    ) -> Result<u32, ()> {
+        let Some(value) = value else { return Ok(self.initial(key)) };
+        let text = || self.ledger.key_text(key);
+        let Some(write) = self.ledger.write(key, value) else {
+            let text = format!("T{transaction} read {value:?} of {}, and nobody wrote it", text());
+            found.push(direct("garbage", Level::ReadUncommitted, &[transaction], text));
+            return Err(());
+        };
+        let writer = self.ledger.writer(write);
+        let part = [writer, transaction];
+        if self.ledger.fate[writer as usize] == Fate::Aborted {
+            let text = format!(
+                "T{transaction} read {value:?} of {}, which T{writer} wrote, and aborted",
+                text()
+            );
+            found.push(direct("G1a", Level::ReadCommitted, &part, text));
+            return Err(());
+        }
+        if writer != transaction && !self.is_final[write as usize] {
+            let text = format!(
+                "T{transaction} read {value:?} of {}, but T{writer} wrote it again before it \
+                 committed",
+                text()
+            );
+            found.push(direct("G1b", Level::ReadCommitted, &part, text));
+        }
+        Ok(write)
+    }
+
+    fn version_text(&self, version: u32) -> String {
+        match self.write_of(version) {
+            NONE => "nothing".to_owned(),
+            write => self.ledger.value_text(write),
+        }
+    }
+
+    /// Every write comes after the initial state. And who reads a version and writes the key leaves
+    /// no room between the two, from snapshot isolation on; below, `rw` edges do not count.
+    fn find_heirs(&mut self) {
+        for write in 0..self.ledger.writes.len() as u32 {
+            let (key, writer) = (self.ledger.writes[write as usize].key, self.ledger.writer(write));
+            if self.is_final[write as usize] && self.ledger.fate[writer as usize].counts() {
+                let initial = self.initial(key) as usize;
+                self.heirs[initial].push(write);
+            }
+        }
+        let mut finals: Table<(u32, u32), u32> = Table::default();
+        for (number, write) in self.ledger.writes.iter().enumerate() {
+            if self.is_final[number] {
+                finals.insert((write.transaction, write.key), number as u32);
+            }
+        }
+        for at in 0..self.reads.len() {
+            let (transaction, version) = self.reads[at];
+            let write = self.write_of(version);
+            if write == NONE {
+                continue;
+            }
+            let key = self.ledger.writes[write as usize].key;
+            let heirs = &mut self.heirs[version as usize];
+            if let Some(own) = finals.get(&(transaction, key)).filter(|own| !heirs.contains(own)) {
+                heirs.push(*own);
+            }
+        }
+    }
+
+    /// Versions and later writes, inferred from time: what is seen or written of a key after
+    /// somebody saw or wrote a version, in the order of the level, is that version or a later one. Not all
+    /// of them if the meter is over then: where much overlaps, they are as many as pairs of transactions.
+    pub(super) fn inferred(&self, level: Level, meter: &mut Meter<'_>) -> Vec<(u32, u32)> {
+        let mut pairs = Vec::new();
+        if level < Level::StrongSessionSerializable {
+            return pairs;
+        }
+        let touches = self.touches();
+        // By key, and by client if time counts for each client alone: the returns that no later
+        // one has made needless, with the version they left.
+        let mut lanes: Table<(u32, u32), Vec<(u64, u32)>> = Table::default();
+        let strict = level == Level::StrictSerializable;
+        for (transaction, back) in self.ledger.moments() {
+            let client = if strict { 0 } else { self.ledger.client(transaction) };
+            for touch in &touches[transaction as usize] {
+                let lane = lanes.entry((touch.key, client)).or_default();
+                if back {
+                    let invoked = self.ledger.invoked(transaction);
+                    lane.retain(|(end, _)| *end >= invoked);
+                    lane.push((self.ledger.end(transaction), touch.left));
+                    continue;
+                }
+                // Each becomes a link of some twenty bytes in two graphs, sorted anew for each.
+                const BYTES_EACH: usize = 128;
+                if !meter.work(1 + lane.len() as u32 / 8) || !meter.hold(BYTES_EACH * pairs.len()) {
+                    return pairs;
+                }
+                for &(_, left) in lane.iter() {
+                    let later = if touch.found == NONE { touch.left } else { touch.found };
+                    let write = self.write_of(later);
+                    if write != NONE && left != later && pairs.last() != Some(&(left, write)) {
+                        pairs.push((left, write));
+                    }
+                }
+            }
+        }
+        pairs
+    }
+
+    /// For each transaction and key, the version it found, if it read before it wrote, and the one
+    /// it left.
+    fn touches(&self) -> Vec<Vec<Touch>> {
+        let mut touches: Vec<Vec<Touch>> = vec![Vec::new(); self.ledger.len()];
+        for &(transaction, version) in &self.reads {
+            let key = match self.write_of(version) {
+                NONE => version - self.ledger.writes.len() as u32,
+                write => self.ledger.writes[write as usize].key,
+            };
+            let list = &mut touches[transaction as usize];
+            if !list.iter().any(|touch| touch.key == key) {
+                list.push(Touch { key, found: version, left: version });
+            }
+        }
+        for (number, write) in self.ledger.writes.iter().enumerate() {
+            let counts = self.ledger.fate[write.transaction as usize].counts();
+            if !counts || !self.is_final[number] {
+                continue;
+            }
+            let (list, left) = (&mut touches[write.transaction as usize], number as u32);
+            match list.iter_mut().find(|touch| touch.key == write.key) {
+                Some(touch) => touch.left = left,
+                None => list.push(Touch { key: write.key, found: NONE, left }),
+            }
+        }
+        touches
+    }
+
+    /// The search for an order.
+    pub(super) fn problem(&self) -> Problem {
+        let (ledger, count) = (&self.ledger, self.ledger.len());
+        let mut key: Vec<u32> = ledger.writes.iter().map(|write| write.key).collect();
+        key.extend(0..ledger.keys.len() as u32);
+        let mut problem = Problem {
+            key,
+            initial: (0..ledger.keys.len() as u32).map(|key| self.initial(key)).collect(),
+            reads: vec![Vec::new(); count],
+            writes: vec![Vec::new(); count],
+            counts: ledger.fate.iter().map(|fate| fate.counts()).collect(),
+            rank: (0..count as u32).map(|t| ledger.end(t)).collect(),
+        };
+        for &(transaction, version) in &self.reads {
+            let reads = &mut problem.reads[transaction as usize];
+            if !reads.contains(&version) {
+                reads.push(version);
+            }
+        }
+        for (number, write) in ledger.writes.iter().enumerate() {
+            if self.is_final[number] && ledger.fate[write.transaction as usize].counts() {
+                problem.writes[write.transaction as usize].push(number as u32);
+            }
+        }
+        problem
+    }
+}
+
+/// What a transaction found and left of a key.
+#[derive(Clone, Copy)]
+struct Touch {
+    key: u32,
+    found: u32,
+    left: u32,
+}

@@ -1,0 +1,285 @@
+//! Transactions that write registers and read them: the order of writes is known in part.
+//!
+//! A read says whose write it saw, since values are unique. Of the order of writes it is known that the
+//! initial state is first; that who reads a version and writes the key makes the next version; and,
+//! where time counts, that what was seen or written later is not older. Cycles of what follows are
+//! violations. What has none is settled by a search for an order.
+
+use std::fmt::Debug;
+use std::hash::Hash;
+
+use super::anomalies::{Anomalies, Level, Words, cycle, no_order};
+use super::graph::{Draft, Kind, NONE};
+use super::ledger::Unusable;
+use super::order::{Search, forward, serial, snapshot};
+use super::registers::Registers;
+use super::{RegisterTransaction, cycles};
+use crate::limits::{Budget, Meter};
+use crate::verdict::{Exhausted, Verdict, Witness};
+
+/// Checks that a history of transactions on registers satisfies `level`.
+///
+/// An aborted transaction must not be seen. One that never returned counts as committed if somebody
+/// saw a write of it, and as never run if not.
+///
+/// Consistent: for [`Level::Serializable`] and above, [`Witness::order`] is a serial order of all that
+/// committed, and it was executed; for weaker levels there may be none. Violated: the
+/// [`Anomaly`](crate::verdict::Anomaly) of the weakest level that is ruled out, with the cycle if it
+/// is one; or, if a search tried all orders, how far it got. Unknown: the graph shows nothing, the
+/// first order that offers itself does not hold, and `budget` does not suffice to try the others.
+///
+/// # Errors
+/// [`Unusable`] if a value is written to a key twice, if a transaction does not return after its
+/// invocation or has too many or too few results, or if two events share a time.
+///
+/// # Panics
+/// On 2^30 transactions or more.
+///
+/// # Cost
+/// O(n log n) for n events and reads at a fixed concurrency, if the graph or the first order
+/// decides. The search is exponential at worst (the problem is NP-complete, Papadimitriou 1979).
+/// Long histories of many clients that write without reading first are often unknown: have
+/// transactions read what they write, or use [`list_append`](super::list_append()).
+///
+/// ```
+/// use unpause_check::{transactions::{rw_register, Level, RegisterCall::*, Outcome::*}, Budget};
+/// use unpause_check::history::Operation;
+/// // Both read nothing and wrote: one write is lost.
+/// let history = [
+///     Operation {
+///         client: 0,
+///         op: vec![Read("x"), Write("x", 1)],
+///         invoked: 1,
+///         returned: Some((Committed(vec![None]), 3)),
+///     },
+///     Operation {
+///         client: 1,
+///         op: vec![Read("x"), Write("x", 2)],
+///         invoked: 2,
+///         returned: Some((Committed(vec![None]), 4)),
+///     },
+/// ];
+/// let verdict = |level| rw_register(&history, level, &Budget::default()).unwrap();
+/// assert!(verdict(Level::ReadCommitted).is_consistent());
+/// let unpause_check::verdict::Verdict::Violated(evidence) = verdict(Level::Serializable) else { panic!() };
+/// assert_eq!(evidence.anomaly.unwrap().name, "lost update");
+/// ```
+pub fn rw_register<K, V>(
+    history: &[RegisterTransaction<K, V>],
+    level: Level,
+    budget: &Budget<'_>,
+) -> Result<Verdict, Unusable>
+where
+    K: Hash + Eq + Debug,
+    V: Hash + Eq + Debug,
+{
+    let registers = Registers::new(history)?;
+    let mut meter = Meter::new(budget);
+    if let Some(finding) = registers.anomalies(level, &mut meter).worst(level) {
+        return Ok(Verdict::Violated(Box::new(finding.evidence(ENGINE))));
+    }
+    let exhausted = |meter: &Meter<'_>, longest| {
+        let (nodes, limit) = (meter.nodes, meter.limit());
+        Ok(Verdict::Unknown(Exhausted { nodes, longest, operations: history.len(), limit }))
+    };
+    if meter.is_over() {
+        return exhausted(&meter, 0);
+    }
+    let consistent = |engine: &str, order: Option<Vec<u32>>| {
+        let order = order.map(|order| order.into_iter().map(|t| t as usize).collect());
+        Ok(Verdict::Consistent(Witness { engine: engine.to_owned(), order }))
+    };
+    if level <= Level::ReadCommitted {
+        // The versions of all keys in an order of the graph without cycles add none.
+        return consistent(ENGINE, None);
+    }
+    let mut problem = registers.problem();
+    // Most systems do better than they promise: the order of real time is tried first. Its knots are
+    // short, so that corrections are cheap; without it they may go back to the beginning.
+    // What this attempt uses up is nothing against the history.
+    let mut own = meter.beside(u64::MAX);
+    let strict = registers.must(Level::StrictSerializable, &mut own).finish();
+    // Who comes before another has to be done when that one is, earliest deadline first.
+    for transaction in strict.order().into_iter().rev() {
+        let after = strict.links(transaction).iter().filter(|link| !strict.is_helper(link.to));
+        let deadlines = after.map(|link| problem.rank[link.to as usize]);
+        let rank = deadlines.min().unwrap_or(u64::MAX);
+        let rank_of = &mut problem.rank[transaction as usize];
+        *rank_of = rank.min(*rank_of);
+    }
+    let is_tangled = registers.is_tangled(Level::StrictSerializable, &mut own);
+    if !is_tangled && !own.is_over() {
+        if let Some(order) = forward(&problem, &strict, 256, &mut own) {
+            return consistent(SEARCH, Some(order));
+        }
+    }
+    if level < Level::StrictSerializable {
+        let graph = registers.must(level, &mut meter).finish();
+        if let Some(order) = forward(&problem, &graph, 16, &mut meter) {
+            return consistent(SEARCH, Some(order));
+        }
+    }
+    let graph = registers.must(level, &mut meter).finish();
+    if meter.is_over() {
+        return exhausted(&meter, 0);
+    }
+    let mut search = serial(&problem, &graph, &mut meter);
+    if level == Level::SnapshotIsolation && !matches!(search, Search::Found(_)) {
+        search = match snapshot(&problem, &graph.points(), &mut meter) {
+            Search::Found(_) => return consistent(SEARCH, None),
+            other => other,
+        };
+    }
+    match search {
+        Search::Found(order) => consistent(SEARCH, Some(order)),
+        Search::None(longest, misfit) => {
+            Ok(Verdict::Violated(Box::new(no_order(level, SEARCH, longest, misfit))))
+        }
+        Search::OutOfBudget(longest) => exhausted(&meter, longest),
+    }
+}
+
+/// All anomalies that the graph of a history of transactions on registers shows, and so levels that
+/// it rules out.
+///
+/// That a level is not ruled out here is no proof that the history satisfies it: ask
+/// [`rw_register`].
+///
+/// # Errors
+/// As [`rw_register`].
+///
+/// ```
+/// use unpause_check::transactions::{rw_register_anomalies, Level, RegisterCall::*, Outcome::*};
+/// use unpause_check::history::Operation;
+/// // Each read what the other wrote.
+/// let history = [
+///     Operation {
+///         client: 0,
+///         op: vec![Read("x"), Write("y", 1)],
+///         invoked: 1,
+///         returned: Some((Committed(vec![Some(2)]), 3)),
+///     },
+///     Operation {
+///         client: 1,
+///         op: vec![Read("y"), Write("x", 2)],
+///         invoked: 2,
+///         returned: Some((Committed(vec![Some(1)]), 4)),
+///     },
+/// ];
+/// let anomalies = rw_register_anomalies(&history).unwrap();
+/// assert_eq!(anomalies.weakest(), Some(Level::ReadCommitted));
+/// assert_eq!(anomalies.findings[0].anomaly.name, "G1c");
+/// ```
+pub fn rw_register_anomalies<K, V>(
+    history: &[RegisterTransaction<K, V>],
+) -> Result<Anomalies, Unusable>
+where
+    K: Hash + Eq + Debug,
+    V: Hash + Eq + Debug,
+{
+    Ok(Registers::new(history)?.anomalies(Level::StrictSerializable, &mut Meter::unlimited()))
+}
+
+const ENGINE: &str = "rw-register cycles";
+const SEARCH: &str = "rw-register cycles + order search";
+
+impl<K, V> Registers<'_, K, V>
+where
+    K: Hash + Eq + Debug,
+    V: Hash + Eq + Debug,
+{
+    /// Not all of them if the meter is over then.
+    fn anomalies(&self, level: Level, meter: &mut Meter<'_>) -> Anomalies {
+        let mut findings = self.direct.clone();
+        let base = level.min(Level::Serializable);
+        let graph = self.draft(base, meter).finish();
+        for (name, rules_out, steps) in cycles::find(&graph, base, meter) {
+            findings.push(cycle(self.words(), &name, rules_out, &steps));
+        }
+        // The order of writes inferred from time is worth nothing at weaker levels. So what it shows
+        // rules out the level it was inferred for, and is asked for only if nothing else was found.
+        for timed in [Level::StrongSessionSerializable, Level::StrictSerializable] {
+            if timed > level || !findings.is_empty() {
+                break;
+            }
+            let graph = self.draft(timed, meter).finish();
+            for (name, _, steps) in cycles::find(&graph, timed, meter) {
+                let plain = name.split("-process").next().unwrap_or(&name);
+                let plain = plain.split("-realtime").next().unwrap_or(plain);
+                let time = match timed {
+                    Level::StrictSerializable => "realtime",
+                    _ => "process",
+                };
+                findings.push(cycle(self.words(), &format!("{plain}-{time}"), timed, &steps));
+            }
+        }
+        findings.sort_by_key(|finding| (finding.rules_out, finding.part.len()));
+        Anomalies { findings }
+    }
+
+    fn is_tangled(&self, level: Level, meter: &mut Meter<'_>) -> bool {
+        cycles::tangled(&self.draft(level, meter).finish(), level)
+    }
+
+    /// The graph of all that is known.
+    fn draft(&self, level: Level, meter: &mut Meter<'_>) -> Draft {
+        let ledger = &self.ledger;
+        let mut draft = self.must(level, meter);
+        // For each version, everyone who read it.
+        let mut readers = vec![NONE; self.versions()];
+        for &(_, version) in &self.reads {
+            let replaced = !self.heirs(version).is_empty();
+            if replaced && readers[version as usize] == NONE {
+                let helper = draft.helper();
+                readers[version as usize] = helper;
+                for heir in self.heirs(version) {
+                    draft.link(helper, ledger.writer(*heir), Kind::On, NONE, *heir);
+                }
+            }
+        }
+        for (earlier, later) in self.inferred(level, meter) {
+            let helper = &mut readers[earlier as usize];
+            if *helper == NONE {
+                *helper = draft.helper();
+            }
+            draft.link(*helper, ledger.writer(later), Kind::On, NONE, later);
+        }
+        for &(transaction, version) in &self.reads {
+            let helper = readers[version as usize];
+            if helper != NONE {
+                let before = self.write_of(version);
+                draft.link(transaction, helper, Kind::Rw, before, NONE);
+            }
+        }
+        draft
+    }
+
+    /// What has to come before what, without what the search sees to itself.
+    fn must(&self, level: Level, meter: &mut Meter<'_>) -> Draft {
+        let ledger = &self.ledger;
+        let mut draft = Draft::new(ledger.len());
+        for &(transaction, version) in &self.reads {
+            let write = self.write_of(version);
+            if write != NONE {
+                draft.link(ledger.writer(write), transaction, Kind::Wr, write, NONE);
+            }
+        }
+        for (earlier, later) in self.inferred(level, meter) {
+            let before = self.write_of(earlier);
+            if before != NONE {
+                draft.link(ledger.writer(before), ledger.writer(later), Kind::Ww, before, later);
+            }
+        }
+        if level >= Level::StrongSessionSerializable {
+            ledger.link_time(&mut draft, Kind::Process, |transaction| ledger.client(transaction));
+        }
+        if level == Level::StrictSerializable {
+            ledger.link_time(&mut draft, Kind::RealTime, |_| 0);
+        }
+        draft
+    }
+
+    fn words(&self) -> Words<'_> {
+        Words { names: &self.ledger, wrote: "wrote", shows_all: false }
+    }
+}

@@ -1,0 +1,231 @@
+//! The search for an order that goes straight ahead: nearly always enough, and nearly linear.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap, VecDeque};
+
+use super::graph::NONE;
+use super::order::{Problem, State, Step, orderly, rank};
+use crate::limits::Meter;
+
+/// Takes whatever can be taken, by rank, and goes back only to correct what can be named. `None` if
+/// that leads nowhere, or the meter is over, which says nothing.
+///
+/// Where nothing can be taken, some step has to wait for the readers of a version that it would
+/// replace, and they for it. So it should have come before that version: that is noted as a new
+/// link, and the search goes back to before the version was made. Where real time orders most of a
+/// history this happens within a few steps, and the whole costs O((n + e) log n).
+pub(super) fn straight(
+    problem: &Problem,
+    steps: &[Step],
+    patience_max: u32,
+    meter: &mut Meter<'_>,
+) -> Option<Vec<u32>> {
+    let mut state = State::new(problem, steps);
+    let mut maker = vec![NONE; problem.key.len()];
+    for (number, step) in steps.iter().enumerate() {
+        step.puts.iter().for_each(|version| maker[*version as usize] = number as u32);
+    }
+    let mut queue = Queue::default();
+    for number in (0..steps.len() as u32).filter(|number| state.waits[*number as usize] == 0) {
+        queue.ready.push(Reverse((rank(problem, &steps[number as usize]), number, None)));
+    }
+    let mut taken: Vec<(u32, Vec<u32>)> = Vec::with_capacity(steps.len());
+    let mut seen = Seen { search: 0, by: vec![0; steps.len()], looked: 0 };
+    // The links that were added, and whether they are guesses; and guesses that led nowhere.
+    let mut trail: Vec<(u32, u32, bool)> = Vec::new();
+    let mut refuted: BTreeSet<(u32, u32)> = BTreeSet::new();
+    let (mut best, mut patience) = (0, patience_max);
+    loop {
+        queue.drain(&mut state, &mut taken, meter)?;
+        if taken.len() == steps.len() {
+            let taken: Vec<u32> = taken.iter().map(|(number, _)| *number).collect();
+            return Some(orderly(problem, steps, &taken));
+        }
+        if taken.len() > best {
+            (best, patience) = (taken.len(), patience_max);
+        }
+        patience = patience.checked_sub(1)?;
+        let mut again: Vec<u32> = queue.waiting.values().flatten().map(|(_, step)| *step).collect();
+        let late = [false, true].into_iter().find_map(|guess| {
+            let (late, made) = queue.too_late(&state, &maker, &mut seen, &refuted, guess, meter)?;
+            Some((late, made, guess))
+        });
+        queue.waiting.clear();
+        let mut back_to = |state: &mut State<'_>, step: u32, again: &mut Vec<u32>| {
+            while state.taken[step as usize] {
+                let (number, replaced) = taken.pop().expect("a step that was taken");
+                state.undo(number, &replaced);
+                again.push(number);
+            }
+        };
+        if let Some((late, made, guess)) = late {
+            back_to(&mut state, made, &mut again);
+            state.learned[late as usize].push(made);
+            state.waits[made as usize] += 1;
+            trail.push((late, made, guess));
+        } else {
+            // The last guess was wrong, and what followed from it did not follow.
+            loop {
+                let (late, made, guess) = trail.pop()?;
+                back_to(&mut state, late, &mut again);
+                state.learned[late as usize].retain(|other| *other != made);
+                state.waits[made as usize] -= 1;
+                again.push(made);
+                if guess {
+                    refuted.insert((late, made));
+                    break;
+                }
+            }
+        }
+        again.sort_unstable();
+        again.dedup();
+        let open =
+            |number: &u32| state.waits[*number as usize] == 0 && !state.taken[*number as usize];
+        for number in again.into_iter().filter(open) {
+            queue.ready.push(Reverse((rank(problem, &steps[number as usize]), number, None)));
+        }
+    }
+}
+
+/// The steps whose turn it is, the lowest rank first.
+#[derive(Default)]
+struct Queue {
+    /// With the key that a step waited for before.
+    ready: BinaryHeap<Reverse<(u64, u32, Option<usize>)>>,
+    /// Those that have to wait for a key. Invariant: no empty sets.
+    waiting: BTreeMap<usize, BTreeSet<(u64, u32)>>,
+}
+
+impl Queue {
+    /// Takes what can be taken. `None` if a step reads something else than it should, or the meter is over.
+    fn drain(
+        &mut self,
+        state: &mut State<'_>,
+        taken: &mut Vec<(u32, Vec<u32>)>,
+        meter: &mut Meter<'_>,
+    ) -> Option<()> {
+        while let Some(Reverse((priority, number, from))) = self.ready.pop() {
+            if !meter.work(1) {
+                return None;
+            }
+            let mut open: Vec<usize> = Vec::new();
+            let blocked = state.blocked(number);
+            // Whoever waits behind this one for the same key may have its turn now.
+            open.extend(from.filter(|from| blocked != Some(*from)));
+            if let Some(key) = blocked {
+                self.waiting.entry(key).or_default().insert((priority, number));
+            } else {
+                if !state.reads_right(number) {
+                    return None;
+                }
+                taken.push((number, state.take(number)));
+                let step = &state.steps[number as usize];
+                for other in step.after.iter().chain(&state.learned[number as usize]) {
+                    if state.waits[*other as usize] == 0 {
+                        let priority = rank(state.problem, &state.steps[*other as usize]);
+                        self.ready.push(Reverse((priority, *other, None)));
+                    }
+                }
+                let freed = if step.frees { state.written(number) } else { &[] };
+                let touched = step.needs.iter().chain(&step.puts).chain(freed);
+                open.extend(touched.map(|version| state.key(*version)));
+            }
+            for key in open {
+                let Some(waiting) = self.waiting.get_mut(&key) else { continue };
+                if let Some((priority, number)) = waiting.pop_first() {
+                    self.ready.push(Reverse((priority, number, Some(key))));
+                }
+                if waiting.is_empty() {
+                    self.waiting.remove(&key);
+                }
+            }
+        }
+        Some(())
+    }
+
+    /// A step that waits for readers of a version that wait for it, and the step that made that version.
+    /// By what has to come before what alone it surely comes before that step; with `by_waiting`, what waits
+    /// for keys now is followed too, and the answer is a guess.
+    fn too_late(
+        &self,
+        state: &State<'_>,
+        maker: &[u32],
+        seen: &mut Seen,
+        refuted: &BTreeSet<(u32, u32)>,
+        by_waiting: bool,
+        meter: &mut Meter<'_>,
+    ) -> Option<(u32, u32)> {
+        for (key, waiting) in &self.waiting {
+            let version = state.current[*key];
+            let made = maker[version as usize];
+            for (_, late) in waiting {
+                let known = made == NONE || made == *late || refuted.contains(&(*late, made));
+                if known || state.learned[*late as usize].contains(&made) {
+                    continue;
+                }
+                let needs = |step: u32| state.steps[step as usize].needs.contains(&version);
+                // Nor may the version be known to come first: then it is another step that is
+                // late.
+                let before = seen.looked;
+                let found = self.reaches(state, *late, &needs, seen, by_waiting)
+                    && !self.reaches(state, made, &|step| step == *late, seen, false);
+                if !meter.work(seen.looked.wrapping_sub(before) / 4 + 1) {
+                    return None;
+                }
+                if found {
+                    return Some((*late, made));
+                }
+            }
+        }
+        None
+    }
+
+    /// Whether a step has to come before a `target`, as far as is seen nearby.
+    fn reaches(
+        &self,
+        state: &State<'_>,
+        from: u32,
+        target: &dyn Fn(u32) -> bool,
+        seen: &mut Seen,
+        by_waiting: bool,
+    ) -> bool {
+        const NEARBY: usize = 4096;
+        seen.search += 1;
+        seen.by[from as usize] = seen.search;
+        let mut found = VecDeque::from([from]);
+        let mut looked = 0;
+        while let Some(number) = found.pop_front() {
+            let step = &state.steps[number as usize];
+            if number != from && target(number) {
+                return true;
+            }
+            looked += 1;
+            seen.looked = seen.looked.wrapping_add(1);
+            if looked > NEARBY {
+                return false;
+            }
+            let mut next = |other: u32| {
+                if std::mem::replace(&mut seen.by[other as usize], seen.search) != seen.search {
+                    found.push_back(other);
+                }
+            };
+            step.after.iter().chain(&state.learned[number as usize]).for_each(|step| next(*step));
+            for need in step.needs.iter().filter(|_| by_waiting) {
+                let key = state.key(*need);
+                if state.current[key] == *need {
+                    let waiting = self.waiting.get(&key).into_iter().flatten();
+                    waiting.for_each(|(_, step)| next(*step));
+                }
+            }
+        }
+        false
+    }
+}
+
+/// Which search saw a step last.
+struct Seen {
+    search: u32,
+    by: Vec<u32>,
+    /// How many steps were looked at.
+    looked: u32,
+}

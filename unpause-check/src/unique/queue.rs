@@ -1,0 +1,401 @@
+//! Queues in which no item is added twice.
+//!
+//! The items must have an order in which they are added and taken. Item v comes before w in it if
+//! the addition of v returned before that of w was invoked, or the removal of v before that of w;
+//! what is never taken comes after all that is. That v must come before w by one and w before v by
+//! the other is a contradiction, and there is no other (arXiv 2410.04581): both relations are
+//! interval orders, and of a longer circle a shortcut always leaves one of two.
+//!
+//! An operation that found nothing needs a moment at which no item was inside for certain, which
+//! each is from the return of its addition to the invocation of its removal. Given such a moment,
+//! it is an item of its own that is added and taken just then.
+//!
+//! An addition that never returned happened if its item was taken. Removals that never returned can
+//! be given the items that must leave: each has a deadline, the first return of a removal of an item
+//! that it must come before, and the i-th deadline needs i such removals invoked before it. With
+//! operations that found nothing besides, that is enough to convict, and to acquit if all find their
+//! moments all the same; else the verdict is left open. A peek leaves it open too.
+//!
+//! The order is made by two cursors, one over additions and one over removals, that pass whatever
+//! can be next; an item passed by both is next. O(n), besides sorting (see `placed.rs`).
+
+mod contradictions;
+
+use self::contradictions::out_of_order;
+use super::placed;
+use super::values::{NONE, Rows, START};
+use super::{Action, Plain, Ruling, Span};
+
+pub(super) fn decide(plain: &Plain, spans: &[Span]) -> Ruling {
+    let Some(mut queue) = Queue::new(plain, spans) else {
+        return Ruling::NotMine;
+    };
+    if let Some(ruling) = queue.find_impossible() {
+        return ruling;
+    }
+    queue.by_add_call = queue.sorted(|item| item.add.0);
+    queue.by_add_end = queue.sorted(|item| item.add.1);
+    if let Some(ruling) = queue.find_overtaking().or_else(|| queue.give_removals()) {
+        return ruling;
+    }
+    let covers = queue.covers();
+    let Some(moments) = queue.moments(&covers) else {
+        return queue.found_nothing_wrongly();
+    };
+    for (time, operation) in moments {
+        let moment = (time, time);
+        queue.items.push(Item { add: moment, take: moment, added: NONE, taken: operation });
+    }
+    let order = queue.order();
+    debug_assert!(order.is_some(), "no contradiction and no order");
+    Ruling::Linearizable(order)
+}
+
+/// Times are later than those of the history by what the initial items need.
+struct Queue {
+    times: Vec<(u64, u64)>,
+    items: Vec<Item>,
+    /// Operations that found nothing.
+    empties: Vec<u32>,
+    /// Removals that never returned, by invocation.
+    removals: Vec<u32>,
+    /// Items by the invocation and by the return of their addition.
+    by_add_call: Vec<u32>,
+    by_add_end: Vec<u32>,
+}
+
+/// An item that was inside, with its addition and its removal: invocation, return and operation.
+#[derive(Clone, Copy)]
+struct Item {
+    /// The return is not later than that of the removal, which comes later.
+    add: (u64, u64),
+    /// The invocation is not earlier than that of the addition. All `u64::MAX` if nothing took it.
+    take: (u64, u64),
+    added: u32,
+    taken: u32,
+}
+
+impl Item {
+    /// From when to when it was inside for certain.
+    fn inside(&self) -> Option<(u64, u64)> {
+        (self.add.1 < self.take.0).then_some((self.add.1, self.take.0))
+    }
+}
+
+/// Items were inside without a break from one time to another.
+struct Cover {
+    from: u64,
+    to: u64,
+}
+
+impl Queue {
+    fn new(plain: &Plain, spans: &[Span]) -> Option<Queue> {
+        let rows = Rows::new(plain, spans)?;
+        let shift = 2 * plain.initial.len() as u64;
+        let time = |span: &Span| (span.invoked + shift, span.returned.saturating_add(shift));
+        let times: Vec<(u64, u64)> = spans.iter().map(time).collect();
+        let (mut empties, mut removals) = (Vec::new(), Vec::new());
+        for (index, action) in plain.actions.iter().enumerate() {
+            let pending = times[index].1 == u64::MAX;
+            match action {
+                Action::Add(_) => {}
+                Action::Take(_) if !pending => {}
+                Action::Empty if !pending => empties.push(index as u32),
+                Action::TakeUnknown if pending => removals.push(index as u32),
+                Action::Nothing if pending => {}
+                _ => return None,
+            }
+        }
+        removals.sort_by_key(|index| times[*index as usize]);
+        let mut items = Vec::with_capacity(rows.add.len());
+        let mut item = |added: u32, add: (u64, u64), taken: u32| {
+            let take = if taken == NONE { NEVER } else { times[taken as usize] };
+            if taken == NONE && (added == NONE || add.1 == u64::MAX) {
+                return;
+            }
+            items.push(Item { add, take, added, taken });
+        };
+        for (place, value) in plain.initial.iter().enumerate() {
+            let place = 2 * place as u64;
+            item(START, (place, place + 1), rows.take[*value as usize]);
+        }
+        for (&added, &taken) in rows.add.iter().zip(&rows.take) {
+            if added != START {
+                let add = if added == NONE { NEVER } else { times[added as usize] };
+                item(added, add, taken);
+            }
+        }
+        let (by_add_call, by_add_end) = (Vec::new(), Vec::new());
+        Some(Queue { times, items, empties, removals, by_add_call, by_add_end })
+    }
+
+    fn sorted(&self, key: impl Fn(&Item) -> u64) -> Vec<u32> {
+        placed::by_key(&self.items.iter().map(key).collect::<Vec<u64>>())
+    }
+
+    /// Looks for removals that no addition explains, and tightens the times of all others.
+    fn find_impossible(&mut self) -> Option<Ruling> {
+        for item in &mut self.items {
+            if item.added == NONE || item.take.1 < item.add.0 {
+                return Some(item.impossible());
+            }
+            item.add.1 = item.add.1.min(item.take.1);
+            if item.taken != NONE {
+                item.take.0 = item.take.0.max(item.add.0);
+            }
+        }
+        None
+    }
+
+    /// Looks for an item that was added before another and taken after it.
+    fn find_overtaking(&self) -> Option<Ruling> {
+        let mut earlier = self.by_add_end.iter().map(|item| &self.items[*item as usize]).peekable();
+        // Of the items whose addition returned so far, the one whose removal was invoked last.
+        let mut last: Option<&Item> = None;
+        for second in self.by_add_call.iter().map(|item| &self.items[*item as usize]) {
+            while let Some(first) = earlier.next_if(|first| first.add.1 < second.add.0) {
+                if first.taken != NONE && last.is_none_or(|last| last.take.0 < first.take.0) {
+                    last = Some(first);
+                }
+            }
+            if let Some(first) = last.filter(|first| second.take.1 < first.take.0) {
+                return Some(out_of_order(first, second));
+            }
+        }
+        None
+    }
+
+    /// Gives items that must leave to removals that never returned, the most urgent one to the first
+    /// of these.
+    fn give_removals(&mut self) -> Option<Ruling> {
+        // For each place in `by_add_call`, of the items from there on the one whose removal
+        // returned first, as far as something took them.
+        let mut first = vec![NONE; self.by_add_call.len() + 1];
+        for place in (0..self.by_add_call.len()).rev() {
+            let item = self.by_add_call[place];
+            let end = |item: u32| self.items.get(item as usize).map_or(u64::MAX, |it| it.take.1);
+            first[place] = if end(item) < end(first[place + 1]) { item } else { first[place + 1] };
+        }
+        let mut deadlines: Vec<(u64, u32, u32)> = Vec::new();
+        let mut place = 0;
+        for &item in &self.by_add_end {
+            let Item { add, taken, .. } = self.items[item as usize];
+            let later = |other: &u32| self.items[*other as usize].add.0 > add.1;
+            while self.by_add_call.get(place).is_some_and(|other| !later(other)) {
+                place += 1;
+            }
+            if taken == NONE && first[place] != NONE {
+                deadlines.push((self.items[first[place] as usize].take.1, item, first[place]));
+            }
+        }
+        deadlines.sort_unstable();
+        for (number, &(deadline, item, _)) in deadlines.iter().enumerate() {
+            let removal = self.removals.get(number).copied();
+            let Some(removal) = removal.filter(|it| self.times[*it as usize].0 < deadline) else {
+                return Some(self.never_left(&deadlines[..=number]));
+            };
+            let item = &mut self.items[item as usize];
+            let (call, end) = self.times[removal as usize];
+            (item.take, item.taken) = ((call.max(item.add.0), end), removal);
+        }
+        None
+    }
+
+    /// The times in which there was an item inside for certain, by time.
+    fn covers(&self) -> Vec<Cover> {
+        let mut covers: Vec<Cover> = Vec::new();
+        if self.empties.is_empty() {
+            return covers;
+        }
+        for (from, to) in self.by_add_end.iter().filter_map(|it| self.items[*it as usize].inside())
+        {
+            match covers.last_mut().filter(|cover| from < cover.to) {
+                Some(cover) => cover.to = cover.to.max(to),
+                None => covers.push(Cover { from, to }),
+            }
+        }
+        covers
+    }
+
+    /// For each operation that found nothing a time such that just after it that may be right, by
+    /// operation. None if there is none for one of them.
+    fn moments(&self, covers: &[Cover]) -> Option<Vec<(u64, u32)>> {
+        let moment =
+            |&operation: &u32| self.moment(covers, operation).map(|time| (time, operation));
+        self.empties.iter().map(moment).collect()
+    }
+
+    fn moment(&self, covers: &[Cover], operation: u32) -> Option<u64> {
+        let (call, end) = self.times[operation as usize];
+        let place = covers.partition_point(|cover| cover.from < call);
+        match covers[..place].last().filter(|cover| call < cover.to) {
+            Some(cover) if end < cover.to => None,
+            Some(cover) => Some(cover.to),
+            None => Some(call),
+        }
+    }
+
+    /// Some operation found nothing while there was an item inside, unless one of the removals that
+    /// never returned took it.
+    fn found_nothing_wrongly(&mut self) -> Ruling {
+        // Whatever was not taken for certain may have been taken by the first of these.
+        if let Some(&first) = self.removals.first() {
+            let (call, _) = self.times[first as usize];
+            for item in &mut self.items {
+                if item.taken == NONE || self.times[item.taken as usize].1 == u64::MAX {
+                    item.take = (call.max(item.add.0), u64::MAX);
+                    item.taken = NONE;
+                }
+            }
+        }
+        let covers = self.covers();
+        let wrong = |operation: &&u32| self.moment(&covers, **operation).is_none();
+        match self.empties.iter().find(wrong) {
+            Some(&operation) => self.covered(operation),
+            None => Ruling::NotMine,
+        }
+    }
+
+    /// All operations in an order that explains them. None if the items have no order.
+    fn order(&self) -> Option<Vec<u32>> {
+        let items = self.in_turn()?;
+        // Just after which time each operation takes effect, with the turn of its item: as early as
+        // it and those before it can. Both lists are sorted then.
+        let (mut adds, mut takes) = (Vec::new(), Vec::new());
+        let (mut add_time, mut take_time) = (0, 0);
+        for (turn, item) in items.into_iter().enumerate() {
+            let Item { add, take, added, taken } = self.items[item as usize];
+            add_time = add.0.max(add_time);
+            if added < START {
+                adds.push((add_time, turn, added));
+            }
+            if taken != NONE {
+                take_time = take.0.max(take_time).max(add_time);
+                takes.push((take_time, turn, taken));
+            }
+        }
+        let mut order = Vec::with_capacity(adds.len() + takes.len());
+        let mut adds = adds.into_iter().peekable();
+        for (time, turn, taken) in takes {
+            while let Some(add) = adds.next_if(|add| (add.0, add.1) <= (time, turn)) {
+                order.push(add.2);
+            }
+            order.push(taken);
+        }
+        order.extend(adds.map(|add| add.2));
+        Some(order)
+    }
+
+    /// The items in an order in which they can be added and taken.
+    fn in_turn(&self) -> Option<Vec<u32>> {
+        let ever_taken = |item: &u32| self.items[*item as usize].taken != NONE;
+        let (add_call, add_end) = if self.empties.is_empty() {
+            (self.by_add_call.clone(), self.by_add_end.clone())
+        } else {
+            (self.sorted(|item| item.add.0), self.sorted(|item| item.add.1))
+        };
+        let mut take_call = self.sorted(|item| item.take.0);
+        let mut take_end = self.sorted(|item| item.take.1);
+        take_call.retain(ever_taken);
+        take_end.retain(ever_taken);
+        let mut turns: Vec<u32> = Vec::with_capacity(self.items.len());
+        // How many cursors passed each item; 3 if it has had its turn.
+        let mut passed = vec![0u8; self.items.len()];
+        let mut ready = Vec::new();
+        let mut adds = Cursor { calls: add_call, ends: add_end, call: 0, end: 0 };
+        let mut takes = Cursor { calls: take_call, ends: take_end, call: 0, end: 0 };
+        loop {
+            adds.advance(&mut passed, &mut ready, |item| self.items[item as usize].add);
+            takes.advance(&mut passed, &mut ready, |item| self.items[item as usize].take);
+            if ready.is_empty() {
+                break;
+            }
+            for item in ready.drain(..) {
+                passed[item as usize] = 3;
+                turns.push(item);
+            }
+        }
+        if turns.len() < takes.calls.len() {
+            return None;
+        }
+        turns.extend(adds.calls.into_iter().filter(|item| !ever_taken(item)));
+        Some(turns)
+    }
+}
+
+/// Passes the additions, or the removals, that can be next.
+struct Cursor {
+    /// Items by invocation and by return.
+    calls: Vec<u32>,
+    ends: Vec<u32>,
+    /// How far it is in each.
+    call: usize,
+    end: usize,
+}
+
+impl Cursor {
+    /// Passes whatever was invoked before the first return of those who wait for their turn. What
+    /// both cursors have passed then is ready.
+    fn advance(
+        &mut self,
+        passed: &mut [u8],
+        ready: &mut Vec<u32>,
+        times: impl Fn(u32) -> (u64, u64),
+    ) {
+        while self.ends.get(self.end).is_some_and(|item| passed[*item as usize] == 3) {
+            self.end += 1;
+        }
+        let end = self.ends.get(self.end).map_or(u64::MAX, |item| times(*item).1);
+        while let Some(&item) = self.calls.get(self.call).filter(|item| times(**item).0 <= end) {
+            self.call += 1;
+            passed[item as usize] += 1;
+            if passed[item as usize] == 2 {
+                ready.push(item);
+            }
+        }
+    }
+}
+
+const NEVER: (u64, u64) = (u64::MAX, u64::MAX);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::unique::PlainObject;
+    use crate::unique::trial::{every, random};
+    use Action::*;
+
+    #[test]
+    fn all_short_histories_are_judged_as_by_trying_everything() {
+        let letters = [Add(0), Add(1), Add(2), Take(0), Take(1), Take(2), Empty];
+        let pending = [Add(0), Add(1)];
+        every(PlainObject::Queue, &[], 4, &letters, &pending).assert_decided(1.0);
+    }
+
+    #[test]
+    fn so_are_those_of_a_queue_with_items() {
+        let letters = [Add(0), Take(0), Take(1), Take(2), Empty];
+        every(PlainObject::Queue, &[1, 2], 4, &letters, &[Add(0)]).assert_decided(1.0);
+    }
+
+    #[test]
+    fn so_are_those_with_removals_that_never_returned() {
+        let letters = [Add(0), Add(1), Add(2), Take(0), Take(1)];
+        every(PlainObject::Queue, &[], 4, &letters, &[TakeUnknown]).assert_decided(1.0);
+        every(PlainObject::Queue, &[0], 4, &letters[1..], &[TakeUnknown]).assert_decided(1.0);
+    }
+
+    #[test]
+    fn and_most_of_those_that_found_nothing_besides() {
+        let letters = [Add(0), Add(1), Take(0), Take(1), Empty];
+        every(PlainObject::Queue, &[], 4, &letters, &[TakeUnknown]).assert_decided(0.9);
+    }
+
+    #[test]
+    fn random_longer_histories_are_judged_as_by_trying_everything() {
+        let letters = [Add(0), Add(1), Add(2), Add(3), Take(0), Take(1), Take(2), Take(3), Empty];
+        let pending = [Add(0), Add(1), Add(2), TakeUnknown, TakeUnknown];
+        random(PlainObject::Queue, &[], &letters[..8], &pending).assert_decided(1.0);
+        random(PlainObject::Queue, &[4, 5], &letters, &pending).assert_decided(0.8);
+    }
+}

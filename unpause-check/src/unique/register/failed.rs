@@ -1,0 +1,123 @@
+//! Finds places for failed swaps in a linearization of everything else.
+
+use super::Register;
+use crate::unique::Action;
+
+impl Register<'_> {
+    /// The order with all failed swaps in it, each as early as it can be, which leaves most room to
+    /// those after it. None if there is no place for one: another order might have some.
+    ///
+    /// Gap g is that before the g-th operation of `order`. O(n log n).
+    pub(super) fn with_failed_swaps(&self, order: Vec<u32>) -> Option<Vec<u32>> {
+        let mut failed: Vec<(u64, u32, u32)> = Vec::new();
+        for (index, action) in self.plain.actions.iter().enumerate() {
+            if let Action::Absent(value) = *action {
+                failed.push((self.spans[index].invoked, index as u32, value));
+            }
+        }
+        if failed.is_empty() {
+            return Some(order);
+        }
+        failed.sort_unstable();
+        let other_value = self.other_value(&order);
+        let mut by_return = Ends::new(&order, |op| self.spans[op as usize].returned);
+        let limits = self.limits(&order);
+        // Those placed so far by their return, which is the order in which they bind others.
+        let mut placed: Vec<(u64, u32)> = Vec::new();
+        let mut gaps: Vec<(u32, u32)> = Vec::with_capacity(failed.len());
+        let mut floor = 0;
+        for (invoked, index, value) in failed {
+            let returned = self.spans[index as usize].returned;
+            while let Some(&(end, gap)) = placed.last().filter(|(end, _)| *end < invoked) {
+                debug_assert!(end < invoked);
+                floor = gap.max(floor);
+                placed.pop();
+            }
+            let mut gap = by_return.gap_after(invoked).max(floor);
+            let (held, next) = other_value[gap as usize];
+            if held == value {
+                gap = next;
+            }
+            let limit = limits.partition_point(|(later, _)| *later < returned);
+            let limit = limits.get(limit).map_or(order.len() as u32, |(_, place)| *place);
+            if gap > limit {
+                return None;
+            }
+            let place = placed.partition_point(|(end, _)| *end > returned);
+            placed.insert(place, (returned, gap));
+            gaps.push((gap, index));
+        }
+        // Stable: of two in one gap, the one invoked first is first.
+        gaps.sort_by_key(|(gap, _)| *gap);
+        let mut gaps = gaps.into_iter().peekable();
+        let mut full = Vec::with_capacity(self.plain.actions.len());
+        for (place, op) in order.into_iter().enumerate() {
+            while let Some((_, failed)) = gaps.next_if(|(gap, _)| *gap as usize == place) {
+                full.push(failed);
+            }
+            full.push(op);
+        }
+        full.extend(gaps.map(|(_, failed)| failed));
+        Some(full)
+    }
+
+    /// For each gap the value that is held there, and the next gap where it is another; past the
+    /// last gap if there is none.
+    fn other_value(&self, order: &[u32]) -> Vec<(u32, u32)> {
+        let mut held = Vec::with_capacity(order.len() + 1);
+        held.push((self.plain.initial[0], 0));
+        for op in order {
+            let value = match self.plain.actions[*op as usize] {
+                Action::Add(value) | Action::Swap(_, value) => value,
+                _ => held[held.len() - 1].0,
+            };
+            held.push((value, 0));
+        }
+        let mut next = held.len() as u32;
+        for gap in (0..held.len()).rev() {
+            if held.get(gap + 1).is_some_and(|later| later.0 != held[gap].0) {
+                next = gap as u32 + 1;
+            }
+            held[gap].1 = next;
+        }
+        held
+    }
+
+    /// Invocations by time, each with the place of the first operation of `order` among those
+    /// invoked then or later.
+    fn limits(&self, order: &[u32]) -> Vec<(u64, u32)> {
+        let invoked = |op: &u32| self.spans[*op as usize].invoked;
+        let mut limits: Vec<(u64, u32)> = order.iter().map(invoked).zip(0..).collect();
+        limits.sort_unstable();
+        let mut first = order.len() as u32;
+        for (_, place) in limits.iter_mut().rev() {
+            first = first.min(*place);
+            *place = first;
+        }
+        limits
+    }
+}
+
+/// The operations of an order by their return, walked once.
+struct Ends {
+    ends: Vec<(u64, u32)>,
+    at: usize,
+    gap: u32,
+}
+
+impl Ends {
+    fn new(order: &[u32], returned: impl Fn(u32) -> u64) -> Ends {
+        let mut ends: Vec<(u64, u32)> = order.iter().map(|op| returned(*op)).zip(1..).collect();
+        ends.sort_unstable();
+        Ends { ends, at: 0, gap: 0 }
+    }
+
+    /// The first gap after all that returned before `time`. Times must not go down.
+    fn gap_after(&mut self, time: u64) -> u32 {
+        while let Some((_, gap)) = self.ends.get(self.at).filter(|(end, _)| *end < time) {
+            self.gap = self.gap.max(*gap);
+            self.at += 1;
+        }
+        self.gap
+    }
+}

@@ -257,7 +257,7 @@
 //!
 //! Of a failing run, too, something can be proven. Shrinking leaves what is least to read, never more steps
 //! than were found: few steps and few preemptions, of which each weighs as much as
-//! [four steps](schedule::Cost). With `prove = 100000`, [`Runner::prove`] or `SIM_PROVE` all runs with fewer
+//! [four steps](run::schedule::Cost). With `prove = 100000`, [`Runner::prove`] or `SIM_PROVE` all runs with fewer
 //! preemptions are made, if there are not more than that: either one of them fails in the same way and takes
 //! the place of the trace, unless it is longer than the run that was found, or the screen says `no failing
 //! run has fewer than 2 preemptions`. What a search found is proven without being asked for.
@@ -274,13 +274,11 @@
 //! | [`check`] | models of data structures, and the search for an order that explains a history |
 //! | [`runner`] | [`Runner`], for programs that find bugs without a test harness |
 //! | [`report`] | what was found, as data and as text |
-//! | [`run`] | one run: how it ended, its steps, its events |
-//! | [`coverage`], [`census`] | how much of what there is was seen |
-//! | [`statistics`] | what generated programs were made of |
-//! | [`mod@strategy`], [`choice`] | who answers the choices of a run; searches for all runs |
-//! | [`shrink`], [`schedule`] | making a failing run smaller |
-//! | [`trace`] | the file format |
-//! | [`ids`], [`op`], [`event`], [`program`] | the words of all these, as types |
+//! | [`run`] | one run as data: how it ended, its steps, events, generated programs; the [trace](run::trace) format |
+//! | [`run::coverage`], [`census`] | the share of interleavings that was seen |
+//! | [`run::statistics`] | the composition of generated programs |
+//! | [`mod@strategy`] | strategies and searches, and the contract of one |
+//! | [`shrink`], [`run::schedule`] | making a failing run smaller |
 //!
 //! # The two builds
 //!
@@ -332,31 +330,13 @@
 
 #![forbid(unsafe_code)]
 
-// L0: data. What only runs use is dead in a build that cannot simulate.
+// L0: data of a run. What only runs use is dead in a build that cannot simulate.
 #[cfg_attr(not(all(feature = "sim", not(sim_real))), allow(dead_code))]
-pub mod choice;
-pub mod coverage;
-pub mod event;
-pub mod ids;
-pub mod op;
-mod panics;
-#[cfg_attr(not(all(feature = "sim", not(sim_real))), allow(dead_code))]
-mod pool;
-pub mod program;
-#[cfg_attr(not(all(feature = "sim", not(sim_real))), allow(dead_code))]
-mod recording;
-mod rng;
 pub mod run;
-pub mod schedule;
-pub mod statistics;
-pub mod trace;
 
-// L1: siblings
+// L1: siblings, which do not know each other
 #[cfg_attr(not(all(feature = "sim", not(sim_real))), allow(dead_code))]
 pub mod census;
-pub mod generate;
-#[cfg(all(feature = "sim", not(sim_real)))]
-mod memory;
 pub mod report;
 #[cfg(all(feature = "sim", not(sim_real)))]
 mod rt;
@@ -368,39 +348,29 @@ pub mod strategy;
 mod seam;
 
 // L3: what users type
-pub mod parallel;
 pub mod rand;
-pub mod recorder;
-pub mod sometimes;
 pub mod sync;
 pub mod task;
+mod testing;
 
-// L4: wiring. Traces are of no use to real threads.
-#[cfg_attr(not(all(feature = "sim", not(sim_real))), allow(dead_code))]
-mod config;
-mod patience;
-#[cfg_attr(not(all(feature = "sim", not(sim_real))), allow(dead_code))]
-mod persistence;
-mod results;
-#[cfg_attr(not(all(feature = "sim", not(sim_real))), allow(dead_code))]
-pub mod runner;
-#[cfg(all(feature = "sim", not(sim_real)))]
-mod simulate;
-#[cfg(all(feature = "sim", not(sim_real)))]
-use simulate as engine;
-#[cfg(not(all(feature = "sim", not(sim_real))))]
-mod stress;
-#[cfg(not(all(feature = "sim", not(sim_real))))]
-use stress as engine;
-#[cfg_attr(not(all(feature = "sim", not(sim_real))), allow(dead_code))]
-mod underway;
+// L4: wiring
+mod engine;
 
-pub use self::generate::{CommandId, Gen, Program, Reference, Results, Script, Shape};
-pub use self::parallel::parallel;
-pub use self::recorder::History;
-pub use self::runner::Runner;
+#[doc(inline)]
+pub use self::engine::runner::{self, Runner};
+#[doc(inline)]
 pub use self::sync::{Atomic, Cell, Mutex, MutexGuard, Ordering, spin_until};
+#[doc(inline)]
 pub use self::task::{JoinError, JoinHandle, block_on, map_concurrently, spawn};
+#[doc(inline)]
+pub use self::testing::generate::{
+    self, CommandId, Gen, Program, Reference, Results, Script, Shape,
+};
+#[doc(inline)]
+pub use self::testing::parallel::{self, parallel};
+#[doc(inline)]
+pub use self::testing::recorder::{self, History};
+#[doc(inline)]
 pub use sim_macros::test;
 #[doc(inline)]
 pub use unpause_check as check;
@@ -409,14 +379,15 @@ pub use unpause_check as check;
 /// on real threads.
 pub const SIMULATED: bool = seam::SIMULATED;
 
-/// For the expansion of `#[sim::test]`.
+/// For the expansion of macros.
 #[doc(hidden)]
 pub mod __private {
-    pub use crate::runner::{Attributes, TestSite as Site, test, wants_color};
+    pub use crate::engine::runner::{Attributes, TestSite as Site, test, wants_color};
+    pub use crate::testing::sometimes::{cover, note};
 
     /// Files of results, for `cargo sim merge`.
     pub mod results {
-        pub use crate::results::{
+        pub use crate::engine::results::{
             End, Failed, Header, Part, Segment, Subject, Tally, Unread, chain,
         };
     }

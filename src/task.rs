@@ -11,7 +11,7 @@ use std::task::{Context, Poll};
 
 use futures::future::BoxFuture;
 
-use crate::op::{Access, Op};
+use crate::run::op::{Access, Op};
 use crate::seam::{self, Here, here};
 
 pub use crate::seam::JoinError;

@@ -3,7 +3,7 @@
 //! One test in a file of its own, because the allocator counts for the whole process.
 
 use peak_alloc::PeakAlloc;
-use sim::trace::format::{InlineErrorKind, parse, parse_inline};
+use sim::run::trace::format::{InlineErrorKind, parse, parse_inline};
 
 #[global_allocator]
 static MEMORY: PeakAlloc = PeakAlloc;

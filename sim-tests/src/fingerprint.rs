@@ -1,8 +1,8 @@
 //! A run as one number: its decisions and all that they led to, but no line of source, so that
 //! editing a program's file does not change it.
 
-use sim::event::Values;
-use sim::ids::TaskId;
+use sim::run::event::Values;
+use sim::run::ids::TaskId;
 use sim::run::{Outcome, Run};
 
 /// FNV-1a, 64 bits: enough to notice a difference, and the same everywhere.

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use sim::Ordering::SeqCst;
 use sim::census::class_of;
-use sim::event::Values;
-use sim::ids::{ObjectId, TaskId};
-use sim::op::Access;
 use sim::report::{Report, Style, text};
+use sim::run::event::Values;
+use sim::run::ids::{ObjectId, TaskId};
+use sim::run::op::Access;
 use sim::run::{Failure, Outcome, Run};
 use sim::{Atomic, Mutex, Runner, SIMULATED};
 use sim_tests::corpus::all;

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use sim::check::Model;
 use sim::generate::Results;
-use sim::program::{CommandRecord, Fate, Faults, Part};
+use sim::run::program::{CommandRecord, Fate, Faults, Part};
 use sim::run::{Failure, Outcome, Run};
 use sim::{CommandId, Gen, Mutex, Program, SIMULATED, Script, Shape};
 use sim_tests::seeds::{passes, runner};

@@ -7,7 +7,7 @@ mod brute;
 use std::collections::{BTreeMap, BTreeSet};
 
 use sim::check::Model;
-use sim::program::Fate;
+use sim::run::program::Fate;
 use sim::run::{Failure, Outcome, Run};
 use sim::{Atomic, CommandId, Gen, Ordering::SeqCst, Program, SIMULATED, Shape};
 use sim_tests::seeds::runner;

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use sim::check::Model;
-use sim::program::{Fate, Part};
 use sim::report::Finding;
+use sim::run::program::{Fate, Part};
 use sim::run::{Failure, Outcome, Run};
 use sim::{Atomic, Cell, Gen, Mutex, Ordering::SeqCst, Program, SIMULATED, Script, Shape};
 use sim_tests::counter::{

@@ -223,7 +223,7 @@ fn a_runner() {
     assert!(report.passed());
     assert_eq!((report.runs, report.real), (1, !sim::SIMULATED));
     assert_eq!(report.coverage.is_some(), sim::SIMULATED);
-    let _: Option<sim::coverage::Coverage> = report.coverage;
+    let _: Option<sim::run::coverage::Coverage> = report.coverage;
     assert_eq!(report.closure.is_some(), sim::SIMULATED);
     let _: Option<sim::report::Closure> = report.closure;
     assert_eq!(report.statistics.map(|statistics| statistics.runs), Some(1));
@@ -256,8 +256,8 @@ async fn a_test() -> Result<(), std::num::ParseIntError> {
 /// What only tools use, by its types alone.
 #[test]
 fn traces_schedules_strategies_shrinking_and_checks() {
-    use sim::schedule::{Cost, Cursor, Schedule};
-    use sim::trace::{Header, Trace, format};
+    use sim::run::schedule::{Cost, Cursor, Schedule};
+    use sim::run::trace::{Header, Trace, format};
     let _: bool = sim::SIMULATED;
     let _: fn(&Trace) -> String = format::write;
     let _: fn(&[u8]) -> Result<Trace, format::TraceError> = format::parse;
@@ -274,7 +274,7 @@ fn traces_schedules_strategies_shrinking_and_checks() {
     let _: &[sim::strategy::SearchRow] = sim::strategy::SEARCHES;
     let _: fn(&sim::report::Searched) -> bool = sim::report::Searched::is_proof;
     let _: fn(sim::report::Finding) -> Option<sim::report::Proof> = |finding| finding.proof;
-    let _: Box<dyn sim::choice::Strategy> =
+    let _: Box<dyn sim::strategy::Strategy> =
         Box::new(sim::strategy::Follow::new(Schedule::default()));
     let _: fn(Trace) -> sim::strategy::Replay = sim::strategy::Replay::new;
     let _: fn(

@@ -158,10 +158,10 @@ fn the_readme_lists_the_variables_of_the_configuration() {
         let names = names.filter(|name| name.starts_with("SIM_"));
         names.map(|name| name.split('`').next().unwrap().to_owned()).collect()
     };
-    let known = variables("src/config.rs");
+    let known = variables("src/engine/config.rs");
     assert!(known.len() > 10, "{known:?}");
     assert_eq!(variables("README.md"), known);
-    let config = fs::read_to_string(root().join("src/config.rs")).unwrap();
+    let config = fs::read_to_string(root().join("src/engine/config.rs")).unwrap();
     assert!(
         known.iter().all(|name| config.contains(&format!("        \"{name}\" =>"))),
         "{known:?}"

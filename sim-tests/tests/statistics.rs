@@ -2,10 +2,10 @@
 
 use sim::check::Model;
 use sim::check::history::HistoryRecord;
-use sim::program::{Fate, Part};
 use sim::report::{Report, Style, text};
+use sim::run::program::{Fate, Part};
+use sim::run::statistics::{Count, Statistics};
 use sim::run::{Failure, Outcome, Run};
-use sim::statistics::{Count, Statistics};
 use sim::{Atomic, CommandId, Gen, Ordering::SeqCst, Program, Runner, SIMULATED, Shape};
 use sim_tests::counter::{
     Counter,

@@ -6,11 +6,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::coverage::{Blind, BlindDraw, BlindObject};
-use crate::event::Event;
-use crate::ids::{Spot, TaskPath};
-use crate::op::Access;
 use crate::run::Run;
+use crate::run::coverage::{Blind, BlindDraw, BlindObject};
+use crate::run::event::Event;
+use crate::run::ids::{Spot, TaskPath};
+use crate::run::op::Access;
 
 /// Draws of a larger bound are not looked at: nobody expects all of their values.
 const BOUND_MAX: u64 = 64;

@@ -16,8 +16,8 @@
 //! several objects looked again. An object made by a `const`
 //! constructor is known by its place and number, which is what it is called in the run.
 
-use crate::event::{Event, Values};
-use crate::op::Access;
+use crate::run::event::{Event, Values};
+use crate::run::op::Access;
 use crate::run::{ObjectRecord, Run, TaskRecord};
 
 /// The class of a run: the same number for two runs that differ in the order of independent steps only.

@@ -11,8 +11,8 @@ use std::collections::BTreeMap;
 pub use self::class::class_of;
 
 pub(crate) use self::blind::{Object, Tried, Visit, Visitors};
-use crate::coverage::Coverage;
 use crate::run::Run;
+use crate::run::coverage::Coverage;
 
 /// What runs were of.
 #[derive(Debug, Default)]

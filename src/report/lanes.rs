@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use super::names::Names;
 use super::places::cut_place;
 use super::schedule::Row;
-use crate::ids::TaskId;
+use crate::run::ids::TaskId;
 use unpause_check::picture::screen::{Line, Paint, Screen, cut, wrap};
 
 /// With more tasks than this there is a list instead of columns.

@@ -23,10 +23,10 @@ mod sample;
 #[cfg(test)]
 mod tests;
 
-use crate::coverage::Coverage;
-use crate::ids::Seed;
+use crate::run::coverage::Coverage;
+use crate::run::ids::Seed;
+use crate::run::statistics::Statistics;
 use crate::run::{Failure, Outcome, Run};
-use crate::statistics::Statistics;
 
 pub use one_line::one_line;
 pub use unpause_check::picture::{Style, history_text};

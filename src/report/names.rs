@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::event::{Event, Values};
-use crate::ids::{ObjectId, TaskId};
-use crate::op::Access;
+use crate::run::event::{Event, Values};
+use crate::run::ids::{ObjectId, TaskId};
+use crate::run::op::Access;
 use crate::run::{ObjectRecord, Run, Wait};
 use unpause_check::picture::screen::{clean, cut};
 

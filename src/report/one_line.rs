@@ -1,6 +1,6 @@
 //! A failure in one line: for the header of a trace, and for the text a test fails with.
 
-use crate::ids::TaskId;
+use crate::run::ids::TaskId;
 use crate::run::{Condition, Failure, Run};
 use unpause_check::verdict::Verdict;
 

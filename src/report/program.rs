@@ -1,8 +1,8 @@
 //! The generated program of a failing run: a line for each part, what runs at the same time side by
 //! side below each other.
 
-use crate::program::{CommandRecord, Part, ProgramRecord};
 use crate::run::Run;
+use crate::run::program::{CommandRecord, Part, ProgramRecord};
 use unpause_check::picture::screen::{Line, Paint, Screen, clean, cut, plural};
 
 /// How many parts are shown.

@@ -5,10 +5,12 @@ use proptest::prelude::*;
 
 use super::sample::{COMPARE_EXCHANGE, JOIN, LOAD, LOCK, SPAWN, call, here};
 use super::*;
-use crate::event::{Event, ValueKind, Values};
-use crate::ids::{ObjectId, TaskId, TaskPath};
-use crate::op::Op;
-use crate::program::{CommandLayout, CommandRecord, Fate, Faults, Omitted, Part, ProgramRecord};
+use crate::run::event::{Event, ValueKind, Values};
+use crate::run::ids::{ObjectId, TaskId, TaskPath};
+use crate::run::op::Op;
+use crate::run::program::{
+    CommandLayout, CommandRecord, Fate, Faults, Omitted, Part, ProgramRecord,
+};
 use crate::run::{
     DrawRecord, Failure, Holder, ObjectRecord, Outcome, StepRecord, TaskRecord, Wait,
 };

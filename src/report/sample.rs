@@ -3,9 +3,9 @@
 use std::panic::Location;
 
 use super::{Finding, Origin, Report, Shrinking, Size};
-use crate::event::{Event, ValueKind, Values};
-use crate::ids::{ObjectId, Place, Seed, TaskId, TaskPath};
-use crate::op::{Access, Op};
+use crate::run::event::{Event, ValueKind, Values};
+use crate::run::ids::{ObjectId, Place, Seed, TaskId, TaskPath};
+use crate::run::op::{Access, Op};
 use crate::run::{Failure, Holder, ObjectRecord, Outcome, Run, StepRecord, TaskRecord, Wait};
 use unpause_check::history::{HistoryRecord, Operation};
 use unpause_check::verdict::{Evidence, Exhausted, Verdict};

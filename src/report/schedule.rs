@@ -12,7 +12,7 @@ use super::lanes;
 use super::names::Names;
 use super::places;
 use super::places::cut_place;
-use crate::ids::{ObjectId, TaskId};
+use crate::run::ids::{ObjectId, TaskId};
 use crate::run::{Failure, Outcome, Run};
 use unpause_check::picture::screen::{Line, Paint, Screen, clean, plural};
 

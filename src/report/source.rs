@@ -7,8 +7,8 @@
 use std::fmt::Write;
 
 use super::{Finding, Origin, Report, one_line};
-use crate::program::{CommandRecord, Fate, Part, ProgramRecord};
 use crate::run::Outcome;
+use crate::run::program::{CommandRecord, Fate, Part, ProgramRecord};
 use unpause_check::picture::Style;
 
 /// The programs of a report's failing run as Rust source; a comment if there are none.

@@ -2,7 +2,7 @@
 //! time.
 
 use crate::run::Condition;
-use crate::statistics::{Count, Statistics};
+use crate::run::statistics::{Count, Statistics};
 use unpause_check::picture::screen::{Line, Paint, Screen, clean, cut, plural};
 
 /// How many labels are shown.

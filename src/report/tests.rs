@@ -5,8 +5,8 @@ use expect_test::{ExpectFile, expect_file};
 
 use super::sample::*;
 use super::*;
-use crate::ids::TaskId;
 use crate::run::Failure;
+use crate::run::ids::TaskId;
 
 fn check(report: &Report, expect: ExpectFile) {
     expect.assert_eq(&text(report, &Style::default()));

@@ -2,9 +2,9 @@
 
 use super::state::State;
 use super::world::World;
-use crate::choice::{Draw, Mismatch, Strategy, View};
-use crate::ids::Seed;
 use crate::run::Failure;
+use crate::run::choice::{Draw, Mismatch, Strategy, View};
+use crate::run::ids::Seed;
 
 /// A question with a bounded answer.
 pub(super) enum Choice<'a> {

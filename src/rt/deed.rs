@@ -11,10 +11,10 @@ use super::now::{self, Now};
 use super::object::Object;
 use super::slot::Ticket;
 use super::world::WORLD;
-use crate::event::{ValueKind, Values};
-use crate::ids::{ObjectId, Place};
-use crate::memory;
-use crate::op::Op;
+use crate::rt::memory;
+use crate::run::event::{ValueKind, Values};
+use crate::run::ids::{ObjectId, Place};
+use crate::run::op::Op;
 
 /// An operation, from its announcement until it is done. Its ticket is closed already when its turn had
 /// come and the world need not have a look: then that it is done is noted in the thread.

@@ -4,10 +4,10 @@ use std::sync::atomic::Ordering;
 
 use super::state::State;
 use super::world::World;
-use crate::choice::Watch;
-use crate::event::Event;
-use crate::ids::{Place, TaskId};
-use crate::op::{Access, Op};
+use crate::run::board::Watch;
+use crate::run::event::Event;
+use crate::run::ids::{Place, TaskId};
+use crate::run::op::{Access, Op};
 use crate::run::{Failure, Wait};
 
 /// Who waits for what, held by whom.

@@ -16,9 +16,9 @@ use super::record::repeated_suffix;
 use super::seat::Seats;
 use super::state::State;
 use super::world::World;
-use crate::choice::{Status, TaskRow};
-use crate::ids::TaskId;
 use crate::run::Failure;
+use crate::run::board::{Status, TaskRow};
+use crate::run::ids::TaskId;
 
 /// How often the tasks that destructors spawned at the end of a run are dropped in their turn.
 const DROP_ROUNDS_MAX: u32 = 100;

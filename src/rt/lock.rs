@@ -1,8 +1,8 @@
 //! Locks: who holds one, and who is told that it is free or taken.
 
 use super::state::State;
-use crate::ids::{ObjectId, Place};
 use crate::run::Holder;
+use crate::run::ids::{ObjectId, Place};
 
 impl State {
     /// The current task takes the free lock `object`.

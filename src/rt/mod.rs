@@ -13,6 +13,7 @@ mod deed;
 mod diagnose;
 mod executor;
 mod lock;
+mod memory;
 mod now;
 mod numbers;
 mod object;
@@ -45,11 +46,11 @@ use self::numbers::Numbers;
 use self::record::Record;
 use self::seat::{Seats, Signals};
 use self::state::State;
-use crate::choice::Strategy;
-use crate::ids::{Place, Seed, TaskId, TaskPath};
-use crate::recording::HistorySource;
+use crate::run::choice::Strategy;
+use crate::run::ids::{Place, Seed, TaskId, TaskPath};
+use crate::run::recording::HistorySource;
+use crate::run::schedule::Schedule;
 use crate::run::{Condition, Failure, Outcome, Run, TaskRecord};
-use crate::schedule::Schedule;
 
 /// How far a run may go.
 #[derive(Clone, Copy, Debug)]

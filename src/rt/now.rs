@@ -9,10 +9,10 @@ use std::task::Waker;
 
 use super::object::Waiter;
 use super::slot::Ticket;
-use crate::choice::Announced;
-use crate::event::Values;
-use crate::ids::{ObjectId, Place, TaskId};
-use crate::op::Op;
+use crate::run::board::Announced;
+use crate::run::event::Values;
+use crate::run::ids::{ObjectId, Place, TaskId};
+use crate::run::op::Op;
 
 /// No announcement has this key.
 pub(super) const NO_KEY: u32 = 0;

@@ -12,8 +12,8 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::numbers::Numbers;
-use crate::event::ValueKind;
-use crate::ids::{ObjectId, Place, TaskId};
+use crate::run::event::ValueKind;
+use crate::run::ids::{ObjectId, Place, TaskId};
 use crate::run::{Holder, ObjectRecord};
 
 /// Bits of a slot that hold the index; the rest hold the number of the run.
@@ -142,7 +142,7 @@ impl std::fmt::Debug for Waiter {
 pub(crate) struct ObjectRow {
     pub(crate) record: ObjectRecord,
     number: u64,
-    /// See [`View::key_of`](crate::choice::View::key_of).
+    /// See [`View::key_of`](crate::run::choice::View::key_of).
     pub(crate) key: u64,
     /// Who holds it, if it is a lock and held.
     pub(crate) holder: Option<Holder>,
@@ -157,7 +157,7 @@ pub(crate) struct ObjectRow {
 /// The objects of one run.
 #[derive(Debug, Default)]
 pub(crate) struct Objects {
-    pub(crate) rows: crate::pool::Pool<ObjectRow>,
+    pub(crate) rows: crate::run::pool::Pool<ObjectRow>,
     run: u64,
     /// Shared objects that another worker's run took the slot of: number and index.
     contended: Vec<(u64, ObjectId)>,

@@ -2,8 +2,8 @@
 
 use std::any::Any;
 
-pub(crate) use crate::panics::Panicked;
 use crate::run::panic_text;
+pub(crate) use crate::run::panics::Panicked;
 
 /// Unwinds a task whose run has failed already. Not a panic of the program: the hook is not called.
 pub(crate) struct Halt;
@@ -15,7 +15,7 @@ pub(crate) fn halt() -> ! {
 
 /// What the panic with this payload said, `None` for a [`Halt`].
 pub(crate) fn take(payload: &(dyn Any + Send)) -> Option<Panicked> {
-    let noted = crate::panics::take();
+    let noted = crate::run::panics::take();
     if payload.is::<Halt>() {
         return None;
     }

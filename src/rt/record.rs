@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use crate::event::Event;
-use crate::ids::{ObjectId, TaskId};
-use crate::program::ProgramSource;
-use crate::recording::HistorySource;
+use crate::run::event::Event;
+use crate::run::ids::{ObjectId, TaskId};
+use crate::run::program::ProgramSource;
+use crate::run::recording::HistorySource;
 use crate::run::{Condition, DrawRecord, StepRecord};
 
 /// One step, in one word: it is stored at every step.

@@ -8,7 +8,7 @@ use std::task::{Wake, Waker};
 use super::body::BoxBody;
 use super::now::in_run;
 use super::world::WORLD;
-use crate::ids::TaskId;
+use crate::run::ids::TaskId;
 
 /// What a waker called on another thread leaves for the executor.
 #[derive(Debug)]

@@ -16,15 +16,14 @@ use super::now;
 use super::object::{ObjectRow, Objects, Waiter};
 use super::record::Record;
 use super::slot::{Slot, Ticket};
-use crate::choice::{
-    Announced, Announcements, Board, Contact, ContactMark, Status, Strategy, TaskRow,
-};
-use crate::event::{Event, Values};
-use crate::ids::{ObjectId, Place, TaskId};
-use crate::memory::Memory;
-use crate::op::{Access, Op};
-use crate::pool::Pool;
+use crate::rt::memory::Memory;
 use crate::run::Failure;
+use crate::run::board::{Announced, Announcements, Board, Contact, ContactMark, Status, TaskRow};
+use crate::run::choice::Strategy;
+use crate::run::event::{Event, Values};
+use crate::run::ids::{ObjectId, Place, TaskId};
+use crate::run::op::{Access, Op};
+use crate::run::pool::Pool;
 
 /// `TaskRow::ready_at` of a task that is not in `ready`.
 pub(super) const NOT_READY: u32 = u32::MAX;

@@ -4,10 +4,10 @@
 use super::now;
 use super::record::Step;
 use super::state::{NOT_READY, State, can_step};
-use crate::choice::Announced;
-use crate::event::Event;
-use crate::ids::TaskId;
-use crate::op::Access;
+use crate::run::board::Announced;
+use crate::run::event::Event;
+use crate::run::ids::TaskId;
+use crate::run::op::Access;
 
 impl State {
     /// The polled task came back, having announced an operation. Nearly always that is all: it did the one

@@ -16,10 +16,10 @@ use super::now;
 use super::object::Waiter;
 use super::state::State;
 use super::world::{WORLD, World};
-use crate::choice::Watch;
-use crate::event::Event;
-use crate::ids::{ObjectId, Place};
-use crate::op::Access;
+use crate::run::board::Watch;
+use crate::run::event::Event;
+use crate::run::ids::{ObjectId, Place};
+use crate::run::op::Access;
 
 /// What a condition looks at while it is asked.
 #[derive(Debug)]

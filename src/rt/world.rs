@@ -21,10 +21,10 @@ use super::panics::halt;
 use super::seat::Signals;
 use super::slot::Ticket;
 use super::state::State;
-use crate::choice::{Draw, Strategy};
-use crate::event::{ValueKind, Values};
-use crate::ids::{ObjectId, Place, Seed, TaskId};
-use crate::op::{Access, Op};
+use crate::run::choice::{Draw, Strategy};
+use crate::run::event::{ValueKind, Values};
+use crate::run::ids::{ObjectId, Place, Seed, TaskId};
+use crate::run::op::{Access, Op};
 use crate::run::{DrawRecord, Failure};
 
 scoped_thread_local!(pub(crate) static WORLD: World);

@@ -2,9 +2,9 @@
 //! told by.
 
 use super::Run;
-use crate::event::Event;
-use crate::ids::TaskId;
-use crate::op::Access;
+use crate::run::event::Event;
+use crate::run::ids::TaskId;
+use crate::run::op::Access;
 
 /// How many looks a loop may have.
 const LOOKS_MAX: usize = 8;

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use futures::future::AbortHandle;
 
-use crate::rng::Rng;
+use crate::run::rng::Rng;
 
 thread_local! {
     static SHAKER: RefCell<Option<Shaker>> = const { RefCell::new(None) };

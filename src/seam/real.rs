@@ -23,10 +23,10 @@ use super::nameless::Object;
 use super::statics::Own;
 use super::threads;
 use super::value::{BitChange, Bits, Number, NumberChange, Value};
-use crate::choice::CallPoint;
-use crate::op::Op;
-use crate::program::ProgramSource;
-use crate::recording::HistorySource;
+use crate::run::board::CallPoint;
+use crate::run::op::Op;
+use crate::run::program::ProgramSource;
+use crate::run::recording::HistorySource;
 use crate::run::{Condition, Failure};
 
 /// Whether this build can simulate.
@@ -185,7 +185,7 @@ impl<T> Slot<T> {
         &self,
         _: &At<'_>,
         access: impl FnOnce(&mut T) -> R,
-        _: impl FnOnce(&R, &T) -> crate::event::Values,
+        _: impl FnOnce(&R, &T) -> crate::run::event::Values,
     ) -> R
     where
         T: Clone + Send + 'static,

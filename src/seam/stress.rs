@@ -21,10 +21,10 @@ use pin_project_lite::pin_project;
 use super::jitter::{self, Shaker};
 use super::start::{START, Starts, release};
 use super::threads;
-use crate::ids::{Place, TaskId, TaskPath};
-use crate::panics::{self, Heard, Panicked};
-use crate::program::{ProgramRecord, ProgramSource};
-use crate::recording::HistorySource;
+use crate::run::ids::{Place, TaskId, TaskPath};
+use crate::run::panics::{self, Heard, Panicked};
+use crate::run::program::{ProgramRecord, ProgramSource};
+use crate::run::recording::HistorySource;
 use crate::run::{Condition, Failure, TaskRecord, panic_text};
 use unpause_check::history::HistoryRecord;
 

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::*;
 
-use crate::event::ValueKind;
+use crate::run::event::ValueKind;
 
 mod sealed {
     pub trait Sealed {}

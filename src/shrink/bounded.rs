@@ -8,7 +8,7 @@
 //! bounding (Musuvathi and Qadeer, PLDI 2007, section 3), over lenient schedules. For a small run
 //! that is nearly all there is; for a large one it stops after [`CANDIDATES`].
 
-use crate::schedule::{Cost, Turn};
+use crate::run::schedule::{Cost, Turn};
 
 use super::Search;
 

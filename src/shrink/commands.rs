@@ -2,7 +2,7 @@
 //! single ones. One that cannot be missed for its steps alone becomes a tombstone.
 
 use super::Search;
-use crate::program::{Change, Fate};
+use crate::run::program::{Change, Fate};
 
 /// Fresh schedules that are tried with a program that lost the failure.
 pub(super) const FRESH: u64 = 12;

@@ -1,16 +1,16 @@
 //! Makes failing runs small: passes over schedules, to a fixpoint, within a budget.
 //!
 //! A random interleaving that breaks a program has thousands of switches, of which one or two matter.
-//! [`shrink()`] looks for the [`Schedule`] with the least [`Cost`](crate::schedule::Cost) that still fails in
+//! [`shrink()`] looks for the [`Schedule`] with the least [`Cost`](crate::run::schedule::Cost) that still fails in
 //! the same way. It knows a run only as a schedule and a [`Replayer`], and nothing of tasks, primitives or
 //! how a run is made; so it is tested with an interpreter of toy programs, against the true minimum.
 //!
 //! # What smaller means
 //!
 //! Less to read: fewer steps up to the failure, a preemption counted as four of them; then fewer turns; then
-//! smaller values drawn ([`Cost`](crate::schedule::Cost)). Never more steps than the run has that is being
+//! smaller values drawn ([`Cost`](crate::run::schedule::Cost)). Never more steps than the run has that is being
 //! shrunk: for a preemption less it is not made longer. What counts is the schedule that *really ran*, never the one proposed:
-//! a candidate is followed leniently ([`Cursor`](crate::schedule::Cursor)), so almost any list of turns is a
+//! a candidate is followed leniently ([`Cursor`](crate::run::schedule::Cursor)), so almost any list of turns is a
 //! run, and what a pass proposes need not be exact to be useful. A candidate is accepted only if it fails in
 //! the same way and costs strictly less, and costs have no infinite descent: so the search ends, whatever the
 //! passes do. It is deterministic, and shrinking a result again changes nothing as long as the budget was
@@ -32,7 +32,7 @@
 //! # Programs
 //!
 //! A program that was generated is made smaller first, together with its schedule: what becomes of a
-//! command is a value drawn ([`Change`](crate::program::Change)), so a smaller program is a schedule with
+//! command is a value drawn ([`Change`](crate::run::program::Change)), so a smaller program is a schedule with
 //! other draws. When a command is left out, everything after it happens at other steps. So its steps,
 //! and the values that it drew, are taken out of the schedule too (`project.rs`), and tasks that are left
 //! with nothing to do with them; if that loses the failure, some fresh schedules are tried; and if those do, a tombstone
@@ -57,14 +57,14 @@ mod turns;
 #[cfg(test)]
 mod tests;
 
-use crate::schedule::Schedule;
+use crate::run::schedule::Schedule;
 pub use search::{Edit, Search};
 
 /// Runs a schedule once. Any `FnMut(&Schedule) -> Option<Schedule>` is one.
 pub trait Replayer {
-    /// Follows `schedule` leniently, as [`Cursor`](crate::schedule::Cursor) says. `None` unless the run fails
+    /// Follows `schedule` leniently, as [`Cursor`](crate::run::schedule::Cursor) says. `None` unless the run fails
     /// in the same way (kind and place) as the one that is being shrunk; otherwise the schedule that really
-    /// ran, up to the failure, with [`preempts`](crate::schedule::Turn::preempts) as it was.
+    /// ran, up to the failure, with [`preempts`](crate::run::schedule::Turn::preempts) as it was.
     ///
     /// Must be a function of the schedule. The table of tasks may be in any order, and may have
     /// tasks that never stepped: the search then knows of them.
@@ -185,8 +185,8 @@ const PIECES: [usize; 4] = [16, 128, 1024, Search::CLOSE];
 /// The time is that of the replays, plus O(turns) for each.
 ///
 /// ```
-/// use sim::ids::TaskPath;
-/// use sim::schedule::{Cursor, Schedule, Turn};
+/// use sim::run::ids::TaskPath;
+/// use sim::run::schedule::{Cursor, Schedule, Turn};
 /// use sim::shrink::{Budget, shrink};
 ///
 /// // Two tasks increment a counter in two steps each; the failure is a lost update.
@@ -228,7 +228,7 @@ pub fn shrink(start: Schedule, replayer: &mut dyn Replayer, budget: &Budget) -> 
 /// Looks for the smallest schedule that fails as `start` does, by these passes. As [`shrink()`].
 ///
 /// ```
-/// use sim::schedule::Schedule;
+/// use sim::run::schedule::Schedule;
 /// use sim::shrink::{Budget, PASSES, shrink_with};
 ///
 /// let cheap: Vec<_> = PASSES.iter().copied().filter(|pass| pass.name != "bounded").collect();

@@ -2,7 +2,7 @@
 
 use super::Search;
 use super::commands::FRESH;
-use crate::program::{Change, Fate, Part};
+use crate::run::program::{Change, Fate, Part};
 
 pub(super) fn run(search: &mut Search<'_>) {
     for at in 0..search.best().commands.len() {

@@ -1,9 +1,9 @@
 //! The schedule of a smaller program, made of that of a larger one.
 
-use crate::ids::TaskPath;
-use crate::program::{Change, Fate, Part};
-use crate::rng::Rng;
-use crate::schedule::{Command, Schedule, Turn, join};
+use crate::run::ids::TaskPath;
+use crate::run::program::{Change, Fate, Part};
+use crate::run::rng::Rng;
+use crate::run::schedule::{Command, Schedule, Turn, join};
 
 /// `schedule` with these changes of its commands, without the steps of commands that are left out, and
 /// with those of commands that are moved at the task that runs them now. Tasks that have nothing left

@@ -7,8 +7,8 @@ use std::ops::Range;
 
 use super::project::{project, scatter};
 use super::{Budget, Replayer};
-use crate::program::Change;
-use crate::schedule::{Cost, Schedule, Turn, join};
+use crate::run::program::Change;
+use crate::run::schedule::{Cost, Schedule, Turn, join};
 
 /// A search for smaller schedules that fail in the same way.
 ///

@@ -4,7 +4,7 @@
 //! lock that is taken, or to leave to a later turn what it does after one: a turn more, but a
 //! preemption less.
 
-use crate::schedule::Turn;
+use crate::run::schedule::Turn;
 
 use super::Search;
 

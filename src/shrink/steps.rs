@@ -4,7 +4,7 @@
 //! a task that has done the harm need not go on to its end. Only when so few turns are left that single ones
 //! are looked at.
 
-use crate::schedule::{Cost, Turn};
+use crate::run::schedule::{Cost, Turn};
 
 use super::Search;
 

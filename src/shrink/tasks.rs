@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use crate::schedule::Turn;
+use crate::run::schedule::Turn;
 
 use super::Search;
 

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 
 use super::rehearsal::{REHEARSALS, Rehearsal};
 use super::tally::Tally;
-use crate::choice::View;
-use crate::ids::ObjectId;
-use crate::op::Access;
+use crate::run::choice::View;
+use crate::run::ids::ObjectId;
+use crate::run::op::Access;
 
 /// A number of accesses for each rehearsal.
 pub(super) type Counts = [u64; REHEARSALS as usize];

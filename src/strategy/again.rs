@@ -4,8 +4,8 @@
 //! Runs of one program with the same decisions number their tasks alike, so nothing has to be
 //! matched. What was done at each step is for the caller to compare.
 
-use crate::choice::{Draw, Mismatch, Strategy, View};
-use crate::ids::Seed;
+use crate::run::choice::{Draw, Mismatch, Strategy, View};
+use crate::run::ids::Seed;
 use crate::run::{DrawRecord, Run, StepRecord};
 
 /// Repeats a run.

@@ -1,8 +1,8 @@
 //! Where strategies get their random numbers from: the frozen stream of a seed or, in tests, a source
 //! that goes through all of them, so that probabilities are computed and not estimated.
 
-use crate::ids::Seed;
-use crate::rng::Rng;
+use crate::run::ids::Seed;
+use crate::run::rng::Rng;
 
 /// How long a priority is: a queue has room for as many keys above them.
 pub(super) const PRIORITY_BITS: u32 = super::queue::KEY_BITS - 1;

@@ -6,10 +6,11 @@ use std::panic::Location;
 use std::sync::{Arc, Mutex};
 
 use super::dice::{Dice, PRIORITY_BITS};
-use crate::choice::{Announced, Announcements, Board, Status, Strategy, TaskRow, View};
-use crate::event::{Event, Values};
-use crate::ids::{ObjectId, Seed, TaskId};
-use crate::op::{Access, Op};
+use crate::run::board::{Announced, Announcements, Board, Status, TaskRow};
+use crate::run::choice::{Strategy, View};
+use crate::run::event::{Event, Values};
+use crate::run::ids::{ObjectId, Seed, TaskId};
+use crate::run::op::{Access, Op};
 
 /// What a task does at one of its points.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -221,11 +222,11 @@ struct Walk(All);
 impl Strategy for Walk {
     fn begin(&mut self, _: Seed) {}
 
-    fn pick(&mut self, view: &View<'_>) -> Result<usize, crate::choice::Mismatch> {
+    fn pick(&mut self, view: &View<'_>) -> Result<usize, crate::run::choice::Mismatch> {
         Ok(self.0.below(view.candidates().len() as u64) as usize)
     }
 
-    fn draw(&mut self, _: &crate::choice::Draw) -> Result<u64, crate::choice::Mismatch> {
+    fn draw(&mut self, _: &crate::run::choice::Draw) -> Result<u64, crate::run::choice::Mismatch> {
         Ok(0)
     }
 }
@@ -246,15 +247,18 @@ impl<S: Strategy, F: Fn(&mut S, Seed) + Send> Strategy for Begun<S, F> {
         self.0.sees_forced_steps()
     }
 
-    fn pick(&mut self, view: &View<'_>) -> Result<usize, crate::choice::Mismatch> {
+    fn pick(&mut self, view: &View<'_>) -> Result<usize, crate::run::choice::Mismatch> {
         self.0.pick(view)
     }
 
-    fn draw(&mut self, draw: &crate::choice::Draw) -> Result<u64, crate::choice::Mismatch> {
+    fn draw(
+        &mut self,
+        draw: &crate::run::choice::Draw,
+    ) -> Result<u64, crate::run::choice::Mismatch> {
         self.0.draw(draw)
     }
 
-    fn end(&mut self, view: &View<'_>) -> Result<(), crate::choice::Mismatch> {
+    fn end(&mut self, view: &View<'_>) -> Result<(), crate::run::choice::Mismatch> {
         self.0.end(view)
     }
 }

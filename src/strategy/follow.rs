@@ -4,9 +4,9 @@
 use std::sync::Arc;
 
 use super::roster::{Roster, path_of};
-use crate::choice::{Draw, Mismatch, Strategy, View};
-use crate::ids::{Seed, TaskId};
-use crate::schedule::{Cursor, Schedule};
+use crate::run::choice::{Draw, Mismatch, Strategy, View};
+use crate::run::ids::{Seed, TaskId};
+use crate::run::schedule::{Cursor, Schedule};
 
 /// Replays a schedule leniently.
 #[derive(Debug)]

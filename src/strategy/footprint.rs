@@ -3,17 +3,17 @@
 //! An item of a footprint is an operation on an object, and a task is an object too. It was *done*, with or
 //! without a point, or *asked*: announced by the task, not done in the step although the task was polled, so
 //! that the step acted on its guard. How the operations on one object relate is declared in
-//! [`op`](crate::op); here are the objects, the calls of histories and the end of the run.
+//! [`op`](crate::run::op); here are the objects, the calls of histories and the end of the run.
 
-use crate::choice::CallPoint;
-use crate::ids::{ObjectId, TaskId};
-use crate::op::kind::Kind;
-use crate::op::task::LIVE;
+use crate::run::board::CallPoint;
+use crate::run::ids::{ObjectId, TaskId};
+use crate::run::op::kind::Kind;
+use crate::run::op::task::LIVE;
 
 /// One thing that a step did.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Item {
-    /// An operation on an object. `key` is its [key](crate::choice::View::key_of), the same in every run,
+    /// An operation on an object. `key` is its [key](crate::run::choice::View::key_of), the same in every run,
     /// which `object` need not be.
     Object { object: ObjectId, key: u64, kind: Kind, done: bool },
     /// An operation on a task.

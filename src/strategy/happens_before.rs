@@ -9,9 +9,9 @@
 //! O(tasks + conflicting steps before it).
 
 use super::footprint::Item;
-use crate::ids::TaskId;
-use crate::op::kind::Kind;
-use crate::op::task::END;
+use crate::run::ids::TaskId;
+use crate::run::op::kind::Kind;
+use crate::run::op::task::END;
 
 /// The number of a step of the run.
 pub(crate) type Index = u32;

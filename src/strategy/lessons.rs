@@ -16,9 +16,9 @@
 //! rehearsals, in any number. Memory is that of so many strategies. A step costs nothing more.
 
 use super::rehearsal::REHEARSALS;
-use crate::choice::{Draw, Mismatch, Strategy, View};
-use crate::ids::Seed;
-use crate::rng::Rng;
+use crate::run::choice::{Draw, Mismatch, Strategy, View};
+use crate::run::ids::Seed;
+use crate::run::rng::Rng;
 
 /// How many seeds, one after the other, have the same lesson. A first lesson that misleads costs so many
 /// runs; fewer seeds would have more rehearsals than runs at the beginning.

@@ -36,6 +36,11 @@ pub(crate) mod witness;
 #[cfg(test)]
 mod enumerate;
 
+#[doc(inline)]
+pub use crate::run::board::{Announced, Announcements, Status, TaskRow};
+#[doc(inline)]
+pub use crate::run::choice::{Draw, Mismatch, Strategy, View};
+
 pub use self::again::Again;
 pub use self::follow::Follow;
 pub use self::replay::Replay;
@@ -43,8 +48,6 @@ pub(crate) use self::search::Search;
 pub use self::search::{SEARCHES, SearchRow};
 
 use std::sync::Arc;
-
-use crate::choice::Strategy;
 
 /// A strategy that can be chosen by name.
 #[derive(Clone, Copy, Debug)]

@@ -51,9 +51,10 @@ use super::dice::Dice;
 use super::places::Places;
 use super::rehearsal::Rehearsal;
 use super::tally::Tally;
-use crate::choice::{Announced, Announcements, Draw, Mismatch, Status, Strategy, View};
-use crate::ids::{Seed, TaskId};
-use crate::rng::Rng;
+use crate::run::board::{Announced, Announcements, Status};
+use crate::run::choice::{Draw, Mismatch, Strategy, View};
+use crate::run::ids::{Seed, TaskId};
+use crate::run::rng::Rng;
 
 /// One object of so many is left to the walk.
 const LEFT_OUT: u64 = 6;

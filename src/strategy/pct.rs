@@ -24,10 +24,10 @@
 use super::dice::{Dice, PRIORITY_BITS};
 use super::queue::Queue;
 use super::rehearsal::Rehearsal;
-use crate::choice::{Draw, Mismatch, Strategy, View};
-use crate::ids::{Seed, TaskId};
-use crate::op::Access;
-use crate::rng::Rng;
+use crate::run::choice::{Draw, Mismatch, Strategy, View};
+use crate::run::ids::{Seed, TaskId};
+use crate::run::op::Access;
+use crate::run::rng::Rng;
 
 /// Priorities of tasks that were not demoted are at least this; below are those that were.
 const HIGH: u64 = 1 << PRIORITY_BITS;

@@ -2,8 +2,9 @@
 //! step.
 
 use super::dice::Dice;
-use crate::choice::{Status, View};
-use crate::ids::TaskId;
+use crate::run::board::Status;
+use crate::run::choice::View;
+use crate::run::ids::TaskId;
 
 /// The tasks that can step. A move costs the same however many they are.
 #[derive(Debug, Default)]
@@ -150,7 +151,7 @@ impl Places {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rng::Rng;
+    use crate::run::rng::Rng;
 
     #[derive(Clone, Copy, PartialEq)]
     enum Is {

@@ -14,8 +14,8 @@ use super::orders::Orders;
 use super::pct::Pct;
 use super::pos::Pos;
 use super::urw::Urw;
-use crate::choice::{Draw, Mismatch, Strategy, View};
-use crate::ids::Seed;
+use crate::run::choice::{Draw, Mismatch, Strategy, View};
+use crate::run::ids::Seed;
 
 /// 2^64 divided by the golden ratio.
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;

@@ -26,9 +26,10 @@ use super::dice::{Dice, PRIORITY_BITS};
 use super::queue::Queue;
 use super::rehearsal::Rehearsal;
 use super::stands::Stands;
-use crate::choice::{Announced, Draw, Mismatch, Status, Strategy, TaskRow, View};
-use crate::ids::{Seed, TaskId};
-use crate::rng::Rng;
+use crate::run::board::{Announced, Status, TaskRow};
+use crate::run::choice::{Draw, Mismatch, Strategy, View};
+use crate::run::ids::{Seed, TaskId};
+use crate::run::rng::Rng;
 
 /// One seed of so many has no private operations.
 const PLAIN: u64 = 4;

@@ -6,8 +6,9 @@
 //! below it, and a change plays the games on its way up again. Tasks that can step no more are
 //! taken out when they come up, not when it happens: nobody tells.
 
-use crate::choice::{Status, View};
-use crate::ids::TaskId;
+use crate::run::board::Status;
+use crate::run::choice::View;
+use crate::run::ids::TaskId;
 
 /// Keys are less than 2 to the power of this.
 pub(super) const KEY_BITS: u32 = 64 - TASK_BITS;
@@ -179,7 +180,7 @@ fn task_of(entry: u64) -> TaskId {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rng::Rng;
+    use crate::run::rng::Rng;
 
     #[test]
     fn the_highest_is_the_one_that_a_look_at_all_finds() {

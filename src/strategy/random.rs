@@ -3,9 +3,9 @@
 //! A run of k steps with at most n candidates each has a probability of at least n^-k, so every
 //! interleaving is possible; almost surely fair. Needs to know nothing of the program.
 
-use crate::choice::{Draw, Mismatch, Strategy, View};
-use crate::ids::Seed;
-use crate::rng::Rng;
+use crate::run::choice::{Draw, Mismatch, Strategy, View};
+use crate::run::ids::Seed;
+use crate::run::rng::Rng;
 
 /// Picks uniformly. A step costs one random number, whatever the number of tasks.
 #[derive(Debug)]

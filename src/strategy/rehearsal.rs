@@ -9,8 +9,9 @@
 //! other half a task that can go on mostly does.
 
 use super::dice::Dice;
-use crate::choice::{Status, View};
-use crate::op::Access;
+use crate::run::board::Status;
+use crate::run::choice::View;
+use crate::run::op::Access;
 
 /// How many runs: enough that one which fails early does not stand for the program.
 pub(super) const REHEARSALS: u32 = 4;
@@ -74,9 +75,9 @@ impl Rehearsal {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::choice::{Draw, Mismatch, Strategy};
-    use crate::ids::Seed;
-    use crate::rng::Rng;
+    use crate::run::choice::{Draw, Mismatch, Strategy};
+    use crate::run::ids::Seed;
+    use crate::run::rng::Rng;
     use crate::strategy::enumerate::{run, writers};
 
     /// Rehearses, and learns nothing.

@@ -5,10 +5,10 @@
 //! survives an edit that moves code.
 
 use super::roster::{Roster, path_of};
-use crate::choice::{Draw, Mismatch, Strategy, View};
-use crate::event::Event;
-use crate::ids::{ObjectId, Seed, TaskPath};
-use crate::trace::{Deed, Trace, TraceDraw};
+use crate::run::choice::{Draw, Mismatch, Strategy, View};
+use crate::run::event::Event;
+use crate::run::ids::{ObjectId, Seed, TaskPath};
+use crate::run::trace::{Deed, Trace, TraceDraw};
 
 /// Replays a trace strictly.
 ///

@@ -5,8 +5,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::choice::View;
-use crate::ids::{TaskId, TaskPath};
+use crate::run::choice::View;
+use crate::run::ids::{TaskId, TaskPath};
 
 /// A two-way table between the tasks of a run and those of a trace.
 #[derive(Debug, Default)]

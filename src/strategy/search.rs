@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use super::bounded::{Bounded, DELAYS, PREEMPTIONS};
 use super::exhaustive::{Exhaustive, Orders};
-use crate::choice::Strategy;
-use crate::recording::Timed;
+use crate::run::choice::Strategy;
+use crate::run::recording::Timed;
 use crate::run::{DrawRecord, StepRecord};
 
 /// A search. Its [`strategy`](Self::strategy) answers the choices of a run; then it is told how the run

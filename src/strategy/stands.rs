@@ -4,9 +4,9 @@
 //! word for each object. Otherwise there is a list for each object, and each task knows its places in
 //! them. What it costs to find the others at an object does not depend on how many tasks there are.
 
-use crate::choice::{Announced, Announcements};
-use crate::ids::{ObjectId, TaskId};
-use crate::op::Access;
+use crate::run::board::{Announced, Announcements};
+use crate::run::ids::{ObjectId, TaskId};
+use crate::run::op::Access;
 
 /// So many are few: a bit for each.
 const FEW: usize = u32::BITS as usize;
@@ -222,8 +222,8 @@ impl Stands {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::op::Op;
-    use crate::rng::Rng;
+    use crate::run::op::Op;
+    use crate::run::rng::Rng;
 
     static OPS: [Op; 4] = [
         Op::new("read", Access::Read),

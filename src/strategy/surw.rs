@@ -27,9 +27,10 @@ use super::places::Places;
 use super::rehearsal::Rehearsal;
 use super::tally::Tally;
 use super::weights::Weights;
-use crate::choice::{Draw, Mismatch, Status, Strategy, View};
-use crate::ids::{ObjectId, Seed, TaskId};
-use crate::rng::Rng;
+use crate::run::board::Status;
+use crate::run::choice::{Draw, Mismatch, Strategy, View};
+use crate::run::ids::{ObjectId, Seed, TaskId};
+use crate::run::rng::Rng;
 
 /// SURW. A step costs the logarithm of the number of tasks.
 #[derive(Debug, Default)]

@@ -6,8 +6,8 @@
 use std::collections::BTreeMap;
 
 use super::rehearsal::Rehearsal;
-use crate::choice::View;
-use crate::ids::TaskId;
+use crate::run::choice::View;
+use crate::run::ids::TaskId;
 
 /// A task that no rehearsal had is this.
 const UNKNOWN: u32 = u32::MAX;

@@ -93,14 +93,14 @@ impl Weights {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rng::Rng;
+    use crate::run::rng::Rng;
 
     /// Dice that show what they are told to.
     #[derive(Debug, Default)]
     struct Shown(u64);
 
     impl Dice for Shown {
-        fn reseed(&mut self, _: crate::ids::Seed) {}
+        fn reseed(&mut self, _: crate::run::ids::Seed) {}
 
         fn below(&mut self, bound: u64) -> u64 {
             assert!(self.0 < bound);

@@ -11,9 +11,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::exhaustive::{Observer, Orders, closure};
 use super::happens_before::HappensBefore;
-use crate::choice::{Draw, Mismatch, Strategy, View};
-use crate::ids::Seed;
-use crate::recording::Timed;
+use crate::run::choice::{Draw, Mismatch, Strategy, View};
+use crate::run::ids::Seed;
+use crate::run::recording::Timed;
 
 /// What was seen of the last run.
 #[derive(Clone, Debug, Default)]

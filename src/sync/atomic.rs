@@ -7,7 +7,7 @@ use std::sync::atomic::{
     AtomicU16, AtomicU32, AtomicU64, AtomicUsize, Ordering,
 };
 
-use crate::op::{Access, Op};
+use crate::run::op::{Access, Op};
 use crate::seam::value::{BitChange, Bits, Number, NumberChange, Value};
 use crate::seam::{Here, Word, here};
 

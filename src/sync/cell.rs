@@ -3,8 +3,8 @@
 use std::fmt;
 use std::future::Future;
 
-use crate::event::Values;
-use crate::op::{Access, Op};
+use crate::run::event::Values;
+use crate::run::op::{Access, Op};
 use crate::seam::value::bits_of;
 use crate::seam::{Slot, here};
 

@@ -9,7 +9,7 @@ use std::task::{Context, Poll, ready};
 use async_lock::futures::Lock as RealLock;
 use async_lock::{Mutex as RealMutex, MutexGuard as RealGuard};
 
-use crate::op::{Access, Op};
+use crate::run::op::{Access, Op};
 use crate::seam::{self, Enter, Gate, Pass, budget, here};
 
 const LOCK: Op = Op::new("lock", Access::Lock);

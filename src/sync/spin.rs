@@ -2,7 +2,7 @@
 
 use std::future::Future;
 
-use crate::op::Op;
+use crate::run::op::Op;
 use crate::seam::{Spin, here};
 
 /// Asks `condition` until it is true.

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use sim::Shape;
-use sim::program::Part;
+use sim::run::program::Part;
 
 /// Numbers that look random, of a seed.
 struct Dice(u64);

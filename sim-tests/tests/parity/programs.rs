@@ -5,10 +5,10 @@ use std::future::Future;
 
 use sim::check::Model;
 use sim::generate::{Earlier, Results};
-use sim::program::{CommandLayout, CommandRecord, Fate, Faults, Part, ProgramRecord};
 use sim::report::Report;
 use sim::run::Condition;
-use sim::statistics::{Count, Statistics};
+use sim::run::program::{CommandLayout, CommandRecord, Fate, Faults, Part, ProgramRecord};
+use sim::run::statistics::{Count, Statistics};
 use sim::{CommandId, Gen, Mutex, Program, Runner, Script, Shape};
 
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]

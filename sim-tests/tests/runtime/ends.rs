@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use futures::FutureExt;
 use sim::Ordering::SeqCst;
-use sim::ids::TaskId;
 use sim::run::Failure;
+use sim::run::ids::TaskId;
 use sim::{Atomic, Mutex, Runner, SIMULATED};
 use sim_tests::seeds::{fails, failure, passes, runner};
 

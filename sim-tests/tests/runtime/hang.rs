@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use sim::Ordering::SeqCst;
-use sim::trace::format;
+use sim::run::trace::format;
 use sim::{Atomic, Runner, SIMULATED};
 
 /// Runs one of the programs below in a process of its own, which is to hang.

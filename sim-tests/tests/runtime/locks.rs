@@ -153,7 +153,7 @@ fn a_try_lock_that_fails_leaves_the_lock_with_its_holder() {
         assert_eq!(run.outcome, sim::run::Outcome::Passed);
         let unlocks = run.events.iter().filter(|event| event.op.name == "unlock");
         let by: Vec<_> = unlocks.map(|event| event.task).collect();
-        assert_eq!(by, [sim::ids::TaskId::MAIN]);
+        assert_eq!(by, [sim::run::ids::TaskId::MAIN]);
     }
 }
 

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::*;
 
 use proptest::prelude::*;
-use sim::event::Values;
-use sim::ids::TaskId;
+use sim::run::event::Values;
+use sim::run::ids::TaskId;
 use sim::{Atomic, Mutex, Runner, SIMULATED};
 
 /// One operation: which, and what it is given.

@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 use super::super::jitter::jitter;
 use super::super::nameless::Object;
 use super::{Here, give_way};
-use crate::op::Op;
+use crate::run::op::Op;
 
 /// What the scheduler knows of a lock; nothing in this build.
 #[derive(Debug)]

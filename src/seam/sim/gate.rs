@@ -6,10 +6,10 @@ use std::task::{Context, Poll};
 
 use super::Here;
 use super::point::{Source, Stop};
-use crate::event::ValueKind;
-use crate::ids::{ObjectId, Place};
-use crate::op::{Access, Op};
 use crate::rt::{Object, WORLD, in_run, meet};
+use crate::run::event::ValueKind;
+use crate::run::ids::{ObjectId, Place};
+use crate::run::op::{Access, Op};
 
 /// What the scheduler knows of a lock.
 #[derive(Debug)]

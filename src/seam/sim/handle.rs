@@ -6,9 +6,9 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 
 use super::Here;
-use crate::ids::TaskId;
-use crate::op::{Access, Op};
 use crate::rt::{Arrival, Ended, TaskBody, Ticket, WORLD, World, in_run, run};
+use crate::run::ids::TaskId;
+use crate::run::op::{Access, Op};
 use crate::seam::{JoinError, threads};
 
 /// The handle of a task.

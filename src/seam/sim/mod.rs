@@ -22,12 +22,12 @@ pub(crate) use self::word::Word;
 
 pub(crate) use super::beat::{beat, hang_limit};
 use super::{jitter, threads};
-use crate::choice::CallPoint;
-use crate::ids::Place;
-use crate::program::ProgramSource;
-use crate::recording::HistorySource;
 pub(crate) use crate::rt::in_run;
 use crate::rt::{WORLD, World};
+use crate::run::board::CallPoint;
+use crate::run::ids::Place;
+use crate::run::program::ProgramSource;
+use crate::run::recording::HistorySource;
 use crate::run::{Condition, Failure};
 
 /// Whether this build can simulate.

@@ -5,9 +5,9 @@ use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 
 use super::Here;
-use crate::ids::{ObjectId, Place};
-use crate::op::Op;
 use crate::rt::{Arrival, Deed, WORLD, in_run, is_turn_of};
+use crate::run::ids::{ObjectId, Place};
+use crate::run::op::Op;
 
 /// Where an operation takes effect.
 pub(crate) enum At<'a> {

@@ -4,10 +4,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::Here;
 use super::point::{At, Point, Source};
-use crate::event::Values;
-use crate::ids::{ObjectId, Place};
-use crate::op::Op;
 use crate::rt::{Object, WORLD, World, in_run, meet};
+use crate::run::event::Values;
+use crate::run::ids::{ObjectId, Place};
+use crate::run::op::Op;
 use crate::seam::value::kind_of;
 
 /// A value of any type that is read and written as a whole. Each run has its own. That of a slot made in the run

@@ -8,8 +8,8 @@ use pin_project_lite::pin_project;
 
 use super::Here;
 use super::point::Turn;
-use crate::op::Op;
 use crate::rt::{Held, Look, WORLD, World, in_run};
+use crate::run::op::Op;
 use crate::seam::backoff::Backoff;
 
 /// Asks a condition until it holds.

@@ -6,9 +6,9 @@ use std::sync::atomic::Ordering;
 
 use super::Here;
 use super::point::{At, Point, Source};
-use crate::ids::{ObjectId, Place};
-use crate::op::Op;
 use crate::rt::{Deed, Object, WORLD, in_run, meet};
+use crate::run::ids::{ObjectId, Place};
+use crate::run::op::Op;
 use crate::seam::value::{BitChange, Bits, Number, NumberChange, Value};
 
 /// A word of shared memory.

@@ -1,7 +1,7 @@
 //! Each pass alone, on runs that do exactly what they are told.
 
-use crate::ids::TaskPath;
-use crate::schedule::{Schedule, Turn};
+use crate::run::ids::TaskPath;
+use crate::run::schedule::{Schedule, Turn};
 use crate::shrink::{Budget, PASSES, shrink_with};
 
 /// What is left of `turns` after the pass of this name, where `fails` tells which turns fail. All

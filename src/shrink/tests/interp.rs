@@ -4,8 +4,8 @@
 //! with something else does that in its first step. Draws, jumps, assertions and spawns are not
 //! visible: nobody can come before them.
 
-use crate::ids::TaskPath;
-use crate::schedule::{Cursor, Schedule};
+use crate::run::ids::TaskPath;
+use crate::run::schedule::{Cursor, Schedule};
 
 /// An operation of a task. `r` is a register of the task, `v` a shared variable, `l` a lock.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -7,8 +7,8 @@ mod optimum;
 mod project;
 
 use super::*;
-use crate::ids::TaskPath;
-use crate::schedule::{Schedule, Turn};
+use crate::run::ids::TaskPath;
+use crate::run::schedule::{Schedule, Turn};
 use interp::Op::*;
 use interp::{Fail, Op, Program, Rng};
 use optimum::{all_failing, least_cost};

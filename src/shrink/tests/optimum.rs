@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 
-use crate::schedule::{Cost, Schedule};
+use crate::run::schedule::{Cost, Schedule};
 
 use super::interp::{Fail, Program, State};
 

@@ -2,8 +2,8 @@
 
 use super::super::project::{project, scatter};
 use super::*;
-use crate::program::{Change, Fate, Part};
-use crate::schedule::Command;
+use crate::run::program::{Change, Fate, Part};
+use crate::run::schedule::Command;
 
 /// A task of the table: the body, or the `n`-th task that it spawned.
 const MAIN: usize = 0;
@@ -167,7 +167,7 @@ fn steps_are_neither_lost_nor_made() {
             left[task] -= steps;
             all.turns.extend((steps > 0).then_some(Turn { task, steps, preempts: false }));
         }
-        all.turns = crate::schedule::join(all.turns);
+        all.turns = crate::run::schedule::join(all.turns);
         let dropped = rng.below(4) as usize;
         let projected = project(&all, &[(dropped, Change::Drop)]);
         // A branch is gone with its first step, too.

@@ -28,11 +28,12 @@ pub(crate) use self::preemptions::PREEMPTIONS;
 
 use super::roster::Roster;
 use super::search::{Progress, Search, Within};
-use crate::choice::{Draw, Mismatch, Status, Strategy, View};
-use crate::ids::{Seed, TaskId};
-use crate::op::Access;
+use crate::run::board::Status;
+use crate::run::choice::{Draw, Mismatch, Strategy, View};
+use crate::run::ids::{Seed, TaskId};
+use crate::run::op::Access;
+use crate::run::schedule::{Cursor, Schedule};
 use crate::run::{DrawRecord, StepRecord};
-use crate::schedule::{Cursor, Schedule};
 
 /// What is counted.
 pub(crate) struct Measure {

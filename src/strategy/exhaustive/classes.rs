@@ -47,7 +47,7 @@ impl Classes {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rng::Rng;
+    use crate::run::rng::Rng;
 
     #[test]
     fn of_many_classes_those_below_a_value_are_known() {

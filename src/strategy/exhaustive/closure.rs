@@ -21,9 +21,9 @@
 
 use std::ops::ControlFlow;
 
-use crate::choice::CallPoint;
-use crate::ids::TaskId;
-use crate::recording::Timed;
+use crate::run::board::CallPoint;
+use crate::run::ids::TaskId;
+use crate::run::recording::Timed;
 use crate::strategy::footprint::Item;
 use crate::strategy::happens_before::{HappensBefore, Index};
 

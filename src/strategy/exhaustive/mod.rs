@@ -7,7 +7,7 @@
 //! with sleep sets and with the initials of source sets (Abdulla, Aronsson, Jonsson, Sagonas: *Optimal Dynamic
 //! Partial Order Reduction*, POPL 2014) where these are certain.
 //!
-//! What the search assumes: that a run is a function of its decisions, that the declarations of [`op`](crate::op)
+//! What the search assumes: that a run is a function of its decisions, that the declarations of [`op`](crate::run::op)
 //! hold, and that footprints have all that tasks do to each other. A task that wakes another by something
 //! that is not of this library is seen, what the two share is not: such a search says that it proves nothing.
 //!
@@ -37,9 +37,9 @@ use self::plan::{Open, Rules};
 use super::footprint::Footprint;
 use super::happens_before::{HappensBefore, Index};
 use super::search::Progress;
-use crate::choice::{Draw, Mismatch, View};
-use crate::ids::TaskId;
-use crate::recording::Timed;
+use crate::run::choice::{Draw, Mismatch, View};
+use crate::run::ids::TaskId;
+use crate::run::recording::Timed;
 use crate::run::{DrawRecord, StepRecord};
 
 /// How many orders of recorded calls are looked at for one run; one that has more makes them runs.

@@ -5,12 +5,13 @@
 //! of it comes from events and announcements; nothing is learnt from other runs, but whether recorded calls
 //! have to be told apart by their order.
 
-use crate::choice::{Announced, CallPoint, Contact, Status, View};
-use crate::event::{Event, Values};
-use crate::ids::{ObjectId, TaskId};
-use crate::op::kind::{Kind, WATCH};
-use crate::op::task::{ABORT, DISARM, END, JOIN, LOOK, WAKE};
-use crate::op::{Access, lock};
+use crate::run::board::{Announced, CallPoint, Contact, Status};
+use crate::run::choice::View;
+use crate::run::event::{Event, Values};
+use crate::run::ids::{ObjectId, TaskId};
+use crate::run::op::kind::{Kind, WATCH};
+use crate::run::op::task::{ABORT, DISARM, END, JOIN, LOOK, WAKE};
+use crate::run::op::{Access, lock};
 use crate::strategy::footprint::Item;
 use crate::strategy::happens_before::{HappensBefore, Part};
 

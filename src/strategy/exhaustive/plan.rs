@@ -17,7 +17,7 @@
 //!
 //! The fate of the announcement (done, pending at the end, dropped by an abort or by another branch) makes no
 //! difference. Completeness is by induction over the position of the first step that has no counterpart in
-//! any explored run; it needs the law of [`op::kind`](crate::op::kind), and that an operation announced with a
+//! any explored run; it needs the law of [`op::kind`](crate::run::op::kind), and that an operation announced with a
 //! guard is in the footprint of each step of its task. Awaits are treated so by Jonsson, Lång and Sagonas
 //! (*Awaiting for Godot*, FMCAD 2022), for one enabling step each.
 //!
@@ -30,8 +30,8 @@ pub(crate) use self::rules::without;
 pub(crate) use self::rules::{Rule, Rules};
 
 use super::{Explorer, Frame};
-use crate::ids::TaskId;
-use crate::op::task::ABORT;
+use crate::run::ids::TaskId;
+use crate::run::op::task::ABORT;
 use crate::strategy::footprint::Item;
 use crate::strategy::happens_before::{HappensBefore, Index};
 

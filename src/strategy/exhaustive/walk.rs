@@ -3,9 +3,9 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::{Course, Explorer, Orders};
-use crate::choice::{Draw, Mismatch, Strategy, View};
-use crate::ids::Seed;
-use crate::recording::Timed;
+use crate::run::choice::{Draw, Mismatch, Strategy, View};
+use crate::run::ids::Seed;
+use crate::run::recording::Timed;
 use crate::run::{DrawRecord, StepRecord};
 use crate::strategy::happens_before::HappensBefore;
 use crate::strategy::search::{Progress, Search};

@@ -8,10 +8,10 @@
 //! (Joshi, Park, Sen, Naik, *A Randomized Dynamic Program Analysis Technique for Detecting Real
 //! Deadlocks*, PLDI 2009); here none is computed, so a circle need not show in the rehearsals.
 
-use crate::choice::View;
-use crate::event::{Event, Values};
-use crate::ids::{ObjectId, TaskId};
-use crate::op::Access;
+use crate::run::choice::View;
+use crate::run::event::{Event, Values};
+use crate::run::ids::{ObjectId, TaskId};
+use crate::run::op::Access;
 
 /// Who holds locks in this run, and whether rehearsals had chains.
 #[derive(Debug, Default)]
@@ -90,7 +90,7 @@ mod tests {
     use std::panic::Location;
 
     use super::*;
-    use crate::op::Op;
+    use crate::run::op::Op;
 
     const LOCK: Op = Op::new("lock", Access::Lock);
     const TRY_LOCK: Op = Op::new("try_lock", Access::TryLock);

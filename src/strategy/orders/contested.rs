@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use super::super::dice::Dice;
 use super::super::rehearsal::REHEARSALS;
 use super::super::weights::Weights;
-use crate::ids::TaskId;
+use crate::run::ids::TaskId;
 
 /// What of the counts is the most of any rehearsal; before it are their own.
 pub(super) const MOST: usize = REHEARSALS as usize;
@@ -200,7 +200,7 @@ impl Contested {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rng::Rng;
+    use crate::run::rng::Rng;
 
     const READER: u32 = 7;
     const WRITER: u32 = 8;

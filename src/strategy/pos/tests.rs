@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::*;
-use crate::op::Access;
+use crate::run::op::Access;
 use crate::strategy::enumerate::{
     Act, All, Begun, Exact, Order, Program, READ, WRITE, all_orders, orders, probability,
 };

@@ -66,7 +66,7 @@ impl Driven {
     /// What was seen of the last run, which was this one.
     pub fn sight(&self, run: &Run) -> Sight {
         let record = self.record();
-        let name = |task: sim::ids::TaskId| match &run.tasks[task.index()].name {
+        let name = |task: sim::run::ids::TaskId| match &run.tasks[task.index()].name {
             Some(name) => name.parse().expect("tasks are named by their numbers"),
             None => 0,
         };

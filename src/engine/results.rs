@@ -1,0 +1,382 @@
+//! Results of long explorations: JSON lines that are resumed by the next run and merged with those of
+//! other shards by `cargo sim merge`.
+//!
+//! Each test has a file of its own for each shard, `<folder>/<package>/<test>/<k>-of-<n>.jsonl`. Its first line
+//! names what is explored, the hash of the program included. The lines after it, about one for each second, hold
+//! the positions whose seeds passed, the counts over exactly these runs ([`Tally`]), and the failures. Lines are only ever added, and a line that is not whole counts for nothing, so a file can be
+//! resumed whatever ended the process or filled the disk. Several processes may write one file: each continues
+//! from a position that the file had reached, and readers pick lines that follow one another ([`chain`]).
+
+mod binary;
+mod census;
+mod json;
+mod part;
+mod tally;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+pub use self::part::{End, Failed, Header, Part, Segment, Subject, Unread, chain};
+pub use self::tally::Tally;
+
+use crate::engine::config::{Config, InvalidSetting};
+use crate::engine::persistence;
+use crate::engine::runner::Site;
+use crate::report::{Finding, Origin, Report, one_line};
+use crate::run::{Failure, Outcome};
+use crate::seam::SIMULATED;
+
+/// The interval between two lines of one file.
+const INTERVAL: Duration = Duration::from_secs(1);
+/// The same for long lines: coverage and statistics name every class and every history.
+const INTERVAL_LONG: Duration = Duration::from_secs(10);
+
+/// The files that tests of this process have written. A second test with the same file has the same name, or is
+/// another run of the same test: the seeds in the file are not its own.
+static TAKEN: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
+
+/// The results of one test and shard; discarded unless the settings name a folder.
+pub(crate) struct Results {
+    log: Option<Log>,
+    /// Number of seeds, from the first of the shard on, that passed in earlier processes.
+    begin: u64,
+}
+
+struct Log {
+    path: PathBuf,
+    /// The path as messages show it.
+    name: String,
+    header: Header,
+    ledger: Mutex<Ledger>,
+}
+
+/// Counts over the seeds of a shard, and the file they are written to.
+struct Ledger {
+    file: File,
+    last: Instant,
+    /// Counts over the positions `0..written`.
+    whole: Tally,
+    written: u64,
+    /// Counts over the positions `written..through`.
+    since: Tally,
+    through: u64,
+    /// Finished positions beyond `through`, while earlier ones still run: start to end and counts.
+    // Invariant: no two of them touch; kept by `add`.
+    islands: BTreeMap<u64, (u64, Tally)>,
+    /// Lines that are counted in `whole` and not in the file yet.
+    kept_back: String,
+    /// The file may end within a line.
+    torn: bool,
+    /// The error of the last write, if it failed.
+    lost: Option<io::Error>,
+}
+
+impl Results {
+    /// Results that are discarded.
+    pub(crate) fn nowhere() -> Results {
+        Results { log: None, begin: 0 }
+    }
+
+    /// Opens the file of this test and shard, and reads the seeds that passed.
+    pub(crate) fn open(
+        config: &Config,
+        site: &Site,
+        must_fail: bool,
+    ) -> Result<Results, InvalidSetting> {
+        // The runs of a search are derived from earlier runs, which a file does not hold. A replay or a named seed
+        // is for inspection.
+        let counts =
+            config.replay.is_none() && !config.one_seed && config.strategy.search().is_none();
+        let Some(folder) = config.results.as_deref().filter(|_| counts) else {
+            return Ok(Results::nowhere());
+        };
+        let invalid = |grammar: String| InvalidSetting {
+            name: "results".to_owned(),
+            value: folder.display().to_string(),
+            grammar,
+        };
+        let path = path(folder, config, site);
+        let name = persistence::shorter(path.clone(), site).display().to_string();
+        let header = header(config, site, must_fail).map_err(|why| {
+            invalid(format!("for a program whose file can be read, and this one cannot: {why}"))
+        })?;
+        let mut taken = TAKEN.lock().unwrap_or_else(PoisonError::into_inner);
+        if taken.contains(&path) {
+            return Err(invalid(format!(
+                "a folder in which this test has a file to itself: this process has already written \
+                 {name} for a Runner of the same name. Give each Runner a name of its own, with \
+                 Runner::name"
+            )));
+        }
+        let opened = open(&path, &header);
+        let (file, torn, segments) = opened.map_err(|why| {
+            invalid(format!("a folder that can be gone on from, and {name} cannot: {why}"))
+        })?;
+        taken.insert(path.clone());
+        drop(taken);
+        let mut whole = Tally::default();
+        let begin = segments.last().map_or(0, |segment| segment.to);
+        segments.into_iter().for_each(|segment| whole.merge(segment.tally));
+        let ledger = Ledger::new(file, torn, whole, begin);
+        let log = Log { path, name, header, ledger: Mutex::new(ledger) };
+        Ok(Results { log: Some(log), begin })
+    }
+
+    /// The position of the first seed to run; earlier ones passed.
+    pub(crate) fn begin(&self) -> u64 {
+        self.begin
+    }
+
+    /// Records that the seeds at these positions passed, with the counts over their runs. Takes the counts if there
+    /// is a file; otherwise leaves them to accumulate.
+    pub(crate) fn passed(&self, positions: Range<u64>, tally: &mut Tally) {
+        let Some(log) = &self.log else { return };
+        // A seed that is run although it is none of the shard is not its business.
+        let positions = positions.start..positions.end.min(log.header.positions());
+        if positions.is_empty() {
+            return;
+        }
+        let mut ledger = log.lock();
+        ledger.add(positions, tally.take());
+        let long = ledger.since.census.is_some() || ledger.since.statistics.is_some();
+        let interval = if long { INTERVAL_LONG } else { INTERVAL };
+        if ledger.last.elapsed() >= interval {
+            ledger.write("", "");
+        }
+    }
+
+    /// Takes the counts over all passed seeds up to the first unfinished one, earlier processes included. None if
+    /// there is no file. Must be called at most once, at the end.
+    pub(crate) fn counted(&self) -> Option<Tally> {
+        let mut ledger = self.log.as_ref()?.lock();
+        let line = ledger.line();
+        ledger.kept_back.push_str(&line);
+        Some(std::mem::take(&mut ledger.whole))
+    }
+
+    /// Number of seeds of the shard that the next process has to run.
+    pub(crate) fn left(&self) -> u64 {
+        self.log.as_ref().map_or(0, |log| log.header.positions() - log.lock().through)
+    }
+
+    /// True if there is a file.
+    pub(crate) fn are_written(&self) -> bool {
+        self.log.is_some()
+    }
+
+    /// Writes the failure, if any, and the last counts. Adds notes for the user to the report.
+    pub(crate) fn end(&self, report: &mut Report) {
+        let Some(log) = &self.log else { return };
+        let mut ledger = log.lock();
+        // The failure comes first: if the line is cut off after it, no failure is lost.
+        let text = match report.finding.as_deref() {
+            Some(finding) => {
+                failed(finding, &log.header).map_or(String::new(), |failed| failed.line())
+            }
+            None => String::new(),
+        };
+        let foreign = report.coverage.as_ref().map(|coverage| coverage.foreign);
+        let end = End { rehearsals: report.rehearsals, foreign };
+        let at_end = if text.is_empty() { end.line() } else { String::new() };
+        ledger.write(&text, &at_end);
+        let (name, test) = (&log.name, report.test.clone());
+        let mut note = |text: String| report.notes.push(format!("{test}: {text}"));
+        if self.begin > 0 {
+            note(format!(
+                "{} seeds were not run: {name} says that they passed before, in this same program",
+                self.begin
+            ));
+        }
+        let left = log.header.positions() - ledger.through;
+        if left > 0 && text.is_empty() {
+            note(format!("{left} seeds are left to run: run it again to go on from {name}"));
+        }
+        if let Some(error) = ledger.lost.take() {
+            note(format!("{name} could not be written: {error}"));
+        } else if !log.path.exists() {
+            note(format!("{name} was removed while the test ran, and its results are lost"));
+        }
+    }
+}
+
+impl Log {
+    fn lock(&self) -> MutexGuard<'_, Ledger> {
+        self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Ledger {
+    fn new(file: File, torn: bool, whole: Tally, begin: u64) -> Ledger {
+        Ledger {
+            file,
+            last: Instant::now(),
+            whole,
+            written: begin,
+            since: Tally::default(),
+            through: begin,
+            islands: BTreeMap::new(),
+            kept_back: String::new(),
+            torn,
+            lost: None,
+        }
+    }
+
+    /// Adds the counts over these positions. They must be new.
+    fn add(&mut self, positions: Range<u64>, mut tally: Tally) {
+        let Range { mut start, mut end } = positions;
+        let before = self.islands.range(..start).next_back();
+        if let Some((from, _)) = before.filter(|(_, (to, _))| *to == start) {
+            let from = *from;
+            let (_, known) = self.islands.remove(&from).expect("it was just found");
+            (start, tally) = (from, sum(known, tally));
+        }
+        if let Some((to, known)) = self.islands.remove(&end) {
+            (end, tally) = (to, sum(tally, known));
+        }
+        if start == self.through {
+            self.since.merge(tally);
+            self.through = end;
+        } else {
+            self.islands.insert(start, (end, tally));
+        }
+    }
+
+    /// Moves `since` to `whole` and returns its line; empty if there is nothing new.
+    fn line(&mut self) -> String {
+        if self.through == self.written {
+            return String::new();
+        }
+        let tally = std::mem::take(&mut self.since);
+        let segment = Segment { from: self.written, to: self.through, tally };
+        let line = segment.line();
+        self.whole.merge(segment.tally);
+        self.written = self.through;
+        line
+    }
+
+    /// Writes all pending lines between `first` and `last`, including those of failed attempts. Readers ignore
+    /// duplicates.
+    fn write(&mut self, first: &str, last: &str) {
+        self.last = Instant::now();
+        let line = self.line();
+        let lines = format!("{first}{}{line}{last}", std::mem::take(&mut self.kept_back));
+        if lines.is_empty() {
+            return;
+        }
+        // One call, so that lines of several processes do not mix. The line feed ends a line that was cut off.
+        let begin = if self.torn { "\n" } else { "" };
+        match self.file.write_all(format!("{begin}{lines}").as_bytes()) {
+            Ok(()) => (self.torn, self.lost) = (false, None),
+            Err(error) => {
+                (self.torn, self.lost) = (true, Some(error));
+                self.kept_back = lines;
+            }
+        }
+    }
+}
+
+/// The sum of two.
+fn sum(mut one: Tally, other: Tally) -> Tally {
+    one.merge(other);
+    one
+}
+
+fn path(folder: &Path, config: &Config, site: &Site) -> PathBuf {
+    let folder = persistence::where_user_is(folder, site);
+    let test = persistence::folder_name(&site.key());
+    let shard = format!("{}-of-{}.jsonl", config.shard.number, config.shard.of);
+    folder.join(persistence::folder_name(&site.package)).join(test).join(shard)
+}
+
+/// Opens a file for appending. Returns it, true if it ends within a line, and its segments from position 0 on.
+fn open(path: &Path, header: &Header) -> Result<(File, bool, Vec<Segment>), String> {
+    let text = |error: io::Error| error.to_string();
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder).map_err(text)?;
+    }
+    let mut file = OpenOptions::new().append(true).create(true).open(path).map_err(text)?;
+    let bytes = fs::read(path).map_err(text)?;
+    // The file is never truncated: another process may be appending to it.
+    let torn = bytes.last().is_some_and(|last| *last != b'\n');
+    let part = match Part::read(&bytes) {
+        Ok(part) => part,
+        Err(Unread::Begun) => {
+            let begin = if torn { "\n" } else { "" };
+            file.write_all(format!("{begin}{}\n", header.line()).as_bytes()).map_err(text)?;
+            return Ok((file, false, Vec::new()));
+        }
+        Err(Unread::Foreign) => {
+            return Err("it does not begin as results do. Name another folder".to_owned());
+        }
+        Err(Unread::Line(line, why)) => {
+            return Err(format!("line {line}: {why}. Name another folder, or delete it"));
+        }
+    };
+    let differences = part.header.differences(header);
+    if !differences.is_empty() {
+        let program = part.header.subject.binary != header.subject.binary;
+        let why = match program {
+            true => "; what another program did says nothing about this one",
+            false => "",
+        };
+        return Err(format!(
+            "it is of another run ({}){why}. Name another folder, one for each state of the code and its \
+             settings. Delete it only if nobody needs the other run",
+            differences.join("; "),
+        ));
+    }
+    Ok((file, torn, chain(part.segments)))
+}
+
+/// The first line for these settings. A file with another first line cannot be resumed.
+fn header(config: &Config, site: &Site, must_fail: bool) -> Result<Header, String> {
+    let (first, count) = config.seeds();
+    let strategy = config.strategy.name();
+    // A seed that passes without it may fail with it.
+    let closure = if config.closure { ", closure" } else { "" };
+    let subject = Subject {
+        test: site.test.clone(),
+        package: site.package_and_version(),
+        target: site.target.label(),
+        must_fail,
+        strategy: format!("{strategy}{closure}"),
+        steps: config.steps_max.into(),
+        build: if SIMULATED { "sim" } else { "threads" }.to_owned(),
+        binary: binary::binary()?.to_owned(),
+    };
+    Ok(Header { subject, first, count, shard: config.shard.number, of: config.shard.of })
+}
+
+/// The failure of a report as a line. Conditions that held too seldom are not written: they are judged from the
+/// counts, which later seeds may change.
+fn failed(finding: &Finding, header: &Header) -> Option<Failed> {
+    let Outcome::Failed(failure) = &finding.run.outcome else { return None };
+    if matches!(failure, Failure::TooSeldom { .. }) {
+        return None;
+    }
+    let (seed, file) = match &finding.from {
+        Origin::Seed(seed) | Origin::Reordered(seed) => {
+            (Some(seed.0).filter(|seed| header.has(*seed)), None)
+        }
+        Origin::File(file) => (None, Some(file.clone())),
+        Origin::Inline | Origin::Sampled(_) => (None, None),
+    };
+    let signature = failure.signature();
+    Some(Failed {
+        seed,
+        file,
+        kind: signature.kind.to_owned(),
+        place: signature.place,
+        what: one_line(failure, &finding.run),
+        trace: finding.trace_file.clone(),
+        replay: finding.replay.clone(),
+    })
+}
+
+#[cfg(test)]
+mod tests;

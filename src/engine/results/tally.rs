@@ -1,0 +1,267 @@
+//! Mergeable counts over runs: conditions, statistics, coverage. Workers, processes and shards add them up, and the
+//! sum does not depend on the division of the runs.
+
+use std::collections::BTreeSet;
+use std::sync::{Mutex, PoisonError};
+
+use super::Failed;
+use super::json::{Json, list, quoted};
+use crate::census::Census;
+use crate::report::{Closure, one_line};
+use crate::run::coverage::Coverage;
+use crate::run::ids::{Seed, Spot};
+use crate::run::statistics::{Count, Statistics};
+use crate::run::{Condition, Failure, Run};
+
+/// Counts over passed runs.
+#[derive(Debug, Default)]
+pub struct Tally {
+    /// Number of runs.
+    pub runs: u64,
+    /// Number of steps of all runs.
+    pub steps: u64,
+    /// Conditions of `sometimes!` and `cover!`.
+    pub(crate) conditions: Vec<Condition>,
+    /// Classes of interleavings; none unless counted for all runs.
+    pub(crate) census: Option<Census>,
+    /// Statistics of generated programs; none unless counted for all runs.
+    pub(crate) statistics: Option<Statistics>,
+    /// Results of reordered calls; none unless counted for all runs.
+    pub(crate) closure: Option<Closure>,
+}
+
+impl Tally {
+    /// Empty counts; the arguments enable optional ones.
+    pub(crate) fn new(coverage: bool, statistics: bool, closure: bool) -> Tally {
+        Tally {
+            census: coverage.then(Census::default),
+            statistics: statistics.then(Statistics::new),
+            closure: closure.then(Closure::default),
+            ..Tally::default()
+        }
+    }
+
+    /// Counts over one run, without coverage.
+    pub(crate) fn of_run(run: &Run, statistics: bool) -> Tally {
+        let mut tally = Tally { runs: 1, ..Tally::new(false, statistics, false) };
+        tally.steps = run.steps.len() as u64;
+        run.conditions.iter().for_each(|condition| condition.add(&mut tally.conditions));
+        if let Some(statistics) = &mut tally.statistics {
+            statistics.add(run);
+        }
+        tally
+    }
+
+    /// Takes the counts and leaves empty ones of the same kinds.
+    pub(crate) fn take(&mut self) -> Tally {
+        let Tally { census, statistics, closure, .. } = self;
+        let empty = Tally::new(census.is_some(), statistics.is_some(), closure.is_some());
+        std::mem::replace(self, empty)
+    }
+
+    /// Adds other counts. Commutative and associative.
+    pub fn merge(&mut self, other: Tally) {
+        if self.runs == 0 {
+            *self = other;
+            return;
+        }
+        if other.runs == 0 {
+            return;
+        }
+        self.runs += other.runs;
+        self.steps += other.steps;
+        other.conditions.iter().for_each(|condition| condition.add(&mut self.conditions));
+        self.census = both(self.census.take(), other.census, Census::merge);
+        self.statistics = both(self.statistics.take(), other.statistics, Statistics::merge);
+        self.closure = both(self.closure.take(), other.closure, |own, other| own.add(&other));
+    }
+
+    /// Maps positions of a shard to positions among all seeds: `n` becomes `from + of * n`.
+    pub fn spread(&mut self, from: u64, of: u64) {
+        if let Some(census) = &mut self.census {
+            census.move_positions(|n| n.saturating_mul(of).saturating_add(from));
+        }
+    }
+
+    /// The conditions, sorted by name.
+    pub fn conditions(&self) -> Vec<Condition> {
+        let mut conditions = self.conditions.clone();
+        conditions.sort_by_key(|condition| condition.name);
+        conditions
+    }
+
+    /// The failure of conditions that held in too few runs, in the words of a report.
+    pub fn too_seldom(&self) -> Option<Failed> {
+        let failure = Failure::too_seldom(self.conditions.clone(), self.runs)?;
+        let signature = failure.signature();
+        let what = one_line(&failure, &Run::empty(Seed(0), failure.clone()));
+        Some(Failed {
+            seed: None,
+            file: None,
+            kind: signature.kind.to_owned(),
+            place: signature.place,
+            what,
+            trace: None,
+            replay: None,
+        })
+    }
+
+    /// Coverage, if counted.
+    pub fn coverage(&self) -> Option<Coverage> {
+        self.census.as_ref().map(Census::coverage)
+    }
+
+    /// Statistics, if counted.
+    pub fn statistics(&self) -> Option<&Statistics> {
+        self.statistics.as_ref()
+    }
+
+    /// Results of reordered calls, if counted.
+    pub fn closure(&self) -> Option<Closure> {
+        self.closure
+    }
+
+    /// The entries of a line. The number of runs follows from its positions.
+    pub(super) fn entries(&self) -> String {
+        let mut out = format!("\"steps\":{}", self.steps);
+        if !self.conditions.is_empty() {
+            let conditions = self.conditions.iter().map(|condition| {
+                let Condition { name, place, percent, runs } = condition;
+                list([quoted(name), spot(*place), percent.to_string(), runs.to_string()])
+            });
+            out += &format!(",\"conditions\":{}", list(conditions));
+        }
+        if let Some(statistics) = &self.statistics {
+            out += &format!(",\"statistics\":{}", statistics_entries(statistics));
+        }
+        if let Some(census) = &self.census {
+            out += &format!(",\"coverage\":{}", super::census::entries(census));
+        }
+        if let Some(Closure { runs, orders, open, unconfirmed }) = &self.closure {
+            out += &format!(",\"closure\":[{runs},{orders},{open},{unconfirmed}]");
+        }
+        out
+    }
+
+    /// Reads the entries of a line of `runs` runs, the first of them at position `from`.
+    pub(super) fn read(line: &Json, from: u64, runs: u64) -> Result<Tally, String> {
+        let mut tally = Tally { runs, steps: line.number("steps")?, ..Tally::default() };
+        if line.get("conditions").is_some() {
+            for condition in line.list("conditions")? {
+                tally.conditions.push(read_condition(condition, runs)?);
+            }
+        }
+        if let Some(statistics) = line.get("statistics") {
+            tally.statistics = Some(read_statistics(statistics, &tally)?);
+        }
+        if let Some(coverage) = line.get("coverage") {
+            tally.census = Some(super::census::read(coverage, from, runs)?);
+        }
+        if line.get("closure").is_some() {
+            let [checked, orders, open, unconfirmed] = numbers(line.list("closure")?)?[..] else {
+                return Err("`closure` is not four numbers".to_owned());
+            };
+            if checked > runs || open > checked {
+                return Err(format!("`closure` is of more than {runs} runs"));
+            }
+            tally.closure = Some(Closure { runs: checked, orders, open, unconfirmed });
+        }
+        Ok(tally)
+    }
+}
+
+/// The sum of two; none unless both are there.
+fn both<T>(own: Option<T>, other: Option<T>, add: impl FnOnce(&mut T, T)) -> Option<T> {
+    let (mut own, other) = own.zip(other)?;
+    add(&mut own, other);
+    Some(own)
+}
+
+/// A place as three entries: file, line, column.
+pub(super) fn spot(spot: Spot) -> String {
+    format!("{},{},{}", quoted(spot.file()), spot.line(), spot.column())
+}
+
+/// Reads a place from three entries.
+pub(super) fn read_spot(entries: &[Json]) -> Option<Spot> {
+    let [Json::Text(file), Json::Number(line), Json::Number(column)] = entries else { return None };
+    Some(Spot::new(interned(file), u32::try_from(*line).ok()?, u32::try_from(*column).ok()?))
+}
+
+fn read_condition(condition: &Json, runs: u64) -> Result<Condition, String> {
+    let wrong =
+        || format!("a condition is not a name, a place, a percentage and at most {runs} runs");
+    let Json::List(entries) = condition else { return Err(wrong()) };
+    let [Json::Text(name), place @ .., Json::Number(percent), Json::Number(held)] = &entries[..]
+    else {
+        return Err(wrong());
+    };
+    let place = read_spot(place).ok_or_else(wrong)?;
+    if *percent > 100 || *held > runs {
+        return Err(wrong());
+    }
+    Ok(Condition { name: interned(name), place, percent: *percent as u32, runs: *held })
+}
+
+fn statistics_entries(statistics: &Statistics) -> String {
+    let Statistics { labels, operations, overlapped, at_once, histories, .. } = statistics;
+    let labels = labels.iter().map(|(label, count)| {
+        list([quoted(label), count.all.to_string(), count.beside.to_string()])
+    });
+    format!(
+        "{{\"labels\":{},\"operations\":{operations},\"overlapped\":{overlapped},\"at_once\":{},\
+         \"histories\":{}}}",
+        list(labels),
+        list(at_once.iter().map(u64::to_string)),
+        list(histories.iter().map(u64::to_string)),
+    )
+}
+
+fn read_statistics(from: &Json, tally: &Tally) -> Result<Statistics, String> {
+    let mut statistics = Statistics {
+        runs: tally.runs,
+        conditions: tally.conditions(),
+        operations: from.number("operations")?,
+        overlapped: from.number("overlapped")?,
+        at_once: numbers(from.list("at_once")?)?,
+        histories: numbers(from.list("histories")?)?.into_iter().collect(),
+        ..Statistics::default()
+    };
+    for label in from.list("labels")? {
+        let Json::List(entries) = label else { return Err("a label is no list".to_owned()) };
+        let [Json::Text(label), Json::Number(all), Json::Number(beside)] = &entries[..] else {
+            return Err("a label is not a name and two counts".to_owned());
+        };
+        statistics.labels.insert(label.clone(), Count { all: *all, beside: *beside });
+    }
+    let sound = statistics.labels.values().all(|count| count.beside <= count.all)
+        && statistics.overlapped <= statistics.operations
+        && statistics.histories.len() as u64 <= tally.runs
+        && sums_to(&statistics.at_once, tally.runs);
+    if sound { Ok(statistics) } else { Err("`statistics` are not those of its runs".to_owned()) }
+}
+
+pub(super) fn sums_to(counts: &[u64], sum: u64) -> bool {
+    counts.iter().try_fold(0u64, |all, count| all.checked_add(*count)) == Some(sum)
+}
+
+pub(super) fn numbers(list: &[Json]) -> Result<Vec<u64>, String> {
+    let number = |value: &Json| match value {
+        Json::Number(number) => Ok(*number),
+        _ => Err("a list has more than whole numbers".to_owned()),
+    };
+    list.iter().map(number).collect()
+}
+
+/// The text with the lifetime of the process, like a literal. Leaks each different text once: names of conditions
+/// and of source files.
+pub(super) fn interned(text: &str) -> &'static str {
+    static TEXTS: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
+    let mut texts = TEXTS.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(known) = texts.get(text) {
+        return known;
+    }
+    let text: &'static str = text.to_owned().leak();
+    texts.insert(text);
+    text
+}

@@ -1,0 +1,246 @@
+//! Files of results that were cut off, damaged, written twice or by another program.
+
+use super::*;
+use crate::run::Condition;
+use crate::run::ids::Spot;
+
+fn header() -> Header {
+    let subject = Subject {
+        test: "t".to_owned(),
+        package: "p 1".to_owned(),
+        target: "lib".to_owned(),
+        must_fail: false,
+        strategy: "random".to_owned(),
+        steps: 9,
+        build: "sim".to_owned(),
+        binary: "0123456789abcdef".to_owned(),
+    };
+    Header { subject, first: 0, count: 100, shard: 1, of: 1 }
+}
+
+/// A file with this content, in a folder of the process.
+fn file(name: &str, content: &[u8]) -> PathBuf {
+    let folder = std::env::temp_dir().join(format!("sim-results-{}", std::process::id()));
+    let path = folder.join(name);
+    fs::create_dir_all(&folder).unwrap();
+    fs::write(&path, content).unwrap();
+    path
+}
+
+fn reached(segments: &[Segment]) -> u64 {
+    segments.last().map_or(0, |segment| segment.to)
+}
+
+/// Counts that tell which runs they are of.
+fn tally(positions: Range<u64>) -> Tally {
+    let condition = |name, runs| Condition { name, place: Spot::new("f", 1, 1), percent: 3, runs };
+    Tally {
+        runs: positions.end - positions.start,
+        steps: positions.clone().map(|n| n * n).sum(),
+        conditions: vec![condition("odd", positions.filter(|n| n % 2 == 1).count() as u64)],
+        ..Tally::default()
+    }
+}
+
+fn counts(tally: &Tally) -> (u64, u64, u64) {
+    (tally.runs, tally.steps, tally.conditions.first().map_or(0, |condition| condition.runs))
+}
+
+fn segment(positions: Range<u64>) -> Segment {
+    Segment { from: positions.start, to: positions.end, tally: tally(positions) }
+}
+
+#[test]
+fn a_file_is_gone_on_from_whatever_ended_it() {
+    let failed = r#"{"failed":3,"file":null,"kind":"panic","place":"","what":"","trace":null,"replay":null}"#;
+    let lines = [
+        header().line() + "\n",
+        segment(0..7).line(),
+        format!("{failed}\n"),
+        segment(7..12).line(),
+    ];
+    let content = lines.concat();
+    for length in 0..=content.len() {
+        let path = file("cut", &content.as_bytes()[..length]);
+        let (mut opened, torn, segments) = open(&path, &header()).unwrap();
+        // A line is whole without its end, too.
+        let whole = |count: usize| content[..length].len() + 1 >= lines[..count].concat().len();
+        let expected = if whole(4) {
+            12
+        } else if whole(2) {
+            7
+        } else {
+            0
+        };
+        assert_eq!(reached(&segments), expected, "{length}");
+        // What is added does not stick to what was cut off.
+        let begin = if torn { "\n" } else { "" };
+        let next = expected..expected + 5;
+        opened.write_all(format!("{begin}{}", segment(next.clone()).line()).as_bytes()).unwrap();
+        let (_, _, segments) = open(&path, &header()).unwrap();
+        assert_eq!(reached(&segments), next.end, "{length}");
+        let mut sum = Tally::default();
+        segments.into_iter().for_each(|segment| sum.merge(segment.tally));
+        assert_eq!(counts(&sum), counts(&tally(0..next.end)));
+        fs::remove_file(path).unwrap();
+    }
+}
+
+#[test]
+fn what_contradicts_its_header_is_not_believed() {
+    let own = header().line();
+    let whole = segment(0..7).line();
+    let damaged =
+        format!("{own}\n{{\"from\":0,\"done\"{whole}{whole}\u{0}x\n{{\"failed\":GARBAGE\n");
+    let path = file("damaged", damaged.as_bytes());
+    assert_eq!(reached(&open(&path, &header()).unwrap().2), 7);
+    for (name, lines, said) in [
+        (
+            "seeds",
+            own.replace("100", "20"),
+            "it is of another run (seeds: 20 from 0 on there, 100 from 0 on here)",
+        ),
+        ("program", own.replace("abcdef", "000000"), "what another program did says nothing"),
+        ("version", own.replace("\"sim\":2", "\"sim\":1"), "another version of unpause"),
+        ("history", "{\"type\":\"invoke\"}".to_owned(), "does not begin as results do"),
+        ("bytes", "\u{1}\u{2}".to_owned(), "does not begin as results do"),
+        ("beyond", format!("{own}\n{}", segment(0..101).line()), "line 2: seeds 0 to 101 cannot"),
+        (
+            "empty",
+            format!("{own}\n{}", whole.replace("done\":7", "done\":0")),
+            "line 2: seeds 0 to 0",
+        ),
+        (
+            "signed",
+            format!("{own}\n{{\"from\":0,\"done\":\"5\",\"steps\":1}}"),
+            "line 2: `done` is not",
+        ),
+        ("held", format!("{own}\n{}", whole.replace(",3]", ",8]")), "at most 7 runs"),
+        ("failed", format!("{own}\n{{\"failed\":100}}"), "line 2: seed 100 is none of this shard"),
+        ("kind", format!("{own}\n{{\"failed\":1}}"), "line 2: `kind` is not text"),
+        ("twice", format!("{own}\n{}", own.replace("100", "20")), "line 2: it begins again"),
+        ("unknown", format!("{own}\n{{}}"), "line 2: neither `done` nor `failed`"),
+    ] {
+        let path = file(name, format!("{lines}\n").as_bytes());
+        let opened = open(&path, &header()).map(|(_, _, segments)| reached(&segments));
+        assert!(opened.as_ref().is_err_and(|why| why.contains(said)), "{name}: {opened:?}");
+        assert_eq!(fs::read(&path).unwrap(), format!("{lines}\n").as_bytes(), "it was changed");
+        fs::remove_file(path).unwrap();
+    }
+}
+
+#[test]
+fn a_file_is_begun_as_long_as_it_has_no_first_line() {
+    let own = header().line();
+    for text in ["", "\n", "{", "{\n{\"sim", "{\"sim\":2,\"pack\n\n{\"si\n{\"sim\":2"] {
+        assert_eq!(Part::read(text.as_bytes()).unwrap_err(), Unread::Begun, "{text:?}");
+        let (_, _, segments) = open(&file("begun", text.as_bytes()), &header()).unwrap();
+        assert_eq!(reached(&segments), 0);
+        let whole = fs::read(file("begun", format!("{text}\n{own}\n").as_bytes())).unwrap();
+        assert_eq!(Part::read(&whole).unwrap().header, header());
+    }
+    for text in ["x", "{\"type\":", "{}", "{\"sim\nx"] {
+        assert_eq!(Part::read(text.as_bytes()).unwrap_err(), Unread::Foreign, "{text:?}");
+    }
+    // Some editors put a mark in front.
+    assert_eq!(Part::read(format!("\u{feff}{own}\n\n").as_bytes()).unwrap().header, header());
+}
+
+#[test]
+fn two_processes_may_begin_and_write_one_file() {
+    let own = header().line() + "\n";
+    // Both begin it; then one is at 10 and the other at 8, which a third one goes on from: at 12.
+    let lines: Vec<_> =
+        [0..4, 0..6, 4..10, 6..8, 10..12, 8..11].map(segment).iter().map(Segment::line).collect();
+    let path = file("two", format!("{own}{own}\n{}", lines.concat()).as_bytes());
+    let (_, _, segments) = open(&path, &header()).unwrap();
+    let ranges: Vec<_> = segments.iter().map(|segment| (segment.from, segment.to)).collect();
+    assert_eq!(ranges, [(0, 4), (4, 10), (10, 12)]);
+}
+
+#[test]
+fn a_hole_ends_what_is_known() {
+    let known = |ranges: &[(u64, u64)]| {
+        reached(&chain(ranges.iter().map(|(from, to)| segment(*from..*to)).collect()))
+    };
+    assert_eq!(known(&[(3, 5)]), 0);
+    assert_eq!(known(&[(0, 3), (4, 9)]), 3);
+    assert_eq!(known(&[(4, 9), (0, 3), (3, 4)]), 9);
+    assert_eq!(known(&[(0, 3), (0, 3), (0, 2)]), 3);
+}
+
+#[test]
+fn a_disk_that_is_full_for_a_moment_loses_nothing() {
+    let path = file("full", b"");
+    let (opened, torn, _) = open(&path, &header()).unwrap();
+    let mut ledger = Ledger::new(opened, torn, Tally::default(), 0);
+    ledger.add(0..4, tally(0..4));
+    ledger.write("", "");
+    // What a full disk left of a line, and a file that takes nothing.
+    let left = OpenOptions::new().append(true).open(&path).unwrap().write_all(b"{\"from\":4,\"don");
+    left.unwrap();
+    let own = std::mem::replace(&mut ledger.file, File::open(&path).unwrap());
+    ledger.add(4..9, tally(4..9));
+    ledger.write("", "");
+    assert!(ledger.lost.is_some());
+    ledger.add(9..11, tally(9..11));
+    ledger.write("", "");
+    ledger.file = own;
+    ledger.write("", "");
+    assert!(ledger.lost.is_none());
+    let (_, _, segments) = open(&path, &header()).unwrap();
+    assert_eq!(reached(&segments), 11);
+    assert_eq!(counts(&ledger.whole), counts(&tally(0..11)));
+}
+
+#[test]
+fn what_is_counted_is_of_all_seeds_up_to_the_first_that_is_not_done() {
+    // Batches come in any order. After each, what is known is brute force over those that came.
+    let mut random = crate::run::rng::Rng::new(7);
+    for round in 0..200 {
+        let path = file("ledger", b"");
+        let (opened, torn, _) = open(&path, &Header { count: 1000, ..header() }).unwrap();
+        let mut ledger = Ledger::new(opened, torn, Tally::default(), 0);
+        let mut bounds: Vec<u64> = (0..12).map(|_| random.below(100)).collect();
+        bounds.extend([0, 100]);
+        bounds.sort();
+        bounds.dedup();
+        let mut batches: Vec<Range<u64>> = bounds.windows(2).map(|pair| pair[0]..pair[1]).collect();
+        let mut came = BTreeSet::new();
+        while !batches.is_empty() {
+            let batch = batches.swap_remove(random.below(batches.len() as u64) as usize);
+            came.extend(batch.clone());
+            ledger.add(batch.clone(), tally(batch));
+            if random.below(3) == 0 {
+                ledger.write("", "");
+            }
+            let through = (0..).find(|n| !came.contains(n)).unwrap();
+            assert_eq!(ledger.through, through, "round {round}");
+            assert!(ledger.islands.len() <= 13);
+        }
+        ledger.write("", "");
+        let (_, _, segments) = open(&path, &Header { count: 1000, ..header() }).unwrap();
+        let mut sum = Tally::default();
+        segments.into_iter().for_each(|segment| sum.merge(segment.tally));
+        assert_eq!(counts(&sum), counts(&tally(0..100)));
+        assert_eq!(counts(&ledger.whole), counts(&sum));
+        fs::remove_file(path).unwrap();
+    }
+}
+
+#[test]
+fn a_seed_that_is_none_of_the_shard_is_not_its_business() {
+    let header = Header { count: 2, shard: 3, of: 4, ..header() };
+    assert_eq!((header.positions(), header.has(0), header.has(2)), (0, false, false));
+    let path = file("without seeds", b"");
+    let (opened, torn, _) = open(&path, &header).unwrap();
+    let ledger = Mutex::new(Ledger::new(opened, torn, Tally::default(), 0));
+    let log = Log { path: path.clone(), name: "it".to_owned(), header, ledger };
+    let results = Results { log: Some(log), begin: 0 };
+    let mut counted = tally(0..1);
+    results.passed(0..1, &mut counted);
+    assert_eq!(counted.runs, 1, "it was taken");
+    assert_eq!((results.left(), results.counted().map(|tally| tally.runs)), (0, Some(0)));
+    results.end(&mut Report { runs: 1, ..Report::default() });
+    assert_eq!(Part::read(&fs::read(&path).unwrap()).unwrap().segments.len(), 0);
+}

@@ -1,0 +1,35 @@
+//! The end of the process on purpose: nothing can interrupt a task that hangs, and no other test can go on.
+//!
+//! A test harness keeps what a test that fails wrote until all tests have ended. When the process ends before,
+//! that would be lost, so the screens of the tests that failed are kept here too.
+
+use std::io::Write;
+use std::sync::{Mutex, PoisonError};
+
+use crate::engine::underway;
+
+/// The exit code of a process that a hang ended: that of a panic.
+const EXIT: i32 = 101;
+
+/// The screens of the tests that have failed.
+static FAILED: Mutex<Vec<String>> = Mutex::new(Vec::new());
+
+/// A test failed, and a harness may have its screen.
+pub(super) fn failed(screen: &str) {
+    FAILED.lock().unwrap_or_else(PoisonError::into_inner).push(screen.to_owned());
+}
+
+/// Shows the screens of tests that have failed and `screen`, which tells of the hang, and ends the process.
+pub(crate) fn end_process(screen: &str) -> ! {
+    let failed = std::mem::take(&mut *FAILED.lock().unwrap_or_else(PoisonError::into_inner));
+    let mut text = String::new();
+    if !failed.is_empty() {
+        text += "note: a hang ends the process. These tests had failed before:\n\n";
+        failed.iter().for_each(|screen| text += &format!("{}\n\n", screen.trim_end()));
+    }
+    text += screen;
+    // Not `eprint!`: a test harness may have taken that, and will have no time to show it.
+    let _ = std::io::stderr().lock().write_all(text.as_bytes());
+    underway::unmark_all();
+    std::process::exit(EXIT)
+}

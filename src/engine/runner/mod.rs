@@ -1,0 +1,453 @@
+//! Runs a test body under many seeds and reports.
+//!
+//! [`Runner`] is what `#[sim::test]` calls. The seeds are run by the engine of the build: under the
+//! scheduler, or on real threads. What comes back is a [`Report`]; making text of it and failing
+//! the test is done here, and nowhere below.
+
+mod each;
+mod ended;
+pub(crate) mod outcome;
+mod part;
+mod site;
+mod target;
+mod test;
+
+use std::ops::Range;
+use std::panic::Location;
+use std::path::PathBuf;
+use std::time::Duration;
+
+pub(crate) use self::ended::end_process;
+pub(crate) use self::outcome::TestBody;
+pub use self::outcome::TestResult;
+pub(crate) use self::site::Site;
+pub use self::test::{Attributes, TestSite, test, wants_color};
+pub use crate::engine::config::InvalidSetting;
+
+use self::outcome::FunctionBody;
+use self::part::{Part, Ran};
+use crate::engine::backend;
+use crate::engine::config::{Config, Settings, idle_text};
+use crate::engine::results::Results;
+use crate::report::Report;
+
+/// Runs a test body under many seeds, one run each.
+///
+/// What is not said has a default; the environment (`SIM_SEED` and others, see the README)
+/// overrides what is said.
+///
+/// ```
+/// use sim::{Atomic, Ordering::SeqCst, Runner};
+///
+/// let report = Runner::new().seeds(0..100).run(async || {
+///     let flag = Atomic::new(false);
+///     flag.store(true, SeqCst).await;
+///     assert!(flag.load(SeqCst).await);
+/// });
+/// assert!(report.passed());
+/// ```
+#[derive(Clone, Debug)]
+pub struct Runner {
+    settings: Settings,
+    site: Site,
+}
+
+impl Default for Runner {
+    #[track_caller]
+    fn default() -> Runner {
+        Runner::new()
+    }
+}
+
+impl Runner {
+    /// A runner with the defaults: 1000 seeds (100 on real threads), the portfolio, at most a
+    /// million steps for each run, as many threads as there are cores.
+    #[track_caller]
+    pub fn new() -> Runner {
+        let site = Site::of_program(Location::caller());
+        Runner { settings: Settings::default(), site }
+    }
+
+    pub(crate) fn of_site(site: Site, settings: Settings) -> Runner {
+        Runner { settings, site }
+    }
+
+    /// The name under which traces are kept and reports speak. By default made of the file and the
+    /// line of the call of [`Runner::new`].
+    ///
+    /// Runners in one program need different names if they write [results](Self::results).
+    #[must_use]
+    pub fn name(mut self, name: impl Into<String>) -> Runner {
+        self.site.test = name.into();
+        self
+    }
+
+    /// Run these seeds, the end not included.
+    #[must_use]
+    pub fn seeds(mut self, seeds: Range<u64>) -> Runner {
+        self.settings.seeds = Some(seeds);
+        self.settings.seed = None;
+        self
+    }
+
+    /// Run just this seed.
+    #[must_use]
+    pub fn seed(mut self, seed: u64) -> Runner {
+        self.settings.seed = Some(seed);
+        self
+    }
+
+    /// Who answers the choices: a name of [`STRATEGIES`](crate::strategy::STRATEGIES) or of
+    /// [`SEARCHES`](crate::strategy::SEARCHES).
+    ///
+    /// A search goes on until it is through, or through with its bound; [`seeds`](Self::seeds) then says how
+    /// many runs it may take (the end of the range; a million if nothing is said), and a seed is the number
+    /// of a run. It uses one thread. [`Report::searched`] says how far it came.
+    ///
+    /// Half-way through the runs that it may take, `exhaustive` looks at its estimate of how many there
+    /// are. If they are more than it may take, the other half goes to `preemptions`: all runs with no
+    /// preemption, then all with one, and so on. That finds what is wrong in early steps, which the search
+    /// comes to last, and [`Searched::fallback`](crate::report::Searched::fallback) says which bound was
+    /// reached. It is no proof, as before. A [time](Self::time) that is up before half of the runs leaves
+    /// nothing for it: allow fewer runs, or name `preemptions`.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use sim::{Atomic, Ordering::SeqCst, Runner};
+    ///
+    /// // Two tasks add to a counter, in one operation or in two.
+    /// async fn adds(at_once: bool) {
+    ///     let counter = Arc::new(Atomic::new(0u64));
+    ///     let tasks = [0, 1].map(|_| {
+    ///         let counter = counter.clone();
+    ///         sim::spawn(async move {
+    ///             if at_once {
+    ///                 counter.fetch_add(1, SeqCst).await;
+    ///             } else {
+    ///                 let old = counter.load(SeqCst).await;
+    ///                 counter.store(old + 1, SeqCst).await;
+    ///             }
+    ///         })
+    ///     });
+    ///     for task in tasks {
+    ///         task.await.unwrap();
+    ///     }
+    ///     assert_eq!(counter.load(SeqCst).await, 2);
+    /// }
+    ///
+    /// # if !sim::SIMULATED { return }
+    /// let search = Runner::new().hermetic().strategy("exhaustive");
+    /// let proof = search.run(async || adds(true).await);
+    /// assert!(proof.passed() && proof.searched.unwrap().is_proof());
+    /// assert_eq!(proof.runs, 2);
+    ///
+    /// # let search = search.out(std::env::temp_dir().join("sim-docs"));
+    /// assert!(!search.run(async || adds(false).await).passed());
+    /// ```
+    #[must_use]
+    pub fn strategy(mut self, name: impl Into<String>) -> Runner {
+        self.settings.strategy = Some(name.into());
+        self
+    }
+
+    /// Steps that a run may take, at least 1; one that would take more fails.
+    #[must_use]
+    pub fn max_steps(mut self, steps: u32) -> Runner {
+        self.settings.steps_max = Some(steps);
+        self
+    }
+
+    /// Stop after this time even if seeds are left. The seed in progress is finished.
+    #[must_use]
+    pub fn time(mut self, time: Duration) -> Runner {
+        self.settings.time = Some(time);
+        self
+    }
+
+    /// How many seeds to run at once, at least 1. The report does not depend on it.
+    #[must_use]
+    pub fn jobs(mut self, jobs: usize) -> Runner {
+        self.settings.jobs = Some(jobs.max(1));
+        self
+    }
+
+    /// How long one step may take before the process is ended as hung; zero for no limit. On real threads, how
+    /// long no task of a run may be polled, spawned, end or come to a point (where points are not
+    /// [disturbed](crate#the-two-builds), they are not seen). The default is 10 seconds.
+    #[must_use]
+    pub fn hang(mut self, time: Duration) -> Runner {
+        self.settings.hang = Some(time);
+        self
+    }
+
+    /// How long a run on real threads may take, although its tasks go on, before the process is ended; zero for no
+    /// limit. The default is 60 seconds. In a simulated run, [`max_steps`](Self::max_steps) is the limit.
+    #[must_use]
+    pub fn limit(mut self, time: Duration) -> Runner {
+        self.settings.limit = Some(time);
+        self
+    }
+
+    /// Replay this and run no seed: a trace file, or an inline trace `sim2:…`. In a build that cannot simulate
+    /// it is an error: real threads follow no trace.
+    #[must_use]
+    pub fn replay(mut self, source: impl Into<String>) -> Runner {
+        self.settings.replay = Some(source.into());
+        self
+    }
+
+    /// Write traces into `<folder>/<test>` instead of `target/sim/<package>/<test>`.
+    #[must_use]
+    pub fn out(mut self, folder: impl Into<PathBuf>) -> Runner {
+        self.settings.out = Some(folder.into());
+        self
+    }
+
+    /// Write down in this folder which seeds passed, in a file for each test and shard. A later run of
+    /// the same seeds by the same program goes on from there; `cargo sim merge` puts shards together.
+    /// Another program, or other settings, is an [`InvalidSetting`]: use another folder.
+    ///
+    /// Conditions over all runs, such as [`sometimes!`](macro@crate::sometimes), are judged by the run that reaches
+    /// the last seed, with the counts of earlier runs. A shard, and a run that ends earlier, only warn.
+    #[must_use]
+    pub fn results(mut self, folder: impl Into<PathBuf>) -> Runner {
+        self.settings.results = Some(folder.into());
+        self
+    }
+
+    /// Count the classes of interleavings, and what was never tried: [`Report::coverage`]. Costs about
+    /// as much as the runs, and memory for each class.
+    #[must_use]
+    pub fn coverage(mut self, wanted: bool) -> Runner {
+        self.settings.coverage = Some(wanted);
+        self
+    }
+
+    /// Check the recorded calls of each run in all orders that its steps allow, and not in that in which
+    /// they came alone (*history closure*): [`Report::closure`].
+    ///
+    /// Whether a call returned before another began is all that a checker of linearizability looks at, and
+    /// no task notices it. A run in which that makes no difference to any task stands for all these
+    /// histories; one that is violated is run once, to see that it comes about, and reported as a failure
+    /// of the seed. Up to 1000 orders of each history are looked at; where the body is shown a history
+    /// ([`History::operations`](crate::History::operations)), none, because it may act on it.
+    ///
+    /// A run costs about twice as much (1.4 to 3.7 times, for the nine programs with a history of the
+    /// corpus in `sim-tests`), and a test without a history is slower for nothing. It pays where a call is
+    /// wrong only if others come at certain times around it: for one of the nine, where a bug takes 2.4
+    /// seeds on average instead of 7.7. An exhaustive search always does this, those within a bound never
+    /// do.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use sim::check::models::{Register, RegisterOp, RegisterRet};
+    /// use sim::{Atomic, History, Ordering::SeqCst, Runner};
+    ///
+    /// // The writer stores into one word, the reader looks at another: who was first?
+    /// async fn apart() {
+    ///     let words = Arc::new([Atomic::new(0), Atomic::new(0)]);
+    ///     let history = History::new(Register::default());
+    ///     let (writer, to) = (words.clone(), history.clone());
+    ///     let write = sim::spawn(async move {
+    ///         let store = async { writer[0].store(1, SeqCst).await; RegisterRet::Done };
+    ///         to.call(RegisterOp::Write(1), store).await;
+    ///     });
+    ///     let load = async { RegisterRet::Value(words[1].load(SeqCst).await) };
+    ///     history.call(RegisterOp::Read, load).await;
+    ///     write.await.unwrap();
+    ///     history.assert_linearizable();
+    /// }
+    ///
+    /// # let out = std::env::temp_dir().join("sim-docs");
+    /// # let runner = Runner::new().hermetic().out(out);
+    /// // One run is enough, in whatever order it came.
+    /// let report = runner.closure(true).seed(0).run(apart);
+    /// assert!(!sim::SIMULATED || !report.passed());
+    /// ```
+    #[must_use]
+    pub fn closure(mut self, wanted: bool) -> Runner {
+        self.settings.closure = Some(wanted);
+        self
+    }
+
+    /// Prove of a failing run, when it has been shrunk, that no run of the same program with the same
+    /// values drawn fails in the same way with fewer preemptions, by a search of at most so many runs
+    /// (of 1000 steps on average); 0 for no proof. A run with fewer takes its place, unless it has more steps
+    /// than the run that was found. The default is no proof, and 10,000 runs if the strategy is a search.
+    /// [`Finding::proof`] says what came of it.
+    ///
+    /// Costs up to as many runs as it says. The shrinker goes by steps *and* preemptions
+    /// ([`Cost`](crate::run::schedule::Cost)), and not through all runs: this is for who wants the fewest
+    /// preemptions, and wants to know. On real threads it means nothing.
+    ///
+    /// [`Finding::proof`]: crate::report::Finding::proof
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use sim::{Atomic, Ordering::SeqCst, Runner};
+    ///
+    /// # let out = std::env::temp_dir().join("sim-docs");
+    /// # let runner = Runner::new().hermetic().out(out);
+    /// let report = runner.seeds(0..100).prove(1000).run(async || {
+    ///     let counter = Arc::new(Atomic::new(0));
+    ///     sim::map_concurrently(0..2, |_| {
+    ///         let counter = counter.clone();
+    ///         async move {
+    ///             let value = counter.load(SeqCst).await;
+    ///             counter.store(value + 1, SeqCst).await;
+    ///         }
+    ///     })
+    ///     .await;
+    ///     assert_eq!(counter.load(SeqCst).await, 2);
+    /// });
+    /// if sim::SIMULATED {
+    ///     let proof = report.finding.unwrap().proof.unwrap();
+    ///     assert!(proof.complete);
+    ///     assert_eq!(proof.fewest, 1);
+    /// }
+    /// ```
+    #[must_use]
+    pub fn prove(mut self, runs: u64) -> Runner {
+        self.settings.prove = Some(runs);
+        self
+    }
+
+    /// Fail a test that proves nothing, even if none of its runs does: [`Report::searched`] must be a
+    /// [proof](crate::report::Searched::is_proof). The [strategy](Self::strategy) must be a search. A replay
+    /// proves nothing and is not asked to; neither are real threads.
+    ///
+    /// ```
+    /// use sim::run::{Failure, Outcome};
+    /// use sim::{Atomic, Ordering::SeqCst, Runner};
+    ///
+    /// async fn stores() {
+    ///     let word = std::sync::Arc::new(Atomic::new(0));
+    ///     for value in 0..4 {
+    ///         let word = word.clone();
+    ///         sim::spawn(async move { word.store(value, SeqCst).await }).detach();
+    ///     }
+    ///     word.load(SeqCst).await;
+    /// }
+    ///
+    /// # if !sim::SIMULATED { return }
+    /// let must = Runner::new().hermetic().strategy("exhaustive").must_prove(true);
+    /// assert!(must.run(stores).passed());
+    /// // Three runs are not enough.
+    /// let report = must.seeds(0..3).run(stores);
+    /// assert!(!report.passed());
+    /// let outcome = report.finding.unwrap().run.outcome;
+    /// assert!(matches!(outcome, Outcome::Failed(Failure::Unproven { .. })));
+    /// ```
+    #[must_use]
+    pub fn must_prove(mut self, wanted: bool) -> Runner {
+        self.settings.must_prove = Some(wanted);
+        self
+    }
+
+    /// Whether a failing run is made smaller before it is reported, as it is by default. Without it, the run
+    /// that was found is reported, after it was replayed, and nothing is [proven](Self::prove) of it.
+    #[must_use]
+    pub fn shrink(mut self, wanted: bool) -> Runner {
+        self.settings.shrink = Some(wanted);
+        self
+    }
+
+    /// Count what generated programs were made of and how much of it ran at the same time:
+    /// [`Report::statistics`]. Costs about as much as the runs.
+    #[must_use]
+    pub fn statistics(mut self, wanted: bool) -> Runner {
+        self.settings.statistics = Some(wanted);
+        self
+    }
+
+    /// Do not look at the environment.
+    ///
+    /// No variable can then replay a failing run: the report says what to add to the runner instead.
+    #[must_use]
+    pub fn hermetic(mut self) -> Runner {
+        self.site.hermetic = true;
+        self
+    }
+
+    /// Runs `body` once for each seed until one fails, shrinks that run and reports.
+    ///
+    /// The lowest failing seed is reported, whatever the number of threads.
+    ///
+    /// # Panics
+    /// If a setting cannot be used; the text names it, its value and its grammar.
+    pub fn run<B, R>(&self, body: B) -> Report
+    where
+        B: AsyncFn() -> R + Sync,
+        R: TestResult,
+    {
+        match self.try_run(body) {
+            Ok(report) => report,
+            Err(invalid) => panic!("{invalid}"),
+        }
+    }
+
+    /// Like [`run`](Self::run).
+    ///
+    /// # Errors
+    /// [`InvalidSetting`] if a setting, or a variable of the environment, cannot be used.
+    pub fn try_run<B, R>(&self, body: B) -> Result<Report, InvalidSetting>
+    where
+        B: AsyncFn() -> R + Sync,
+        R: TestResult,
+    {
+        Ok(self.try_run_body(&FunctionBody::new(body), false)?.report)
+    }
+
+    fn try_run_body(&self, body: &dyn TestBody, must_fail: bool) -> Result<Ran, InvalidSetting> {
+        let (config, warnings) = self.config()?;
+        let mut notes = self.idle()?;
+        if config.borrows() {
+            let (_, seeds) = config.seeds();
+            notes.push(format!(
+                "{} has no seed of its own in this shard, because there are {seeds} in all: it ran one of another \
+                 shard, so that it does not pass without a run",
+                self.site.test
+            ));
+        }
+        let results = Results::open(&config, &self.site, must_fail)?;
+        let mut report = backend::run(&config, &self.site, &results, body);
+        let part = Part::of(&config, &results);
+        if let Some(part) = part {
+            part.spare_conditions(&mut report);
+        }
+        results.end(&mut report);
+        report.warnings.splice(0..0, warnings);
+        report.notes.extend(notes);
+        Ok(Ran { report, part })
+    }
+
+    /// What to say of settings that mean nothing in this build.
+    fn idle(&self) -> Result<Vec<String>, InvalidSetting> {
+        if crate::seam::SIMULATED {
+            return Ok(Vec::new());
+        }
+        let arguments: Vec<_> =
+            self.settings.idle_on_threads().iter().map(|names| names.0).collect();
+        let mut notes: Vec<String> = Vec::new();
+        notes.extend(idle_text(&arguments).map(|text| format!("{}: {text}", self.site.test)));
+        if !self.site.hermetic {
+            let (environment, _) = Settings::from_environment(std::env::vars_os())?;
+            let variables: Vec<_> =
+                environment.idle_on_threads().iter().map(|names| names.1).collect();
+            notes.extend(idle_text(&variables));
+        }
+        Ok(notes)
+    }
+
+    /// What to do, and warnings about it.
+    fn config(&self) -> Result<(Config, Vec<String>), InvalidSetting> {
+        let mut warnings = Vec::new();
+        let mut settings = self.settings.clone();
+        if !self.site.hermetic {
+            let (environment, unknown) = Settings::from_environment(std::env::vars_os())?;
+            settings = settings.overridden_by(environment);
+            warnings = unknown;
+        }
+        Ok((settings.resolve()?, warnings))
+    }
+}

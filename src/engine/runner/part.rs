@@ -1,0 +1,43 @@
+//! Runs of a part of the seeds. Conditions over all runs are not judged by such a run, only noted.
+
+use crate::engine::config::Config;
+use crate::engine::results::Results;
+use crate::report::Report;
+
+/// A report, and the part of the seeds that it is about; none if it is about all of them.
+pub(super) struct Ran {
+    pub(super) report: Report,
+    pub(super) part: Option<Part>,
+}
+
+/// A part of the seeds.
+#[derive(Clone, Copy)]
+pub(super) struct Part {
+    /// True if results are written, so that `cargo sim merge` can judge all seeds.
+    written: bool,
+}
+
+impl Part {
+    /// None if all seeds were run, now or before.
+    pub(super) fn of(config: &Config, results: &Results) -> Option<Part> {
+        let all = config.shard.of == 1 && results.left() == 0;
+        (!all).then(|| Part { written: results.are_written() })
+    }
+
+    /// Turns a finding about conditions that held too seldom into a note.
+    pub(super) fn spare_conditions(self, report: &mut Report) {
+        if let Some(what) = report.spare_conditions() {
+            self.note(report, &what);
+        }
+    }
+
+    /// Notes that the test would fail for this reason if the part were all seeds.
+    pub(super) fn note(self, report: &mut Report, what: &str) {
+        let judge = match self.written {
+            true => "cargo sim merge judges all of them",
+            false => "nobody judges all of them: set SIM_RESULTS, and run cargo sim merge",
+        };
+        let note = format!("{}: {what} (in this part of the seeds; {judge})", report.test);
+        report.notes.push(note);
+    }
+}

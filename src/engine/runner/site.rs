@@ -1,0 +1,265 @@
+//! Where a test stands: what its traces are called, where they are kept and how it is run alone.
+
+use std::panic::Location;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use super::target::{Target, without_hash};
+
+/// Where a test stands.
+#[derive(Clone, Debug)]
+pub(crate) struct Site {
+    /// `module::path::name`.
+    pub(crate) test: String,
+    /// The target of the package that it is compiled into.
+    pub(crate) target: Target,
+    /// The name of its package.
+    pub(crate) package: String,
+    /// The version of its package.
+    pub(crate) version: String,
+    /// The folder of its package's `Cargo.toml`.
+    pub(crate) manifest_dir: Option<PathBuf>,
+    /// Where the body was written.
+    pub(crate) place: &'static Location<'static>,
+    /// What the test harness knows the test by; none if there is no harness or no knowing.
+    pub(crate) filter: Option<String>,
+    /// The runner ignores the environment, so no variable can make it replay anything.
+    pub(crate) hermetic: bool,
+}
+
+impl Site {
+    /// The site of a program that uses a runner itself.
+    pub(crate) fn of_program(place: &'static Location<'static>) -> Site {
+        let file = Path::new(place.file()).file_stem();
+        let file = file.map_or_else(|| "test".into(), |stem| stem.to_string_lossy());
+        let package = std::env::var("CARGO_PKG_NAME").unwrap_or_else(|_| UNKNOWN.to_owned());
+        let manifest_dir = std::env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from);
+        // A harness calls the thread of a test as the test. Other names of threads are no test's.
+        let thread = std::thread::current().name().map(str::to_owned);
+        let is_path = |name: &String| name.split("::").all(is_identifier);
+        let target = Target::running(program(), place.file(), manifest_dir.as_deref());
+        // A copied test program looks like one without a harness, and that may call its threads anything but the
+        // path of a test, or what it is asked to run.
+        let asked = |name: &String| std::env::args().skip(1).any(|argument| argument == *name);
+        let is_test = |name: &String| !target.is_program() || name.contains("::") || asked(name);
+        let thread = thread.filter(is_test);
+        Site {
+            test: format!("{file}_{}", place.line()),
+            target,
+            package,
+            version: std::env::var("CARGO_PKG_VERSION").unwrap_or_default(),
+            manifest_dir,
+            place,
+            filter: thread.filter(|name| name != "main" && is_path(name)),
+            hermetic: false,
+        }
+    }
+
+    /// The name of the test among all tests of its package: the name of what is kept of it.
+    pub(crate) fn key(&self) -> String {
+        self.target.key(&self.test)
+    }
+
+    /// The test and its target, such as `queue::tests::is_empty (lib)`.
+    pub(crate) fn title(&self) -> String {
+        format!("{} ({})", self.test, self.target.label())
+    }
+
+    /// The command that replays `source`, on one line; if there is none, what to write in the source.
+    pub(crate) fn replay_command(&self, source: &str) -> String {
+        match self.hermetic {
+            true => self.in_code(&format!(".replay({source:?})")),
+            false => format!("SIM_REPLAY={} {}", quoted(source), self.command()),
+        }
+    }
+
+    /// The same for the run of a seed.
+    pub(crate) fn seed_command(&self, seed: u64) -> String {
+        match self.hermetic {
+            true => self.in_code(&format!(".seed({seed})")),
+            false => format!("SIM_SEED={seed} {}", self.command()),
+        }
+    }
+
+    fn in_code(&self, call: &str) -> String {
+        let Site { place, .. } = self;
+        format!(
+            "{call} on the Runner of {}:{}, which is hermetic: no variable reaches it",
+            place.file(),
+            place.line()
+        )
+    }
+
+    /// The command that runs this test and no other, on one line.
+    pub(crate) fn command(&self) -> String {
+        let arguments = std::env::args_os().skip(1);
+        let arguments: Vec<String> =
+            arguments.map(|argument| quoted(&argument.to_string_lossy())).collect();
+        self.command_of(program(), &arguments.join(" "))
+    }
+
+    /// `arguments` are those of the program, quoted.
+    fn command_of(&self, program: &Path, arguments: &str) -> String {
+        let behind = |dashes: &str| match arguments {
+            "" => String::new(),
+            _ => format!("{dashes} {arguments}"),
+        };
+        if self.target.is_program() {
+            let rest = match &self.filter {
+                Some(name) => format!(" {} --exact", quoted(name)),
+                None => behind(""),
+            };
+            return format!("{}{rest}", quoted(&program.display().to_string()));
+        }
+        let package = match &*self.package {
+            UNKNOWN => String::new(),
+            name => format!(" -p {name}"),
+        };
+        if self.target.is_doc() {
+            return format!("cargo test{package} --doc");
+        }
+        let profile = profile(program);
+        let stem = program.file_stem().unwrap_or_default().to_string_lossy();
+        if let (Some(name), None) = (self.target.example(), without_hash(&stem)) {
+            let name = quoted(name);
+            return format!("cargo run{profile}{package} --example {name}{}", behind(" --"));
+        }
+        let target = self.target.argument().map_or(String::new(), |target| format!(" {target}"));
+        let rest = match &self.filter {
+            // Without `--exact` a test whose name begins like this one would replay too.
+            Some(name) => format!(" {} -- --exact", quoted(name)),
+            None => behind(" --"),
+        };
+        format!("cargo test{profile}{package}{target}{rest}")
+    }
+
+    /// `name version`.
+    pub(crate) fn package_and_version(&self) -> String {
+        format!("{} {}", self.package, self.version).trim_end().to_owned()
+    }
+}
+
+/// The name of a package that is not known: the program was not started by Cargo.
+const UNKNOWN: &str = "program";
+
+/// The file of this program; empty if the system does not tell.
+pub(super) fn program() -> &'static Path {
+    static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
+    PROGRAM.get_or_init(|| std::env::current_exe().unwrap_or_default())
+}
+
+/// What a harness calls the test of this path, without the name of the crate. It leaves `r#` where the word is
+/// no keyword of the edition, and names the thread of the test as the test.
+pub(super) fn filter(path: &str) -> String {
+    let plain = |name: &str| name.replace("r#", "");
+    let thread = std::thread::current().name().map(str::to_owned);
+    thread.filter(|name| plain(name) == plain(path)).unwrap_or_else(|| path.to_owned())
+}
+
+fn is_identifier(word: &str) -> bool {
+    let word = word.strip_prefix("r#").unwrap_or(word);
+    !word.is_empty() && word.chars().all(|c| c.is_alphanumeric() || c == '_')
+}
+
+/// The argument of Cargo for the profile that the program was built with.
+fn profile(program: &Path) -> String {
+    let folder = program.parent().unwrap_or(Path::new(""));
+    let profile = folder.parent().and_then(Path::file_name).unwrap_or_default();
+    match &*profile.to_string_lossy() {
+        "debug" => String::new(),
+        "release" => " --release".to_owned(),
+        other => format!(" --profile {}", quoted(other)),
+    }
+}
+
+/// A word for a POSIX shell.
+pub(super) fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "_-./:=,@%+".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn site(program: &str, filter: Option<&str>) -> Site {
+        Site {
+            test: "crate_name::module::name".to_owned(),
+            target: Target::running(Path::new(program), "src/lib.rs", None),
+            package: "demo".to_owned(),
+            version: "1.0.0".to_owned(),
+            manifest_dir: None,
+            place: Location::caller(),
+            filter: filter.map(str::to_owned),
+            hermetic: false,
+        }
+    }
+
+    #[test]
+    fn the_command_runs_one_test_as_it_was_built() {
+        let hash = "0123456789abcdef";
+        for (program, filter, arguments, expected) in [
+            (
+                "t/debug/deps/demo-HASH",
+                Some("a::b"),
+                "x",
+                "cargo test -p demo --lib a::b -- --exact",
+            ),
+            (
+                "t/release/deps/demo-HASH",
+                Some("r#type"),
+                "",
+                "cargo test --release -p demo --lib 'r#type' -- --exact",
+            ),
+            ("t/ci/deps/demo-HASH", None, "", "cargo test --profile ci -p demo --lib"),
+            ("t/debug/deps/demo-HASH", None, "a 'b c'", "cargo test -p demo --lib -- a 'b c'"),
+            ("t/debug/examples/queue", None, "", "cargo run -p demo --example queue"),
+            ("t/debug/examples/queue", None, "7 --x", "cargo run -p demo --example queue -- 7 --x"),
+            (
+                "t/debug/examples/queue-HASH",
+                Some("in_example"),
+                "",
+                "cargo test -p demo --example queue in_example -- --exact",
+            ),
+            ("/tmp/rustdoctestX/rust_out", None, "", "cargo test -p demo --doc"),
+            ("/queue-tests", Some("a::b"), "--nocapture", "/queue-tests a::b --exact"),
+            ("/opt/my tool", None, "", "'/opt/my tool'"),
+            ("/opt/my tool", None, "--size 3", "'/opt/my tool' --size 3"),
+        ] {
+            let program = program.replace("HASH", hash);
+            assert_eq!(site(&program, filter).command_of(Path::new(&program), arguments), expected);
+        }
+    }
+
+    #[test]
+    fn a_hermetic_runner_is_told_in_its_source() {
+        let hermetic = Site { hermetic: true, ..site("/opt/tool", None) };
+        let told = hermetic.replay_command("sim2:0x2");
+        assert!(
+            told.starts_with(".replay(\"sim2:0x2\") on the Runner of src/engine/runner/site.rs:"),
+            "{told}"
+        );
+        assert!(hermetic.seed_command(7).starts_with(".seed(7) on the Runner of "));
+    }
+
+    #[test]
+    fn a_thread_is_a_test_if_its_name_can_be_one() {
+        for (name, is) in
+            [("a::b", true), ("r#type", true), ("worker-1", false), ("a b", false), ("a::", false)]
+        {
+            assert_eq!(name.split("::").all(is_identifier), is, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_word_survives_the_shell() {
+        assert_eq!(quoted("sim2:0x2,0.1=3/10"), "sim2:0x2,0.1=3/10");
+        assert_eq!(quoted("a b"), "'a b'");
+        assert_eq!(quoted("it's"), r"'it'\''s'");
+        assert_eq!(quoted(""), "''");
+    }
+}

@@ -1,0 +1,280 @@
+//! What `#[sim::test]` expands to: run the body, show the report, fail the test.
+
+use std::collections::BTreeSet;
+use std::io::{self, IsTerminal, Write};
+use std::panic::Location;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use super::outcome::{FunctionBody, TestBody};
+use super::part::Ran;
+use super::site::{self, Site};
+use super::target::Target;
+use super::{Runner, TestResult};
+use crate::engine::config::Settings;
+use crate::report::{Report, Style, one_line, text};
+use crate::run::trace::format::is_inline;
+use crate::run::{Failure, Outcome};
+
+/// Where a test stands, as the macro knows it.
+#[derive(Clone, Copy, Debug)]
+pub struct TestSite {
+    /// `module::path::name`.
+    pub test: &'static str,
+    /// The name of its package.
+    pub package: &'static str,
+    /// The version of its package.
+    pub version: &'static str,
+    /// The folder of its package's `Cargo.toml`.
+    pub manifest_dir: &'static str,
+    /// The file of the test.
+    pub file: &'static str,
+    /// The line of its `fn`.
+    pub line: u32,
+    /// `CARGO_BIN_NAME`, as the compiler had it: the target, if that is a binary or an example.
+    pub binary: Option<&'static str>,
+    /// Whether the compiler had a `CARGO_TARGET_TMPDIR`: the target is an integration test or a benchmark.
+    pub integration: bool,
+}
+
+/// The arguments of the attribute, checked by the macro as far as it can.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Attributes {
+    /// How many seeds.
+    pub seeds: Option<u64>,
+    /// Just this seed.
+    pub seed: Option<u64>,
+    /// The name of the strategy.
+    pub strategy: Option<&'static str>,
+    /// Steps a run may take.
+    pub max_steps: Option<u32>,
+    /// When to stop, in milliseconds.
+    pub time_ms: Option<u64>,
+    /// The trace to replay.
+    pub replay: Option<&'static str>,
+    /// How long a step may take, or no task of a run on real threads move, in milliseconds.
+    pub hang_ms: Option<u64>,
+    /// How long a run on real threads may take, in milliseconds.
+    pub limit_ms: Option<u64>,
+    /// Whether the test is to fail under some seed.
+    pub must_fail: bool,
+    /// Whether to say, if it passes, how much was seen.
+    pub coverage: bool,
+    /// Whether to check the recorded calls of each run in all orders that its steps allow.
+    pub closure: bool,
+    /// How many runs the proof may take that a failing run has the fewest preemptions.
+    pub prove: Option<u64>,
+    /// Whether the test fails if its search proves nothing.
+    pub must_prove: bool,
+    /// Whether to say, if it passes, what its programs were made of.
+    pub statistics: bool,
+}
+
+/// Runs a test and panics if it fails.
+#[track_caller]
+pub fn test<B, R>(site: TestSite, attributes: Attributes, body: B)
+where
+    B: AsyncFn() -> R + Sync,
+    R: TestResult,
+{
+    test_body(site, attributes, Location::caller(), &FunctionBody::new(body));
+}
+
+fn test_body(
+    site: TestSite,
+    attributes: Attributes,
+    place: &'static Location<'static>,
+    body: &dyn TestBody,
+) {
+    let settings = Settings {
+        seed: attributes.seed,
+        seeds: attributes.seeds.map(|seeds| 0..seeds),
+        strategy: attributes.strategy.map(str::to_owned),
+        time: attributes.time_ms.map(Duration::from_millis),
+        hang: attributes.hang_ms.map(Duration::from_millis),
+        limit: attributes.limit_ms.map(Duration::from_millis),
+        steps_max: attributes.max_steps,
+        replay: attributes.replay.map(|source| beside_manifest(source, site.manifest_dir)),
+        coverage: attributes.coverage.then_some(true),
+        closure: attributes.closure.then_some(true),
+        prove: attributes.prove,
+        must_prove: attributes.must_prove.then_some(true),
+        statistics: attributes.statistics.then_some(true),
+        ..Settings::default()
+    };
+    // A harness leaves out the name of the crate.
+    let (crate_name, path) = site.test.split_once("::").unwrap_or((site.test, site.test));
+    let target =
+        Target::compiled(site.binary, site.integration, site.file, crate_name, site::program());
+    let site = Site {
+        test: site.test.to_owned(),
+        target,
+        package: site.package.to_owned(),
+        version: site.version.to_owned(),
+        manifest_dir: Some(PathBuf::from(site.manifest_dir)),
+        place,
+        filter: Some(site::filter(path)),
+        hermetic: false,
+    };
+    let test = site.test.clone();
+    match Runner::of_site(site, settings).try_run_body(body, attributes.must_fail) {
+        Ok(ran) => judge(ran, attributes),
+        Err(invalid) => {
+            let screen = format!("FAILED  {test}: {invalid}\n");
+            eprint!("{screen}");
+            super::ended::failed(&screen);
+            fail(invalid.to_string())
+        }
+    }
+}
+
+/// A file of an attribute is meant from the folder of the package, wherever the test is run.
+fn beside_manifest(source: &str, manifest_dir: &str) -> String {
+    if is_inline(source) {
+        return source.to_owned();
+    }
+    Path::new(manifest_dir).join(source).display().to_string()
+}
+
+/// Shows the report and fails the test if it has to.
+fn judge(ran: Ran, attributes: Attributes) {
+    let Ran { mut report, part } = ran;
+    let mut must_fail = attributes.must_fail;
+    let passed = report.finding.is_none() && report.replayed.is_none() && report.runs > 0;
+    if let (true, true, Some(part)) = (must_fail && passed, crate::seam::SIMULATED, part) {
+        part.note(&mut report, "the test must fail (must_fail), and did not");
+        must_fail = false;
+    }
+    let report = &report;
+    let screen = text(report, &Style { color: color(), ..Style::default() });
+    let Some(finding) = report.finding.as_deref() else {
+        // Not `eprint!`: a test harness takes that and, of a test that passes, shows none of it.
+        let _ = io::stderr().lock().write_all(remarks(report).as_bytes());
+        if must_fail && crate::seam::SIMULATED {
+            let what = match &report.replayed {
+                Some(_) => "the replay passed".to_owned(),
+                None => format!("none of {} runs did", report.runs),
+            };
+            let text = format!("the test must fail (must_fail), but {what}");
+            eprintln!("FAILED  {}: {text}\n{MUST_FAIL}", report.test);
+            show_warnings(report, &screen);
+            super::ended::failed(&format!("FAILED  {}: {text}\n", report.test));
+            fail(text);
+        }
+        if must_fail {
+            eprintln!("note: real threads did not show the failure this test is about");
+        }
+        let asked =
+            report.coverage.is_some() || report.closure.is_some() || report.statistics.is_some();
+        if report.replayed.is_some() || report.searched.is_some() || asked {
+            // Whoever asked for a replay or a proof wants to know that it was one; who asked for
+            // coverage, a closure or statistics, to read them.
+            eprint!("{screen}");
+        } else {
+            show_warnings(report, &screen);
+        }
+        return;
+    };
+    eprint!("{screen}");
+    match &finding.run.outcome {
+        // These say that the trace was not replayed, that a case never came up or that nothing is proven:
+        // nothing about the program.
+        Outcome::Failed(
+            Failure::Unreadable { .. }
+            | Failure::Diverged { .. }
+            | Failure::TooSeldom { .. }
+            | Failure::Unproven { .. },
+        ) => {}
+        _ if must_fail => {
+            return eprintln!("note:    the test must fail (must_fail) and did, so it passes");
+        }
+        _ => {}
+    }
+    super::ended::failed(&screen);
+    match &finding.run.outcome {
+        Outcome::Failed(failure) => fail(one_line(failure, &finding.run)),
+        Outcome::Passed => fail("the test failed".to_owned()),
+    }
+}
+
+/// What has to be said of a test that passes, although its harness shows nothing of it, in lines: its notes, each
+/// once in a process, because some are about all tests, and why it is no proof.
+fn remarks(report: &Report) -> String {
+    static TOLD: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+    let mut told = TOLD.lock().unwrap_or_else(PoisonError::into_inner);
+    let new = report.notes.iter().filter(|note| told.insert((*note).clone()));
+    let mut lines: String = new.map(|note| format!("note: {note}\n")).collect();
+    if let Some(why) = report.searched.as_ref().and_then(|searched| searched.fell_short()) {
+        lines += &format!("NOT A PROOF  {}: {why}\n", report.test);
+    }
+    lines
+}
+
+const MUST_FAIL: &str = "
+  help    If what it shows has been put right, take must_fail away. If not, it needs more seeds
+          or another strategy.
+";
+
+fn show_warnings(report: &Report, screen: &str) {
+    if !report.warnings.is_empty() {
+        eprint!("{screen}");
+    }
+}
+
+/// Fails the test with a text. The panic hook is not called: it would only add the place of this
+/// line, and a backtrace, to a screen that has all there is to say.
+fn fail(text: String) -> ! {
+    std::panic::resume_unwind(Box::new(text))
+}
+
+/// A harness may show the standard error of a test on its standard output, so both must be a terminal.
+fn color() -> bool {
+    let variable = |name: &str| std::env::var(name).ok();
+    let terminal = io::stdout().is_terminal() && io::stderr().is_terminal();
+    wants_color(terminal, &variable)
+}
+
+/// True if colours are on: for a terminal, unless `NO_COLOR`, `CARGO_TERM_COLOR` or `TERM` decides otherwise.
+pub fn wants_color(terminal: bool, variable: &dyn Fn(&str) -> Option<String>) -> bool {
+    let is = |name, value| variable(name).is_some_and(|found| found == value);
+    if variable("NO_COLOR").is_some_and(|value| !value.is_empty())
+        || is("CARGO_TERM_COLOR", "never")
+    {
+        return false;
+    }
+    is("CARGO_TERM_COLOR", "always") || (terminal && !is("TERM", "dumb"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn colours_are_for_terminals_and_for_who_does_not_say_no() {
+        for (terminal, variables, expected) in [
+            (true, &[][..], true),
+            (false, &[], false),
+            (true, &[("NO_COLOR", "1")], false),
+            (true, &[("NO_COLOR", "")], true),
+            (true, &[("TERM", "dumb")], false),
+            (true, &[("CARGO_TERM_COLOR", "never")], false),
+            (false, &[("CARGO_TERM_COLOR", "always")], true),
+            (false, &[("CARGO_TERM_COLOR", "auto")], false),
+            (true, &[("CARGO_TERM_COLOR", "always"), ("NO_COLOR", "1")], false),
+        ] {
+            let variable = |name: &str| {
+                let found = variables.iter().find(|(known, _)| *known == name);
+                found.map(|(_, value)| (*value).to_owned())
+            };
+            assert_eq!(wants_color(terminal, &variable), expected, "{terminal} {variables:?}");
+        }
+    }
+
+    #[test]
+    fn a_file_of_an_attribute_stands_beside_the_manifest() {
+        assert_eq!(beside_manifest("a/b.simtrace", "/p"), "/p/a/b.simtrace");
+        assert_eq!(beside_manifest("/a/b.simtrace", "/p"), "/a/b.simtrace");
+        assert_eq!(beside_manifest("sim2:0", "/p"), "sim2:0");
+    }
+}

@@ -1,0 +1,315 @@
+//! What is done with a failing run: it is run again, shrunk, replayed, written down.
+
+use std::sync::Arc;
+
+use super::session::Session;
+use super::watchdog::{Job, Unwatch};
+use super::{hook, prove};
+use crate::engine::persistence;
+use crate::report::{Finding, Origin, Proof, Report, Shrinking, Size};
+use crate::rt::{Limits, Worker};
+use crate::run::event::ValueKind;
+use crate::run::schedule::Schedule;
+use crate::run::trace::show_values;
+use crate::run::{Failure, Outcome, Run, Signature};
+use crate::shrink::{Budget, Replayer, shrink};
+use unpause_check::verdict::Verdict;
+
+/// Replays that shrinking may take.
+const REPLAYS: u64 = 4000;
+/// Steps that shrinking may take in all: about a second.
+const STEPS: u64 = 20_000_000;
+/// How many steps of a run take as long as a step from state to state when a program is made.
+const PLANNED: u64 = 10;
+
+/// Reports a failing run: confirmed, shrunk, replayed, written to a file.
+pub(super) fn report(session: &Session<'_>, run: Run, from: Origin, runs: u64) -> Report {
+    let original = Size::of(&run);
+    let (run, shrunk, proof) = session.quietly(|| match confirmed(session, &run) {
+        Ok(()) if is_undecided(&run) => (run, None, None),
+        Ok(()) if !session.config.shrink => (run, None, None),
+        Ok(()) => smallest(session, run),
+        Err(failure) => (Run { outcome: Outcome::Failed(failure), ..run }, None, None),
+    });
+    let trace = session.trace(&run);
+    let (mut warning, mut called_from) = (None, None);
+    let run = match &run.outcome {
+        // There is nothing to replay: the next run would be yet another one.
+        Outcome::Failed(Failure::NonDeterminism { .. }) => run,
+        _ => {
+            let again = session.loudly(|| session.replay(&trace));
+            called_from = hook::called_from();
+            warning = other_history(&run, &again);
+            // Who answered the choices at first is news; that they were replayed since is not.
+            let (seed, strategy) = (run.seed, run.strategy.clone());
+            if same_failure(&again, &run) { Run { seed, strategy, ..again } } else { run }
+        }
+    };
+    let written = persistence::write(&trace, session.site, session.config.out.as_deref());
+    let (trace_file, trace_error) = match written {
+        Ok(path) => (Some(path.display().to_string()), None),
+        Err(error) => (None, Some(error.to_string())),
+    };
+    let replay = Some(session.replay_command(&trace, trace_file.as_deref().unwrap_or_default()));
+    let mut report = session.report(runs, 0);
+    report.warnings.extend(warning);
+    report.finding = Some(Box::new(Finding {
+        run,
+        from,
+        original,
+        shrunk,
+        proof,
+        called_from,
+        trace_file,
+        trace_error,
+        source_file: None,
+        history_file: None,
+        replay,
+        record: None,
+    }));
+    persistence::write_beside(&mut report, session.site, session.config.out.as_deref());
+    report
+}
+
+/// Whether the decisions of `run` lead to the same run again, as far as they can say.
+fn confirmed(session: &Session<'_>, run: &Run) -> Result<(), Failure> {
+    if is_undecided(run) { Ok(()) } else { same_again(session, run) }
+}
+
+/// Whether it failed because a check was not through in its time or with its budget. It took seconds, and so would
+/// each run that the shrinker tries; and how far it gets in its time is not for the decisions to say.
+fn is_undecided(run: &Run) -> bool {
+    let outcome = &run.outcome;
+    matches!(outcome, Outcome::Failed(Failure::History { verdict: Verdict::Unknown(_), .. }))
+}
+
+/// Whether the decisions of `run` lead to the same run again.
+///
+/// # Errors
+/// The failure that reports the first step that differs.
+pub(super) fn same_again(session: &Session<'_>, run: &Run) -> Result<(), Failure> {
+    let job = Job::Again(Arc::new(run.clone()));
+    let again = session.run_with(job.strategy(), "again", run.seed, job);
+    // What was generated comes before all that was run.
+    same_programs(run, &again)?;
+    if let Outcome::Failed(failure @ Failure::Misuse { .. }) = &again.outcome {
+        // What was used wrongly is often wrong in the second run only, as a lock in a `static` is.
+        // It says what to do about it, and that the two runs differ says less.
+        return if same_failure(run, &again) { Ok(()) } else { Err(failure.clone()) };
+    }
+    if let Outcome::Failed(Failure::Diverged { step, expected, found }) = &again.outcome {
+        let (first, second) = (expected.clone(), found.clone());
+        // What was done before says more, if it differed already.
+        same_deeds(run, &again, *step)?;
+        return Err(Failure::NonDeterminism { step: *step, first, second });
+    }
+    same_deeds(run, &again, u32::MAX)?;
+    if same_failure(run, &again) {
+        return Ok(());
+    }
+    let tell = |run: &Run| match &run.outcome {
+        Outcome::Passed => "the run passed".to_owned(),
+        Outcome::Failed(failure) => crate::report::one_line(failure, run),
+    };
+    let step = run.steps.len() as u32;
+    Err(Failure::NonDeterminism { step, first: tell(run), second: tell(&again) })
+}
+
+/// Whether the same programs were generated from the same decisions.
+fn same_programs(run: &Run, again: &Run) -> Result<(), Failure> {
+    for (one, other) in run.programs.iter().zip(&again.programs) {
+        let draw = run.draws.get(one.draws.start);
+        let step = draw.map_or(0, |draw| draw.step);
+        for nth in 0..one.commands.len().max(other.commands.len()) {
+            let texts = [one, other].map(|program| program.commands.get(nth).map(|c| &c.text));
+            let [one, other] = texts.map(|text| text.map(|text| letters(text)));
+            if one != other {
+                let tell = |text: Option<&String>| {
+                    let text = text.map_or("nothing", String::as_str);
+                    format!("command #{nth} of the generated program: {text}")
+                };
+                let (first, second) = (tell(texts[0]), tell(texts[1]));
+                return Err(Failure::NonDeterminism { step, first, second });
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The characters of a text in an order of their own: a command that holds a set shows it in any order.
+fn letters(text: &str) -> Vec<char> {
+    let mut letters: Vec<char> = text.chars().collect();
+    letters.sort_unstable();
+    letters
+}
+
+/// Whether two runs did the same before step `end`.
+fn same_deeds(run: &Run, again: &Run, end: u32) -> Result<(), Failure> {
+    if run.events == again.events {
+        return Ok(());
+    }
+    let before = |run: &Run| run.events.iter().take_while(|event| event.step < end).count();
+    let shown = |run: &Run, index: usize| match run.events.get(index) {
+        None => "nothing".to_owned(),
+        Some(event) => {
+            let object = event.object.map_or(String::new(), |object| {
+                format!(" {}#{}", run.objects[object.index()].kind, object.index())
+            });
+            let values = show_values(event, run);
+            format!("{}{object} {values} at {}", event.op.name, event.place)
+        }
+    };
+    let pointer = |run: &Run, index: usize| {
+        let object = run.events.get(index).and_then(|event| event.object);
+        object.is_some_and(|object| run.objects[object.index()].values == ValueKind::Pointer)
+    };
+    for index in 0..before(run).max(before(again)) {
+        let same = run.events.get(index) == again.events.get(index)
+            || (pointer(run, index) && shown(run, index) == shown(again, index));
+        if !same {
+            let step = run.events.get(index).map_or(run.steps.len() as u32, |event| event.step);
+            let (first, second) = (shown(run, index), shown(again, index));
+            return Err(Failure::NonDeterminism { step, first, second });
+        }
+    }
+    Ok(())
+}
+
+/// That clients were told something else when the same decisions were taken again.
+fn other_history(run: &Run, again: &Run) -> Option<String> {
+    let (first, second) = told(run).zip(told(again)).find(|(first, second)| first != second)?;
+    let tell = |(op, ret): (&str, Option<&str>)| format!("{op} → {}", ret.unwrap_or("?"));
+    let (first, second) = (tell(first), tell(second));
+    Some(format!(
+        "`{first}` was `{second}` when the same decisions were taken again, so something decides that the \
+         scheduler does not control: often a static that keeps its value from run to run. Create what is \
+         tested in the body of the test"
+    ))
+}
+
+/// Each operation and its answer, unless it had none.
+fn told(run: &Run) -> impl Iterator<Item = (&str, Option<&str>)> {
+    let operations = run.histories.iter().flat_map(|history| &history.operations);
+    operations.map(|o| (o.op.as_str(), o.returned.as_ref().map(|(ret, _)| ret.as_str())))
+}
+
+pub(super) fn signature(run: &Run) -> Option<Signature> {
+    match &run.outcome {
+        Outcome::Passed => None,
+        Outcome::Failed(failure) => Some(failure.signature()),
+    }
+}
+
+fn same_failure(a: &Run, b: &Run) -> bool {
+    signature(a) == signature(b)
+}
+
+/// The smallest run found that fails as `run` does, and what is proven of it, if that is wanted. It never has
+/// more steps than `run`.
+fn smallest(session: &Session<'_>, run: Run) -> (Run, Option<Shrinking>, Option<Proof>) {
+    let original = Size::of(&run);
+    // Whoever wants the fewest preemptions is not given more of them because that saves steps.
+    let most = (session.config.prove > 0).then_some(original.preemptions);
+    let (mut run, shrinking) = shrunk(session, run, most);
+    let Some(mut shrinking) = shrinking.filter(|_| session.config.prove > 0) else {
+        return (run, shrinking, None);
+    };
+    let (mut runs, at_first) = (0, shrinking.size.preemptions);
+    loop {
+        let left = session.config.prove - runs;
+        let (proof, better) = prove::prove(session, &run, left);
+        runs += proof.runs;
+        let Some(better) = better else {
+            let saved = at_first.saturating_sub(Size::of(&run).preemptions);
+            return (run, Some(shrinking), Some(Proof { runs, saved, ..proof }));
+        };
+        // With fewer preemptions it may be longer, and shrink in other ways.
+        let fewest = Size::of(&better).preemptions;
+        let (smaller, more) = shrunk(session, better, Some(fewest));
+        let more_replays = more.map_or(0, |more| more.replays);
+        shrinking.replays = shrinking.replays.saturating_add(more_replays);
+        let size = Size::of(&smaller);
+        if size.steps > original.steps {
+            // The search goes by the number of preemptions, so there are none with fewer.
+            let longer = Some(size.steps);
+            let proof = Proof { fewest: size.preemptions, complete: true, runs, saved: 0, longer };
+            return (run, Some(shrinking), Some(proof));
+        }
+        run = smaller;
+        shrinking.complete = more.is_some_and(|more| more.complete);
+        shrinking.size = size;
+    }
+}
+
+/// The smallest run found by shrinking that fails as `run` does, with at most so many preemptions.
+fn shrunk(
+    session: &Session<'_>,
+    run: Run,
+    preemptions_max: Option<u32>,
+) -> (Run, Option<Shrinking>) {
+    let Some(wanted) = signature(&run) else { return (run, None) };
+    let by_steps = STEPS / (run.steps.len() as u64).max(1);
+    let replays = REPLAYS.min(by_steps).max(20);
+    let worker = Worker::new(Job::Follow(Arc::default()).strategy());
+    let job = Job::Follow(Arc::default());
+    let watched = session.watch.follow(worker.progress(), job, run.seed);
+    // A schedule with a piece cut out may never end: tasks that spawn each other can keep all others
+    // waiting. One that takes more steps than the run it came from is no smaller one.
+    let mut limits = session.limits();
+    if !matches!(run.outcome, Outcome::Failed(Failure::StepLimit { .. })) {
+        let steps = u32::try_from(run.steps.len()).unwrap_or(u32::MAX);
+        limits.steps_max = limits.steps_max.min(steps.saturating_add(1));
+    }
+    let preemptions_max = preemptions_max.map_or(u64::MAX, u64::from);
+    let wants = wanted.clone();
+    let steps = 0;
+    let mut lenient = Lenient { session, worker, watched, limits, wants, preemptions_max, steps };
+    let result = shrink(Schedule::of(&run), &mut lenient, &Budget { replays });
+    drop(lenient);
+    let job = Job::Follow(Arc::new(result.schedule));
+    let small = session.run_with(job.strategy(), "follow", run.seed, job);
+    // The decisions alone must lead to the same failure, twice.
+    let fails = signature(&small) == Some(wanted) && same_again(session, &small).is_ok();
+    if !fails {
+        return (run, None);
+    }
+    let small = Run { strategy: run.strategy, ..small };
+    let size = Size::of(&small);
+    let shrinking = Shrinking {
+        replays: u32::try_from(result.replays).unwrap_or(u32::MAX),
+        size,
+        complete: result.complete,
+    };
+    (small, Some(shrinking))
+}
+
+/// Tries schedules for the shrinker.
+struct Lenient<'a, 'b> {
+    session: &'a Session<'b>,
+    worker: Worker,
+    watched: Unwatch<'a>,
+    limits: Limits,
+    wants: Signature,
+    preemptions_max: u64,
+    /// Steps taken so far, those that made programs counted in.
+    steps: u64,
+}
+
+impl Replayer for Lenient<'_, '_> {
+    fn is_spent(&self) -> bool {
+        self.steps > 2 * STEPS
+    }
+
+    fn replay(&mut self, schedule: &Schedule) -> Option<Schedule> {
+        let job = Job::Follow(Arc::new(schedule.clone()));
+        self.worker.set_strategy(job.strategy());
+        self.watched.watched.begin_job(job);
+        let failure = self.session.once(&mut self.worker, crate::run::ids::Seed(0), &self.limits);
+        self.steps += self.worker.steps() + PLANNED * self.worker.planned();
+        let same = failure.is_some_and(|failure| failure.signature() == self.wants);
+        let schedule = same.then(|| self.worker.schedule());
+        let schedule = schedule.filter(|ran| ran.preemptions() <= self.preemptions_max);
+        self.worker.forget_histories();
+        schedule
+    }
+}

@@ -1,0 +1,254 @@
+//! Goes through the runs of a search, one after the other on one thread, until there are none left,
+//! one fails, or there were as many as allowed; half-way it is seen whether that will be enough.
+
+pub(super) mod audit;
+#[cfg(test)]
+mod tests;
+
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::Instant;
+
+use self::audit::Sampled;
+use super::confirm;
+use super::explore::{Explored, remarks, stuck};
+use super::reorder::{self, Reordered};
+use super::session::Session;
+use super::watchdog::Job;
+use crate::report::{Bound, Fallback, Origin, Searched};
+use crate::rt::Worker;
+use crate::run::ids::Seed;
+use crate::run::{Failure, Outcome, Run};
+use crate::strategy::Search;
+use crate::strategy::search::{Progress, Within};
+
+/// What is done with each run of a search.
+pub(super) enum Visit<'a> {
+    /// Stop at the first that fails.
+    UntilFailure,
+    /// Show it, whether it failed or not, and go on.
+    Each(&'a mut dyn FnMut(Run)),
+    /// Only this one counts.
+    One(u64),
+}
+
+/// How it came that no more runs were made.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum End {
+    /// There is no other.
+    Complete,
+    /// One was found, the time was up, or there were as many as allowed.
+    Stopped,
+    /// There would be more than allowed.
+    GivenUp,
+}
+
+/// Runs the search. Half-way through the runs that it may take, if by its estimate it will not be through
+/// with the other half, these go to its [fallback](crate::strategy::SearchRow::fallback). Runs are
+/// counted and not seconds, so that the number of a run says what it is.
+pub(super) fn exhaust(
+    session: &Session<'_>,
+    search: &Arc<dyn Search>,
+    mut visit: Visit<'_>,
+) -> Explored {
+    let config = session.config;
+    let name = config.strategy.name();
+    let mut explored = Explored::default();
+    if config.shard.of > 1 || config.results.is_some() {
+        explored.warnings.push(format!(
+            "{name} makes each run from those before: it is not divided into shards, and there are no \
+             results to go on from. This was the whole search, whatever SIM_SHARD says"
+        ));
+    }
+    let end = match visit {
+        Visit::One(one) => one.saturating_add(1),
+        _ => config.end(),
+    };
+    // Whoever is shown each run wants each once.
+    let each = matches!(visit, Visit::Each(_));
+    let fallback = config.strategy.fallback().filter(|_| !each);
+    if each {
+        search.tell_orders_apart();
+    }
+    let half = fallback.is_some().then_some(config.runs / 2);
+    let deadline = config.time.map(|time| Instant::now() + time);
+    let within = Limits { deadline, numbers: 0..end, give_up_at: half };
+    let ended = go(session, search, &mut visit, within, &mut explored);
+    let mut searched = how_far(search.progress(), ended);
+    let before = explored.runs;
+    if let (Some(fallback), Some(half), End::GivenUp) = (fallback.clone(), half, ended) {
+        let within = Limits { deadline, numbers: half..end, give_up_at: None };
+        let ended = go(session, &fallback, &mut visit, within, &mut explored);
+        let (runs, searched_then) = (explored.runs - before, how_far(fallback.progress(), ended));
+        searched.fallback = Some(Box::new(Fallback { runs, searched: searched_then }));
+    }
+    // One that makes every run has no classes, and rests on nothing that could be wrong.
+    let reduces = search.has_class(0).is_some() && !matches!(visit, Visit::One(_));
+    if reduces && ended == End::Complete && explored.found.is_none() {
+        let sample = || audit::audit(session, Some(search), audit::RUNS, each);
+        let Sampled { audit, found, blind } = session.quietly(sample);
+        let missed = audit.missed.is_some();
+        searched.audit = Some(audit);
+        searched.blind |= blind;
+        if let Some((run, origin)) = found {
+            explored.found = Some((explored.runs, run));
+            explored.origin = Some(origin);
+        } else if let (true, Some(fallback)) = (missed, fallback) {
+            // The search is wrong. One that leaves nothing out gets the runs that are left.
+            let within = Limits { deadline, numbers: explored.runs..end, give_up_at: None };
+            let ended = go(session, &fallback, &mut visit, within, &mut explored);
+            let (runs, searched_then) =
+                (explored.runs - before, how_far(fallback.progress(), ended));
+            searched.fallback = Some(Box::new(Fallback { runs, searched: searched_then }));
+        }
+    }
+    explored.searched = Some(searched);
+    explored
+}
+
+/// How far a search may go.
+struct Limits {
+    deadline: Option<Instant>,
+    /// The numbers of its runs. Those that do not count have one, too, so that a number is one run.
+    numbers: Range<u64>,
+    /// Before the run with this number it is given up if less than half of it is done.
+    give_up_at: Option<u64>,
+}
+
+/// Makes the runs of a search.
+fn go(
+    session: &Session<'_>,
+    search: &Arc<dyn Search>,
+    visit: &mut Visit<'_>,
+    within: Limits,
+    explored: &mut Explored,
+) -> End {
+    let config = session.config;
+    let name = config.strategy.name();
+    let mut worker = Worker::new(search.strategy());
+    let watched = session.watch.follow(worker.progress(), Job::Seeds(config.strategy), Seed(0));
+    session.rehearse(&mut worker, &watched.watched);
+    watched.watched.begin_job(Job::Search(search.clone()));
+    let limits = session.limits();
+    let before = explored.runs;
+    let ended = session.quietly(|| {
+        for number in within.numbers {
+            // A test without a run would be no test.
+            let late = within.deadline.is_some_and(|deadline| Instant::now() >= deadline);
+            if late && explored.runs > 0 {
+                break;
+            }
+            if within.give_up_at == Some(number) && search.progress().part < 0.5 {
+                return End::GivenUp;
+            }
+            let seed = Seed(number);
+            watched.watched.begin(number);
+            let failure = session.once(&mut worker, seed, &limits);
+            let void = search.is_blocked();
+            if !void {
+                explored.runs += 1;
+                explored.steps += worker.steps();
+                worker.add_conditions(&mut explored.tally.conditions);
+            }
+            let failure = failure.filter(|_| !void).map(not_a_replay);
+            let extract = |worker: &Worker| {
+                let run = worker.extract(seed, name);
+                match &failure {
+                    Some(failure) => Run { outcome: Outcome::Failed(failure.clone()), ..run },
+                    None => run,
+                }
+            };
+            if config.statistics && !void {
+                explored.tally.statistics.get_or_insert_default().add(&extract(&worker));
+            }
+            let stray = matches!(failure, Some(Failure::NonDeterminism { .. }));
+            let wanted = match visit {
+                Visit::UntilFailure => true,
+                Visit::Each(_) => false,
+                Visit::One(one) => number == *one,
+            };
+            if wanted && failure.is_some() || stray {
+                explored.found = Some((number, extract(&worker)));
+                worker.forget_histories();
+                break;
+            }
+            if !void && explored.stuck.is_none() && worker.left_waiting() {
+                explored.stuck = stuck(&extract(&worker)).map(|text| (number, text));
+            }
+            if number == 0 {
+                let run = extract(&worker);
+                explored.warnings.extend(remarks(&run));
+                if let Err(failure) = confirm::same_again(session, &run) {
+                    let outcome = Outcome::Failed(failure);
+                    explored.found = Some((number, Run { outcome, ..run }));
+                    worker.forget_histories();
+                    break;
+                }
+            }
+            if let (Visit::Each(visit), false) = (&mut *visit, void) {
+                visit(extract(&worker));
+            }
+            let more = search.advance(ends_by_a_step(failure.as_ref()));
+            let reordered = match &failure {
+                None => reorder::look(session, search, &worker, seed),
+                Some(_) => Reordered::Passes,
+            };
+            let anew = matches!(reordered, Reordered::Anew);
+            let found = match (&*visit, reordered) {
+                (_, Reordered::Fails(run)) if wanted => {
+                    explored.origin = Some(Origin::Reordered(run.seed));
+                    Some(*run)
+                }
+                (Visit::One(_), _) if wanted => Some(extract(&worker)),
+                _ => None,
+            };
+            worker.forget_histories();
+            if let Some(run) = found {
+                explored.found = Some((number, run));
+                break;
+            }
+            if !more && !anew {
+                return End::Complete;
+            }
+        }
+        End::Stopped
+    });
+    if explored.found.is_none() {
+        // Those before it began anew are none.
+        explored.runs = before + search.progress().runs;
+    }
+    ended
+}
+
+/// How far a search is, for the report.
+fn how_far(progress: Progress, ended: End) -> Searched {
+    let complete = ended == End::Complete;
+    let bound = |within: Within| Bound { what: within.what.to_owned(), through: within.through };
+    Searched {
+        blocked: progress.blocked,
+        repeated: progress.repeated,
+        complete,
+        // An estimate, which is not to say that all is done where it is not.
+        part: if complete { 1.0 } else { progress.part.min(0.9999) },
+        blind: progress.blind,
+        bound: progress.within.map(bound),
+        audit: None,
+        fallback: None,
+    }
+}
+
+/// Whether the last step of a run ended it, although tasks may have been left that could go on.
+fn ends_by_a_step(failure: Option<&Failure>) -> bool {
+    !matches!(failure, Some(Failure::Deadlock { .. } | Failure::StepLimit { .. }))
+}
+
+/// To have diverged from an earlier run is what a replay does; here it means that the body is not a
+/// function of its decisions.
+fn not_a_replay(failure: Failure) -> Failure {
+    match failure {
+        Failure::Diverged { step, expected, found } => {
+            Failure::NonDeterminism { step, first: expected, second: found }
+        }
+        failure => failure,
+    }
+}

@@ -1,0 +1,183 @@
+//! Checks a search that is through against sampled runs.
+//!
+//! A search that says "all" claims that it had a run of every class, and that all runs of a class are alike.
+//! Both are looked up for runs drawn from seeds: that the search had their class, and, at least once for each class,
+//! that the same steps in another order show the same. A run that says otherwise takes the proof away: either
+//! the search is wrong, or tasks share something that is not of this library, such as a lock of `std`.
+//!
+//! It is a net, and no proof: a hole of the search is missed with a probability that falls with the number of
+//! runs. Of the holes that the search once had, 100 runs show each with at least 99 %.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::ends_by_a_step;
+use crate::engine::simulate::reorder::in_order;
+use crate::engine::simulate::session::Session;
+use crate::engine::simulate::watchdog::{Job, Watched};
+use crate::report::{Audit, Origin};
+use crate::rt::Worker;
+use crate::run::event::{Event, ValueKind, Values};
+use crate::run::ids::{Seed, TaskId, TaskPath};
+use crate::run::trace::format;
+use crate::run::{Failure, Run};
+use crate::strategy::happens_before::HappensBefore;
+use crate::strategy::witness::Witness;
+use crate::strategy::{Chosen, Search};
+
+/// How many runs are sampled.
+pub(in crate::engine::simulate) const RUNS: u64 = 100;
+
+/// So many of each strategy are made again in another order; of the others, those of a new class.
+const MADE_AGAIN: u64 = 5;
+
+/// The name of the strategy of a run that is made again.
+const SAMPLED: &str = "sampled";
+
+/// They are shared out among these: orders of locks that one seldom has, the other has often.
+const STRATEGIES: [&str; 2] = ["random", "pos"];
+
+/// The result of an audit.
+#[derive(Default)]
+pub(in crate::engine::simulate) struct Sampled {
+    pub(in crate::engine::simulate) audit: Audit,
+    /// A run that fails, though the search passed, with where it came from.
+    pub(in crate::engine::simulate) found: Option<(Run, Origin)>,
+    /// Whether tasks woke each other by something that is not of this library: their classes mean nothing then.
+    pub(in crate::engine::simulate) blind: bool,
+}
+
+/// Samples so many runs, up to the first that says something against the search. Without a search, runs are
+/// only looked at in another order. `shown` tells whether the search went on after failures, so that one of a
+/// known class is no news.
+pub(in crate::engine::simulate) fn audit(
+    session: &Session<'_>,
+    search: Option<&Arc<dyn Search>>,
+    runs: u64,
+    shown: bool,
+) -> Sampled {
+    let mut sampled = Sampled::default();
+    let mut classes = BTreeSet::new();
+    for name in STRATEGIES {
+        let strategy = Chosen::parse(name).expect("a strategy of the registry");
+        let witness = Witness::default();
+        if search.is_some_and(|search| search.tells_orders_apart()) {
+            witness.tell_orders_apart();
+        }
+        let mut worker = Worker::new(witness.watch(strategy.create()));
+        let watched = session.watch.follow(worker.progress(), Job::Seeds(strategy), Seed(0));
+        session.rehearse(&mut worker, &watched.watched);
+        for number in 0..runs / STRATEGIES.len() as u64 {
+            let seed = Seed(number);
+            watched.watched.begin(number);
+            let failure = session.once(&mut worker, seed, &session.limits());
+            sampled.audit.runs += 1;
+            let (class, tasks) = witness.look(ends_by_a_step(failure.as_ref()), |order| {
+                let wanted = classes.insert(order.class()) || number < MADE_AGAIN;
+                (order.class(), (wanted && failure.is_none()).then(|| last_task_first(order)))
+            });
+            let known = search.and_then(|search| search.has_class(class));
+            if let Some(failure) = failure {
+                // A run that was too long is of no class.
+                let long = matches!(failure, Failure::StepLimit { .. });
+                if !shown || !long && known != Some(true) {
+                    sampled.fails(worker.extract(seed, name), seed);
+                }
+            } else if witness.is_blind() {
+                sampled.blind = true;
+            } else if known == Some(false) {
+                let run = worker.extract(seed, name);
+                sampled.audit.missed = Some(format::inline(&session.trace(&run)));
+            } else if let Some(tasks) = tasks {
+                sampled.make_again(session, (&mut worker, &watched.watched), seed, &tasks);
+                watched.watched.begin_job(Job::Seeds(strategy));
+            }
+            worker.forget_histories();
+            if sampled.blind || !sampled.audit.agrees() {
+                return sampled;
+            }
+        }
+    }
+    sampled
+}
+
+impl Sampled {
+    /// A run of this seed fails.
+    fn fails(&mut self, run: Run, seed: Seed) {
+        self.audit.failed = true;
+        self.found = Some((run, Origin::Sampled(seed)));
+    }
+
+    /// Makes the last run of a worker, which passed, again with the steps of these tasks one after the other.
+    fn make_again(
+        &mut self,
+        session: &Session<'_>,
+        (worker, watched): (&mut Worker, &Watched),
+        seed: Seed,
+        tasks: &[TaskId],
+    ) {
+        let run = worker.outline(seed, SAMPLED);
+        if run.steps.iter().map(|step| step.task).eq(tasks.iter().copied()) {
+            return;
+        }
+        let job = Job::Follow(Arc::new(in_order(worker, tasks)));
+        worker.forget_histories();
+        let strategy = worker.set_strategy(job.strategy());
+        watched.begin_job(job);
+        let failure = session.once(worker, seed, &session.limits());
+        if failure.is_some() {
+            self.audit.unseen = true;
+            self.fails(worker.extract(seed, SAMPLED), seed);
+        } else if sight(&worker.outline(seed, SAMPLED)) != sight(&run) {
+            self.audit.unseen = true;
+        }
+        worker.set_strategy(strategy);
+    }
+}
+
+/// The tasks of a run in another order of its steps that makes no difference: of those that can come next, the
+/// step of the task that was spawned last.
+fn last_task_first(order: &HappensBefore) -> Vec<TaskId> {
+    let mut left: Vec<u32> = (0..order.len()).collect();
+    let mut tasks = Vec::new();
+    while !left.is_empty() {
+        let is_first =
+            |at: &usize| left[..*at].iter().all(|before| !order.is_before(*before, left[*at]));
+        let firsts = (0..left.len()).filter(is_first);
+        let next = firsts.max_by_key(|at| order.task_of(left[*at]));
+        let next = next.expect("the first of those that are left has nothing before it");
+        tasks.push(order.task_of(left.remove(next)));
+    }
+    tasks
+}
+
+/// The operations of each task, with their values.
+fn sight(run: &Run) -> BTreeMap<&TaskPath, Vec<(&'static str, u32, u32, String)>> {
+    let mut sight: BTreeMap<_, Vec<_>> = BTreeMap::new();
+    for event in &run.events {
+        let task = &run.tasks[event.task.index()].path;
+        let (name, place) = (event.op.name, event.place);
+        sight.entry(task).or_default().push((
+            name,
+            place.line(),
+            place.column(),
+            shown(run, event),
+        ));
+    }
+    sight
+}
+
+/// The values of an event, as far as they mean the same in every run.
+fn shown(run: &Run, event: &Event) -> String {
+    let record = event.object.map(|object| &run.objects[object.index()]);
+    let kind = record.map_or(ValueKind::Opaque, |record| record.values);
+    let show = |bits: u64| kind.show(bits);
+    match event.values {
+        Values::None => String::new(),
+        Values::Failed => "failed".to_owned(),
+        Values::Read(bits) | Values::Wrote(bits) => show(bits),
+        Values::Changed(old, new) => format!("{} {}", show(old), show(new)),
+        Values::Refused(seen, wanted) => format!("{} not {}", show(seen), show(wanted)),
+        Values::Task(task) => run.tasks[task.index()].path.to_string(),
+    }
+}

@@ -1,0 +1,264 @@
+//! The diamond test: the law of the declarations in `op`, in states that programs reach.
+//!
+//! ```text
+//!        s
+//!      p/ \q      if the steps of p and q at s do not conflict, each can be taken after the other, does
+//!      ·   ·       the same there, and both ways lead to the same state: what comes then is the same, too
+//!      q\ /p
+//!        t
+//! ```
+
+use std::pin::pin;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::program::{Act, Program, body};
+use super::{LIMITS, place};
+use crate::rt::{TaskBody, Worker};
+use crate::run::choice::{Draw, Mismatch, Strategy, View};
+use crate::run::ids::{Seed, TaskId};
+use crate::run::op::kind::{Kind, WATCH, faults};
+use crate::run::op::{lock, task, word};
+use crate::run::rng::Rng;
+use crate::strategy::exhaustive::Observer;
+use crate::strategy::footprint::{Item, dependent};
+use crate::strategy::happens_before::HappensBefore;
+
+/// Takes some steps as it is told, then always the task with the lowest number.
+#[derive(Clone, Default)]
+struct Scripted(Arc<Mutex<Script>>);
+
+#[derive(Default)]
+struct Script {
+    turns: Vec<TaskId>,
+    order: HappensBefore,
+    observer: Observer,
+    steps: usize,
+    /// A task was told to step that could not.
+    stuck: bool,
+    /// Who could step after the script.
+    enabled: Vec<TaskId>,
+}
+
+impl Script {
+    fn end_step(&mut self) {
+        if self.steps > 0 {
+            self.observer.add_to(&mut self.order);
+        }
+    }
+}
+
+impl Strategy for Scripted {
+    fn begin(&mut self, _: Seed) {
+        let mut script = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let turns = std::mem::take(&mut script.turns);
+        *script = Script { turns, ..Script::default() };
+        script.observer.begin_anew();
+    }
+
+    fn sees_forced_steps(&self) -> bool {
+        true
+    }
+
+    fn pick(&mut self, view: &View<'_>) -> Result<usize, Mismatch> {
+        let mut script = self.0.lock().unwrap();
+        if script.steps > 0 {
+            script.observer.after(view);
+        }
+        script.end_step();
+        let mut candidates = view.candidates().to_vec();
+        candidates.sort_unstable();
+        if script.steps == script.turns.len() {
+            script.enabled = candidates.clone();
+        }
+        let told = script.turns.get(script.steps).copied();
+        script.stuck |= told.is_some_and(|task| !candidates.contains(&task));
+        let task = told.filter(|task| candidates.contains(task)).unwrap_or(candidates[0]);
+        script.observer.before(view, task);
+        script.steps += 1;
+        Ok(view.task(task).candidate())
+    }
+
+    fn draw(&mut self, draw: &Draw) -> Result<u64, Mismatch> {
+        self.0.lock().unwrap().observer.drew(0, draw.bound);
+        Ok(0)
+    }
+
+    fn end(&mut self, view: &View<'_>) -> Result<(), Mismatch> {
+        let mut script = self.0.lock().unwrap();
+        script.observer.after_last(view);
+        script.end_step();
+        Ok(())
+    }
+}
+
+/// What programs are made of.
+type Acts = &'static [fn(&mut Rng) -> Act];
+
+/// What came of a script.
+#[derive(PartialEq, Debug)]
+struct Told {
+    stuck: bool,
+    enabled: Vec<TaskId>,
+    /// By step, what it did and what its task asks for then.
+    footprints: Vec<(Vec<Item>, Vec<Item>)>,
+    /// Whether the run went beyond the script.
+    goes_on: bool,
+    /// What everybody saw, to the end of the run.
+    seen: super::Seen,
+}
+
+fn tell(program: &Program, turns: &[TaskId]) -> Told {
+    let scripted = Scripted::default();
+    scripted.0.lock().unwrap().turns = turns.to_vec();
+    let mut worker = Worker::new(Box::new(scripted.clone()));
+    worker.run(Seed(0), &LIMITS, place(), pin!(TaskBody::new(body(program))));
+    let run = worker.extract(Seed(0), "scripted");
+    worker.forget_histories();
+    let script = scripted.0.lock().unwrap();
+    let of = |step| (plain(script.order.items_of(step)), plain(script.order.asked_after(step)));
+    Told {
+        stuck: script.stuck,
+        enabled: script.enabled.clone(),
+        footprints: (0..script.order.len().min(turns.len() as u32)).map(of).collect(),
+        goes_on: script.steps > turns.len(),
+        seen: super::seen(&run),
+    }
+}
+
+/// Items without what differs from run to run, in no meaningful order.
+fn plain(items: &[Item]) -> Vec<Item> {
+    let mut plain: Vec<Item> = items.to_vec();
+    plain.sort_by_key(|item| format!("{item:?}"));
+    plain
+}
+
+/// Pairs of steps that were compared, and the first that breaks the law.
+#[derive(Default)]
+struct Found {
+    pairs: u64,
+    broken: Option<String>,
+}
+
+/// Looks at the states along one way through the program.
+fn look(program: &Program, rng: &mut Rng, found: &mut Found) {
+    let mut prefix: Vec<TaskId> = Vec::new();
+    for _ in 0..12 {
+        let here = tell(program, &prefix);
+        if !here.goes_on || here.stuck {
+            return;
+        }
+        for (at, p) in here.enabled.iter().enumerate() {
+            for q in &here.enabled[at + 1..] {
+                compare(program, &prefix, (*p, *q), found);
+                if found.broken.is_some() {
+                    return;
+                }
+            }
+        }
+        prefix.push(here.enabled[rng.below(here.enabled.len() as u64) as usize]);
+    }
+}
+
+fn compare(program: &Program, prefix: &[TaskId], (p, q): (TaskId, TaskId), found: &mut Found) {
+    let after = |first, second| {
+        let turns: Vec<TaskId> = prefix.iter().copied().chain([first, second]).collect();
+        tell(program, &turns)
+    };
+    let (pq, qp) = (after(p, q), after(q, p));
+    let at = prefix.len();
+    // The run may have ended with the first of the two.
+    let (Some(p_first), Some(q_first)) = (pq.footprints.get(at), qp.footprints.get(at)) else {
+        return;
+    };
+    if is_last(&pq, at) || is_last(&qp, at) {
+        return;
+    }
+    // As they are at s, and as they come one after the other in a run.
+    let (q_then, p_then) = (pq.footprints.get(at + 1), qp.footprints.get(at + 1));
+    let apart = |p_does: &(Vec<Item>, Vec<Item>), q_does: &(Vec<Item>, Vec<Item>)| {
+        !dependent((p, &p_does.0), (q, &q_does.0))
+    };
+    let can_swap = apart(p_first, q_first)
+        || !pq.stuck && q_then.is_some_and(|q_then| apart(p_first, q_then))
+        || !qp.stuck && p_then.is_some_and(|p_then| apart(p_then, q_first));
+    if !can_swap {
+        return;
+    }
+    found.pairs += 1;
+    let same = !pq.stuck
+        && !qp.stuck
+        && pq.footprints.get(at + 1) == Some(q_first)
+        && qp.footprints.get(at + 1) == Some(p_first)
+        && (pq.goes_on, &pq.enabled, &pq.seen) == (qp.goes_on, &qp.enabled, &qp.seen);
+    if !same {
+        found.broken = Some(format!("{program:?}\n{prefix:?} {p:?} {q:?}\n{pq:#?}\n{qp:#?}"));
+    }
+}
+
+/// Whether the run ended with the step at `at`, or with the one behind it.
+fn is_last(told: &Told, at: usize) -> bool {
+    told.footprints.len() == at + 1 || !told.goes_on
+}
+
+fn diamonds(kind: Acts, programs: u64) -> Found {
+    crate::engine::simulate::hook::install();
+    let mut found = Found::default();
+    for seed in 0..programs {
+        let mut rng = Rng::new(seed);
+        let program = Program::generate(&mut rng, kind, (3, 3));
+        look(&program, &mut rng, &mut found);
+        if found.broken.is_some() {
+            break;
+        }
+    }
+    found
+}
+
+const ALL: Acts = &[
+    Act::load,
+    Act::store,
+    Act::add,
+    Act::exchange,
+    Act::lock,
+    Act::lock,
+    Act::unlock,
+    Act::attempt,
+    Act::spawn,
+    Act::join,
+    Act::finished,
+    Act::abort,
+    Act::leave,
+    Act::both,
+    Act::pause,
+    Act::wait,
+];
+
+#[test]
+fn steps_that_do_not_conflict_can_be_swapped() {
+    let found = diamonds(ALL, super::effort().0);
+    println!("{} pairs", found.pairs);
+    assert_eq!(found.broken, None);
+    assert!(found.pairs > 1_000);
+}
+
+#[test]
+fn a_relation_that_is_not_declared_is_found() {
+    let memory: Acts = &[Act::load, Act::store, Act::add, Act::exchange, Act::wait];
+    let locks: Acts = &[Act::lock, Act::lock, Act::unlock, Act::attempt, Act::load];
+    let tasks: Acts = &[Act::spawn, Act::join, Act::finished, Act::abort, Act::pause, Act::both];
+    let faults: [(&str, (Kind, Kind), Acts); 9] = [
+        ("read, write", (word::READ, word::WRITE), memory),
+        ("write, write", (word::WRITE, word::WRITE), memory),
+        ("write, watch", (word::WRITE, WATCH), memory),
+        ("acquire, acquire", (lock::ACQUIRE, lock::ACQUIRE), locks),
+        ("acquire, fail", (lock::ACQUIRE, lock::FAIL), locks),
+        ("release, fail", (lock::RELEASE, lock::FAIL), locks),
+        ("end, look", (task::END, task::LOOK), tasks),
+        ("end, join", (task::END, task::JOIN), tasks),
+        ("abort, live", (task::ABORT, task::LIVE), tasks),
+    ];
+    for (name, pair, kind) in faults {
+        let found = faults::without(pair, || diamonds(kind, 2_000));
+        assert!(found.broken.is_some(), "{name}: not found in {} pairs", found.pairs);
+    }
+}

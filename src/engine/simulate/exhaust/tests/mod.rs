@@ -1,0 +1,348 @@
+//! The search against brute force: every run of a small program, in the same runtime.
+//!
+//! What is compared: the set of results (how the run ended, and all that each task saw), which does
+//! not know what a conflict is; the set of classes of runs; and that no class was run twice.
+
+mod bounded;
+mod brute;
+mod diamond;
+mod faults;
+mod orders;
+mod program;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::pin::pin;
+
+use self::brute::Brute;
+use self::program::{Act, Program, body};
+use super::ends_by_a_step;
+use crate::rt::{Limits, TaskBody, Worker};
+use crate::run::ids::Seed;
+use crate::run::rng::Rng;
+use crate::run::{Failure, Outcome, Run};
+use crate::strategy::Search;
+use crate::strategy::exhaustive::Exhaustive;
+
+/// How a run ended, by task what it saw, and which recorded calls returned before which others began.
+type Seen = (String, BTreeMap<String, Vec<String>>, BTreeSet<String>);
+
+fn seen(run: &Run) -> Seen {
+    let outcome = match &run.outcome {
+        Outcome::Passed => "passed".to_owned(),
+        Outcome::Failed(failure) => {
+            let signature = failure.signature();
+            format!("{} {}", signature.kind, signature.place)
+        }
+    };
+    let mut tasks: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for event in &run.events {
+        let path = run.tasks[event.task.index()].path.to_string();
+        let values = match event.values {
+            crate::run::event::Values::Task(task) => run.tasks[task.index()].path.to_string(),
+            values => format!("{values:?}"),
+        };
+        tasks.entry(path).or_default().push(format!("{} {values}", event.op.name));
+    }
+    let mut precedence = BTreeSet::new();
+    for history in &run.histories {
+        let name = |at: usize| {
+            let client = history.operations[at].client;
+            let before = history.operations[..at].iter().filter(|other| other.client == client);
+            format!("{} {}", history.clients[client as usize], before.count())
+        };
+        let count = history.operations.len();
+        // One that never did anything may be left out, whenever it began.
+        let ended = |at: &usize| history.operations[*at].returned.is_some();
+        for (a, b) in (0..count).flat_map(|a| (0..count).filter(ended).map(move |b| (a, b))) {
+            let returned = history.operations[a].returned.as_ref().map(|(_, time)| *time);
+            if returned.is_some_and(|time| time < history.operations[b].invoked) {
+                precedence.insert(format!("{} < {}", name(a), name(b)));
+            }
+        }
+    }
+    (outcome, tasks, precedence)
+}
+
+/// All that a program can do.
+#[derive(Default)]
+struct All {
+    results: BTreeSet<Seen>,
+    classes: BTreeMap<u64, u64>,
+    /// With each class, what the census calls runs of it.
+    census: BTreeSet<(u64, u64)>,
+    runs: u64,
+    blocked: u64,
+    astray: u64,
+    /// Whether a step ended a run while tasks were left.
+    cut_short: bool,
+}
+
+const LIMITS: Limits = Limits { steps_max: 200, hang: None, searched: true };
+
+fn place() -> crate::run::ids::Place {
+    std::panic::Location::caller()
+}
+
+/// By going through all decisions; none if there are too many.
+fn by_brute_force(program: &Program, runs_max: u64) -> Option<All> {
+    let brute = Brute::default();
+    brute.tell_orders_apart();
+    let mut worker = Worker::new(Box::new(brute.clone()));
+    let mut all = All::default();
+    loop {
+        let failure = worker.run(Seed(0), &LIMITS, place(), pin!(TaskBody::new(body(program))));
+        let run = worker.extract(Seed(0), "brute force");
+        worker.forget_histories();
+        all.runs += 1;
+        if all.runs > runs_max {
+            return None;
+        }
+        let class = brute.class(ends_by_a_step(failure.as_ref()));
+        *all.classes.entry(class).or_default() += 1;
+        all.census.insert((class, crate::census::class_of(&run)));
+        all.results.insert(seen(&run));
+        all.cut_short |= ends_by_a_step(failure.as_ref()) && brute.leaves();
+        if !brute.advance() {
+            return Some(all);
+        }
+    }
+}
+
+/// By the search.
+fn by_search(program: &Program) -> All {
+    let search = Exhaustive::default();
+    // What is compared has the order of calls in it.
+    search.tell_orders_apart();
+    let mut worker = Worker::new(search.strategy());
+    let mut all = All::default();
+    for _ in 0..1_000_000 {
+        let failure = worker.run(Seed(0), &LIMITS, place(), pin!(TaskBody::new(body(program))));
+        let run = worker.extract(Seed(0), "exhaustive");
+        worker.forget_histories();
+        let blocked = search.is_blocked();
+        if !blocked {
+            let diverged = matches!(failure, Some(Failure::Diverged { .. }));
+            assert!(!diverged, "{failure:?} in {program:?}");
+            all.results.insert(seen(&run));
+        }
+        let more = search.advance_and(ends_by_a_step(failure.as_ref()), |order| {
+            if !blocked {
+                *all.classes.entry(order.class()).or_default() += 1;
+            }
+        });
+        if search.progress().runs == 0 {
+            all.classes.clear();
+        }
+        if !more {
+            let progress = search.progress();
+            (all.runs, all.blocked) = (progress.runs, progress.blocked);
+            all.astray = search.explorer().astray;
+            return all;
+        }
+    }
+    panic!("the search does not end: {program:?}");
+}
+
+/// Sums over programs.
+#[derive(Default, Debug)]
+struct Tally {
+    programs: u64,
+    brute: u64,
+    classes: u64,
+    runs: u64,
+    blocked: u64,
+    astray: u64,
+    twice: u64,
+    /// Programs that left tasks behind.
+    cut_short: u64,
+}
+
+impl Tally {
+    /// Compares one program.
+    fn compare(&mut self, program: &Program, runs_max: u64) {
+        let Some(brute) = by_brute_force(program, runs_max) else { return };
+        let search = by_search(program);
+        let missing: Vec<_> = brute.results.difference(&search.results).collect();
+        assert!(missing.is_empty(), "{program:?}\nis missing {missing:#?}");
+        let extra: Vec<_> = search.results.difference(&brute.results).collect();
+        assert!(extra.is_empty(), "{program:?}\nmade up {extra:#?}");
+        self.cut_short += u64::from(brute.cut_short);
+        let all = brute.classes.len();
+        let census: BTreeSet<u64> = brute.census.iter().map(|(_, number)| *number).collect();
+        let missing = brute.classes.keys().filter(|class| !search.classes.contains_key(class));
+        let missing = missing.count();
+        assert!(missing == 0, "{program:?}\nmisses {missing} classes of {all}");
+        if !brute.cut_short {
+            // The census goes by what was recorded, and knows nothing of a search.
+            assert_eq!(brute.census.len(), all, "{program:?}\nthe census tells equal runs apart");
+            let coarser = program.tells_more_than_its_operations();
+            assert!(census.len() == all || coarser, "{program:?}\n{} of {all}", census.len());
+        }
+        // Draws make a few classes run twice: a task that sleeps has the items of all values it drew.
+        let twice = search.classes.values().filter(|count| **count > 1).count();
+        self.twice += twice as u64;
+        assert!(twice == 0 || program.draws(), "{program:?}\nran {twice} classes twice, of {all}");
+        assert_eq!(search.astray, 0, "{program:?}\nnobody could begin");
+        self.programs += 1;
+        self.brute += brute.runs;
+        self.classes += brute.classes.len() as u64;
+        self.runs += search.runs;
+        self.blocked += search.blocked;
+        self.astray += search.astray;
+    }
+}
+
+/// How many programs of each kind, and how many runs of one by brute force.
+fn effort() -> (u64, u64) {
+    match std::env::var("UNPAUSE_LONG") {
+        Ok(_) => (4_000, 2_000),
+        Err(_) => (250, 300),
+    }
+}
+
+fn generated(kind: &str, acts: &[fn(&mut Rng) -> Act], shape: (u64, u64)) {
+    compare_all(kind, |rng| Program::generate(rng, acts, shape));
+}
+
+fn compare_all(kind: &str, generate: impl Fn(&mut Rng) -> Program) -> Tally {
+    crate::engine::simulate::hook::install();
+    let (programs, runs_max) = effort();
+    let mut tally = Tally::default();
+    for seed in 0..programs {
+        tally.compare(&generate(&mut Rng::new(seed)), runs_max);
+    }
+    println!("{kind}: {tally:?}");
+    assert!(tally.programs * 4 > programs, "{kind}: too few programs were small: {tally:?}");
+    tally
+}
+
+#[test]
+fn bodies_that_return_early_are_explored_as_by_brute_force() {
+    type Kind = &'static [fn(&mut Rng) -> Act];
+    let kinds: [Kind; 3] = [
+        &[Act::load, Act::store, Act::lock, Act::lock, Act::unlock],
+        &[Act::load, Act::add, Act::spawn, Act::join, Act::lock, Act::unlock],
+        &[Act::store, Act::lock, Act::attempt, Act::spawn, Act::finished, Act::abort, Act::wait],
+    ];
+    let tally = compare_all("early", |rng| {
+        let acts = kinds[rng.below(kinds.len() as u64) as usize];
+        let awaited = rng.below(2) as usize;
+        Program::generate(rng, acts, (2, 3)).awaiting(awaited)
+    });
+    assert!(tally.cut_short * 3 > tally.programs * 2, "{tally:?}");
+}
+
+#[test]
+fn whoever_waits_when_nothing_new_is_left_may_have_come_first() {
+    crate::engine::simulate::hook::install();
+    // The second task takes the lock that the body waits for, and then all it could still do was done
+    // before the first took its step. Once not found: that the body comes before the second.
+    let waits = vec![Act::Lock(0), Act::Lock(1), Act::Store(0, 1)];
+    let first = vec![Act::Lock(1), Act::Store(0, 2), Act::Unlock(1)];
+    let locks = Program::new(vec![vec![Act::Lock(0)], first, waits], 2, 0);
+    let first = vec![Act::Attempt(0), Act::AwaitEither(2, 1)];
+    let waits = vec![Act::Lock(0), Act::Load(0), Act::Await(0, 2)];
+    let attempts = Program::new(vec![vec![Act::Lock(0)], first, waits], 2, 0);
+    let mut tally = Tally::default();
+    tally.compare(&locks, 10_000);
+    tally.compare(&attempts, 10_000);
+    assert_eq!(tally.programs, 2);
+}
+
+#[test]
+fn a_step_is_cut_for_the_sake_of_what_needs_the_end_that_cuts_it() {
+    crate::engine::simulate::hook::install();
+    // The body adds and finds its task to have ended; the add of a child of that task comes between the
+    // two if the body added before. Once not found.
+    let parent = vec![Act::Add(0), Act::Load(1), Act::Spawn];
+    let child = vec![Act::Lock(1), Act::Add(0)];
+    let program = Program::new(vec![vec![Act::Add(0)], parent, vec![], child], 1, 1);
+    let mut tally = Tally::default();
+    tally.compare(&program, 10_000);
+    assert_eq!(tally.programs, 1);
+}
+
+#[test]
+fn what_was_about_to_happen_fits_between_the_parts_of_the_last_step() {
+    crate::engine::simulate::hook::install();
+    // The last step stores, finds its task to have ended, and so ends the run: the read comes before
+    // the store, or after it if the task was still on. Once not found.
+    let child = vec![Act::Load(1), Act::Check(0)];
+    let parent = vec![Act::Spawn, Act::Check(0), Act::Attempt(1)];
+    let program = Program::new(vec![vec![Act::Exchange(0, 0, 2)], parent, vec![], child], 1, 1);
+    let mut tally = Tally::default();
+    tally.compare(&program, 10_000);
+    assert_eq!(tally.programs, 1);
+}
+
+#[test]
+fn memory_is_explored_as_by_brute_force() {
+    generated("memory", &[Act::load, Act::store, Act::add, Act::exchange], (3, 3));
+}
+
+#[test]
+fn locks_are_explored_as_by_brute_force() {
+    generated("locks", &[Act::load, Act::store, Act::lock, Act::lock, Act::unlock], (3, 4));
+}
+
+#[test]
+fn attempts_at_locks_are_explored_as_by_brute_force() {
+    generated("attempts", &[Act::store, Act::lock, Act::attempt, Act::unlock], (3, 3));
+}
+
+#[test]
+fn draws_are_explored_as_by_brute_force() {
+    generated("draws", &[Act::load, Act::store_drawn, Act::lock, Act::unlock], (2, 3));
+}
+
+#[test]
+fn tasks_are_explored_as_by_brute_force() {
+    let acts = [Act::load, Act::add, Act::spawn, Act::join, Act::lock, Act::unlock];
+    generated("tasks", &acts, (3, 3));
+}
+
+#[test]
+fn ends_are_explored_as_by_brute_force() {
+    let acts = [Act::load, Act::add, Act::spawn, Act::join, Act::finished, Act::abort, Act::leave];
+    generated("ends", &acts, (3, 3));
+}
+
+#[test]
+fn branches_are_explored_as_by_brute_force() {
+    let acts = [Act::load, Act::store, Act::both, Act::lock, Act::unlock, Act::join];
+    generated("branches", &acts, (2, 3));
+}
+
+#[test]
+fn histories_are_explored_as_by_brute_force() {
+    generated("histories", &[Act::load, Act::store, Act::call, Act::call], (3, 2));
+}
+
+#[test]
+fn waits_are_explored_as_by_brute_force() {
+    generated("waits", &[Act::store, Act::add, Act::wait, Act::wait, Act::load], (3, 3));
+}
+
+#[test]
+fn all_at_once_is_explored_as_by_brute_force() {
+    let acts = [
+        Act::load,
+        Act::store,
+        Act::add,
+        Act::exchange,
+        Act::store_drawn,
+        Act::lock,
+        Act::unlock,
+        Act::attempt,
+        Act::spawn,
+        Act::join,
+        Act::finished,
+        Act::abort,
+        Act::leave,
+        Act::both,
+        Act::check,
+        Act::pause,
+        Act::wait,
+    ];
+    generated("all", &acts, (3, 3));
+}

@@ -1,0 +1,373 @@
+//! Small programs: what each task does, in order.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use crate::run::rng::Rng;
+use crate::sync::Ordering::SeqCst;
+use crate::{Atomic, History, JoinHandle, Mutex, MutexGuard};
+use unpause_check::models::{Counter, CounterOp, CounterRet};
+
+/// What a task does next.
+#[derive(Clone, Debug)]
+pub(super) enum Act {
+    Load(usize),
+    Store(usize, u64),
+    StoreDrawn(usize),
+    Add(usize),
+    Exchange(usize, u64, u64),
+    Lock(usize),
+    Attempt(usize),
+    Unlock(usize),
+    /// Spawns a task whose number follows from its own.
+    Spawn,
+    /// Awaits the handle of the oldest of its children.
+    Join,
+    Finished,
+    Abort,
+    /// Two branches of a `join!`.
+    Both(Vec<Act>, Vec<Act>),
+    /// A recorded call, with an explicit invocation or without.
+    Call(bool, Vec<Act>),
+    /// Ends.
+    Leave,
+    /// Panics if a word is 2.
+    Check(usize),
+    Pause,
+    /// Waits until a word has a value.
+    Await(usize, u64),
+    /// Waits until one of the words has a value, the first looked at first.
+    AwaitEither(u64, u64),
+    /// Waits until a word could be exchanged.
+    AwaitExchange(usize, u64, u64),
+    /// Waits for one word and another at the same time.
+    AwaitBoth(u64, u64),
+    /// Waits for one word and adds to the other at the same time.
+    AwaitBeside(u64),
+}
+
+impl Act {
+    pub(super) fn load(rng: &mut Rng) -> Act {
+        Act::Load(rng.below(2) as usize)
+    }
+
+    pub(super) fn store(rng: &mut Rng) -> Act {
+        Act::Store(rng.below(2) as usize, 1 + rng.below(2))
+    }
+
+    pub(super) fn store_drawn(rng: &mut Rng) -> Act {
+        Act::StoreDrawn(rng.below(2) as usize)
+    }
+
+    pub(super) fn add(rng: &mut Rng) -> Act {
+        Act::Add(rng.below(2) as usize)
+    }
+
+    pub(super) fn exchange(rng: &mut Rng) -> Act {
+        Act::Exchange(rng.below(2) as usize, rng.below(2), 1 + rng.below(2))
+    }
+
+    pub(super) fn lock(rng: &mut Rng) -> Act {
+        Act::Lock(rng.below(2) as usize)
+    }
+
+    pub(super) fn attempt(rng: &mut Rng) -> Act {
+        Act::Attempt(rng.below(2) as usize)
+    }
+
+    pub(super) fn unlock(rng: &mut Rng) -> Act {
+        Act::Unlock(rng.below(2) as usize)
+    }
+
+    pub(super) fn spawn(_: &mut Rng) -> Act {
+        Act::Spawn
+    }
+
+    pub(super) fn join(_: &mut Rng) -> Act {
+        Act::Join
+    }
+
+    pub(super) fn finished(_: &mut Rng) -> Act {
+        Act::Finished
+    }
+
+    pub(super) fn abort(_: &mut Rng) -> Act {
+        Act::Abort
+    }
+
+    pub(super) fn both(rng: &mut Rng) -> Act {
+        let all = [Act::load, Act::store, Act::lock, Act::unlock, Act::join];
+        let mut branch = || {
+            let mut acts = Vec::new();
+            for _ in 0..=rng.below(2) {
+                acts.push(all[rng.below(all.len() as u64) as usize](rng));
+            }
+            acts
+        };
+        Act::Both(branch(), branch())
+    }
+
+    pub(super) fn call(rng: &mut Rng) -> Act {
+        let explicit = rng.below(2) == 0;
+        let mut acts = Vec::new();
+        for _ in 0..=rng.below(2) {
+            acts.push([Act::load, Act::store][rng.below(2) as usize](rng));
+        }
+        Act::Call(explicit, acts)
+    }
+
+    pub(super) fn leave(rng: &mut Rng) -> Act {
+        if rng.below(3) == 0 { Act::Leave } else { Act::Pause }
+    }
+
+    pub(super) fn check(rng: &mut Rng) -> Act {
+        Act::Check(rng.below(2) as usize)
+    }
+
+    pub(super) fn pause(_: &mut Rng) -> Act {
+        Act::Pause
+    }
+
+    pub(super) fn wait(rng: &mut Rng) -> Act {
+        let (one, other) = (rng.below(3), rng.below(3));
+        match rng.below(6) {
+            0 | 1 => Act::Await(rng.below(2) as usize, one),
+            2 => Act::AwaitEither(one, other),
+            3 => Act::AwaitExchange(rng.below(2) as usize, one, other),
+            4 => Act::AwaitBeside(one),
+            _ => Act::AwaitBoth(one, other),
+        }
+    }
+}
+
+/// Tasks by number. The body spawns those that are never spawned by others, does its own acts, the
+/// first, and then awaits its children, or most of them.
+#[derive(Clone, Debug)]
+pub(super) struct Program {
+    tasks: Arc<Vec<Vec<Act>>>,
+    /// Tasks that are there from the start.
+    early: usize,
+    /// How many of them are awaited.
+    awaited: usize,
+}
+
+impl Program {
+    /// A body, tasks of which it spawns the first at once, and how many of those it awaits.
+    pub(super) fn new(tasks: Vec<Vec<Act>>, early: usize, awaited: usize) -> Program {
+        Program { tasks: Arc::new(tasks), early, awaited }
+    }
+
+    pub(super) fn generate(
+        rng: &mut Rng,
+        acts: &[fn(&mut Rng) -> Act],
+        (tasks_max, acts_max): (u64, u64),
+    ) -> Program {
+        let tasks = 2 + rng.below(tasks_max - 1);
+        let mut all = vec![Vec::new()];
+        for _ in 0..tasks {
+            let count = 1 + rng.below(acts_max);
+            let mut own = Vec::new();
+            for _ in 0..count {
+                own.push(acts[rng.below(acts.len() as u64) as usize](rng));
+            }
+            all.push(own);
+        }
+        if rng.below(3) == 0 {
+            let act = acts[rng.below(acts.len() as u64) as usize];
+            all[0].push(act(rng));
+        }
+        let mut acts = all.iter().flatten();
+        let early = if acts.any(|act| matches!(act, Act::Spawn)) { 1 } else { tasks } as usize;
+        let awaited = if rng.below(5) == 0 { rng.below(tasks) } else { tasks } as usize;
+        Program::new(all, early, awaited)
+    }
+}
+
+impl Program {
+    /// The same, awaiting so many of the tasks that are there from the start.
+    pub(super) fn awaiting(self, awaited: usize) -> Program {
+        Program { awaited, ..self }
+    }
+
+    /// Whether its tasks draw values.
+    pub(super) fn draws(&self) -> bool {
+        self.tasks.iter().flatten().any(|act| matches!(act, Act::StoreDrawn(_)))
+    }
+
+    /// Whether classes differ in what is no operation: which call returned first, whether a branch found
+    /// that another task had ended, which of several branches a step was, or how many of the writes that could
+    /// wake it had come before a wait for several words looked at the first of them again.
+    pub(super) fn tells_more_than_its_operations(&self) -> bool {
+        use Act::{AwaitBeside, AwaitBoth, AwaitEither, Both, Call, Finished};
+        let more = |act: &Act| {
+            matches!(
+                act,
+                Call(..) | Both(..) | Finished | AwaitBeside(_) | AwaitBoth(..) | AwaitEither(..)
+            )
+        };
+        self.tasks.iter().flatten().any(more)
+    }
+}
+
+/// What tasks share.
+struct Shared {
+    program: Program,
+    words: [Atomic<u64>; 2],
+    locks: [Mutex<()>; 2],
+    history: History<Counter>,
+}
+
+/// The body that runs the program.
+pub(super) async fn body(program: &Program) {
+    let shared = Arc::new(Shared {
+        program: program.clone(),
+        words: [Atomic::new(0), Atomic::new(0)],
+        locks: [Mutex::new(()), Mutex::new(())],
+        history: History::new(Counter::default()),
+    });
+    let mut handles: Vec<Option<JoinHandle<()>>> = Vec::new();
+    for number in 1..=program.early {
+        handles.push(Some(crate::spawn(task(shared.clone(), number, 0))));
+    }
+    let mut local = Local { number: 0, depth: 0, handles };
+    let acts = program.tasks[0].clone();
+    perform(&shared, &mut local, &acts).await;
+    for handle in local.handles.iter_mut().take(program.awaited) {
+        if let Some(handle) = handle.take() {
+            let _ = handle.await;
+        }
+    }
+}
+
+/// What one task has.
+struct Local {
+    number: usize,
+    depth: usize,
+    handles: Vec<Option<JoinHandle<()>>>,
+}
+
+fn task(
+    shared: Arc<Shared>,
+    number: usize,
+    depth: usize,
+) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+    Box::pin(async move {
+        let acts = shared.program.tasks[number].clone();
+        let mut local = Local { number, depth, handles: Vec::new() };
+        perform(&shared, &mut local, &acts).await;
+    })
+}
+
+fn perform<'a>(
+    shared: &'a Arc<Shared>,
+    local: &'a mut Local,
+    acts: &'a [Act],
+) -> Pin<Box<dyn Future<Output = ()> + Send + 'a>> {
+    Box::pin(async move {
+        let mut guards: [Option<MutexGuard<'a, ()>>; 2] = [None, None];
+        for act in acts {
+            match act {
+                Act::Load(word) => drop(shared.words[*word].load(SeqCst).await),
+                Act::Store(word, value) => shared.words[*word].store(*value, SeqCst).await,
+                Act::StoreDrawn(word) => {
+                    let value = crate::rand::below(2);
+                    shared.words[*word].store(value + 1, SeqCst).await;
+                }
+                Act::Add(word) => drop(shared.words[*word].fetch_add(1, SeqCst).await),
+                Act::Exchange(word, old, new) => {
+                    let word = &shared.words[*word];
+                    let _ = word.compare_exchange(*old, *new, SeqCst, SeqCst).await;
+                }
+                Act::Lock(lock) if guards[*lock].is_none() => {
+                    guards[*lock] = Some(shared.locks[*lock].lock().await);
+                }
+                Act::Attempt(lock) if guards[*lock].is_none() => {
+                    guards[*lock] = shared.locks[*lock].try_lock().await;
+                }
+                Act::Lock(_) | Act::Attempt(_) => {}
+                Act::Unlock(lock) => drop(guards[*lock].take()),
+                Act::Spawn => {
+                    let next = local.number + 1 + usize::from(local.depth == 0);
+                    if next < shared.program.tasks.len() && local.depth < 2 {
+                        let child = task(shared.clone(), next, local.depth + 1);
+                        local.handles.push(Some(crate::spawn(child)));
+                    }
+                }
+                Act::Join => {
+                    if let Some(handle) = local.handles.iter_mut().find_map(Option::take) {
+                        let _ = handle.await;
+                    }
+                }
+                Act::Finished => {
+                    if let Some(handle) = local.handles.iter().flatten().next() {
+                        if handle.is_finished() {
+                            shared.words[0].store(7, SeqCst).await;
+                        }
+                    }
+                }
+                Act::Abort => {
+                    if let Some(handle) = local.handles.iter().flatten().next_back() {
+                        handle.abort();
+                    }
+                }
+                Act::Both(left, right) => {
+                    let number = local.number;
+                    let depth = local.depth;
+                    let handles = std::mem::take(&mut local.handles);
+                    let mut first = Local { number, depth, handles };
+                    let mut second = Local { number, depth, handles: Vec::new() };
+                    if first.handles.len() > 1 {
+                        second.handles.extend(first.handles.pop());
+                    }
+                    let left = perform(shared, &mut first, left);
+                    futures::future::join(left, perform(shared, &mut second, right)).await;
+                    local.handles = first.handles;
+                    local.handles.append(&mut second.handles);
+                }
+                Act::Call(true, acts) => {
+                    let call = shared.history.invoke(CounterOp::Increment);
+                    perform(shared, local, acts).await;
+                    call.ok(CounterRet::Done);
+                }
+                Act::Call(false, acts) => {
+                    let work = async {
+                        perform(shared, local, acts).await;
+                        CounterRet::Done
+                    };
+                    shared.history.call(CounterOp::Increment, work).await;
+                }
+                Act::Leave => return,
+                Act::Check(word) => {
+                    assert_ne!(shared.words[*word].load(SeqCst).await, 2, "a word is 2");
+                }
+                Act::Pause => crate::task::yield_now().await,
+                Act::Await(word, value) => await_value(shared, *word, *value).await,
+                Act::AwaitEither(one, other) => {
+                    crate::spin_until(async || {
+                        shared.words[0].load(SeqCst).await == *one
+                            || shared.words[1].load(SeqCst).await == *other
+                    })
+                    .await;
+                }
+                Act::AwaitExchange(word, old, new) => {
+                    let word = &shared.words[*word];
+                    let exchange = || word.compare_exchange(*old, *new, SeqCst, SeqCst);
+                    crate::spin_until(async || exchange().await.is_ok()).await;
+                }
+                Act::AwaitBeside(one) => {
+                    let add = shared.words[1].fetch_add(1, SeqCst);
+                    futures::future::join(await_value(shared, 0, *one), add).await;
+                }
+                Act::AwaitBoth(one, other) => {
+                    let first = await_value(shared, 0, *one);
+                    futures::future::join(first, await_value(shared, 1, *other)).await;
+                }
+            }
+        }
+    })
+}
+
+async fn await_value(shared: &Shared, word: usize, value: u64) {
+    crate::spin_until(async || shared.words[word].load(SeqCst).await == value).await;
+}

@@ -1,0 +1,284 @@
+//! Runs seeds until one fails, on as many threads as pay.
+
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::thread::Scope;
+use std::time::{Duration, Instant};
+
+use super::confirm;
+use super::reorder::Closing;
+use super::session::Session;
+use super::watchdog::Job;
+use crate::engine::results::Tally;
+use crate::report::{Closure, Origin, Searched};
+use crate::rt::Worker;
+use crate::run::ids::Seed;
+use crate::run::program::ProgramRecord;
+use crate::run::{Failure, Outcome, Run};
+
+/// Seeds run for so long on the calling thread before others are started: starting a thread costs
+/// about a hundredth of this.
+const ALONE: Duration = Duration::from_millis(3);
+
+/// After so many steps, or sixteen runs, a thread looks at the clock.
+const LOOK: u64 = 4096;
+
+/// What came of running the seeds.
+#[derive(Default)]
+pub(super) struct Explored {
+    pub(super) runs: u64,
+    pub(super) steps: u64,
+    /// The failing run of the lowest seed, and the position of that seed.
+    pub(super) found: Option<(u64, Run)>,
+    /// Where the decisions of that run came from, if not from its seed alone.
+    pub(super) origin: Option<Origin>,
+    pub(super) warnings: Vec<String>,
+    /// Counts over passed runs; a search leaves out their number.
+    pub(super) tally: Tally,
+    /// What the first run that left detached tasks waiting for ever says of them, by its position.
+    pub(super) stuck: Option<(u64, String)>,
+    /// How far a search got; none if seeds were drawn from.
+    pub(super) searched: Option<Searched>,
+}
+
+/// What the threads share.
+struct Shared {
+    /// The position of the next seed to run.
+    next: AtomicU64,
+    jobs: u64,
+    /// The lowest position known to fail.
+    lowest: AtomicU64,
+    /// Whether the time is up.
+    late: AtomicBool,
+    total: Mutex<Explored>,
+}
+
+impl Shared {
+    /// The positions of the next seeds of a thread. One at a time to begin with, so that a few long
+    /// runs are shared out; then more, because threads with short runs would pass the counter to and
+    /// fro.
+    fn take(&self) -> Range<u64> {
+        let count = match self.next.load(Ordering::SeqCst) {
+            begun if self.jobs > 1 && begun < 64 * self.jobs => 1,
+            _ => 16,
+        };
+        let first = self.next.fetch_add(count, Ordering::SeqCst);
+        first..first + count
+    }
+}
+
+/// Runs the seeds.
+///
+/// Threads take seeds in order, and one that fails is no reason to drop a lower one that is being
+/// run, so the lowest failing seed does not depend on the number of threads.
+pub(super) fn explore<'scope>(
+    session: &'scope Session<'_>,
+    scope: &'scope Scope<'scope, '_>,
+) -> Explored {
+    let began = Instant::now();
+    let deadline = session.config.time.map(|time| began + time);
+    let begin = session.results.begin();
+    if let Some(first) = session.config.seed(begin) {
+        let mut explored = first_seed(session, begin, Seed(first));
+        if explored.found.is_some() {
+            return explored;
+        }
+        session.results.passed(begin..begin + 1, &mut explored.tally);
+        let shared = std::sync::Arc::new(Shared {
+            next: AtomicU64::new(begin + 1),
+            jobs: session.config.jobs as u64,
+            lowest: AtomicU64::new(u64::MAX),
+            late: AtomicBool::new(false),
+            total: Mutex::new(explored),
+        });
+        let mut others = Vec::new();
+        work(session, &shared, deadline, &mut |_| {
+            if others.is_empty() && session.config.jobs > 1 && began.elapsed() > ALONE {
+                for _ in 1..session.config.jobs {
+                    let shared = shared.clone();
+                    let run = move || work(session, &shared, deadline, &mut |_| {});
+                    others.push(scope.spawn(run));
+                }
+            }
+        });
+        for other in others {
+            if let Err(payload) = other.join() {
+                std::panic::resume_unwind(payload);
+            }
+        }
+        let mut total = shared.total.lock().unwrap_or_else(PoisonError::into_inner);
+        return with_earlier(session, std::mem::take(&mut *total));
+    }
+    with_earlier(session, Explored { runs: begin, ..Explored::default() })
+}
+
+/// Replaces the counts by those over all seeds of the shard, earlier processes included, if results are written.
+fn with_earlier(session: &Session<'_>, explored: Explored) -> Explored {
+    match session.results.counted() {
+        Some(tally) if explored.found.is_none() && tally.runs > 0 => {
+            Explored { runs: tally.runs, steps: tally.steps, tally, ..explored }
+        }
+        _ => explored,
+    }
+}
+
+/// The first seed is run twice, to see that a run is a function of its decisions.
+fn first_seed(session: &Session<'_>, position: u64, seed: Seed) -> Explored {
+    let (run, closure, reordered) = session.quietly(|| one(session, seed));
+    let (runs, steps) = (position + 1, run.steps.len() as u64);
+    let mut tally = Tally { closure, ..Tally::of_run(&run, session.config.statistics) };
+    if session.config.coverage {
+        tally.census.get_or_insert_default().add(position, &run);
+    }
+    let mut explored = Explored { runs, steps, tally, ..Explored::default() };
+    if run.outcome != Outcome::Passed {
+        explored.found = Some((position, run));
+        return explored;
+    }
+    explored.warnings.extend(remarks(&run));
+    explored.stuck = stuck(&run).map(|text| (position, text));
+    if let Err(failure) = session.quietly(|| confirm::same_again(session, &run)) {
+        explored.found = Some((position, Run { outcome: Outcome::Failed(failure), ..run }));
+    } else if let Some(reordered) = reordered {
+        explored.origin = Some(Origin::Reordered(reordered.seed));
+        explored.found = Some((position, reordered));
+    }
+    explored
+}
+
+/// The run of one seed; what other orders of its calls came to, and a run that fails in one of them.
+pub(super) fn one(session: &Session<'_>, seed: Seed) -> (Run, Option<Closure>, Option<Run>) {
+    let chosen = session.config.strategy;
+    let (mut closing, strategy) = Closing::of(session, chosen);
+    let look = |worker: &_, passed| match passed {
+        true => closing.look(session, worker, seed),
+        false => None,
+    };
+    let job = Job::Seeds(chosen);
+    let (run, reordered) = session.run_and(strategy, chosen.name(), seed, job, look);
+    (run, closing.closure, reordered)
+}
+
+/// What is to be said of a run that passed: of tasks that had not ended when the body did, of programs
+/// that are too large to be checked.
+pub(super) fn remarks(run: &Run) -> impl Iterator<Item = String> {
+    let leaks = run.leaked.iter().map(|task| {
+        let task = &run.tasks[task.index()];
+        format!(
+            "task {task}, spawned at {}, had not ended when the test body did: await its handle, \
+             or call detach() on it",
+            task.place
+        )
+    });
+    leaks.chain(run.programs.iter().filter_map(ProgramRecord::warning))
+}
+
+/// What is to be said of detached tasks that a run, which passed, left waiting.
+pub(super) fn stuck(run: &Run) -> Option<String> {
+    let (task, doing) = run.stuck.first()?;
+    let task = &run.tasks[task.index()];
+    let more = match run.stuck.len() {
+        1 => String::new(),
+        count => format!(" (and {} more)", count - 1),
+    };
+    Some(format!(
+        "seed {}: the detached task {task}{more} still waited when the test body had ended, with nobody left to \
+         let it go on: {doing}",
+        run.seed
+    ))
+}
+
+/// Runs seeds on this thread until there are none left. `between` is called now and then.
+fn work(
+    session: &Session<'_>,
+    shared: &Shared,
+    deadline: Option<Instant>,
+    between: &mut dyn FnMut(u64),
+) {
+    let mut batch = shared.take();
+    // The first position of the batch that is not recorded in the results yet.
+    let mut from = batch.start;
+    if session.config.seed(batch.start).is_none() {
+        // There is nothing left to run.
+        return;
+    }
+    let strategy = session.config.strategy;
+    let (mut closing, answers) = Closing::of(session, strategy);
+    let mut worker = Worker::new(answers);
+    let watched = session.watch.follow(worker.progress(), Job::Seeds(strategy), Seed(0));
+    let limits = session.limits();
+    let (mut runs, mut steps, mut found, mut looked) = (0, 0, None, 0);
+    let config = session.config;
+    let mut tally = Tally::new(config.coverage, config.statistics, config.closure);
+    let mut waiting = None;
+    session.quietly(|| {
+        while !shared.late.load(Ordering::Relaxed) {
+            if batch.is_empty() {
+                session.results.passed(from..batch.start, &mut tally);
+                batch = shared.take();
+                from = batch.start;
+            }
+            let n = batch.start;
+            if n > shared.lowest.load(Ordering::Relaxed) {
+                break;
+            }
+            let Some(seed) = session.config.seed(n) else { break };
+            watched.watched.begin(seed);
+            session.prepare(&mut worker, &watched.watched, Seed(seed));
+            let failure: Option<Failure> = session.once(&mut worker, Seed(seed), &limits);
+            runs += 1;
+            steps += worker.steps();
+            if waiting.is_none() && worker.left_waiting() {
+                waiting = stuck(&worker.outline(Seed(seed), strategy.name())).map(|text| (n, text));
+            }
+            let reordered = match failure {
+                None => closing.look(session, &worker, Seed(seed)),
+                Some(_) => None,
+            };
+            if failure.is_some() || reordered.is_some() {
+                shared.lowest.fetch_min(n, Ordering::Relaxed);
+                let own = reordered.is_none();
+                let run = reordered.unwrap_or_else(|| worker.extract(Seed(seed), strategy.name()));
+                found = Some((n, run, !own));
+                worker.forget_histories();
+                break;
+            }
+            (tally.runs, tally.steps) = (tally.runs + 1, tally.steps + worker.steps());
+            worker.add_conditions(&mut tally.conditions);
+            if let Some(census) = &mut tally.census {
+                census.add(n, &worker.outline(Seed(seed), strategy.name()));
+            }
+            if let Some(statistics) = &mut tally.statistics {
+                statistics.add(&worker.extract(Seed(seed), strategy.name()));
+            }
+            if let (Some(all), Some(own)) = (&mut tally.closure, &mut closing.closure) {
+                all.add(&std::mem::take(own));
+            }
+            worker.forget_histories();
+            batch.start += 1;
+            if n % 16 == 0 || steps > looked + LOOK {
+                looked = steps;
+                between(n);
+                if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+                    shared.late.store(true, Ordering::Relaxed);
+                }
+            }
+        }
+        session.results.passed(from..batch.start, &mut tally);
+    });
+    let mut total = shared.total.lock().unwrap_or_else(PoisonError::into_inner);
+    total.runs += runs;
+    total.steps += steps;
+    total.tally.merge(tally);
+    let earlier = |(n, _): &(u64, String)| total.stuck.as_ref().is_none_or(|(first, _)| n < first);
+    if waiting.as_ref().is_some_and(earlier) {
+        total.stuck = waiting;
+    }
+    if let Some((n, run, reordered)) = found {
+        if total.found.as_ref().is_none_or(|(other, _)| n < *other) {
+            total.origin = reordered.then_some(Origin::Reordered(run.seed));
+            total.found = Some((n, run));
+        }
+    }
+}

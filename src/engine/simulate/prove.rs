@@ -1,0 +1,63 @@
+//! Proves that no failing run has fewer preemptions than the one that shrinking came to.
+//!
+//! Shrinking goes from run to run and can be stuck where none near by is smaller. This goes through all
+//! runs with fewer preemptions, with the same values drawn, and so of the same generated program, until
+//! one fails in the same way or there is none left.
+
+use std::sync::Arc;
+
+use super::confirm::signature;
+use super::session::Session;
+use super::watchdog::Job;
+use crate::report::{Proof, Size};
+use crate::rt::Worker;
+use crate::run::schedule::Schedule;
+use crate::run::{Failure, Run};
+use crate::strategy::Search;
+use crate::strategy::bounded::{Bounded, PREEMPTIONS};
+
+/// Steps that a proof may take for each run that it may take: runs that go on for ever are not to have
+/// it go on for ever.
+const STEPS: u64 = 1000;
+
+/// Looks for a run that fails as `run` does with fewer preemptions, in at most `runs_max` runs. If there
+/// is one, it has the fewest of all.
+pub(super) fn prove(session: &Session<'_>, run: &Run, runs_max: u64) -> (Proof, Option<Run>) {
+    let preemptions = Size::of(run).preemptions;
+    let mut proof =
+        Proof { fewest: 0, complete: preemptions == 0, runs: 0, saved: 0, longer: None };
+    let Some(most) = preemptions.checked_sub(1) else { return (proof, None) };
+    let search = Bounded::new(&PREEMPTIONS, Some(most)).with_draws_of(&Schedule::of(run));
+    let search: Arc<dyn Search> = Arc::new(search);
+    let mut worker = Worker::new(search.strategy());
+    let job = Job::Search(search.clone());
+    let watched = session.watch.follow(worker.progress(), job, run.seed);
+    let (wanted, limits) = (signature(run), session.limits());
+    let mut steps = 0;
+    let mut better = None;
+    while proof.runs < runs_max && steps < runs_max.saturating_mul(STEPS) {
+        watched.watched.begin(run.seed.0);
+        let failure = session.once(&mut worker, run.seed, &limits);
+        proof.runs += 1;
+        steps += worker.steps();
+        let strayed = matches!(failure, Some(Failure::Diverged { .. }));
+        if failure.is_some() && failure.map(|failure| failure.signature()) == wanted {
+            better = Some(worker.extract(run.seed, &run.strategy));
+        }
+        worker.forget_histories();
+        // One that strays is no function of its decisions, and nothing can be proven of it.
+        if better.is_some() || strayed {
+            break;
+        }
+        if !search.advance(true) {
+            proof.complete = true;
+            break;
+        }
+    }
+    proof.fewest = match search.progress().within {
+        Some(within) => within.through.map_or(0, |through| through + 1),
+        None if proof.complete => preemptions,
+        None => 0,
+    };
+    (proof, better)
+}

@@ -1,0 +1,33 @@
+//! Statistics of runs that nobody looked at when they were made: they are made again.
+
+use super::session::Session;
+use super::watchdog::Job;
+use crate::rt::Worker;
+use crate::run::ids::Seed;
+use crate::run::statistics::Statistics;
+
+/// How many runs are made again at the most.
+const RUNS: u64 = 1000;
+
+/// What the first of so many runs were made of; none if no program was generated in them, or if the runs of the
+/// strategy are made from one another.
+pub(super) fn recount(session: &Session<'_>, runs: u64) -> Option<Statistics> {
+    let strategy = session.config.strategy;
+    if strategy.search().is_some() {
+        return None;
+    }
+    let mut worker = Worker::new(strategy.create());
+    let watched = session.watch.follow(worker.progress(), Job::Seeds(strategy), Seed(0));
+    let mut statistics = Statistics::new();
+    session.quietly(|| {
+        let seeds = (0..).map_while(|n| session.config.seed(n));
+        for seed in seeds.take(runs.min(RUNS) as usize) {
+            watched.watched.begin(seed);
+            session.prepare(&mut worker, &watched.watched, Seed(seed));
+            session.once(&mut worker, Seed(seed), &session.limits());
+            statistics.add(&worker.extract(Seed(seed), strategy.name()));
+            worker.forget_histories();
+        }
+    });
+    Some(statistics).filter(|statistics| !statistics.labels.is_empty())
+}

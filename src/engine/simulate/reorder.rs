@@ -1,0 +1,123 @@
+//! The orders of recorded calls that one run stands for, besides its own.
+//!
+//! They are checked without being run. One that is violated is run once before anybody hears of it: if
+//! tasks share something that is not of this library, the run may not be the one that was foreseen.
+
+use std::sync::Arc;
+
+use super::session::Session;
+use super::watchdog::Job;
+use crate::report::Closure;
+use crate::rt::Worker;
+use crate::run::choice::Strategy;
+use crate::run::ids::{Seed, TaskId};
+use crate::run::recording::Timed;
+use crate::run::schedule::Schedule;
+use crate::run::{Outcome, Run};
+use crate::strategy::exhaustive::Orders;
+use crate::strategy::witness::Witness;
+use crate::strategy::{Chosen, Search};
+
+/// How many orders of the calls of a history are looked at for one seed: what a seed costs is to stay in
+/// proportion to its run.
+const ORDERS_MAX: u32 = 1000;
+
+/// What became of the last run of a search, which passed, in other orders of its calls.
+pub(super) enum Reordered {
+    /// It passes in all.
+    Passes,
+    /// It fails in this one.
+    Fails(Box<Run>),
+    /// That cannot be told from here: the search began anew, with a run for each order.
+    Anew,
+}
+
+/// Looks at them. To be called after the search was told to advance.
+pub(super) fn look(
+    session: &Session<'_>,
+    search: &Arc<dyn Search>,
+    worker: &Worker,
+    seed: Seed,
+) -> Reordered {
+    match search.look_at_orders(&mut |history, times| holds(worker, history, times)) {
+        Orders::Hold => return Reordered::Passes,
+        Orders::Violated(tasks) => {
+            if let Some(run) = run_again(session, worker, seed, &tasks) {
+                return Reordered::Fails(Box::new(run));
+            }
+        }
+        Orders::Open => {}
+    }
+    search.tell_orders_apart();
+    Reordered::Anew
+}
+
+/// Looks at them for runs that are drawn from seeds, if that is wanted.
+pub(super) struct Closing {
+    witness: Option<Witness>,
+    /// What came of it; none if it is not wanted.
+    pub(super) closure: Option<Closure>,
+}
+
+impl Closing {
+    /// With the strategy that is to answer the choices.
+    pub(super) fn of(session: &Session<'_>, strategy: Chosen) -> (Closing, Box<dyn Strategy>) {
+        let strategy = strategy.create();
+        if !session.config.closure {
+            return (Closing { witness: None, closure: None }, strategy);
+        }
+        let witness = Witness::default();
+        let strategy = witness.watch(strategy);
+        (Closing { witness: Some(witness), closure: Some(Closure::default()) }, strategy)
+    }
+
+    /// The last run in another order of its calls in which it fails; none if it passes in all that were
+    /// looked at. To be called if it passed.
+    pub(super) fn look(
+        &mut self,
+        session: &Session<'_>,
+        worker: &Worker,
+        seed: Seed,
+    ) -> Option<Run> {
+        let (witness, closure) = (self.witness.as_ref()?, self.closure.as_mut()?);
+        let mut orders = 0;
+        let found = witness.look_at_orders(ORDERS_MAX, &mut |history, times| {
+            orders += 1;
+            holds(worker, history, times)
+        });
+        closure.runs += u64::from(orders > 0);
+        closure.orders += orders;
+        match found {
+            Orders::Hold => None,
+            Orders::Open => {
+                closure.open += 1;
+                None
+            }
+            Orders::Violated(tasks) => {
+                let run = run_again(session, worker, seed, &tasks);
+                closure.unconfirmed += u64::from(run.is_none());
+                run
+            }
+        }
+    }
+}
+
+fn holds(worker: &Worker, history: usize, times: &[Timed]) -> bool {
+    worker.history(history).is_none_or(|history| history.holds_at(times))
+}
+
+/// The last run with its steps in this order, if it fails.
+fn run_again(session: &Session<'_>, worker: &Worker, seed: Seed, tasks: &[TaskId]) -> Option<Run> {
+    let job = Job::Follow(Arc::new(in_order(worker, tasks)));
+    let name = session.config.strategy.name();
+    let run = session.run_with(job.strategy(), name, seed, job);
+    (run.outcome != Outcome::Passed).then_some(run)
+}
+
+/// What was decided in the last run, with its steps in this order.
+pub(super) fn in_order(worker: &Worker, tasks: &[TaskId]) -> Schedule {
+    let mut schedule = worker.schedule();
+    schedule.turns.clear();
+    tasks.iter().for_each(|task| schedule.step(task.index(), false));
+    schedule
+}

@@ -1,0 +1,226 @@
+//! What the parts of the engine share: the body, its settings, and ways to run it once.
+
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use super::hook;
+use super::watchdog::{Job, Watch, Watched};
+use crate::engine::config::{Config, Log};
+use crate::engine::results::Results;
+use crate::engine::runner::{Site, TestBody};
+use crate::engine::underway::Notes;
+use crate::report::Report;
+use crate::rt::{Limits, TaskBody, WORLD, Worker};
+use crate::run::choice::Strategy;
+use crate::run::ids::Seed;
+use crate::run::schedule::Schedule;
+use crate::run::trace::{Header, Trace, format};
+use crate::run::{Failure, Outcome, Run};
+use crate::strategy::{Again, Follow, Replay};
+
+/// An inline trace longer than this is not put on the screen; the file serves.
+const INLINE_MAX: usize = 400;
+
+/// One test being run.
+pub(crate) struct Session<'a> {
+    pub(super) config: &'a Config,
+    pub(super) site: &'a Site,
+    pub(super) results: &'a Results,
+    pub(super) body: &'a dyn TestBody,
+    pub(super) watch: Watch,
+    /// How many runs the strategy rehearses before it serves.
+    rehearsals: AtomicU32,
+}
+
+impl<'a> Session<'a> {
+    pub(super) fn new(
+        config: &'a Config,
+        site: &'a Site,
+        results: &'a Results,
+        body: &'a dyn TestBody,
+    ) -> Session<'a> {
+        let (watch, rehearsals) = (Watch::new(site, config.hang), AtomicU32::new(0));
+        Session { config, site, results, body, watch, rehearsals }
+    }
+
+    /// The same, with each run noted before it begins, if that is wanted.
+    pub(super) fn noted_in(self, notes: Option<Arc<Notes>>) -> Session<'a> {
+        Session { watch: self.watch.noted_in(notes), ..self }
+    }
+
+    pub(super) fn limits(&self) -> Limits {
+        let searched = self.config.strategy.is_search();
+        Limits { steps_max: self.config.steps_max, hang: None, searched }
+    }
+
+    /// Runs the body once on `worker`.
+    #[inline]
+    pub(super) fn once(&self, worker: &mut Worker, seed: Seed, limits: &Limits) -> Option<Failure> {
+        let mut failure = None;
+        self.body.begin(&mut |body| {
+            let main = pin!(TaskBody::new(async move {
+                if let Some(message) = body.await {
+                    WORLD.with(|world| world.fail(Failure::Error { message }));
+                }
+            }));
+            failure = worker.run(seed, limits, self.site.place, main);
+        });
+        failure
+    }
+
+    /// Makes the strategy of `worker` ready for a seed.
+    #[inline]
+    pub(super) fn prepare(&self, worker: &mut Worker, watched: &Watched, seed: Seed) {
+        worker.prepare(seed);
+        self.rehearse(worker, watched);
+    }
+
+    /// The runs that the strategy of `worker` has to see before it serves. How they end is forgotten:
+    /// one that fails is no run of any seed.
+    pub(super) fn rehearse(&self, worker: &mut Worker, watched: &Watched) {
+        if worker.rehearsals() == 0 {
+            return;
+        }
+        // The same number whichever thread it is.
+        self.rehearsals.fetch_max(worker.rehearsals(), Ordering::Relaxed);
+        let job = watched.job();
+        self.quietly(|| {
+            for n in 0..worker.rehearsals() {
+                watched.begin_job(Job::Rehearse(Box::new(job.clone()), n));
+                self.once(worker, Seed(n.into()), &self.limits());
+                worker.forget_histories();
+            }
+        });
+        watched.begin_job(job);
+    }
+
+    /// One run under a strategy made for it, as data.
+    pub(super) fn run_with(
+        &self,
+        strategy: Box<dyn Strategy>,
+        name: &str,
+        seed: Seed,
+        job: Job,
+    ) -> Run {
+        self.run_and(strategy, name, seed, job, |_, _| ()).0
+    }
+
+    /// The same, with a look at the worker while it has the histories of the run; the flag says whether that
+    /// passed.
+    pub(super) fn run_and<T>(
+        &self,
+        strategy: Box<dyn Strategy>,
+        name: &str,
+        seed: Seed,
+        job: Job,
+        look: impl FnOnce(&Worker, bool) -> T,
+    ) -> (Run, T) {
+        let mut worker = Worker::new(strategy);
+        let watched = self.watch.follow(worker.progress(), job, seed);
+        self.prepare(&mut worker, &watched.watched, seed);
+        let passed = self.once(&mut worker, seed, &self.limits()).is_none();
+        let run = worker.extract(seed, name);
+        let looked = look(&worker, passed);
+        worker.forget_histories();
+        (run, looked)
+    }
+
+    /// The run of a trace, strictly.
+    pub(super) fn replay(&self, trace: &Trace) -> Run {
+        let job = Job::Replay(Arc::new(trace.clone()));
+        self.run_with(job.strategy(), "replay", trace.header.seed, job)
+    }
+
+    /// A run that follows a trace as far as it fits.
+    pub(super) fn follow_trace(&self, trace: &Trace) -> Run {
+        let job = Job::Follow(Arc::new(Schedule::from_trace(trace)));
+        self.run_with(job.strategy(), "follow", trace.header.seed, job)
+    }
+
+    /// Does `act` with runs heard by subscribers of `tracing` and, if that is wanted, the panic hook. Of a panic
+    /// in the standard library, the [place](hook::called_from) that it was called from is kept.
+    pub(super) fn loudly<T>(&self, act: impl FnOnce() -> T) -> T {
+        let act = || hook::tracing_calls(act);
+        match (self.config.log, self.config.backtrace) {
+            (Log::Off, _) => self.quietly(act),
+            (_, true) => hook::loudly(act),
+            (_, false) => act(),
+        }
+    }
+
+    /// Does `act` with runs unheard, unless all are to be heard.
+    pub(super) fn quietly<T>(&self, act: impl FnOnce() -> T) -> T {
+        // Setting a subscriber costs something on every later event, so only if there is one.
+        if self.config.log == Log::All || !tracing::dispatcher::has_been_set() {
+            return act();
+        }
+        let silence = tracing::Dispatch::new(tracing::subscriber::NoSubscriber::new());
+        tracing::dispatcher::with_default(&silence, act)
+    }
+
+    // ---- reports
+
+    /// A report of this test without a finding.
+    pub(super) fn report(&self, runs: u64, steps: u64) -> Report {
+        let first = self.config.seed(0);
+        Report {
+            test: self.site.test.clone(),
+            package: self.site.package.clone(),
+            runs,
+            rehearsals: self.rehearsals.load(Ordering::Relaxed),
+            seeds: first.map(|first| (first, self.config.last_seed().unwrap_or(first))),
+            steps,
+            finding: None,
+            replayed: None,
+            warnings: Vec::new(),
+            notes: Vec::new(),
+            searched: None,
+            real: false,
+            coverage: None,
+            closure: None,
+            statistics: None,
+        }
+    }
+
+    /// The trace of a run of this test.
+    pub(super) fn trace(&self, run: &Run) -> Trace {
+        let verdict = match &run.outcome {
+            Outcome::Passed => "passed".to_owned(),
+            Outcome::Failed(failure) => crate::report::one_line(failure, run),
+        };
+        let header = Header {
+            test: self.site.title(),
+            package: self.site.package_and_version(),
+            seed: run.seed,
+            strategy: self.config.strategy.name().to_owned(),
+            verdict,
+        };
+        Trace::of(run, header)
+    }
+
+    /// The command that replays a trace that stands in `file`.
+    pub(super) fn replay_command(&self, trace: &Trace, file: &str) -> String {
+        let inline = format::inline(trace);
+        let short = inline.len() <= INLINE_MAX || file.is_empty();
+        let source = if short { &inline } else { file };
+        self.site.replay_command(source)
+    }
+}
+
+impl Job {
+    /// Answers the choices of this job.
+    pub(super) fn strategy(&self) -> Box<dyn Strategy> {
+        match self {
+            Job::Seeds(chosen) => chosen.create(),
+            Job::Rehearse(job, _) => job.strategy(),
+            Job::Replay(trace) => Box::new(Replay::new((**trace).clone())),
+            Job::Again(run) => Box::new(Again::new(run)),
+            Job::Follow(schedule) => Box::new(Follow::new(schedule.clone())),
+            Job::Search(search) => {
+                let (steps, draws) = search.decisions();
+                Box::new(Again::of_decisions(steps, draws))
+            }
+        }
+    }
+}

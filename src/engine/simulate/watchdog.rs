@@ -1,0 +1,325 @@
+//! Catches a task that never comes back to the scheduler.
+//!
+//! A step that takes for ever cannot be interrupted and its worker cannot be asked. But a run is a
+//! function of its decisions: the watchdog, on a thread of its own, does the same run again up to
+//! the step that hangs, and so gets its trace, its task and what it was about to do. Then it ends
+//! the process.
+
+use std::cell::RefCell;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, mpsc};
+use std::time::Duration;
+
+use super::session::Session;
+use crate::engine::patience::Patience;
+use crate::engine::persistence;
+use crate::engine::runner::{Site, end_process};
+use crate::engine::underway::{Note, Notes};
+use crate::report::{Finding, Origin, Size, Style, text};
+use crate::rt::{Limits, Worker};
+use crate::run::ids::Seed;
+use crate::run::schedule::Schedule;
+use crate::run::trace::Trace;
+use crate::run::{Failure, Run};
+use crate::seam::beat::{self, Watcher};
+use crate::strategy::{Chosen, Search};
+
+/// What a worker is doing, well enough to do it again.
+#[derive(Clone)]
+pub(crate) enum Job {
+    /// One seed after another, under a strategy that this makes.
+    Seeds(Chosen),
+    /// A run that the strategy of another job has to see first, counted from 0.
+    Rehearse(Box<Job>, u32),
+    /// One trace, strictly.
+    Replay(Arc<Trace>),
+    /// One run of this process, strictly.
+    Again(Arc<Run>),
+    /// One schedule, leniently.
+    Follow(Arc<Schedule>),
+    /// The run that a search is in.
+    Search(Arc<dyn Search>),
+}
+
+/// The workers that are watched.
+pub(crate) struct Watch {
+    site: Arc<Site>,
+    /// How long a step may take.
+    hang: Option<Duration>,
+    /// Where each run is noted before it begins, if an earlier process ended within one.
+    notes: Option<Arc<Notes>>,
+    state: Mutex<State>,
+    ended: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    ended: bool,
+    watched: Vec<Arc<Watched>>,
+}
+
+/// How many runs a worker has begun, the step it is in, and how many signs of life it gave.
+type Progress = (u64, u32, u64);
+
+/// One worker.
+pub(crate) struct Watched {
+    /// The step it is in.
+    step: Arc<AtomicU32>,
+    /// Signs of life within the step.
+    beats: Arc<AtomicU64>,
+    /// How many runs it has begun.
+    pub(super) runs: AtomicU64,
+    /// The seed of the current one.
+    pub(super) seed: AtomicU64,
+    job: Mutex<Job>,
+    site: Arc<Site>,
+    /// With the line of this worker.
+    notes: Option<(Arc<Notes>, usize)>,
+}
+
+impl Watched {
+    /// The worker begins a run.
+    #[inline]
+    pub(super) fn begin(&self, seed: u64) {
+        self.seed.store(seed, Ordering::Relaxed);
+        // The worker alone writes it, so it need not be one operation.
+        self.runs.store(self.runs.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+        if let Some((notes, line)) = &self.notes {
+            notes.note(*line, Note::Seed(Seed(seed)));
+        }
+    }
+
+    /// The worker begins a run of another kind.
+    pub(super) fn begin_job(&self, job: Job) {
+        self.note(&job);
+        *self.job.lock().unwrap_or_else(PoisonError::into_inner) = job;
+        self.runs.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn note(&self, job: &Job) {
+        let Some((notes, line)) = &self.notes else { return };
+        let seed = Seed(self.seed.load(Ordering::Relaxed));
+        let note = match job {
+            Job::Seeds(_) | Job::Search(_) => Note::Seed(seed),
+            Job::Rehearse(_, n) => Note::Rehearsal(*n),
+            Job::Replay(_) | Job::Again(_) | Job::Follow(_) => Note::From(seed),
+        };
+        notes.note(*line, note);
+    }
+
+    /// What it is doing.
+    pub(super) fn job(&self) -> Job {
+        self.job.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn position(&self) -> (u64, u32) {
+        (self.runs.load(Ordering::Relaxed), self.step.load(Ordering::Relaxed))
+    }
+
+    /// What changes as long as it does not hang.
+    fn progress(&self) -> Progress {
+        let (runs, step) = self.position();
+        (runs, step, self.beats.load(Ordering::Relaxed))
+    }
+}
+
+thread_local! {
+    static HERE: RefCell<Option<Arc<Watched>>> = const { RefCell::new(None) };
+}
+
+/// The run and the step this thread is in, if it is in any.
+pub(super) fn position() -> Option<(u64, u32)> {
+    HERE.with(|here| here.borrow().as_ref().map(|watched| watched.position()))
+}
+
+/// What this thread is running, in words, for a message before an abort.
+pub(super) fn whereabouts() -> String {
+    HERE.with(|here| match &*here.borrow() {
+        Some(watched) => {
+            let (seed, step) = (&watched.seed, &watched.step);
+            let (seed, step) = (seed.load(Ordering::Relaxed), step.load(Ordering::Relaxed));
+            let site = &watched.site;
+            let job = watched.job.lock().unwrap_or_else(PoisonError::into_inner);
+            match *job {
+                Job::Seeds(_) | Job::Rehearse(..) | Job::Search(_) => format!(
+                    "It was step {step} of seed {seed}. To run it again:\n\n  \
+                     {}\n",
+                    site.seed_command(seed),
+                ),
+                _ => format!(
+                    "It was step {step} of a run made from one of seed {seed} while that was \
+                     replayed or shrunk. To come here again:\n\n  {}\n",
+                    site.command(),
+                ),
+            }
+        }
+        None => "It is not known in which run.".to_owned(),
+    })
+}
+
+/// Stops watching a worker when dropped.
+pub(crate) struct Unwatch<'a> {
+    watch: &'a Watch,
+    pub(super) watched: Arc<Watched>,
+    before: Option<Arc<Watched>>,
+    watcher_before: Watcher,
+}
+
+impl Drop for Unwatch<'_> {
+    fn drop(&mut self) {
+        HERE.with(|here| *here.borrow_mut() = self.before.take());
+        beat::watch(std::mem::take(&mut self.watcher_before));
+        if let Some((notes, line)) = &self.watched.notes {
+            notes.close(*line);
+        }
+        self.watch.lock().watched.retain(|other| !Arc::ptr_eq(other, &self.watched));
+    }
+}
+
+/// Ends the watch when dropped.
+pub(crate) struct EndOnDrop<'a>(&'a Watch);
+
+impl Drop for EndOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.lock().ended = true;
+        self.0.ended.notify_all();
+    }
+}
+
+impl Watch {
+    /// Watches nothing yet.
+    pub(super) fn new(site: &Site, hang: Option<Duration>) -> Watch {
+        let site = Arc::new(site.clone());
+        Watch { site, hang, notes: None, state: Mutex::default(), ended: Condvar::new() }
+    }
+
+    /// The same, with runs noted.
+    pub(super) fn noted_in(self, notes: Option<Arc<Notes>>) -> Watch {
+        Watch { notes, ..self }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn end_on_drop(&self) -> EndOnDrop<'_> {
+        EndOnDrop(self)
+    }
+
+    /// Watches a worker of the current thread, whose step is kept in `step`. The seed is that of its
+    /// first run, or the one that what it replays came from.
+    pub(super) fn follow(&self, step: Arc<AtomicU32>, job: Job, seed: Seed) -> Unwatch<'_> {
+        let (runs, seed, job) = (AtomicU64::new(0), AtomicU64::new(seed.0), Mutex::new(job));
+        let notes = self.notes.clone().map(|notes| (notes.clone(), notes.open()));
+        let (beats, site) = (Arc::<AtomicU64>::default(), self.site.clone());
+        let watched =
+            Arc::new(Watched { step, beats: beats.clone(), runs, seed, job, site, notes });
+        watched.note(&watched.job());
+        self.lock().watched.push(watched.clone());
+        let before = HERE.with(|here| here.borrow_mut().replace(watched.clone()));
+        let watcher_before = beat::watch(Watcher { beats: Some(beats), hang: self.hang });
+        Unwatch { watch: self, watched, before, watcher_before }
+    }
+}
+
+/// Looks at the workers from time to time until the watch ends; ends the process if one hangs.
+pub(super) fn watch(session: &Session<'_>, patience: Duration) {
+    let mut clock = Patience::new(patience);
+    // Where each worker was when it was first seen there, and when.
+    let mut seen: Vec<(Arc<Watched>, Progress, Duration)> = Vec::new();
+    let mut state = session.watch.lock();
+    while !state.ended {
+        let now = clock.look();
+        seen.retain(|(old, ..)| state.watched.iter().any(|new| Arc::ptr_eq(old, new)));
+        let mut hung = None;
+        for watched in &state.watched {
+            let position = watched.progress();
+            match seen.iter_mut().find(|(old, ..)| Arc::ptr_eq(old, watched)) {
+                Some((_, at, _)) if *at == position => {}
+                Some((_, at, since)) => (*at, *since) = (position, now),
+                None => seen.push((watched.clone(), position, now)),
+            }
+        }
+        for (watched, position, since) in &seen {
+            if now - *since >= patience {
+                hung = Some((watched.clone(), position.1));
+            }
+        }
+        if let Some((watched, step)) = hung {
+            drop(state);
+            end(session, &watched, step, patience);
+        }
+        let waited = session.watch.ended.wait_timeout(state, clock.interval);
+        state = waited.unwrap_or_else(PoisonError::into_inner).0;
+    }
+}
+
+/// Tells of the hang and ends the process.
+fn end(session: &Session<'_>, watched: &Watched, step: u32, patience: Duration) -> ! {
+    let job = watched.job();
+    let seed = match &job {
+        Job::Rehearse(_, n) => Seed((*n).into()),
+        _ => Seed(watched.seed.load(Ordering::Relaxed)),
+    };
+    let mut report = session.report(watched.runs.load(Ordering::Relaxed), u64::from(step));
+    let first = matches!(job, Job::Seeds(_) | Job::Rehearse(..) | Job::Search(_));
+    if !first && session.config.replay.is_none() {
+        report.warnings.push(
+            "the hang was met while a failing run was replayed or shrunk, not while seeds were run"
+                .to_owned(),
+        );
+    }
+    if let Job::Rehearse(..) = job {
+        report.warnings.push(
+            "the hang was met in one of the runs that the strategy learns from, which are no runs of a \
+             seed: the trace leads to it"
+                .to_owned(),
+        );
+    }
+    std::thread::scope(|scope| {
+        let (send, receive) = mpsc::channel();
+        scope.spawn(move || {
+            let mut worker = Worker::new(job.strategy());
+            let hang = Some((step, patience.as_secs()));
+            worker.prepare(Seed(watched.seed.load(Ordering::Relaxed)));
+            let rehearsed = match &job {
+                Job::Rehearse(_, n) => *n,
+                _ => worker.rehearsals(),
+            };
+            for n in 0..rehearsed {
+                session.once(&mut worker, Seed(n.into()), &session.limits());
+                worker.forget_histories();
+            }
+            session.once(&mut worker, seed, &Limits { hang, ..session.limits() });
+            // Nobody listens any more if it took too long.
+            let _ = send.send(worker.extract(seed, session.config.strategy.name()));
+        });
+        let run = receive.recv_timeout(patience).unwrap_or_else(|_| lost(seed, patience));
+        let trace = session.trace(&run);
+        let written = persistence::write(&trace, session.site, session.config.out.as_deref());
+        let (trace_file, trace_error) = match written {
+            Ok(path) => (Some(path.display().to_string()), None),
+            Err(error) => (None, Some(error.to_string())),
+        };
+        let replay = trace_file.as_deref().map(|file| session.site.replay_command(file));
+        let original = Size::of(&run);
+        let from = match &session.config.replay {
+            Some(source) => persistence::origin(source, session.site),
+            None => Origin::Seed(seed),
+        };
+        report.replayed = session.config.replay.is_some().then(|| from.clone());
+        let finding =
+            Finding { original, trace_file, trace_error, replay, ..Finding::of(run, from) };
+        report.finding = Some(Box::new(finding));
+        persistence::write_beside(&mut report, session.site, session.config.out.as_deref());
+        session.results.end(&mut report);
+        end_process(&text(&report, &Style::default()))
+    })
+}
+
+/// What is left to say if the run did not get to the hang again.
+fn lost(seed: Seed, patience: Duration) -> Run {
+    let last = "unknown: the run did not come to the same step again".to_owned();
+    let task = crate::run::ids::TaskId::MAIN;
+    Run::empty(seed, Failure::Hang { task, last, seconds: patience.as_secs() })
+}

@@ -1,0 +1,312 @@
+//! Marks of tests that are under way: how a run that ends its process is known by its seed.
+//!
+//! A stack overflow, `abort()` or a failed allocation ends the process at once, and nothing in it can say which
+//! run that was. To note each run before it begins would cost more than many runs do. So a test leaves a
+//! mark, a file, while it runs. A mark of a process that is gone means that the process did not come to the end
+//! of the test: then, and only then, each run is noted in the mark before it begins, and the start after
+//! that tells which one it was.
+//!
+//! A process that is stopped from outside leaves its marks too. Hermetic runners and replays leave none, and
+//! neither do real threads, whose seeds mean no run.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::fs::{self, File, OpenOptions};
+use std::io::{Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::engine::config::Config;
+use crate::engine::persistence;
+use crate::engine::runner::Site;
+use crate::run::ids::Seed;
+
+/// The length of a line of a mark, the line feed included.
+const LINE: usize = 32;
+
+/// The marks of this process.
+static MARKS: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
+
+/// The mark of one test. It goes when this is dropped.
+pub(crate) struct Mark {
+    path: PathBuf,
+    notes: Option<Arc<Notes>>,
+}
+
+/// What the workers of a test are in, as the mark has it.
+pub(crate) struct Notes {
+    file: Mutex<File>,
+    /// Which lines are in use.
+    lines: Mutex<Vec<bool>>,
+}
+
+/// What a worker is in.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Note {
+    /// The run of a seed.
+    Seed(Seed),
+    /// A run that a strategy learns from, before all seeds.
+    Rehearsal(u32),
+    /// A run made from that of a seed, which is run again or shrunk.
+    From(Seed),
+}
+
+impl Mark {
+    /// Marks a test, unless another process or runner is at it or the mark cannot be written. Tells the user of
+    /// what an earlier process left.
+    pub(crate) fn begin(config: &Config, site: &Site) -> Option<Mark> {
+        if site.hermetic || config.replay.is_some() {
+            return None;
+        }
+        let shard = format!("{}-of-{}", config.shard.number, config.shard.of);
+        let name = format!("{}.{shard}", persistence::folder_name(&site.key()));
+        let folder = persistence::package_folder(site).join("underway");
+        fs::create_dir_all(&folder).ok()?;
+        let (mark, left) = Mark::of(folder.join(name))?;
+        if let Some(left) = left {
+            // Not `eprint!`: a test harness takes that, and the process may end as the one before.
+            let _ = std::io::stderr().lock().write_all(tell(&left, site).as_bytes());
+        }
+        Some(mark)
+    }
+
+    /// The mark in this file, and what a process that is gone had noted in it.
+    fn of(path: PathBuf) -> Option<(Mark, Option<Vec<Note>>)> {
+        let mut marks = marks();
+        if marks.contains(&path) {
+            return None;
+        }
+        let left = match fs::read_to_string(&path) {
+            Err(_) => None,
+            Ok(text) => {
+                let gone = process_of(&text).is_some_and(|process| !is_alive(process));
+                // A process takes its mark away before it ends, so this one is still there if it did not.
+                if !gone || fs::read_to_string(&path).ok()? != text {
+                    return None;
+                }
+                fs::remove_file(&path).ok()?;
+                Some(text.lines().skip(1).filter_map(Note::parse).collect())
+            }
+        };
+        let mut file = OpenOptions::new().write(true).create_new(true).open(&path).ok()?;
+        file.write_all(line(&std::process::id()).as_bytes()).ok()?;
+        marks.insert(path.clone());
+        let notes = left
+            .is_some()
+            .then(|| Arc::new(Notes { file: Mutex::new(file), lines: Mutex::new(Vec::new()) }));
+        Some((Mark { path, notes }, left))
+    }
+
+    /// Where runs are noted before they begin; none if there is no need to.
+    pub(crate) fn notes(&self) -> Option<Arc<Notes>> {
+        self.notes.clone()
+    }
+}
+
+impl Drop for Mark {
+    fn drop(&mut self) {
+        let mut marks = marks();
+        marks.remove(&self.path);
+        // Somebody else may have taken it away.
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+/// Takes all marks of this process away: it is going to be ended on purpose.
+pub(crate) fn unmark_all() {
+    for path in &*marks() {
+        let _ = fs::remove_file(path);
+    }
+}
+
+fn marks() -> MutexGuard<'static, BTreeSet<PathBuf>> {
+    MARKS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Notes {
+    /// A line for a worker.
+    pub(crate) fn open(&self) -> usize {
+        let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        let free = lines.iter().position(|used| !used).unwrap_or(lines.len());
+        match lines.get_mut(free) {
+            Some(used) => *used = true,
+            None => lines.push(true),
+        }
+        free
+    }
+
+    /// The worker of this line begins a run.
+    // Nearly no test has notes, and what asks for them is on the path of every run.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn note(&self, at: usize, note: Note) {
+        self.write(at, &note);
+    }
+
+    /// The worker of this line is through.
+    pub(crate) fn close(&self, at: usize) {
+        self.write(at, &"");
+        self.lines.lock().unwrap_or_else(PoisonError::into_inner)[at] = false;
+    }
+
+    fn write(&self, at: usize, text: &dyn fmt::Display) {
+        let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        // The first line has the process. What cannot be noted is missed later, and told as not known.
+        let at = SeekFrom::Start((at as u64 + 1) * LINE as u64);
+        let _ = file.seek(at).and_then(|_| file.write_all(line(text).as_bytes()));
+    }
+}
+
+impl Note {
+    fn parse(line: &str) -> Option<Note> {
+        let (kind, number) = line.trim_end().split_once(' ')?;
+        match kind {
+            "seed" => Some(Note::Seed(Seed(number.parse().ok()?))),
+            "rehearsal" => Some(Note::Rehearsal(number.parse().ok()?)),
+            "from" => Some(Note::From(Seed(number.parse().ok()?))),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Note {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Note::Seed(seed) => write!(f, "seed {seed}"),
+            Note::Rehearsal(n) => write!(f, "rehearsal {n}"),
+            Note::From(seed) => write!(f, "from {seed}"),
+        }
+    }
+}
+
+/// A line of a mark: all have one length, so that each can be written anew.
+fn line(text: &dyn fmt::Display) -> String {
+    format!("{:<width$}\n", text.to_string(), width = LINE - 1)
+}
+
+/// The process that a mark is of.
+fn process_of(mark: &str) -> Option<u32> {
+    mark.lines().next()?.trim_end().parse().ok()
+}
+
+/// Whether another process with this number is there. Where the system has no folder of processes, none is taken
+/// to be.
+fn is_alive(process: u32) -> bool {
+    process != std::process::id() && Path::new("/proc").join(process.to_string()).exists()
+}
+
+/// What to say of a process that is gone and had noted this.
+fn tell(left: &[Note], site: &Site) -> String {
+    let test = &site.test;
+    let ended = "A stack overflow, abort() or a failed allocation ends a process like that; so does whoever \
+                 stops it from outside.";
+    let Some(first) = left.first() else {
+        return format!(
+            "note: the last process that ran {test} did not come to the end of the test. {ended} From now on \
+             each run is noted before it begins: if it happens again, the start after that says which run it was.\n"
+        );
+    };
+    let mut text = format!("note: the last process that ran {test} ended within ");
+    text += &match (first, left.len()) {
+        (Note::Seed(seed), 1) => format!("seed {seed}"),
+        (Note::Rehearsal(n), 1) => format!("run {n} of those that the strategy learns from"),
+        (Note::From(seed), 1) => {
+            format!("a run made from that of seed {seed}, while it was run again or shrunk")
+        }
+        (_, several) => format!("one of {several} runs that were made at the same time"),
+    };
+    text += &format!(". {ended} To run it again:\n");
+    for note in left {
+        let command = match note {
+            Note::Seed(seed) | Note::From(seed) => site.seed_command(seed.0),
+            Note::Rehearsal(_) => site.command(),
+        };
+        text += &format!("  {command}\n");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn path(name: &str) -> PathBuf {
+        let folder = std::env::temp_dir().join(format!("sim-underway-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        folder.join(name)
+    }
+
+    /// As if a process had left it that is gone: no process has this number, or this one had.
+    fn leave(path: &Path, process: u32, notes: &[&str]) {
+        let lines: String = notes.iter().map(|note| line(note)).collect();
+        fs::write(path, line(&process) + &lines).unwrap();
+    }
+
+    #[test]
+    fn a_mark_goes_with_its_test_and_says_nothing_of_itself() {
+        let path = path("ordinary");
+        let (mark, left) = Mark::of(path.clone()).unwrap();
+        assert!(left.is_none() && mark.notes().is_none() && path.exists());
+        assert!(Mark::of(path.clone()).is_none(), "another runner of the name has it");
+        drop(mark);
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn what_a_process_that_is_gone_had_noted_is_known() {
+        let path = path("gone");
+        for (notes, expected) in [
+            (&[][..], vec![]),
+            (&["seed 17"], vec![Note::Seed(Seed(17))]),
+            (
+                &["", "rehearsal 3", "from 18446744073709551615"],
+                vec![Note::Rehearsal(3), Note::From(Seed(u64::MAX))],
+            ),
+            (&["seed x", "sea 3"], vec![]),
+        ] {
+            leave(&path, u32::MAX, notes);
+            let (mark, left) = Mark::of(path.clone()).unwrap();
+            assert_eq!(left, Some(expected));
+            assert!(mark.notes().is_some());
+        }
+        assert!(!path.exists());
+        // A container may give its only process the same number each time.
+        leave(&path, std::process::id(), &["seed 1"]);
+        assert_eq!(Mark::of(path.clone()).unwrap().1, Some(vec![Note::Seed(Seed(1))]));
+    }
+
+    #[test]
+    fn a_process_that_is_there_keeps_its_mark() {
+        if !Path::new("/proc/1").exists() {
+            return;
+        }
+        let path = path("alive");
+        leave(&path, 1, &["seed 1"]);
+        assert!(Mark::of(path.clone()).is_none());
+        assert!(path.exists());
+        fs::remove_file(path).unwrap();
+    }
+
+    #[test]
+    fn runs_are_noted_until_they_are_through() {
+        let path = path("noted");
+        leave(&path, u32::MAX, &[]);
+        let (mark, _) = Mark::of(path.clone()).unwrap();
+        let notes = mark.notes().unwrap();
+        let read = || {
+            let text = fs::read_to_string(&path).unwrap();
+            assert!(text.lines().all(|line| line.len() == LINE - 1), "{text}");
+            text.lines().skip(1).filter_map(Note::parse).collect::<Vec<_>>()
+        };
+        let (one, two) = (notes.open(), notes.open());
+        notes.note(one, Note::Seed(Seed(123_456_789)));
+        notes.note(two, Note::Rehearsal(1));
+        notes.note(one, Note::Seed(Seed(7)));
+        assert_eq!(read(), [Note::Seed(Seed(7)), Note::Rehearsal(1)]);
+        notes.close(one);
+        assert_eq!(read(), [Note::Rehearsal(1)]);
+        assert_eq!(notes.open(), one);
+        notes.note(one, Note::From(Seed(u64::MAX)));
+        assert_eq!(read(), [Note::From(Seed(u64::MAX)), Note::Rehearsal(1)]);
+    }
+}

@@ -1,0 +1,263 @@
+//! The state of a run that strategies read through a [`View`](super::choice::View): tasks with their pending
+//! operations, events so far, and effects that leave no event. The runtime writes it.
+
+use std::panic::Location;
+use std::sync::Arc;
+
+use super::event::Event;
+use super::ids::{ObjectId, Place, TaskId};
+use super::op::{Access, Op};
+use super::pool::Pool;
+
+/// An operation a task will do when it steps next.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Announced {
+    /// What it is going to do.
+    pub op: &'static Op,
+    /// To which object, if any.
+    pub object: Option<ObjectId>,
+    /// The task whose end it waits for, if `op` is a join.
+    pub target: Option<TaskId>,
+    /// Where in the user's source.
+    pub place: Place,
+    /// Whether it can be done now; false while, for instance, the lock it wants is held.
+    pub enabled: bool,
+    /// Tells apart the announcements of one task. Not 0.
+    pub(crate) key: u32,
+    /// Its task took a step in which it could be done and its future was not polled. It is not `enabled` then: it
+    /// is done when its future is polled again, and the task does not step for its sake.
+    pub(crate) passed_over: bool,
+}
+
+impl Announced {
+    /// Stands where nothing is announced: its key is 0.
+    pub(crate) const NOTHING: Announced = Announced {
+        op: &Op::new("nothing", Access::Yield),
+        object: None,
+        target: None,
+        place: Location::caller(),
+        enabled: true,
+        key: 0,
+        passed_over: false,
+    };
+
+    #[inline]
+    pub(crate) fn is_something(&self) -> bool {
+        self.key != 0
+    }
+}
+
+/// What a task is doing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Status {
+    /// It can step.
+    Ready,
+    /// It waits.
+    Blocked,
+    /// It has ended.
+    Done,
+}
+
+/// A task as strategies and reports see it.
+#[derive(Clone, Debug)]
+pub struct TaskRow {
+    /// The task that spawned it; none for the body of the test.
+    pub parent: Option<TaskId>,
+    /// Its number among its parent's children, from 0.
+    pub nth: u32,
+    /// The name the user gave it.
+    pub name: Option<Arc<str>>,
+    /// Where it was spawned.
+    pub place: Place,
+    /// What it is doing.
+    pub status: Status,
+    /// What it will do next.
+    pub announced: Announcements,
+    /// How many tasks it has spawned.
+    pub(crate) children: u32,
+    /// Position among the candidates, or `u32::MAX`.
+    pub(crate) ready_at: u32,
+    /// How many of its announced operations can be done now.
+    pub(crate) enabled: u32,
+    /// Something that is not of this library called its waker.
+    pub(crate) woken: bool,
+    /// To be dropped at its next step.
+    pub(crate) aborted: bool,
+}
+
+impl TaskRow {
+    /// Its position among [`View::candidates`], of which it is one.
+    #[inline]
+    pub(crate) fn candidate(&self) -> usize {
+        debug_assert!(self.status == Status::Ready);
+        self.ready_at as usize
+    }
+}
+
+/// What a task will do next: nothing is known before its first step and while it waits for
+/// something that is not of this library; one operation usually; several inside `join!`, where
+/// one step does all that are enabled.
+#[derive(Clone)]
+pub struct Announcements {
+    // The usual one has a place of its own: no list to go through, nothing to allocate. Not in an
+    // `Option`, because copying one of those takes twice as long.
+    pub(crate) first: Announced,
+    pub(crate) more: Vec<Announced>,
+}
+
+impl Default for Announcements {
+    fn default() -> Announcements {
+        Announcements { first: Announced::NOTHING, more: Vec::new() }
+    }
+}
+
+impl std::fmt::Debug for Announcements {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_list().entries(self.iter()).finish()
+    }
+}
+
+impl Announcements {
+    /// All of them.
+    #[inline]
+    pub fn iter(&self) -> impl Iterator<Item = &Announced> {
+        self.first.is_something().then_some(&self.first).into_iter().chain(&self.more)
+    }
+
+    /// Whether nothing is known.
+    pub fn is_empty(&self) -> bool {
+        !self.first.is_something() && self.more.is_empty()
+    }
+
+    /// The one, if there is just one.
+    #[inline]
+    pub(crate) fn only(&self) -> Option<&Announced> {
+        (self.first.is_something() && self.more.is_empty()).then_some(&self.first)
+    }
+
+    /// Whether this is so of one of them. As with [`iter`](Self::iter), with the usual one first.
+    #[inline]
+    pub(crate) fn any(&self, is_so: impl Fn(&Announced) -> bool) -> bool {
+        let first = self.first.is_something() && is_so(&self.first);
+        first || (!self.more.is_empty() && self.more.iter().any(is_so))
+    }
+
+    /// Whether there is one and all are of this kind.
+    #[inline]
+    pub(crate) fn is_only(&self, access: Access) -> bool {
+        self.first.is_something() && !self.any(|announced| announced.op.access != access)
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.first = Announced::NOTHING;
+        self.more.clear();
+    }
+
+    #[inline]
+    pub(crate) fn push(&mut self, announced: Announced) {
+        match self.first.is_something() {
+            false => self.first = announced,
+            true => self.more.push(announced),
+        }
+    }
+
+    pub(crate) fn find_mut(&mut self, key: u32) -> Option<&mut Announced> {
+        std::iter::once(&mut self.first).chain(&mut self.more).find(|a| a.key == key)
+    }
+
+    /// Takes one back. No key is the key of none.
+    #[inline]
+    pub(crate) fn remove(&mut self, key: u32) -> Option<Announced> {
+        if self.first.key == key {
+            let first = std::mem::replace(&mut self.first, Announced::NOTHING);
+            return first.is_something().then_some(first);
+        }
+        let at = self.more.iter().position(|a| a.key == key)?;
+        Some(self.more.remove(at))
+    }
+}
+
+/// What became of a history in a step. Calls are known by their numbers in it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum CallPoint {
+    /// The invocation of this call is stamped here.
+    Invoked(usize),
+    /// The invocation of this call will be stamped at the next operation of the task.
+    Announced(usize),
+    /// This call returned.
+    Returned(usize),
+    /// The history so far was checked for linearizability.
+    Checked,
+    /// Somebody was given the history so far, and can tell any two orders of its calls apart.
+    Shown,
+}
+
+/// Something became of a history.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CallMark {
+    pub(crate) task: TaskId,
+    /// The number of the history in the run.
+    pub(crate) history: usize,
+    pub(crate) point: CallPoint,
+    /// How many operations had been done in the run.
+    pub(crate) events: usize,
+}
+
+/// An effect of a task on another one that leaves no event.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Contact {
+    /// Acted on whether the other one had ended.
+    Looked,
+    /// Took an announcement of the other one back, because its future was moved or dropped.
+    Disarmed,
+}
+
+/// A [`Contact`] of the task that took the step.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ContactMark {
+    pub(crate) target: TaskId,
+    pub(crate) contact: Contact,
+}
+
+/// A condition that was false, and what it looked at: it is asked again when that has changed.
+#[derive(Clone, Debug)]
+pub(crate) struct Watch {
+    pub(crate) task: TaskId,
+    /// The announcement that waits: the first operation of the condition when it is asked again.
+    pub(crate) key: u32,
+    /// Where the task waits.
+    pub(crate) place: Place,
+    /// What the condition looked at, in order and with no duplicates.
+    pub(crate) objects: Vec<ObjectId>,
+    /// The steps in which one of these was changed since.
+    pub(crate) changes: Vec<u32>,
+    /// How many operations of the run were looked through for changes.
+    pub(crate) seen: usize,
+}
+
+/// The part of a run's state that strategies see.
+//
+// In this order: an event takes `step` and `current`, which are stored one by one. Side by side they
+// would be read as one word, and the processor would wait until both are in the cache.
+#[repr(C)]
+#[derive(Debug, Default)]
+pub(crate) struct Board {
+    /// The number of the step to be chosen or being taken.
+    pub(crate) step: u32,
+    /// The tasks that can step, in no meaningful order.
+    pub(crate) ready: Vec<TaskId>,
+    /// The task that takes the step or, between two steps, took the last one.
+    pub(crate) current: TaskId,
+    /// Those that became able to step since the last step was chosen.
+    pub(crate) arrived: Vec<TaskId>,
+    pub(crate) tasks: Pool<TaskRow>,
+    pub(crate) events: Vec<Event>,
+    /// For each object, a number that it has in every run: see [`View::key_of`].
+    pub(crate) object_keys: Vec<u64>,
+    /// Effects of tasks on each other that leave no event.
+    pub(crate) contacts: Vec<ContactMark>,
+    /// What became of recorded calls.
+    pub(crate) calls: Vec<CallMark>,
+    /// What tasks wait for that will be so when something has changed.
+    pub(crate) watches: Vec<Watch>,
+}

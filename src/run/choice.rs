@@ -1,0 +1,220 @@
+//! The contract of a strategy: the choices of a run, and the [`View`] that they are answered from.
+//!
+//! A run has two kinds of choices: which task steps next ([`Strategy::pick`]) and which value a draw
+//! returns ([`Strategy::draw`]). Nothing else in a run is open, so the answers, its decisions, determine
+//! the run. A strategy sees every pending operation of every task, enabled or not, as POS, SURW,
+//! partial-order reduction and coverage need.
+
+use crate::run::Failure;
+use crate::run::board::{Board, CallMark, ContactMark, TaskRow, Watch};
+use crate::run::event::Event;
+use crate::run::ids::{ObjectId, Seed, TaskId};
+
+/// Answers the choices of runs. One value serves many runs, one after the other.
+///
+/// A strategy must answer from what it is given alone: the seed, the views, the draws. Time,
+/// addresses or global state would make a seed mean different runs.
+pub trait Strategy: Send {
+    /// The next run that is no [rehearsal](Strategy::rehearsals) is that of `seed`.
+    ///
+    /// To be called before the rehearsals that the seed needs are counted and made: what a strategy has
+    /// to learn may depend on the seed.
+    fn prepare(&mut self, seed: Seed) {
+        let _ = seed;
+    }
+
+    /// A run begins. Everything drawn at random in it must come from `seed`.
+    fn begin(&mut self, seed: Seed);
+
+    /// Which of `view.candidates()` takes the next step: an index into that slice.
+    ///
+    /// Not asked when there is just one candidate, unless [`sees_forced_steps`] says otherwise.
+    ///
+    /// # Errors
+    /// A replay that finds the run different from its trace says so with [`Mismatch`], which ends
+    /// the run as diverged.
+    ///
+    /// [`sees_forced_steps`]: Strategy::sees_forced_steps
+    fn pick(&mut self, view: &View<'_>) -> Result<usize, Mismatch>;
+
+    /// Which value a draw gives: at least 0, less than `draw.bound`.
+    ///
+    /// # Errors
+    /// As for [`pick`](Strategy::pick).
+    fn draw(&mut self, draw: &Draw) -> Result<u64, Mismatch>;
+
+    /// Which value a decision gives that is not to be explored: `value`, unless a replay knows
+    /// better.
+    ///
+    /// How large a generated program is, and what a smaller one leaves out of it, are decisions like
+    /// any other, so that a trace has them; but no strategy is to look for bugs by varying them.
+    ///
+    /// # Errors
+    /// As for [`pick`](Strategy::pick).
+    fn given(&mut self, draw: &Draw, value: u64) -> Result<u64, Mismatch> {
+        let _ = draw;
+        Ok(value)
+    }
+
+    /// Whether [`pick`](Strategy::pick) is to be called even when one task alone can step.
+    fn sees_forced_steps(&self) -> bool {
+        false
+    }
+
+    /// How many runs this strategy has still to see before it serves the seed that it was
+    /// [prepared](Strategy::prepare) for: it learns from them what the program is like (how many steps,
+    /// who touches what).
+    ///
+    /// Whoever made the strategy runs the body so often first, beginning each run as usual with the
+    /// seeds 0, 1, …, and forgets how they ended. A strategy made anew learns the same from the same
+    /// body for the same seed, so a seed alone is the same run as that seed among others.
+    fn rehearsals(&self) -> u32 {
+        0
+    }
+
+    /// The run ended, by itself or by a failure.
+    ///
+    /// # Errors
+    /// As for [`pick`](Strategy::pick): a strict replay whose trace is not used up.
+    fn end(&mut self, view: &View<'_>) -> Result<(), Mismatch> {
+        let _ = view;
+        Ok(())
+    }
+}
+
+/// A run is not the one its trace was written from.
+//
+// Behind a pointer, so that an answer fits into two registers: one is given at every step, and a
+// mismatch in hardly any.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Mismatch(Box<Difference>);
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct Difference {
+    step: u32,
+    expected: String,
+    found: String,
+}
+
+impl Mismatch {
+    /// What differs first: in which step, counted from 0, what the trace says happens there, and
+    /// what the run does instead.
+    #[cold]
+    #[must_use]
+    pub fn new(step: u32, expected: String, found: String) -> Mismatch {
+        Mismatch(Box::new(Difference { step, expected, found }))
+    }
+
+    /// The run ends as diverged.
+    pub(crate) fn failure(self) -> Failure {
+        let Difference { step, expected, found } = *self.0;
+        Failure::Diverged { step, expected, found }
+    }
+}
+
+/// A request for a value below a bound.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Draw {
+    /// Answers are 0 to `bound - 1`; at least 1.
+    pub bound: u64,
+    /// What the value is for, such as `rand`.
+    pub why: &'static str,
+}
+
+/// A run between two steps, as a [`Strategy`] sees it.
+#[derive(Clone, Copy)]
+pub struct View<'a> {
+    board: &'a Board,
+}
+
+impl<'a> View<'a> {
+    #[inline]
+    pub(crate) fn of(board: &'a Board) -> View<'a> {
+        View { board }
+    }
+
+    /// The number of the step to be chosen, from 0.
+    pub fn step(&self) -> u32 {
+        self.board.step
+    }
+
+    /// The task that took the last step; none before the first.
+    pub fn last(&self) -> Option<TaskId> {
+        (self.board.step > 0).then_some(self.board.current)
+    }
+
+    /// The tasks that can step, in no meaningful order. Never empty when a strategy is asked.
+    #[inline]
+    pub fn candidates(&self) -> &'a [TaskId] {
+        &self.board.ready
+    }
+
+    /// The tasks that became able to step since the last step was chosen, in the order in which they
+    /// did; not those that could all the time. Some may be in it twice, or be blocked again.
+    ///
+    /// What a strategy needs that keeps a table of candidates of its own, to pay for changes only.
+    /// It misses those of steps it is not asked about, unless it
+    /// [sees forced steps](Strategy::sees_forced_steps).
+    #[inline]
+    pub fn arrived(&self) -> &'a [TaskId] {
+        &self.board.arrived
+    }
+
+    /// All tasks of the run so far, ended ones too, by [`TaskId`].
+    pub fn tasks(&self) -> &'a [TaskRow] {
+        &self.board.tasks
+    }
+
+    /// One task.
+    pub fn task(&self, id: TaskId) -> &'a TaskRow {
+        self.board.tasks.at(id.index())
+    }
+
+    /// All that has happened so far.
+    pub fn events(&self) -> &'a [Event] {
+        &self.board.events
+    }
+
+    /// How many objects the run has met.
+    pub(crate) fn objects(&self) -> usize {
+        self.board.object_keys.len()
+    }
+
+    /// A number for an object, the same in every run. In two runs that are equal up to a step, an object that was
+    /// met before the step has the same [`ObjectId`]; one that is met later may not, and is known by this number.
+    /// Objects that were not made by the run, such as statics, share it if they were made in one place.
+    pub(crate) fn key_of(&self, object: ObjectId) -> u64 {
+        self.board.object_keys[object.index()]
+    }
+
+    /// The effects of tasks on each other so far that leave no event.
+    pub(crate) fn contacts(&self) -> &'a [ContactMark] {
+        &self.board.contacts
+    }
+
+    /// The conditions that a task waits for, or was let go on to ask again.
+    pub(crate) fn watches_of(&self, task: TaskId) -> impl Iterator<Item = &'a Watch> {
+        self.board.watches.iter().filter(move |watch| watch.task == task)
+    }
+
+    /// What became of recorded calls so far.
+    pub(crate) fn calls(&self) -> &'a [CallMark] {
+        &self.board.calls
+    }
+
+    /// What happened in the last step.
+    pub fn news(&self) -> &'a [Event] {
+        let from = self.events().iter().rposition(|e| e.step + 1 != self.step());
+        &self.events()[from.map_or(0, |i| i + 1)..]
+    }
+}
+
+impl std::fmt::Debug for View<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("View")
+            .field("step", &self.step())
+            .field("last", &self.last())
+            .field("candidates", &self.candidates())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,86 @@
+//! What happened: one [`Event`] for every operation that took effect in a run.
+
+use crate::run::ids::{ObjectId, Place, TaskId};
+use crate::run::op::{Access, Op};
+
+/// One operation that took effect.
+///
+/// A step has usually one event; none if the task only started or looked at something that was
+/// not ready, several if it polled a `join!` or dropped guards.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Event {
+    /// The step it belongs to, counted from 0.
+    pub step: u32,
+    /// The task that did it.
+    pub task: TaskId,
+    /// The object it was done to, if any.
+    pub object: Option<ObjectId>,
+    /// What was done.
+    pub op: &'static Op,
+    /// Where in the user's source.
+    pub place: Place,
+    /// The values involved.
+    pub values: Values,
+}
+
+impl Event {
+    /// Whether it only looked at its object: read it, or tried to change it and did not.
+    pub(crate) fn is_look(&self) -> bool {
+        match (self.op.access, self.values) {
+            (Access::Read, _) => true,
+            (Access::ReadModifyWrite, Values::Refused(..)) => true,
+            (Access::ReadModifyWrite, Values::Changed(old, new)) => old == new,
+            (Access::TryLock, Values::Failed) => true,
+            _ => false,
+        }
+    }
+}
+
+/// The values an operation saw and left, as raw bits; [`ValueKind`] says how to read them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Values {
+    /// No value, or one that cannot be shown.
+    #[default]
+    None,
+    /// The operation saw this value.
+    Read(u64),
+    /// The operation left this value, without looking at the old one.
+    Wrote(u64),
+    /// The operation saw the first value and left the second.
+    Changed(u64, u64),
+    /// A compare-exchange that failed: the value it saw, the value it expected.
+    Refused(u64, u64),
+    /// An attempt that failed (`try_lock` on a held lock).
+    Failed,
+    /// The task it was about: the one spawned, joined or aborted.
+    Task(TaskId),
+}
+
+/// How the bits of an object's [`Values`] are read.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum ValueKind {
+    /// Not shown.
+    #[default]
+    Opaque,
+    /// An unsigned integer.
+    Unsigned,
+    /// A signed integer, sign-extended to 64 bits.
+    Signed,
+    /// 0 is false, 1 is true.
+    Bool,
+    /// An address: only null and not null mean the same in every run.
+    Pointer,
+}
+
+impl ValueKind {
+    /// The text of a value with these bits; the same in every run, so a pointer is `null` or `ptr`.
+    pub fn show(self, bits: u64) -> String {
+        match self {
+            ValueKind::Opaque => "_".to_owned(),
+            ValueKind::Unsigned => bits.to_string(),
+            ValueKind::Signed => (bits as i64).to_string(),
+            ValueKind::Bool => (bits != 0).to_string(),
+            ValueKind::Pointer => if bits == 0 { "null" } else { "ptr" }.to_owned(),
+        }
+    }
+}

@@ -1,0 +1,439 @@
+//! One execution of a test body: what was decided, what happened, how it ended.
+
+pub(crate) mod board;
+pub(crate) mod choice;
+pub mod coverage;
+pub mod event;
+pub mod ids;
+pub mod op;
+pub(crate) mod panics;
+pub(crate) mod pool;
+pub mod program;
+pub(crate) mod recording;
+pub(crate) mod rng;
+pub mod schedule;
+mod spin;
+pub mod statistics;
+pub mod trace;
+
+use std::any::Any;
+use std::fmt;
+use std::panic::Location;
+
+use crate::run::event::{Event, ValueKind};
+use crate::run::ids::{ObjectId, Place, Seed, Spot, TaskId, TaskPath};
+use crate::run::op::Op;
+use crate::run::program::ProgramRecord;
+use unpause_check::history::HistoryRecord;
+use unpause_check::verdict::Verdict;
+
+pub use self::spin::Spin;
+
+/// One execution of the test body.
+#[derive(Clone, Debug)]
+pub struct Run {
+    /// The seed its random decisions were drawn from; for a replay, the seed of the trace.
+    pub seed: Seed,
+    /// The name of the strategy that answered its choices.
+    pub strategy: String,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// Its tasks by [`TaskId`].
+    pub tasks: Vec<TaskRecord>,
+    /// Its shared objects by [`ObjectId`].
+    pub objects: Vec<ObjectRecord>,
+    /// Who stepped, in order.
+    pub steps: Vec<StepRecord>,
+    /// The values drawn, in order.
+    pub draws: Vec<DrawRecord>,
+    /// What happened, in order.
+    pub events: Vec<Event>,
+    /// The histories recorded in it.
+    pub histories: Vec<HistoryRecord>,
+    /// The programs that were generated and run in it.
+    pub programs: Vec<ProgramRecord>,
+    /// Tasks that had not ended when the body did, and whose handle had been kept until then.
+    pub leaked: Vec<TaskId>,
+    /// Detached tasks that waited when the body had ended, while nobody was left who could let them go on;
+    /// with the operation and its place.
+    pub stuck: Vec<(TaskId, String)>,
+    /// Whether a task woke another one by something that is not of this library: what they share is not seen.
+    pub foreign: bool,
+    /// What [`sometimes!`](macro@crate::sometimes) and [`cover!`](macro@crate::cover) were asked
+    /// about, in the order in which they were.
+    pub conditions: Vec<Condition>,
+}
+
+impl Run {
+    /// One that failed before its first step.
+    pub(crate) fn empty(seed: Seed, failure: Failure) -> Run {
+        Run {
+            seed,
+            strategy: String::new(),
+            outcome: Outcome::Failed(failure),
+            tasks: Vec::new(),
+            objects: Vec::new(),
+            steps: Vec::new(),
+            draws: Vec::new(),
+            events: Vec::new(),
+            histories: Vec::new(),
+            programs: Vec::new(),
+            leaked: Vec::new(),
+            stuck: Vec::new(),
+            foreign: false,
+            conditions: Vec::new(),
+        }
+    }
+}
+
+/// A task of a run.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct TaskRecord {
+    /// Its structural name.
+    pub path: TaskPath,
+    /// The name the user gave it.
+    pub name: Option<String>,
+    /// Where it was spawned.
+    pub place: Place,
+}
+
+impl fmt::Display for TaskRecord {
+    /// The name a person knows it by: `0.1 writer`, `0.1`, or `main` for the body of the test.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.name {
+            Some(name) => write!(f, "{} {name}", self.path),
+            None if self.path.segments().len() == 1 => f.write_str("main"),
+            None => write!(f, "{}", self.path),
+        }
+    }
+}
+
+/// A shared object of a run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ObjectRecord {
+    /// What it is, such as `atomic`.
+    pub kind: &'static str,
+    /// What the user calls it; several objects may be called the same.
+    pub name: Option<&'static str>,
+    /// How its values are read.
+    pub values: ValueKind,
+    /// Where it was created.
+    pub place: Place,
+    /// The task that created it and its number among the objects created by that task; `None` for
+    /// an atomic or a cell, whose constructor is `const` and sees no run: they are told apart by
+    /// `ordinal`.
+    pub creator: Option<(TaskId, u32)>,
+    /// Its number, from 0, among the objects created at `place`, as the run got to know them.
+    pub ordinal: u32,
+}
+
+/// One step.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct StepRecord {
+    /// The task that stepped.
+    pub task: TaskId,
+    /// How many tasks could have.
+    pub candidates: u32,
+    /// Whether this is a preemption: another task stepped before, could have gone on, and did not
+    /// yield.
+    pub preempts: bool,
+}
+
+/// One value drawn.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct DrawRecord {
+    /// The step it was drawn in.
+    pub step: u32,
+    /// The answer, below `bound`.
+    pub value: u64,
+    /// What the answer was to be below.
+    pub bound: u64,
+}
+
+/// A condition that is to hold in some run, [`sometimes!`](macro@crate::sometimes), or in a part of
+/// them, [`cover!`](macro@crate::cover).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Condition {
+    /// What it is called; the same name is the same condition.
+    pub name: &'static str,
+    /// Its place in the source; the smallest one if there are several.
+    pub place: Spot,
+    /// In how many of a hundred runs it is to hold; 0 if one run is enough.
+    pub percent: u32,
+    /// In how many runs it held: 0 or 1 in the record of a run.
+    pub runs: u64,
+}
+
+impl Condition {
+    /// Notes in `all`, the record of a run, that the condition was asked about in that run.
+    pub(crate) fn note(self, all: &mut Vec<Condition>) {
+        match all.iter_mut().find(|known| known.name == self.name) {
+            Some(known) => {
+                known.place = known.place.min(self.place);
+                known.percent = known.percent.max(self.percent);
+                known.runs = known.runs.max(self.runs);
+            }
+            None => all.push(self),
+        }
+    }
+
+    /// Adds to `all`, which is of many runs, what the record of other runs says.
+    pub(crate) fn add(self, all: &mut Vec<Condition>) {
+        match all.iter_mut().find(|known| known.name == self.name) {
+            Some(known) => {
+                known.place = known.place.min(self.place);
+                known.percent = known.percent.max(self.percent);
+                known.runs += self.runs;
+            }
+            None => all.push(self),
+        }
+    }
+
+    /// Whether it held in enough of so many runs.
+    pub fn is_met(&self, runs: u64) -> bool {
+        let wanted = u128::from(self.percent) * u128::from(runs);
+        self.runs > 0 && u128::from(self.runs) * 100 >= wanted
+    }
+}
+
+/// How a run ended.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Outcome {
+    /// The body returned and nothing was wrong.
+    Passed,
+    /// Something was wrong.
+    Failed(Failure),
+}
+
+/// What was wrong with a run.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum Failure {
+    /// A task panicked.
+    Panic {
+        /// The task.
+        task: TaskId,
+        /// The text it panicked with.
+        message: String,
+        /// Where, as `file:line:column`; empty if the program replaced the panic hook.
+        place: String,
+    },
+    /// The body returned an error.
+    Error {
+        /// Its `Debug` text.
+        message: String,
+    },
+    /// Tasks are left and none can step.
+    Deadlock {
+        /// Who waits for what.
+        waits: Vec<Wait>,
+    },
+    /// The run took more steps than allowed.
+    StepLimit {
+        /// The limit.
+        steps: u32,
+        /// The shortest sequence of steps that the end of the run repeats, four times or more; empty
+        /// if there is none.
+        cycle: Vec<StepRecord>,
+    },
+    /// A history is not explained by its model.
+    History {
+        /// Its index in [`Run::histories`]; the verdict stands there.
+        history: usize,
+        /// The condition that was asked for, such as `linearizability`.
+        condition: String,
+        /// What the checker said: violated or unknown.
+        verdict: Verdict,
+        /// Where the check was asked for.
+        place: Place,
+    },
+    /// The run is not the one the trace was written from.
+    Diverged {
+        /// The first step that differs, from 0.
+        step: u32,
+        /// What the trace says happens there.
+        expected: String,
+        /// What the run did instead.
+        found: String,
+    },
+    /// The same decisions led to two different runs.
+    NonDeterminism {
+        /// The first step that differs, from 0.
+        step: u32,
+        /// What the first run did there.
+        first: String,
+        /// What the second run did there.
+        second: String,
+    },
+    /// A task did not come back to the scheduler; on real threads, no task of a run moved.
+    Hang {
+        /// The task; on real threads, the body of the test.
+        task: TaskId,
+        /// What it did last or was about to do; on real threads, the tasks that had not ended.
+        last: String,
+        /// How long was waited, in seconds.
+        seconds: u64,
+    },
+    /// A run on real threads did not end in the time that it may take, although its tasks went on.
+    TimeLimit {
+        /// The tasks that had not ended.
+        running: String,
+        /// The time, in seconds.
+        seconds: u64,
+    },
+    /// Conditions that were to hold [`sometimes!`](macro@crate::sometimes) did in no run, or those of
+    /// [`cover!`](macro@crate::cover) in too few.
+    TooSeldom {
+        /// These, by name.
+        conditions: Vec<Condition>,
+        /// How many runs there were.
+        runs: u64,
+    },
+    /// The test must prove that no run of it fails, and proved nothing.
+    Unproven {
+        /// Why, such as how far the search came.
+        why: String,
+    },
+    /// The trace that was to be replayed cannot be read, so nothing was run.
+    Unreadable {
+        /// Why, with the file and the line.
+        message: String,
+    },
+    /// The library was used in a way that cannot work; the text says what to do instead.
+    Misuse {
+        /// What is wrong and what to do.
+        message: String,
+        /// Where in the user's source, as `file:line:column`.
+        place: String,
+    },
+}
+
+/// A task that waits for ever.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Wait {
+    /// The task.
+    pub task: TaskId,
+    /// What it waits to do; none if it waits for something that is not of this library.
+    pub op: Option<&'static Op>,
+    /// The object it waits for.
+    pub object: Option<ObjectId>,
+    /// The task whose end it waits for.
+    pub target: Option<TaskId>,
+    /// Where in the user's source it waits. If it waits for something that is not of this library, where it
+    /// did something last, or where it was spawned if it has done nothing.
+    pub place: Place,
+    /// Who holds the object, since which step and from which place.
+    pub holder: Option<Holder>,
+}
+
+/// Who holds a lock.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Holder {
+    /// The task.
+    pub task: TaskId,
+    /// The step in which it acquired it.
+    pub step: u32,
+    /// Where it did.
+    pub place: &'static Location<'static>,
+}
+
+/// What makes two failures the same: their kind and their place.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Signature {
+    /// The kind of failure, one word.
+    pub kind: &'static str,
+    /// The place or places, sorted, as text.
+    pub place: String,
+}
+
+impl Failure {
+    /// That some of these conditions held in too few of so many runs, if so, by name.
+    pub(crate) fn too_seldom(mut conditions: Vec<Condition>, runs: u64) -> Option<Failure> {
+        conditions.retain(|condition| !condition.is_met(runs));
+        conditions.sort_by_key(|condition| condition.name);
+        (!conditions.is_empty()).then_some(Failure::TooSeldom { conditions, runs })
+    }
+
+    /// The kind of failure in one word or two, such as `panic` or `deadlock`.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Failure::Panic { .. } => "panic",
+            Failure::Error { .. } => "error",
+            Failure::Deadlock { .. } => "deadlock",
+            Failure::StepLimit { .. } => "step limit",
+            Failure::History { verdict: Verdict::Unknown(_), .. } => "undecided",
+            Failure::History { .. } => "history",
+            Failure::Diverged { .. } => "diverged",
+            Failure::NonDeterminism { .. } => "non-determinism",
+            Failure::Hang { .. } => "hang",
+            Failure::TimeLimit { .. } => "time limit",
+            Failure::TooSeldom { .. } => "too seldom",
+            Failure::Unproven { .. } => "unproven",
+            Failure::Unreadable { .. } => "unreadable",
+            Failure::Misuse { .. } => "misuse",
+        }
+    }
+
+    /// What a shrunk run must share with this one to count as the same failure.
+    pub fn signature(&self) -> Signature {
+        let place = match self {
+            Failure::Panic { place, .. } | Failure::Misuse { place, .. } => place.clone(),
+            Failure::Error { message } | Failure::Unreadable { message } => message.clone(),
+            Failure::Deadlock { waits } => {
+                let mut places: Vec<String> = core_of(waits)
+                    .map(|w| format!("{} {}", w.op.map_or("wait", |op| op.name), w.place))
+                    .collect();
+                places.sort();
+                places.dedup();
+                places.join(", ")
+            }
+            Failure::TooSeldom { conditions, .. } => {
+                let names: Vec<&str> = conditions.iter().map(|condition| condition.name).collect();
+                names.join(", ")
+            }
+            Failure::StepLimit { .. } | Failure::Unproven { .. } => String::new(),
+            Failure::History { place, condition, .. } => format!("{condition} {place}"),
+            Failure::Diverged { .. }
+            | Failure::NonDeterminism { .. }
+            | Failure::Hang { .. }
+            | Failure::TimeLimit { .. } => String::new(),
+        };
+        Signature { kind: self.kind(), place }
+    }
+}
+
+/// The waits that wait for each other in a circle, if there is one; else all.
+fn core_of(waits: &[Wait]) -> impl Iterator<Item = &Wait> {
+    let circle = circle_of(waits);
+    waits.iter().filter(move |w| circle.is_empty() || circle.contains(&w.task))
+}
+
+/// The tasks that wait for each other in a circle, each for the next and the last for the first;
+/// empty if there is no circle.
+pub(crate) fn circle_of(waits: &[Wait]) -> Vec<TaskId> {
+    let next = |task: TaskId| -> Option<TaskId> {
+        let wait = waits.iter().find(|w| w.task == task)?;
+        wait.holder.map(|h| h.task).or(wait.target)
+    };
+    for wait in waits {
+        let mut path = vec![wait.task];
+        while let Some(task) = next(path[path.len() - 1]) {
+            if let Some(at) = path.iter().position(|t| *t == task) {
+                return path.split_off(at);
+            }
+            path.push(task);
+        }
+    }
+    Vec::new()
+}
+
+/// The text of a panic payload.
+pub(crate) fn panic_text(payload: &(dyn Any + Send)) -> String {
+    if let Some(text) = payload.downcast_ref::<&str>() {
+        (*text).to_owned()
+    } else if let Some(text) = payload.downcast_ref::<String>() {
+        text.clone()
+    } else {
+        "a panic whose payload is not text".to_owned()
+    }
+}

@@ -1,0 +1,97 @@
+//! What a task does to shared memory: the operation it announces at a point.
+//!
+//! A primitive declares its operations as constants of [`Op`]. Everything that reasons about
+//! interleavings (strategies, reports) looks at [`Access`] alone, so a new primitive needs no change
+//! anywhere else. What may be swapped with what is declared by the machine behind it: `kind`.
+
+pub(crate) mod kind;
+pub(crate) mod lock;
+pub(crate) mod task;
+pub(crate) mod word;
+
+use self::kind::Kind;
+
+/// An operation on a shared object: its name for people and its access for machines.
+///
+/// ```
+/// use sim::run::op::{Access, Op};
+/// const LOAD: Op = Op::new("load", Access::Read);
+/// assert!(!LOAD.access.conflicts(Access::Read));
+/// assert!(LOAD.access.conflicts(Access::Write));
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Op {
+    /// The name a user knows it by, such as `fetch_add`.
+    pub name: &'static str,
+    /// What it does to its object.
+    pub access: Access,
+}
+
+impl Op {
+    /// An operation called `name` that does `access` to its object.
+    pub const fn new(name: &'static str, access: Access) -> Op {
+        Op { name, access }
+    }
+
+    /// To wait until shared memory is as it should be: when the condition is asked again, what it does are
+    /// operations of their own.
+    pub(crate) const SPIN_UNTIL: Op = Op::new("spin_until", Access::Yield);
+}
+
+/// What an operation does to its object, as far as other tasks can tell.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Access {
+    /// The first step of a task, up to its first point: touches nothing shared.
+    Start,
+    /// A step that touches nothing shared, such as `yield_now`.
+    Yield,
+    /// Reads the object.
+    Read,
+    /// Overwrites the object.
+    Write,
+    /// Reads and overwrites the object in one; also one that turned out to change nothing.
+    ReadModifyWrite,
+    /// Acquires the object exclusively; waits while somebody holds it.
+    Lock,
+    /// Acquires the object if it is free and fails otherwise; never waits.
+    TryLock,
+    /// Gives the object up. Done without a point.
+    Unlock,
+    /// Waits for the end of a task.
+    Join,
+    /// Creates a task. Done without a point.
+    Spawn,
+    /// Asks a task to end before its next step. Done without a point.
+    Abort,
+}
+
+impl Access {
+    /// Whether two accesses *to the same object* by different tasks are dependent: whether their
+    /// order can make a difference that somebody sees.
+    pub fn conflicts(self, other: Access) -> bool {
+        let touches = |a| !matches!(a, Access::Start | Access::Yield | Access::Spawn);
+        touches(self) && touches(other) && !(self == Access::Read && other == Access::Read)
+    }
+
+    /// The kind of such an operation on an object that took effect; `looked` tells whether it left the object as
+    /// it was. None if it was not done to an object.
+    pub(crate) fn kind(self, looked: bool) -> Option<Kind> {
+        match self {
+            Access::Read => Some(word::READ),
+            Access::Write => Some(word::WRITE),
+            Access::ReadModifyWrite if looked => Some(word::READ),
+            Access::ReadModifyWrite => Some(word::WRITE),
+            Access::Lock => Some(lock::ACQUIRE),
+            Access::TryLock if looked => Some(lock::FAIL),
+            Access::TryLock => Some(lock::ACQUIRE),
+            Access::Unlock => Some(lock::RELEASE),
+            Access::Start | Access::Yield | Access::Join | Access::Spawn | Access::Abort => None,
+        }
+    }
+
+    /// Whether it waits until its object is free. What it competes with is then whoever took the
+    /// object last, and not the release that let it in: the two cannot be swapped.
+    pub fn waits(self) -> bool {
+        self == Access::Lock
+    }
+}

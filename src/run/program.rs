@@ -1,0 +1,343 @@
+//! A generated program as data: its commands, where each stands, what became of it.
+//!
+//! The commands themselves are values of the user's types. What is here is what a report shows of
+//! them and what shrinking has to know: a command is a position in the program, the decision that
+//! says whether it is run there, and the steps it took.
+
+use std::fmt;
+use std::ops::Range;
+
+use crate::run::ids::TaskId;
+
+/// A program that was generated and run.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct ProgramRecord {
+    /// The name of the model it was generated from.
+    pub model: String,
+    /// The state that the model was in at first, as Rust source.
+    pub initial: String,
+    /// The type of its commands, with its path.
+    pub op_type: String,
+    /// In how many orders its commands could have taken effect; `u64::MAX` if there are more.
+    pub interleavings: u64,
+    /// The same of the largest program of its shape.
+    pub interleavings_max: u64,
+    /// Its commands as they were generated, those too that were left out since.
+    pub commands: Vec<CommandRecord>,
+    /// Which of the values drawn in the run, counted from 0, it was generated from.
+    pub draws: Range<usize>,
+    /// What was left out of it when it was generated.
+    pub omitted: Omitted,
+    /// How many steps from state to state of the model were looked at to make it.
+    pub work: u64,
+}
+
+/// Numbers of commands left out of a program when it was generated, by reason.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub struct Omitted {
+    /// How often a command was generated anew, or left out in the end, because the model refused it.
+    pub refused: u32,
+    /// Commands whose precondition did not hold, in some order.
+    pub precondition: u32,
+    /// Commands that use a result that is not there, in some order.
+    pub reference: u32,
+    /// Commands that would have waited for ever, in some order.
+    pub waiting: u32,
+    /// Commands of which too many orders and states would have had to be looked at.
+    pub unchecked: u32,
+    /// Commands that nothing befalls for the same reason.
+    pub faults: u32,
+    /// Whether a script is run as it stands for the same reason.
+    pub trusted: bool,
+}
+
+impl Omitted {
+    /// How many commands were left out.
+    ///
+    /// ```
+    /// use sim::run::program::Omitted;
+    /// let omitted = Omitted { refused: 11, precondition: 1, unchecked: 2, ..Omitted::default() };
+    /// assert_eq!(omitted.commands(), 3);
+    /// ```
+    pub fn commands(&self) -> u32 {
+        self.precondition + self.reference + self.waiting + self.unchecked
+    }
+
+    /// Adds what was left out of another program.
+    pub(crate) fn add(&mut self, other: &Omitted) {
+        self.refused += other.refused;
+        self.precondition += other.precondition;
+        self.reference += other.reference;
+        self.waiting += other.waiting;
+        self.unchecked += other.unchecked;
+        self.faults += other.faults;
+        self.trusted |= other.trusted;
+    }
+
+    /// How many commands were left out, and why, in words; none if nothing was.
+    pub(crate) fn text(&self) -> Option<String> {
+        let reasons = [
+            (self.precondition, "by their precondition"),
+            (self.reference, "for a result that is not there"),
+            (self.waiting, "as they would wait for ever"),
+            (self.unchecked, "with too many orders to be checked"),
+        ];
+        let reasons: Vec<String> = reasons
+            .iter()
+            .filter(|(count, _)| *count > 0)
+            .map(|(count, why)| format!("{count} {why}"))
+            .collect();
+        let mut parts = Vec::new();
+        if !reasons.is_empty() {
+            parts.push(format!("{} commands: {}", self.commands(), reasons.join(", ")));
+        }
+        if self.faults > 0 {
+            let why =
+                "are not dropped and are waited for, as there are too many orders to be checked";
+            parts.push(format!("{} commands {why}", self.faults));
+        }
+        if self.refused > 0 {
+            parts.push(format!("the model refused {} that were generated", self.refused));
+        }
+        (!parts.is_empty()).then(|| parts.join("; "))
+    }
+}
+
+/// With more orders than this the check of a program may have to give up.
+const FEASIBLE: u64 = 1_000_000_000_000;
+
+impl ProgramRecord {
+    /// What is to be said of programs of this shape if the check of one may not come to its end.
+    pub(crate) fn warning(&self) -> Option<String> {
+        let most = self.interleavings_max;
+        let count =
+            if most == u64::MAX { "more than 10^19".to_owned() } else { format!("{most:.1e}") };
+        let text = format!(
+            "the commands of a program of {} can take effect in {count} orders: the check of one may give up \
+             and fail the test as undecided. Let the shape have fewer or shorter branches, or give the model \
+             a `partition`",
+            self.model
+        );
+        let trusted = format!(
+            "the preconditions of {} were not checked in all orders of a script: there are too many. It is run \
+             as it stands, so a command may be asked where the model does not allow it. Write down fewer \
+             commands that run at the same time",
+            self.model
+        );
+        let trusted = self.omitted.trusted.then_some(trusted);
+        trusted.or((most > FEASIBLE).then_some(text))
+    }
+
+    /// What is left of it, part by part; in a part as it runs.
+    pub fn left(&self) -> Vec<&CommandRecord> {
+        let runs = |command: &&CommandRecord| command.layout.fate != Fate::Absent;
+        let mut left: Vec<&CommandRecord> = self.commands.iter().filter(runs).collect();
+        // What was moved to the end of the prefix or the beginning of the suffix stands there: it
+        // was generated after the prefix and before the suffix.
+        left.sort_by_key(|command| command.layout.part);
+        left
+    }
+}
+
+/// A command of a generated program.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct CommandRecord {
+    /// Where it stands and what became of it.
+    pub layout: CommandLayout,
+    /// What it asks, with what it was told to suffer: `Increment, sent again`.
+    pub text: String,
+    /// The kind of command it is, for counting.
+    pub label: String,
+    /// What it asks, as Rust source.
+    pub source: String,
+    /// What befalls it.
+    pub faults: Faults,
+}
+
+impl CommandRecord {
+    /// What it asks, or what stands in its place.
+    pub(crate) fn tells(&self) -> String {
+        match self.layout.fate {
+            Fate::Tombstone(points) => format!("{points} points in place of {}", self.text),
+            Fate::Runs | Fate::Absent => self.text.clone(),
+        }
+    }
+}
+
+/// What befalls a command.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub struct Faults {
+    /// It is sent once more.
+    pub again: bool,
+    /// It is dropped at this point, counted from 1.
+    pub crash: Option<u32>,
+    /// Its branch does not wait for it.
+    pub unheard: bool,
+}
+
+impl Faults {
+    /// Whether its branch sends it again when it has returned. If it was dropped before that, what is
+    /// sent again is the same call, which has not returned yet.
+    pub(crate) fn is_repeated(&self) -> bool {
+        self.again && self.crash.is_none() && !self.unheard
+    }
+}
+
+impl fmt::Display for Faults {
+    /// `, dropped at point 3, sent again`: what follows the text of the command.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(point) = self.crash {
+            write!(f, ", dropped at point {point}")?;
+        }
+        f.write_str(if self.again { ", sent again" } else { "" })?;
+        f.write_str(if self.unheard { ", not waited for" } else { "" })
+    }
+}
+
+/// Where a command stands and what became of it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct CommandLayout {
+    /// Where it stands, a move by [`Change`] counted in.
+    pub part: Part,
+    /// What became of it.
+    pub fate: Fate,
+    /// Which of the values drawn in the run, counted from 0, is its [`Change`].
+    pub change: usize,
+    /// The task that ran it, the step in which it began and that in which it ended.
+    pub ran: Option<(TaskId, u32, u32)>,
+    /// How many values had been drawn in the run, by whomever, when it began and when it ended.
+    pub drawn: (usize, usize),
+}
+
+/// A part of a program. Parts run one after the other, the branches of a stage at the same time.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Part {
+    /// What is run first, by one task.
+    Prefix,
+    /// A sequence that runs beside the other branches of its stage, numbered from 0.
+    Branch {
+        /// The stage.
+        stage: u32,
+        /// The branch in it.
+        branch: u32,
+    },
+    /// What is run last, by one task.
+    Suffix,
+}
+
+impl Part {
+    /// The part that this text, made with [`Display`](fmt::Display), names.
+    ///
+    /// ```
+    /// use sim::run::program::Part;
+    /// for part in [Part::Prefix, Part::Branch { stage: 3, branch: 0 }, Part::Suffix] {
+    ///     assert_eq!(Part::parse(&part.to_string()), Some(part));
+    /// }
+    /// assert_eq!(Part::parse("0.1"), None);
+    /// ```
+    pub fn parse(text: &str) -> Option<Part> {
+        let number = |digits: &str| -> Option<u32> {
+            let plain = digits.bytes().all(|b| b.is_ascii_digit());
+            let leading = digits.len() > 1 && digits.starts_with('0');
+            if plain && !leading { digits.parse().ok() } else { None }
+        };
+        match text {
+            "prefix" => Some(Part::Prefix),
+            "suffix" => Some(Part::Suffix),
+            other => {
+                let (stage, branch) = other.split_once('.')?;
+                Some(Part::Branch {
+                    stage: number(stage)?.checked_sub(1)?,
+                    branch: number(branch)?,
+                })
+            }
+        }
+    }
+}
+
+impl fmt::Display for Part {
+    /// `prefix`, `1.0`, `suffix`: the stage counted from 1, the branch from 0.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Part::Prefix => f.write_str("prefix"),
+            Part::Branch { stage, branch } => write!(f, "{}.{branch}", stage + 1),
+            Part::Suffix => f.write_str("suffix"),
+        }
+    }
+}
+
+/// What becomes of a command.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Fate {
+    /// It is run.
+    Runs,
+    /// It is not: it was left out, or the model does not allow it in what is left.
+    Absent,
+    /// So many points stand in its place, with no effect.
+    Tombstone(u32),
+}
+
+/// What a smaller program does with a command of the one that was generated. A decision of the run,
+/// so that a trace has it; 0, [`Change::Keep`], while nothing is made smaller.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Change {
+    /// It stays where it is.
+    Keep,
+    /// It is left out.
+    Drop,
+    /// It is run at the end of the prefix.
+    ToPrefix,
+    /// It is run at the beginning of the suffix.
+    ToSuffix,
+    /// It is replaced by so many points, at most [`Change::POINTS_MAX`].
+    Tombstone(u32),
+}
+
+impl Change {
+    /// The most points that can stand for a command.
+    pub const POINTS_MAX: u32 = 9_995;
+    /// An change as a decision is a number below this.
+    pub const BOUND: u64 = 10_000;
+
+    /// The decision.
+    pub fn to_decision(self) -> u64 {
+        match self {
+            Change::Keep => 0,
+            Change::Drop => 1,
+            Change::ToPrefix => 2,
+            Change::ToSuffix => 3,
+            Change::Tombstone(points) => 4 + u64::from(points.min(Change::POINTS_MAX)),
+        }
+    }
+
+    /// What a decision below [`Change::BOUND`] means.
+    ///
+    /// ```
+    /// use sim::run::program::Change;
+    /// for decision in 0..Change::BOUND {
+    ///     assert_eq!(Change::of_decision(decision).to_decision(), decision);
+    /// }
+    /// ```
+    pub fn of_decision(decision: u64) -> Change {
+        match decision {
+            0 => Change::Keep,
+            1 => Change::Drop,
+            2 => Change::ToPrefix,
+            3 => Change::ToSuffix,
+            points => Change::Tombstone((points - 4) as u32),
+        }
+    }
+}
+
+/// A program that is being run.
+pub(crate) trait ProgramSource: Send + Sync {
+    /// The program as it stands, in text.
+    fn record(&self) -> ProgramRecord;
+
+    /// What shrinking has to know of its commands.
+    fn layout(&self) -> Vec<CommandLayout>;
+
+    /// As [`ProgramRecord::work`].
+    #[allow(dead_code, reason = "the real build makes no program smaller")]
+    fn work(&self) -> u64;
+}

@@ -1,0 +1,161 @@
+//! The unpause trace: all decisions of a run, with what was done at each.
+//!
+//! A [`Trace`] owns all it says and outlives the run and the process it came from. It is written
+//! to a file and read back by [`mod@format`], and a replay needs nothing else:
+//! no seed, no strategy, no environment.
+
+pub mod format;
+
+use crate::run::Run;
+use crate::run::event::{Event, ValueKind, Values};
+use crate::run::ids::{ObjectId, Seed, TaskPath};
+use crate::run::program::{CommandRecord, Part};
+
+/// All decisions of a run, with what was done at each.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Trace {
+    /// Where the trace comes from and how its run ended.
+    pub header: Header,
+    /// What is left of the programs that were generated. For people, as the header: a replay
+    /// generates them anew from the values drawn.
+    pub program: Vec<TraceCommand>,
+    /// The tasks, in the order they were spawned. The first is the body of the test; a parent
+    /// stands before its children.
+    pub tasks: Vec<TraceTask>,
+    /// The shared objects, in the order the run got to know them.
+    pub objects: Vec<TraceObject>,
+    /// One entry for every step, in order.
+    pub steps: Vec<TraceStep>,
+}
+
+impl Trace {
+    /// The trace of a run.
+    pub fn of(run: &Run, header: Header) -> Trace {
+        let task =
+            |t: &crate::run::TaskRecord| TraceTask { path: t.path.clone(), name: t.name.clone() };
+        let object = |o: &crate::run::ObjectRecord| TraceObject {
+            kind: o.kind.to_owned(),
+            place: o.place.to_string(),
+        };
+        let step = |s: &crate::run::StepRecord| TraceStep {
+            task: s.task.index(),
+            deeds: Vec::new(),
+            draws: Vec::new(),
+        };
+        let mut steps: Vec<TraceStep> = run.steps.iter().map(step).collect();
+        // What is done while left-over tasks are dropped belongs to no step.
+        for event in &run.events {
+            if let Some(step) = steps.get_mut(event.step as usize) {
+                step.deeds.push(Deed {
+                    op: event.op.name.to_owned(),
+                    object: event.object.map(ObjectId::index),
+                    place: event.place.to_string(),
+                    values: show_values(event, run),
+                });
+            }
+        }
+        for draw in &run.draws {
+            if let Some(step) = steps.get_mut(draw.step as usize) {
+                step.draws.push(TraceDraw { value: draw.value, bound: draw.bound });
+            }
+        }
+        let tasks = run.tasks.iter().map(task).collect();
+        let objects = run.objects.iter().map(object).collect();
+        let command = |c: &CommandRecord| TraceCommand { part: c.layout.part, text: c.tells() };
+        let left = run.programs.iter().flat_map(|program| program.left());
+        Trace { header, program: left.map(command).collect(), tasks, objects, steps }
+    }
+}
+
+/// The values of an event as text without white space; empty if there are none.
+pub fn show_values(event: &Event, run: &Run) -> String {
+    let object = event.object.and_then(|object| run.objects.get(object.index()));
+    let kind = object.map_or(ValueKind::Opaque, |object| object.values);
+    let show = |bits| kind.show(bits);
+    match event.values {
+        Values::None => String::new(),
+        Values::Read(value) => format!("={}", show(value)),
+        Values::Wrote(value) => format!("->{}", show(value)),
+        Values::Changed(old, new) => format!("{}->{}", show(old), show(new)),
+        Values::Refused(found, wanted) => format!("{}!={}", show(found), show(wanted)),
+        Values::Failed => "failed".to_owned(),
+        Values::Task(task) => {
+            run.tasks.get(task.index()).map_or(String::new(), |task| task.path.to_string())
+        }
+    }
+}
+
+/// Where a trace comes from and how its run ended. For people; a replay does not read it.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Header {
+    /// The test, as `module::path::name`.
+    pub test: String,
+    /// The package of the test and its version, as `name version`.
+    pub package: String,
+    /// The seed it was found with.
+    pub seed: Seed,
+    /// The strategy that answered the choices.
+    pub strategy: String,
+    /// How the run ended, in one line.
+    pub verdict: String,
+}
+
+/// A command of a generated program.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct TraceCommand {
+    /// Where it stands.
+    pub part: Part,
+    /// What it asks.
+    pub text: String,
+}
+
+/// A task of a trace.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct TraceTask {
+    /// Its structural name.
+    pub path: TaskPath,
+    /// The name the user gave it.
+    pub name: Option<String>,
+}
+
+/// A shared object of a trace.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct TraceObject {
+    /// What it is, such as `atomic`: one word of ASCII letters, digits and `-`.
+    pub kind: String,
+    /// Where it was created, as `file:line:column`.
+    pub place: String,
+}
+
+/// One step of a trace.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct TraceStep {
+    /// The task that stepped: an index into [`Trace::tasks`].
+    pub task: usize,
+    /// What it did, in order.
+    pub deeds: Vec<Deed>,
+    /// The values drawn in this step, in order.
+    pub draws: Vec<TraceDraw>,
+}
+
+/// One operation of a step.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Deed {
+    /// The name of the operation: one word of ASCII letters, digits, `_` and `-`.
+    pub op: String,
+    /// The object: an index into [`Trace::objects`].
+    pub object: Option<usize>,
+    /// Where in the source, as `file:line:column`.
+    pub place: String,
+    /// The values involved, as text such as `0->1`, without white space; empty if there are none.
+    pub values: String,
+}
+
+/// A value drawn in a step.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TraceDraw {
+    /// The answer.
+    pub value: u64,
+    /// The answer was below this.
+    pub bound: u64,
+}

@@ -1,0 +1,350 @@
+//! What can be wrong with the text of a trace, and where.
+//!
+//! Found text is kept cut to a few characters, so that an error is small whatever the file holds.
+
+use std::error::Error;
+use std::fmt;
+use std::str::Utf8Error;
+
+use super::{INLINE_STEPS_MAX, VERSION};
+use crate::run::ids::InvalidTaskPath;
+
+/// A trace file that could not be read: the line and what is wrong with it.
+///
+/// ```
+/// use sim::run::trace::format::{ErrorKind, parse};
+/// let error = parse(b"simtrace 2\ntask 0\nstep 0 0.7\nend 1\n").unwrap_err();
+/// assert_eq!(error.line, 3);
+/// assert_eq!(error.kind, ErrorKind::UnknownTask("0.7".to_owned()));
+/// assert_eq!(
+///     error.to_string(),
+///     "line 3: there is no task `0.7`: each task needs a `task` line above the steps",
+/// );
+/// ```
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct TraceError {
+    /// The line, counted from 1. For a truncated file, the one after the last line feed.
+    pub line: usize,
+    /// What is wrong.
+    pub kind: ErrorKind,
+}
+
+/// What is wrong with a line of a trace file.
+///
+/// Texts in here are as found in the file, cut after 40 characters.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// The line is not UTF-8.
+    InvalidUtf8(Utf8Error),
+    /// The line holds a control character other than a tab.
+    ControlCharacter(char),
+    /// The first line does not begin with `simtrace`.
+    NotATrace,
+    /// The trace is of this other version of the format.
+    UnknownVersion(u64),
+    /// The line begins with this unknown word.
+    UnknownKeyword(String),
+    /// A line of this kind must not stand here.
+    Misplaced(&'static str),
+    /// An `also` line that follows no operation.
+    StrayAlso,
+    /// The line ends before this field.
+    MissingField(&'static str),
+    /// The line goes on where it should end.
+    ExtraField(String),
+    /// A field begins with `#`.
+    Comment,
+    /// A double quote opens no text, or a text is not closed.
+    Quote,
+    /// An unknown escape in a quoted text.
+    Escape(String),
+    /// A field that must be a bare word of certain characters is not.
+    Word {
+        /// The field.
+        name: &'static str,
+        /// What stands there.
+        found: String,
+    },
+    /// A field that must be a kind and a number is not.
+    Object(String),
+    /// A field that must be a number is none, or one too large.
+    Number {
+        /// The field.
+        name: &'static str,
+        /// What stands there.
+        found: String,
+    },
+    /// A field that must be a part of a program is none.
+    Part(String),
+    /// A field that must be a task path is none.
+    TaskPath(InvalidTaskPath),
+    /// A second `task` line for this path.
+    DuplicateTask(String),
+    /// A task whose parent has no line above it.
+    MissingParent(String),
+    /// A step of a task that has no line.
+    UnknownTask(String),
+    /// An operation on an object that has no line.
+    UnknownObject(String),
+    /// The objects of a kind are not numbered from 0 on.
+    ObjectNumber {
+        /// The number that is due.
+        expected: u64,
+        /// What stands there.
+        found: u64,
+    },
+    /// The steps are not numbered from 0 on.
+    StepNumber {
+        /// The number that is due.
+        expected: u64,
+        /// What stands there.
+        found: u64,
+    },
+    /// A draw that is not `drew=value/bound` with value below bound.
+    Draw(String),
+    /// The `end` line has another number of steps than the file.
+    StepCount {
+        /// The number of `step` lines.
+        expected: u64,
+        /// What the `end` line says.
+        found: u64,
+    },
+    /// The file ends before its `end` line.
+    Truncated,
+    /// The `checksum` line does not fit the lines above it.
+    Checksum {
+        /// The checksum of the lines.
+        expected: String,
+        /// What stands there.
+        found: String,
+    },
+}
+
+impl fmt::Display for TraceError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line {}: {}", self.line, self.kind)
+    }
+}
+
+impl Error for TraceError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match &self.kind {
+            ErrorKind::InvalidUtf8(source) => Some(source),
+            ErrorKind::TaskPath(source) => Some(source),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for ErrorKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ErrorKind::InvalidUtf8(_) => f.write_str(
+                "not UTF-8 text: the file is damaged, take another copy or run the test again",
+            ),
+            ErrorKind::ControlCharacter(c) => {
+                let (code, escape) = (u32::from(*c), c.escape_unicode());
+                write!(
+                    f,
+                    "control character U+{code:04X}: if it belongs to a text, write `{escape}` \
+                     between double quotes"
+                )
+            }
+            ErrorKind::NotATrace => {
+                write!(f, "not a trace: its first line would be `simtrace {VERSION}`")
+            }
+            ErrorKind::UnknownVersion(found) => write!(
+                f,
+                "a trace of version {found}, and this library reads version {VERSION}: use the \
+                 version of `unpause` that wrote it"
+            ),
+            ErrorKind::UnknownKeyword(found) => write!(
+                f,
+                "unknown keyword `{found}`: expected test, package, seed, strategy, verdict, \
+                 task, object, step, also, end or checksum"
+            ),
+            ErrorKind::Misplaced(keyword) => write!(
+                f,
+                "`{keyword}` must not stand here, or not twice: the order is simtrace, test, \
+                 package, seed, strategy, verdict, task, object, step and also, end, checksum"
+            ),
+            ErrorKind::StrayAlso => f.write_str(
+                "`also` follows no operation: it stands below a `step` line that has one",
+            ),
+            ErrorKind::MissingField(name) => write!(f, "the {name} is missing"),
+            ErrorKind::ExtraField(found) => write!(
+                f,
+                "`{found}` is one field too many: a text with spaces stands in double quotes"
+            ),
+            ErrorKind::Comment => f.write_str(
+                "a field begins with `#`: a comment has a line of its own, and a text that \
+                 begins so stands in double quotes",
+            ),
+            ErrorKind::Quote => f.write_str(
+                "stray or missing `\"`: a quoted text ends in one and white space follows; \
+                 inside it write `\\\"`",
+            ),
+            ErrorKind::Escape(found) => write!(
+                f,
+                "unknown escape `\\{found}`: there are \\\" \\\\ \\n \\r \\t and \\u{{...}}"
+            ),
+            ErrorKind::Word { name, found } => write!(
+                f,
+                "`{found}` is no {name}: expected one bare word of ASCII letters, digits, `_`, `-`"
+            ),
+            ErrorKind::Object(found) => write!(
+                f,
+                "`{found}` is no object: expected a kind of ASCII letters, digits and `-`, and a \
+                 number, like `atomic:0`"
+            ),
+            ErrorKind::Number { name, found } => {
+                write!(f, "`{found}` is no {name}: expected a decimal number below 2^64")
+            }
+            ErrorKind::Part(found) => write!(
+                f,
+                "`{found}` is no part of a program: write `prefix`, `suffix`, or the stage from 1 \
+                 and the branch from 0 such as `1.0`"
+            ),
+            ErrorKind::TaskPath(source) => source.fmt(f),
+            ErrorKind::DuplicateTask(path) => {
+                write!(f, "task `{path}` has a line already: remove one of them")
+            }
+            ErrorKind::MissingParent(path) => {
+                write!(f, "the parent of task `{path}` is missing: it needs a `task` line above")
+            }
+            ErrorKind::UnknownTask(path) => write!(
+                f,
+                "there is no task `{path}`: each task needs a `task` line above the steps"
+            ),
+            ErrorKind::UnknownObject(name) => write!(
+                f,
+                "there is no object `{name}`: each object needs an `object` line above the \
+                 steps, and `-` means none"
+            ),
+            ErrorKind::ObjectNumber { expected, found } => write!(
+                f,
+                "object number {found} where {expected} is due: the objects of each kind are \
+                 numbered from 0, without gaps"
+            ),
+            ErrorKind::StepNumber { expected, found } => write!(
+                f,
+                "step {found} where step {expected} is due: steps are numbered from 0, without gaps"
+            ),
+            ErrorKind::Draw(found) => write!(
+                f,
+                "`{found}` is no draw: expected `drew=value/bound` with value below bound"
+            ),
+            ErrorKind::StepCount { expected, found } => write!(
+                f,
+                "`end` counts {found} steps and the file has {expected}: lines are missing, or \
+                 the number is to be {expected}"
+            ),
+            ErrorKind::Truncated => f.write_str(
+                "truncated: the file ends before its `end` line, take another copy or run the \
+                 test again",
+            ),
+            ErrorKind::Checksum { expected, found } => write!(
+                f,
+                "the checksum is `{found}` and the lines above give `{expected}`: the file is \
+                 damaged, or was edited; if you meant the edit, remove the `checksum` line"
+            ),
+        }
+    }
+}
+
+/// An inline trace that could not be read: the column and what is wrong there.
+///
+/// ```
+/// use sim::run::trace::format::{InlineErrorKind, parse_inline};
+/// let error = parse_inline("sim2:0x3,0.1=5/5").unwrap_err();
+/// assert_eq!((error.column, &error.kind), (13, &InlineErrorKind::Draw));
+/// assert_eq!(
+///     error.to_string(),
+///     "column 13: not a draw: expected `=value/bound` with value below bound",
+/// );
+/// ```
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct InlineError {
+    /// Where the faulty part begins, counted in characters from 1.
+    pub column: usize,
+    /// What is wrong.
+    pub kind: InlineErrorKind,
+}
+
+/// What is wrong with an inline trace.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum InlineErrorKind {
+    /// The text does not begin with `sim`, a version and `:`.
+    NotInline,
+    /// The trace is of this other version of the format.
+    UnknownVersion(u64),
+    /// No task path where a step begins.
+    TaskPath(InvalidTaskPath),
+    /// After a task path comes neither `,` nor `x` nor `=`.
+    Unexpected(char),
+    /// What follows an `x` is not a number above 0.
+    RunLength,
+    /// What follows an `=` is not a value, `/` and a bound above it.
+    Draw,
+    /// More than [`INLINE_STEPS_MAX`] steps.
+    TooManySteps,
+    /// The tasks and their ancestors are more than a trace of that length can have.
+    TooManyTasks,
+}
+
+impl fmt::Display for InlineError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "column {}: {}", self.column, self.kind)
+    }
+}
+
+impl Error for InlineError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match &self.kind {
+            InlineErrorKind::TaskPath(source) => Some(source),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for InlineErrorKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            InlineErrorKind::NotInline => {
+                write!(f, "not an inline trace: expected a text like `sim{VERSION}:0x3,0.1`")
+            }
+            InlineErrorKind::UnknownVersion(found) => write!(
+                f,
+                "a trace of version {found}, and this library reads version {VERSION}: use the \
+                 version of `unpause` that wrote it"
+            ),
+            InlineErrorKind::TaskPath(source) => source.fmt(f),
+            InlineErrorKind::Unexpected(c) => {
+                write!(f, "unexpected {c:?}: after a task path comes `,` or `x` or `=`")
+            }
+            InlineErrorKind::RunLength => {
+                f.write_str("not a number of steps: expected a decimal number above 0 after `x`")
+            }
+            InlineErrorKind::Draw => {
+                f.write_str("not a draw: expected `=value/bound` with value below bound")
+            }
+            InlineErrorKind::TooManySteps => {
+                write!(f, "more than {INLINE_STEPS_MAX} steps: keep such a trace in a file")
+            }
+            InlineErrorKind::TooManyTasks => {
+                f.write_str("too many tasks inside tasks: keep such a trace in a file")
+            }
+        }
+    }
+}
+
+/// The first characters of `found`, for an error message.
+pub(super) fn clip(found: &str) -> String {
+    const CHARS_MAX: usize = 40;
+    match found.char_indices().nth(CHARS_MAX) {
+        Some((end, _)) => format!("{}…", &found[..end]),
+        None => found.to_owned(),
+    }
+}

@@ -1,0 +1,282 @@
+//! The decisions of a trace as one word for a command line.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use super::VERSION;
+use super::error::{InlineError, InlineErrorKind};
+use super::field::{number, task_path};
+use crate::run::trace::{Trace, TraceDraw, TraceStep, TraceTask};
+
+/// The most steps an inline trace may have. A run length makes a short word mean many steps, so
+/// the word's own length is no bound.
+pub const INLINE_STEPS_MAX: usize = 1_000_000;
+
+/// The most path segments that [`parse_inline`] keeps: a path of n segments brings n ancestors
+/// with it, and so n²/2 segments.
+const INLINE_SEGMENTS_MAX: usize = 1_000_000;
+
+/// The decisions of a trace as one word: which task stepped, and what was drawn.
+///
+/// It consists of ASCII letters, digits and `.` `,` `:` `=` `/`, which no POSIX shell touches. A
+/// run of steps of one task is written once with its length, except that a step with draws stands
+/// alone. [`parse_inline`] reads it back if the trace has at most [`INLINE_STEPS_MAX`] steps; the
+/// word of a longer one does not fit a command line anyway, and belongs in a file.
+///
+/// # Panics
+/// If a step names a task that the trace does not have, or drew a value not below its bound.
+///
+/// ```
+/// use sim::run::trace::format::{inline, parse_inline};
+/// let trace = parse_inline("sim2:0,0,0,0.1,0.0=3/10")?;
+/// assert_eq!(inline(&trace), "sim2:0x3,0.1,0.0=3/10");
+/// # Ok::<(), sim::run::trace::format::InlineError>(())
+/// ```
+pub fn inline(trace: &Trace) -> String {
+    let same_run =
+        |a: &TraceStep, b: &TraceStep| a.task == b.task && a.draws.is_empty() && b.draws.is_empty();
+    let mut out = format!("sim{VERSION}:");
+    for (n, run) in trace.steps.chunk_by(same_run).enumerate() {
+        assert!(run[0].task < trace.tasks.len(), "a step of a task that is not in the trace");
+        let comma = if n == 0 { "" } else { "," };
+        // Writing into a `String` cannot fail.
+        let _ = write!(out, "{comma}{}", trace.tasks[run[0].task].path);
+        if run.len() > 1 {
+            let _ = write!(out, "x{}", run.len());
+        }
+        for draw in &run[0].draws {
+            assert!(draw.value < draw.bound, "a drawn value that is not below its bound");
+            let _ = write!(out, "={}/{}", draw.value, draw.bound);
+        }
+    }
+    out
+}
+
+/// Whether `text` is meant as an inline trace, of whatever version, and not as the name of a file.
+///
+/// ```
+/// use sim::run::trace::format::is_inline;
+/// assert!(is_inline("sim2:0x3,0.1"));
+/// assert!(!is_inline("sim-regressions/counter/7.simtrace"));
+/// ```
+pub fn is_inline(text: &str) -> bool {
+    split_version(text).is_some()
+}
+
+/// The version and what follows the colon.
+fn split_version(text: &str) -> Option<(&str, &str)> {
+    let (version, steps) = text.strip_prefix("sim")?.split_once(':')?;
+    let digits = !version.is_empty() && version.bytes().all(|b| b.is_ascii_digit());
+    digits.then_some((version, steps))
+}
+
+/// The trace in one word of a command line: steps and draws, without deeds, names or header.
+///
+/// The tasks of the result are the body of the test, then those that step and their ancestors, in
+/// the order in which the word names them, a parent before its children. Their indices therefore
+/// need not be those of the trace that was written; the paths are.
+///
+/// # Errors
+/// [`InlineError`] with the first column that is wrong. A trace of more than [`INLINE_STEPS_MAX`]
+/// steps is an error too, found before memory is taken for them.
+///
+/// ```
+/// use sim::run::trace::format::parse_inline;
+/// let trace = parse_inline("sim2:0x2,0.1.0")?;
+/// let paths: Vec<_> = trace.tasks.iter().map(|task| task.path.to_string()).collect();
+/// assert_eq!(paths, ["0", "0.1", "0.1.0"]);
+/// assert_eq!(trace.steps.iter().map(|step| step.task).collect::<Vec<_>>(), [0, 0, 2]);
+/// # Ok::<(), sim::run::trace::format::InlineError>(())
+/// ```
+pub fn parse_inline(text: &str) -> Result<Trace, InlineError> {
+    let error = |column, kind| InlineError { column, kind };
+    let (version, steps) =
+        split_version(text).ok_or_else(|| error(1, InlineErrorKind::NotInline))?;
+    match number(version) {
+        Some(VERSION) => {}
+        Some(other) => return Err(error(4, InlineErrorKind::UnknownVersion(other))),
+        None => return Err(error(4, InlineErrorKind::NotInline)),
+    }
+
+    let mut parser = Parser::new();
+    // Everything before the first fault is ASCII, so bytes and characters are the same.
+    let mut column = text.len() - steps.len() + 1;
+    if !steps.is_empty() {
+        for item in steps.split(',') {
+            parser.item(item).map_err(|(at, kind)| error(column + at, kind))?;
+            column += item.len() + 1;
+        }
+    }
+    Ok(parser.trace)
+}
+
+/// A fault and how many characters into the item it is.
+type Fault = (usize, InlineErrorKind);
+
+struct Parser<'a> {
+    trace: Trace,
+    // Invariant: the index in `trace.tasks` by the text of the path.
+    tasks: BTreeMap<&'a str, usize>,
+    // Invariant: the sum of the lengths of the paths, at most INLINE_SEGMENTS_MAX.
+    segments: usize,
+}
+
+impl<'a> Parser<'a> {
+    fn new() -> Parser<'a> {
+        let mut parser = Parser { trace: Trace::default(), tasks: BTreeMap::new(), segments: 0 };
+        parser.task("0").expect("the body of the test is a task path");
+        parser
+    }
+
+    /// Takes in what stands between two commas.
+    fn item(&mut self, item: &'a str) -> Result<(), Fault> {
+        let of_path = |c: char| c.is_ascii_digit() || c == '.';
+        let (path, rest) = item.split_at(item.find(|c| !of_path(c)).unwrap_or(item.len()));
+        let task = self.task(path).map_err(|kind| (0, kind))?;
+        let at = path.len();
+        match rest.chars().next() {
+            None => self.steps(task, 1).map_err(|kind| (at, kind)),
+            Some('x') => {
+                let count = run_length(&rest[1..]).and_then(|count| self.steps(task, count));
+                count.map_err(|kind| (at + 1, kind))
+            }
+            Some('=') => {
+                let draws = draws(rest, at)?;
+                self.steps(task, 1).map_err(|kind| (at, kind))?;
+                self.trace.steps.last_mut().expect("a step was added").draws = draws;
+                Ok(())
+            }
+            Some(c) => Err((at, InlineErrorKind::Unexpected(c))),
+        }
+    }
+
+    fn steps(&mut self, task: usize, count: usize) -> Result<(), InlineErrorKind> {
+        let steps = &mut self.trace.steps;
+        if count > INLINE_STEPS_MAX - steps.len() {
+            return Err(InlineErrorKind::TooManySteps);
+        }
+        steps.resize(steps.len() + count, TraceStep { task, ..TraceStep::default() });
+        Ok(())
+    }
+
+    /// The index of a task, which is added if need be together with its ancestors.
+    fn task(&mut self, text: &'a str) -> Result<usize, InlineErrorKind> {
+        if let Some(&index) = self.tasks.get(text) {
+            return Ok(index);
+        }
+        let length = task_path(text).map_err(InlineErrorKind::TaskPath)?.segments().len();
+        let mut missing = Vec::new();
+        let mut next = Some(text);
+        while let Some(path) = next.filter(|path| !self.tasks.contains_key(path)) {
+            self.segments += length - missing.len();
+            if self.segments > INLINE_SEGMENTS_MAX {
+                return Err(InlineErrorKind::TooManyTasks);
+            }
+            missing.push(path);
+            next = path.rsplit_once('.').map(|(parent, _)| parent);
+        }
+        for text in missing.into_iter().rev() {
+            let path = task_path(text).map_err(InlineErrorKind::TaskPath)?;
+            self.tasks.insert(text, self.trace.tasks.len());
+            self.trace.tasks.push(TraceTask { path, name: None });
+        }
+        Ok(self.trace.tasks.len() - 1)
+    }
+}
+
+/// The number of steps after an `x`.
+fn run_length(digits: &str) -> Result<usize, InlineErrorKind> {
+    if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) {
+        return Err(InlineErrorKind::RunLength);
+    }
+    let count = number(digits).ok_or(InlineErrorKind::TooManySteps)?;
+    match usize::try_from(count) {
+        Ok(0) => Err(InlineErrorKind::RunLength),
+        Ok(count) => Ok(count),
+        Err(_) => Err(InlineErrorKind::TooManySteps),
+    }
+}
+
+/// The draws of `=value/bound=value/bound`, which begins `at` characters into its item.
+fn draws(text: &str, mut at: usize) -> Result<Vec<TraceDraw>, Fault> {
+    let mut draws = Vec::new();
+    for part in text[1..].split('=') {
+        draws.push(draw(part).ok_or((at, InlineErrorKind::Draw))?);
+        at += part.len() + 1;
+    }
+    Ok(draws)
+}
+
+fn draw(text: &str) -> Option<TraceDraw> {
+    let (value, bound) = text.split_once('/')?;
+    let draw = TraceDraw { value: number(value)?, bound: number(bound)? };
+    (draw.value < draw.bound).then_some(draw)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check_inline_error(text: &str, column: usize, kind: InlineErrorKind) {
+        assert_eq!(parse_inline(text), Err(InlineError { column, kind }));
+    }
+
+    #[test]
+    fn every_fault_of_an_inline_trace_has_its_column() {
+        use InlineErrorKind::*;
+        let no_path = TaskPath(crate::run::ids::InvalidTaskPath);
+        check_inline_error("", 1, NotInline);
+        check_inline_error("sim:0", 1, NotInline);
+        check_inline_error("sim1", 1, NotInline);
+        check_inline_error("sim3:0", 4, UnknownVersion(3));
+        check_inline_error("sim99999999999999999999:0", 4, NotInline);
+        check_inline_error("sim2:,", 6, no_path.clone());
+        check_inline_error("sim2:0,", 8, no_path.clone());
+        check_inline_error("sim2:0,1", 8, no_path.clone());
+        check_inline_error("sim2:0,0.01", 8, no_path.clone());
+        check_inline_error("sim2:0,0.4294967296", 8, no_path);
+        check_inline_error("sim2:0.1 ", 9, Unexpected(' '));
+        check_inline_error("sim2:0x2é", 8, RunLength);
+        check_inline_error("sim2:0x", 8, RunLength);
+        check_inline_error("sim2:0x0", 8, RunLength);
+        check_inline_error("sim2:0x+1", 8, RunLength);
+        check_inline_error("sim2:0x2=0/1", 8, RunLength);
+        check_inline_error("sim2:0=0/1x2", 7, Draw);
+        check_inline_error("sim2:0=1", 7, Draw);
+        check_inline_error("sim2:0=0/1=1/1", 11, Draw);
+    }
+
+    #[test]
+    fn a_run_length_is_bounded() {
+        let steps = |text| parse_inline(text).map(|trace| trace.steps.len());
+        let too_many = |column| Err(InlineError { column, kind: InlineErrorKind::TooManySteps });
+        assert_eq!(steps("sim2:0x1000000"), Ok(INLINE_STEPS_MAX));
+        assert_eq!(steps("sim2:0x1000001"), too_many(8));
+        assert_eq!(steps("sim2:0x999999,0,0"), too_many(18));
+        assert_eq!(
+            steps("sim2:0x0x4000000000"),
+            Err(InlineError { column: 8, kind: InlineErrorKind::RunLength })
+        );
+        assert_eq!(steps("sim2:0x99999999999999999999999"), too_many(8));
+    }
+
+    #[test]
+    fn a_deep_path_does_not_bring_a_square_of_ancestors() {
+        let path = |depth| format!("sim2:0{}", ".0".repeat(depth));
+        let too_many = InlineError { column: 6, kind: InlineErrorKind::TooManyTasks };
+        assert_eq!(parse_inline(&path(1000)).map(|trace| trace.tasks.len()), Ok(1001));
+        assert_eq!(parse_inline(&path(100_000)), Err(too_many));
+    }
+
+    #[test]
+    fn an_inline_trace_is_told_from_a_file_name() {
+        for text in ["sim2:0", "sim2:", "sim2:whatever"] {
+            assert!(is_inline(text), "{text}");
+        }
+        for text in ["", "sim", "sim:", "sim1", "7.simtrace", "simtrace/1:2", "./sim2:0", "sim1x:0"]
+        {
+            assert!(!is_inline(text), "{text}");
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! A trace as the text of a file.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+
+use super::VERSION;
+use super::checksum::Checksum;
+use super::field::{BLANK, is_kind, is_op, push_text};
+use crate::run::trace::{Deed, Header, Trace, TraceCommand, TraceStep};
+
+/// The text of a trace file, as [`parse`](super::parse()) reads it back.
+///
+/// The same trace gives the same text with every compiler, and a line depends on its own step
+/// alone, so that two traces of one test can be compared with `git diff`. About 80 bytes a step;
+/// O(n log n).
+///
+/// # Panics
+/// If the trace breaks the rules that its fields state: an index without an entry, an operation
+/// or kind that is not one word of the allowed characters, a task before its parent or twice, a
+/// drawn value that is not below its bound.
+///
+/// ```
+/// use sim::run::ids::{Seed, TaskPath};
+/// use sim::run::trace::format::{parse, write};
+/// use sim::run::trace::{Header, Trace, TraceStep, TraceTask};
+///
+/// let trace = Trace {
+///     header: Header { seed: Seed(7), ..Header::default() },
+///     tasks: vec![TraceTask { path: TaskPath::main(), name: None }],
+///     steps: vec![TraceStep::default()],
+///     ..Trace::default()
+/// };
+/// let text = write(&trace);
+/// assert!(text.starts_with("simtrace 2\n"));
+/// assert_eq!(parse(text.as_bytes()), Ok(trace));
+/// ```
+pub fn write(trace: &Trace) -> String {
+    let paths = task_paths(trace);
+    let objects = object_names(trace);
+    let mut out = format!("simtrace {VERSION}\n");
+    write_header(&mut out, &trace.header);
+
+    for TraceCommand { part, text } in &trace.program {
+        // Writing into a `String` cannot fail, here and below.
+        let _ = write!(out, "command {part:<7} ");
+        push_text(&mut out, text);
+        out.push('\n');
+    }
+
+    out.push('\n');
+    for (task, path) in trace.tasks.iter().zip(&paths) {
+        let _ = write!(out, "task {path:<8} ");
+        if let Some(name) = &task.name {
+            push_text(&mut out, name);
+        }
+        end_line(&mut out);
+    }
+
+    out.push('\n');
+    for (object, name) in trace.objects.iter().zip(&objects) {
+        let _ = write!(out, "object {name:<12} ");
+        push_text(&mut out, &object.place);
+        end_line(&mut out);
+    }
+
+    out.push_str("\n#    step  task     operation      object       values     place\n");
+    for (number, step) in trace.steps.iter().enumerate() {
+        assert!(step.task < paths.len(), "step {number} is of a task that is not in the trace");
+        write_step(&mut out, number, &paths[step.task], step, &objects);
+    }
+    let _ = writeln!(out, "end {}", trace.steps.len());
+
+    let checksum = checksum(&out);
+    let _ = writeln!(out, "checksum {checksum}");
+    out
+}
+
+fn write_header(out: &mut String, header: &Header) {
+    let Header { test, package, seed, strategy, verdict } = header;
+    for (keyword, text) in [
+        ("test", test),
+        ("package", package),
+        ("seed", &seed.to_string()),
+        ("strategy", strategy),
+        ("verdict", verdict),
+    ] {
+        let _ = write!(out, "{keyword:<9} ");
+        push_text(out, text);
+        out.push('\n');
+    }
+}
+
+/// The columns have fixed widths: if they followed the longest entry, a change in one step would
+/// show in the lines of all.
+fn write_step(out: &mut String, number: usize, path: &str, step: &TraceStep, objects: &[String]) {
+    let _ = write!(out, "step {number:<5} {path:<8} ");
+    if let Some((first, others)) = step.deeds.split_first() {
+        write_deed(out, number, first, objects);
+        write_draws(out, number, step);
+        for deed in others {
+            let _ = write!(out, "{:<20}", "also");
+            write_deed(out, number, deed, objects);
+            end_line(out);
+        }
+    } else {
+        write_draws(out, number, step);
+    }
+}
+
+fn write_deed(out: &mut String, number: usize, deed: &Deed, objects: &[String]) {
+    let Deed { op, object, place, values } = deed;
+    assert!(is_op(op), "step {number} has an operation {op:?} that is not one word");
+    let object = object.map_or("-", |index| {
+        assert!(index < objects.len(), "step {number} is on an object that is not in the trace");
+        &objects[index]
+    });
+    let _ = write!(out, "{op:<14} {object:<12} ");
+    let start = out.len();
+    if values.is_empty() {
+        out.push('-');
+    } else {
+        push_text(out, values);
+    }
+    let padding = 11_usize.saturating_sub(out[start..].chars().count()).max(1);
+    let _ = write!(out, "{:padding$}", "");
+    push_text(out, place);
+    out.push(' ');
+}
+
+fn write_draws(out: &mut String, number: usize, step: &TraceStep) {
+    for draw in &step.draws {
+        assert!(draw.value < draw.bound, "step {number} drew a value not below its bound");
+        let _ = write!(out, "drew={}/{} ", draw.value, draw.bound);
+    }
+    end_line(out);
+}
+
+fn end_line(out: &mut String) {
+    // No field ends in a blank: a text that does is in quotes.
+    out.truncate(out.trim_end_matches(BLANK).len());
+    out.push('\n');
+}
+
+/// The text of every task's path.
+fn task_paths(trace: &Trace) -> Vec<String> {
+    let mut seen = BTreeSet::new();
+    let mut paths = Vec::with_capacity(trace.tasks.len());
+    for task in &trace.tasks {
+        let (path, segments) = (&task.path, task.path.segments());
+        let parent = &segments[..segments.len() - 1];
+        assert!(parent.is_empty() || seen.contains(parent), "task {path} before its parent");
+        assert!(seen.insert(segments), "task {path} is in the trace twice");
+        paths.push(path.to_string());
+    }
+    paths
+}
+
+/// The name of every object: its kind and its number among the objects of that kind.
+fn object_names(trace: &Trace) -> Vec<String> {
+    let mut numbers: BTreeMap<&str, u64> = BTreeMap::new();
+    let mut names = Vec::with_capacity(trace.objects.len());
+    for object in &trace.objects {
+        let kind = object.kind.as_str();
+        assert!(is_kind(kind), "an object has a kind {kind:?} that is not one word");
+        let number = numbers.entry(kind).or_default();
+        names.push(format!("{kind}:{number}"));
+        *number += 1;
+    }
+    names
+}
+
+/// The checksum of a text as a reader sees it: without comments, blank lines and outer blanks.
+fn checksum(text: &str) -> Checksum {
+    let mut checksum = Checksum::new();
+    for line in text.lines() {
+        let line = line.trim_matches(BLANK);
+        if !line.is_empty() && !line.starts_with('#') {
+            checksum.line(line);
+        }
+    }
+    checksum
+}

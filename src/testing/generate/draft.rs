@@ -1,0 +1,384 @@
+//! A plan in the making: commands are put where the model allows them, and what is not safe there is left out.
+//!
+//! How much is looked at for one plan is bounded ([`WORK_MAX`]): what is not known to be safe by then is left out
+//! like what is known not to be, and counted ([`Omitted`]).
+
+use super::defaults::all_called;
+use super::draws::{Earlier, Gen};
+use super::plan::sees;
+use super::safety::{Lattice, Possible, Refusal, Step, resolved};
+use super::shape::interleavings;
+use super::{CommandId, Plan, Program, Slot};
+use crate::run::program::{Change, Fate, Faults, Omitted, Part};
+
+/// How many steps from state to state are looked at for one plan, and again when it is made smaller.
+const WORK_MAX: u64 = 20_000;
+
+/// A plan in the making.
+pub(super) struct Draft<P: Program> {
+    pub(super) slots: Vec<Slot<P>>,
+    pub(super) stages: Vec<Vec<Vec<CommandId>>>,
+    initial: Possible<P>,
+    /// The stage that was entered, and the states that it can lead to.
+    entered: usize,
+    lattice: Lattice<P>,
+    /// The state after each branch of the stage, if no other one has begun; none if it is not known.
+    heads: Vec<Option<Possible<P>>>,
+    /// Whether a command may hold the name of another, so that results matter.
+    pub(super) looked: bool,
+    /// Whether it is a script: what is too much to be looked at is run as it stands.
+    pub(super) scripted: bool,
+    /// Whether anything could be unsafe. Not known before the first command.
+    restricted: Option<bool>,
+    /// Whether the rest of a script is taken as it stands.
+    trusted: bool,
+    /// Steps from state to state that were looked at, and how many of them in this go.
+    work: u64,
+    spent: u64,
+    omitted: Omitted,
+}
+
+impl<P: Program> Draft<P> {
+    pub(super) fn new(initial: &P, parts: Vec<Part>) -> Draft<P> {
+        let middle = parts.iter().map(|part| match part {
+            Part::Branch { stage, .. } => *stage as usize + 1,
+            Part::Prefix | Part::Suffix => 0,
+        });
+        let middle = middle.max().unwrap_or(0);
+        let slot = |part| Slot { part, fate: Fate::Absent, faults: Faults::default(), op: None };
+        let initial = Possible::new(initial.clone());
+        Draft {
+            slots: parts.into_iter().map(slot).collect(),
+            stages: vec![Vec::new(); middle + 2],
+            entered: 0,
+            lattice: Lattice::new(vec![initial.clone()], false),
+            heads: Vec::new(),
+            initial,
+            looked: false,
+            scripted: false,
+            restricted: None,
+            trusted: false,
+            work: 0,
+            spent: 0,
+            omitted: Omitted::default(),
+        }
+    }
+
+    pub(super) fn place(&self, part: Part) -> (usize, usize) {
+        match part {
+            Part::Prefix => (0, 0),
+            Part::Branch { stage, branch } => (stage as usize + 1, branch as usize),
+            Part::Suffix => (self.stages.len() - 1, 0),
+        }
+    }
+
+    /// Generates the command `id` in at most so many attempts and puts it at the end of its branch, if the model
+    /// allows one there.
+    pub(super) fn generate(&mut self, id: CommandId, most: u32, draw: &mut dyn FnMut(u64) -> u64) {
+        let (stage, branch) = self.place(self.slots[id.index()].part);
+        let mut refusal = None;
+        let mut attempts = 0;
+        while attempts < most && refusal != Some(Refusal::TooMany) {
+            self.enter(stage);
+            let possible = self.head(branch).clone();
+            let earlier = self.earlier(id, &possible);
+            let mut g = Gen { draw: &mut *draw, id, earlier: &earlier, looked: false };
+            let op = possible.state.generate(&mut g);
+            if g.looked && !self.looked {
+                // Results were not kept so far, as nobody asked for them.
+                self.looked = true;
+                let before = self.running();
+                self.rearrange(&vec![Change::Keep; self.slots.len()]);
+                self.omitted.unchecked += before - self.running();
+                self.begin();
+                continue;
+            }
+            attempts += 1;
+            self.slots[id.index()].op = Some(op);
+            let mut appended = self.append(id, (stage, branch));
+            let faults = self.slots[id.index()].faults;
+            if appended == Err(Refusal::TooMany) && faults != Faults::default() {
+                // What befalls a command makes for most of the states.
+                self.slots[id.index()].faults = Faults::default();
+                appended = self.append(id, (stage, branch));
+                match appended {
+                    Ok(()) => self.omitted.faults += 1,
+                    Err(_) => self.slots[id.index()].faults = faults,
+                }
+            }
+            match appended {
+                Ok(()) => return,
+                Err(why) => {
+                    self.omitted.refused += u32::from(why != Refusal::TooMany);
+                    refusal = Some(why);
+                }
+            }
+        }
+        self.slots[id.index()].op = None;
+        let count = match refusal {
+            Some(Refusal::Reference) => &mut self.omitted.reference,
+            Some(Refusal::Stuck) => &mut self.omitted.waiting,
+            Some(Refusal::TooMany) => &mut self.omitted.unchecked,
+            Some(Refusal::Precondition) | None => &mut self.omitted.precondition,
+        };
+        *count += 1;
+    }
+
+    /// How many commands are run.
+    fn running(&self) -> u32 {
+        self.slots.iter().filter(|slot| slot.fate == Fate::Runs).count() as u32
+    }
+
+    /// One of the states that the next command of a branch can be asked in: no other branch has begun.
+    fn head(&mut self, branch: usize) -> &Possible<P> {
+        if self.heads.len() <= branch {
+            self.heads.resize(branch + 1, None);
+        }
+        if self.heads[branch].is_none() {
+            let ids = self.stages[self.entered].get(branch).map_or(&[][..], Vec::as_slice);
+            let start = self.lattice.start()[0].clone();
+            self.heads[branch] = Some(self.sequential(start, ids));
+        }
+        self.heads[branch].as_ref().expect("it was just made")
+    }
+
+    /// The state after these commands, one after the other. One that waits for another branch leaves it as it is.
+    fn sequential(&self, mut possible: Possible<P>, ids: &[CommandId]) -> Possible<P> {
+        let mut nexts = Vec::new();
+        for step in ids.iter().flat_map(|id| self.steps_of(*id)) {
+            if possible.after(&step, self.looked, &mut nexts).is_ok() && !nexts.is_empty() {
+                possible = nexts.swap_remove(0);
+            }
+            nexts.clear();
+        }
+        possible
+    }
+
+    /// The commands whose results `id` may use.
+    fn earlier<'a>(&'a self, id: CommandId, possible: &'a Possible<P>) -> Vec<Earlier<'a, P>> {
+        let own = self.slots[id.index()].part;
+        let known = possible.returned.iter().take(id.index()).enumerate();
+        let earlier = known.filter_map(|(n, ret)| {
+            let slot = &self.slots[n];
+            let (op, ret) = (slot.op.as_ref()?, ret.as_ref()?);
+            sees(own, slot.part).then_some(Earlier { id: CommandId(n as u32), op, ret })
+        });
+        earlier.collect()
+    }
+
+    /// Puts `id` at the end of a branch if that is safe.
+    fn append(&mut self, id: CommandId, (stage, branch): (usize, usize)) -> Result<(), Refusal> {
+        self.enter(stage);
+        let head = self.head(branch).clone();
+        if self.restricted.is_none() {
+            self.restricted = Some(self.is_restricted(id, &head));
+        }
+        let branches = &mut self.stages[stage];
+        if branches.len() <= branch {
+            branches.resize(branch + 1, Vec::new());
+        }
+        branches[branch].push(id);
+        self.slots[id.index()].fate = Fate::Runs;
+        let safe = self.look();
+        match safe {
+            Ok(()) => self.heads[branch] = Some(self.sequential(head, &[id])),
+            Err(_) => {
+                self.stages[stage][branch].pop();
+                self.slots[id.index()].fate = Fate::Absent;
+            }
+        }
+        safe
+    }
+
+    /// Whether the model has preconditions, waiting or references of its own; asked with the command `id`.
+    fn is_restricted(&self, id: CommandId, head: &Possible<P>) -> bool {
+        let Slot { op: Some(op), part, faults, .. } = &self.slots[id.index()] else { return true };
+        let sees = |other: CommandId| sees(*part, self.slots[other.index()].part);
+        let step: Step<'_, P> = Step { id, op, sees: &sees, faults: *faults, again: false };
+        let ask = || {
+            let op = resolved(&step, &head.returned);
+            op.map(|op| head.state.precondition(&op) && !head.state.waits(&op))
+        };
+        !matches!(all_called::<P, _>(ask), (true, Some(true)))
+    }
+
+    /// Begins anew with the first stage.
+    fn begin(&mut self) {
+        self.entered = 0;
+        self.spent = 0;
+        self.trusted = false;
+        self.heads.clear();
+        self.lattice = Lattice::new(vec![self.initial.clone()], self.looked);
+    }
+
+    /// Goes on to a stage: all before it are as they will be.
+    fn enter(&mut self, stage: usize) {
+        while self.entered < stage {
+            let starts = if self.is_free() {
+                let ids: Vec<CommandId> =
+                    self.stages[self.entered].iter().flatten().copied().collect();
+                vec![self.sequential(self.lattice.start()[0].clone(), &ids)]
+            } else {
+                // It was let in, so it is bounded; what is left of the budget does not matter.
+                let safe = self.look_within(u64::MAX);
+                assert!(safe.is_ok(), "what would make a stage unsafe was not let in: {safe:?}");
+                self.lattice.ends()
+            };
+            self.lattice = Lattice::new(starts, self.looked);
+            self.heads.clear();
+            self.entered += 1;
+        }
+    }
+
+    /// Whether nothing has to be looked at.
+    fn is_free(&self) -> bool {
+        self.trusted || self.restricted == Some(false)
+    }
+
+    /// Whether the commands of the stage that was entered may be asked whatever the order; if not, why.
+    fn look(&mut self) -> Result<(), Refusal> {
+        let budget = if self.scripted { 10 * WORK_MAX } else { WORK_MAX };
+        self.look_within(budget.saturating_sub(self.spent))
+    }
+
+    /// The same, looking at no more than so many steps.
+    fn look_within(&mut self, budget: u64) -> Result<(), Refusal> {
+        if self.is_free() {
+            return Ok(());
+        }
+        let nothing = Lattice::new(Vec::new(), self.looked);
+        let mut lattice = std::mem::replace(&mut self.lattice, nothing);
+        let slots = &self.slots;
+        let part = |id: CommandId| slots[id.index()].part;
+        let part = &part;
+        let own: Vec<_> = self.stages[self.entered]
+            .iter()
+            .map(|branch| {
+                let own = branch.first().map(|id| part(*id));
+                move |id: CommandId| own.is_none_or(|own| sees(own, part(id)))
+            })
+            .collect();
+        let branches: Vec<Vec<Step<'_, P>>> = self.stages[self.entered]
+            .iter()
+            .zip(&own)
+            .map(|(branch, sees)| {
+                branch.iter().flat_map(|id| self.steps_seeing(*id, sees)).collect()
+            })
+            .collect();
+        let safe = lattice.grow(&branches, budget);
+        self.lattice = lattice;
+        let work = self.lattice.take_work();
+        (self.work, self.spent) = (self.work + work, self.spent + work);
+        if self.scripted && safe == Err(Refusal::TooMany) {
+            self.trusted = true;
+            self.omitted.trusted = true;
+            return Ok(());
+        }
+        safe
+    }
+
+    /// The steps of a command, if it is run, of which all see what is not beside them.
+    fn steps_of(&self, id: CommandId) -> impl Iterator<Item = Step<'_, P>> {
+        self.steps_seeing(id, &|_| true)
+    }
+
+    fn steps_seeing<'a>(
+        &'a self,
+        id: CommandId,
+        sees: &'a dyn Fn(CommandId) -> bool,
+    ) -> impl Iterator<Item = Step<'a, P>> {
+        let Slot { op, fate, faults, .. } = &self.slots[id.index()];
+        let op = op.as_ref().filter(|_| *fate == Fate::Runs);
+        let step = move |op, again| Step { id, op, sees, faults: *faults, again };
+        let twice = faults.is_repeated() && op.is_some_and(|op| P::again(op).is_some());
+        let second = op.filter(|_| twice).map(move |op| step(op, true));
+        op.map(move |op| step(op, false)).into_iter().chain(second)
+    }
+
+    /// Leaves commands out and moves others. What is not safe any more is left out too.
+    pub(super) fn rearrange(&mut self, changes: &[Change]) {
+        let last = self.stages.len() - 1;
+        let before = std::mem::replace(&mut self.stages, vec![Vec::new(); last + 1]);
+        self.begin();
+        for slot in &mut self.slots {
+            slot.fate = Fate::Absent;
+        }
+        let all: Vec<CommandId> = before.iter().flatten().flatten().copied().collect();
+        let with = |wanted: Change| {
+            let with = all.iter().filter(move |id| changes[id.index()] == wanted);
+            with.copied().collect::<Vec<_>>()
+        };
+        let (to_prefix, to_suffix) = (with(Change::ToPrefix), with(Change::ToSuffix));
+        for (stage, branches) in before.iter().enumerate() {
+            let mut wanted: Vec<(CommandId, Part)> = Vec::new();
+            if stage == last {
+                wanted.extend(to_suffix.iter().map(|id| (*id, Part::Suffix)));
+            }
+            for id in branches.iter().flatten() {
+                let part = self.slots[id.index()].part;
+                match changes[id.index()] {
+                    Change::Keep | Change::Tombstone(_) => wanted.push((*id, part)),
+                    Change::Drop | Change::ToPrefix | Change::ToSuffix => {}
+                }
+            }
+            if stage == 0 {
+                wanted.extend(to_prefix.iter().map(|id| (*id, Part::Prefix)));
+            }
+            self.fill(stage, &wanted, changes);
+        }
+    }
+
+    /// Puts commands into a stage: all of them if that is safe, else one after the other those that
+    /// are. Together is not only faster: one that waits is safe beside the one that ends its waiting.
+    fn fill(&mut self, stage: usize, wanted: &[(CommandId, Part)], changes: &[Change]) {
+        self.enter(stage);
+        let mut all: Vec<Vec<CommandId>> = Vec::new();
+        for (id, part) in wanted {
+            let (_, branch) = self.place(*part);
+            all.resize(all.len().max(branch + 1), Vec::new());
+            all[branch].push(*id);
+            self.slots[id.index()].part = *part;
+            self.slots[id.index()].fate = match changes[id.index()] {
+                Change::Tombstone(points) => Fate::Tombstone(points),
+                _ => Fate::Runs,
+            };
+        }
+        self.stages[stage] = all;
+        if self.restricted.is_none() {
+            let first = wanted.iter().find(|(id, _)| self.slots[id.index()].fate == Fate::Runs);
+            let start = self.lattice.start()[0].clone();
+            self.restricted = first.map(|(id, _)| self.is_restricted(*id, &start));
+        }
+        self.heads.clear();
+        if self.look().is_ok() {
+            return;
+        }
+        self.stages[stage].clear();
+        for (id, part) in wanted {
+            let (_, branch) = self.place(*part);
+            match self.slots[id.index()].fate {
+                Fate::Runs => {
+                    self.slots[id.index()].fate = Fate::Absent;
+                    // What is refused is left out.
+                    let _ = self.append(*id, (stage, branch));
+                }
+                _ => {
+                    let branches = &mut self.stages[stage];
+                    branches.resize(branches.len().max(branch + 1), Vec::new());
+                    branches[branch].push(*id);
+                }
+            }
+        }
+    }
+
+    pub(super) fn into_plan(self) -> Plan<P> {
+        let Draft { slots, stages, omitted, work, .. } = self;
+        let runs = |id: &&CommandId| slots[id.index()].fate == Fate::Runs;
+        let lengths = |stage: &Vec<Vec<CommandId>>| -> Vec<usize> {
+            stage.iter().map(|branch| branch.iter().filter(runs).count()).collect()
+        };
+        let orders = stages.iter().map(|stage| interleavings(&lengths(stage)));
+        let interleavings = orders.fold(1, u64::saturating_mul);
+        Plan { slots, stages, interleavings, omitted, work }
+    }
+}

@@ -1,0 +1,229 @@
+//! The plan of a program: which command is asked where.
+//!
+//! Order of the draws, frozen: how many commands there are in each part; for each command what becomes
+//! of it in a smaller program ([`Change`], not explored); then for each command what befalls it, and its
+//! arguments. Edits stand before the arguments so that they stay where they are when arguments change.
+//!
+//! A smaller program is the one that was generated, in the states in which it was generated, with
+//! commands left out or moved afterwards: what is left of it does not change because of what is not.
+
+use super::draft::Draft;
+use super::script::{Line, Script};
+use super::shape::{Middle, WIDTH_MIN};
+use super::{CommandId, Program, Shape};
+use crate::run::program::{Change, Fate, Faults, Omitted, Part};
+
+/// How often a command is generated anew if the model refuses it.
+const ATTEMPTS: u32 = 8;
+
+/// Points before one of which a command may be dropped.
+const CRASH_POINTS: u64 = 8;
+
+/// How large a program is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Size {
+    /// At most this part, 0 to 100, of what the shape says as the most.
+    Percent(u32),
+    /// As large as the shape allows, drawn so that each number drawn makes a difference: a search that goes
+    /// through all of them goes through all programs, each at most once.
+    All,
+}
+
+impl Size {
+    fn of(self, most: u32) -> u32 {
+        match self {
+            Size::Percent(percent) => most * percent.min(100) / 100,
+            Size::All => most,
+        }
+    }
+
+    /// Whether something with this probability in thousandths happens. 0, the least, is that it does not;
+    /// nothing is drawn for what cannot happen.
+    fn strikes(self, probability: u32, draw: &mut dyn FnMut(u64) -> u64) -> bool {
+        match self {
+            Size::Percent(_) => probability > 0 && draw(1000) >= 1000 - u64::from(probability),
+            Size::All => probability > 0 && draw(2) == 1,
+        }
+    }
+
+    /// How often a command is generated anew if the model refuses it. A search has the other draws anyway.
+    fn attempts(self) -> u32 {
+        match self {
+            Size::Percent(_) => ATTEMPTS,
+            Size::All => 1,
+        }
+    }
+}
+
+/// A command of a plan.
+#[derive(Clone, Debug)]
+pub(crate) struct Slot<P: Program> {
+    pub(crate) part: Part,
+    pub(crate) fate: Fate,
+    pub(crate) faults: Faults,
+    /// None if the model allowed none.
+    pub(crate) op: Option<P::Op>,
+}
+
+/// What is asked where.
+#[derive(Clone, Debug)]
+pub(crate) struct Plan<P: Program> {
+    /// By [`CommandId`].
+    pub(crate) slots: Vec<Slot<P>>,
+    /// The prefix, the stages and the suffix, each as branches of commands that are run or whose
+    /// points stand for them.
+    pub(crate) stages: Vec<Vec<Vec<CommandId>>>,
+    /// In how many orders the commands can take effect.
+    pub(crate) interleavings: u64,
+    /// What was left out of it when it was generated.
+    pub(crate) omitted: Omitted,
+    /// How many steps from state to state were looked at to make it.
+    pub(crate) work: u64,
+}
+
+impl<P: Program> Plan<P> {
+    /// A program of this shape and size for a thing that begins as `initial`.
+    ///
+    /// `draw` gives a number below its argument; `change` is asked once for each command.
+    pub(crate) fn draw(
+        shape: &Shape,
+        size: Size,
+        initial: &P,
+        draw: &mut dyn FnMut(u64) -> u64,
+        change: &mut dyn FnMut() -> Change,
+    ) -> Plan<P> {
+        let parts = parts(shape, size, draw);
+        let changes: Vec<Change> = parts.iter().map(|_| change()).collect();
+        let mut draft = Draft::new(initial, parts);
+        for n in 0..draft.slots.len() {
+            draft.slots[n].faults = faults(shape, size, draw);
+            draft.generate(CommandId(n as u32), size.attempts(), draw);
+        }
+        if changes.iter().any(|change| *change != Change::Keep) {
+            draft.rearrange(&changes);
+        }
+        draft.into_plan()
+    }
+
+    /// The program that a script says.
+    ///
+    /// # Errors
+    /// The first command that the model does not allow where it stands, if nothing was changed.
+    pub(crate) fn of_script(
+        script: Script<P::Op>,
+        initial: &P,
+        change: &mut dyn FnMut() -> Change,
+    ) -> Result<Plan<P>, CommandId> {
+        let names = script.commands.iter().map(|line| line.id.index() + 1);
+        let mut parts = vec![Part::Prefix; names.max().unwrap_or(0)];
+        for line in &script.commands {
+            parts[line.id.index()] = line.part;
+        }
+        let changes: Vec<Change> = parts.iter().map(|_| change()).collect();
+        let mut draft = Draft::new(initial, parts);
+        // Who wrote it down may hold the name of any command.
+        draft.looked = true;
+        draft.scripted = true;
+        let mut said = Vec::new();
+        for Line { id, part, faults, op } in script.commands {
+            let slot = &mut draft.slots[id.index()];
+            assert!(slot.op.is_none(), "two commands of the script are called {id:?}: name both");
+            *slot = Slot { part, fate: Fate::Runs, faults, op: Some(op) };
+            let (stage, branch) = draft.place(part);
+            let branches = &mut draft.stages[stage];
+            branches.resize(branches.len().max(branch + 1), Vec::new());
+            branches[branch].push(id);
+            said.push(id);
+        }
+        draft.rearrange(&changes);
+        let refused = |id: &CommandId| {
+            changes[id.index()] == Change::Keep && draft.slots[id.index()].fate == Fate::Absent
+        };
+        match said.into_iter().find(refused) {
+            Some(id) if changes.iter().all(|change| *change == Change::Keep) => Err(id),
+            _ => Ok(draft.into_plan()),
+        }
+    }
+
+    /// Whether a command with this label is run.
+    pub(crate) fn runs(&self, label: &str) -> bool {
+        let mut runs = self.slots.iter().filter(|slot| slot.fate == Fate::Runs);
+        runs.any(|slot| slot.op.as_ref().is_some_and(|op| P::label(op) == label))
+    }
+
+    /// Whether there is a command that nobody waits for.
+    pub(crate) fn has_unheard(&self) -> bool {
+        let mut runs = self.slots.iter().filter(|slot| slot.fate == Fate::Runs);
+        runs.any(|slot| slot.faults.unheard)
+    }
+
+    /// Whether `other`, if it is before `id`, has certainly ended when that begins.
+    pub(crate) fn sees(&self, id: CommandId, other: CommandId) -> bool {
+        sees(self.slots[id.index()].part, self.slots[other.index()].part)
+    }
+}
+
+/// Whether a command in the part `own` may use the result of one in `other`: not of one beside it.
+pub(super) fn sees(own: Part, other: Part) -> bool {
+    match (own, other) {
+        (Part::Branch { stage, branch }, Part::Branch { stage: same, branch: beside }) => {
+            stage != same || branch == beside
+        }
+        _ => true,
+    }
+}
+
+/// Where the commands stand, part by part.
+fn parts(shape: &Shape, size: Size, draw: &mut dyn FnMut(u64) -> u64) -> Vec<Part> {
+    let of_size = |most: u32| size.of(most);
+    let mut up_to = |least: u32, most: u32| -> u32 {
+        let most = least + of_size(most.saturating_sub(least));
+        least + draw(u64::from(most - least) + 1) as u32
+    };
+    let mut parts = Vec::new();
+    let (least, most) = shape.prefix;
+    match shape.middle {
+        Middle::Chunks { count_max, width_max } => {
+            let prefix = up_to(least, most);
+            parts.extend((0..prefix).map(|_| Part::Prefix));
+            for stage in 0..up_to(1, count_max) {
+                let width = up_to(WIDTH_MIN, width_max);
+                parts.extend((0..width).map(|branch| Part::Branch { stage, branch }));
+            }
+        }
+        Middle::Branches { probability, count_max, length_max } => {
+            parts.extend((0..least).map(|_| Part::Prefix));
+            for _ in least..least + of_size(most - least) {
+                // 0 is to branch at once, so that this is what it shrinks to.
+                let branches = match size {
+                    Size::Percent(_) => draw(1000) < u64::from(probability),
+                    Size::All => probability > 0 && (probability >= 1000 || draw(2) == 0),
+                };
+                if branches {
+                    break;
+                }
+                parts.push(Part::Prefix);
+            }
+            let mut up_to = |least: u32, most: u32| -> u32 {
+                let most = least + of_size(most.saturating_sub(least));
+                least + draw(u64::from(most - least) + 1) as u32
+            };
+            for branch in 0..up_to(WIDTH_MIN, count_max) {
+                let length = up_to(1, length_max);
+                parts.extend((0..length).map(|_| Part::Branch { stage: 0, branch }));
+            }
+        }
+    }
+    let suffix = 1 + draw(u64::from(of_size(shape.suffix_max - 1)) + 1);
+    parts.extend((0..suffix).map(|_| Part::Suffix));
+    parts
+}
+
+fn faults(shape: &Shape, size: Size, draw: &mut dyn FnMut(u64) -> u64) -> Faults {
+    let mut strikes = |probability| size.strikes(probability, draw);
+    let again = strikes(shape.stutter);
+    let unheard = strikes(shape.timeout);
+    let crashes = strikes(shape.crash);
+    let crash = crashes.then(|| 1 + draw(CRASH_POINTS) as u32);
+    Faults { again, crash, unheard }
+}

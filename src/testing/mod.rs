@@ -1,0 +1,6 @@
+//! Tools of a test besides tasks and primitives: recorded histories, generated programs, conditions over runs.
+
+pub mod generate;
+pub mod parallel;
+pub mod recorder;
+pub(crate) mod sometimes;

@@ -1,0 +1,199 @@
+//! Parallel programs from a model: generated, run, recorded, checked.
+//!
+//! A [`Program`] says what can be asked of a thing, a [`Shape`] how much at the same time, a closure how
+//! one command is asked of the real thing. [`parallel`] is the concurrent test made of them. The
+//! program is drawn from the decisions of the run, so that a trace holds it and shrinking makes it
+//! smaller; its branches are tasks like any other.
+
+mod actors;
+mod book;
+mod hooks;
+
+use std::panic::Location;
+use std::sync::Arc;
+
+use self::actors::Actors;
+use self::book::Book;
+use self::hooks::Hooks;
+pub use self::hooks::{Parallel, initial};
+use crate::run::Condition;
+use crate::run::ids::Place;
+use crate::seam::{self, Crew, Here, here};
+use crate::testing::generate::{Program, Script, Shape};
+use crate::testing::recorder::History;
+use unpause_check::Budget;
+
+/// A test whose programs are all empty has shown nothing.
+const SOMETHING_ASKED: &str = "a command that `precondition` and `resolve` allow";
+
+/// Generates a program, runs it on the real thing, records it and checks that the history is
+/// linearizable; fails the run if it is not, or if the checker cannot decide within its budget. A test in
+/// which no program has a command fails, as [`sometimes!`](macro@crate::sometimes) has it.
+///
+/// `run` asks one command of the thing. It may borrow whatever the body of the test has, and it needs
+/// neither be `'static` nor give a future that is `Send`: in a run there is one thread, and on real
+/// threads every branch makes its futures where it polls them.
+///
+/// Prefix and suffix are run by the current task, each branch by a task of its own. A program is a
+/// part of the decisions of its run: replayed with them, and shrunk together with the schedule.
+///
+/// Under a [search](crate::strategy::SEARCHES), such as `exhaustive`, all programs of the shape are explored, of
+/// each size and with all values that [`Program::generate`] draws, each in all interleavings: a proof is about
+/// all of them. It takes a small shape and few arguments to come to its end. For one program that is
+/// written down there is [`scripted`].
+///
+/// # Panics
+/// In a run, if the current task is not the body of the test. Outside one, if the history is not
+/// linearizable. If what is returned is dropped before it was polled: a forgotten `.await` is no pass.
+///
+/// What else is to hold is said before the `.await`: see [`Parallel`].
+///
+/// ```
+/// use sim::check::models::{Counter, CounterOp, CounterRet};
+/// use sim::{Atomic, Gen, Ordering::SeqCst, Program, Runner, Shape};
+///
+/// impl Program for Tally {
+///     fn generate(&self, g: &mut Gen<'_, Self>) -> CounterOp {
+///         g.choose(&[CounterOp::Increment, CounterOp::Get])
+///     }
+/// }
+/// # use sim::check::Model;
+/// # #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
+/// # struct Tally(Counter);
+/// # impl Model for Tally {
+/// #     type Op = CounterOp;
+/// #     type Ret = CounterRet;
+/// #     fn step(&mut self, op: &CounterOp) -> CounterRet { self.0.step(op) }
+/// # }
+///
+/// let report = Runner::new().hermetic().seeds(0..50).run(async || {
+///     let counter = Atomic::new(0);
+///     sim::parallel(Shape::chunks(), Tally::default(), async |op| match op {
+///         CounterOp::Get => CounterRet::Value(counter.load(SeqCst).await),
+///         _ => {
+///             counter.fetch_add(1, SeqCst).await;
+///             CounterRet::Done
+///         }
+///     })
+///     .await;
+/// });
+/// assert!(report.passed());
+/// ```
+#[track_caller]
+pub fn parallel<'a, P, F>(shape: Shape, program: P, run: F) -> Parallel<'a, P>
+where
+    P: Program + Send + Sync + 'static,
+    P::Op: Send + Sync,
+    P::Ret: Send + Sync,
+    F: AsyncFn(P::Op) -> P::Ret + Sync + 'a,
+{
+    let (place, here) = (Location::caller(), here());
+    let budget = shape.budget;
+    let book = move |program: &P| {
+        let book = Book::draw(&shape, program);
+        let runs = u64::from(book.plan.slots.iter().any(|slot| slot.op.is_some()));
+        let place = place.into();
+        seam::note_condition(Condition { name: SOMETHING_ASKED, place, percent: 0, runs });
+        for name in P::labels() {
+            let runs = u64::from(book.plan.runs(name));
+            seam::note_condition(Condition { name, place, percent: 0, runs });
+        }
+        book
+    };
+    Parallel::new(place, move |hooks| run_book(book, program, run, hooks, budget, (place, here)))
+}
+
+/// Runs a program that is written down, as [`parallel`] does one that it generates: recorded, checked,
+/// made smaller if it fails.
+///
+/// `program` is the model, and says what of the script is allowed and what results stand for; it is asked
+/// to generate nothing.
+///
+/// # Panics
+/// As [`parallel`]; and if the model does not allow a command where the script has it, whatever the order.
+///
+/// ```
+/// use sim::check::Model;
+/// use sim::{Gen, Mutex, Program, Runner, Script};
+///
+/// #[derive(Clone, PartialEq, Eq, Hash, Debug)]
+/// struct Sum(u32);
+///
+/// #[derive(Clone, PartialEq, Debug)]
+/// enum Op { Add(u32), Get }
+/// use Op::{Add, Get};
+///
+/// impl Model for Sum {
+///     type Op = Op;
+///     type Ret = u32;
+///     fn step(&mut self, op: &Op) -> u32 {
+///         if let Add(n) = op { self.0 += n; }
+///         self.0
+///     }
+/// }
+///
+/// impl Program for Sum {
+///     fn generate(&self, g: &mut Gen<'_, Self>) -> Op {
+///         if g.bool() { Get } else { Add(g.range(1..9) as u32) }
+///     }
+/// }
+///
+/// let report = Runner::new().hermetic().seeds(0..50).run(async || {
+///     let sum = Mutex::new(0);
+///     let script = Script::new().branch(0, 0, Add(1)).branch(0, 1, Add(2)).suffix(Get);
+///     sim::parallel::scripted(script, Sum(0), async |op| {
+///         let mut sum = sum.lock().await;
+///         if let Add(n) = op { *sum += n; }
+///         *sum
+///     })
+///     .await;
+/// });
+/// assert!(report.passed());
+/// ```
+#[track_caller]
+pub fn scripted<'a, P, F>(script: Script<P::Op>, program: P, run: F) -> Parallel<'a, P>
+where
+    P: Program + Send + Sync + 'static,
+    P::Op: Send + Sync,
+    P::Ret: Send + Sync,
+    F: AsyncFn(P::Op) -> P::Ret + Sync + 'a,
+{
+    let (place, here) = (Location::caller(), here());
+    let budget = script.budget;
+    let book = move |program: &P| Book::of_script(script, program, place);
+    Parallel::new(place, move |hooks| run_book(book, program, run, hooks, budget, (place, here)))
+}
+
+/// Runs the program of the book that `make` makes.
+async fn run_book<P, F>(
+    make: impl FnOnce(&P) -> Book<P>,
+    program: P,
+    run: F,
+    hooks: Hooks<'_, P>,
+    budget: u64,
+    (place, here): (Place, Here),
+) where
+    P: Program + Send + Sync + 'static,
+    P::Op: Send + Sync,
+    P::Ret: Send + Sync,
+    F: AsyncFn(P::Op) -> P::Ret + Sync,
+{
+    let book = Arc::new(make(&program));
+    seam::add_program(book.clone());
+    let history = History::new(program);
+    let actors = Actors { book: &book, history: &history, hooks: &hooks, run: &run };
+    let crew = Crew::new();
+    let script = actors.all(&crew, here);
+    match crew.drive(script).await {
+        Some(Ok(())) => {
+            history.assert_linearizable_at(&Budget::nodes(budget), place);
+            hooks.validate().await;
+        }
+        Some(Err(error)) => match error.try_into_panic() {
+            Ok(payload) => std::panic::resume_unwind(payload),
+            Err(_) => std::future::pending().await,
+        },
+        // The current task was aborted: it is dropped at its next await.
+        None => std::future::pending().await,
+    }
+}

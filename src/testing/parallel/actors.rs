@@ -1,0 +1,179 @@
+//! The tasks of a program: each runs its commands, with what befalls them, as recorded calls.
+
+use std::future::Future;
+use std::pin::pin;
+use std::task::{Context, Poll};
+
+use futures::channel::oneshot;
+
+use super::book::Book;
+use super::hooks::Hooks;
+use crate::run::op::{Access, Op};
+use crate::run::program::Fate;
+use crate::seam::{self, Crew, Here, here};
+use crate::task::yield_now;
+use crate::testing::generate::{CommandId, Program};
+use crate::testing::recorder::History;
+
+/// Before a command begins. Its call does with its first poll, as what it does before its first access may be seen
+/// by others. Without this point it would begin in the step in which the one before it ended, and no scheduler
+/// could have a command of another branch run in between.
+const BEGIN: Op = Op::new("begin", Access::Start);
+
+/// What the tasks of a program share.
+pub(super) struct Actors<'a, P: Program, F> {
+    pub(super) book: &'a Book<P>,
+    pub(super) history: &'a History<P>,
+    pub(super) hooks: &'a Hooks<'a, P>,
+    pub(super) run: &'a F,
+}
+
+impl<P: Program, F> Clone for Actors<'_, P, F> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<P: Program, F> Copy for Actors<'_, P, F> {}
+
+impl<'a, P, F> Actors<'a, P, F>
+where
+    P: Program + Send + Sync + 'static,
+    P::Op: Send + Sync,
+    P::Ret: Send + Sync,
+    F: AsyncFn(P::Op) -> P::Ret + Sync,
+{
+    /// All parts, one after the other.
+    pub(super) async fn all(self, crew: &Crew<'a>, here: Here) -> Result<(), seam::JoinError> {
+        for (stage, branches) in self.book.plan.stages.iter().enumerate() {
+            let busy = branches.iter().enumerate().filter(|(_, branch)| !branch.is_empty());
+            let mut busy: Vec<_> = busy
+                .map(|(branch, ids)| ((stage, branch), self.unheard(crew, here, ids)))
+                .collect();
+            // One alone needs no task.
+            if busy.len() == 1 {
+                let (place, unheard) = busy.remove(0);
+                self.branch(place, unheard, false).await;
+                continue;
+            }
+            let tasks: Vec<_> = busy
+                .into_iter()
+                .map(|(place, unheard)| crew.lend(here, move || self.branch(place, unheard, true)))
+                .collect();
+            for mut task in tasks {
+                let joined = std::future::poll_fn(|cx| task.poll_join(cx, here)).await;
+                // A task that is a part of this one hands nothing over, as one that was aborted.
+                joined.or_else(|error| if error.is_panic() { Err(error) } else { Ok(()) })?;
+            }
+            self.hooks.invariant().await;
+        }
+        Ok(())
+    }
+
+    /// Tasks for the commands of a branch that it does not wait for, with what lets them begin.
+    fn unheard(
+        self,
+        crew: &Crew<'a>,
+        here: Here,
+        ids: &[CommandId],
+    ) -> Vec<(CommandId, oneshot::Sender<()>)> {
+        let slots = ids.iter().map(|id| (*id, self.book.slot(*id)));
+        let unheard = slots.filter(|(_, slot)| slot.faults.unheard && slot.fate == Fate::Runs);
+        let lend = |(id, _)| {
+            let (begin, begins) = oneshot::channel();
+            let work = async move || {
+                if begins.await.is_ok() {
+                    self.command(id).await;
+                }
+            };
+            crew.lend(here, work).detach();
+            (id, begin)
+        };
+        unheard.map(lend).collect()
+    }
+
+    /// The commands of a branch; `lent` if it has a task of its own, which others may overtake before it begins.
+    async fn branch(
+        self,
+        (stage, branch): (usize, usize),
+        unheard: Vec<(CommandId, oneshot::Sender<()>)>,
+        lent: bool,
+    ) {
+        let mut unheard = unheard.into_iter().peekable();
+        for (nth, id) in self.book.plan.stages[stage][branch].iter().enumerate() {
+            match unheard.next_if(|(next, _)| next == id) {
+                // It may be gone already, if all is being aborted.
+                Some((_, begin)) => drop(begin.send(())),
+                None => {
+                    let first = lent && nth == 0;
+                    if !first && (lent || self.book.plan.has_unheard()) {
+                        seam::Turn::new(&BEGIN, here()).await;
+                    }
+                    self.command(*id).await;
+                    if !lent {
+                        self.hooks.invariant().await;
+                    }
+                }
+            }
+        }
+    }
+
+    /// One command, with what befalls it.
+    async fn command(self, id: CommandId) {
+        let Actors { book, history, run, .. } = self;
+        let slot = book.slot(id);
+        if let Fate::Tombstone(points) = slot.fate {
+            book.begins(id);
+            for _ in 0..points {
+                yield_now().await;
+            }
+            return book.ended(id);
+        }
+        let Some(op) = book.resolve(id) else { return };
+        book.begins(id);
+        let faults = slot.faults;
+        let ret = match faults.crash {
+            None => Some(history.command(op.clone(), run(op.clone())).await),
+            crash if !faults.again => {
+                up_to(crash, history.command(op.clone(), run(op.clone()))).await
+            }
+            // Who did not hear asks once more, and what it is told then is the answer to both.
+            crash => {
+                let until_heard = async {
+                    match up_to(crash, run(op.clone())).await {
+                        Some(ret) => ret,
+                        None => run(op.clone()).await,
+                    }
+                };
+                Some(history.command(op.clone(), until_heard).await)
+            }
+        };
+        if let Some(ret) = &ret {
+            self.hooks.returned(&op, ret).await;
+        }
+        if !faults.unheard {
+            book.pages().returned[id.index()] = ret;
+        }
+        if faults.again && faults.crash.is_none() {
+            match P::again(&op) {
+                Some(again) => drop(history.command(again, run(op)).await),
+                None => drop(run(op).await),
+            }
+        }
+        book.ended(id);
+    }
+}
+
+/// The result of `work`; none if it is dropped before it has one, at this point counted from 1.
+async fn up_to<T>(point: Option<u32>, work: impl Future<Output = T>) -> Option<T> {
+    let mut work = pin!(work);
+    let mut points = 0;
+    let mut poll = |cx: &mut Context<'_>| match work.as_mut().poll(cx) {
+        Poll::Ready(output) => Poll::Ready(Some(output)),
+        Poll::Pending => {
+            points += 1;
+            if Some(points) == point { Poll::Ready(None) } else { Poll::Pending }
+        }
+    };
+    std::future::poll_fn(|cx| poll(cx)).await
+}

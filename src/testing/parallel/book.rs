@@ -1,0 +1,181 @@
+//! The book of a program: its plan, drawn from the decisions of the run or said by a script, and what became of
+//! each command. Runs nothing.
+
+use std::ops::Range;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use crate::run::Failure;
+use crate::run::ids::{Place, TaskId};
+use crate::run::program::{
+    Change, CommandLayout, CommandRecord, Omitted, ProgramRecord, ProgramSource,
+};
+use crate::seam;
+use crate::testing::generate::{CommandId, Plan, Results, Size, Slot};
+use crate::testing::generate::{Program, Script, Shape};
+
+/// The decision that says how large a program is: 0 to 100, in percent of its shape, or [`ALL`].
+const SIZES: u64 = ALL + 1;
+
+/// The size that stands for all programs of a shape.
+const ALL: u64 = 101;
+
+/// A program and what became of it.
+pub(super) struct Book<P: Program> {
+    initial: P,
+    pub(super) plan: Plan<P>,
+    interleavings_max: u64,
+    /// Which of the values drawn in the run are the program, and which is the first change.
+    draws: Range<usize>,
+    changes: usize,
+    pages: Mutex<Pages<P>>,
+}
+
+/// What becomes of the next command: given, and not explored.
+fn change() -> Change {
+    Change::of_decision(seam::given(Change::BOUND, 0, "change of the program"))
+}
+
+pub(super) struct Pages<P: Program> {
+    /// By [`CommandId`], as in [`CommandLayout`].
+    ran: Vec<Option<(TaskId, u32, u32)>>,
+    drawn: Vec<(usize, usize)>,
+    pub(super) returned: Vec<Option<P::Ret>>,
+}
+
+const TOO_LARGE: &str = "a search cannot explore all programs of this shape: give it fewer or shorter branches and \
+    smaller chunks, or write one program down for `scripted`";
+
+impl<P: Program> Book<P> {
+    pub(super) fn draw(shape: &Shape, program: &P) -> Book<P> {
+        let first = seam::position().0;
+        // A search is for all programs of the shape, of whatever size.
+        let grown = |seed: u64| seed.saturating_mul(2).saturating_add(20).min(100);
+        let size = seam::given(SIZES, seam::seed().map_or(ALL, grown), "size of the program");
+        let size = if size == ALL { Size::All } else { Size::Percent(size as u32) };
+        let mut changes = None;
+        let mut change = || {
+            changes.get_or_insert(seam::position().0);
+            change()
+        };
+        let mut draw = |bound| seam::draw(bound, "program");
+        let plan = Plan::draw(shape, size, program, &mut draw, &mut change);
+        let Omitted { unchecked, faults, .. } = plan.omitted;
+        assert!(
+            size != Size::All || unchecked + faults == 0,
+            "{TOO_LARGE}, for it is not known that the preconditions of {} hold in every order",
+            P::name()
+        );
+        Book::of(plan, program, first, changes.unwrap_or(first), shape.interleavings())
+    }
+
+    pub(super) fn of_script(script: Script<P::Op>, program: &P, place: Place) -> Book<P> {
+        let first = seam::position().0;
+        match Plan::of_script(script, program, &mut change) {
+            Ok(plan) => {
+                let most = plan.interleavings;
+                Book::of(plan, program, first, first, most)
+            }
+            Err(id) => {
+                let message = format!(
+                    "the model does not allow command {id:?} of the script: in some order of what runs at the \
+                     same time its precondition does not hold, a result that it uses is not there, or all wait"
+                );
+                let failure =
+                    Failure::Misuse { message: message.clone(), place: place.to_string() };
+                seam::fail(|| failure);
+                panic!("{message} (the script is run at {place})")
+            }
+        }
+    }
+
+    fn of(plan: Plan<P>, program: &P, first: usize, changes: usize, most: u64) -> Book<P> {
+        let commands = plan.slots.len();
+        let pages = Pages {
+            ran: vec![None; commands],
+            drawn: vec![(0, 0); commands],
+            returned: vec![None; commands],
+        };
+        let draws = first..seam::position().0;
+        let (initial, pages) = (program.clone(), Mutex::new(pages));
+        Book { initial, plan, interleavings_max: most, draws, changes, pages }
+    }
+
+    pub(super) fn pages(&self) -> MutexGuard<'_, Pages<P>> {
+        self.pages.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn slot(&self, id: CommandId) -> &Slot<P> {
+        &self.plan.slots[id.index()]
+    }
+
+    /// The command with the results of earlier ones in place.
+    pub(super) fn resolve(&self, id: CommandId) -> Option<P::Op> {
+        let pages = self.pages();
+        let visible = |n: usize| self.plan.sees(id, CommandId(n as u32));
+        let hidden = |n: usize| if visible(n) { pages.returned[n].clone() } else { None };
+        let known: Vec<_> = (0..pages.returned.len()).map(hidden).collect();
+        drop(pages);
+        P::resolve(self.slot(id).op.as_ref()?, &Results { known: &known })
+    }
+
+    pub(super) fn begins(&self, id: CommandId) {
+        if seam::in_run() {
+            let (task, (drawn, step)) = (TaskId(seam::client() as u32), seam::position());
+            let mut pages = self.pages();
+            pages.ran[id.index()] = Some((task, step, step));
+            pages.drawn[id.index()] = (drawn, drawn);
+        }
+    }
+
+    pub(super) fn ended(&self, id: CommandId) {
+        let (drawn, step) = seam::position();
+        let mut pages = self.pages();
+        if let Some((_, _, ended)) = &mut pages.ran[id.index()] {
+            *ended = step;
+            pages.drawn[id.index()].1 = drawn;
+        }
+    }
+}
+
+impl<P> ProgramSource for Book<P>
+where
+    P: Program + Send + Sync,
+    P::Op: Send + Sync,
+    P::Ret: Send + Sync,
+{
+    fn record(&self) -> ProgramRecord {
+        let record = |(layout, slot): (CommandLayout, &Slot<P>)| {
+            let op = slot.op.as_ref();
+            let (text, faults) = (op.map_or_else(|| "nothing".to_owned(), P::op_text), slot.faults);
+            let text = format!("{text}{faults}");
+            let label = op.map_or_else(String::new, P::label);
+            let source = op.map_or_else(String::new, P::source);
+            CommandRecord { layout, text, label, source, faults }
+        };
+        ProgramRecord {
+            model: P::name().to_owned(),
+            initial: format!("{:#?}", self.initial),
+            op_type: std::any::type_name::<P::Op>().to_owned(),
+            interleavings: self.plan.interleavings,
+            interleavings_max: self.interleavings_max,
+            draws: self.draws.clone(),
+            omitted: self.plan.omitted,
+            work: self.plan.work,
+            commands: self.layout().into_iter().zip(&self.plan.slots).map(record).collect(),
+        }
+    }
+
+    fn work(&self) -> u64 {
+        self.plan.work
+    }
+
+    fn layout(&self) -> Vec<CommandLayout> {
+        let pages = self.pages();
+        let layout = |(n, slot): (usize, &Slot<P>)| {
+            let Slot { part, fate, .. } = *slot;
+            let (ran, drawn) = (pages.ran[n], pages.drawn[n]);
+            CommandLayout { part, fate, change: self.changes + n, ran, drawn }
+        };
+        self.plan.slots.iter().enumerate().map(layout).collect()
+    }
+}

@@ -1,0 +1,202 @@
+//! What else is to hold of a program that runs: checks after each command, whenever nothing is under way, and at
+//! the end; and a state to begin with that is drawn.
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use crate::run::ids::Place;
+use crate::seam;
+use crate::testing::generate::{CommandId, Gen, Program};
+use unpause_check::Model;
+
+/// A future that borrows for `'a`.
+type Later<'a> = Pin<Box<dyn Future<Output = ()> + 'a>>;
+
+/// A program to be run: a future, to be awaited in the body of the test. Made by [`parallel()`](super::parallel())
+/// and [`scripted`](super::scripted()).
+///
+/// Beside linearizability, it checks what it is told to. A check fails by a panic, as with `assert!`; it may
+/// look at the thing with points of its own, which are steps of the run and no part of the history.
+///
+/// ```
+/// use sim::check::Model;
+/// use sim::{Cell, Gen, Mutex, Program, Runner, Shape};
+///
+/// /// Two accounts.
+/// #[derive(Clone, PartialEq, Eq, Hash, Debug)]
+/// struct Bank([i64; 2]);
+///
+/// impl Model for Bank {
+///     /// How much goes from the first to the second.
+///     type Op = i64;
+///     /// What is in the first then.
+///     type Ret = i64;
+///     fn step(&mut self, amount: &i64) -> i64 {
+///         self.0[0] -= amount;
+///         self.0[1] += amount;
+///         self.0[0]
+///     }
+/// }
+///
+/// impl Program for Bank {
+///     fn generate(&self, g: &mut Gen<'_, Self>) -> i64 {
+///         g.range(1..9) as i64
+///     }
+///     fn precondition(&self, amount: &i64) -> bool {
+///         self.0[0] >= *amount
+///     }
+/// }
+///
+/// let report = Runner::new().hermetic().seeds(0..50).run(async || {
+///     let start = sim::parallel::initial::<Bank, _>(|g| [20 + g.below(30) as i64, 0]);
+///     let (lock, accounts) = (Mutex::new(()), start.map(Cell::new));
+///     let sum = async || accounts[0].get().await + accounts[1].get().await;
+///     sim::parallel(Shape::chunks(), Bank(start), async |amount| {
+///         let _held = lock.lock().await;
+///         let [first, second] = [accounts[0].get().await, accounts[1].get().await];
+///         accounts[0].set(first - amount).await;
+///         accounts[1].set(second + amount).await;
+///         first - amount
+///     })
+///     .postcondition(async |_amount, left| assert!(*left >= 0))
+///     .invariant(async || assert_eq!(sum().await, start[0]))
+///     .validate(async || assert!(accounts[1].get().await > 0))
+///     .await;
+/// });
+/// assert!(report.passed());
+/// ```
+#[must_use = "a program is run when it is awaited"]
+pub struct Parallel<'a, P: Program> {
+    place: Place,
+    hooks: Hooks<'a, P>,
+    /// Taken when it is first polled.
+    start: Option<Box<dyn FnOnce(Hooks<'a, P>) -> Later<'a> + 'a>>,
+    running: Option<Later<'a>>,
+}
+
+impl<'a, P: Program> Parallel<'a, P> {
+    /// The program written at `place`, which `run` runs.
+    pub(super) fn new<F>(place: Place, run: impl FnOnce(Hooks<'a, P>) -> F + 'a) -> Parallel<'a, P>
+    where
+        F: Future<Output = ()> + 'a,
+    {
+        let start = Box::new(move |hooks| Box::pin(run(hooks)) as Later<'a>);
+        Parallel { place, hooks: Hooks::default(), start: Some(start), running: None }
+    }
+
+    /// Runs `check` whenever no command is under way: after each command that runs alone, and after each stage.
+    /// Commands that nobody waits for ([`Shape::timeout`](crate::Shape::timeout)) may still run beside it.
+    pub fn invariant(mut self, check: impl AsyncFn() + Sync + 'a) -> Self {
+        self.hooks.invariant = Some(Box::new(check));
+        self
+    }
+
+    /// Runs `check` after each command that returned, in the task of its branch, with what was asked, resolved,
+    /// and what was returned. Other branches go on meanwhile.
+    pub fn postcondition(mut self, check: impl AsyncFn(&P::Op, &P::Ret) + Sync + 'a) -> Self {
+        self.hooks.postcondition = Some(Box::new(check));
+        self
+    }
+
+    /// Runs `check` once, at the end, when the history was found linearizable.
+    pub fn validate(mut self, check: impl AsyncFn() + Sync + 'a) -> Self {
+        self.hooks.validate = Some(Box::new(check));
+        self
+    }
+}
+
+impl<P: Program> Future for Parallel<'_, P> {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        if let Some(start) = self.start.take() {
+            let hooks = std::mem::take(&mut self.hooks);
+            self.running = Some(start(hooks));
+        }
+        let running = self.running.as_mut().expect("it was started when it was first polled");
+        running.as_mut().poll(cx)
+    }
+}
+
+impl<P: Program> Drop for Parallel<'_, P> {
+    fn drop(&mut self) {
+        // A test that forgot to await it would pass.
+        if self.start.is_some() && !std::thread::panicking() {
+            panic!("the parallel program of {} was never run: write `.await` after it", self.place);
+        }
+    }
+}
+
+impl<P: Program> fmt::Debug for Parallel<'_, P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Parallel").field("place", &self.place).finish_non_exhaustive()
+    }
+}
+
+/// A check that looks at the thing.
+trait Check: Sync {
+    fn check(&self) -> Later<'_>;
+}
+
+impl<F: AsyncFn() + Sync> Check for F {
+    fn check(&self) -> Later<'_> {
+        Box::pin(self())
+    }
+}
+
+/// A check of a command and its result.
+trait CheckOf<P: Model>: Sync {
+    fn check<'s>(&'s self, op: &'s P::Op, ret: &'s P::Ret) -> Later<'s>;
+}
+
+impl<P: Model, F: AsyncFn(&P::Op, &P::Ret) + Sync> CheckOf<P> for F {
+    fn check<'s>(&'s self, op: &'s P::Op, ret: &'s P::Ret) -> Later<'s> {
+        Box::pin(self(op, ret))
+    }
+}
+
+/// The checks of a program.
+pub(super) struct Hooks<'a, P: Model> {
+    invariant: Option<Box<dyn Check + 'a>>,
+    postcondition: Option<Box<dyn CheckOf<P> + 'a>>,
+    validate: Option<Box<dyn Check + 'a>>,
+}
+
+impl<P: Model> Default for Hooks<'_, P> {
+    fn default() -> Self {
+        Hooks { invariant: None, postcondition: None, validate: None }
+    }
+}
+
+impl<P: Model> Hooks<'_, P> {
+    /// No command is under way.
+    pub(super) async fn invariant(&self) {
+        if let Some(check) = &self.invariant {
+            check.check().await;
+        }
+    }
+
+    /// A command has returned.
+    pub(super) async fn returned(&self, op: &P::Op, ret: &P::Ret) {
+        if let Some(check) = &self.postcondition {
+            check.check(op, ret).await;
+        }
+    }
+
+    /// All is over.
+    pub(super) async fn validate(&self) {
+        if let Some(check) = &self.validate {
+            check.check().await;
+        }
+    }
+}
+
+/// A value to begin with, drawn from the decisions of the run: the state of the model `P` and of the thing, which
+/// the body makes of it. It is replayed and made smaller as programs are, and a search explores all of them.
+///
+/// There is no command yet, so [`Gen::id`] is 0 and no command is earlier. See [`Parallel`] for an example.
+pub fn initial<P: Model, T>(make: impl FnOnce(&mut Gen<'_, P>) -> T) -> T {
+    Gen::with(CommandId(0), &mut |bound| seam::draw(bound, "initial state"), make)
+}

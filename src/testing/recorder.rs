@@ -1,0 +1,497 @@
+//! Records what clients asked and what they were told, and has it checked.
+//!
+//! # When an operation begins
+//!
+//! An invocation is stamped in the step of the operation's first visible access, and a return in
+//! that of its last. Stamped when the call is made, an invocation would share a step with the
+//! return before it: a task runs on from one operation into the next up to its next point, so no
+//! scheduler could ever have another task's operation end in between, and most violations would
+//! stay hidden.
+//!
+//! ```text
+//!           step 7                     step 9
+//! task A    …last access, return │      first access of the next operation…
+//! task B                         │ last access, return
+//!                                ▲                    ▲
+//!              stamped here: overlaps B   stamped here: after B
+//! ```
+//!
+//! A command of a generated program is stamped when it is first polled, which is never too late: what it does
+//! before its first access, to a channel or an atomic of `std`, may be seen by others from then on. The program
+//! has a point between two commands of a task, so that a scheduler can have another one's in between.
+//!
+//! A call that waits for something that is not of this library, such as a message of another
+//! crate's channel, is stamped when it begins to wait: what it asked for may be done by another
+//! task from then on.
+
+mod calls;
+mod patience;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::future::Future;
+use std::panic::Location;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use crate::run::Failure;
+use crate::run::board::CallPoint;
+use crate::run::ids::Place;
+use crate::run::recording::{HistorySource, Timed};
+use crate::seam;
+use unpause_check::history::{HistoryRecord, Operation, json_lines};
+use unpause_check::verdict::Verdict;
+use unpause_check::{Budget, Model, linearizable};
+
+pub use self::calls::{Invoked, Recorded};
+
+use self::calls::OpenCall;
+
+/// Configurations a check may visit unless it is told otherwise: some seconds at the most, in optimised code.
+const NODES: u64 = 20_000_000;
+
+/// What clients asked of a thing and what they were told, to be checked against a model of it.
+///
+/// A clone is another handle of the same history. A client is a task; a task that has two calls
+/// open at once, in a `join!`, counts as two.
+///
+/// ```
+/// use sim::check::models::{Counter, CounterOp, CounterRet};
+/// use sim::{Atomic, History, Ordering::SeqCst};
+///
+/// # sim::block_on(async {
+/// let counter = Atomic::new(0);
+/// let history = History::new(Counter::default());
+/// history.call(CounterOp::Increment, async {
+///     counter.fetch_add(1, SeqCst).await;
+///     CounterRet::Done
+/// }).await;
+/// history.call(CounterOp::Get, async { CounterRet::Value(counter.load(SeqCst).await) }).await;
+/// history.assert_linearizable();
+/// # });
+/// ```
+pub struct History<M: Model> {
+    recorder: Arc<Recorder<M>>,
+}
+
+/// What the handles of a history share.
+struct Recorder<M: Model> {
+    initial: M,
+    /// Its number in the run it is recorded in.
+    number: OnceLock<usize>,
+    records: Mutex<Records<M>>,
+}
+
+struct Records<M: Model> {
+    calls: Vec<Call<M>>,
+    lanes: Vec<Lane>,
+    /// The lanes of each task.
+    of_tasks: BTreeMap<u64, LanesOf>,
+    /// Tells apart what is stamped between the same two operations.
+    stamps: u64,
+    verdict: Option<Verdict>,
+}
+
+/// One call.
+struct Call<M: Model> {
+    lane: u32,
+    op: M::Op,
+    /// The clock when the call was made.
+    made: u64,
+    invoked: Option<Stamp>,
+    returned: Option<(M::Ret, Stamp)>,
+    /// Whether nothing happened: it is left out of the history.
+    failed: bool,
+    /// Whether it was made with [`History::invoke`], so that nobody sees its accesses happen.
+    explicit: bool,
+}
+
+/// A client, or one of the calls it has open at once.
+struct Lane {
+    task: u64,
+    name: String,
+}
+
+/// The lanes of a task.
+#[derive(Default)]
+struct LanesOf {
+    count: u32,
+    /// Those without an open call; the first is taken first.
+    free: BTreeSet<u32>,
+}
+
+/// A moment. Invocations come before the operation whose number they hold, returns after.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Stamp {
+    /// Twice the number of the operation; one more if after it.
+    time: u64,
+    order: u64,
+}
+
+impl<M> History<M>
+where
+    M: Model + Send + Sync + 'static,
+    M::Op: Send + Sync,
+    M::Ret: Send + Sync,
+{
+    /// An empty history of a thing that begins as `initial`.
+    pub fn new(initial: M) -> History<M> {
+        let (calls, lanes) = (Vec::new(), Vec::new());
+        let of_tasks = BTreeMap::new();
+        let records = Records { calls, lanes, of_tasks, stamps: 0, verdict: None };
+        let records = Mutex::new(records);
+        let recorder = Arc::new(Recorder { initial, number: OnceLock::new(), records });
+        if let Some(number) = seam::add_history(recorder.clone()) {
+            // Nobody else has the recorder yet.
+            let _ = recorder.number.set(number);
+        }
+        History { recorder }
+    }
+
+    /// Records one call: `op` is what the client asks, `work` asks it and gives what it is told.
+    ///
+    /// If the future is dropped before it is ready, the call may or may not have taken effect, and
+    /// the history says so.
+    ///
+    /// In a run the call begins with the first access of `work` to a primitive of this library, or when it first
+    /// waits for something else. If `work` does something before that which others can see, as to an atomic of
+    /// `std` or a channel, then it is recorded as later than it was, and the history of a right thing may be
+    /// taken for a wrong one. Let such work begin with [`yield_now`](crate::task::yield_now). The commands of
+    /// [`parallel()`](crate::parallel()) need not: theirs begin when they are first polled.
+    pub fn call<F>(&self, op: M::Op, work: F) -> Recorded<M, F>
+    where
+        F: Future<Output = M::Ret>,
+    {
+        let (history, call) = (self.clone(), OpenCall(None));
+        Recorded { history, op: Some(op), call, at_once: false, future: work }
+    }
+
+    /// As [`call`](Self::call), for work of which nothing is known: what it does before its first access may have
+    /// been seen, so the call begins when it is first polled. What ended in the same step, such as the call
+    /// before, must be followed by a point if others are to come in between.
+    pub(crate) fn command<F>(&self, op: M::Op, work: F) -> Recorded<M, F>
+    where
+        F: Future<Output = M::Ret>,
+    {
+        let (history, call) = (self.clone(), OpenCall(None));
+        Recorded { history, op: Some(op), call, at_once: true, future: work }
+    }
+
+    /// Records that the current task asks `op`; what becomes of it is said with the [`Invoked`].
+    ///
+    /// The invocation is stamped in the step of the task's next visible access.
+    #[must_use = "an invocation without ok, fail or info is one whose outcome is unknown"]
+    pub fn invoke(&self, op: M::Op) -> Invoked<M> {
+        let made = seam::clock();
+        let call = self.recorder.open(op, made, true);
+        self.recorder.mark(CallPoint::Announced(call));
+        Invoked { history: self.clone(), call: Some(call) }
+    }
+
+    /// The operations so far, by time of invocation. Those that failed are not among them.
+    pub fn operations(&self) -> Vec<Operation<M::Op, M::Ret>> {
+        self.recorder.mark(CallPoint::Shown);
+        self.recorder.operations()
+    }
+
+    /// Whether the history so far is linearizable, within a budget of 20 million configurations.
+    ///
+    /// In a run it may take half as long as [a step](crate::Runner::hang), and is undecided if that is too short.
+    pub fn check(&self) -> Verdict {
+        self.checked(&Budget::nodes(NODES), true)
+    }
+
+    /// Whether the history so far is linearizable, however long it takes: that is no hang.
+    pub fn check_within(&self, budget: &Budget<'_>) -> Verdict {
+        self.checked(budget, false)
+    }
+
+    fn checked(&self, budget: &Budget<'_>, timed: bool) -> Verdict {
+        self.recorder.mark(CallPoint::Checked);
+        let operations = self.recorder.operations();
+        let check = |budget: &Budget<'_>| linearizable(&self.recorder.initial, &operations, budget);
+        let verdict = patience::within(budget, timed, check)
+            .expect("the recorder stamps what it records in order");
+        self.recorder.lock().verdict = Some(verdict.clone());
+        verdict
+    }
+
+    /// Fails the run unless the history so far is linearizable. The report shows the operation that
+    /// fits nowhere. Running out of budget fails the run too: unknown is not a pass.
+    ///
+    /// # Panics
+    /// Outside a run, unless the history is linearizable.
+    #[track_caller]
+    pub fn assert_linearizable(&self) {
+        self.assert_linearizable_at(&Budget::nodes(NODES), Location::caller());
+    }
+
+    /// As [`assert_linearizable`](Self::assert_linearizable), which was asked for at `place`, within
+    /// this budget.
+    pub(crate) fn assert_linearizable_at(&self, budget: &Budget<'_>, place: Place) {
+        let verdict = self.checked(budget, true);
+        if verdict.is_consistent() {
+            return;
+        }
+        if let Some(history) = self.recorder.number.get() {
+            seam::fail(|| Failure::History {
+                history: *history,
+                condition: "linearizability".to_owned(),
+                verdict: verdict.clone(),
+                place,
+            });
+        }
+        panic!("the history is not linearizable: {verdict:?}");
+    }
+}
+
+impl<M: Model> Recorder<M> {
+    fn lock(&self) -> MutexGuard<'_, Records<M>> {
+        self.records.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The operations so far.
+    fn operations(&self) -> Vec<Operation<M::Op, M::Ret>> {
+        self.stamp_open();
+        self.lock().ranked(|call| call.op.clone(), |ret| ret.clone())
+    }
+
+    /// Tells the run what became of the history.
+    fn mark(&self, point: CallPoint) {
+        seam::mark_call(self.number.get(), point);
+    }
+
+    /// As [`Records::invoked`].
+    fn invoked(&self, call: usize, clock: u64) {
+        if self.lock().invoked(call, clock) {
+            self.mark(CallPoint::Invoked(call));
+        }
+    }
+
+    /// As [`Records::waits`].
+    fn waits(&self, call: usize, clock: u64) {
+        if self.lock().waits(call, clock) {
+            self.mark(CallPoint::Invoked(call));
+        }
+    }
+
+    /// As [`Records::ended`].
+    fn ended(&self, call: usize, clock: u64, ret: Option<M::Ret>) {
+        let returns = ret.is_some();
+        if self.lock().ended(call, clock, ret) {
+            self.mark(CallPoint::Invoked(call));
+        }
+        if returns {
+            self.mark(CallPoint::Returned(call));
+        }
+    }
+
+    /// A call is made by the current task. Returns its number.
+    fn open(&self, op: M::Op, made: u64, explicit: bool) -> usize {
+        let task = seam::client();
+        let records = &mut *self.lock();
+        let new = u32::try_from(records.lanes.len()).expect("fewer than 2^32 clients");
+        let own = records.of_tasks.entry(task).or_default();
+        let lane = own.free.pop_first().unwrap_or_else(|| {
+            own.count += 1;
+            let (name, count) = (seam::client_name(), own.count);
+            let name = if count == 1 { name } else { format!("{name} ({count})") };
+            records.lanes.push(Lane { task, name });
+            new
+        });
+        let (invoked, returned, failed) = (None, None, false);
+        records.calls.push(Call { lane, op, made, invoked, returned, failed, explicit });
+        records.calls.len() - 1
+    }
+
+    /// Stamps the invocations of explicit calls whose outcome is not known yet: what they did may
+    /// have been seen.
+    fn stamp_open(&self) {
+        let calls = self.lock().calls.len();
+        for call in 0..calls {
+            self.stamp_explicit(call);
+        }
+    }
+
+    /// Stamps the invocation of an explicit call at the first access of the task that made it; at
+    /// the call itself if there was none and others acted since, maybe for it.
+    fn stamp_explicit(&self, call: usize) {
+        let (made, task) = {
+            let records = self.lock();
+            let Call { made, lane, explicit, failed, invoked, .. } = records.calls[call];
+            if !explicit || failed || invoked.is_some() {
+                return;
+            }
+            (made, records.lanes[lane as usize].task)
+        };
+        let others = seam::clock() > made;
+        if let Some(first) = seam::first_access_since(made, task).or(others.then_some(made)) {
+            self.lock().invoked(call, first);
+        }
+    }
+}
+
+impl<M: Model> Records<M> {
+    fn stamp(&mut self, time: u64) -> Stamp {
+        self.stamps += 1;
+        Stamp { time, order: self.stamps }
+    }
+
+    /// The first visible access of the call was the operation that the clock counted as `clock`.
+    /// Returns whether that was not known.
+    fn invoked(&mut self, call: usize, clock: u64) -> bool {
+        let new = self.calls[call].invoked.is_none();
+        if new {
+            self.calls[call].invoked = Some(self.stamp(2 * clock));
+        }
+        new
+    }
+
+    /// The call began to wait for others when the clock stood at `clock`. Returns whether it had not
+    /// begun before.
+    fn waits(&mut self, call: usize, clock: u64) -> bool {
+        let new = self.calls[call].invoked.is_none();
+        if new {
+            self.calls[call].invoked = Some(self.stamp((2 * clock).saturating_sub(1)));
+        }
+        new
+    }
+
+    /// The call ended with the last operation that the clock has counted. Returns whether it had not
+    /// begun before.
+    fn ended(&mut self, call: usize, clock: u64, ret: Option<M::Ret>) -> bool {
+        let after_last = (2 * clock).saturating_sub(1);
+        let new = self.calls[call].invoked.is_none();
+        if new {
+            // It touched nothing: it took no time.
+            self.calls[call].invoked = Some(self.stamp(after_last));
+        }
+        if let Some(ret) = ret {
+            let stamp = self.stamp(after_last);
+            self.calls[call].returned = Some((ret, stamp));
+            self.close(call);
+        }
+        new
+    }
+
+    /// The call holds up no other of its client any more.
+    fn close(&mut self, call: usize) {
+        let lane = self.calls[call].lane;
+        let task = self.lanes[lane as usize].task;
+        self.of_tasks.entry(task).or_default().free.insert(lane);
+    }
+
+    /// The calls by time of invocation, their times numbered from 0.
+    fn ranked<O, R>(
+        &self,
+        op: impl Fn(&Call<M>) -> O,
+        ret: impl Fn(&M::Ret) -> R,
+    ) -> Vec<Operation<O, R>> {
+        // A call that has touched nothing yet and is still open begins after all that happened.
+        let begin =
+            |call: &Call<M>| call.invoked.unwrap_or(Stamp { time: u64::MAX, order: call.made });
+        let mut order: Vec<(Stamp, usize)> = Vec::with_capacity(self.calls.len());
+        let mut stamps: Vec<Stamp> = Vec::with_capacity(2 * self.calls.len());
+        for (index, call) in self.calls.iter().enumerate().filter(|(_, call)| !call.failed) {
+            order.push((begin(call), index));
+            stamps.push(begin(call));
+            stamps.extend(call.returned.as_ref().map(|(_, stamp)| *stamp));
+        }
+        let mut ranks = Ranks::of(stamps);
+        let operation = |(begin, index): (Stamp, usize)| {
+            let call = &self.calls[index];
+            let returned = call.returned.as_ref();
+            Operation {
+                client: call.lane,
+                op: op(call),
+                invoked: ranks.invoked(begin),
+                returned: returned.map(|(value, stamp)| (ret(value), ranks.number(*stamp))),
+            }
+        };
+        in_order(order).into_iter().map(operation).collect()
+    }
+}
+
+// What follows knows no model: a sort is much code, and compiled once is enough.
+
+/// Calls by when they began.
+fn in_order(mut calls: Vec<(Stamp, usize)>) -> Vec<(Stamp, usize)> {
+    calls.sort_unstable();
+    calls
+}
+
+/// The moments of a history, numbered from 0.
+struct Ranks {
+    stamps: Vec<Stamp>,
+    next_open: u64,
+}
+
+impl Ranks {
+    fn of(mut stamps: Vec<Stamp>) -> Ranks {
+        stamps.sort_unstable();
+        Ranks { next_open: stamps.len() as u64, stamps }
+    }
+
+    /// When a call began. Open calls of one moment must have different times too.
+    fn invoked(&mut self, begin: Stamp) -> u64 {
+        if begin.time == u64::MAX {
+            self.next_open += 1;
+            return self.next_open;
+        }
+        self.number(begin)
+    }
+
+    fn number(&self, stamp: Stamp) -> u64 {
+        self.stamps.partition_point(|other| *other < stamp) as u64
+    }
+}
+
+impl<M> HistorySource for Recorder<M>
+where
+    M: Model + Send + Sync,
+    M::Op: Send + Sync,
+    M::Ret: Send + Sync,
+{
+    fn record(&self) -> HistoryRecord {
+        let records = self.lock();
+        let write =
+            |call: &Call<M>| M::written(&call.op, call.returned.as_ref().map(|(ret, _)| ret));
+        let clients = records.lanes.len() as u32;
+        let lines = |before| json_lines(before, records.ranked(write, |_| ()), clients);
+        HistoryRecord {
+            model: M::name().to_owned(),
+            clients: records.lanes.iter().map(|lane| lane.name.clone()).collect(),
+            operations: records.ranked(|call| M::op_text(&call.op), |ret| M::ret_text(ret)),
+            verdict: records.verdict.clone(),
+            lines: self.initial.written_before().as_deref().and_then(lines),
+        }
+    }
+
+    fn holds_at(&self, times: &[Timed]) -> bool {
+        let records = self.lock();
+        let calls = times.iter().map(|timed| (&records.calls[timed.call], timed));
+        let operation = |(call, timed): (&Call<M>, &Timed)| Operation {
+            client: call.lane,
+            op: call.op.clone(),
+            invoked: timed.invoked,
+            returned: call.returned.as_ref().map(|(ret, _)| ret.clone()).zip(timed.returned),
+        };
+        let operations: Vec<_> = calls.filter(|(call, _)| !call.failed).map(operation).collect();
+        drop(records);
+        let check = |budget: &Budget<'_>| linearizable(&self.initial, &operations, budget);
+        let verdict = patience::within(&Budget::nodes(NODES), true, check);
+        verdict.is_ok_and(|verdict| verdict.is_consistent())
+    }
+}
+
+impl<M: Model> Clone for History<M> {
+    fn clone(&self) -> History<M> {
+        History { recorder: self.recorder.clone() }
+    }
+}
+
+impl<M: Model> fmt::Debug for History<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let calls = self.recorder.lock().calls.len();
+        f.debug_struct("History").field("model", &M::name()).field("calls", &calls).finish()
+    }
+}

@@ -1,0 +1,87 @@
+//! Conditions that are to hold in some run, or in a part of them: a test whose interesting case never
+//! came up has shown nothing.
+
+use std::panic::Location;
+
+use crate::run::Condition;
+use crate::seam;
+
+/// Says that a condition is to hold sometimes: a test in which it holds in no run fails, although every
+/// run of it passed.
+///
+/// The name is what the report says; the same name in several places is the same condition. The
+/// condition is evaluated, and noted, wherever a run comes by; the other way round, a line that no run
+/// reaches is not known and fails nothing. Not asked for when just one seed is run or a trace is
+/// replayed. A shard only warns; `cargo sim merge` judges all shards together. Is no point, and does nothing outside a run but evaluate its condition.
+///
+/// ```
+/// use sim::run::{Failure, Outcome};
+/// use sim::Runner;
+///
+/// let report = Runner::new().hermetic().seeds(0..20).run(async || {
+///     sim::sometimes!(sim::rand::below(10) < 10, "a small number");
+///     sim::sometimes!(sim::rand::below(10) > 10, "a large number");
+/// });
+/// let Outcome::Failed(Failure::TooSeldom { conditions, .. }) = &report.finding.unwrap().run.outcome else {
+///     panic!("the second one cannot hold");
+/// };
+/// assert_eq!(conditions[0].name, "a large number");
+/// ```
+#[macro_export]
+macro_rules! sometimes {
+    ($condition:expr, $name:expr $(,)?) => {
+        $crate::__private::note($condition, 0, $name)
+    };
+}
+
+/// Says in how many of a hundred runs, 1 to 100, a condition is to hold at least: a test in which it
+/// holds in fewer fails, although every run of it passed.
+///
+/// For tests whose runs differ by what is drawn, such as [generated programs](fn@crate::parallel). As
+/// [`sometimes!`](macro@crate::sometimes), but that it counts runs: one in which the condition was false
+/// wherever it was asked about, or never asked about, is one in which it did not hold. Of a search,
+/// its runs are counted, and each of them is another interleaving.
+///
+/// ```
+/// use sim::run::{Failure, Outcome};
+/// use sim::Runner;
+///
+/// let report = Runner::new().hermetic().seeds(0..200).run(async || {
+///     let number = sim::rand::below(10);
+///     sim::cover!(number < 5, 30, "a small number");
+///     sim::cover!(number == 7, 30, "seven");
+/// });
+/// let Outcome::Failed(Failure::TooSeldom { conditions, runs }) = &report.finding.unwrap().run.outcome
+/// else {
+///     panic!("a number of ten is not drawn in 30 % of all runs");
+/// };
+/// assert_eq!(conditions[0].name, "seven");
+/// assert!(conditions[0].runs > 0 && conditions[0].runs * 100 < 30 * runs);
+/// ```
+///
+/// # Panics
+/// If the number is not one from 1 to 100.
+#[macro_export]
+macro_rules! cover {
+    ($condition:expr, $percent:expr, $name:expr $(,)?) => {
+        $crate::__private::cover($condition, $percent, $name)
+    };
+}
+
+/// What the macros call: the condition `name` was asked about, and `held` or not.
+#[track_caller]
+#[doc(hidden)]
+pub fn note(held: bool, percent: u32, name: &'static str) {
+    let (place, runs) = (Location::caller().into(), u64::from(held));
+    seam::note_condition(Condition { name, place, percent, runs });
+}
+
+#[track_caller]
+#[doc(hidden)]
+pub fn cover(held: bool, percent: u32, name: &'static str) {
+    assert!(
+        (1..=100).contains(&percent),
+        "{name:?} is to hold in {percent} % of the runs: give a number from 1 to 100"
+    );
+    note(held, percent, name);
+}

@@ -192,58 +192,68 @@ impl<'g, 'm, 'b> Finder<'g, 'm, 'b> {
     }
 
     /// The shortest cycle of the class from `source` that stays in its component.
+    ///
+    /// A breadth-first search over states: a transaction, and whether the last edge was `rw` if that matters.
     fn round(&mut self, source: u32, class: &Class, of: &[u32]) -> Option<Vec<Step>> {
         self.search += 1;
-        let home = of[source as usize];
         let mut level = vec![2 * source];
-        let mut first = true;
-        let mut inside: Vec<(u32, Kind, u32)> = Vec::new();
+        let mut allowed = class.first;
+        let mut steps = Vec::new();
         while !level.is_empty() {
             let mut next = Vec::new();
             for state in level {
-                let (node, was_rw) = (state / 2, state % 2 == 1);
-                let allowed = if first { class.first } else { class.rest };
-                inside.push((node, Kind::On, NONE));
-                // Over helpers without counting them: `kind` and `before` are those of the link
-                // by which the first was entered.
-                while let Some((at, kind, before)) = inside.pop() {
-                    for link in self.graph.links(at) {
-                        self.work += 1;
-                        let (kind, before) =
-                            if at == node { (link.kind, link.before) } else { (kind, before) };
-                        let refused = !allowed.has(kind)
-                            || of[link.to as usize] != home
-                            || (!class.adjacent && was_rw && kind == Kind::Rw);
-                        if refused {
-                            continue;
-                        }
-                        if self.graph.is_helper(link.to) {
-                            if self.enter(link.to, node) {
-                                inside.push((link.to, kind, before));
-                            }
-                            continue;
-                        }
-                        let (from, to, after) = (node, link.to, link.after);
-                        let step = Step { from, to, kind, before, after };
-                        // The cycle begins with `rw`, so it must not end with it.
-                        let closes = class.adjacent || kind != Kind::Rw;
-                        if to == source && node != source && closes {
-                            return Some(self.path(state, step));
-                        }
-                        let bit = u32::from(!class.adjacent && kind == Kind::Rw);
-                        let reached = 2 * to + bit;
-                        if to != source && self.seen[reached as usize] != self.search {
-                            self.seen[reached as usize] = self.search;
-                            self.parent[reached as usize] = (state, step);
-                            next.push(reached);
-                        }
+                self.leave(state, allowed, class, of, &mut steps);
+                for step in steps.drain(..) {
+                    // The cycle begins with `rw`, so it must not end with it.
+                    let closes = class.adjacent || step.kind != Kind::Rw;
+                    if step.to == source && step.from != source && closes {
+                        return Some(self.path(state, step));
+                    }
+                    let bit = u32::from(!class.adjacent && step.kind == Kind::Rw);
+                    let reached = 2 * step.to + bit;
+                    if step.to != source && self.seen[reached as usize] != self.search {
+                        self.seen[reached as usize] = self.search;
+                        self.parent[reached as usize] = (state, step);
+                        next.push(reached);
                     }
                 }
             }
             level = next;
-            first = false;
+            allowed = class.rest;
         }
         None
+    }
+
+    /// The edges of these kinds from a state to transactions of its component, in the order of their links. A path
+    /// over helpers is one edge, with the kind of the link by which it enters the first helper.
+    fn leave(
+        &mut self,
+        state: u32,
+        allowed: Kinds,
+        class: &Class,
+        of: &[u32],
+        steps: &mut Vec<Step>,
+    ) {
+        let (from, was_rw) = (state / 2, state % 2 == 1);
+        let mut inside: Vec<(u32, Kind, u32)> = vec![(from, Kind::On, NONE)];
+        while let Some((at, entered_by, entered_at)) = inside.pop() {
+            for link in self.graph.links(at) {
+                self.work += 1;
+                let (kind, before) =
+                    if at == from { (link.kind, link.before) } else { (entered_by, entered_at) };
+                let refused = !allowed.has(kind)
+                    || of[link.to as usize] != of[from as usize]
+                    || (!class.adjacent && was_rw && kind == Kind::Rw);
+                if refused {
+                    continue;
+                }
+                if !self.graph.is_helper(link.to) {
+                    steps.push(Step { from, to: link.to, kind, before, after: link.after });
+                } else if self.enter(link.to, from) {
+                    inside.push((link.to, kind, before));
+                }
+            }
+        }
     }
 
     /// Whether there is reason to enter a helper from this transaction.

@@ -42,7 +42,7 @@ impl Tally {
     }
 
     /// Counts over one run, without coverage.
-    pub(crate) fn of_run(run: &Run, statistics: bool) -> Tally {
+    pub fn of_run(run: &Run, statistics: bool) -> Tally {
         let mut tally = Tally { runs: 1, ..Tally::new(false, statistics, false) };
         tally.steps = run.steps.len() as u64;
         run.conditions.iter().for_each(|condition| condition.add(&mut tally.conditions));

@@ -11,7 +11,8 @@ use std::time::Instant;
 
 use self::audit::Sampled;
 use super::confirm;
-use super::explore::{Explored, remarks, stuck};
+use super::explore::{Explored, remarks};
+use super::passed::Passed;
 use super::reorder::{self, Reordered};
 use super::session::Session;
 use super::watchdog::Job;
@@ -53,7 +54,8 @@ pub(super) fn exhaust(
 ) -> Explored {
     let config = session.config;
     let name = config.strategy.name();
-    let mut explored = Explored::default();
+    let passed = Passed::of_search(config);
+    let mut explored = Explored { passed, ..Explored::default() };
     if config.shard.of > 1 || config.results.is_some() {
         explored.warnings.push(format!(
             "{name} makes each run from those before: it is not divided into shards, and there are no \
@@ -124,91 +126,36 @@ fn go(
     explored: &mut Explored,
 ) -> End {
     let config = session.config;
-    let name = config.strategy.name();
     let mut worker = Worker::new(search.strategy());
     let watched = session.watch.follow(worker.progress(), Job::Seeds(config.strategy), Seed(0));
     session.rehearse(&mut worker, &watched.watched);
     watched.watched.begin_job(Job::Search(search.clone()));
-    let limits = session.limits();
     let before = explored.runs;
+    let mut runs = Runs { session, search, visit, explored, worker, number: 0 };
+    let limits = session.limits();
     let ended = session.quietly(|| {
         for number in within.numbers {
             // A test without a run would be no test.
             let late = within.deadline.is_some_and(|deadline| Instant::now() >= deadline);
-            if late && explored.runs > 0 {
-                break;
+            if late && runs.explored.runs > 0 {
+                return End::Stopped;
             }
             if within.give_up_at == Some(number) && search.progress().part < 0.5 {
                 return End::GivenUp;
             }
-            let seed = Seed(number);
             watched.watched.begin(number);
-            let failure = session.once(&mut worker, seed, &limits);
-            let void = search.is_blocked();
-            if !void {
-                explored.runs += 1;
-                explored.steps += worker.steps();
-                worker.add_conditions(&mut explored.tally.conditions);
-            }
-            let failure = failure.filter(|_| !void).map(not_a_replay);
-            let extract = |worker: &Worker| {
-                let run = worker.extract(seed, name);
-                match &failure {
-                    Some(failure) => Run { outcome: Outcome::Failed(failure.clone()), ..run },
-                    None => run,
+            runs.number = number;
+            let failure = session.once(&mut runs.worker, Seed(number), &limits);
+            let next = runs.judge(failure);
+            runs.worker.forget_histories();
+            match next {
+                Next::Again => {}
+                Next::Complete => return End::Complete,
+                Next::Found(run, origin) => {
+                    runs.explored.origin = origin;
+                    runs.explored.found = Some((number, *run));
+                    return End::Stopped;
                 }
-            };
-            if config.statistics && !void {
-                explored.tally.statistics.get_or_insert_default().add(&extract(&worker));
-            }
-            let stray = matches!(failure, Some(Failure::NonDeterminism { .. }));
-            let wanted = match visit {
-                Visit::UntilFailure => true,
-                Visit::Each(_) => false,
-                Visit::One(one) => number == *one,
-            };
-            if wanted && failure.is_some() || stray {
-                explored.found = Some((number, extract(&worker)));
-                worker.forget_histories();
-                break;
-            }
-            if !void && explored.stuck.is_none() && worker.left_waiting() {
-                explored.stuck = stuck(&extract(&worker)).map(|text| (number, text));
-            }
-            if number == 0 {
-                let run = extract(&worker);
-                explored.warnings.extend(remarks(&run));
-                if let Err(failure) = confirm::same_again(session, &run) {
-                    let outcome = Outcome::Failed(failure);
-                    explored.found = Some((number, Run { outcome, ..run }));
-                    worker.forget_histories();
-                    break;
-                }
-            }
-            if let (Visit::Each(visit), false) = (&mut *visit, void) {
-                visit(extract(&worker));
-            }
-            let more = search.advance(ends_by_a_step(failure.as_ref()));
-            let reordered = match &failure {
-                None => reorder::look(session, search, &worker, seed),
-                Some(_) => Reordered::Passes,
-            };
-            let anew = matches!(reordered, Reordered::Anew);
-            let found = match (&*visit, reordered) {
-                (_, Reordered::Fails(run)) if wanted => {
-                    explored.origin = Some(Origin::Reordered(run.seed));
-                    Some(*run)
-                }
-                (Visit::One(_), _) if wanted => Some(extract(&worker)),
-                _ => None,
-            };
-            worker.forget_histories();
-            if let Some(run) = found {
-                explored.found = Some((number, run));
-                break;
-            }
-            if !more && !anew {
-                return End::Complete;
             }
         }
         End::Stopped
@@ -218,6 +165,99 @@ fn go(
         explored.runs = before + search.progress().runs;
     }
     ended
+}
+
+/// What follows a run of a search.
+enum Next {
+    /// The next run.
+    Again,
+    /// There is no other run.
+    Complete,
+    /// This run is what the search was for: it failed, or was asked for. With the origin of its decisions, if that
+    /// is not its number.
+    Found(Box<Run>, Option<Origin>),
+}
+
+/// The runs of a search as they are made.
+struct Runs<'r, 'v, 's> {
+    session: &'r Session<'s>,
+    search: &'r Arc<dyn Search>,
+    visit: &'r mut Visit<'v>,
+    explored: &'r mut Explored,
+    worker: Worker,
+    /// The number of the last run.
+    number: u64,
+}
+
+impl Runs<'_, '_, '_> {
+    /// Counts the last run, shows it, and advances the search.
+    fn judge(&mut self, failure: Option<Failure>) -> Next {
+        let (session, search) = (self.session, self.search);
+        let seed = Seed(self.number);
+        // A blocked run is cut short where it would repeat another one: it counts for nothing.
+        let blocked = search.is_blocked();
+        let failure = failure.filter(|_| !blocked).map(not_a_replay);
+        if !blocked {
+            self.count();
+        }
+        let wanted = match self.visit {
+            Visit::UntilFailure => true,
+            Visit::Each(_) => false,
+            Visit::One(one) => self.number == *one,
+        };
+        let stray = matches!(failure, Some(Failure::NonDeterminism { .. }));
+        if wanted && failure.is_some() || stray {
+            return Next::Found(Box::new(self.extract(failure.as_ref())), None);
+        }
+        if self.number == 0 {
+            let run = self.extract(failure.as_ref());
+            self.explored.warnings.extend(remarks(&run));
+            if let Err(failure) = confirm::same_again(session, &run) {
+                let run = Run { outcome: Outcome::Failed(failure), ..run };
+                return Next::Found(Box::new(run), None);
+            }
+        }
+        if !blocked && matches!(self.visit, Visit::Each(_)) {
+            let run = self.extract(failure.as_ref());
+            if let Visit::Each(visit) = &mut self.visit {
+                visit(run);
+            }
+        }
+        let more = search.advance(ends_by_a_step(failure.as_ref()));
+        let reordered = match &failure {
+            None => reorder::look(session, search, &self.worker, seed),
+            Some(_) => Reordered::Passes,
+        };
+        let anew = matches!(reordered, Reordered::Anew);
+        match (&*self.visit, reordered) {
+            (_, Reordered::Fails(run)) if wanted => {
+                let origin = Origin::Reordered(run.seed);
+                Next::Found(run, Some(origin))
+            }
+            (Visit::One(_), _) if wanted => {
+                Next::Found(Box::new(self.extract(failure.as_ref())), None)
+            }
+            _ if more || anew => Next::Again,
+            _ => Next::Complete,
+        }
+    }
+
+    fn count(&mut self) {
+        let explored = &mut *self.explored;
+        explored.runs += 1;
+        explored.steps += self.worker.steps();
+        let name = self.session.config.strategy.name();
+        explored.passed.note(self.number, Seed(self.number), name, &self.worker);
+    }
+
+    /// The last run as data, with the failure as the search sees it.
+    fn extract(&self, failure: Option<&Failure>) -> Run {
+        let run = self.worker.extract(Seed(self.number), self.session.config.strategy.name());
+        match failure {
+            Some(failure) => Run { outcome: Outcome::Failed(failure.clone()), ..run },
+            None => run,
+        }
+    }
 }
 
 /// How far a search is, for the report.

@@ -7,11 +7,11 @@ use std::thread::Scope;
 use std::time::{Duration, Instant};
 
 use super::confirm;
+use super::passed::Passed;
 use super::reorder::Closing;
 use super::session::Session;
 use super::watchdog::Job;
-use crate::engine::results::Tally;
-use crate::report::{Closure, Origin, Searched};
+use crate::report::{Origin, Searched};
 use crate::rt::Worker;
 use crate::run::ids::Seed;
 use crate::run::program::ProgramRecord;
@@ -34,10 +34,8 @@ pub(super) struct Explored {
     /// Where the decisions of that run came from, if not from its seed alone.
     pub(super) origin: Option<Origin>,
     pub(super) warnings: Vec<String>,
-    /// Counts over passed runs; a search leaves out their number.
-    pub(super) tally: Tally,
-    /// What the first run that left detached tasks waiting for ever says of them, by its position.
-    pub(super) stuck: Option<(u64, String)>,
+    /// Counts over passed runs.
+    pub(super) passed: Passed,
     /// How far a search got; none if seeds were drawn from.
     pub(super) searched: Option<Searched>,
 }
@@ -84,7 +82,7 @@ pub(super) fn explore<'scope>(
         if explored.found.is_some() {
             return explored;
         }
-        session.results.passed(begin..begin + 1, &mut explored.tally);
+        session.results.passed(begin..begin + 1, &mut explored.passed.tally);
         let shared = std::sync::Arc::new(Shared {
             next: AtomicU64::new(begin + 1),
             jobs: session.config.jobs as u64,
@@ -117,7 +115,9 @@ pub(super) fn explore<'scope>(
 fn with_earlier(session: &Session<'_>, explored: Explored) -> Explored {
     match session.results.counted() {
         Some(tally) if explored.found.is_none() && tally.runs > 0 => {
-            Explored { runs: tally.runs, steps: tally.steps, tally, ..explored }
+            let (runs, steps) = (tally.runs, tally.steps);
+            let passed = Passed { tally, ..explored.passed };
+            Explored { runs, steps, passed, ..explored }
         }
         _ => explored,
     }
@@ -125,19 +125,15 @@ fn with_earlier(session: &Session<'_>, explored: Explored) -> Explored {
 
 /// The first seed is run twice, to see that a run is a function of its decisions.
 fn first_seed(session: &Session<'_>, position: u64, seed: Seed) -> Explored {
-    let (run, closure, reordered) = session.quietly(|| one(session, seed));
+    let mut passed = Passed::of_seeds(session.config);
+    let (run, reordered) = session.quietly(|| one(session, position, seed, &mut passed));
     let (runs, steps) = (position + 1, run.steps.len() as u64);
-    let mut tally = Tally { closure, ..Tally::of_run(&run, session.config.statistics) };
-    if session.config.coverage {
-        tally.census.get_or_insert_default().add(position, &run);
-    }
-    let mut explored = Explored { runs, steps, tally, ..Explored::default() };
+    let mut explored = Explored { runs, steps, passed, ..Explored::default() };
     if run.outcome != Outcome::Passed {
         explored.found = Some((position, run));
         return explored;
     }
     explored.warnings.extend(remarks(&run));
-    explored.stuck = stuck(&run).map(|text| (position, text));
     if let Err(failure) = session.quietly(|| confirm::same_again(session, &run)) {
         explored.found = Some((position, Run { outcome: Outcome::Failed(failure), ..run }));
     } else if let Some(reordered) = reordered {
@@ -147,17 +143,23 @@ fn first_seed(session: &Session<'_>, position: u64, seed: Seed) -> Explored {
     explored
 }
 
-/// The run of one seed; what other orders of its calls came to, and a run that fails in one of them.
-pub(super) fn one(session: &Session<'_>, seed: Seed) -> (Run, Option<Closure>, Option<Run>) {
+/// The run of one seed, and a run that fails with its calls in another order. Adds the run to `passed` if it
+/// passed.
+pub(super) fn one(
+    session: &Session<'_>,
+    position: u64,
+    seed: Seed,
+    passed: &mut Passed,
+) -> (Run, Option<Run>) {
     let chosen = session.config.strategy;
     let (mut closing, strategy) = Closing::of(session, chosen);
-    let look = |worker: &_, passed| match passed {
-        true => closing.look(session, worker, seed),
-        false => None,
+    let look = |worker: &Worker, has_passed: bool| {
+        let reordered = has_passed.then(|| closing.look(session, worker, seed))?;
+        passed.note(position, seed, chosen.name(), worker);
+        passed.take_closure(&mut closing);
+        reordered
     };
-    let job = Job::Seeds(chosen);
-    let (run, reordered) = session.run_and(strategy, chosen.name(), seed, job, look);
-    (run, closing.closure, reordered)
+    session.run_and(strategy, chosen.name(), seed, Job::Seeds(chosen), look)
 }
 
 /// What is to be said of a run that passed: of tasks that had not ended when the body did, of programs
@@ -172,21 +174,6 @@ pub(super) fn remarks(run: &Run) -> impl Iterator<Item = String> {
         )
     });
     leaks.chain(run.programs.iter().filter_map(ProgramRecord::warning))
-}
-
-/// What is to be said of detached tasks that a run, which passed, left waiting.
-pub(super) fn stuck(run: &Run) -> Option<String> {
-    let (task, doing) = run.stuck.first()?;
-    let task = &run.tasks[task.index()];
-    let more = match run.stuck.len() {
-        1 => String::new(),
-        count => format!(" (and {} more)", count - 1),
-    };
-    Some(format!(
-        "seed {}: the detached task {task}{more} still waited when the test body had ended, with nobody left to \
-         let it go on: {doing}",
-        run.seed
-    ))
 }
 
 /// Runs seeds on this thread until there are none left. `between` is called now and then.
@@ -208,14 +195,15 @@ fn work(
     let mut worker = Worker::new(answers);
     let watched = session.watch.follow(worker.progress(), Job::Seeds(strategy), Seed(0));
     let limits = session.limits();
-    let (mut runs, mut steps, mut found, mut looked) = (0, 0, None, 0);
-    let config = session.config;
-    let mut tally = Tally::new(config.coverage, config.statistics, config.closure);
-    let mut waiting = None;
+    let mut passed = Passed::of_seeds(session.config);
+    let mut found = None;
+    let (mut runs, mut steps) = (0, 0);
+    // The number of steps when the clock was last read.
+    let mut looked = 0;
     session.quietly(|| {
         while !shared.late.load(Ordering::Relaxed) {
             if batch.is_empty() {
-                session.results.passed(from..batch.start, &mut tally);
+                session.results.passed(from..batch.start, &mut passed.tally);
                 batch = shared.take();
                 from = batch.start;
             }
@@ -229,9 +217,6 @@ fn work(
             let failure: Option<Failure> = session.once(&mut worker, Seed(seed), &limits);
             runs += 1;
             steps += worker.steps();
-            if waiting.is_none() && worker.left_waiting() {
-                waiting = stuck(&worker.outline(Seed(seed), strategy.name())).map(|text| (n, text));
-            }
             let reordered = match failure {
                 None => closing.look(session, &worker, Seed(seed)),
                 Some(_) => None,
@@ -244,17 +229,8 @@ fn work(
                 worker.forget_histories();
                 break;
             }
-            (tally.runs, tally.steps) = (tally.runs + 1, tally.steps + worker.steps());
-            worker.add_conditions(&mut tally.conditions);
-            if let Some(census) = &mut tally.census {
-                census.add(n, &worker.outline(Seed(seed), strategy.name()));
-            }
-            if let Some(statistics) = &mut tally.statistics {
-                statistics.add(&worker.extract(Seed(seed), strategy.name()));
-            }
-            if let (Some(all), Some(own)) = (&mut tally.closure, &mut closing.closure) {
-                all.add(&std::mem::take(own));
-            }
+            passed.note(n, Seed(seed), strategy.name(), &worker);
+            passed.take_closure(&mut closing);
             worker.forget_histories();
             batch.start += 1;
             if n % 16 == 0 || steps > looked + LOOK {
@@ -265,16 +241,12 @@ fn work(
                 }
             }
         }
-        session.results.passed(from..batch.start, &mut tally);
+        session.results.passed(from..batch.start, &mut passed.tally);
     });
     let mut total = shared.total.lock().unwrap_or_else(PoisonError::into_inner);
     total.runs += runs;
     total.steps += steps;
-    total.tally.merge(tally);
-    let earlier = |(n, _): &(u64, String)| total.stuck.as_ref().is_none_or(|(first, _)| n < first);
-    if waiting.as_ref().is_some_and(earlier) {
-        total.stuck = waiting;
-    }
+    total.passed.merge(passed);
     if let Some((n, run, reordered)) = found {
         if total.found.as_ref().is_none_or(|(other, _)| n < *other) {
             total.origin = reordered.then_some(Origin::Reordered(run.seed));

@@ -8,6 +8,7 @@ mod confirm;
 mod exhaust;
 mod explore;
 mod hook;
+mod passed;
 mod prove;
 mod recount;
 mod reorder;
@@ -30,6 +31,7 @@ use crate::run::{Condition, Failure, Outcome, Run};
 use self::exhaust::audit::{Sampled, audit};
 use self::exhaust::{Visit, exhaust};
 use self::explore::Explored;
+use self::passed::Passed;
 use self::recount::recount;
 use self::session::Session;
 
@@ -62,7 +64,8 @@ pub(crate) fn run_seed(config: &Config, site: &Site, body: &dyn TestBody, seed: 
             let found = exhaust(&session, &search, Visit::One(seed.0)).found;
             return found.map_or_else(|| Run::empty(seed, no_such_run(seed)), |(_, run)| run);
         }
-        let (run, _, reordered) = session.loudly(|| explore::one(&session, seed));
+        let mut uncounted = Passed::default();
+        let (run, reordered) = session.loudly(|| explore::one(&session, 0, seed, &mut uncounted));
         reordered.unwrap_or(run)
     })
 }
@@ -257,7 +260,7 @@ fn search<'scope>(
             confirm::report(session, run, from, n + 1)
         }
         None => {
-            let Tally { conditions, census, statistics, closure, .. } = explored.tally;
+            let Tally { conditions, census, statistics, closure, .. } = explored.passed.tally;
             let (runs, steps) = (explored.runs, explored.steps);
             let finding = too_seldom(session, conditions, runs);
             let missed = finding.as_deref().is_some_and(asks_for_a_part);
@@ -280,7 +283,7 @@ fn search<'scope>(
     }
     warnings.extend(explored.warnings);
     if report.finding.is_none() {
-        warnings.extend(explored.stuck.map(|(_, text)| text));
+        warnings.extend(explored.passed.stuck.map(|(_, text)| text));
     }
     report.warnings.extend(warnings);
     report
@@ -303,7 +306,8 @@ const COVERAGE_SAMPLES: u64 = 20;
 
 /// Where coverage is to be told of runs that passed: whether tasks share what it does not see.
 fn look_for_unseen(session: &Session<'_>, explored: &mut Explored) {
-    let Some(census) = explored.tally.census.as_mut().filter(|_| explored.found.is_none()) else {
+    let Some(census) = explored.passed.tally.census.as_mut().filter(|_| explored.found.is_none())
+    else {
         return;
     };
     let sample = || audit(session, None, COVERAGE_SAMPLES, false);

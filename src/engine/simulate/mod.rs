@@ -22,7 +22,7 @@ use crate::engine::persistence::{self, Unreadable};
 use crate::engine::results::{Results, Tally};
 use crate::engine::runner::{Site, TestBody};
 use crate::engine::underway::Mark;
-use crate::report::{Finding, Origin, Report, Searched, Size};
+use crate::report::{Finding, Origin, Report, Searched};
 use crate::rt::in_run;
 use crate::run::ids::Seed;
 use crate::run::trace::Trace;
@@ -163,18 +163,10 @@ fn report_replay(session: &Session<'_>, run: Run, from: Origin, trace: Trace) ->
         _ => crate::run::trace::format::inline(&trace),
     };
     report.finding = Some(Box::new(Finding {
-        original: Size::of(&run),
-        run,
-        shrunk: None,
-        proof: None,
         called_from: hook::called_from(),
-        trace_file: None,
-        trace_error: None,
-        source_file: None,
-        history_file: None,
         replay: Some(session.site.replay_command(&source)),
         record: diverged.then(|| session.site.command()),
-        from,
+        ..Finding::of(run, from)
     }));
     report
 }
@@ -208,20 +200,7 @@ fn cannot_read(session: &Session<'_>, from: Origin, why: &Unreadable) -> Report 
     let mut report = session.report(0, 0);
     report.seeds = None;
     report.replayed = Some(from.clone());
-    report.finding = Some(Box::new(Finding {
-        original: Size::of(&run),
-        run,
-        from,
-        shrunk: None,
-        proof: None,
-        called_from: None,
-        trace_file: None,
-        trace_error: None,
-        source_file: None,
-        history_file: None,
-        replay: None,
-        record: None,
-    }));
+    report.finding = Some(Box::new(Finding::of(run, from)));
     report
 }
 

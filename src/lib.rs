@@ -371,9 +371,9 @@ pub use self::testing::parallel::{self, parallel};
 #[doc(inline)]
 pub use self::testing::recorder::{self, History};
 #[doc(inline)]
-pub use sim_macros::test;
-#[doc(inline)]
 pub use unpause_check as check;
+#[doc(inline)]
+pub use unpause_macros::test;
 
 /// Whether this build can simulate: whether a [`Runner`] runs its body under the scheduler, and not
 /// on real threads.

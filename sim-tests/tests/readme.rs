@@ -117,9 +117,9 @@ fn the_readme_shows_what_its_test_prints() {
     let manifest = format!(
         "[package]\nname = \"counter\"\nversion = \"0.1.0\"\nedition = \"2024\"\n\n{}\n\
          [workspace]\n\n[patch.crates-io]\nunpause = {{ path = {here:?} }}\n\
-         sim-macros = {{ path = {:?} }}\n",
+         unpause-macros = {{ path = {:?} }}\n",
         blocks("toml")[0],
-        format!("{here}/sim-macros"),
+        format!("{here}/unpause-macros"),
     );
     fs::write(folder.join("Cargo.toml"), manifest).unwrap();
     fs::write(folder.join("src/lib.rs"), blocks("rust")[0]).unwrap();

@@ -13,8 +13,8 @@ use sim::check::datum::Datum;
 use sim::check::models::{NilRead, Shipped, Visitor, registry};
 use sim::check::verdict::Verdict;
 use sim::check::{Budget, linearizable_counted};
-use sim_histories::{Keys, Question, Recording, format_of, models, operations, read};
 use sim_tests::judge;
+use unpause_histories::{Keys, Question, Recording, format_of, models, operations, read};
 
 /// Every family, the models of its table in our words, and whether all verdicts must be reached.
 /// Where not, values are unique but only a search decides, and it may give up.
@@ -123,7 +123,7 @@ fn transactions_of(model: &str) -> Option<(&'static str, &'static str)> {
 fn check_transactions(file: &Path, workload: &str, condition: &str, expected: bool) {
     let name = file.display();
     let verdict = |condition: &str| {
-        let checked = sim_histories::check_condition(file, workload, condition);
+        let checked = unpause_histories::check_condition(file, workload, condition);
         checked.unwrap_or_else(|problem| panic!("{problem}")).finding.verdict
     };
     let found = verdict(condition);
@@ -212,7 +212,7 @@ impl Visitor for One {
             threads: 2,
         };
         let found =
-            sim_histories::CONDITIONS[0].check(&self.recording, &question).expect("checked");
+            unpause_histories::CONDITIONS[0].check(&self.recording, &question).expect("checked");
         if let (Verdict::Consistent(_) | Verdict::Violated(_), false) =
             (&verdict, matches!(found.verdict, Verdict::Unknown(_)))
         {

@@ -277,9 +277,9 @@ fn tests_of_one_path_in_several_targets_are_not_taken_for_each_other() {
 
     // With results nothing passes that does not pass without them; and all can be put together.
     assert_eq!(package.failures("SIM_RESULTS=results"), plain);
-    let mut terminal = cargo_sim::Terminal::silent();
+    let mut terminal = cargo_unpause::Terminal::silent();
     let results = package.folder.join("results");
-    let code = cargo_sim::run(vec!["merge".into(), results.into()], &mut terminal);
+    let code = cargo_unpause::run(vec!["merge".into(), results.into()], &mut terminal);
     let said = terminal.output();
     assert_eq!(code, 1, "{said}");
     for subject in [

@@ -9,7 +9,7 @@ use sim::check::models::{
 };
 use sim::check::{Budget, Model, linearizable};
 use sim::{History, Runner, SIMULATED};
-use sim_histories::{format_named, operations, read};
+use unpause_histories::{format_named, operations, read};
 
 /// A history of three clients of two calls each, answered with whatever the alphabet of the model has.
 fn recorded<M>(seed: u64, initial: &M) -> HistoryRecord

@@ -2,7 +2,7 @@
 //!
 //! Files say `3`, `nil`, `"x 0 0 y"` or `[[:r 2 nil]]`, and a model over [`Datum`] checks them as they
 //! are. A datum compares, orders and hashes as a whole and prints in one notation, EDN, whatever it
-//! was read from. Reading is not done here: see the package `sim-histories`.
+//! was read from. Reading is not done here: see the package `unpause-histories`.
 
 mod decimal;
 mod order;

@@ -48,7 +48,7 @@ pub struct HistoryRecord {
     pub operations: Vec<Operation<String, String>>,
     /// What a checker said of it, if one was asked. Its indices are those of `operations`.
     pub verdict: Option<Verdict>,
-    /// The history as JSON lines, which the package `sim-histories` reads; none if the model does not say
+    /// The history as JSON lines, which the package `unpause-histories` reads; none if the model does not say
     /// how ([`Model::written`](crate::Model::written)).
     pub lines: Option<String>,
 }

@@ -87,7 +87,7 @@ pub trait Model: Clone + Eq + Hash + Debug {
 
     /// An operation, and what it returned if it did, as it stands in a file of a recorded history: so that a
     /// failing run writes its history down beside its trace, to be checked again by `cargo sim check` or,
-    /// in one line of a test, by the package `sim-histories`. `None`, the default: it is not written, nor is
+    /// in one line of a test, by the package `unpause-histories`. `None`, the default: it is not written, nor is
     /// what no file can say, such as an answer of another kind.
     ///
     /// Of the [models](super::models) that come with the library those of registers, counters, queues,

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use sim::check::models::CasRegister;
 use sim::check::datum::Datum;
-use sim_histories::{format_of, operations, read};
+use unpause_histories::{format_of, operations, read};
 
 use super::history::History;
 

@@ -65,7 +65,7 @@ fn beside_the_trace_stand_the_program_as_source_and_the_history() {
     // Two that say where the counter stood, and two for each command.
     assert_eq!(history.lines().count(), 8, "{history}");
     let file = trace.with_extension("jsonl");
-    sim_histories::assert_violated!(file.to_str().unwrap(), "counter");
+    unpause_histories::assert_violated!(file.to_str().unwrap(), "counter");
 }
 
 #[test]
@@ -96,7 +96,7 @@ fn on_real_threads_a_failing_run_leaves_the_program_as_source_and_the_history() 
         let history = file("history:");
         assert!(fs::read_to_string(&history).unwrap().lines().count() > 2, "{history:?}");
         if variant == "loses" {
-            sim_histories::assert_violated!(history.to_str().unwrap(), "counter");
+            unpause_histories::assert_violated!(history.to_str().unwrap(), "counter");
         }
     }
     let (test, out) = kept("fixed");

@@ -19,8 +19,8 @@ pub(crate) fn merge(arguments: &[&str], folder: &Path) -> (u8, String) {
     let mut all = vec!["merge".into()];
     all.extend(arguments.iter().map(Into::into));
     all.push(folder.into());
-    let mut terminal = cargo_sim::Terminal::silent();
-    let code = cargo_sim::run(all, &mut terminal);
+    let mut terminal = cargo_unpause::Terminal::silent();
+    let code = cargo_unpause::run(all, &mut terminal);
     (code, format!("{}{}", terminal.output(), terminal.errors()))
 }
 

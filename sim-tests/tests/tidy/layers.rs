@@ -266,8 +266,8 @@ mod tests {
     #[test]
     fn dependencies_are_read_from_the_manifest() {
         let manifest = "[package]\nname = \"x\"\n\n[dependencies]\n# why = 1\nrand_xoshiro = \
-                        \"1\"\nsim-macros = { path = \"m\" }\n\n[lints]\nworkspace = true\n";
-        assert_eq!(dependencies(manifest), ["rand_xoshiro", "sim_macros"]);
+                        \"1\"\nunpause-macros = { path = \"m\" }\n\n[lints]\nworkspace = true\n";
+        assert_eq!(dependencies(manifest), ["rand_xoshiro", "unpause_macros"]);
     }
 
     #[test]

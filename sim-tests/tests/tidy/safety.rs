@@ -144,7 +144,8 @@ mod tests {
 
     #[test]
     fn a_root_without_the_attribute_is_found() {
-        let roots = ["src/lib.rs", "sim-macros/src/lib.rs", "cargo-sim/src/main.rs", "build.rs"];
+        let roots =
+            ["src/lib.rs", "unpause-macros/src/lib.rs", "cargo-unpause/src/main.rs", "build.rs"];
         for path in roots.iter().chain(&["examples/a.rs", "examples/a/main.rs", "x/src/bin/b.rs"]) {
             assert!(lacks_forbid(path, "//! x\n// #![forbid(unsafe_code)]\n"), "{path}");
             assert!(!lacks_forbid(path, "//! x\n\n#![forbid(unsafe_code)]\n"), "{path}");

@@ -1,4 +1,4 @@
-//! A history as JSON lines, an event a line: the file that the package `sim-histories` and
+//! A history as JSON lines, an event a line: the file that the package `unpause-histories` and
 //! `cargo sim check` read.
 
 use std::fmt::Write;

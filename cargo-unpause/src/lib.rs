@@ -1,0 +1,167 @@
+//! The command line of unpause, `cargo sim`: one file for each subcommand, and one row of
+//! [`COMMANDS`].
+//!
+//! A library, so that tests can call it; the program around it hands over the arguments and the
+//! streams. A subcommand returns an [`Exit`], and the process ends with its code.
+
+#![forbid(unsafe_code)]
+
+mod terminal;
+
+mod usage;
+
+mod check;
+
+mod merge;
+
+mod progress;
+
+use std::ffi::OsString;
+
+use unpause_histories::closest;
+
+pub use terminal::Terminal;
+use usage::Usage;
+
+/// How a command ended. Programs that call this one go by its code.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Exit {
+    /// 0: it is as it should be.
+    Good,
+    /// 1: it is not: the history is violated, a seed failed.
+    Bad,
+    /// 2: the question or the file makes no sense; it was said why.
+    Usage,
+    /// 3: it could not be decided within the limits. Never a pass.
+    Undecided,
+}
+
+impl Exit {
+    /// The exit code of the process.
+    ///
+    /// ```
+    /// assert_eq!(cargo_unpause::Exit::Undecided.code(), 3);
+    /// ```
+    pub fn code(self) -> u8 {
+        match self {
+            Exit::Good => 0,
+            Exit::Bad => 1,
+            Exit::Usage => 2,
+            Exit::Undecided => 3,
+        }
+    }
+}
+
+/// A subcommand.
+#[derive(Clone, Copy, Debug)]
+pub struct Command {
+    /// How it is called.
+    pub name: &'static str,
+    /// One line: what it does.
+    pub summary: &'static str,
+    run: fn(lexopt::Parser, &mut Terminal) -> Result<Exit, Usage>,
+}
+
+/// All subcommands. To add one, write its file and add its row.
+///
+/// ```
+/// assert_eq!(cargo_unpause::COMMANDS[0].name, "check");
+/// ```
+pub const COMMANDS: &[Command] = &[
+    Command {
+        name: "check",
+        summary: "says whether a recorded history is linearizable (or serializable, …), and if not, why",
+        run: check::run,
+    },
+    Command {
+        name: "merge",
+        summary: "puts the results of shards together: what passed, what failed, what is left to run",
+        run: merge::run,
+    },
+];
+
+/// Runs the command that the arguments name and returns the exit code. The name of the program is
+/// not among the arguments; the word `sim`, which cargo puts first, may be.
+///
+/// ```
+/// let mut terminal = cargo_unpause::Terminal::silent();
+/// assert_eq!(cargo_unpause::run(vec!["sim".into(), "--help".into()], &mut terminal), 0);
+/// assert_eq!(cargo_unpause::run(vec!["chekc".into()], &mut terminal), 2);
+/// assert!(terminal.errors().contains("did you mean `check`?"));
+/// ```
+pub fn run(arguments: Vec<OsString>, terminal: &mut Terminal) -> u8 {
+    let by_cargo = arguments.first().is_some_and(|first| first == "sim" || first == "unpause");
+    let parser = lexopt::Parser::from_args(arguments.into_iter().skip(usize::from(by_cargo)));
+    let exit = dispatch(parser, terminal).unwrap_or_else(|usage| {
+        terminal.error(&format!("error: {usage}"));
+        Exit::Usage
+    });
+    match terminal.finish() {
+        Ok(()) => exit.code(),
+        Err(error) => {
+            terminal.error(&format!("error: the results could not be written: {error}"));
+            Exit::Usage.code()
+        }
+    }
+}
+
+/// The process around [`run`]: its arguments, its streams, its exit code.
+pub fn main() -> std::process::ExitCode {
+    let arguments = std::env::args_os().skip(1).collect();
+    run(arguments, &mut Terminal::of_the_process()).into()
+}
+
+fn dispatch(mut parser: lexopt::Parser, terminal: &mut Terminal) -> Result<Exit, Usage> {
+    let name = match parser.next()? {
+        None => return Err(Usage(format!("no command given\n\n{}", help().trim_end()))),
+        Some(lexopt::Arg::Long("help") | lexopt::Arg::Short('h')) => "help".to_owned(),
+        Some(lexopt::Arg::Long("version") | lexopt::Arg::Short('V')) => {
+            terminal.print(&format!("cargo-unpause {}\n", env!("CARGO_PKG_VERSION")));
+            return Ok(Exit::Good);
+        }
+        Some(lexopt::Arg::Value(name)) => name.to_string_lossy().into_owned(),
+        Some(other) => {
+            let options = ["--help", "--version"];
+            return Err(Usage::unknown_option(&other, &options, "cargo sim --help"));
+        }
+    };
+    if name != "help" {
+        return (command(&name)?.run)(parser, terminal);
+    }
+    match parser.next()? {
+        Some(lexopt::Arg::Value(name)) => {
+            let parser = lexopt::Parser::from_args(["--help"]);
+            (command(&name.to_string_lossy())?.run)(parser, terminal)
+        }
+        _ => {
+            terminal.print(&help());
+            Ok(Exit::Good)
+        }
+    }
+}
+
+/// The command of this name.
+fn command(name: &str) -> Result<&'static Command, Usage> {
+    COMMANDS.iter().find(|command| command.name == name).ok_or_else(|| {
+        let names = COMMANDS.iter().map(|command| command.name);
+        let hint = closest(name, names.clone())
+            .map_or_else(String::new, |name| format!("; did you mean `{name}`?"));
+        let all = names.collect::<Vec<_>>().join(", ");
+        Usage(format!("there is no command {name:?}{hint} (there is: {all})"))
+    })
+}
+
+fn help() -> String {
+    let mut help = "\
+The command line of unpause.
+
+usage: cargo sim COMMAND …
+
+commands:
+"
+    .to_owned();
+    for command in COMMANDS {
+        help += &format!("  {:<8} {}\n", command.name, command.summary);
+    }
+    help + "\nEach says more with --help. The version: cargo sim --version\n"
+}

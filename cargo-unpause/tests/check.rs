@@ -1,0 +1,195 @@
+//! `cargo sim check` as a process: exit codes, streams, what it says.
+
+#![forbid(unsafe_code)]
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// What a process came to: exit code, standard output, standard error.
+struct Ended {
+    code: i32,
+    out: String,
+    err: String,
+}
+
+fn run(arguments: &[&str], input: &[u8]) -> Ended {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_cargo-unpause"))
+        .arg("sim")
+        .args(arguments)
+        .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join(".."))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the program starts");
+    // A program that refuses its arguments does not read on.
+    let _ = child.stdin.take().expect("piped").write_all(input);
+    let ended = child.wait_with_output().expect("the program ends");
+    Ended {
+        code: ended.status.code().expect("no signal"),
+        out: String::from_utf8(ended.stdout).expect("text"),
+        err: String::from_utf8(ended.stderr).expect("text"),
+    }
+}
+
+/// A file in the folder of this test binary, with this text.
+fn file(name: &str, bytes: &[u8]) -> PathBuf {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    std::fs::write(&path, bytes).expect("written");
+    path
+}
+
+#[track_caller]
+fn refused(arguments: &[&str], input: &str, words: &str) {
+    let ended = run(arguments, input.as_bytes());
+    assert_eq!(ended.code, 2, "{}{}", ended.out, ended.err);
+    assert!(ended.err.contains(words), "{}", ended.err);
+    assert_eq!(ended.out, "", "nothing that could be taken for a verdict");
+}
+
+const STALE: &str = "examples/histories/stale.edn";
+const FRESH: &str = "examples/histories/fresh.edn";
+
+#[test]
+fn a_consistent_history_exits_with_0() {
+    let ended = run(&["check", FRESH], b"");
+    assert_eq!((ended.code, ended.err.as_str()), (0, ""));
+    assert!(
+        ended.out.starts_with(
+            "consistent  examples/histories/fresh.edn: linearizable, as a cas-register"
+        ),
+        "{}",
+        ended.out
+    );
+    assert!(
+        ended.out.contains(
+            "7 operations by 4 processes, 1 failed, 1 without an answer, 1 note left out"
+        ),
+        "{}",
+        ended.out
+    );
+}
+
+#[test]
+fn a_violated_history_exits_with_1_and_shows_why_and_where() {
+    let ended = run(&["check", "--model", "cas-register", STALE], b"");
+    assert_eq!((ended.code, ended.err.as_str()), (1, ""));
+    for words in [
+        "VIOLATED  examples/histories/stale.edn: not linearizable, as a cas-register (",
+        "├ Read → 1 ┤",
+        "fits nowhere",
+        "examples/histories/stale.edn, line 13 to 14: Read → 1 by process 2  <- fits nowhere",
+    ] {
+        assert!(ended.out.contains(words), "{words}\n{}", ended.out);
+    }
+}
+
+#[test]
+fn the_standard_input_is_read_and_json_is_recognized() {
+    let lines = "{\"process\":0,\"type\":\"invoke\",\"f\":\"enqueue\",\"value\":1}\n\
+                 {\"process\":0,\"type\":\"ok\",\"f\":\"enqueue\"}\n\
+                 {\"process\":1,\"type\":\"invoke\",\"f\":\"dequeue\"}\n";
+    let right = format!("{lines}{{\"process\":1,\"type\":\"ok\",\"f\":\"dequeue\",\"value\":1}}\n");
+    assert_eq!(run(&["check", "-"], right.as_bytes()).code, 0);
+    let wrong = right.replace("\"value\":1}\n{\"process\":0", "\"value\":2}\n{\"process\":0");
+    let ended = run(&["check", "--format", "json", "-"], wrong.as_bytes());
+    assert_eq!(ended.code, 1);
+    assert!(ended.out.contains("the standard input, line 3 to 4"), "{}", ended.out);
+}
+
+#[test]
+fn what_cannot_be_decided_in_time_exits_with_3() {
+    let path = file("hard.jsonl", hard().as_bytes());
+    let path = path.to_str().expect("text");
+    for limit in [["--timeout", "300ms"], ["--nodes", "100"], ["--memory", "4MB"]] {
+        let most = ["check", "--model", "counter", "--nodes", "1_000_000_000"];
+        let ended = run(&[&most[..], &limit, &[path]].concat(), b"");
+        assert_eq!(ended.code, 3, "{}{}", ended.out, ended.err);
+        assert!(ended.out.starts_with("UNDECIDED"), "{}", ended.out);
+        let words = format!("undecided is not a pass: search longer with {}", limit[0]);
+        let words = words.replace("search longer with --memory", "let it take more with --memory");
+        assert!(ended.err.contains(&words), "{}", ended.err);
+    }
+}
+
+/// Thirty additions at once, of powers of two so that all sums differ, and a read of none of them.
+fn hard() -> String {
+    let mut text = String::new();
+    let mut event = |process: u32, kind: &str, f: &str, value: i64| {
+        text += &format!(
+            "{{\"process\":{process},\"type\":\"{kind}\",\"f\":\"{f}\",\"value\":{value}}}\n"
+        );
+    };
+    (0..30).for_each(|n| event(n, "invoke", "fetch-add", 1 << n));
+    (0..30).for_each(|n| event(n, "ok", "fetch-add", if n == 29 { -1 } else { 0 }));
+    text.replace(
+        "\"ok\",\"f\":\"fetch-add\",\"value\":0",
+        "\"info\",\"f\":\"fetch-add\",\"value\":0",
+    )
+}
+
+#[test]
+fn what_makes_no_sense_exits_with_2_and_says_what_would() {
+    refused(&[], "", "no command given");
+    refused(&["chek"], "", "did you mean `check`?");
+    refused(&["check"], "", "which file?");
+    refused(&["check", "-", STALE, "-"], "", "say - once");
+    refused(&["check", "--tree", STALE, FRESH], "", "--tree is for one file");
+    refused(&["check", "--memory", "much", STALE], "", "500MB or 4GB");
+    refused(&["check", "cargo-unpause/src"], "", "no history in this folder");
+    refused(&["check", "--modle", "x", STALE], "", "did you mean `--model`?");
+    refused(&["check", "--model", "casregister", STALE], "", "did you mean cas-register?");
+    refused(&["check", "--condition", "linearisable", STALE], "", "did you mean \"linearizable\"?");
+    refused(&["check", "--format", "yson", STALE], "", "did you mean \"json\"?");
+    refused(&["check", "--timeout", "fast", STALE], "", "500ms, 10s or 2m");
+    refused(&["check", "--nodes", "-", STALE], "", "a whole number");
+    refused(&["check", "--keys", "ye", STALE], "", "did you mean yes?");
+    refused(&["check", "--init", "(", STALE], "", "--init is a value in EDN");
+    refused(&["check", "--model", "queue", "--init", "7", FRESH], "", "a list of the items");
+    refused(&["check", "examples/histories/none.edn"], "", "none.edn: cannot read it");
+    refused(&["check", "-"], "hello", "cannot tell the format");
+    refused(&["check", "-f", "json", "-"], "", "no event");
+}
+
+#[test]
+fn a_malformed_file_is_refused_with_line_and_column() {
+    let text =
+        std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(STALE));
+    let text = text.expect("the example");
+    let path = file("cut.edn", &text.as_bytes()[..text.len() - 20]);
+    let name = path.to_str().expect("text");
+    refused(&["check", name], "", "cut.edn:17:30: expected a value for the key");
+    refused(&["check", "-"], &text.replace(":cas", ":csa"), "no model has all operations");
+    let csa = text.replace(":cas", ":csa");
+    refused(&["check", "-m", "cas-register", "-"], &csa, "the standard input:5:1: the model");
+    refused(&["check", "-m", "cas-register", "-"], &csa, "did you mean \"cas\"?");
+    refused(&["check", "-"], &text.replace("read", "get"), "no model has all operations");
+}
+
+#[test]
+fn help_lists_what_there_is() {
+    let ended = run(&["check", "--help"], b"");
+    assert_eq!(ended.code, 0);
+    for words in ["cas-register", "linearizable", "edn", "--timeout", "3  undecided"] {
+        assert!(ended.out.contains(words), "{words}\n{}", ended.out);
+    }
+    assert!(run(&["--help"], b"").out.contains("check"));
+}
+
+#[test]
+fn the_word_sim_may_be_left_out() {
+    let mut terminal = cargo_unpause::Terminal::silent();
+    assert_eq!(cargo_unpause::run(vec!["check".into(), "-h".into()], &mut terminal), 0);
+    assert!(terminal.output().contains("usage: cargo sim check"));
+}
+
+#[test]
+fn the_text_of_a_verdict_moves_no_cursor() {
+    let text = "{:process 0 :type :invoke :f :write :value \"\u{1b}[2J\u{202e}\"}\n\
+                {:process 0 :type :ok :f :write :value nil}\n\
+                {:process 0 :type :invoke :f :read}{:process 0 :type :ok :f :read :value \"\u{1b}]0;x\"}";
+    let ended = run(&["check", "-m", "register", "-"], text.as_bytes());
+    assert_eq!(ended.code, 1);
+    assert!(!ended.out.contains('\u{1b}') && !ended.out.contains('\u{202e}'), "{:?}", ended.out);
+}

@@ -1,0 +1,134 @@
+//! The process of `cargo sim`: its streams, variables and arguments.
+
+#![forbid(unsafe_code)]
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+fn cargo_unpause(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_cargo-unpause"));
+    for variable in ["COLUMNS", "NO_COLOR", "CARGO_TERM_COLOR", "TERM"] {
+        command.env_remove(variable);
+    }
+    command.args(arguments).current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap());
+    command
+}
+
+fn output(command: &mut Command) -> (Option<i32>, String, String) {
+    let Output { status, stdout, stderr } = command.output().unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    (status.code(), text(stdout), text(stderr))
+}
+
+fn folder(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("process").join(name);
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+const STALE: &str = "examples/histories/stale.edn";
+
+/// A file of results of one seed, which passed.
+fn results(folder: &Path) -> String {
+    let text = "{\"sim\":2,\"package\":\"p 1\",\"target\":\"lib\",\"test\":\"p::t\",\"must_fail\":false,\"first\":0,\
+        \"count\":1,\"shard\":1,\"of\":1,\"strategy\":\"random\",\"steps\":1000000,\"build\":\"sim\",\
+        \"binary\":\"0123456789abcdef\"}\n{\"from\":0,\"done\":1,\"steps\":1}\n";
+    let path = folder.join("1-of-1.jsonl");
+    std::fs::write(&path, text).unwrap();
+    path.display().to_string()
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn what_cannot_be_written_is_an_error() {
+    let results = results(&folder("full"));
+    for arguments in [
+        &["check", STALE][..],
+        &["check", STALE, "examples/histories/fresh.edn"],
+        &["merge", &results],
+        &["merge", "--json", &results],
+        &["--help"],
+        &["--version"],
+    ] {
+        let full = File::options().write(true).open("/dev/full").unwrap();
+        let (code, _, said) = output(cargo_unpause(arguments).stdout(full).stderr(Stdio::piped()));
+        assert_eq!(code, Some(2), "{arguments:?}: {said}");
+        assert!(said.contains("error: the results could not be written: No space left"), "{said}");
+        let (code, shown, _) = output(&mut cargo_unpause(arguments));
+        assert!(code == Some(0) || code == Some(1), "{arguments:?}");
+        assert!(!shown.is_empty());
+    }
+}
+
+#[test]
+fn nobody_reading_on_is_no_error() {
+    let mut child = cargo_unpause(&["check", STALE]).stdout(Stdio::piped()).spawn().unwrap();
+    drop(child.stdout.take());
+    assert_eq!(child.wait().unwrap().code(), Some(1));
+}
+
+#[test]
+fn any_width_will_do() {
+    let (_, usual, _) = output(&mut cargo_unpause(&["check", STALE]));
+    for (columns, widest) in [
+        ("0", 40),
+        ("40", 40),
+        ("1000", 1000),
+        ("1000000000", 1000),
+        ("18446744073709551615", 1000),
+        ("99999999999999999999999", 100),
+        ("wide", 100),
+        ("-1", 100),
+    ] {
+        let (code, shown, _) = output(cargo_unpause(&["check", STALE]).env("COLUMNS", columns));
+        assert_eq!(code, Some(1), "{columns}");
+        let ruler = shown.lines().find(|line| line.starts_with("── history")).unwrap();
+        let width = ruler.chars().count();
+        assert!(width <= widest && width + 2 > widest, "{columns}: {width}");
+        assert_eq!(shown == usual, widest == 100, "{columns}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_file_may_have_any_name() {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let folder = folder("names");
+    for name in [&b"\xff\xfe.edn"[..], b"a\nb.edn", "é ü.edn".as_bytes()] {
+        let path = folder.join(OsStr::from_bytes(name));
+        std::fs::copy(root.join(STALE), &path).unwrap();
+        let (code, shown, said) = output(cargo_unpause(&["check"]).arg(&path));
+        assert_eq!(code, Some(1), "{shown}{said}");
+    }
+    let (code, shown, _) = output(cargo_unpause(&["check"]).arg(&folder));
+    assert_eq!(code, Some(1));
+    assert!(shown.contains("3 histories: 0 consistent, 3 violated"), "{shown}");
+}
+
+#[test]
+fn help_and_version_are_said() {
+    let general = output(&mut cargo_unpause(&["--help"]));
+    for (arguments, like) in [
+        (&["help"][..], &["--help"][..]),
+        (&["help", "check"], &["check", "--help"]),
+        (&["sim", "help", "merge"], &["merge", "--help"]),
+    ] {
+        let said = output(&mut cargo_unpause(arguments));
+        assert_eq!(said, output(&mut cargo_unpause(like)), "{arguments:?}");
+        assert_eq!(said.0, Some(0));
+        assert_eq!(said == general, arguments == ["help"]);
+    }
+    let (code, _, said) = output(&mut cargo_unpause(&["help", "chekc"]));
+    assert!(code == Some(2) && said.contains("did you mean `check`?"), "{said}");
+    for arguments in [&["--version"][..], &["-V"], &["sim", "--version"]] {
+        let (code, shown, _) = output(&mut cargo_unpause(arguments));
+        assert_eq!(
+            (code, shown),
+            (Some(0), format!("cargo-unpause {}\n", env!("CARGO_PKG_VERSION")))
+        );
+    }
+}

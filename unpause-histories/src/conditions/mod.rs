@@ -1,0 +1,322 @@
+//! What a history can be checked for: a row of [`CONDITIONS`] each, a file for each family.
+
+mod eventual;
+mod models;
+mod session;
+mod transactions;
+
+use unpause_check::Budget;
+use unpause_check::datum::Datum;
+use unpause_check::models::NilRead;
+use unpause_check::session::Guarantee;
+use unpause_check::transactions::Level;
+
+pub use self::models::tree;
+use self::models::{Linearizable, Quiescent, Sequential};
+use crate::finding::Finding;
+use crate::history::{self, Keys};
+use crate::problem::{Problem, ProblemKind, not_among};
+use crate::recording::{Callers, Recording};
+
+/// What is asked of a history.
+#[derive(Clone, Debug, Default)]
+pub struct Question<'a> {
+    /// The name of the model, one of [`Condition::models`]; if none, that of the only one that the
+    /// operations fit.
+    pub model: Option<&'a str>,
+    /// The state before the first operation; if none, what
+    /// [`Shipped::recorded`](unpause_check::models::Shipped::recorded) says.
+    pub initial: Option<Datum>,
+    /// Whether there are many objects, told apart by keys.
+    pub keys: Keys,
+    /// What a read of nil means; if none, what it means in the format of the file.
+    pub nil: Option<NilRead>,
+    /// How long to search.
+    pub budget: Budget<'a>,
+    /// How many threads may search; 0 is one. Neither verdict nor evidence depends on it. Used where
+    /// a history falls into parts by key.
+    pub threads: usize,
+}
+
+/// Something that a history can be checked for.
+#[derive(Clone, Copy, Debug)]
+pub struct Condition {
+    /// The name it is asked for by.
+    pub name: &'static str,
+    /// One line: what it means.
+    pub summary: &'static str,
+    /// What a history is that satisfies it, in a sentence: an adjective, or `with` and a noun.
+    pub(crate) phrase: &'static str,
+    family: Family,
+}
+
+/// What kinds of history there are, with what is asked of one.
+#[derive(Clone, Copy, Debug)]
+enum Family {
+    /// Calls of any model.
+    Models(fn(&Recording, &Question<'_>) -> Result<Finding, Problem>),
+    /// Transactions.
+    Transactions(Level),
+    /// Reads and writes of registers.
+    Sessions(&'static [Guarantee]),
+    /// Additions to a replicated set, and reads of its replicas.
+    Replicas,
+}
+
+const fn row(
+    name: &'static str,
+    phrase: &'static str,
+    summary: &'static str,
+    family: Family,
+) -> Condition {
+    Condition { name, summary, phrase, family }
+}
+
+/// All conditions, the usual one first. To add one that models have, write a `Judge` and its row.
+///
+/// ```
+/// use unpause_histories::CONDITIONS;
+/// assert_eq!(CONDITIONS[0].name, "linearizable");
+/// assert!(CONDITIONS.iter().any(|condition| condition.name == "strict-serializable"));
+/// ```
+pub const CONDITIONS: &[Condition] = &[
+    row(
+        "linearizable",
+        "linearizable",
+        "each operation takes effect at one moment from call to return",
+        Family::Models(|recording, question| models::check(recording, question, Linearizable)),
+    ),
+    row(
+        "sequential",
+        "sequentially consistent",
+        "one order of all operations that keeps the order of each process",
+        Family::Models(|recording, question| models::check(recording, question, Sequential)),
+    ),
+    row(
+        "quiescent",
+        "quiescently consistent",
+        "one order of all operations that keeps that across moments of rest",
+        Family::Models(|recording, question| models::check(recording, question, Quiescent)),
+    ),
+    row(
+        "strict-serializable",
+        "strict serializable",
+        "transactions: a serial order that keeps real time",
+        Family::Transactions(Level::StrictSerializable),
+    ),
+    row(
+        "strong-session-serializable",
+        "strong session serializable",
+        "transactions: a serial order that keeps the order of each process",
+        Family::Transactions(Level::StrongSessionSerializable),
+    ),
+    row(
+        "serializable",
+        "serializable",
+        "transactions: a serial order",
+        Family::Transactions(Level::Serializable),
+    ),
+    row(
+        "snapshot-isolation",
+        "with snapshot isolation",
+        "transactions: reads from one snapshot; one of two writers of a key",
+        Family::Transactions(Level::SnapshotIsolation),
+    ),
+    row(
+        "read-committed",
+        "read committed",
+        "transactions: reads see final writes of what committed, no others",
+        Family::Transactions(Level::ReadCommitted),
+    ),
+    row(
+        "read-uncommitted",
+        "read uncommitted",
+        "transactions: writes of two are not mixed",
+        Family::Transactions(Level::ReadUncommitted),
+    ),
+    row(
+        "session",
+        "with session guarantees",
+        "registers: the guarantees below and monotonic writes, all at once",
+        Family::Sessions(&Guarantee::ALL),
+    ),
+    row(
+        "read-your-writes",
+        "with read your writes",
+        "registers: who wrote a version then reads that or a later one",
+        Family::Sessions(&[Guarantee::ReadYourWrites]),
+    ),
+    row(
+        "monotonic-reads",
+        "with monotonic reads",
+        "registers: who read a version then reads that or a later one",
+        Family::Sessions(&[Guarantee::MonotonicReads]),
+    ),
+    row(
+        "writes-follow-reads",
+        "with writes follow reads",
+        "registers: who read a version then writes a later one",
+        Family::Sessions(&[Guarantee::WritesFollowReads]),
+    ),
+    row(
+        "eventual",
+        "eventually consistent",
+        "a replicated set: in the end all replicas hold all that was added",
+        Family::Replicas,
+    ),
+];
+
+/// The condition of this name.
+///
+/// # Errors
+/// If there is none; the problem lists those that there are.
+pub fn condition_named(name: &str) -> Result<&'static Condition, Problem> {
+    CONDITIONS.iter().find(|condition| condition.name == name).ok_or_else(|| {
+        let names: Vec<&str> = CONDITIONS.iter().map(|condition| condition.name).collect();
+        let message = format!("there is no condition {}", not_among(name, "there are", &names));
+        Problem::whole(ProblemKind::Question, message)
+    })
+}
+
+impl Condition {
+    /// Checks a recording.
+    ///
+    /// # Errors
+    /// If the model is not said and not clear, the recording is not one of its, or something is asked
+    /// for that this condition does not have.
+    ///
+    /// ```
+    /// use unpause_histories::{CONDITIONS, Question, format_named, read};
+    /// let text = "{:process 0 :type :invoke :f :read} {:process 0 :type :ok :f :read :value 3}";
+    /// let recording = read(text.as_bytes(), format_named("edn").unwrap()).unwrap();
+    /// let question = Question { model: Some("register"), ..Question::default() };
+    /// let finding = CONDITIONS[0].check(&recording, &question).unwrap();
+    /// assert!(finding.verdict.is_violated());
+    /// ```
+    ///
+    /// Transactions say themselves what they are:
+    ///
+    /// ```
+    /// use unpause_histories::{Question, condition_named, format_named, read};
+    /// // Each reads before the other appends.
+    /// let text = r#"
+    ///     {"process": 0, "type": "invoke", "f": "txn", "value": [["r", "x", null], ["append", "y", 1]]}
+    ///     {"process": 1, "type": "invoke", "f": "txn", "value": [["r", "y", null], ["append", "x", 2]]}
+    ///     {"process": 0, "type": "ok", "f": "txn", "value": [["r", "x", []], ["append", "y", 1]]}
+    ///     {"process": 1, "type": "ok", "f": "txn", "value": [["r", "y", []], ["append", "x", 2]]}
+    /// "#;
+    /// let recording = read(text.as_bytes(), format_named("json").unwrap()).unwrap();
+    /// let verdict = |condition| {
+    ///     let condition = condition_named(condition).unwrap();
+    ///     condition.check(&recording, &Question::default()).unwrap().verdict
+    /// };
+    /// assert!(verdict("snapshot-isolation").is_consistent());
+    /// assert!(verdict("serializable").is_violated());
+    /// ```
+    pub fn check(
+        &self,
+        recording: &Recording,
+        question: &Question<'_>,
+    ) -> Result<Finding, Problem> {
+        if let Some(model) = question.model {
+            self.model_named(model)?;
+        }
+        self.needs_met(recording)?;
+        let finding = match self.family {
+            Family::Models(check) => check(recording, question),
+            Family::Transactions(level) => transactions::check(recording, question, level),
+            Family::Sessions(guarantees) => session::check(recording, question, guarantees),
+            Family::Replicas => eventual::check(recording, question),
+        };
+        finding.map(|mut finding| {
+            finding.condition = self.name;
+            finding.naming.phrase = self.phrase;
+            finding
+        })
+    }
+
+    /// Refuses a recording that does not say who called, if this condition is about that.
+    fn needs_met(&self, recording: &Recording) -> Result<(), Problem> {
+        let Callers::Unnamed { ambiguous } = recording.callers else {
+            return Ok(());
+        };
+        let (about_processes, about_time) = match self.family {
+            Family::Models(_) => (self.name == "sequential", true),
+            Family::Transactions(Level::StrongSessionSerializable) => (true, true),
+            Family::Transactions(level) => (false, level == Level::StrictSerializable),
+            Family::Sessions(_) | Family::Replicas => (true, true),
+        };
+        let without = "this history does not say which process made a call (the field process)";
+        if about_processes {
+            let message =
+                format!("{without}, and {} is about the order of each process", self.name);
+            return Err(Problem::whole(ProblemKind::Event, message));
+        }
+        match ambiguous.filter(|_| about_time) {
+            Some(place) => {
+                let message = format!(
+                    "{without}, and two open calls could have got this answer, so times are not known; \
+                     {} is about real time, and serializable is not",
+                    self.name
+                );
+                Err(Problem::at(place, ProblemKind::Order, message))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// What a history that is checked for this can be of: the names that [`Question::model`] may have,
+    /// and a line about each.
+    ///
+    /// ```
+    /// let serializable = unpause_histories::condition_named("serializable").unwrap();
+    /// let names: Vec<&str> = serializable.models().iter().map(|(name, _)| *name).collect();
+    /// assert_eq!(names, ["list-append", "rw-register"]);
+    /// ```
+    pub fn models(&self) -> Vec<(&'static str, &'static str)> {
+        match self.family {
+            Family::Models(_) => history::models(),
+            Family::Transactions(_) => transactions::WORKLOADS.to_vec(),
+            Family::Sessions(_) => vec![("register", "read, write; with or without keys")],
+            Family::Replicas => vec![("grow-set", "add, and read or final-read of each replica")],
+        }
+    }
+
+    /// Whether `model` is one of [`models`](Condition::models).
+    ///
+    /// # Errors
+    /// If not; the problem says which condition it goes with, or which models there are.
+    pub fn model_named(&self, model: &str) -> Result<(), Problem> {
+        let has = |condition: &Condition| condition.models().iter().any(|(name, _)| *name == model);
+        if has(self) {
+            return Ok(());
+        }
+        let names: Vec<&str> = self.models().iter().map(|(name, _)| *name).collect();
+        let message = match CONDITIONS.iter().find(|condition| has(condition)) {
+            None => {
+                let given = not_among(model, "there are", &names);
+                format!("there is no model {given} (for the condition {})", self.name)
+            }
+            Some(other) => format!(
+                "the condition {} is not for {model}: it is for {}. {model} goes with {}",
+                self.name,
+                names.join(", "),
+                match other.family {
+                    Family::Transactions(_) =>
+                        "the levels from read-uncommitted to \
+                                                strict-serializable",
+                    _ => other.name,
+                }
+            ),
+        };
+        Err(Problem::whole(ProblemKind::Question, message))
+    }
+}
+
+/// Refuses what a question says beyond what a condition has.
+fn refuse(asked: bool, option: &str, why: &str) -> Result<(), Problem> {
+    if !asked {
+        return Ok(());
+    }
+    Err(Problem::whole(ProblemKind::Question, format!("{option} makes no sense here: {why}")))
+}

@@ -1,0 +1,338 @@
+//! Conditions that histories of any model have: is there an order of the operations that explains them?
+
+use unpause_check::history::Operation;
+use unpause_check::models::{Shipped, Visitor, registry};
+use unpause_check::verdict::Verdict;
+use unpause_check::{
+    Forest, Malformed, MalformedKind, Model, forest, linearizable_parallel, quiescent, sequential,
+};
+
+use super::Question;
+use crate::by_key::ByKey;
+use crate::finding::{Finding, Naming};
+use crate::history::{
+    Keys, Operations, fitting, is_by_key, model_named, operations, operations_by_key,
+};
+use crate::problem::{Problem, ProblemKind};
+use crate::recording::Recording;
+
+/// A condition that is about histories of any model.
+pub(super) trait Judge {
+    /// Whether it may be checked key by key. What is not local (Herlihy and Wing 1990) must not.
+    const IS_LOCAL: bool;
+
+    /// The verdict, and how many configurations it took if that is known.
+    fn judge<M: Model<Op: Sync, Ret: Sync> + Sync>(
+        &self,
+        initial: &M,
+        operations: &[Operation<M::Op, M::Ret>],
+        question: &Question<'_>,
+    ) -> Result<(Verdict, Option<u64>), Malformed>;
+}
+
+pub(super) struct Linearizable;
+
+impl Judge for Linearizable {
+    const IS_LOCAL: bool = true;
+
+    fn judge<M: Model<Op: Sync, Ret: Sync> + Sync>(
+        &self,
+        initial: &M,
+        operations: &[Operation<M::Op, M::Ret>],
+        question: &Question<'_>,
+    ) -> Result<(Verdict, Option<u64>), Malformed> {
+        let (verdict, nodes) =
+            linearizable_parallel(initial, operations, &question.budget, question.threads)?;
+        Ok((verdict, Some(nodes)))
+    }
+}
+
+pub(super) struct Sequential;
+
+impl Judge for Sequential {
+    const IS_LOCAL: bool = false;
+
+    fn judge<M: Model<Op: Sync, Ret: Sync> + Sync>(
+        &self,
+        initial: &M,
+        operations: &[Operation<M::Op, M::Ret>],
+        question: &Question<'_>,
+    ) -> Result<(Verdict, Option<u64>), Malformed> {
+        sequential(initial, operations, &question.budget).map(|verdict| (verdict, None))
+    }
+}
+
+pub(super) struct Quiescent;
+
+impl Judge for Quiescent {
+    const IS_LOCAL: bool = false;
+
+    fn judge<M: Model<Op: Sync, Ret: Sync> + Sync>(
+        &self,
+        initial: &M,
+        operations: &[Operation<M::Op, M::Ret>],
+        question: &Question<'_>,
+    ) -> Result<(Verdict, Option<u64>), Malformed> {
+        quiescent(initial, operations, &question.budget).map(|verdict| (verdict, None))
+    }
+}
+
+/// Finds the model and has the judge decide.
+pub(super) fn check<J: Judge>(
+    recording: &Recording,
+    question: &Question<'_>,
+    judge: J,
+) -> Result<Finding, Problem> {
+    struct Judged<J>(J);
+    impl<J: Judge> Use for Judged<J> {
+        type Out = Finding;
+        fn apply<M: Model<Op: Sync, Ret: Sync> + Sync>(
+            &self,
+            as_a: As<'_>,
+            initial: &M,
+            operations: Operations<M::Op, M::Ret>,
+            question: &Question<'_>,
+        ) -> Result<Finding, Problem> {
+            let recording = as_a.recording;
+            let (verdict, configurations) = self
+                .0
+                .judge(initial, &operations.operations, question)
+                .map_err(|malformed| misplaced(malformed, &operations.calls, recording))?;
+            let keys = match (as_a.by_key, J::IS_LOCAL) {
+                (false, _) => "",
+                (true, true) => ", by key",
+                (true, false) => " for each key, taken together",
+            };
+            let what = format!("{}{keys}", as_a.model);
+            let naming = Naming { model: as_a.model, what, ..Naming::default() };
+            let texts = |_: usize, operation: &Operation<M::Op, M::Ret>| {
+                let told = operation.returned.as_ref().map(|(ret, _)| M::ret_text(ret));
+                (M::op_text(&operation.op), told)
+            };
+            let Operations { operations, calls, unchecked } = operations;
+            let finding = Finding::new(recording, &operations, &calls, verdict, naming, texts);
+            Ok(Finding { configurations, unchecked, by_key: as_a.by_key, ..finding })
+        }
+    }
+    with_model(recording, question, &Judged(judge))
+}
+
+/// All sequential executions of a small recording, as a tree.
+///
+/// # Errors
+/// As [`Condition::check`](super::Condition::check) for linearizability; and if the tree has more than
+/// `limit` branches.
+///
+/// ```
+/// use unpause_histories::{Question, format_named, read, tree};
+/// let text = "{:process 4 :type :invoke :f :read} {:process 4 :type :ok :f :read :value 3}";
+/// let recording = read(text.as_bytes(), format_named("edn").unwrap()).unwrap();
+/// let question = Question { model: Some("register"), ..Question::default() };
+/// assert_eq!(tree(&recording, &question, 100).unwrap().to_string(), "\
+/// nil
+/// └─ client 4: Read ✗ returned 3, should have been nil
+/// no order explains the history
+/// ");
+/// ```
+pub fn tree(
+    recording: &Recording,
+    question: &Question<'_>,
+    limit: usize,
+) -> Result<Forest, Problem> {
+    struct Grown(usize);
+    impl Use for Grown {
+        type Out = Forest;
+        fn apply<M: Model<Op: Sync, Ret: Sync> + Sync>(
+            &self,
+            as_a: As<'_>,
+            initial: &M,
+            mut operations: Operations<M::Op, M::Ret>,
+            _question: &Question<'_>,
+        ) -> Result<Forest, Problem> {
+            let count = operations.operations.len();
+            let too_large = |what: String| {
+                let message = format!(
+                    "this history is too large for a tree: {what}. A tree is for about eight \
+                     operations; keep those on the lines that the verdict names in a file of their own"
+                );
+                Err(Problem::whole(ProblemKind::Question, message))
+            };
+            // No more can be taken one after the other.
+            if count > self.0 {
+                return too_large(format!("it has {count} operations"));
+            }
+            // The clients of the tree are called by their numbers.
+            let clients = as_a.recording.client_numbers();
+            for operation in &mut operations.operations {
+                operation.client = clients[operation.client as usize];
+            }
+            let grown = forest(initial, &operations.operations, self.0)
+                .map_err(|malformed| misplaced(malformed, &operations.calls, as_a.recording))?;
+            if grown.is_cut {
+                return too_large(format!(
+                    "its {count} operations have more than {} branches",
+                    self.0
+                ));
+            }
+            Ok(grown)
+        }
+    }
+    with_model(recording, question, &Grown(limit))
+}
+
+/// A use of a recording as the operations of a model.
+trait Use {
+    type Out;
+
+    fn apply<M: Model<Op: Sync, Ret: Sync> + Sync>(
+        &self,
+        as_a: As<'_>,
+        initial: &M,
+        operations: Operations<M::Op, M::Ret>,
+        question: &Question<'_>,
+    ) -> Result<Self::Out, Problem>;
+}
+
+/// What a recording is taken as.
+struct As<'a> {
+    recording: &'a Recording,
+    model: &'static str,
+    by_key: bool,
+}
+
+fn with_model<U: Use>(
+    recording: &Recording,
+    question: &Question<'_>,
+    used: &U,
+) -> Result<U::Out, Problem> {
+    let model = match question.model.or(recording.model) {
+        Some(model) => model,
+        None => guess(recording, question.keys)?,
+    };
+    model_named(model)?;
+    struct Named<'a, 'b, U: Use> {
+        model: &'a str,
+        recording: &'a Recording,
+        question: &'a Question<'b>,
+        used: &'a U,
+        out: Option<Result<U::Out, Problem>>,
+    }
+    impl<U: Use> Visitor for Named<'_, '_, U> {
+        fn visit<M: Shipped>(&mut self) {
+            if M::NAME == self.model {
+                self.out = Some(of_model::<M, U>(self.recording, self.question, self.used));
+            }
+        }
+    }
+    let mut named = Named { model, recording, question, used, out: None };
+    registry(&mut named);
+    named.out.expect("a model of this name is shipped")
+}
+
+fn of_model<M: Shipped, U: Use>(
+    recording: &Recording,
+    question: &Question<'_>,
+    used: &U,
+) -> Result<U::Out, Problem> {
+    let about_start = |message: String| {
+        let message = format!("the initial state of {}: {message}", M::NAME);
+        Problem::whole(ProblemKind::Question, message)
+    };
+    let initial = M::recorded(question.initial.as_ref()).map_err(about_start)?;
+    let nil = question.nil.unwrap_or(recording.nil);
+    let by_key = is_by_key::<M>(recording, question.keys);
+    let as_a = As { recording, model: M::NAME, by_key };
+    if by_key {
+        let operations = operations_by_key::<M>(recording, nil)?;
+        return used.apply(as_a, &ByKey::new(initial), operations, question);
+    }
+    used.apply(as_a, &initial, operations::<M>(recording, nil)?, question)
+}
+
+/// What is wrong with the order of events, where it stands in the file.
+fn misplaced(malformed: Malformed, calls: &[u32], recording: &Recording) -> Problem {
+    let call = |operation: usize| &recording.calls[calls[operation] as usize];
+    let place = call(malformed.operation).place;
+    let message = match malformed.kind {
+        MalformedKind::ClientOverlaps { other, .. } => {
+            let other = call(other);
+            format!(
+                "process {} goes on, and its {} of line {} has no answer: what comes after what in a \
+                 process counts here, so give it another number from here on",
+                recording.processes[other.client as usize], other.f, other.place.line
+            )
+        }
+        // The readers give out times, one for each event, so that only this can happen.
+        _ => malformed.to_string(),
+    };
+    Problem::at(place, ProblemKind::Order, message)
+}
+
+/// The one model that the operations fit.
+fn guess(recording: &Recording, keys: Keys) -> Result<&'static str, Problem> {
+    if recording.calls.is_empty() {
+        let message =
+            "there is no call in this history, so any model would do and nothing is shown";
+        return Err(Problem::whole(ProblemKind::Event, message));
+    }
+    let fitting = fitting(recording, keys);
+    let is_transactions = super::transactions::looks_like(recording);
+    let mut names: Vec<&str> = recording.calls.iter().map(|call| &*call.f).collect();
+    names.sort_unstable();
+    names.dedup();
+    names.truncate(12);
+    let names: Vec<String> = names.iter().map(|name| name.chars().take(30).collect()).collect();
+    let names = names.join(", ");
+    let message = match &fitting[..] {
+        // A register that holds such lists would have these operations too.
+        [one] if *one == "multi-register" || !is_transactions => return Ok(one),
+        _ if is_transactions => {
+            "these are transactions, and no model of a single object: ask for one of the conditions \
+             of transactions, such as strict-serializable, serializable or snapshot-isolation \
+             (--condition)"
+                .to_owned()
+        }
+        [] => {
+            let all: Vec<&str> = crate::history::models().iter().map(|(name, _)| *name).collect();
+            format!(
+                "no model has all operations of this history ({names}) with such values; say which \
+                 is meant, to be told what does not fit: one of {}",
+                all.join(", ")
+            )
+        }
+        several => format!(
+            "several models have the operations of this history ({names}); say which is meant: \
+             one of {}",
+            several.join(", ")
+        ),
+    };
+    Err(Problem::whole(ProblemKind::Question, message))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_is_local_is_split() {
+        // Both orders of the writes are seen, each on its own key: fine key by key, not together.
+        let text = "{:process 0 :type :invoke :f :write :key :x :value 1}\
+                    {:process 0 :type :ok :f :write :key :x :value 1}\
+                    {:process 1 :type :invoke :f :write :key :y :value 1}\
+                    {:process 1 :type :ok :f :write :key :y :value 1}\
+                    {:process 0 :type :invoke :f :read :key :y}\
+                    {:process 0 :type :ok :f :read :key :y :value 0}\
+                    {:process 1 :type :invoke :f :read :key :x}\
+                    {:process 1 :type :ok :f :read :key :x :value 0}";
+        let recording = crate::read(text.as_bytes(), crate::format_named("edn").unwrap()).unwrap();
+        let question =
+            Question { model: Some("register"), initial: Some(0.into()), ..Question::default() };
+        assert!(check(&recording, &question, Sequential).unwrap().verdict.is_violated());
+        for key in [":x", ":y"] {
+            let mut one = recording.clone();
+            let key = crate::edn_value(key).unwrap();
+            one.calls.retain(|call| call.key.as_ref() == Some(&key));
+            assert!(check(&one, &question, Sequential).unwrap().verdict.is_consistent());
+        }
+    }
+}

@@ -1,0 +1,286 @@
+//! Recorded histories, from files to verdicts.
+//!
+//! A system that was tested elsewhere, by Jepsen or by a harness of your own, left a file: which
+//! process asked for what, and what it was told. This crate reads such files and has unpause check
+//! them. A file that once showed a bug becomes a regression test in one line:
+//!
+//! ```
+//! unpause_histories::assert_violated!("../examples/histories/stale.edn", "cas-register");
+//! unpause_histories::assert_consistent!("../examples/histories/fresh.edn", "cas-register");
+//! ```
+//!
+//! A third argument names another condition than linearizability:
+//!
+//! ```
+//! unpause_histories::assert_violated!(
+//!     "../examples/histories/write-skew.edn", "list-append", "serializable");
+//! unpause_histories::assert_consistent!(
+//!     "../examples/histories/write-skew.edn", "list-append", "snapshot-isolation");
+//! ```
+//!
+//! From the shell, `cargo sim check FILE` does the same.
+//!
+//! # Formats
+//!
+//! [`FORMATS`] lists them. The plainest is JSON, an event a line:
+//!
+//! ```text
+//! {"process": 0, "type": "invoke", "f": "write", "value": 1}
+//! {"process": 1, "type": "invoke", "f": "read", "value": null}
+//! {"process": 0, "type": "ok", "f": "write", "value": 1}
+//! {"process": 1, "type": "ok", "f": "read", "value": 1}
+//! ```
+//!
+//! - The order of the lines is the order of time; a field `time` is not looked at.
+//! - `type` is `invoke`, then `ok` (done, this came back), `fail` (not done: left out) or `info`
+//!   (nobody knows: it may take effect at any later time, or never). A call without an end is as one
+//!   with `info`.
+//! - `f` and `value` are what the model wants: see [`models`] and the operations of each. A field `key`
+//!   or values `[key value]` name one of many objects, which are checked one by one: see [`Keys`].
+//! - A process is a whole number; what others do (Jepsen's nemesis) are notes, counted and left out. In a
+//!   file in which no event has a process, as those that test Jepsen's checkers, an answer belongs to the
+//!   earliest open call that it can be the answer to, and conditions that this leaves open are refused.
+//! - The answer `ok` to a call that returns nothing, such as `write`, `enqueue` or `add`, repeats the value of
+//!   the call, or is `null`, `true` or `"ok"`. Another value is an error: answers were mixed up.
+//! - Values are equal if they are of one kind and have the same content, numbers exactly:
+//!   [`Datum`](unpause_check::datum::Datum#equality) says what is equal. So `1` is not `1.0`, `0.1` is not
+//!   `0.10000000000000000001`, and in EDN `"a"` is neither `\a` nor `:a`.
+//!
+//! EDN says the same with keywords. There a completed read of `nil` was not written down and may be
+//! anything, as Jepsen's checkers have it: [`Question::nil`] says otherwise, and [`Finding::unchecked`] how
+//! many there were.
+//!
+//! # Conditions
+//!
+//! [`CONDITIONS`] lists them, and [`Condition::models`] says what a history can be of:
+//!
+//! - `linearizable`, `sequential` and `quiescent` are for calls of a model, see [`models`]. Only the first is
+//!   kept if it is kept for each key alone, and so only it is checked key by key; for the other two the
+//!   objects of all keys are one object.
+//! - The levels of isolation, from `read-uncommitted` to `strict-serializable`, are for transactions. The
+//!   value of a call is the list of what it does, whatever `f` is; the answer has the reads filled in:
+//!
+//!   ```text
+//!   {:process 0, :type :invoke, :f :txn, :value [[:r :x nil] [:append :y 1]]}
+//!   {:process 0, :type :ok,     :f :txn, :value [[:r :x [3 4]] [:append :y 1]]}
+//!   ```
+//!
+//!   With `:append`, keys hold lists and reads see all of them (`list-append`); with `:w` they hold one value
+//!   (`rw-register`). In JSON it is `["append", "y", 1]`. `fail` is aborted, `info` may have committed, and
+//!   nothing read is `nil`. Each value must be written to a key only once.
+//! - `session`, and each of the four guarantees that it consists of, is for `read` and `write` of registers
+//!   with or without keys. A process is a session. Each value must be written to a key only once.
+//! - `eventual` is for a replicated set: `add` with an element, and at the end `final-read` (or `read`, if it
+//!   was called when all calls of `add` had ended) of each replica, answered with the list or set of all that
+//!   it holds. The replica is the number in the field `key`, or else the process. Other reads are not judged.
+//!
+//! # What is refused
+//!
+//! What cannot be meant is an error with line and column and what to do about it: see [`Problem`].
+//! A file without calls of a client is an error too and no pass. Depth and size of an event are limited, and memory
+//! is a small multiple of the file, whatever is in it.
+//!
+//! # Limits
+//!
+//! The whole history is in memory while it is checked, besides what
+//! [`Budget::memory`](unpause_check::Budget::memory) allows for the search. Engines that take linear time, up to a
+//! logarithm, do not ask [`Budget::stop`](unpause_check::Budget::stop). Two processes with one number are one
+//! process.
+
+#![forbid(unsafe_code)]
+
+mod problem;
+
+mod source;
+
+mod event;
+
+mod recording;
+
+mod formats;
+
+mod by_key;
+
+mod history;
+
+mod conditions;
+
+mod finding;
+
+use std::fmt;
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+
+use unpause_check::picture::Style;
+use unpause_check::verdict::Verdict;
+
+pub use by_key::{ByKey, Keyed};
+pub use conditions::{CONDITIONS, Condition, Question, condition_named, tree};
+pub use finding::Finding;
+pub use formats::{FORMATS, Format, edn_value, format_named, format_of, read};
+pub use history::{Keys, Operations, models, operations, operations_by_key};
+pub use problem::{Place, Problem, ProblemKind, closest};
+pub use recording::{Answer, Call, Callers, End, Recording};
+
+/// Checks that the history in a file is linearizable, as an object of this model.
+///
+/// For more, such as another initial state, [`read`] the file and ask a [`Condition`].
+///
+/// # Errors
+/// If the file cannot be read or is not a history of this model; the error says where and why.
+///
+/// ```
+/// # std::env::set_current_dir(env!("CARGO_MANIFEST_DIR")).unwrap();
+/// let checked = unpause_histories::check("../examples/histories/stale.edn", "cas-register")?;
+/// assert!(checked.finding.verdict.is_violated());
+/// println!("{checked}");
+/// # Ok::<(), unpause_histories::FileProblem>(())
+/// ```
+pub fn check(path: impl AsRef<Path>, model: &str) -> Result<Checked, FileProblem> {
+    check_condition(path, model, CONDITIONS[0].name)
+}
+
+/// Checks that the history in a file satisfies one of the [`CONDITIONS`], as an object of this model.
+///
+/// # Errors
+/// As [`check`]; and if there is no such condition, or it is not for this model.
+///
+/// ```
+/// # std::env::set_current_dir(env!("CARGO_MANIFEST_DIR")).unwrap();
+/// use unpause_histories::check_condition;
+/// let file = "../examples/histories/stale.edn";
+/// // Nobody may be told what is old in real time; in sequential consistency one may.
+/// assert!(check_condition(file, "cas-register", "linearizable")?.finding.verdict.is_violated());
+/// assert!(check_condition(file, "cas-register", "sequential")?.finding.verdict.is_consistent());
+/// let problem = check_condition(file, "cas-register", "serializable").unwrap_err();
+/// assert!(problem.to_string().contains("it is for list-append, rw-register"));
+/// # Ok::<(), unpause_histories::FileProblem>(())
+/// ```
+pub fn check_condition(
+    path: impl AsRef<Path>,
+    model: &str,
+    condition: &str,
+) -> Result<Checked, FileProblem> {
+    let path = path.as_ref();
+    let wrong = |problem| FileProblem { path: path.to_owned(), problem };
+    let input_output =
+        |error: std::io::Error| Problem::whole(ProblemKind::Io, format!("cannot read it: {error}"));
+    let file = File::open(path).map_err(|error| wrong(input_output(error)))?;
+    let mut input = BufReader::new(file);
+    let beginning = input.fill_buf().map_err(|error| wrong(input_output(error)))?;
+    let format = format_of(&path.to_string_lossy(), beginning).map_err(wrong)?;
+    let recording = read(input, format).map_err(wrong)?;
+    let question = Question { model: Some(model), ..Question::default() };
+    let condition = condition_named(condition).map_err(wrong)?;
+    let finding = condition.check(&recording, &question).map_err(wrong)?;
+    Ok(Checked { path: path.to_owned(), finding })
+}
+
+/// A file that was checked. As text it is the verdict with its evidence.
+#[derive(Clone, Debug)]
+pub struct Checked {
+    /// The file.
+    pub path: PathBuf,
+    /// What was found in it.
+    pub finding: Finding,
+}
+
+impl Checked {
+    /// # Panics
+    /// Unless the history is consistent, with the evidence. Undecided is not consistent.
+    #[track_caller]
+    pub fn assert_consistent(&self) {
+        assert!(self.finding.verdict.is_consistent(), "{self}");
+    }
+
+    /// For histories of bugs that are kept as examples.
+    ///
+    /// # Panics
+    /// Unless the history is violated. Undecided is not violated.
+    #[track_caller]
+    pub fn assert_violated(&self) {
+        assert!(matches!(self.finding.verdict, Verdict::Violated(_)), "{self}");
+    }
+}
+
+impl fmt::Display for Checked {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.finding.text(&self.path.to_string_lossy(), &Style::default()))
+    }
+}
+
+/// A [`Problem`] and the file that has it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct FileProblem {
+    /// The file.
+    pub path: PathBuf,
+    /// What is wrong with it.
+    pub problem: Problem,
+}
+
+impl fmt::Display for FileProblem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.problem.place {
+            Some(Place { line, column }) => {
+                let (path, message) = (self.path.display(), &self.problem.message);
+                write!(f, "{path}:{line}:{column}: {message}")
+            }
+            None => write!(f, "{}: {}", self.path.display(), self.problem),
+        }
+    }
+}
+
+impl std::error::Error for FileProblem {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(&self.problem)
+    }
+}
+
+/// A regression test of a history file: panics unless it is linearizable as an object of this model, or
+/// satisfies the condition that is named third. The path is relative to the `Cargo.toml` of the crate that
+/// says this.
+///
+/// ```
+/// // The whole body of a test:
+/// unpause_histories::assert_consistent!("../examples/histories/fresh.edn", "cas-register");
+/// // Of another:
+/// unpause_histories::assert_consistent!(
+///     "../examples/histories/write-skew.edn", "list-append", "snapshot-isolation");
+/// ```
+#[macro_export]
+macro_rules! assert_consistent {
+    ($path:expr, $model:expr $(,)?) => {
+        $crate::assert_consistent!($path, $model, "linearizable")
+    };
+    ($path:expr, $model:expr, $condition:expr $(,)?) => {
+        $crate::__checked(::core::env!("CARGO_MANIFEST_DIR"), $path, $model, $condition)
+            .assert_consistent()
+    };
+}
+
+/// The twin of [`assert_consistent!`] for the history of a bug: panics unless it is violated.
+///
+/// ```
+/// unpause_histories::assert_violated!("../examples/histories/stale.edn", "cas-register");
+/// ```
+#[macro_export]
+macro_rules! assert_violated {
+    ($path:expr, $model:expr $(,)?) => {
+        $crate::assert_violated!($path, $model, "linearizable")
+    };
+    ($path:expr, $model:expr, $condition:expr $(,)?) => {
+        $crate::__checked(::core::env!("CARGO_MANIFEST_DIR"), $path, $model, $condition)
+            .assert_violated()
+    };
+}
+
+/// For the expansion of the macros.
+#[doc(hidden)]
+#[track_caller]
+pub fn __checked(package: &str, path: &str, model: &str, condition: &str) -> Checked {
+    match check_condition(Path::new(package).join(path), model, condition) {
+        Ok(checked) => checked,
+        Err(problem) => panic!("{problem}"),
+    }
+}

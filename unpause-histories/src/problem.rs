@@ -1,0 +1,144 @@
+//! What is wrong with a file, and where.
+
+use std::error::Error;
+use std::fmt;
+
+/// A place in a file. Both count from 1, columns in characters.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Place {
+    /// The line.
+    pub line: u64,
+    /// The column.
+    pub column: u64,
+}
+
+impl Place {
+    /// The beginning of a line.
+    pub(crate) fn line(line: u64) -> Place {
+        Place { line, column: 1 }
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line {}, column {}", self.line, self.column)
+    }
+}
+
+/// Why a file cannot be checked.
+///
+/// ```
+/// use unpause_histories::{FORMATS, ProblemKind, read};
+/// let json = FORMATS.iter().find(|format| format.name == "json").unwrap();
+/// let problem = read(&b"{\"process\": 0,\n \"type\": invoke}"[..], json).unwrap_err();
+/// assert_eq!(problem.kind, ProblemKind::Syntax);
+/// assert_eq!(problem.place.unwrap().line, 2);
+/// assert!(problem.to_string().starts_with("line 2, column 10: expected a value, found `i`"));
+/// ```
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Problem {
+    /// Where it was noticed; none if it is about the whole.
+    pub place: Option<Place>,
+    /// Of which kind it is.
+    pub kind: ProblemKind,
+    /// What is wrong and what to do, without the place.
+    pub message: String,
+}
+
+/// What a [`Problem`] is about.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[non_exhaustive]
+pub enum ProblemKind {
+    /// The file could not be read.
+    Io,
+    /// The text is not in its format.
+    Syntax,
+    /// It is larger or nested deeper than this library wants to hold.
+    Limit,
+    /// An event lacks something or has something of the wrong type.
+    Event,
+    /// Events that do not fit together: a return without a call, two calls of one process at once.
+    Order,
+    /// The operations are not those of the model.
+    Model,
+    /// What was asked for does not exist: a model, a format, a condition.
+    Question,
+}
+
+impl Problem {
+    pub(crate) fn at(place: Place, kind: ProblemKind, message: impl Into<String>) -> Problem {
+        Problem { place: Some(place), kind, message: message.into() }
+    }
+
+    pub(crate) fn whole(kind: ProblemKind, message: impl Into<String>) -> Problem {
+        Problem { place: None, kind, message: message.into() }
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.place {
+            Some(place) => write!(f, "{place}: {}", self.message),
+            None => f.write_str(&self.message),
+        }
+    }
+}
+
+impl Error for Problem {}
+
+/// The one of `names` that `given` is most like, if it is like any: for "did you mean".
+///
+/// ```
+/// use unpause_histories::closest;
+/// assert_eq!(closest("cas-registre", ["register", "cas-register"]), Some("cas-register"));
+/// assert_eq!(closest("zebra", ["register", "cas-register"]), None);
+/// ```
+pub fn closest<'a>(given: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    // What a user typed is short; what a file holds need not be.
+    let given: Vec<char> = given.chars().take(40).collect();
+    let distances = names.into_iter().map(|name| (distance(&given, name), name));
+    let (distance, name) = distances.min_by_key(|(distance, _)| *distance)?;
+    (distance <= (name.chars().count() / 3).max(1)).then_some(name)
+}
+
+/// How many letters have to be put in, left out, replaced or swapped with their neighbour.
+fn distance(a: &[char], b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut rows = vec![(0..=b.len()).collect::<Vec<usize>>()];
+    for i in 1..=a.len() {
+        let mut row = vec![i];
+        for j in 1..=b.len() {
+            let other = usize::from(a[i - 1] != b[j - 1]);
+            let mut least =
+                (rows[i - 1][j] + 1).min(row[j - 1] + 1).min(rows[i - 1][j - 1] + other);
+            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
+                least = least.min(rows[i - 2][j - 2] + 1);
+            }
+            row.push(least);
+        }
+        rows.push(row);
+    }
+    rows[a.len()][b.len()]
+}
+
+/// `"x"; did you mean "y"? There are y, z`, for a name that is not among those that there are.
+pub(crate) fn not_among(given: &str, there_are: &str, names: &[&str]) -> String {
+    let hint = closest(given, names.iter().copied());
+    let hint = hint.map_or_else(String::new, |name| format!("; did you mean {name:?}?"));
+    let (given, all) = (shown(given), names.join(", "));
+    if hint.is_empty() {
+        return format!("{given}; {there_are} {all}");
+    }
+    let mut letters = there_are.chars();
+    let first = letters.next().map(|letter| letter.to_ascii_uppercase());
+    format!("{given}{hint} {}{} {all}", first.unwrap_or_default(), letters.as_str())
+}
+
+/// A text of a file as an error shows it: quoted, and cut where it gets long.
+pub(crate) fn shown(text: &str) -> String {
+    const SHOWN_MAX: usize = 40;
+    if text.chars().count() <= SHOWN_MAX {
+        return format!("{text:?}");
+    }
+    format!("{:?}…", text.chars().take(SHOWN_MAX).collect::<String>())
+}

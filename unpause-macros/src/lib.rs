@@ -1,0 +1,73 @@
+//! The attribute macro of unpause.
+//!
+//! It reads the arguments (`arguments`), checks the function (`function`) and writes the test
+//! (`expand`). What a test *does* is the library's; here is only what can be known at compile time.
+//! Not known here: which strategies exist, but for those that can prove something, and whether a replayed file does. The run says so.
+
+#![forbid(unsafe_code)]
+
+mod arguments;
+mod expand;
+mod function;
+mod suggest;
+mod value;
+
+use proc_macro::TokenStream;
+
+/// Makes a test of an `async fn` whose interleavings are explored under a scheduler.
+///
+/// The body runs once per seed, from the start; nothing is kept between two runs. It is an ordinary
+/// `async` body: `return`, `?` and a return type `Result<(), E>` work.
+///
+/// # Arguments
+///
+/// All are optional; the library's documentation has the defaults, and the `SIM_*` variables of the
+/// environment override them.
+///
+/// | argument | means | values |
+/// |---|---|---|
+/// | `seeds = 1000` | how many seeds to try | from 1 |
+/// | `seed = 7` | try this seed only | any `u64` |
+/// | `strategy = "pct"` | who decides which task steps | a strategy's name, not empty |
+/// | `max_steps = 5000` | a longer run fails | from 1 to `u32::MAX` |
+/// | `time = "5s"` | stop looking after this long | a whole number and `ms`, `s`, `m` or `h`, not 0 |
+/// | `hang = "30s"` | a longer step, or on real threads a longer time in which no task moves, ends the process | as `time` |
+/// | `limit = "5m"` | on real threads, a longer run ends the process | as `time` |
+/// | `replay = "x.simtrace"` | run this trace only | a file, not empty; neither `seed` nor `seeds` beside it |
+/// | `must_fail` | the test passes if a run fails | a flag |
+/// | `coverage` | if the test passes, a line says how many classes of interleavings it saw | a flag |
+/// | `closure` | the recorded calls of each run are checked in all orders that its steps allow | a flag |
+/// | `prove = 100000` | a failing run is proven to have the fewest preemptions, by at most so many runs | any `u64`, 0 for no proof |
+/// | `must_prove` | the test fails if its search proves nothing | a flag; needs a `strategy` that is a search |
+/// | `statistics` | if the test passes, a table says what its generated programs were made of | a flag |
+/// | `crate = path` | where the library lives | a path; default `::sim` |
+///
+/// # Beside other attributes
+///
+/// `#[should_panic]`, `#[ignore]`, `#[cfg]`, documentation and attributes it does not know go to
+/// the test as they are. `#[rstest]` and `#[test_case]` stand *above* `#[sim::test]`: they make the
+/// functions without arguments that this attribute takes.
+///
+/// # Errors
+///
+/// A wrong argument is a compile error at the argument, and a function that cannot be a test (not
+/// `async`, generic, with arguments or `self`, `const`, `unsafe`, `extern`, a test already) is one
+/// at the word that makes it so. All errors of one test are shown at once, and its body is still
+/// type-checked.
+///
+/// # Examples
+///
+/// ```
+/// # extern crate unpause_macros as sim;
+/// #[sim::test(seeds = 100, strategy = "random", time = "5s")]
+/// async fn one_and_one_is_two() -> Result<(), String> {
+///     let two: u32 = "2".parse().map_err(|_| "not a number")?;
+///     assert_eq!(1 + 1, two);
+///     Ok(())
+/// }
+/// # fn main() {}
+/// ```
+#[proc_macro_attribute]
+pub fn test(attribute: TokenStream, item: TokenStream) -> TokenStream {
+    expand::test(attribute.into(), item.into()).into()
+}

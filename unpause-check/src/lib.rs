@@ -72,3 +72,8 @@ pub use model::{Key, Model};
 pub use quiescent::quiescent;
 pub use sequential::sequential;
 pub use verdict::Verdict;
+
+// Its code block is a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}

@@ -360,6 +360,49 @@ mod undecided {
 }
 
 #[test]
+fn a_future_gives_its_result_once() {
+    use std::future::Future;
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    use sim::{Cell, Mutex};
+
+    /// The panic of a future that is polled again after it was ready.
+    async fn again<F: Future>(future: F) -> String {
+        let mut future = std::pin::pin!(future);
+        drop(future.as_mut().await);
+        let context = &mut std::task::Context::from_waker(std::task::Waker::noop());
+        let poll = || future.as_mut().poll(context).is_ready();
+        let payload = catch_unwind(AssertUnwindSafe(poll)).expect_err("it gave another result");
+        payload.downcast_ref::<String>().cloned().unwrap_or_else(|| {
+            payload.downcast_ref::<&str>().map_or_else(String::new, |text| (*text).to_owned())
+        })
+    }
+
+    async fn body() {
+        let (word, cell, lock) = (Atomic::new(1), Cell::new(vec![1]), Mutex::new(1));
+        let said = [
+            again(word.load(SeqCst)).await,
+            again(word.store(2, SeqCst)).await,
+            again(word.fetch_add(1, SeqCst)).await,
+            again(word.compare_exchange(3, 4, SeqCst, SeqCst)).await,
+            again(cell.get()).await,
+            again(cell.set(vec![2])).await,
+            again(lock.lock()).await,
+        ];
+        for said in said {
+            assert!(said.contains("polled after it was ready: it gives its result once"), "{said}");
+        }
+        // What was done is done once, and the task goes on.
+        assert_eq!((word.load(SeqCst).await, cell.get().await), (4, vec![2]));
+        *lock.lock().await += 1;
+    }
+
+    sim::block_on(body());
+    let report = Runner::new().hermetic().seeds(0..20).run(body);
+    assert!(report.passed(), "{report:?}");
+}
+
+#[test]
 fn a_result_is_given_once() {
     let body = async || {
         let mut task = sim::spawn(async { 1 });

@@ -49,6 +49,9 @@ pub(crate) use self::real::*;
 #[cfg(all(feature = "sim", not(sim_real)))]
 pub(crate) use self::sim::*;
 
+/// The panic of a future that is polled again after it was ready.
+pub(crate) const SPENT: &str = "a future was polled after it was ready: it gives its result once";
+
 /// Why a task gave no result.
 ///
 /// In a run only an abort is seen here: a panic of any task ends the run as failed.

@@ -16,13 +16,13 @@ use std::task::{Context, Poll};
 
 pub(crate) use self::locks::{Enter, Gate, Pass};
 
-use super::JoinError;
 use super::backoff::Backoff;
 use super::jitter::jitter;
 use super::nameless::Object;
 use super::statics::Own;
 use super::threads;
 use super::value::{BitChange, Bits, Number, NumberChange, Value};
+use super::{JoinError, SPENT};
 use crate::choice::CallPoint;
 use crate::history::HistorySource;
 use crate::op::Op;
@@ -223,7 +223,7 @@ where
         if jitter() {
             return give_way(cx);
         }
-        let effect = self.effect.take().expect("polled after it was ready");
+        let effect = self.effect.take().expect(SPENT);
         Poll::Ready(effect(&At(PhantomData)))
     }
 }
@@ -252,7 +252,7 @@ impl<T: Value> Future for Exchange<'_, T> {
         if jitter() {
             return give_way(cx);
         }
-        let (current, new) = self.values.take().expect("polled after it was ready");
+        let (current, new) = self.values.take().expect(SPENT);
         let (current, new) = (T::from_raw(&current), T::from_raw(&new));
         let ((success, failure), word) = (self.orders, self.word);
         Poll::Ready(if self.weak {

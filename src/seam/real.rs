@@ -15,9 +15,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 
 pub(crate) use self::locks::{Enter, Gate, Pass};
+pub(crate) use super::jitter::up_to;
 
 use super::backoff::Backoff;
-use super::jitter::jitter;
+use super::jitter::{jitter, jitter_at_turn};
 use super::nameless::Object;
 use super::statics::Own;
 use super::threads;
@@ -263,7 +264,7 @@ impl<T: Value> Future for Exchange<'_, T> {
     }
 }
 
-/// The task was aborted: what it was about to do stays undone.
+/// The task was aborted, or drops its work here: what it was about to do stays undone.
 #[cold]
 fn give_way<R>(cx: &Context<'_>) -> Poll<R> {
     cx.waker().wake_by_ref();
@@ -372,7 +373,7 @@ impl Future for Turn {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        if jitter() {
+        if jitter_at_turn() {
             return give_way(cx);
         }
         if std::mem::replace(&mut self.yielded, true) {

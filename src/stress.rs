@@ -22,7 +22,7 @@ use crate::results::{Results, Tally};
 use crate::run::{Failure, Outcome, Run, TaskRecord};
 use crate::runner::outcome::TestFuture;
 use crate::runner::{Site, TestBody, end_process};
-use crate::seam::crew::block_on;
+use crate::seam::crew::block_on_and;
 use crate::seam::jitter::SHAKES;
 use crate::seam::stress::{InRun, StressRun, hear};
 use crate::statistics::Statistics;
@@ -31,6 +31,10 @@ use crate::statistics::Statistics;
 const PATIENCE: Duration = Duration::from_secs(1);
 /// The same once a run had tasks that did not.
 const PATIENCE_LOST: Duration = Duration::from_millis(20);
+/// How long the tasks of a spawner may wait for a thread, if there is no limit for hangs.
+const STALL: Duration = Duration::from_secs(10);
+/// A shorter wait may be that of a machine that is busy.
+const STALL_LEAST: Duration = Duration::from_secs(1);
 /// What a stress test without debug assertions is.
 const NOT_SHAKEN: &str = "built without debug assertions: threads are not shaken, so races are hardly found, an \
     abort does not end a task that never waits, and statics keep their values from run to run. To have it: \
@@ -151,8 +155,9 @@ fn run_future(
         StressRun::begin(&site.test, (seed, site.place), (show.panics, show.hang), abort.clone());
     watched.begin(seed, &stress);
     let body = InRun::new(Some(member.clone()), abort, body);
+    let mut stall = Stall::new(show.hang);
     // That of `futures` refuses to be called within another.
-    let error = match block_on(body) {
+    let error = match block_on_and(body, stall.clock.interval, || stall.end(&stress, site)) {
         Ok(Ok(error)) => error,
         Ok(Err(payload)) => {
             member.panicked(&*payload);
@@ -256,6 +261,40 @@ impl Drop for EndOnDrop<'_> {
     }
 }
 
+/// Sees from the thread of the body that no thread polls the tasks that it spawned.
+///
+/// Earlier than a [watchdog](watch) sees a hang: the thread of the body can end the run, a watchdog only the process.
+struct Stall {
+    clock: Patience,
+    limit: Duration,
+    progress: u64,
+    since: Duration,
+}
+
+impl Stall {
+    /// For a run of which no task may stand still for as long as `hang`.
+    fn new(hang: Option<Duration>) -> Stall {
+        let limit = hang.map_or(STALL, |hang| (hang / 2).max(STALL_LEAST));
+        Stall { clock: Patience::new(limit), limit, progress: 0, since: Duration::ZERO }
+    }
+
+    /// Ends the run if tasks wait for the program's spawner to poll them, and no task has moved for the limit.
+    fn end(&mut self, stress: &StressRun, site: &Site) {
+        let (now, progress) = (self.clock.look(), stress.progress());
+        if progress != self.progress {
+            (self.progress, self.since) = (progress, now);
+        }
+        if now - self.since < self.limit {
+            return;
+        }
+        let unpolled = stress.waiting_for_spawner();
+        if !unpolled.is_empty() {
+            let message = not_polled(&unpolled);
+            stress.fails(Failure::Misuse { message, place: site.place.to_string() });
+        }
+    }
+}
+
 /// How long a watchdog waits.
 #[derive(Clone, Copy)]
 struct Limits {
@@ -325,8 +364,8 @@ fn exceeded(
 
 fn not_polled(tasks: &[TaskRecord]) -> String {
     format!(
-        "no thread has polled {}: a stress test blocks the thread that called it, so the spawner must not need \
-         that thread. Call it from outside of the runtime, or give the runtime more threads",
+        "no thread of the spawner polls {}: a stress test blocks the thread that calls the Runner, so the spawner must \
+         not need that thread. Call the Runner from outside of the runtime, or give the runtime more threads",
         names(tasks)
     )
 }

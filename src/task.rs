@@ -215,7 +215,8 @@ impl<T> Drop for AbortOnDrop<T> {
 /// `set_spawner(|task| { tokio::spawn(task); })`; a stress test may run on any thread and needs the handle of the
 /// runtime, `set_spawner(move |task| { handle.spawn(task); })`. It runs its body on the thread that calls the
 /// [`Runner`](crate::Runner), and blocks that: the spawner must not need that thread to poll tasks, so call it from
-/// outside of the runtime.
+/// outside of the runtime. If no task is polled for half of [`Runner::hang`](crate::Runner::hang), the test fails and
+/// names the place of the body and this remedy.
 ///
 /// # Errors
 /// [`SpawnerSet`] if there is one already; then that one stays.

@@ -152,18 +152,24 @@ impl StressRun {
     }
 
     /// Lets every task start, aborts those that are left, waits for them for at most `patience`.
-    /// Returns those that still have not ended.
+    /// Returns those that go on nevertheless. A task that no thread has polled never starts.
     pub(crate) fn finish(&self, patience: Duration) -> Vec<TaskRecord> {
         self.abort_all();
         let left = |state: &mut State| state.tasks.iter().any(|task| !task.ended);
         drop(self.changed.wait_timeout_while(self.lock(), patience, left));
         self.over.store(true, Ordering::Release);
-        self.left()
+        self.left_that(|starts, task| starts.has_arrived(task))
     }
 
     /// Whether it has ended.
     pub(super) fn is_over(&self) -> bool {
         self.over.load(Ordering::Acquire)
+    }
+
+    /// Ends the run as failed. The first failure counts.
+    pub(crate) fn fails(&self, failure: Failure) {
+        self.lock().failure.get_or_insert(failure);
+        self.abort_all();
     }
 
     fn abort_all(&self) {
@@ -178,16 +184,24 @@ impl StressRun {
 
     /// The tasks that have not ended.
     pub(crate) fn left(&self) -> Vec<TaskRecord> {
-        let state = self.lock();
-        state.tasks.iter().filter(|task| !task.ended).map(|task| task.record.clone()).collect()
+        self.left_that(|_, _| true)
+    }
+
+    /// The tasks that wait for the program's spawner to poll them; tasks that are threads do come up.
+    pub(crate) fn waiting_for_spawner(&self) -> Vec<TaskRecord> {
+        if threads::SPAWNER.get().is_some() { self.unpolled() } else { Vec::new() }
     }
 
     /// The tasks that no thread has polled.
     pub(crate) fn unpolled(&self) -> Vec<TaskRecord> {
+        self.left_that(|starts, task| !starts.has_arrived(task))
+    }
+
+    fn left_that(&self, is: impl Fn(&Starts, usize) -> bool) -> Vec<TaskRecord> {
         let state = self.lock();
         let tasks = state.tasks.iter().enumerate();
-        let unpolled = tasks.filter(|(n, task)| !task.ended && !state.starts.has_arrived(*n));
-        unpolled.map(|(_, task)| task.record.clone()).collect()
+        let left = tasks.filter(|(n, task)| !task.ended && is(&state.starts, *n));
+        left.map(|(_, task)| task.record.clone()).collect()
     }
 
     /// A number that grows whenever a task is spawned, polled or ends and, where points are
@@ -442,8 +456,7 @@ pub(crate) fn seed() -> u64 {
 pub(crate) fn fail(failure: impl FnOnce() -> Failure) {
     if let Some(member) = current() {
         let failure = failure();
-        member.run.lock().failure.get_or_insert(failure);
-        member.run.abort_all();
+        member.run.fails(failure);
         std::panic::resume_unwind(Box::new(CheckFailed));
     }
 }
@@ -474,10 +487,8 @@ fn tell(member: &Member) {
         Some(Panicked { message, place }) => format!("{message:?} at {place}"),
         None => "unknown".to_owned(),
     };
-    let run = &member.run;
-    let task = &member.client.1;
-    let (first, second) = (BEFORE.with(RefCell::take), panics::take());
-    let (first, second) = (show(first), show(second));
+    let (run, task) = (&member.run, &member.client.1);
+    let (first, second) = (show(BEFORE.with(RefCell::take)), show(panics::take()));
     let text = format!(
         "\nsim: a destructor panicked while a panic unwound, and the process aborts.\n\
          first:  {first}\nsecond: {second}\n\

@@ -22,7 +22,7 @@ use super::{jitter, start};
 
 type Spawner = Box<dyn Fn(BoxFuture<'static, ()>) + Send + Sync>;
 
-static SPAWNER: OnceLock<Spawner> = OnceLock::new();
+pub(super) static SPAWNER: OnceLock<Spawner> = OnceLock::new();
 
 /// Has tasks spawned by `spawner` from here on. False if one was set before; then that one stays.
 pub(crate) fn set_spawner(spawner: Spawner) -> bool {

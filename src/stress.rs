@@ -37,8 +37,8 @@ const STALL: Duration = Duration::from_secs(10);
 const STALL_LEAST: Duration = Duration::from_secs(1);
 /// What a stress test without debug assertions is.
 const NOT_SHAKEN: &str = "built without debug assertions: threads are not shaken, so races are hardly found, an \
-    abort does not end a task that never waits, and statics keep their values from run to run. To have it: \
-    cargo test --release --config profile.release.package.unpause.debug-assertions=true";
+    abort does not end a task that never waits, and statics keep their values from run to run. To have all of it, \
+    add to the command: --config profile.release.package.unpause.debug-assertions=true";
 
 /// Runs `body` once for each seed on real threads and reports.
 pub(crate) fn run(config: &Config, site: &Site, results: &Results, body: &dyn TestBody) -> Report {

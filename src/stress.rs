@@ -94,13 +94,21 @@ pub(crate) fn run(config: &Config, site: &Site, results: &Results, body: &dyn Te
                 report.finding = Some(Box::new(Finding::without_replay(run)));
                 return keep(&mut report);
             }
-            results.passed(n..n + 1, &mut Tally::of_run(&run, config.statistics));
+            if results.are_written() {
+                results.passed(n..n + 1, &mut Tally::of_run(&run, config.statistics));
+            }
         }
         // One seed alone is run to look at it, and shows one run.
         let runs = report.runs;
         if let Some(tally) = results.counted() {
             conditions = tally.conditions();
-            statistics = tally.statistics().cloned().unwrap_or(statistics);
+            match tally.statistics() {
+                Some(all) => statistics = all.clone(),
+                None if config.statistics && statistics.runs < runs => {
+                    report.warnings.push(partly_counted(statistics.runs, runs));
+                }
+                None => {}
+            }
         }
         let failure = Failure::too_seldom(conditions, runs).filter(|_| report.runs > 1);
         let missed = failure.is_some() && !statistics.labels.is_empty();
@@ -217,6 +225,13 @@ fn run_of(seed: u64, stress: &StressRun, outcome: Outcome, histories: bool) -> R
         foreign: false,
         conditions: stress.conditions(),
     }
+}
+
+fn partly_counted(counted: u64, runs: u64) -> String {
+    format!(
+        "statistics are of {counted} of {runs} runs: the other seeds were run before without them. Name another \
+         folder for the results to have them of all seeds"
+    )
 }
 
 fn not_ended(seed: u64, left: &[TaskRecord]) -> String {

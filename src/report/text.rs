@@ -81,7 +81,7 @@ fn passed(screen: &mut Screen, report: &Report) {
         limits(screen, report.runs, searched);
     }
     if let Some(statistics) = &report.statistics {
-        statistics::draw(screen, statistics);
+        statistics::draw(screen, statistics, report.runs);
         screen.blank();
     }
     warnings(screen, report);

@@ -186,6 +186,40 @@ fn overlapping_numbers_of_shards_are_never_counted_twice() {
         "{said}"
     );
     assert!(!said.contains("rare"), "{said}");
+    // The message has the remedy, and the remedy works.
+    let (_, remedy) = said.split_once("numbers of shards. Run ").expect(&said);
+    let (remedy, _) = remedy.split_once(": the shards of one number are enough").expect(&said);
+    assert!(!said.contains("run those shards again"), "{said}");
+    let remedy: Vec<&str> = remedy.split(", ").collect();
+    assert_eq!(remedy, ["2/2"]);
+    remedy.into_iter().for_each(run);
+    assert_eq!(merge(&[], &folder).0, 0);
+}
+
+#[test]
+fn statistics_of_a_part_are_marked_on_real_threads() {
+    if sim::SIMULATED {
+        return; // There they are of all runs, or are not shown.
+    }
+    let folder = folder("partly counted");
+    let run = |seeds: &str, wanted: &str, time: &str| {
+        let child = child("counted").env("SIM_RESULTS", &folder).env("SIM_SEEDS", seeds);
+        child.env("SIM_STATISTICS", wanted).env("SIM_TIME", time).passes()
+    };
+    let mark = "statistics are of ";
+    run("40", "0", "0s").says_not(mark);
+    let ended = run("40", "1", "60s");
+    ended.says(&[
+        "── programs ── 39 of 40 runs, ",
+        "statistics are of 39 of 40 runs",
+        "Name another folder",
+    ]);
+    // Of all runs, they are as before.
+    fs::remove_dir_all(&folder).unwrap();
+    run("40", "1", "0s").says(&["── programs ── 1 run, "]);
+    let ended = run("40", "1", "60s");
+    ended.says(&["── programs ── 40 runs, "]);
+    ended.says_not(mark);
 }
 
 #[test]

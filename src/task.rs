@@ -86,8 +86,9 @@ impl Builder {
 /// Waits for a task and gives its result: tokio's `JoinHandle`.
 ///
 /// Awaiting it is a point: even if the task has ended, others may step first. Polled with a waker that wakes
-/// nobody (`now_or_never`), it is none, and gives the result if there is one. Polled again after it gave the
-/// result, it panics.
+/// nobody (`now_or_never`), it is none, and gives the result if there is one. Such a waker is known by its data,
+/// which are null, as those of [`Waker::noop`](std::task::Waker::noop). Polled again after it gave the result, it
+/// panics.
 ///
 /// Dropping it detaches the task. A run tells of tasks that had not ended when the test body did,
 /// unless they were detached before.

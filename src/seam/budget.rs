@@ -31,9 +31,8 @@ pub(crate) fn spend(cx: &mut Context<'_>) -> Poll<()> {
 fn give_way(cx: &mut Context<'_>) -> Poll<()> {
     refill();
     let waker = cx.waker();
-    // Who polls once and never again, with a waker that wakes nobody, wants to know whether the lock is free. Such
-    // wakers have no data; their tables are not the same in all crates.
-    if waker.data().is_null() {
+    // The caller polls once, to know whether the lock is free.
+    if super::wakes_nobody(waker) {
         return Poll::Ready(());
     }
     waker.wake_by_ref();

@@ -43,11 +43,22 @@ pub(crate) mod value;
 use std::any::Any;
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
+use std::task::Waker;
 
 #[cfg(not(all(feature = "sim", not(sim_real))))]
 pub(crate) use self::real::*;
 #[cfg(all(feature = "sim", not(sim_real)))]
 pub(crate) use self::sim::*;
+
+/// Returns `true` for a waker that wakes nobody: the caller reads whether the future is ready now and does not come
+/// back (`now_or_never`).
+///
+/// Such a waker has no data, and one that wakes somebody has to know whom. The tables of functions are no mark: each
+/// crate, and each unit of code that is generated of it, may have its own copy of the table of `Waker::noop`.
+#[inline]
+pub(crate) fn wakes_nobody(waker: &Waker) -> bool {
+    waker.data().is_null()
+}
 
 /// The panic of a future that is polled again after it was ready.
 pub(crate) const SPENT: &str = "a future was polled after it was ready: it gives its result once";

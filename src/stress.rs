@@ -1,7 +1,7 @@
 //! The engine of the real build: the same bodies on real threads.
 //!
 //! Each seed is one run: tasks start together, and seeded jitter shakes them at each operation.
-//! What fails is real but cannot be replayed: its history and its generated programs are written to files.
+//! A failure is real but cannot be replayed: its history and its generated programs are written to files.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -27,15 +27,15 @@ use crate::seam::jitter::SHAKES;
 use crate::seam::stress::{InRun, StressRun, hear};
 use crate::statistics::Statistics;
 
-/// How long tasks that were left over may take to end.
+/// The time that tasks left over may take to end.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// The same once a run had tasks that did not.
+/// The same after a run had tasks that did not end.
 const PATIENCE_LOST: Duration = Duration::from_millis(20);
-/// How long the tasks of a spawner may wait for a thread, if there is no limit for hangs.
+/// The time that tasks of a spawner may wait for a thread, if there is no limit for hangs.
 const STALL: Duration = Duration::from_secs(10);
 /// A shorter wait may be that of a machine that is busy.
 const STALL_LEAST: Duration = Duration::from_secs(1);
-/// What a stress test without debug assertions is.
+/// The note on a stress test without debug assertions.
 const NOT_SHAKEN: &str = "built without debug assertions: threads are not shaken, so races are hardly found, an \
     abort does not end a task that never waits, and statics keep their values from run to run. To have all of it, \
     add to the command: --config profile.release.package.unpause.debug-assertions=true";
@@ -140,14 +140,14 @@ impl Show {
     }
 }
 
-/// What of a run is shown, and how long it may take to move.
+/// The parts of a run that are shown, and the limit for its hangs.
 #[derive(Clone, Copy)]
 struct Show {
     /// Panics, when they happen.
     panics: bool,
     /// The histories also of a run that passes.
     histories: bool,
-    /// How long none of its tasks may move.
+    /// The time for which none of its tasks may move.
     hang: Option<Duration>,
 }
 
@@ -164,7 +164,7 @@ fn run_future(
     watched.begin(seed, &stress);
     let body = InRun::new(Some(member.clone()), abort, body);
     let mut stall = Stall::new(show.hang);
-    // That of `futures` refuses to be called within another.
+    // The `block_on` of `futures` panics within another one.
     let error = match block_on_and(body, stall.clock.interval, || stall.end(&stress, site)) {
         Ok(Ok(error)) => error,
         Ok(Err(payload)) => {
@@ -183,7 +183,7 @@ fn run_future(
     (run_of(seed, &stress, outcome, read), left)
 }
 
-/// The run of one seed, as it comes. Nothing watches it: real threads that hang do so for ever.
+/// The run of one seed, not watched: real threads that hang do so for ever.
 pub(crate) fn run_seed(config: &Config, site: &Site, body: &dyn TestBody, seed: Seed) -> Run {
     panics::install(hear);
     {
@@ -192,7 +192,7 @@ pub(crate) fn run_seed(config: &Config, site: &Site, body: &dyn TestBody, seed: 
     }
 }
 
-/// No search goes through what real threads can do.
+/// Runs nothing: no search explores the interleavings of real threads.
 pub(crate) fn each_run(
     _: &Config,
     site: &Site,
@@ -207,7 +207,7 @@ pub(crate) fn each_run(
     }
 }
 
-/// The run of a seed; with its histories in text if somebody is to read them, which takes longer than many runs.
+/// The run of a seed. `histories` adds its histories in text, which takes longer than many runs.
 fn run_of(seed: u64, stress: &StressRun, outcome: Outcome, histories: bool) -> Run {
     Run {
         seed: Seed(seed),
@@ -276,9 +276,9 @@ impl Drop for EndOnDrop<'_> {
     }
 }
 
-/// Sees from the thread of the body that no thread polls the tasks that it spawned.
+/// Ends a run from the thread of its body when no thread polls the tasks that it spawned.
 ///
-/// Earlier than a [watchdog](watch) sees a hang: the thread of the body can end the run, a watchdog only the process.
+/// Strikes earlier than the [watchdog](watch): the thread of the body can end the run, a watchdog only the process.
 struct Stall {
     clock: Patience,
     limit: Duration,
@@ -310,7 +310,7 @@ impl Stall {
     }
 }
 
-/// How long a watchdog waits.
+/// The limits of a watchdog.
 #[derive(Clone, Copy)]
 struct Limits {
     /// For any task of a run to move.
@@ -326,7 +326,7 @@ impl Limits {
 }
 
 /// Ends the process when a run takes too long or none of its tasks moves: real threads cannot be stopped. `end`
-/// writes down what came of it.
+/// writes the results.
 fn watch(watched: &Watched, mut report: Report, limits: Limits, end: &dyn Fn(&mut Report)) {
     let mut ended = watched.ended.lock().unwrap_or_else(PoisonError::into_inner);
     let mut clock = Patience::new(limits.shortest().unwrap_or(PATIENCE));

@@ -1,8 +1,8 @@
-//! Tasks that borrow, for real: each has a thread of its own, and the threads end before what they
-//! borrow from does.
+//! Tasks that borrow, for real: each has a thread of its own, and the threads end before the
+//! task that they borrow from.
 //!
-//! A future that may be polled by several threads has to be `Send`, and nobody can ask that of the
-//! future of an `async` closure. So a member of a crew is a closure that makes its future on its own
+//! A future that may be polled by several threads has to be `Send`, and no bound can require that of
+//! the future of an `async` closure. So a member of a crew is a closure that makes its future on its own
 //! thread, where it stays.
 
 use std::future::Future;
@@ -102,8 +102,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Polls a future to its end on this thread. The one of `futures` refuses to be called within
-/// another, and this one always is.
+/// Polls a future to its end on this thread. Unlike that of `futures`, it works within another `block_on`.
 pub(crate) fn block_on<F: Future>(future: F) -> F::Output {
     block_on_and(future, Duration::MAX, || {})
 }

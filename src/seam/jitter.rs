@@ -20,10 +20,10 @@ thread_local! {
     static SHAKER: RefCell<Option<Shaker>> = const { RefCell::new(None) };
 }
 
-/// Whether this build disturbs threads at points.
+/// True if this build disturbs threads at points.
 pub(crate) const SHAKES: bool = cfg!(debug_assertions);
 
-/// What disturbs one task of a stress test.
+/// The disturbance of one task of a stress test.
 #[derive(Debug)]
 pub(crate) struct Shaker {
     rng: Rng,
@@ -32,13 +32,13 @@ pub(crate) struct Shaker {
     abort: AbortHandle,
     /// Counts the points of the task.
     moves: Arc<AtomicU64>,
-    /// Whether the task has spawned tasks since it last started together with some.
+    /// The task has spawned tasks since it last started together with some.
     spawned: bool,
     /// The points that are left to work that is dropped at one of them; none if the work is not.
     points_left: Option<u32>,
 }
 
-/// What a task does at a point.
+/// The action of a task at a point.
 enum Shake {
     Nothing,
     Spin(u64),
@@ -54,8 +54,8 @@ impl Shaker {
         Shaker { rng: Rng::new(seed), draws, abort, moves, spawned: false, points_left: None }
     }
 
-    /// What to do at a point, and whether to start together with spawned tasks first. `counts` is false at a point
-    /// that is counted otherwise.
+    /// Draws the action at a point. True if the task starts together with spawned tasks first. `counts` is false at a
+    /// point that is counted otherwise.
     fn shake(&mut self, counts: bool) -> (bool, Shake) {
         // The task alone writes it.
         self.moves.store(self.moves.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
@@ -99,8 +99,7 @@ impl Shaker {
 /// Makes another stream of one seed.
 const DRAWS: u64 = 0x6a09_e667_f3bc_c908;
 
-/// From here on the current thread is disturbed by `shaker`, or by nothing. Returns what it was
-/// disturbed by before.
+/// Has `shaker`, or nothing, disturb the current thread from here on. Returns the shaker before.
 pub(crate) fn set(shaker: Option<Shaker>) -> Option<Shaker> {
     SHAKER.with(|current| current.replace(shaker))
 }
@@ -151,7 +150,7 @@ fn points_left(left: Option<u32>) -> Option<u32> {
     })
 }
 
-/// Whether the task that this thread polls was aborted.
+/// Returns `true` if the task that this thread polls was aborted.
 pub(crate) fn is_aborted() -> bool {
     SHAKER.with(|shaker| shaker.borrow().as_ref().is_some_and(|shaker| shaker.abort.is_aborted()))
 }
@@ -173,8 +172,8 @@ fn shake(counts: bool) -> bool {
     false
 }
 
-/// The current task has spawned another, which has its thread. Where points are not disturbed, this is the only
-/// place at which both can start together.
+/// Notes that the current task has spawned another, which has its thread. Where points are not disturbed, only here
+/// can both start together.
 pub(crate) fn spawned() {
     let drawn = SHAKER.with(|shaker| {
         let mut shaker = shaker.borrow_mut();

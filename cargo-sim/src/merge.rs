@@ -1,4 +1,4 @@
-//! `cargo sim merge`: what the results of shards say together.
+//! `cargo sim merge`: the verdict on the results of all shards.
 
 mod merged;
 mod seeds;

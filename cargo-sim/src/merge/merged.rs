@@ -122,7 +122,7 @@ impl<'a> Merged<'a> {
             }
             return;
         }
-        // Some runs are in several files, and the counts do not tell in which of these runs a condition held.
+        // Some runs are in several files, and the counts do not contain in which of these runs a condition held.
         let mut conditions = self.tally.conditions();
         for other in others.iter().flat_map(Tally::conditions) {
             if !conditions.iter().any(|known| known.name == other.name) {

@@ -1,6 +1,6 @@
-//! How stress tests end and what they say: hangs and limits, settings that mean nothing, panics in destructors.
+//! The ends of stress tests and their screens: hangs and limits, settings that mean nothing, panics in destructors.
 //!
-//! What needs a process of its own starts this one again with `UNPAUSE_CHILD` set, its output taken by the test
+//! A test that needs a process of its own starts this one again with `UNPAUSE_CHILD` set, its output taken by the test
 //! harness as it is from users. In a simulating build the tests return at once, unless they are about both.
 
 use std::process::Command;
@@ -262,7 +262,7 @@ fn a_panic_after_the_end_of_its_run_is_shown() {
     if sim::SIMULATED {
         return;
     }
-    // It belongs to no run any more, and is told as any panic is.
+    // It belongs to no run any more, and is shown like any panic.
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["child_leaves", "--test-threads=1", "--nocapture"]).env("UNPAUSE_CHILD", "1");
     let said = String::from_utf8(command.output().unwrap().stderr).unwrap();
@@ -329,7 +329,7 @@ mod undecided {
         }
     }
 
-    /// Nobody can say whether what was read is right.
+    /// A history that no check decides within its budget.
     async fn undecided() {
         let history = History::new(Bag::default());
         let open: Vec<_> = (0..26).map(|n| history.invoke((n, true))).collect();
@@ -392,7 +392,7 @@ fn a_future_gives_its_result_once() {
         for said in said {
             assert!(said.contains("polled after it was ready: it gives its result once"), "{said}");
         }
-        // What was done is done once, and the task goes on.
+        // Each operation is done once, and the task goes on.
         assert_eq!((word.load(SeqCst).await, cell.get().await), (4, vec![2]));
         *lock.lock().await += 1;
     }

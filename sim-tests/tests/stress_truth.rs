@@ -1,4 +1,4 @@
-//! What a stress test says is so: correct objects raise no alarm, failures are not lost, races are found.
+//! The verdicts of stress tests are right: correct objects raise no alarm, failures are not lost, races are found.
 //!
 //! Most bodies run in both builds; the numbers of runs are for real threads, and an alarm would be one in either.
 
@@ -37,7 +37,7 @@ fn found(body: impl AsyncFn() + Sync) -> usize {
     (0..400).filter(fails).count()
 }
 
-/// Whether points are disturbed: where they are not, a race is found when it happens to.
+/// True if points are disturbed. Where they are not, a race is found by chance.
 const SHAKES: bool = sim::SIMULATED || cfg!(debug_assertions);
 
 async fn add(counter: &Atomic<u64>) {
@@ -119,7 +119,7 @@ fn a_static_starts_each_run_with_the_value_it_was_made_with() {
     if !SHAKES {
         return;
     }
-    // What is done outside of runs is nothing to them, and the other way round.
+    // Operations outside of runs do not change their values, and the other way round.
     sim::block_on(async {
         WORD.fetch_add(100, SeqCst).await;
         LIST.set(vec![9]).await;

@@ -1,4 +1,4 @@
-//! Results that add up: what parts say together is what one run says.
+//! Results that add up: the verdict on all parts is the verdict on one run.
 
 use std::fs::{self, OpenOptions};
 use std::path::Path;
@@ -246,14 +246,14 @@ fn coverage_and_statistics_are_those_of_all_seeds_or_none() {
     run("2/2", "1");
     assert!(shown(0));
 
-    // Who goes on with it where it was not counted is told so.
+    // A run that goes on where they were not counted names the problem.
     let text = fs::read_to_string(&second).unwrap();
     fs::remove_file(&second).unwrap();
     run("2/2", "0");
     run("2/2", "1")
         .says(&["coverage and statistics are not shown: some of the seeds were run before"]);
 
-    // Whether coverage says anything is looked at last. Without that nothing is known of it.
+    // The last line has whether coverage is complete. Without the line nothing is known of it.
     for shard in ["1-of-2", "2-of-2"] {
         let file = second.with_file_name(format!("{shard}.jsonl"));
         let text =
@@ -282,7 +282,7 @@ impl Numbers {
     }
 }
 
-/// What is run in a round, and how one run of it ended.
+/// The test and the settings of a round.
 struct Round<'a> {
     test: &'a str,
     seeds: String,
@@ -377,7 +377,7 @@ fn round(number: u64) {
         let single = single.replace("/unsplit ", "/split ");
         assert_eq!(together.lines().next(), single.lines().next(), "{about}");
     }
-    // What the merge shows is what the run showed, byte for byte.
+    // The merge shows the report of the run, byte for byte.
     if let Some((_, shown)) = text.split_once("\npassed  ") {
         let shown = shown.split("\nnote: ").next().unwrap();
         let shown = format!("passed  {}", shown.trim_end());

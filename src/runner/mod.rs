@@ -1,8 +1,8 @@
 //! Runs a test body under many seeds and reports.
 //!
 //! [`Runner`] is what `#[sim::test]` calls. The seeds are run by the engine of the build: under the
-//! scheduler, or on real threads. What comes back is a [`Report`]; making text of it and failing
-//! the test is done here, and nowhere below.
+//! scheduler, or on real threads. The result is a [`Report`]; only this module makes text of it
+//! and fails the test.
 
 mod each;
 mod ended;
@@ -273,11 +273,11 @@ impl Runner {
     /// values drawn fails in the same way with fewer preemptions, by a search of at most so many runs
     /// (of 1000 steps on average); 0 for no proof. A run with fewer takes its place, unless it has more steps
     /// than the run that was found. The default is no proof, and 10,000 runs if the strategy is a search.
-    /// [`Finding::proof`] says what came of it.
+    /// [`Finding::proof`] has the result.
     ///
-    /// Costs up to as many runs as it says. The shrinker goes by steps *and* preemptions
-    /// ([`Cost`](crate::schedule::Cost)), and not through all runs: this is for who wants the fewest
-    /// preemptions, and wants to know. On real threads it means nothing.
+    /// Costs up to as many runs as the argument. The shrinker minimises steps *and* preemptions
+    /// ([`Cost`](crate::schedule::Cost)), and does not try all runs: the proof is for users who need the fewest
+    /// preemptions, with certainty. On real threads it means nothing.
     ///
     /// [`Finding::proof`]: crate::report::Finding::proof
     ///
@@ -313,7 +313,7 @@ impl Runner {
 
     /// Fail a test that proves nothing, even if none of its runs does: [`Report::searched`] must be a
     /// [proof](crate::report::Searched::is_proof). The [strategy](Self::strategy) must be a search. A replay
-    /// proves nothing and is not asked to; neither are real threads.
+    /// need not prove anything; neither need real threads.
     ///
     /// ```
     /// use sim::run::{Failure, Outcome};

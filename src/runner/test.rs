@@ -178,7 +178,7 @@ fn judge(ran: Ran, attributes: Attributes) {
     };
     eprint!("{screen}");
     match &finding.run.outcome {
-        // These say that the trace was not replayed, that a case never came up or that nothing is proven:
+        // These report that the trace was not replayed, that a case never came up or that nothing is proven:
         // nothing about the program.
         Outcome::Failed(
             Failure::Unreadable { .. }

@@ -27,7 +27,7 @@ type Job<'a> = Box<dyn FnOnce() + Send + 'a>;
 /// Tasks that borrow from the task that spawned them.
 #[derive(Default)]
 pub(crate) struct Crew<'a> {
-    /// Those that have no thread yet.
+    /// The work of tasks that have no thread yet.
     jobs: Mutex<Vec<Job<'a>>>,
     aborts: Mutex<Vec<AbortHandle>>,
 }

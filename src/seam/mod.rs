@@ -63,7 +63,7 @@ pub(crate) fn wakes_nobody(waker: &Waker) -> bool {
 /// The panic of a future that is polled again after it was ready.
 pub(crate) const SPENT: &str = "a future was polled after it was ready: it gives its result once";
 
-/// Why a task gave no result.
+/// The error of a task that gave no result.
 ///
 /// In a run only an abort is seen here: a panic of any task ends the run as failed.
 pub struct JoinError {
@@ -80,12 +80,12 @@ impl JoinError {
         JoinError { panic: Some(Mutex::new(payload)) }
     }
 
-    /// Whether the task was aborted.
+    /// Returns `true` if the task was aborted.
     pub fn is_cancelled(&self) -> bool {
         self.panic.is_none()
     }
 
-    /// Whether the task panicked.
+    /// Returns `true` if the task panicked.
     pub fn is_panic(&self) -> bool {
         self.panic.is_some()
     }

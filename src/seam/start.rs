@@ -5,7 +5,7 @@
 //! as soon as the last of them has a thread: a thread takes longer to come up than most tasks to end. The
 //! spawner that came to a point starts with them.
 //!
-//! Nobody waits for long: a spawner that neither waits nor has points lets its tasks start after [`START`], and
+//! All waits are short: a spawner that neither waits nor has points lets its tasks start after [`START`], and
 //! a task that no thread polls holds up the others for [`ARRIVAL`] at most.
 
 use std::time::Duration;
@@ -122,7 +122,7 @@ mod tests {
         (0..3).for_each(|_| starts.add());
         assert!(!starts.arrive(1), "nobody asked for it");
         assert!(!starts.want_all());
-        // One more, which is not waited for.
+        // A fourth task, which is not waited for.
         starts.add();
         assert!(!starts.arrive(0) && !starts.arrive(0) && !starts.arrive(3));
         assert!(!starts.may_start(0));

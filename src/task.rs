@@ -86,22 +86,23 @@ impl Builder {
 /// Waits for a task and gives its result: tokio's `JoinHandle`.
 ///
 /// Awaiting it is a point: even if the task has ended, others may step first. Polled with a waker that wakes
-/// nobody (`now_or_never`), it is none, and gives the result if there is one. Polled again after it gave the
-/// result, it panics.
+/// nobody (`now_or_never`), it is none, and gives the result if there is one. Such a waker is known by its data,
+/// which are null, as those of [`Waker::noop`](std::task::Waker::noop). Polled again after it gave the result, it
+/// panics.
 ///
-/// Dropping it detaches the task. A run tells of tasks that had not ended when the test body did,
+/// Dropping it detaches the task. A run reports tasks that had not ended when the test body did,
 /// unless they were detached before.
 #[must_use = "dropping the handle detaches the task"]
 pub struct JoinHandle<T> {
     /// Taken out by `detach`.
     handle: Option<seam::Handle<T>>,
-    /// Whether it gave the result of the task.
+    /// True if it gave the result of the task.
     joined: bool,
     here: Here,
 }
 
 impl<T> JoinHandle<T> {
-    /// Asks the task to end before its next step. Not a point; waiting for the task then gives an
+    /// Ends the task before its next step. Not a point; waiting for the task then gives an
     /// error that [is an abort](JoinError::is_cancelled), unless it ended first.
     #[track_caller]
     pub fn abort(&self) {
@@ -110,12 +111,12 @@ impl<T> JoinHandle<T> {
         }
     }
 
-    /// Whether the task has ended. Not a point.
+    /// Returns `true` if the task has ended. Not a point.
     pub fn is_finished(&self) -> bool {
         self.handle.as_ref().is_none_or(seam::Handle::is_finished)
     }
 
-    /// Lets the task go on by itself: it is not told of if it is still there at the end.
+    /// Lets the task go on by itself: it is not reported if it is still there at the end.
     pub fn detach(mut self) {
         if let Some(handle) = self.handle.take() {
             handle.detach();
@@ -215,7 +216,8 @@ impl<T> Drop for AbortOnDrop<T> {
 /// `set_spawner(|task| { tokio::spawn(task); })`; a stress test may run on any thread and needs the handle of the
 /// runtime, `set_spawner(move |task| { handle.spawn(task); })`. It runs its body on the thread that calls the
 /// [`Runner`](crate::Runner), and blocks that: the spawner must not need that thread to poll tasks, so call it from
-/// outside of the runtime.
+/// outside of the runtime. If no task is polled for half of [`Runner::hang`](crate::Runner::hang), the test fails and
+/// names the place of the body and this remedy.
 ///
 /// # Errors
 /// [`SpawnerSet`] if there is one already; then that one stays.

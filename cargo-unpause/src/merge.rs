@@ -1,4 +1,4 @@
-//! `cargo sim merge`: what the results of shards say together.
+//! `cargo sim merge`: the verdict on the results of all shards.
 
 mod merged;
 mod seeds;
@@ -41,7 +41,8 @@ pub(crate) fn run(mut parser: lexopt::Parser, terminal: &mut Terminal) -> Result
         by_subject.entry(part.header.subject.clone()).or_default().push(part);
     }
     let subjects: Vec<Subject> = by_subject.keys().cloned().collect();
-    let mut programs = false;
+    // A file that was only begun has seeds that are left.
+    let (mut programs, mut left) = (false, exits.contains(&Exit::Undecided.code()));
     for (subject, parts) in by_subject {
         let several = subjects.iter().filter(|other| same_but_for_the_program(other, &subject));
         let several = several.count() > 1;
@@ -49,6 +50,7 @@ pub(crate) fn run(mut parser: lexopt::Parser, terminal: &mut Terminal) -> Result
         match Merged::of(&subject, parts) {
             Ok(merged) => {
                 exits.insert(merged.exit().code());
+                left |= merged.has_left();
                 let json = || format!("{}\n", merged.json());
                 let text = || merged.text(several, terminal.style());
                 let shown = if as_json { json() } else { text() };
@@ -68,7 +70,7 @@ pub(crate) fn run(mut parser: lexopt::Parser, terminal: &mut Terminal) -> Result
     // An error counts before a failure, and that before seeds that are left.
     let worst = [Exit::Usage, Exit::Bad, Exit::Undecided];
     let worst = worst.into_iter().find(|exit| exits.contains(&exit.code()));
-    if exits.contains(&Exit::Undecided.code()) {
+    if left {
         terminal.error("not all is known: run those shards again, and they go on from there");
     }
     Ok(worst.unwrap_or(Exit::Good))

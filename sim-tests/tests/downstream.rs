@@ -205,6 +205,46 @@ fn a_cfg_overrides_the_feature() {
     crates.prints("run -q -p app --features queue/sim", &["program: false 2\n"]);
 }
 
+/// A task that is aborted while it never waits.
+const ENDLESS_MAIN: &str = r#"
+use sim::Ordering::SeqCst;
+
+fn main() {}
+
+#[sim::test(seeds = 3, hang = "2s")]
+async fn an_abort_ends_a_task_that_never_waits() {
+    let word = std::sync::Arc::new(sim::Atomic::new(0u64));
+    let endless = word.clone();
+    let task = sim::spawn(async move {
+        loop {
+            endless.fetch_add(1, SeqCst).await;
+        }
+    });
+    sim::spin_until(|| async { word.load(SeqCst).await > 0 }).await;
+    task.abort();
+    assert!(task.await.unwrap_err().is_cancelled());
+}
+"#;
+
+#[test]
+fn a_release_that_does_not_shake_names_the_option_that_does_and_it_works() {
+    let crates = crates(Flags::Real, WORKSPACE, APP, ENDLESS_MAIN);
+    let (success, text) = crates.cargo("test --release -p app");
+    assert!(!success && text.contains("no task has moved for 2 s"), "{text}");
+    // The screen breaks lines between words.
+    let words = text.split_whitespace().collect::<Vec<_>>();
+    let said = words.join(" ");
+    let reason = "built without debug assertions: threads are not shaken, so races are hardly found, an abort does \
+        not end a task that never waits";
+    assert!(said.contains(reason), "{text}");
+    let option = words.windows(2).find(|pair| pair[0] == "--config").expect(&text).join(" ");
+    assert!(said.contains(&format!("add to the command: {option}")), "{text}");
+    crates.prints(
+        &format!("test --release -p app {option}"),
+        &["an_abort_ends_a_task_that_never_waits ... ok"],
+    );
+}
+
 #[test]
 fn a_release_is_real_and_its_tests_are_simulated() {
     let crates = crates(Flags::None, WORKSPACE, APP, &main_with_guard());

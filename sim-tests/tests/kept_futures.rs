@@ -5,8 +5,9 @@ use std::collections::BTreeSet;
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::Poll;
+use std::task::{Context, Poll, Waker};
 
+use futures::FutureExt;
 use sim::Ordering::SeqCst;
 use sim::run::{Failure, Outcome};
 use sim::{Atomic, Mutex, Runner, SIMULATED};
@@ -49,6 +50,56 @@ async fn polls_a_load_and_locks(_: bool) {
     drop(lock.lock().await);
     load.await;
     holder.await.unwrap();
+}
+
+/// A waker that wakes nobody and has data: nobody can know.
+struct Nobody;
+
+impl std::task::Wake for Nobody {
+    fn wake(self: Arc<Self>) {}
+}
+
+#[test]
+fn a_poll_for_which_nobody_is_woken_is_no_point() {
+    if !SIMULATED {
+        return; // A handle on real threads has no points.
+    }
+    let report = Runner::new().hermetic().seeds(0..50).run(async || {
+        /// Waits for the end of a task without joining it.
+        async fn ends<T>(task: &sim::task::JoinHandle<T>) {
+            while !task.is_finished() {
+                sim::task::yield_now().await;
+            }
+        }
+        // The table of the first is made for this crate, that of the second for another one.
+        for waker in [Waker::noop(), futures::task::noop_waker_ref(), &futures::task::noop_waker()]
+        {
+            let cx = &mut Context::from_waker(waker);
+            let mut task = sim::spawn(async { 7 });
+            ends(&task).await;
+            let Poll::Ready(result) = task.poll_unpin(cx) else { panic!("it has ended") };
+            assert_eq!(result.unwrap(), 7);
+            let mut waits = sim::spawn(std::future::pending::<()>());
+            assert!(waits.poll_unpin(cx).is_pending());
+            waits.detach();
+            // Also if the same future is at a point, for somebody else who polled it in this step.
+            let mut task = sim::spawn(async { 7 });
+            ends(&task).await;
+            poll_fn(|real| {
+                assert!(task.poll_unpin(real).is_pending(), "a point");
+                let Poll::Ready(result) = task.poll_unpin(cx) else { panic!("it has ended") };
+                assert_eq!(result.unwrap(), 7);
+                Poll::Ready(())
+            })
+            .await;
+        }
+        let waker = Waker::from(Arc::new(Nobody));
+        let mut task = sim::spawn(async { 7 });
+        ends(&task).await;
+        assert!(task.poll_unpin(&mut Context::from_waker(&waker)).is_pending(), "a point");
+        assert_eq!(task.await.unwrap(), 7);
+    });
+    assert!(report.passed(), "{report:?}");
 }
 
 /// The kinds of ends that the runs of a search have.

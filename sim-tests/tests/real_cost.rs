@@ -20,7 +20,7 @@ use real_cost::assembly::Assembly;
 use sim::Atomic;
 use sim_tests::real_cost::PAIRS;
 
-/// A function whose name says what it does more than this one.
+/// A function with one instruction more, by its name, than this one.
 const PLANTED: (&str, &str) = ("std_additions", "planted_additions");
 
 #[test]
@@ -66,7 +66,7 @@ fn an_operation_has_the_instructions_of_that_of_std() {
 fn compile() -> String {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("real-cost");
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    // What the caller set for his own build, coverage for instance, is not to be measured.
+    // Settings of the caller's own build, such as coverage, must not be measured.
     for (name, _) in std::env::vars_os() {
         let is_ours = name
             .to_str()
@@ -79,7 +79,7 @@ fn compile() -> String {
     cargo.args(["--no-default-features", "--target-dir"]).arg(&folder);
     cargo.current_dir(env!("CARGO_MANIFEST_DIR"));
     // The pairs take from the library what the compiler hands on to other crates to optimise there.
-    // The library's own machine code is used by nobody, and was most of the work.
+    // The library's own machine code is not used, and was most of the work.
     cargo.args(["--", "-C", "no-prepopulate-passes", "-C", "linker-plugin-lto"]);
     run(&mut cargo);
 

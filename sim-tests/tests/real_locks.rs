@@ -9,7 +9,7 @@ use sim::Ordering::SeqCst;
 use sim::{Atomic, Mutex};
 use tokio::runtime::{Builder, Runtime};
 
-/// What tasks do with the lock.
+/// The use that tasks make of the lock.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Holds {
     /// They let others run while they have it, as if they waited for a file.
@@ -18,7 +18,7 @@ enum Holds {
     Shortly,
 }
 
-/// How often each of four tasks gets the lock in a while.
+/// The number of times that each of four tasks gets the lock in a while.
 fn shares(spawn: impl Fn(u64, Work), holds: Holds) -> Vec<u64> {
     let (mutex, stop) = (Arc::new(Mutex::new(0u64)), Arc::new(AtomicBool::new(false)));
     let counts: Arc<[AtomicU64; 4]> = Arc::default();

@@ -1,9 +1,9 @@
 //! The real build as a user sees it: `Runner` and `#[sim::test]` on real threads.
 //!
 //! In a simulating build the bodies are the same and the claims are others, made elsewhere: these
-//! tests return at once there. What needs a process of its own starts this one again with
-//! `UNPAUSE_CHILD` set. Nothing shakes the threads of a build without debug assertions, and what needs that is not
-//! tested there.
+//! tests return at once there. A test that needs a process of its own starts this one again with
+//! `UNPAUSE_CHILD` set. Nothing shakes the threads of a build without debug assertions, and tests that need it are
+//! skipped there.
 
 use std::process::{Command, Output};
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What a user does from the shell around a test: variables, screens, traces, replays, exit codes.
+//! A user's work in the shell around a test: variables, screens, traces, replays, exit codes.
 //!
 //! The tests of `shell/fixture.rs` are the user's; those of the other files run them in child
 //! processes, as a test harness does, and look at what comes out. Without `UNPAUSE_FIXTURE` in the

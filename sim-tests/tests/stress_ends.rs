@@ -1,6 +1,6 @@
-//! How stress tests end and what they say: hangs and limits, settings that mean nothing, panics in destructors.
+//! The ends of stress tests and their screens: hangs and limits, settings that mean nothing, panics in destructors.
 //!
-//! What needs a process of its own starts this one again with `UNPAUSE_CHILD` set, its output taken by the test
+//! A test that needs a process of its own starts this one again with `UNPAUSE_CHILD` set, its output taken by the test
 //! harness as it is from users. In a simulating build the tests return at once, unless they are about both.
 
 use std::process::Command;
@@ -262,7 +262,7 @@ fn a_panic_after_the_end_of_its_run_is_shown() {
     if sim::SIMULATED {
         return;
     }
-    // It belongs to no run any more, and is told as any panic is.
+    // It belongs to no run any more, and is shown like any panic.
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["child_leaves", "--test-threads=1", "--nocapture"]).env("UNPAUSE_CHILD", "1");
     let said = String::from_utf8(command.output().unwrap().stderr).unwrap();
@@ -329,7 +329,7 @@ mod undecided {
         }
     }
 
-    /// Nobody can say whether what was read is right.
+    /// A history that no check decides within its budget.
     async fn undecided() {
         let history = History::new(Bag::default());
         let open: Vec<_> = (0..26).map(|n| history.invoke((n, true))).collect();
@@ -357,6 +357,49 @@ mod undecided {
         };
         assert!(matches!(verdict, Verdict::Unknown(_)));
     }
+}
+
+#[test]
+fn a_future_gives_its_result_once() {
+    use std::future::Future;
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    use sim::{Cell, Mutex};
+
+    /// The panic of a future that is polled again after it was ready.
+    async fn again<F: Future>(future: F) -> String {
+        let mut future = std::pin::pin!(future);
+        drop(future.as_mut().await);
+        let context = &mut std::task::Context::from_waker(std::task::Waker::noop());
+        let poll = || future.as_mut().poll(context).is_ready();
+        let payload = catch_unwind(AssertUnwindSafe(poll)).expect_err("it gave another result");
+        payload.downcast_ref::<String>().cloned().unwrap_or_else(|| {
+            payload.downcast_ref::<&str>().map_or_else(String::new, |text| (*text).to_owned())
+        })
+    }
+
+    async fn body() {
+        let (word, cell, lock) = (Atomic::new(1), Cell::new(vec![1]), Mutex::new(1));
+        let said = [
+            again(word.load(SeqCst)).await,
+            again(word.store(2, SeqCst)).await,
+            again(word.fetch_add(1, SeqCst)).await,
+            again(word.compare_exchange(3, 4, SeqCst, SeqCst)).await,
+            again(cell.get()).await,
+            again(cell.set(vec![2])).await,
+            again(lock.lock()).await,
+        ];
+        for said in said {
+            assert!(said.contains("polled after it was ready: it gives its result once"), "{said}");
+        }
+        // Each operation is done once, and the task goes on.
+        assert_eq!((word.load(SeqCst).await, cell.get().await), (4, vec![2]));
+        *lock.lock().await += 1;
+    }
+
+    sim::block_on(body());
+    let report = Runner::new().hermetic().seeds(0..20).run(body);
+    assert!(report.passed(), "{report:?}");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! What a stress test says is so: correct objects raise no alarm, failures are not lost, races are found.
+//! The verdicts of stress tests are right: correct objects raise no alarm, failures are not lost, races are found.
 //!
 //! Most bodies run in both builds; the numbers of runs are for real threads, and an alarm would be one in either.
 
@@ -37,7 +37,7 @@ fn found(body: impl AsyncFn() + Sync) -> usize {
     (0..400).filter(fails).count()
 }
 
-/// Whether points are disturbed: where they are not, a race is found when it happens to.
+/// True if points are disturbed. Where they are not, a race is found by chance.
 const SHAKES: bool = sim::SIMULATED || cfg!(debug_assertions);
 
 async fn add(counter: &Atomic<u64>) {
@@ -119,7 +119,7 @@ fn a_static_starts_each_run_with_the_value_it_was_made_with() {
     if !SHAKES {
         return;
     }
-    // What is done outside of runs is nothing to them, and the other way round.
+    // Operations outside of runs do not change their values, and the other way round.
     sim::block_on(async {
         WORD.fetch_add(100, SeqCst).await;
         LIST.set(vec![9]).await;
@@ -265,6 +265,96 @@ fn a_destructor_of_a_result_that_nobody_takes_is_a_part_of_the_run() {
         drop(sim::spawn(async { result }));
         sim::spin_until(|| async { word.load(SeqCst).await == 1 }).await;
     }));
+}
+
+// ---- commands that are dropped
+
+mod dropped {
+    use sim::check::Model;
+    use sim::{Gen, Program, Script, Shape};
+
+    use super::*;
+
+    /// Two numbers that are always the same.
+    #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
+    struct Twins(u32);
+
+    #[derive(Clone, PartialEq, Eq, Hash, Debug)]
+    enum Op {
+        Add,
+        Look,
+    }
+
+    impl Model for Twins {
+        type Op = Op;
+        type Ret = (u32, u32);
+
+        fn step(&mut self, op: &Op) -> (u32, u32) {
+            self.0 += u32::from(*op == Op::Add);
+            (self.0, self.0)
+        }
+    }
+
+    impl Program for Twins {
+        fn generate(&self, g: &mut Gen<'_, Self>) -> Op {
+            if g.bool() { Op::Add } else { Op::Look }
+        }
+    }
+
+    /// Has a point that never waits while the numbers differ, or before they do.
+    async fn step(
+        twins: &Mutex<(u32, u32)>,
+        point: &Atomic<u32>,
+        op: Op,
+        torn: bool,
+    ) -> (u32, u32) {
+        let mut twins = twins.lock().await;
+        if op == Op::Add && torn {
+            twins.0 += 1;
+            point.load(SeqCst).await;
+            twins.1 += 1;
+        } else if op == Op::Add {
+            point.load(SeqCst).await;
+            *twins = (twins.0 + 1, twins.1 + 1);
+        }
+        *twins
+    }
+
+    async fn generated(torn: bool) {
+        let (twins, point) = (Mutex::new((0, 0)), Atomic::new(0));
+        let run = async |op| step(&twins, &point, op, torn).await;
+        sim::parallel(Shape::chunks().crash(0.3), Twins::default(), run).await;
+    }
+
+    #[test]
+    fn a_command_that_never_waits_is_dropped_at_a_point() {
+        passes(&runner(50).run(async || generated(false).await));
+        if SHAKES {
+            let report = runner(50).run(async || generated(true).await);
+            assert!(!report.passed(), "no command was dropped between the two numbers");
+        }
+    }
+
+    #[test]
+    fn the_point_at_which_a_command_is_dropped_is_the_same_in_both_builds() {
+        if !SHAKES {
+            return;
+        }
+        // The first point is the lock, the second the load: nothing is done before the third.
+        for (point, expected) in [(1, (0, 0)), (2, (1, 0)), (3, (1, 1))] {
+            let (seen, run) = (std::sync::Mutex::new((9, 9)), runner(1));
+            let outcome = run.run_seed(0, async || {
+                let (twins, word) = (Mutex::new((0, 0)), Atomic::new(0));
+                let script = Script::new().prefix(Op::Add).crash(point);
+                sim::parallel::scripted(script, Twins::default(), async |op| {
+                    step(&twins, &word, op, true).await
+                })
+                .await;
+                *seen.lock().unwrap() = twins.into_inner();
+            });
+            assert_eq!(*seen.lock().unwrap(), expected, "point {point}: {:?}", outcome.outcome);
+        }
+    }
 }
 
 // ---- long histories

@@ -1,7 +1,7 @@
 //! The engine of the real build: the same bodies on real threads.
 //!
 //! Each seed is one run: tasks start together, and seeded jitter shakes them at each operation.
-//! What fails is real but cannot be replayed: its history and its generated programs are written to files.
+//! A failure is real but cannot be replayed: its history and its generated programs are written to files.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -23,18 +23,22 @@ use crate::run::panics;
 use crate::run::program::ProgramRecord;
 use crate::run::statistics::Statistics;
 use crate::run::{Failure, Outcome, Run, TaskRecord};
-use crate::seam::crew::block_on;
+use crate::seam::crew::block_on_and;
 use crate::seam::jitter::SHAKES;
 use crate::seam::stress::{InRun, StressRun, hear};
 
-/// How long tasks that were left over may take to end.
+/// The time that tasks left over may take to end.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// The same once a run had tasks that did not.
+/// The same after a run had tasks that did not end.
 const PATIENCE_LOST: Duration = Duration::from_millis(20);
-/// What a stress test without debug assertions is.
+/// The time that tasks of a spawner may wait for a thread, if there is no limit for hangs.
+const STALL: Duration = Duration::from_secs(10);
+/// A shorter wait may be that of a machine that is busy.
+const STALL_LEAST: Duration = Duration::from_secs(1);
+/// The note on a stress test without debug assertions.
 const NOT_SHAKEN: &str = "built without debug assertions: threads are not shaken, so races are hardly found, an \
-    abort does not end a task that never waits, and statics keep their values from run to run. To have it: \
-    cargo test --release --config profile.release.package.unpause.debug-assertions=true";
+    abort does not end a task that never waits, and statics keep their values from run to run. To have all of it, \
+    add to the command: --config profile.release.package.unpause.debug-assertions=true";
 
 /// Runs `body` once for each seed on real threads and reports.
 pub(crate) fn run(config: &Config, site: &Site, results: &Results, body: &dyn TestBody) -> Report {
@@ -90,13 +94,21 @@ pub(crate) fn run(config: &Config, site: &Site, results: &Results, body: &dyn Te
                 report.finding = Some(Box::new(Finding::without_replay(run)));
                 return keep(&mut report);
             }
-            results.passed(n..n + 1, &mut Tally::of_run(&run, config.statistics));
+            if results.are_written() {
+                results.passed(n..n + 1, &mut Tally::of_run(&run, config.statistics));
+            }
         }
         // One seed alone is run to look at it, and shows one run.
         let runs = report.runs;
         if let Some(tally) = results.counted() {
             conditions = tally.conditions();
-            statistics = tally.statistics().cloned().unwrap_or(statistics);
+            match tally.statistics() {
+                Some(all) => statistics = all.clone(),
+                None if config.statistics && statistics.runs < runs => {
+                    report.warnings.push(partly_counted(statistics.runs, runs));
+                }
+                None => {}
+            }
         }
         let failure = Failure::too_seldom(conditions, runs).filter(|_| report.runs > 1);
         let missed = failure.is_some() && !statistics.labels.is_empty();
@@ -128,14 +140,14 @@ impl Show {
     }
 }
 
-/// What of a run is shown, and how long it may take to move.
+/// The parts of a run that are shown, and the limit for its hangs.
 #[derive(Clone, Copy)]
 struct Show {
     /// Panics, when they happen.
     panics: bool,
     /// The histories also of a run that passes.
     histories: bool,
-    /// How long none of its tasks may move.
+    /// The time for which none of its tasks may move.
     hang: Option<Duration>,
 }
 
@@ -151,8 +163,9 @@ fn run_future(
         StressRun::begin(&site.test, (seed, site.place), (show.panics, show.hang), abort.clone());
     watched.begin(seed, &stress);
     let body = InRun::new(Some(member.clone()), abort, body);
-    // That of `futures` refuses to be called within another.
-    let error = match block_on(body) {
+    let mut stall = Stall::new(show.hang);
+    // The `block_on` of `futures` panics within another one.
+    let error = match block_on_and(body, stall.clock.interval, || stall.end(&stress, site)) {
         Ok(Ok(error)) => error,
         Ok(Err(payload)) => {
             member.panicked(&*payload);
@@ -170,7 +183,7 @@ fn run_future(
     (run_of(seed, &stress, outcome, read), left)
 }
 
-/// The run of one seed, as it comes. Nothing watches it: real threads that hang do so for ever.
+/// The run of one seed, not watched: real threads that hang do so for ever.
 pub(crate) fn run_seed(config: &Config, site: &Site, body: &dyn TestBody, seed: Seed) -> Run {
     panics::install(hear);
     {
@@ -179,7 +192,7 @@ pub(crate) fn run_seed(config: &Config, site: &Site, body: &dyn TestBody, seed: 
     }
 }
 
-/// No search goes through what real threads can do.
+/// Runs nothing: no search explores the interleavings of real threads.
 pub(crate) fn each_run(
     _: &Config,
     site: &Site,
@@ -194,7 +207,7 @@ pub(crate) fn each_run(
     }
 }
 
-/// The run of a seed; with its histories in text if somebody is to read them, which takes longer than many runs.
+/// The run of a seed. `histories` adds its histories in text, which takes longer than many runs.
 fn run_of(seed: u64, stress: &StressRun, outcome: Outcome, histories: bool) -> Run {
     Run {
         seed: Seed(seed),
@@ -212,6 +225,13 @@ fn run_of(seed: u64, stress: &StressRun, outcome: Outcome, histories: bool) -> R
         foreign: false,
         conditions: stress.conditions(),
     }
+}
+
+fn partly_counted(counted: u64, runs: u64) -> String {
+    format!(
+        "statistics are of {counted} of {runs} runs: the other seeds were run before without them. Name another \
+         folder for the results to have them of all seeds"
+    )
 }
 
 fn not_ended(seed: u64, left: &[TaskRecord]) -> String {
@@ -256,7 +276,41 @@ impl Drop for EndOnDrop<'_> {
     }
 }
 
-/// How long a watchdog waits.
+/// Ends a run from the thread of its body when no thread polls the tasks that it spawned.
+///
+/// Strikes earlier than the [watchdog](watch): the thread of the body can end the run, a watchdog only the process.
+struct Stall {
+    clock: Patience,
+    limit: Duration,
+    progress: u64,
+    since: Duration,
+}
+
+impl Stall {
+    /// For a run of which no task may stand still for as long as `hang`.
+    fn new(hang: Option<Duration>) -> Stall {
+        let limit = hang.map_or(STALL, |hang| (hang / 2).max(STALL_LEAST));
+        Stall { clock: Patience::new(limit), limit, progress: 0, since: Duration::ZERO }
+    }
+
+    /// Ends the run if tasks wait for the program's spawner to poll them, and no task has moved for the limit.
+    fn end(&mut self, stress: &StressRun, site: &Site) {
+        let (now, progress) = (self.clock.look(), stress.progress());
+        if progress != self.progress {
+            (self.progress, self.since) = (progress, now);
+        }
+        if now - self.since < self.limit {
+            return;
+        }
+        let unpolled = stress.waiting_for_spawner();
+        if !unpolled.is_empty() {
+            let message = not_polled(&unpolled);
+            stress.fails(Failure::Misuse { message, place: site.place.to_string() });
+        }
+    }
+}
+
+/// The limits of a watchdog.
 #[derive(Clone, Copy)]
 struct Limits {
     /// For any task of a run to move.
@@ -272,7 +326,7 @@ impl Limits {
 }
 
 /// Ends the process when a run takes too long or none of its tasks moves: real threads cannot be stopped. `end`
-/// writes down what came of it.
+/// writes the results.
 fn watch(watched: &Watched, mut report: Report, limits: Limits, end: &dyn Fn(&mut Report)) {
     let mut ended = watched.ended.lock().unwrap_or_else(PoisonError::into_inner);
     let mut clock = Patience::new(limits.shortest().unwrap_or(PATIENCE));
@@ -325,8 +379,8 @@ fn exceeded(
 
 fn not_polled(tasks: &[TaskRecord]) -> String {
     format!(
-        "no thread has polled {}: a stress test blocks the thread that called it, so the spawner must not need \
-         that thread. Call it from outside of the runtime, or give the runtime more threads",
+        "no thread of the spawner polls {}: a stress test blocks the thread that calls the Runner, so the spawner must \
+         not need that thread. Call the Runner from outside of the runtime, or give the runtime more threads",
         names(tasks)
     )
 }

@@ -181,7 +181,7 @@ pub(super) fn details(screen: &mut Screen, report: &Report, finding: &Finding, n
         Failure::TimeLimit { .. } => help(screen, TIME_LIMIT),
         Failure::TooSeldom { conditions, .. } => {
             if let Some(statistics) = &report.statistics {
-                statistics::draw(screen, statistics);
+                statistics::draw(screen, statistics, report.runs);
             }
             let never = conditions.iter().all(|condition| condition.runs == 0);
             help(screen, if never { NEVER_HELD } else { TOO_SELDOM });

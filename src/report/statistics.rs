@@ -10,10 +10,14 @@ const LABELS_MAX: usize = 24;
 /// How much of a label is shown.
 const LABEL_MAX: usize = 32;
 
-/// Draws the table, and what was recorded of the commands.
-pub(super) fn draw(screen: &mut Screen, statistics: &Statistics) {
+/// Draws the table, and what was recorded of the commands. A test of more `runs` than were counted is named as such.
+pub(super) fn draw(screen: &mut Screen, statistics: &Statistics, runs: u64) {
     let commands = statistics.commands();
-    let remark = format!("{}, {}", plural(statistics.runs, "run"), plural(commands.all, "command"));
+    let counted = match statistics.runs {
+        counted if counted < runs => format!("{counted} of {}", plural(runs, "run")),
+        counted => plural(counted, "run"),
+    };
+    let remark = format!("{counted}, {}", plural(commands.all, "command"));
     screen.heading("programs", &remark);
     if commands.all == 0 {
         let text = "No program was generated: the table is of the commands of sim::parallel.";

@@ -82,7 +82,7 @@ fn passed(screen: &mut Screen, report: &Report) {
         limits(screen, report.runs, searched);
     }
     if let Some(statistics) = &report.statistics {
-        statistics::draw(screen, statistics);
+        statistics::draw(screen, statistics, report.runs);
         screen.blank();
     }
     warnings(screen, report);

@@ -3,7 +3,7 @@
 /// After so many pauses the thread is given up in each.
 const SPINS: u32 = 6;
 
-/// How long to pause next: 1, 2, 4, … spins, then a `yield_now` of the thread each time.
+/// The length of the next pause: 1, 2, 4, … spins, then a `yield_now` of the thread each time.
 #[derive(Debug, Default)]
 pub(crate) struct Backoff {
     pauses: u32,

@@ -1,7 +1,7 @@
 //! Signs of life from within a step.
 //!
-//! A watchdog takes a step that lasts too long for a hang. A check of a long history may last longer and is none: its
-//! budget ends it. So it gives a sign now and then, which the watchdog of the thread counts.
+//! A watchdog reports a step that lasts too long as a hang. A check of a long history may last longer and is no hang,
+//! because its budget ends it. So it signals now and then, and the watchdog of the thread counts the signals.
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
@@ -13,25 +13,25 @@ thread_local! {
     static HANG: Cell<Option<Duration>> = const { Cell::new(None) };
 }
 
-/// Who watches a thread: where its signs are counted, and how long a step may take.
+/// The watch over a thread: the counter of its signals, and the time limit of a step.
 #[derive(Debug, Default)]
 pub(crate) struct Watcher {
     pub(crate) beats: Option<Arc<AtomicU64>>,
     pub(crate) hang: Option<Duration>,
 }
 
-/// From here on this thread is watched by `watcher`. Returns who watched it before.
+/// Has `watcher` watch this thread from here on. Returns the watcher before.
 pub(crate) fn watch(watcher: Watcher) -> Watcher {
     let beats = BEATS.with(|beats| beats.replace(watcher.beats));
     Watcher { beats, hang: HANG.replace(watcher.hang) }
 }
 
-/// How long a step of this thread may take; none if nobody watches.
+/// The time limit of a step of this thread; none without a watcher.
 pub(crate) fn hang_limit() -> Option<Duration> {
     HANG.get()
 }
 
-/// What the thread does takes long, and goes on.
+/// Reports progress within a long step.
 pub(crate) fn beat() {
     BEATS.with(|beats| {
         if let Some(beats) = &*beats.borrow() {

@@ -1,8 +1,8 @@
-//! How often in a row a real lock may be found free before the task gives way.
+//! The number of times in a row that a task finds a real lock free before it gives way.
 //!
-//! A task that loops over a free lock never waits, and an executor with one thread could not poll any other: not the
-//! one that would change what the loop waits for, nor a timer. So every so often the lock is not ready at once,
-//! and its task is polled again after the others. The count is kept by the thread, which all executors have.
+//! A task that loops over a free lock never waits, and an executor with one thread could not poll any other: neither
+//! the task that ends the loop nor a timer. So every so often the lock is not ready at once, and its task is polled
+//! again after the others. The thread keeps the count, because all executors have threads.
 //! (tokio's own primitives do the same for tasks of tokio.)
 
 use std::cell::Cell;
@@ -15,7 +15,7 @@ thread_local! {
     static LEFT: Cell<u32> = const { Cell::new(FULL) };
 }
 
-/// A lock is taken that may be free. Pending if the task is to give way first; it has been woken.
+/// Counts an attempt on a lock that may be free. Pending if the task must give way first; it has been woken.
 #[inline]
 pub(crate) fn spend(cx: &mut Context<'_>) -> Poll<()> {
     match LEFT.get() {
@@ -31,16 +31,15 @@ pub(crate) fn spend(cx: &mut Context<'_>) -> Poll<()> {
 fn give_way(cx: &mut Context<'_>) -> Poll<()> {
     refill();
     let waker = cx.waker();
-    // Who polls once and never again, with a waker that wakes nobody, wants to know whether the lock is free. Such
-    // wakers have no data; their tables are not the same in all crates.
-    if waker.data().is_null() {
+    // The caller polls once, to read whether the lock is free.
+    if super::wakes_nobody(waker) {
         return Poll::Ready(());
     }
     waker.wake_by_ref();
     Poll::Pending
 }
 
-/// The task waits: others come on.
+/// Starts the count anew when the task waits, because others run then.
 #[inline]
 pub(crate) fn refill() {
     LEFT.set(FULL);

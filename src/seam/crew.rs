@@ -1,8 +1,8 @@
-//! Tasks that borrow, for real: each has a thread of its own, and the threads end before what they
-//! borrow from does.
+//! Tasks that borrow, for real: each has a thread of its own, and the threads end before the
+//! task that they borrow from.
 //!
-//! A future that may be polled by several threads has to be `Send`, and nobody can ask that of the
-//! future of an `async` closure. So a member of a crew is a closure that makes its future on its own
+//! A future that may be polled by several threads has to be `Send`, and no bound can require that of
+//! the future of an `async` closure. So a member of a crew is a closure that makes its future on its own
 //! thread, where it stays.
 
 use std::future::Future;
@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::Thread;
+use std::time::Duration;
 
 use futures::FutureExt;
 use futures::channel::oneshot;
@@ -26,7 +27,7 @@ type Job<'a> = Box<dyn FnOnce() + Send + 'a>;
 /// Tasks that borrow from the task that spawned them.
 #[derive(Default)]
 pub(crate) struct Crew<'a> {
-    /// Those that have no thread yet.
+    /// The work of tasks that have no thread yet.
     jobs: Mutex<Vec<Job<'a>>>,
     aborts: Mutex<Vec<AbortHandle>>,
 }
@@ -101,24 +102,44 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Polls a future to its end on this thread. The one of `futures` refuses to be called within
-/// another, and this one always is.
+/// Polls a future to its end on this thread. Unlike that of `futures`, it works within another `block_on`.
 pub(crate) fn block_on<F: Future>(future: F) -> F::Output {
-    struct Unpark(Thread);
+    block_on_and(future, Duration::MAX, || {})
+}
+
+/// The same. Calls `meanwhile` once in each `interval` in which the future waits.
+pub(crate) fn block_on_and<F: Future>(
+    future: F,
+    interval: Duration,
+    mut meanwhile: impl FnMut(),
+) -> F::Output {
+    struct Unpark {
+        thread: Thread,
+        // A future that was not woken is not polled: a poll counts as progress.
+        woken: AtomicBool,
+    }
 
     impl Wake for Unpark {
         fn wake(self: Arc<Self>) {
-            self.0.unpark();
+            self.woken.store(true, Ordering::Release);
+            self.thread.unpark();
         }
     }
 
-    let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
+    let (thread, woken) = (std::thread::current(), AtomicBool::new(false));
+    let unpark = Arc::new(Unpark { thread, woken });
+    let waker = Waker::from(unpark.clone());
     let mut cx = Context::from_waker(&waker);
     let mut future = pin!(future);
     loop {
-        match future.as_mut().poll(&mut cx) {
-            Poll::Ready(output) => return output,
-            Poll::Pending => std::thread::park(),
+        if let Poll::Ready(output) = future.as_mut().poll(&mut cx) {
+            return output;
+        }
+        while !unpark.woken.swap(false, Ordering::Acquire) {
+            std::thread::park_timeout(interval);
+            if !unpark.woken.load(Ordering::Acquire) {
+                meanwhile();
+            }
         }
     }
 }

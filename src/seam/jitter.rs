@@ -20,10 +20,10 @@ thread_local! {
     static SHAKER: RefCell<Option<Shaker>> = const { RefCell::new(None) };
 }
 
-/// Whether this build disturbs threads at points.
+/// True if this build disturbs threads at points.
 pub(crate) const SHAKES: bool = cfg!(debug_assertions);
 
-/// What disturbs one task of a stress test.
+/// The disturbance of one task of a stress test.
 #[derive(Debug)]
 pub(crate) struct Shaker {
     rng: Rng,
@@ -32,32 +32,35 @@ pub(crate) struct Shaker {
     abort: AbortHandle,
     /// Counts the points of the task.
     moves: Arc<AtomicU64>,
-    /// Whether the task has spawned tasks since it last started together with some.
+    /// The task has spawned tasks since it last started together with some.
     spawned: bool,
+    /// The points that are left to work that is dropped at one of them; none if the work is not.
+    points_left: Option<u32>,
 }
 
-/// What a task does at a point.
+/// The action of a task at a point.
 enum Shake {
     Nothing,
     Spin(u64),
     Yield,
     Sleep(u64),
-    Abort,
+    GiveWay,
 }
 
 impl Shaker {
     /// Disturbs the task that `abort` ends, as drawn from `seed`. Its points are counted in `moves`.
     pub(crate) fn new(seed: u64, abort: AbortHandle, moves: Arc<AtomicU64>) -> Shaker {
         let draws = Rng::new(seed ^ DRAWS);
-        Shaker { rng: Rng::new(seed), draws, abort, moves, spawned: false }
+        Shaker { rng: Rng::new(seed), draws, abort, moves, spawned: false, points_left: None }
     }
 
-    /// What to do at a point, and whether to start together with spawned tasks first.
-    fn shake(&mut self) -> (bool, Shake) {
+    /// Draws the action at a point. True if the task starts together with spawned tasks first. `counts` is false at a
+    /// point that is counted otherwise.
+    fn shake(&mut self, counts: bool) -> (bool, Shake) {
         // The task alone writes it.
         self.moves.store(self.moves.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
-        if self.abort.is_aborted() {
-            return (false, Shake::Abort);
+        if self.abort.is_aborted() || self.is_dropped_here(counts) {
+            return (false, Shake::GiveWay);
         }
         let shake = match self.rng.below(64) {
             0..32 => Shake::Nothing,
@@ -79,32 +82,82 @@ impl Shaker {
         };
         (true, late)
     }
+
+    /// Counts a point of work that is dropped at one of them. Returns `true` at that point and all after it.
+    fn is_dropped_here(&mut self, counts: bool) -> bool {
+        match &mut self.points_left {
+            None => false,
+            Some(0) => true,
+            Some(left) => {
+                *left -= u32::from(counts);
+                false
+            }
+        }
+    }
 }
 
 /// Makes another stream of one seed.
 const DRAWS: u64 = 0x6a09_e667_f3bc_c908;
 
-/// From here on the current thread is disturbed by `shaker`, or by nothing. Returns what it was
-/// disturbed by before.
+/// Has `shaker`, or nothing, disturb the current thread from here on. Returns the shaker before.
 pub(crate) fn set(shaker: Option<Shaker>) -> Option<Shaker> {
     SHAKER.with(|current| current.replace(shaker))
 }
 
-/// A point was reached on a real thread. True if the task is to give way there, because it was
-/// aborted: a task whose points are all ready would never hear of it.
+/// Disturbs a real thread at a point. Returns `true` if the task must give way there, because it was aborted or its
+/// work is dropped [at this point](up_to): a task whose points are all ready would never know.
 #[inline(always)]
 #[must_use]
 pub(crate) fn jitter() -> bool {
-    SHAKES && shake()
+    SHAKES && shake(true)
 }
 
-/// Whether the task that this thread polls was aborted.
+/// The same at a point that is pending once, which counts as its point.
+#[must_use]
+pub(crate) fn jitter_at_turn() -> bool {
+    SHAKES && shake(false)
+}
+
+/// Polls work that is dropped at its `point`-th point from here on, counted from 1: the work gives way there.
+/// Returns the number of points that it passed; 0 where points are not disturbed.
+pub(crate) fn up_to<R>(point: u32, poll: impl FnOnce() -> R) -> (R, u32) {
+    /// Restores what stood before when dropped, also by a panic.
+    struct Restore(Option<u32>);
+
+    impl Drop for Restore {
+        fn drop(&mut self) {
+            points_left(self.0);
+        }
+    }
+
+    let own = point.saturating_sub(1);
+    // Work may be a part of other work that is dropped.
+    let outer = points_left(None);
+    let begun = outer.map_or(own, |outer| outer.min(own));
+    points_left(Some(begun));
+    let mut restore = Restore(outer);
+    let polled = poll();
+    let passed = points_left(None).map_or(0, |left| begun - left);
+    restore.0 = outer.map(|outer| outer - passed);
+    (polled, passed)
+}
+
+/// Replaces the number of points that are left to the work of the current task, and returns the one before.
+fn points_left(left: Option<u32>) -> Option<u32> {
+    SHAKER.with(|shaker| {
+        let mut shaker = shaker.borrow_mut();
+        shaker.as_mut().and_then(|shaker| std::mem::replace(&mut shaker.points_left, left))
+    })
+}
+
+/// Returns `true` if the task that this thread polls was aborted.
 pub(crate) fn is_aborted() -> bool {
     SHAKER.with(|shaker| shaker.borrow().as_ref().is_some_and(|shaker| shaker.abort.is_aborted()))
 }
 
-fn shake() -> bool {
-    let drawn = SHAKER.with(|shaker| shaker.borrow_mut().as_mut().map(Shaker::shake));
+fn shake(counts: bool) -> bool {
+    let shake = |shaker: &mut Shaker| shaker.shake(counts);
+    let drawn = SHAKER.with(|shaker| shaker.borrow_mut().as_mut().map(shake));
     let Some((starts, shake)) = drawn else { return false };
     if starts {
         super::start::together();
@@ -114,13 +167,13 @@ fn shake() -> bool {
         Shake::Spin(spins) => (0..spins).for_each(|_| std::hint::spin_loop()),
         Shake::Yield => std::thread::yield_now(),
         Shake::Sleep(micros) => std::thread::sleep(Duration::from_micros(micros)),
-        Shake::Abort => return true,
+        Shake::GiveWay => return true,
     }
     false
 }
 
-/// The current task has spawned another, which has its thread. Where points are not disturbed, this is the only
-/// place at which both can start together.
+/// Notes that the current task has spawned another, which has its thread. Where points are not disturbed, only here
+/// can both start together.
 pub(crate) fn spawned() {
     let drawn = SHAKER.with(|shaker| {
         let mut shaker = shaker.borrow_mut();

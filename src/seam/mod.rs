@@ -43,13 +43,27 @@ pub(crate) mod value;
 use std::any::Any;
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
+use std::task::Waker;
 
 #[cfg(not(all(feature = "sim", not(sim_real))))]
 pub(crate) use self::real::*;
 #[cfg(all(feature = "sim", not(sim_real)))]
 pub(crate) use self::sim::*;
 
-/// Why a task gave no result.
+/// Returns `true` for a waker that wakes nobody: the caller reads whether the future is ready now and does not come
+/// back (`now_or_never`).
+///
+/// Such a waker has no data, and one that wakes somebody has to know whom. The tables of functions are no mark: each
+/// crate, and each unit of code that is generated of it, may have its own copy of the table of `Waker::noop`.
+#[inline]
+pub(crate) fn wakes_nobody(waker: &Waker) -> bool {
+    waker.data().is_null()
+}
+
+/// The panic of a future that is polled again after it was ready.
+pub(crate) const SPENT: &str = "a future was polled after it was ready: it gives its result once";
+
+/// The error of a task that gave no result.
 ///
 /// In a run only an abort is seen here: a panic of any task ends the run as failed.
 pub struct JoinError {
@@ -66,12 +80,12 @@ impl JoinError {
         JoinError { panic: Some(Mutex::new(payload)) }
     }
 
-    /// Whether the task was aborted.
+    /// Returns `true` if the task was aborted.
     pub fn is_cancelled(&self) -> bool {
         self.panic.is_none()
     }
 
-    /// Whether the task panicked.
+    /// Returns `true` if the task panicked.
     pub fn is_panic(&self) -> bool {
         self.panic.is_some()
     }

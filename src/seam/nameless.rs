@@ -1,6 +1,6 @@
 //! Objects of the real build: a primitive that no run gets to know has no name.
 
-/// What a run knows a primitive by; nothing in this build.
+/// The number of a primitive in a run; empty in this build.
 #[derive(Debug)]
 pub(crate) struct Object;
 

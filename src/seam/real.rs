@@ -1,9 +1,8 @@
-//! The real thing: what primitives are outside a run.
+//! The real primitives, for code outside of runs and for stress tests.
 //!
-//! Everything here is meant to vanish: an `Atomic` is its std atomic, a point is its effect, a gate
-//! is nothing. Debug builds look, at each point, for the jitter of a stress test on this thread
-//! ([`crate::seam::jitter`]) and for its value of a static ([`crate::seam::statics`]); builds without
-//! debug assertions do not.
+//! All of them compile to nothing: an `Atomic` is its std atomic, a point is its effect, a gate is empty. Builds with
+//! debug assertions check, at each point, for the jitter of a stress test on this thread ([`crate::seam::jitter`])
+//! and for its value of a static ([`crate::seam::statics`]).
 
 mod locks;
 
@@ -15,21 +14,22 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 
 pub(crate) use self::locks::{Enter, Gate, Pass};
+pub(crate) use super::jitter::up_to;
 
-use super::JoinError;
 use super::backoff::Backoff;
-use super::jitter::jitter;
+use super::jitter::{jitter, jitter_at_turn};
 use super::nameless::Object;
 use super::statics::Own;
 use super::threads;
 use super::value::{BitChange, Bits, Number, NumberChange, Value};
+use super::{JoinError, SPENT};
 use crate::run::board::CallPoint;
 use crate::run::op::Op;
 use crate::run::program::ProgramSource;
 use crate::run::recording::HistorySource;
 use crate::run::{Condition, Failure};
 
-/// Whether this build can simulate.
+/// True if this build can simulate.
 pub(crate) const SIMULATED: bool = false;
 
 /// A place in the source; nothing in this build.
@@ -42,7 +42,7 @@ pub(crate) const fn here() -> Here {
     Here
 }
 
-/// Where an operation takes effect: on the real thing.
+/// The object that an operation changes: the real one.
 #[derive(Debug)]
 pub(crate) struct At<'a>(PhantomData<&'a ()>);
 
@@ -56,8 +56,8 @@ pub(crate) struct Word<T: Value> {
     pub(crate) object: Object,
 }
 
-/// Does something to the std atomic of a word. Without debug assertions, without a closure, which cannot be
-/// told to be inlined always.
+/// Does something to the std atomic of a word. Without debug assertions it uses no closure, because no attribute has a
+/// closure always inlined.
 macro_rules! on {
     ($word:expr, $std:ident => $act:expr) => {
         if cfg!(debug_assertions) {
@@ -223,7 +223,7 @@ where
         if jitter() {
             return give_way(cx);
         }
-        let effect = self.effect.take().expect("polled after it was ready");
+        let effect = self.effect.take().expect(SPENT);
         Poll::Ready(effect(&At(PhantomData)))
     }
 }
@@ -231,8 +231,8 @@ where
 /// A compare-exchange.
 ///
 /// As the closure of a [`Point`] it would be a call in optimised code, too: the choice among the
-/// orders is large, and it is only known to be made once all is inlined. A closure cannot be told
-/// to be inlined always; a function can.
+/// orders is large, and it is constant only once all is inlined. An attribute has a function always
+/// inlined, and no closure.
 #[must_use = "futures do nothing unless you `.await` or poll them"]
 pub(crate) struct Exchange<'a, T: Value> {
     word: &'a Word<T>,
@@ -252,7 +252,7 @@ impl<T: Value> Future for Exchange<'_, T> {
         if jitter() {
             return give_way(cx);
         }
-        let (current, new) = self.values.take().expect("polled after it was ready");
+        let (current, new) = self.values.take().expect(SPENT);
         let (current, new) = (T::from_raw(&current), T::from_raw(&new));
         let ((success, failure), word) = (self.orders, self.word);
         Poll::Ready(if self.weak {
@@ -263,7 +263,7 @@ impl<T: Value> Future for Exchange<'_, T> {
     }
 }
 
-/// The task was aborted: what it was about to do stays undone.
+/// The task was aborted, or drops its work here: the operation is not done.
 #[cold]
 fn give_way<R>(cx: &Context<'_>) -> Poll<R> {
     cx.waker().wake_by_ref();
@@ -347,7 +347,7 @@ impl Spin {
         condition
     }
 
-    /// It did not hold: a pause.
+    /// Pauses after the condition did not hold.
     pub(crate) fn rest(&mut self, op: &'static Op) -> Turn {
         self.backoff.pause();
         Turn::new(op, self.here)
@@ -372,7 +372,7 @@ impl Future for Turn {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        if jitter() {
+        if jitter_at_turn() {
             return give_way(cx);
         }
         if std::mem::replace(&mut self.yielded, true) {
@@ -388,7 +388,7 @@ pub(crate) fn draw(bound: u64, _: &'static str) -> u64 {
     super::jitter::draw(bound)
 }
 
-/// A number that is not drawn.
+/// A given number, which is not drawn.
 pub(crate) fn given(_: u64, value: u64, _: &'static str) -> u64 {
     value
 }
@@ -398,29 +398,29 @@ pub(crate) fn seed() -> Option<u64> {
     Some(super::stress::seed())
 }
 
-/// How many values were drawn in a run, and the step it is in: there is none.
+/// The number of values drawn in the run, and its step: there is no run in this build.
 pub(crate) fn position() -> (usize, u32) {
     (0, 0)
 }
 
 static CLOCK: AtomicU64 = AtomicU64::new(0);
 
-/// A moment, later than all moments told before.
+/// A moment, later than all moments returned before.
 pub(crate) fn clock() -> u64 {
     CLOCK.fetch_add(1, Ordering::SeqCst)
 }
 
-/// Whether an operation took effect since the moment `mark`: it may have.
+/// Returns `true` if an operation may have taken effect since the moment `mark`: always.
 pub(crate) fn moved_since(_: u64) -> bool {
     true
 }
 
-/// How many operations have been announced: none ever is.
+/// The number of announced operations: always 0.
 pub(crate) fn announced() -> u32 {
     0
 }
 
-/// The first operation of a client since the moment `mark`: as far as is known, then.
+/// The moment of the client's first operation since `mark`. No operation is recorded, so it is `mark`.
 pub(crate) fn first_access_since(mark: u64, _: u64) -> Option<u64> {
     Some(mark)
 }
@@ -435,21 +435,21 @@ pub(crate) fn client_name() -> String {
     threads::client_name()
 }
 
-/// Nobody wants to know.
+/// Does nothing: no search reads the points of calls.
 #[inline(always)]
 pub(crate) fn mark_call(_: Option<&usize>, _: CallPoint) {}
 
-/// A history begins to be recorded; its number in the stress run, none outside one.
+/// Adds a history that begins. Returns its number in the stress run; none outside of one.
 pub(crate) fn add_history(history: Arc<dyn HistorySource>) -> Option<usize> {
     super::stress::add_history(history)
 }
 
-/// A condition was asked about; outside a stress run, nobody wants to know.
+/// Counts a condition in the stress run, if there is one.
 pub(crate) fn note_condition(condition: Condition) {
     super::stress::note_condition(condition);
 }
 
-/// A generated program begins to be run.
+/// Adds a generated program that begins to run.
 pub(crate) fn add_program(program: Arc<dyn ProgramSource>) {
     super::stress::add_program(program);
 }
@@ -459,17 +459,17 @@ pub(crate) fn fail(failure: impl FnOnce() -> Failure) {
     super::stress::fail(failure);
 }
 
-/// What the task of this thread does takes long, and goes on.
+/// Reports progress within a long step of the task of this thread.
 pub(crate) fn beat() {
     super::stress::beat();
 }
 
-/// How long no task of the stress run of this thread may move; none outside one.
+/// The time for which no task of the stress run of this thread may move; none outside of one.
 pub(crate) fn hang_limit() -> Option<std::time::Duration> {
     super::stress::hang_limit()
 }
 
-/// Whether a simulated run is on on this thread: there is none in this build.
+/// Returns `true` if a simulated run is on on this thread: never in this build.
 pub(crate) fn in_run() -> bool {
     false
 }

@@ -5,38 +5,38 @@
 //! as soon as the last of them has a thread: a thread takes longer to come up than most tasks to end. The
 //! spawner that came to a point starts with them.
 //!
-//! Nobody waits for long: a spawner that neither waits nor has points lets its tasks start after [`START`], and
+//! All waits are short: a spawner that neither waits nor has points lets its tasks start after [`START`], and
 //! a task that no thread polls holds up the others for [`ARRIVAL`] at most.
 
 use std::time::Duration;
 
 use super::stress::current;
 
-/// How long a task waits for its start if the one that spawned it neither waits nor ends.
+/// The time that a task waits for its start if the one that spawned it neither waits nor ends.
 pub(crate) const START: Duration = Duration::from_millis(5);
-/// How long a spawner waits at a point for the tasks that it has spawned to have threads.
+/// The time that a spawner waits at a point for the tasks that it has spawned to have threads.
 const ARRIVAL: Duration = Duration::from_millis(2);
 
-/// Which tasks of a run may start. Tasks are counted in the order in which they were spawned.
+/// The tasks of a run that may start. Tasks are counted in the order in which they were spawned.
 #[derive(Debug, Default)]
 pub(crate) struct Starts {
-    /// Whether a thread polls the task, by number.
+    /// True if a thread has polled the task, by number.
     arrived: Vec<bool>,
     /// Tasks below this number may start.
     released: usize,
     /// Tasks below this number start when all of them have arrived; at least `released`.
     wanted: usize,
-    /// How many tasks from `released` to `wanted` have not arrived.
+    /// The number of tasks from `released` to `wanted` that have not arrived.
     missing: usize,
 }
 
 impl Starts {
-    /// One more task.
+    /// Adds a task.
     pub(crate) fn add(&mut self) {
         self.arrived.push(false);
     }
 
-    /// A thread polls the task. Returns whether tasks may start that might not before.
+    /// Marks the task as polled by a thread. Returns `true` if tasks may start that might not before.
     #[must_use]
     pub(crate) fn arrive(&mut self, task: usize) -> bool {
         let first = !std::mem::replace(&mut self.arrived[task], true);
@@ -46,7 +46,7 @@ impl Starts {
         self.release_if_complete()
     }
 
-    /// All tasks are to start together. Returns whether they may start now.
+    /// Has all tasks start together. Returns `true` if they may start now.
     #[must_use]
     pub(crate) fn want_all(&mut self) -> bool {
         let new = &self.arrived[self.wanted.min(self.arrived.len())..];
@@ -55,22 +55,22 @@ impl Starts {
         self.release_if_complete()
     }
 
-    /// The tasks that are to start together may, whether all have arrived or not.
+    /// Lets the tasks start that wait for each other, arrived or not.
     pub(crate) fn release(&mut self) {
         (self.released, self.missing) = (self.wanted, 0);
     }
 
-    /// All tasks may start, also those that are spawned later.
+    /// Lets all tasks start, also those that are spawned later.
     pub(crate) fn open(&mut self) {
         (self.released, self.wanted, self.missing) = (usize::MAX, usize::MAX, 0);
     }
 
-    /// Whether the task may start.
+    /// Returns `true` if the task may start.
     pub(crate) fn may_start(&self, task: usize) -> bool {
         task < self.released
     }
 
-    /// Whether a thread has polled the task.
+    /// Returns `true` if a thread has polled the task.
     pub(crate) fn has_arrived(&self, task: usize) -> bool {
         self.arrived[task]
     }
@@ -84,7 +84,7 @@ impl Starts {
     }
 }
 
-/// The tasks that were spawned so far start as soon as all of them have threads.
+/// Lets the tasks that were spawned so far start as soon as all of them have threads.
 pub(crate) fn release() {
     if let Some(member) = current() {
         if member.run.lock().starts.want_all() {
@@ -93,7 +93,7 @@ pub(crate) fn release() {
     }
 }
 
-/// The same, and the current task goes on together with them. Blocks the thread for at most [`ARRIVAL`].
+/// The same. The current task goes on together with them. Blocks the thread for at most [`ARRIVAL`].
 pub(super) fn together() {
     let Some(member) = current() else { return };
     let run = &member.run;
@@ -122,7 +122,7 @@ mod tests {
         (0..3).for_each(|_| starts.add());
         assert!(!starts.arrive(1), "nobody asked for it");
         assert!(!starts.want_all());
-        // One more, which is not waited for.
+        // A fourth task, which is not waited for.
         starts.add();
         assert!(!starts.arrive(0) && !starts.arrive(0) && !starts.arrive(3));
         assert!(!starts.may_start(0));

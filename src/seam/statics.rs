@@ -1,11 +1,11 @@
 //! Statics in stress runs: each run has a value of its own, as a simulated run has.
 //!
-//! A run's value starts as the one that the static was made with, whatever other runs, which may be on at the
-//! same time, or code outside of runs did to theirs. The values are kept in the static: one of a run that is over
-//! goes when the next run comes.
+//! A run's value starts as the one that the static was made with. Other runs, which may be on at the same time, and
+//! code outside of runs have values of their own. The static keeps all of them, and drops the value of a run that is
+//! over when the next run begins.
 //!
-//! That needs room in each primitive and a question at each point, so only builds with debug assertions do it.
-//! In others an [`Own`] is nothing, and a static is what it is to std: one value, for all runs and outside.
+//! Own values take room in each primitive and a branch at each point, so only builds with debug assertions have them.
+//! In others an [`Own`] is empty, and a static has one value for all runs and outside, as in std.
 
 #[cfg(debug_assertions)]
 pub(crate) use self::own::Own;
@@ -16,11 +16,11 @@ mod own {
 
     use crate::seam::stress::{StressRun, current};
 
-    /// The values of a static beside the one that it was made with, which nobody changes.
+    /// The values of a static beside the one that it was made with, which does not change.
     #[derive(Debug)]
     pub(crate) struct Own<S> {
         is_static: bool,
-        /// The value outside of runs, once somebody looked at it.
+        /// The value outside of runs, once it was used.
         outside: OnceLock<S>,
         of_runs: RwLock<Vec<OfRun<S>>>,
     }
@@ -32,12 +32,12 @@ mod own {
     }
 
     impl<S> Own<S> {
-        /// Of what is no static.
+        /// For a primitive that is no static.
         pub(crate) const fn none() -> Own<S> {
             Own::new(false)
         }
 
-        /// Of a static.
+        /// For a static.
         pub(crate) const fn of_static() -> Own<S> {
             Own::new(true)
         }
@@ -46,8 +46,8 @@ mod own {
             Own { is_static, outside: OnceLock::new(), of_runs: RwLock::new(Vec::new()) }
         }
 
-        /// Does `act` to the value: if this is a static, to that of the run of this thread or to the one outside
-        /// of runs. Each begins as a `copy` of `made`.
+        /// Does `act` to the value. For a static, this is the value of the run of this thread or the one outside of
+        /// runs; each begins as a `copy` of `made`.
         pub(crate) fn with<R>(
             &self,
             made: &S,
@@ -85,7 +85,7 @@ mod own {
             first
         }
 
-        /// The value of who has the primitive alone.
+        /// The value, for the only owner of the primitive.
         pub(crate) fn alone<'a>(&'a mut self, made: &'a mut S) -> &'a mut S {
             let Some(member) = current() else {
                 return self.outside.get_mut().unwrap_or(made);

@@ -1,8 +1,8 @@
 //! The tasks of one stress run on real threads.
 //!
 //! A run gathers its tasks: they [start together](super::start), each is shaken by a generator of
-//! its own, and the first panic or failed check ends them all. A task takes part while it is polled,
-//! on whatever thread that is.
+//! its own, and the first panic or failed check ends them all. A task takes part while any
+//! thread polls it.
 
 use std::any::Any;
 use std::cell::RefCell;
@@ -39,13 +39,13 @@ pub(crate) struct StressRun {
     /// The name of its test.
     test: String,
     seed: u64,
-    /// Whether panics are shown when they happen.
+    /// Panics are shown when they happen.
     loud: bool,
-    /// How long none of its tasks may move.
+    /// The time for which none of its tasks may move.
     hang: Option<Duration>,
-    /// What is told as the place of its tasks: real threads do not note it.
+    /// The place that its tasks are reported with: real threads record none.
     place: Place,
-    /// Whether it has ended. Tasks that go on nevertheless are no longer its.
+    /// The run has ended. Tasks that go on nevertheless are no longer a part of it.
     over: AtomicBool,
     state: Mutex<State>,
     pub(super) changed: Condvar,
@@ -83,7 +83,7 @@ pub(crate) struct Member {
     seed: u64,
     /// Counts its points and polls.
     moves: Arc<AtomicU64>,
-    /// When it starts without being let.
+    /// The time at which it starts by itself.
     deadline: OnceLock<Instant>,
 }
 
@@ -153,18 +153,24 @@ impl StressRun {
     }
 
     /// Lets every task start, aborts those that are left, waits for them for at most `patience`.
-    /// Returns those that still have not ended.
+    /// Returns those that go on nevertheless. A task that no thread has polled never starts.
     pub(crate) fn finish(&self, patience: Duration) -> Vec<TaskRecord> {
         self.abort_all();
         let left = |state: &mut State| state.tasks.iter().any(|task| !task.ended);
         drop(self.changed.wait_timeout_while(self.lock(), patience, left));
         self.over.store(true, Ordering::Release);
-        self.left()
+        self.left_that(|starts, task| starts.has_arrived(task))
     }
 
-    /// Whether it has ended.
+    /// Returns `true` if the run has ended.
     pub(super) fn is_over(&self) -> bool {
         self.over.load(Ordering::Acquire)
+    }
+
+    /// Ends the run as failed. The first failure counts.
+    pub(crate) fn fails(&self, failure: Failure) {
+        self.lock().failure.get_or_insert(failure);
+        self.abort_all();
     }
 
     fn abort_all(&self) {
@@ -179,16 +185,24 @@ impl StressRun {
 
     /// The tasks that have not ended.
     pub(crate) fn left(&self) -> Vec<TaskRecord> {
-        let state = self.lock();
-        state.tasks.iter().filter(|task| !task.ended).map(|task| task.record.clone()).collect()
+        self.left_that(|_, _| true)
+    }
+
+    /// The tasks that wait for the program's spawner to poll them; tasks that are threads do come up.
+    pub(crate) fn waiting_for_spawner(&self) -> Vec<TaskRecord> {
+        if threads::SPAWNER.get().is_some() { self.unpolled() } else { Vec::new() }
     }
 
     /// The tasks that no thread has polled.
     pub(crate) fn unpolled(&self) -> Vec<TaskRecord> {
+        self.left_that(|starts, task| !starts.has_arrived(task))
+    }
+
+    fn left_that(&self, is: impl Fn(&Starts, usize) -> bool) -> Vec<TaskRecord> {
         let state = self.lock();
         let tasks = state.tasks.iter().enumerate();
-        let unpolled = tasks.filter(|(n, task)| !task.ended && !state.starts.has_arrived(*n));
-        unpolled.map(|(_, task)| task.record.clone()).collect()
+        let left = tasks.filter(|(n, task)| !task.ended && is(&state.starts, *n));
+        left.map(|(_, task)| task.record.clone()).collect()
     }
 
     /// A number that grows whenever a task is spawned, polled or ends and, where points are
@@ -204,7 +218,7 @@ impl StressRun {
         self.lock().tasks.iter().map(|task| task.record.clone()).collect()
     }
 
-    /// What failed first: a check, or else a task that panicked.
+    /// The first failure: a check, or else a task that panicked.
     pub(crate) fn failure(&self) -> Option<Failure> {
         let state = self.lock();
         state.failure.clone().or_else(|| {
@@ -219,12 +233,12 @@ impl StressRun {
         sources.iter().map(|source| source.record()).collect()
     }
 
-    /// What was asked about so far.
+    /// The conditions counted so far.
     pub(crate) fn conditions(&self) -> Vec<Condition> {
         self.lock().conditions.clone()
     }
 
-    /// Whether programs were generated.
+    /// Returns `true` if programs were generated.
     pub(crate) fn has_programs(&self) -> bool {
         !self.lock().programs.is_empty()
     }
@@ -332,7 +346,7 @@ impl Member {
         self.run.lock().starts.may_start(self.task.index())
     }
 
-    /// A thread polls the task. Returns when it starts without being let.
+    /// Marks the task as polled by a thread. Returns the time at which it starts by itself.
     fn arrive(&self) -> Instant {
         if self.run.lock().starts.arrive(self.task.index()) {
             self.run.changed.notify_all();
@@ -352,7 +366,7 @@ impl Member {
         Shaker::new(self.seed.wrapping_add(nth), abort, self.moves.clone())
     }
 
-    /// Drops what the task has left over, as a part of the task: its destructor belongs to the run.
+    /// Drops a value that the task left over, as a part of the task: its destructor belongs to the run.
     pub(crate) fn drops<T>(self: &Arc<Member>, abort: AbortHandle, value: T) {
         let mut shaker = Some(self.shaker(abort, 1));
         let _entered = Entered::enter(self, &mut shaker);
@@ -361,7 +375,7 @@ impl Member {
         }
     }
 
-    /// The task panicked on this thread: the run has failed, and ends.
+    /// Fails and ends the run after the task panicked on this thread.
     pub(crate) fn panicked(&self, payload: &(dyn Any + Send)) {
         let noted = panics::take();
         if payload.is::<CheckFailed>() {
@@ -400,7 +414,7 @@ pub(crate) fn client_name() -> Option<String> {
     current().map(|member| member.client.1.clone())
 }
 
-/// A history begins to be recorded in the stress run of this thread; its number there.
+/// Adds a history that begins to the stress run of this thread. Returns its number there.
 pub(crate) fn add_history(history: Arc<dyn HistorySource>) -> Option<usize> {
     let member = current()?;
     let mut state = member.run.lock();
@@ -408,26 +422,26 @@ pub(crate) fn add_history(history: Arc<dyn HistorySource>) -> Option<usize> {
     Some(state.histories.len() - 1)
 }
 
-/// A condition was asked about in the stress run of this thread, if there is one.
+/// Counts a condition in the stress run of this thread, if there is one.
 pub(crate) fn note_condition(condition: Condition) {
     if let Some(member) = current() {
         condition.note(&mut member.run.lock().conditions);
     }
 }
 
-/// A generated program begins to be run in the stress run of this thread.
+/// Adds a generated program that begins to the stress run of this thread.
 pub(crate) fn add_program(program: Arc<dyn ProgramSource>) {
     if let Some(member) = current() {
         member.run.lock().programs.push(program);
     }
 }
 
-/// How long no task of the stress run of this thread may move; none if there is none, or no limit.
+/// The time for which no task of the stress run of this thread may move; none without a run or a limit.
 pub(crate) fn hang_limit() -> Option<Duration> {
     current().and_then(|member| member.run.hang)
 }
 
-/// What the task of this thread does takes long, and goes on.
+/// Reports progress within a long step of the task of this thread.
 pub(crate) fn beat() {
     if let Some(member) = current() {
         member.moves.fetch_add(1, Ordering::Relaxed);
@@ -439,17 +453,16 @@ pub(crate) fn seed() -> u64 {
     current().map_or(0, |member| member.run.seed)
 }
 
-/// Notes a failure of the stress run of this thread, if there is one, ends it and unwinds.
+/// Fails and ends the stress run of this thread, if there is one, and unwinds.
 pub(crate) fn fail(failure: impl FnOnce() -> Failure) {
     if let Some(member) = current() {
         let failure = failure();
-        member.run.lock().failure.get_or_insert(failure);
-        member.run.abort_all();
+        member.run.fails(failure);
         std::panic::resume_unwind(Box::new(CheckFailed));
     }
 }
 
-/// What the panic hook of the process does with a panic.
+/// Handles a panic for the panic hook of the process.
 pub(crate) fn hear(info: &std::panic::PanicHookInfo<'_>) -> Heard {
     // A panic may come while the thread ends, when nothing is left of it to ask.
     let Ok(Some(member)) = CURRENT.try_with(|current| current.borrow().clone()) else {
@@ -468,17 +481,15 @@ pub(crate) fn hear(info: &std::panic::PanicHookInfo<'_>) -> Heard {
     if member.run.loud { Heard::Shown } else { Heard::Taken }
 }
 
-/// The process aborts now, and nobody will tell of the panics that were taken down on this thread. Not with
-/// `eprint!`: a test harness may have taken that, and will have no time to show it.
+/// Prints the panics that were recorded on this thread, because the process aborts now. Not with `eprint!`: a test
+/// harness may have captured that, and has no time to show it.
 fn tell(member: &Member) {
     let show = |panicked: Option<Panicked>| match panicked {
         Some(Panicked { message, place }) => format!("{message:?} at {place}"),
         None => "unknown".to_owned(),
     };
-    let run = &member.run;
-    let task = &member.client.1;
-    let (first, second) = (BEFORE.with(RefCell::take), panics::take());
-    let (first, second) = (show(first), show(second));
+    let (run, task) = (&member.run, &member.client.1);
+    let (first, second) = (show(BEFORE.with(RefCell::take)), show(panics::take()));
     let text = format!(
         "\nsim: a destructor panicked while a panic unwound, and the process aborts.\n\
          first:  {first}\nsecond: {second}\n\

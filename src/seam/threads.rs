@@ -22,9 +22,9 @@ use super::{jitter, start};
 
 type Spawner = Box<dyn Fn(BoxFuture<'static, ()>) + Send + Sync>;
 
-static SPAWNER: OnceLock<Spawner> = OnceLock::new();
+pub(super) static SPAWNER: OnceLock<Spawner> = OnceLock::new();
 
-/// Has tasks spawned by `spawner` from here on. False if one was set before; then that one stays.
+/// Has `spawner` spawn tasks from here on. Returns `false` if one was set before; then that one stays.
 pub(crate) fn set_spawner(spawner: Spawner) -> bool {
     SPAWNER.set(spawner).is_ok()
 }
@@ -55,7 +55,7 @@ where
         async move {
             let outcome = outcome(member.as_deref(), future.await);
             finished.store(true, Ordering::Release);
-            // The handle may be gone, and nobody takes what the task gives.
+            // The handle may be gone, and nobody takes the result of the task.
             if let (Err(unwanted), Some(member)) = (send.send(outcome), &member) {
                 member.drops(abort, unwanted);
             }
@@ -91,7 +91,7 @@ where
     Handle { result, abort, finished }
 }
 
-/// How a task on its own thread ended, told to the run it belongs to.
+/// The result of a task on its own thread. A panic is reported to the run that the task belongs to.
 pub(super) fn outcome<T>(
     member: Option<&stress::Member>,
     polled: Result<std::thread::Result<T>, Aborted>,
@@ -118,12 +118,12 @@ impl<T> Handle<T> {
             .map(|result| result.unwrap_or(Err(JoinError::cancelled())))
     }
 
-    /// Asks the task to end at its next point.
+    /// Ends the task at its next point.
     pub(crate) fn abort(&self) {
         self.abort.abort();
     }
 
-    /// Whether it has ended.
+    /// Returns `true` if the task has ended.
     pub(crate) fn is_finished(&self) -> bool {
         self.finished.load(Ordering::Acquire)
     }
@@ -134,12 +134,12 @@ thread_local! {
 }
 static CLIENTS: AtomicU64 = AtomicU64::new(1);
 
-/// A number that nobody else got.
+/// A number that was not returned before.
 pub(crate) fn new_client() -> u64 {
     CLIENTS.fetch_add(1, Ordering::Relaxed)
 }
 
-/// A number for the current task, or thread if it is no task of a stress run, that no other has.
+/// A unique number for the current task, or for the thread if it polls no task of a stress run.
 pub(crate) fn client() -> u64 {
     stress::client().unwrap_or_else(|| {
         CLIENT.with(|client| {

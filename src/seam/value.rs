@@ -65,7 +65,7 @@ pub trait Bits: Value {
     /// Does `change` to the std atomic.
     #[doc(hidden)]
     fn std_change(std: &Self::Std, change: BitChange, value: Self, order: Ordering) -> Self;
-    /// What `change` makes of `old`.
+    /// The result of `change` on `old`.
     #[doc(hidden)]
     fn change(old: Self, change: BitChange, value: Self) -> Self;
 }
@@ -75,7 +75,7 @@ pub trait Number: Bits {
     /// Does `change` to the std atomic.
     #[doc(hidden)]
     fn std_compute(std: &Self::Std, change: NumberChange, value: Self, order: Ordering) -> Self;
-    /// What `change` makes of `old`.
+    /// The result of `change` on `old`.
     #[doc(hidden)]
     fn compute(old: Self, change: NumberChange, value: Self) -> Self;
 }
@@ -117,7 +117,7 @@ macro_rules! exchange {
      $($s:ident $f:ident),*) => {
         match ($success, $failure) {
             $((Ordering::$s, Ordering::$f) => exchange!(@ $std.$method $values, $s $f),)*
-            // What is left has no meaning, which std says best.
+            // The other orders have no meaning. Std reports that best.
             _ => exchange!(@@ $std.$method $values, $success, $failure),
         }
     };

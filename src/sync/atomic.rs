@@ -33,8 +33,11 @@ const FETCH_XOR: Op = Op::new("fetch_xor", Access::ReadModifyWrite);
 /// In a run the value lives in the run: an atomic in a `static`, made with
 /// [`const_new`](Self::const_new), starts every run with the value it was made with, in several workers at
 /// once, whatever its value is outside of runs. So it does in the stress tests of a real build with debug
-/// assertions; without them a `static` has one value for all. Memory is sequentially consistent there whatever the [`Ordering`] arguments say, so a run
-/// does not show what weaker orderings allow. A weak compare-exchange does not fail spuriously.
+/// assertions; without them a `static` has one value for all. Memory is sequentially consistent in a run, whatever
+/// the [`Ordering`] arguments are, so a run does not show what weaker orderings allow. A weak compare-exchange does
+/// not fail spuriously.
+///
+/// The future of an operation gives its result once: it panics if it is polled again after that.
 ///
 /// ```
 /// use sim::{Atomic, Ordering::SeqCst};

@@ -10,7 +10,7 @@ use async_lock::futures::Lock as RealLock;
 use async_lock::{Mutex as RealMutex, MutexGuard as RealGuard};
 
 use crate::run::op::{Access, Op};
-use crate::seam::{self, Enter, Gate, Pass, budget, here};
+use crate::seam::{self, Enter, Gate, Pass, SPENT, budget, here};
 
 const LOCK: Op = Op::new("lock", Access::Lock);
 const TRY_LOCK: Op = Op::new("try_lock", Access::TryLock);
@@ -70,11 +70,11 @@ impl<T> Mutex<T> {
 
 impl<T: ?Sized> Mutex<T> {
     /// Waits until no task holds the lock, then takes it. Cancel safe: dropped before it is ready,
-    /// it leaves no trace.
+    /// it leaves no trace. Panics if it is polled again after it was ready.
     #[track_caller]
     pub fn lock(&self) -> Lock<'_, T> {
         let enter = self.gate.enter(&LOCK, here());
-        Lock { enter, pass: None, mutex: &self.inner, waits: None }
+        Lock { enter, pass: None, mutex: Some(&self.inner), waits: None }
     }
 
     /// Takes the lock if no task holds it; an await point, unlike tokio's, because what it finds
@@ -103,7 +103,8 @@ impl<T: ?Sized> Mutex<T> {
 pub struct Lock<'a, T: ?Sized> {
     enter: Enter<'a>,
     pass: Option<Pass<'a>>,
-    mutex: &'a RealMutex<T>,
+    /// `None` once the lock was taken.
+    mutex: Option<&'a RealMutex<T>>,
     /// Made when the lock was not free, and boxed so that a lock may be moved while it waits.
     waits: Option<Pin<Box<RealLock<'a, T>>>>,
 }
@@ -113,11 +114,13 @@ impl<'a, T: ?Sized> Future for Lock<'a, T> {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<MutexGuard<'a, T>> {
         let this = &mut *self;
+        let mutex = this.mutex.expect(SPENT);
         if this.pass.is_none() {
             this.pass = Some(ready!(Pin::new(&mut this.enter).poll(cx)));
         }
         // In a run whoever holds the pass finds the lock free; outside one, this is the lock.
-        let inner = ready!(take(this.mutex, &mut this.waits, cx));
+        let inner = ready!(take(mutex, &mut this.waits, cx));
+        this.mutex = None;
         let pass = this.pass.take().expect("it was got above");
         Poll::Ready(MutexGuard { inner, _pass: pass })
     }

@@ -49,6 +49,9 @@ impl<'a> Merged<'a> {
         let files = parts.len();
         let mut failures: BTreeMap<_, Vec<Failed>> = BTreeMap::new();
         let (mut ends, mut shards): (Vec<End>, BTreeMap<_, Vec<Segment>>) = Default::default();
+        let explored = |part: &Part| (part.header.first, part.header.count);
+        let whole = parts.first().map(explored);
+        let whole = whole.filter(|whole| parts.iter().all(|part| explored(part) == *whole));
         for part in parts {
             let shard = Shard::of(&part);
             ends.extend(part.ends);
@@ -69,6 +72,7 @@ impl<'a> Merged<'a> {
         let failed = failures.values().flatten().filter_map(|failure| failure.seed);
         let failed = failed.map(|from| Every { from, of: modulus, count: 1 });
         let left = asked.without(&passed).without(&Seeds::union(modulus, failed)).rows();
+        let remedy = missing(&shards, whole);
         let (tally, others) = counted(modulus, shards);
         let mut merged = Merged {
             subject,
@@ -82,12 +86,12 @@ impl<'a> Merged<'a> {
             report: None,
             failed_as_it_must: false,
         };
-        merged.judge(&others, &ends);
+        merged.judge(&others, &remedy, &ends);
         Ok(merged)
     }
 
     /// Judges conditions over all runs, as a single run does at its end.
-    fn judge(&mut self, others: &[Tally], ends: &[End]) {
+    fn judge(&mut self, others: &[Tally], remedy: &str, ends: &[End]) {
         if !self.failures.is_empty() {
             let beside = |(kind, _): &(String, String)| BESIDE.contains(&&**kind);
             self.failed_as_it_must = self.subject.must_fail && !self.failures.keys().any(beside);
@@ -97,7 +101,7 @@ impl<'a> Merged<'a> {
             return;
         }
         if self.asked > 1 {
-            self.judge_conditions(others);
+            self.judge_conditions(others, remedy);
         }
         if self.subject.must_fail && self.failures.is_empty() && self.subject.build == "sim" {
             let what =
@@ -109,7 +113,8 @@ impl<'a> Merged<'a> {
         }
     }
 
-    fn judge_conditions(&mut self, others: &[Tally]) {
+    /// `remedy` names the shards that would settle what the counts leave open.
+    fn judge_conditions(&mut self, others: &[Tally], remedy: &str) {
         let uncounted = self.passed.saturating_sub(self.tally.runs.into());
         if uncounted == 0 {
             if let Some(failed) = self.tally.too_seldom() {
@@ -117,7 +122,7 @@ impl<'a> Merged<'a> {
             }
             return;
         }
-        // Some runs are in several files, and the counts do not tell in which of these runs a condition held.
+        // Some runs are in several files, and the counts do not contain in which of these runs a condition held.
         let mut conditions = self.tally.conditions();
         for other in others.iter().flat_map(Tally::conditions) {
             if !conditions.iter().any(|known| known.name == other.name) {
@@ -130,8 +135,8 @@ impl<'a> Merged<'a> {
             condition.runs += uncounted;
             if condition.is_met(all) {
                 self.unknown.push(format!(
-                    "in how many runs {name:?} held: {uncounted} of {all} are in several files, which \
-                     divide the seeds into different numbers of shards"
+                    "in how many runs {name:?} held: {uncounted} of {all} are in several files, which divide the \
+                     seeds into different numbers of shards. Run {remedy}: the shards of one number are enough"
                 ));
             } else {
                 let most = condition.runs;
@@ -159,7 +164,7 @@ impl<'a> Merged<'a> {
             if looked.is_empty() {
                 self.unknown.push(
                     "whether tasks share what is not of this library, so that coverage says nothing: no \
-                     process came to the end of its shard"
+                     process came to the end of its shard. Run one of the shards again"
                         .to_owned(),
                 );
                 return;
@@ -180,6 +185,11 @@ impl<'a> Merged<'a> {
         let shows =
             report.coverage.is_some() || report.closure.is_some() || report.statistics.is_some();
         self.report = Some(report).filter(|_| shows);
+    }
+
+    /// True if the verdict waits for seeds that were not run.
+    pub(super) fn has_left(&self) -> bool {
+        self.exit() == Exit::Undecided && !self.left.is_empty()
     }
 
     pub(super) fn exit(&self) -> Exit {
@@ -214,16 +224,45 @@ impl Shard {
     }
 }
 
+/// The number of seeds that each division into shards covers, by first seed and number of shards.
+fn divisions(shards: &[(Shard, Vec<Segment>)]) -> BTreeMap<(u64, u64), u64> {
+    let mut seeds = BTreeMap::new();
+    for (shard, segments) in shards {
+        *seeds.entry((shard.first, shard.of)).or_default() += shard.row(segments).count;
+    }
+    seeds
+}
+
+/// The names of shards that a division lacks: of the one that covers the most seeds, if all files are of the same
+/// seeds, `whole`, from the first on.
+fn missing(shards: &[(Shard, Vec<Segment>)], whole: Option<(u64, u64)>) -> String {
+    const SHOWN: usize = 6;
+    let of = divisions(shards).into_iter().max_by_key(|(_, seeds)| *seeds).map(|((_, of), _)| of);
+    let (Some((first, count)), Some(of)) = (whole, of) else {
+        return "all shards of one number".to_owned();
+    };
+    let done = |number: u64| {
+        let is_own = |shard: &Shard| *shard == Shard { first, of, number };
+        let own = shards.iter().find(|(shard, _)| is_own(shard));
+        own.map_or(0, |(shard, segments)| shard.row(segments).count)
+    };
+    let asked = |number: u64| count.checked_sub(number).map_or(0, |left| left / of + 1);
+    let mut missing = (1..=of).filter(|number| done(*number) < asked(*number));
+    let shown: Vec<_> = missing.by_ref().take(SHOWN).map(|n| format!("{n}/{of}")).collect();
+    let more = match missing.count() {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    format!("{}{more}", shown.join(", "))
+}
+
 /// Counts over shards that have no seed in common, and the counts of the other shards. Prefers the division into
 /// shards that covers the most seeds.
 fn counted(modulus: u64, mut shards: Vec<(Shard, Vec<Segment>)>) -> (Tally, Vec<Tally>) {
     let alike = |shard: &Shard| (shard.first, shard.of);
     let apart = shards.windows(2).all(|pair| alike(&pair[0].0) == alike(&pair[1].0));
     let first = shards.iter().map(|(shard, _)| shard.first).min().unwrap_or(0);
-    let mut seeds: BTreeMap<(u64, u64), u64> = BTreeMap::new();
-    for (shard, segments) in &shards {
-        *seeds.entry(alike(shard)).or_default() += shard.row(segments).count;
-    }
+    let seeds = divisions(&shards);
     shards.sort_by_key(|(shard, _)| (Reverse(seeds[&alike(shard)]), *shard));
     let (mut whole, mut others, mut rows) = (Tally::default(), Vec::new(), Vec::new());
     for (shard, segments) in shards {

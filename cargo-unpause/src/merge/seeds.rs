@@ -62,13 +62,13 @@ impl Seeds {
         Seeds { ranges }
     }
 
-    /// How many.
+    /// The number of seeds.
     pub(super) fn len(&self) -> u128 {
         let modulus = self.ranges.len() as u128;
         self.ranges.iter().flatten().map(|range| (range.end - range.start).div_ceil(modulus)).sum()
     }
 
-    /// Those that are not in `other`.
+    /// The seeds that are not in `other`.
     pub(super) fn without(&self, other: &Seeds) -> Seeds {
         let modulus = self.ranges.len() as u128;
         let mut ranges = vec![Vec::new(); self.ranges.len()];

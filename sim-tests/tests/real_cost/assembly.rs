@@ -48,7 +48,7 @@ impl Assembly {
         }
     }
 
-    /// Whether two functions have the same instructions; if not, both as text.
+    /// Compares the instructions of two functions. Returns both as text if they differ.
     ///
     /// # Panics
     /// If there is none of that name, or more than one.
@@ -152,7 +152,7 @@ fn is_mark(label: &str) -> bool {
     ["tmp", "func_"].iter().any(|mark| label.trim_start_matches(['.', 'L']).starts_with(mark))
 }
 
-/// Whether a mangled symbol is that of a function with this name, and not of a closure in it.
+/// Returns `true` if a mangled symbol belongs to a function with this name, and not to a closure in it.
 fn is_symbol_of(symbol: &str, name: &str) -> bool {
     let Some(at) = symbol.rfind(&format!("{}{name}", name.len())) else { return false };
     let after = &symbol[at + name.len().to_string().len() + name.len()..];

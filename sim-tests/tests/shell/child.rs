@@ -11,7 +11,7 @@ pub(crate) struct Child {
     variables: Vec<(String, String)>,
 }
 
-/// What came of it.
+/// The end of a child.
 #[derive(Debug)]
 pub(crate) struct Ended {
     pub(crate) code: Option<i32>,
@@ -19,13 +19,13 @@ pub(crate) struct Ended {
     pub(crate) stderr: String,
 }
 
-/// Will run the fixture's test `name`, with what it prints not taken by the harness. Cargo was
-/// started in the root of the workspace.
+/// Will run the fixture's test `name`, with its output not captured by the harness. Cargo was started in the root of
+/// the workspace.
 pub(crate) fn child(name: &str) -> Child {
     captured(name).arg("--nocapture")
 }
 
-/// The same with what it prints taken by the harness and shown if it fails, on stdout.
+/// The same with its output captured by the harness and shown on stdout if it fails.
 pub(crate) fn captured(name: &str) -> Child {
     let name = format!("fixture::{name}");
     let mut command = Command::new(std::env::current_exe().unwrap());
@@ -35,7 +35,7 @@ pub(crate) fn captured(name: &str) -> Child {
     Child { name, command, variables: Vec::new() }
 }
 
-/// What the fixture needs, and nothing that a user of these tests has set for himself.
+/// Sets the variables of the fixture and removes those of the user who runs these tests.
 pub(crate) fn clean(command: &mut Command) {
     for (name, _) in std::env::vars_os() {
         let name = name.to_string_lossy();
@@ -47,7 +47,7 @@ pub(crate) fn clean(command: &mut Command) {
     for name in ["RUST_BACKTRACE", "CI", "CARGO_TERM_COLOR", "NO_COLOR"] {
         command.env_remove(name);
     }
-    // What is said here of certain seeds is said of the random walk.
+    // The seeds named in these tests are seeds of the random walk.
     command.env("UNPAUSE_FIXTURE", "1").env("SIM_STRATEGY", "random");
 }
 
@@ -69,7 +69,7 @@ impl Child {
         self
     }
 
-    /// Starts it and does not wait. What it prints is lost.
+    /// Starts it and does not wait. Its output is lost.
     pub(crate) fn start(mut self) -> std::process::Child {
         let silent = self.command.stdout(Stdio::null()).stderr(Stdio::null());
         silent.spawn().unwrap()
@@ -126,13 +126,13 @@ impl Ended {
         assert!(!self.has(part), "{part:?} is said: {self}");
     }
 
-    /// Whether this is on stderr, as it is or wrapped: where a line ends depends on the paths in it.
+    /// Returns `true` if this is on stderr, as it is or wrapped: the end of a line depends on the paths in it.
     fn has(&self, part: &str) -> bool {
         let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
         self.stderr.contains(part) || words(&self.stderr).contains(&words(part))
     }
 
-    /// What follows a label such as `replay:` at the beginning of a line.
+    /// The text after a label such as `replay:` at the beginning of a line.
     #[track_caller]
     pub(crate) fn after(&self, label: &str) -> String {
         let line = self.stderr.lines().find_map(|line| line.strip_prefix(label));

@@ -18,7 +18,7 @@ fn a_real_lock_across_a_point_is_a_hang_that_names_the_task() {
         "- a lock of std or parking_lot held across an await: use sim::Mutex\n",
         "does not come back\n",
     ]);
-    // A process that ends on purpose leaves nothing that says otherwise.
+    // A process that ends on purpose leaves no mark of another end.
     let mark = "target/sim/sim-tests/underway/test-shell.fixture.holds_a_real_lock.1-of-1";
     assert!(!root().join(mark).exists());
     let again = ended.after("trace:");

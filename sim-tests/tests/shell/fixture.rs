@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering::SeqCst;
 use sim::check::models::{CounterOp, CounterRet};
 use sim::{Atomic, Cell, Mutex};
 
-/// Whether a test is to do what it is made for.
+/// Returns `true` if a test must do nothing.
 fn off() -> bool {
     !sim::SIMULATED || std::env::var_os("UNPAUSE_FIXTURE").is_none()
 }
@@ -65,7 +65,7 @@ async fn lost_update_of_another_test() {
     }
 }
 
-/// Fails for one value in fifty, and tells which values it was run with.
+/// Fails for one value in fifty, and prints the values that it was run with.
 #[sim::test(seeds = 30)]
 async fn draws() {
     if off() {
@@ -330,7 +330,7 @@ async fn never_sees_it() {
     }
 }
 
-/// A counter from the library, with what can be asked of it.
+/// A counter from the library, and its commands.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 struct Counter(sim::check::models::Counter);
 
@@ -357,7 +357,7 @@ impl sim::Program for Counter {
     }
 }
 
-/// Commands of a counter, asked of one that adds in one step or in two.
+/// Commands of a counter, run on one that adds in one step or in two.
 async fn commands(at_once: bool) {
     let counter = Atomic::new(0);
     sim::parallel(sim::Shape::chunks(), Counter::default(), async |op| match op {
@@ -395,7 +395,7 @@ async fn counted() {
     }
 }
 
-/// What is said of all runs: conditions that are rare, frequent or asked for in some runs alone, and commands.
+/// Claims about all runs: conditions that are rare, frequent or counted in some runs alone, and commands.
 /// In both builds.
 #[sim::test(seeds = 200)]
 async fn adds_up() {

@@ -38,7 +38,7 @@ fn a_kept_trace_that_still_fails_is_the_first_thing_reported() {
     assert!(ended.after("replay:").starts_with(&format!("SIM_REPLAY='{file}' ")), "{ended}");
     // Nothing was searched for, so nothing was written.
     assert_eq!(files(&package.join("out")), [""; 0]);
-    // Whether or not a machine runs it.
+    // The same on a machine that runs tests of its own.
     assert_eq!(run(&package, "").env("CI", "true").fails().stderr, ended.stderr);
 }
 
@@ -82,7 +82,7 @@ fn a_stale_kept_trace_that_still_leads_to_the_failure_fails() {
         "lost update.simtrace: main panicked",
         "is stale from step",
     ]);
-    // What was followed is written down as any failure is, and not among the kept ones.
+    // The failure is written like any other, and not among the kept traces.
     assert_eq!(files(&package.join("out")), ["demo.in_a_package/6.simtrace"]);
     let kept = ["demo.in_a_package/README.md", "demo.in_a_package/lost update.simtrace"];
     assert_eq!(files(&package.join("sim-regressions")), kept);

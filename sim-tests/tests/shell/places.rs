@@ -1,4 +1,4 @@
-//! Where files are written if nobody says so, or says so in a name that is relative.
+//! The places of files without a setting, or with a relative path in the setting.
 
 use std::fs;
 use std::path::PathBuf;
@@ -21,7 +21,7 @@ fn traces_are_in_the_target_folder_whoever_created_it() {
     let target = outside("target");
     let program = target.join("debug/deps/shell-0123456789abcdef");
     fs::create_dir_all(program.parent().unwrap()).unwrap();
-    // Not by this process: whoever is started meanwhile would have it open for writing.
+    // Not by this process: a child that is started meanwhile would have it open for writing.
     let copied = Command::new("cp").arg(std::env::current_exe().unwrap()).arg(&program).status();
     assert!(copied.is_ok_and(|status| status.success()));
     // Cargo writes it always, and its tag only into a folder that it creates.

@@ -14,7 +14,7 @@ fn found(name: &str, jobs: &str) -> (Ended, PathBuf) {
     (ended, out.join(trace))
 }
 
-/// What a screen says of the run: from the program on.
+/// The part of a screen about the run: from the program on.
 fn run(ended: &Ended) -> &str {
     let from = ended.stderr.find("── program").unwrap_or_else(|| panic!("no program {ended}"));
     let to = ended.stderr.find("\ntrace:").or_else(|| ended.stderr.find("\nreplay:"));
@@ -62,7 +62,7 @@ fn beside_the_trace_stand_the_program_as_source_and_the_history() {
     assert!(source.contains("sim::Script::new()\n        .branch("), "{source}");
     ended.says(&["source:  ", "history: "]);
     let history = fs::read_to_string(trace.with_extension("jsonl")).unwrap();
-    // Two that say where the counter stood, and two for each command.
+    // Two for the state of the counter, and two for each command.
     assert_eq!(history.lines().count(), 8, "{history}");
     let file = trace.with_extension("jsonl");
     unpause_histories::assert_violated!(file.to_str().unwrap(), "counter");

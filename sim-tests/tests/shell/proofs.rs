@@ -1,4 +1,4 @@
-//! Tests that ask for a proof: those that must have one, and those that fall short of it.
+//! Tests that need a proof: those that must have one, and those that fall short of it.
 
 use crate::child::{captured, child};
 
@@ -65,7 +65,7 @@ fn an_attempt_that_fell_short_says_so_to_who_sees_nothing_of_a_passing_test() {
     for strategy in ["exhaustive", "preemptions", "delays", "preemptions:0", "random"] {
         assert_eq!(attempts(strategy).passes().stderr, "", "{strategy}");
     }
-    // But to whoever must have a proof a bound is none.
+    // But a bound is no proof for a test that must prove.
     let bounded = child("attempts").env("SIM_STRATEGY", "preemptions:0").env("SIM_MUST_PROVE", "1");
     bounded.fails().says(&["nothing is proven", "runs with more preemptions were not tried"]);
 }

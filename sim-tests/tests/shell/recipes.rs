@@ -6,7 +6,7 @@ use std::process::Command;
 use crate::child::{clean, folder, root};
 use crate::shards::merge;
 
-/// What stands in the guide between two texts.
+/// The text of the guide between two others.
 fn recipe(after: &str, before: &str) -> String {
     let guide = fs::read_to_string(root().join("docs/scale.md")).unwrap();
     let (_, rest) = guide.split_once(after).unwrap_or_else(|| panic!("no {after:?}"));

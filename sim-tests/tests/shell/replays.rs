@@ -176,7 +176,7 @@ fn a_file_of_the_attribute_stands_beside_the_manifest() {
     for from in [&package, &root()] {
         run(from).fails().says(&["kept/one.simtrace: main panicked", "1 of 2"]);
     }
-    // Who asks for a seed does not want the replay.
+    // A seed that is asked for overrides the replay.
     run(&root()).env("SIM_SEED", "6").fails().says(&["seed 6: main panicked"]);
     fs::remove_file(package.join("kept/one.simtrace")).unwrap();
     run(&root()).fails().says(&["the trace cannot be read", "No such file"]);

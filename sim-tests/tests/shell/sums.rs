@@ -1,4 +1,4 @@
-//! Results that add up: what parts say together is what one run says.
+//! Results that add up: the verdict on all parts is the verdict on one run.
 
 use std::fs::{self, OpenOptions};
 use std::path::Path;
@@ -186,6 +186,40 @@ fn overlapping_numbers_of_shards_are_never_counted_twice() {
         "{said}"
     );
     assert!(!said.contains("rare"), "{said}");
+    // The message has the remedy, and the remedy works.
+    let (_, remedy) = said.split_once("numbers of shards. Run ").expect(&said);
+    let (remedy, _) = remedy.split_once(": the shards of one number are enough").expect(&said);
+    assert!(!said.contains("run those shards again"), "{said}");
+    let remedy: Vec<&str> = remedy.split(", ").collect();
+    assert_eq!(remedy, ["2/2"]);
+    remedy.into_iter().for_each(run);
+    assert_eq!(merge(&[], &folder).0, 0);
+}
+
+#[test]
+fn statistics_of_a_part_are_marked_on_real_threads() {
+    if sim::SIMULATED {
+        return; // There they are of all runs, or are not shown.
+    }
+    let folder = folder("partly counted");
+    let run = |seeds: &str, wanted: &str, time: &str| {
+        let child = child("counted").env("SIM_RESULTS", &folder).env("SIM_SEEDS", seeds);
+        child.env("SIM_STATISTICS", wanted).env("SIM_TIME", time).passes()
+    };
+    let mark = "statistics are of ";
+    run("40", "0", "0s").says_not(mark);
+    let ended = run("40", "1", "60s");
+    ended.says(&[
+        "── programs ── 39 of 40 runs, ",
+        "statistics are of 39 of 40 runs",
+        "Name another folder",
+    ]);
+    // Of all runs, they are as before.
+    fs::remove_dir_all(&folder).unwrap();
+    run("40", "1", "0s").says(&["── programs ── 1 run, "]);
+    let ended = run("40", "1", "60s");
+    ended.says(&["── programs ── 40 runs, "]);
+    ended.says_not(mark);
 }
 
 #[test]
@@ -212,14 +246,14 @@ fn coverage_and_statistics_are_those_of_all_seeds_or_none() {
     run("2/2", "1");
     assert!(shown(0));
 
-    // Who goes on with it where it was not counted is told so.
+    // A run that goes on where they were not counted names the problem.
     let text = fs::read_to_string(&second).unwrap();
     fs::remove_file(&second).unwrap();
     run("2/2", "0");
     run("2/2", "1")
         .says(&["coverage and statistics are not shown: some of the seeds were run before"]);
 
-    // Whether coverage says anything is looked at last. Without that nothing is known of it.
+    // The last line has whether coverage is complete. Without the line nothing is known of it.
     for shard in ["1-of-2", "2-of-2"] {
         let file = second.with_file_name(format!("{shard}.jsonl"));
         let text =
@@ -248,7 +282,7 @@ impl Numbers {
     }
 }
 
-/// What is run in a round, and how one run of it ended.
+/// The test and the settings of a round.
 struct Round<'a> {
     test: &'a str,
     seeds: String,
@@ -343,7 +377,7 @@ fn round(number: u64) {
         let single = single.replace("/unsplit ", "/split ");
         assert_eq!(together.lines().next(), single.lines().next(), "{about}");
     }
-    // What the merge shows is what the run showed, byte for byte.
+    // The merge shows the report of the run, byte for byte.
     if let Some((_, shown)) = text.split_once("\npassed  ") {
         let shown = shown.split("\nnote: ").next().unwrap();
         let shown = format!("passed  {}", shown.trim_end());

@@ -1,11 +1,11 @@
 //! Correct objects, whose histories must raise no alarm, however calls end: returned, aborted, in a panic, or
 //! still under way when the history is checked.
 //!
-//! Some hundreds of runs each; with `UNPAUSE_LONG=1` a million in all, or as many as `UNPAUSE_RUNS` says.
+//! Some hundreds of runs each; with `UNPAUSE_LONG=1` a million in all, or the number in `UNPAUSE_RUNS`.
 
 use super::*;
 
-/// How many runs each body gets.
+/// The number of runs of each body.
 fn runs(ordinary: u64) -> u64 {
     let bodies = 8;
     if std::env::var("UNPAUSE_LONG").is_ok_and(|long| long == "1") {

@@ -31,7 +31,7 @@ fn reached(segments: &[Segment]) -> u64 {
     segments.last().map_or(0, |segment| segment.to)
 }
 
-/// Counts that tell which runs they are of.
+/// Counts that identify their runs.
 fn tally(positions: Range<u64>) -> Tally {
     let condition = |name, runs| Condition { name, place: Spot::new("f", 1, 1), percent: 3, runs };
     Tally {
@@ -73,7 +73,7 @@ fn a_file_is_gone_on_from_whatever_ended_it() {
             0
         };
         assert_eq!(reached(&segments), expected, "{length}");
-        // What is added does not stick to what was cut off.
+        // An added line does not stick to a line that was cut off.
         let begin = if torn { "\n" } else { "" };
         let next = expected..expected + 5;
         opened.write_all(format!("{begin}{}", segment(next.clone()).line()).as_bytes()).unwrap();
@@ -176,7 +176,7 @@ fn a_disk_that_is_full_for_a_moment_loses_nothing() {
     let mut ledger = Ledger::new(opened, torn, Tally::default(), 0);
     ledger.add(0..4, tally(0..4));
     ledger.write("", "");
-    // What a full disk left of a line, and a file that takes nothing.
+    // The part of a line that a full disk left, and a file that takes nothing.
     let left = OpenOptions::new().append(true).open(&path).unwrap().write_all(b"{\"from\":4,\"don");
     left.unwrap();
     let own = std::mem::replace(&mut ledger.file, File::open(&path).unwrap());

@@ -8,9 +8,8 @@ use crate::run::Run;
 use crate::run::ids::Seed;
 
 impl Runner {
-    /// Runs `body` once, under `seed`, and gives the run whether it failed or not: all its
-    /// decisions, events and histories, not shrunk and written to no file. Which seeds to run and
-    /// what to replay is not asked; everything else that was set counts.
+    /// Runs `body` once, under `seed`, and returns the run, passed or failed: all its decisions, events and
+    /// histories, not shrunk and written to no file. Settings of seeds and replays are ignored; all others count.
     ///
     /// For tools that look into runs that pass. On real threads a run has no steps and no events.
     ///
@@ -42,7 +41,7 @@ impl Runner {
     }
 
     /// Runs `body` under a search, to its end or until as many runs as [`seeds`](Self::seeds) allows,
-    /// and shows every run to `visit`, those that fail too: nothing is shrunk or written to a file.
+    /// and shows every run to `visit`, failing ones too. Nothing is shrunk or written to a file.
     ///
     /// For tables of all that a small program can do. The report has a finding only if the body is
     /// not a function of its decisions. On real threads nothing is run.

@@ -1,7 +1,7 @@
 //! The end of the process on purpose: nothing can interrupt a task that hangs, and no other test can go on.
 //!
-//! A test harness keeps what a test that fails wrote until all tests have ended. When the process ends before,
-//! that would be lost, so the screens of the tests that failed are kept here too.
+//! A test harness keeps the output of failed tests until all tests have ended. If the process ends before, the
+//! output would be lost, so the screens of failed tests are kept here too.
 
 use std::io::Write;
 use std::sync::{Mutex, PoisonError};
@@ -19,7 +19,7 @@ pub(super) fn failed(screen: &str) {
     FAILED.lock().unwrap_or_else(PoisonError::into_inner).push(screen.to_owned());
 }
 
-/// Shows the screens of tests that have failed and `screen`, which tells of the hang, and ends the process.
+/// Shows the screens of tests that have failed and `screen`, which reports the hang, and ends the process.
 pub(crate) fn end_process(screen: &str) -> ! {
     let failed = std::mem::take(&mut *FAILED.lock().unwrap_or_else(PoisonError::into_inner));
     let mut text = String::new();

@@ -1,8 +1,8 @@
 //! Runs a test body under many seeds and reports.
 //!
 //! [`Runner`] is what `#[sim::test]` calls. The seeds are run by the engine of the build: under the
-//! scheduler, or on real threads. What comes back is a [`Report`]; making text of it and failing
-//! the test is done here, and nowhere below.
+//! scheduler, or on real threads. The result is a [`Report`]; only this module makes text of it
+//! and fails the test.
 
 mod each;
 mod ended;
@@ -33,8 +33,7 @@ use crate::report::Report;
 
 /// Runs a test body under many seeds, one run each.
 ///
-/// What is not said has a default; the environment (`SIM_SEED` and others, see the README)
-/// overrides what is said.
+/// Each setting has a default. The environment (`SIM_SEED` and others, see the README) overrides all settings.
 ///
 /// ```
 /// use sim::{Atomic, Ordering::SeqCst, Runner};
@@ -97,18 +96,18 @@ impl Runner {
         self
     }
 
-    /// Who answers the choices: a name of [`STRATEGIES`](crate::strategy::STRATEGIES) or of
+    /// The strategy that answers the choices: a name of [`STRATEGIES`](crate::strategy::STRATEGIES) or of
     /// [`SEARCHES`](crate::strategy::SEARCHES).
     ///
-    /// A search goes on until it is through, or through with its bound; [`seeds`](Self::seeds) then says how
-    /// many runs it may take (the end of the range; a million if nothing is said), and a seed is the number
-    /// of a run. It uses one thread. [`Report::searched`] says how far it came.
+    /// A search goes on until it is through, or through with its bound; [`seeds`](Self::seeds) then limits
+    /// the number of its runs (the end of the range; a million by default), and a seed is the number of a run. It
+    /// uses one thread. [`Report::searched`] has its progress.
     ///
-    /// Half-way through the runs that it may take, `exhaustive` looks at its estimate of how many there
-    /// are. If they are more than it may take, the other half goes to `preemptions`: all runs with no
-    /// preemption, then all with one, and so on. That finds what is wrong in early steps, which the search
-    /// comes to last, and [`Searched::fallback`](crate::report::Searched::fallback) says which bound was
-    /// reached. It is no proof, as before. A [time](Self::time) that is up before half of the runs leaves
+    /// Half-way through the runs that it may take, `exhaustive` reads its estimate of the number of all runs. If
+    /// the estimate is higher, the other half goes to `preemptions`: all runs with no preemption, then all with
+    /// one, and so on. These find bugs in early steps, which the search reaches last, and
+    /// [`Searched::fallback`](crate::report::Searched::fallback) has the bound that was reached. It is no proof, as
+    /// before. A [time](Self::time) that is up before half of the runs leaves
     /// nothing for it: allow fewer runs, or name `preemptions`.
     ///
     /// ```
@@ -164,15 +163,15 @@ impl Runner {
         self
     }
 
-    /// How many seeds to run at once, at least 1. The report does not depend on it.
+    /// The number of seeds that run at once, at least 1. The report does not depend on it.
     #[must_use]
     pub fn jobs(mut self, jobs: usize) -> Runner {
         self.settings.jobs = Some(jobs.max(1));
         self
     }
 
-    /// How long one step may take before the process is ended as hung; zero for no limit. On real threads, how
-    /// long no task of a run may be polled, spawned, end or come to a point (where points are not
+    /// The time limit of one step, after which the process is ended as hung; zero for no limit. On real threads, the
+    /// limit of the time in which no task of a run is polled, spawned, ends or comes to a point (where points are not
     /// [disturbed](crate#the-two-builds), they are not seen). The default is 10 seconds.
     #[must_use]
     pub fn hang(mut self, time: Duration) -> Runner {
@@ -180,7 +179,7 @@ impl Runner {
         self
     }
 
-    /// How long a run on real threads may take, although its tasks go on, before the process is ended; zero for no
+    /// The time limit of a run on real threads whose tasks go on, after which the process is ended; zero for no
     /// limit. The default is 60 seconds. In a simulated run, [`max_steps`](Self::max_steps) is the limit.
     #[must_use]
     pub fn limit(mut self, time: Duration) -> Runner {
@@ -226,11 +225,11 @@ impl Runner {
     /// Check the recorded calls of each run in all orders that its steps allow, and not in that in which
     /// they came alone (*history closure*): [`Report::closure`].
     ///
-    /// Whether a call returned before another began is all that a checker of linearizability looks at, and
-    /// no task notices it. A run in which that makes no difference to any task stands for all these
-    /// histories; one that is violated is run once, to see that it comes about, and reported as a failure
-    /// of the seed. Up to 1000 orders of each history are looked at; where the body is shown a history
-    /// ([`History::operations`](crate::History::operations)), none, because it may act on it.
+    /// A checker of linearizability reads only which calls returned before which others began, and no task notices
+    /// that order. A run in which the order makes no difference to any task stands for all these histories. A
+    /// history that is violated is run once, to confirm that it comes about, and reported as a failure of the seed.
+    /// Up to 1000 orders of each history are checked; none where the body reads a history
+    /// ([`History::operations`](crate::History::operations)), because it may act on it.
     ///
     /// A run costs about twice as much (1.4 to 3.7 times, for the nine programs with a history of the
     /// corpus in `sim-tests`), and a test without a history is slower for nothing. It pays where a call is
@@ -274,11 +273,11 @@ impl Runner {
     /// values drawn fails in the same way with fewer preemptions, by a search of at most so many runs
     /// (of 1000 steps on average); 0 for no proof. A run with fewer takes its place, unless it has more steps
     /// than the run that was found. The default is no proof, and 10,000 runs if the strategy is a search.
-    /// [`Finding::proof`] says what came of it.
+    /// [`Finding::proof`] has the result.
     ///
-    /// Costs up to as many runs as it says. The shrinker goes by steps *and* preemptions
-    /// ([`Cost`](crate::run::schedule::Cost)), and not through all runs: this is for who wants the fewest
-    /// preemptions, and wants to know. On real threads it means nothing.
+    /// Costs up to as many runs as the argument. The shrinker minimises steps *and* preemptions
+    /// ([`Cost`](crate::run::schedule::Cost)), and does not try all runs: the proof is for users who need the fewest
+    /// preemptions, with certainty. On real threads it means nothing.
     ///
     /// [`Finding::proof`]: crate::report::Finding::proof
     ///
@@ -314,7 +313,7 @@ impl Runner {
 
     /// Fail a test that proves nothing, even if none of its runs does: [`Report::searched`] must be a
     /// [proof](crate::report::Searched::is_proof). The [strategy](Self::strategy) must be a search. A replay
-    /// proves nothing and is not asked to; neither are real threads.
+    /// need not prove anything; neither need real threads.
     ///
     /// ```
     /// use sim::run::{Failure, Outcome};
@@ -344,8 +343,8 @@ impl Runner {
         self
     }
 
-    /// Whether a failing run is made smaller before it is reported, as it is by default. Without it, the run
-    /// that was found is reported, after it was replayed, and nothing is [proven](Self::prove) of it.
+    /// Makes a failing run smaller before it is reported; on by default. Without it, the failing run is replayed and
+    /// reported as it is, and nothing is [proven](Self::prove) of it.
     #[must_use]
     pub fn shrink(mut self, wanted: bool) -> Runner {
         self.settings.shrink = Some(wanted);
@@ -362,7 +361,7 @@ impl Runner {
 
     /// Do not look at the environment.
     ///
-    /// No variable can then replay a failing run: the report says what to add to the runner instead.
+    /// No variable can then replay a failing run: the report names the call to add to the runner instead.
     #[must_use]
     pub fn hermetic(mut self) -> Runner {
         self.site.hermetic = true;
@@ -421,7 +420,7 @@ impl Runner {
         Ok(Ran { report, part })
     }
 
-    /// What to say of settings that mean nothing in this build.
+    /// Notes about settings that mean nothing in this build.
     fn idle(&self) -> Result<Vec<String>, InvalidSetting> {
         if crate::seam::SIMULATED {
             return Ok(Vec::new());
@@ -439,7 +438,7 @@ impl Runner {
         Ok(notes)
     }
 
-    /// What to do, and warnings about it.
+    /// The settings of the run, and warnings about them.
     fn config(&self) -> Result<(Config, Vec<String>), InvalidSetting> {
         let mut warnings = Vec::new();
         let mut settings = self.settings.clone();

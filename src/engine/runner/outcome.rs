@@ -1,4 +1,4 @@
-//! What a test body is, and what it may return.
+//! Test bodies and their results.
 
 use std::fmt::Debug;
 use std::future::Future;
@@ -8,9 +8,9 @@ use std::task::{Context, Poll};
 
 use futures::future::OptionFuture;
 
-/// What a test body may return: nothing, or a `Result` whose error fails the run.
+/// The result of a test body: nothing, or a `Result` whose error fails the run.
 pub trait TestResult {
-    /// The text of the error, if it is one.
+    /// The text of the error, if the result is one.
     fn error(self) -> Option<String>;
 }
 

@@ -1,4 +1,4 @@
-//! Where a test stands: what its traces are called, where they are kept and how it is run alone.
+//! The place of a test: the names and the folder of its traces, and the command that runs it alone.
 
 use std::panic::Location;
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 
 use super::target::{Target, without_hash};
 
-/// Where a test stands.
+/// The place of a test.
 #[derive(Clone, Debug)]
 pub(crate) struct Site {
     /// `module::path::name`.
@@ -19,9 +19,9 @@ pub(crate) struct Site {
     pub(crate) version: String,
     /// The folder of its package's `Cargo.toml`.
     pub(crate) manifest_dir: Option<PathBuf>,
-    /// Where the body was written.
+    /// The place of the body in the source.
     pub(crate) place: &'static Location<'static>,
-    /// What the test harness knows the test by; none if there is no harness or no knowing.
+    /// The name of the test in its harness; none if there is no harness or the name is unknown.
     pub(crate) filter: Option<String>,
     /// The runner ignores the environment, so no variable can make it replay anything.
     pub(crate) hermetic: bool,
@@ -39,7 +39,7 @@ impl Site {
         let is_path = |name: &String| name.split("::").all(is_identifier);
         let target = Target::running(program(), place.file(), manifest_dir.as_deref());
         // A copied test program looks like one without a harness, and that may call its threads anything but the
-        // path of a test, or what it is asked to run.
+        // path of a test, or of the test that its arguments name.
         let asked = |name: &String| std::env::args().skip(1).any(|argument| argument == *name);
         let is_test = |name: &String| !target.is_program() || name.contains("::") || asked(name);
         let thread = thread.filter(is_test);
@@ -55,7 +55,7 @@ impl Site {
         }
     }
 
-    /// The name of the test among all tests of its package: the name of what is kept of it.
+    /// The name of the test among all tests of its package: the name of its files.
     pub(crate) fn key(&self) -> String {
         self.target.key(&self.test)
     }
@@ -65,7 +65,7 @@ impl Site {
         format!("{} ({})", self.test, self.target.label())
     }
 
-    /// The command that replays `source`, on one line; if there is none, what to write in the source.
+    /// The command that replays `source`, on one line; without an environment, the call to write in the source.
     pub(crate) fn replay_command(&self, source: &str) -> String {
         match self.hermetic {
             true => self.in_code(&format!(".replay({source:?})")),
@@ -142,14 +142,14 @@ impl Site {
 /// The name of a package that is not known: the program was not started by Cargo.
 const UNKNOWN: &str = "program";
 
-/// The file of this program; empty if the system does not tell.
+/// The file of this program; empty if the system does not know it.
 pub(super) fn program() -> &'static Path {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
     PROGRAM.get_or_init(|| std::env::current_exe().unwrap_or_default())
 }
 
-/// What a harness calls the test of this path, without the name of the crate. It leaves `r#` where the word is
-/// no keyword of the edition, and names the thread of the test as the test.
+/// The name that a harness gives the test of this path, without the name of the crate. It leaves `r#` where the word
+/// is no keyword of the edition, and names the thread of the test as the test.
 pub(super) fn filter(path: &str) -> String {
     let plain = |name: &str| name.replace("r#", "");
     let thread = std::thread::current().name().map(str::to_owned);

@@ -17,8 +17,8 @@ pub(crate) struct Target {
     kind: Kind,
     /// Empty if the package has only one target of this kind.
     name: String,
-    /// Whether `name` is known as the manifest has it. If not, it is the name of the crate, in which `-` is
-    /// replaced by `_`.
+    /// True if `name` is the one in the manifest. If not, it is the name of the crate, in which `-` is replaced by
+    /// `_`.
     exact: bool,
 }
 
@@ -38,8 +38,8 @@ enum Kind {
 }
 
 impl Target {
-    /// The target of an attribute. `binary` is `CARGO_BIN_NAME`, which binaries and examples have;
-    /// `integration` is whether `CARGO_TARGET_TMPDIR` is set, as for integration tests and benchmarks.
+    /// The target of an attribute. `binary` is `CARGO_BIN_NAME`, which binaries and examples have; `integration` is
+    /// true if `CARGO_TARGET_TMPDIR` is set, as for integration tests and benchmarks.
     pub(crate) fn compiled(
         binary: Option<&str>,
         integration: bool,
@@ -65,8 +65,8 @@ impl Target {
         }
     }
 
-    /// The target of a running program, as far as it can be told from the file name of the program, the
-    /// place of a runner in it and the folder of its package.
+    /// The target of a running program, as far as the file name of the program, the place of a runner in it and the
+    /// folder of its package determine it.
     pub(crate) fn running(program: &Path, file: &str, package: Option<&Path>) -> Target {
         let stem = program.file_stem().unwrap_or_default().to_string_lossy();
         match (folder_of(program), without_hash(&stem)) {
@@ -107,8 +107,8 @@ impl Target {
         }
     }
 
-    /// The target whose root is in one of these folders, where Cargo looks for it, if `file` belongs to that and it was compiled
-    /// as `crate_name`.
+    /// The target whose root is in one of these folders, where Cargo looks for it, if `file` belongs to that root and
+    /// was compiled as `crate_name`.
     fn below(folders: &[(&str, Kind)], file: &str, crate_name: &str) -> Option<Target> {
         folders.iter().find_map(|(folder, kind)| {
             let target = parts(file).skip_while(|part| part != folder).nth(1)?;
@@ -132,7 +132,7 @@ impl Target {
     }
 
     /// The name of a test among all tests of its package, for folders. `test` begins with the name of its crate,
-    /// or is the name of a runner. That of a library stays as it is. Others begin with a word that has a `-`,
+    /// or is the name of a runner. The name of a test in a library stays as it is. Others begin with a word that has a `-`,
     /// which no crate has.
     pub(crate) fn key(&self, test: &str) -> String {
         let (word, name) = (self.kind.word(), &self.name);
@@ -188,7 +188,7 @@ impl Kind {
     }
 }
 
-/// Where Cargo looks for the roots of targets that the tests of a package can share modules in.
+/// The folders in which Cargo looks for the roots of targets whose tests can share modules.
 const FOLDERS: [(&str, Kind); 2] = [("tests", Kind::Test), ("benches", Kind::Bench)];
 
 fn parts(file: &str) -> impl Iterator<Item = &str> {

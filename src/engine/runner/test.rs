@@ -1,4 +1,4 @@
-//! What `#[sim::test]` expands to: run the body, show the report, fail the test.
+//! The expansion of `#[sim::test]`: run the body, show the report, fail the test.
 
 use std::collections::BTreeSet;
 use std::io::{self, IsTerminal, Write};
@@ -17,7 +17,7 @@ use crate::report::{Report, Style, one_line, text};
 use crate::run::trace::format::is_inline;
 use crate::run::{Failure, Outcome};
 
-/// Where a test stands, as the macro knows it.
+/// The place of a test, as the macro knows it.
 #[derive(Clone, Copy, Debug)]
 pub struct TestSite {
     /// `module::path::name`.
@@ -34,40 +34,40 @@ pub struct TestSite {
     pub line: u32,
     /// `CARGO_BIN_NAME`, as the compiler had it: the target, if that is a binary or an example.
     pub binary: Option<&'static str>,
-    /// Whether the compiler had a `CARGO_TARGET_TMPDIR`: the target is an integration test or a benchmark.
+    /// True if the compiler had a `CARGO_TARGET_TMPDIR`: the target is an integration test or a benchmark.
     pub integration: bool,
 }
 
 /// The arguments of the attribute, checked by the macro as far as it can.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Attributes {
-    /// How many seeds.
+    /// The number of seeds.
     pub seeds: Option<u64>,
-    /// Just this seed.
+    /// The only seed to run.
     pub seed: Option<u64>,
     /// The name of the strategy.
     pub strategy: Option<&'static str>,
-    /// Steps a run may take.
+    /// The step limit of a run.
     pub max_steps: Option<u32>,
-    /// When to stop, in milliseconds.
+    /// The time after which the test stops, in milliseconds.
     pub time_ms: Option<u64>,
     /// The trace to replay.
     pub replay: Option<&'static str>,
-    /// How long a step may take, or no task of a run on real threads move, in milliseconds.
+    /// The time limit of a step, or of a pause in which no task on real threads moves, in milliseconds.
     pub hang_ms: Option<u64>,
-    /// How long a run on real threads may take, in milliseconds.
+    /// The time limit of a run on real threads, in milliseconds.
     pub limit_ms: Option<u64>,
-    /// Whether the test is to fail under some seed.
+    /// The test must fail under some seed.
     pub must_fail: bool,
-    /// Whether to say, if it passes, how much was seen.
+    /// A test that passes reports its coverage.
     pub coverage: bool,
-    /// Whether to check the recorded calls of each run in all orders that its steps allow.
+    /// The recorded calls of each run are checked in all orders that its steps allow.
     pub closure: bool,
-    /// How many runs the proof may take that a failing run has the fewest preemptions.
+    /// The number of runs for a proof that a failing run has the fewest preemptions.
     pub prove: Option<u64>,
-    /// Whether the test fails if its search proves nothing.
+    /// The test fails if its search proves nothing.
     pub must_prove: bool,
-    /// Whether to say, if it passes, what its programs were made of.
+    /// A test that passes reports the statistics of its programs.
     pub statistics: bool,
 }
 
@@ -168,7 +168,7 @@ fn judge(ran: Ran, attributes: Attributes) {
         let asked =
             report.coverage.is_some() || report.closure.is_some() || report.statistics.is_some();
         if report.replayed.is_some() || report.searched.is_some() || asked {
-            // Whoever asked for a replay or a proof wants to know that it was one; who asked for
+            // A user who asks for a replay or a proof needs to see that it was one; a user who asks for
             // coverage, a closure or statistics, to read them.
             eprint!("{screen}");
         } else {
@@ -178,7 +178,7 @@ fn judge(ran: Ran, attributes: Attributes) {
     };
     eprint!("{screen}");
     match &finding.run.outcome {
-        // These say that the trace was not replayed, that a case never came up or that nothing is proven:
+        // These report that the trace was not replayed, that a case never came up or that nothing is proven:
         // nothing about the program.
         Outcome::Failed(
             Failure::Unreadable { .. }
@@ -198,8 +198,8 @@ fn judge(ran: Ran, attributes: Attributes) {
     }
 }
 
-/// What has to be said of a test that passes, although its harness shows nothing of it, in lines: its notes, each
-/// once in a process, because some are about all tests, and why it is no proof.
+/// The remarks on a test that passes, shown although its harness hides its output, in lines: its notes, each once in
+/// a process, because some are about all tests, and the reason why it is no proof.
 fn remarks(report: &Report) -> String {
     static TOLD: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
     let mut told = TOLD.lock().unwrap_or_else(PoisonError::into_inner);
@@ -223,7 +223,7 @@ fn show_warnings(report: &Report, screen: &str) {
 }
 
 /// Fails the test with a text. The panic hook is not called: it would only add the place of this
-/// line, and a backtrace, to a screen that has all there is to say.
+/// line, and a backtrace, to a screen that is complete.
 fn fail(text: String) -> ! {
     std::panic::resume_unwind(Box::new(text))
 }

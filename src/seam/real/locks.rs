@@ -10,7 +10,7 @@ use super::super::nameless::Object;
 use super::{Here, give_way};
 use crate::run::op::Op;
 
-/// What the scheduler knows of a lock; nothing in this build.
+/// The scheduler's side of a lock; empty in this build.
 #[derive(Debug)]
 pub(crate) struct Gate {
     pub(crate) object: Object,

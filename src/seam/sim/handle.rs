@@ -3,13 +3,13 @@
 use std::future::Future;
 use std::marker::PhantomData;
 use std::sync::{Arc, Mutex};
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll};
 
 use super::Here;
 use crate::rt::{Arrival, Ended, TaskBody, Ticket, WORLD, World, in_run, run};
 use crate::run::ids::TaskId;
 use crate::run::op::{Access, Op};
-use crate::seam::{JoinError, threads};
+use crate::seam::{JoinError, threads, wakes_nobody};
 
 /// The handle of a task.
 pub(crate) enum Handle<T> {
@@ -101,19 +101,19 @@ impl<T: 'static> RunHandle<T> {
         cx: &mut Context<'_>,
         here: Here,
     ) -> Poll<Result<T, JoinError>> {
+        // No point, and nothing to an announcement that is open.
+        if wakes_nobody(cx.waker()) {
+            return match world.has_ended(self.task) {
+                true => Poll::Ready(self.take(world, here)),
+                false => Poll::Pending,
+            };
+        }
         if self.join.is_open() {
             match world.arrived(&self.join, cx.waker()) {
                 Arrival::Now => return Poll::Ready(self.take(world, here)),
                 Arrival::Later => return Poll::Pending,
                 Arrival::Moved => world.retract(&self.join),
             }
-        }
-        if is_attempt(cx.waker()) {
-            self.join.settle();
-            return match world.has_ended(self.task) {
-                true => Poll::Ready(self.take(world, here)),
-                false => Poll::Pending,
-            };
         }
         self.join = world.announce_join(&JOIN, self.task, here, cx.waker());
         Poll::Pending
@@ -130,12 +130,6 @@ impl<T: 'static> RunHandle<T> {
         }
         output.ok_or_else(JoinError::cancelled)
     }
-}
-
-/// Whether nobody can be woken by this waker: who polls with it asks whether the future is ready now, and
-/// does not come back (`now_or_never`). Such a poll is no point.
-fn is_attempt(waker: &Waker) -> bool {
-    waker.will_wake(Waker::noop()) || waker.will_wake(futures::task::noop_waker_ref())
 }
 
 impl<T> RunHandle<T> {

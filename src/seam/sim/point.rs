@@ -8,6 +8,7 @@ use super::Here;
 use crate::rt::{Arrival, Deed, WORLD, in_run, is_turn_of};
 use crate::run::ids::{ObjectId, Place};
 use crate::run::op::Op;
+use crate::seam::SPENT;
 
 /// Where an operation takes effect.
 pub(crate) enum At<'a> {
@@ -81,6 +82,8 @@ impl Stop {
             if let Some(polled) = self.look(cx) {
                 return polled;
             }
+        } else if self.is_spent() {
+            spent();
         }
         // One that is nowhere has none from the beginning.
         if let Some(object) = source.meet(self.deed.place) {
@@ -101,6 +104,26 @@ impl Stop {
     /// As [`poll`](Self::poll), for an operation that may have to wait for others.
     pub(super) fn poll_waiting(&mut self, cx: &mut Context<'_>, source: &dyn Source) -> Poll<()> {
         self.arrive(cx, source, Deed::announce_to_world)
+    }
+
+    /// Returns `true` if the operation was done. An operation that is nowhere is never spent.
+    #[inline]
+    fn is_spent(&self) -> bool {
+        !self.deed.ticket.is_open() && self.deed.object.is_some()
+    }
+
+    /// Marks the operation as done outside of runs.
+    ///
+    /// # Panics
+    /// If it was done before.
+    #[inline]
+    fn pass_outside(&mut self) {
+        if self.is_spent() {
+            spent();
+        }
+        self.deed.ticket.settle();
+        // No run sees the number: a spent operation is not announced.
+        self.deed.object = Some(ObjectId::new(0));
     }
 
     /// Does the operation, which is ready.
@@ -143,8 +166,13 @@ impl Drop for Stop {
     }
 }
 
-/// An operation that waits for its turn and then takes effect. Polled when it was ready, it is done
-/// once more.
+#[cold]
+#[inline(never)]
+fn spent() -> ! {
+    panic!("{SPENT}")
+}
+
+/// An operation that waits for its turn and then takes effect. Panics if it is polled after it was ready.
 #[must_use = "futures do nothing unless you `.await` or poll them"]
 pub(crate) struct Point<'a, S, F> {
     source: &'a S,
@@ -172,6 +200,7 @@ where
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<R> {
         let Point { source, stop, effect } = &mut *self;
         if !in_run() {
+            stop.pass_outside();
             return Poll::Ready(effect(&At::Real));
         }
         // Two calls, so that the compiler knows in the first whose turn it is.

@@ -8,6 +8,7 @@ use crate::rt::{Object, WORLD, World, in_run, meet};
 use crate::run::event::Values;
 use crate::run::ids::{ObjectId, Place};
 use crate::run::op::Op;
+use crate::seam::SPENT;
 use crate::seam::value::kind_of;
 
 /// A value of any type that is read and written as a whole. Each run has its own. That of a slot made in the run
@@ -105,18 +106,9 @@ impl<T> Slot<T> {
         F: FnOnce(&At<'_>) -> R,
         T: 'static,
     {
-        // It moves a value, so it can be done only once.
+        // It moves a value. The point does an effect once.
         let mut effect = Some(effect);
-        Point::new(self, op, here, move |at: &At<'_>| match effect.take() {
-            Some(effect) => effect(at),
-            None => {
-                // Somebody may catch the panic: nothing is announced any more.
-                if let At::Run(deed) = at {
-                    deed.pass();
-                }
-                panic!("polled after it was ready")
-            }
-        })
+        Point::new(self, op, here, move |at: &At<'_>| effect.take().expect(SPENT)(at))
     }
 
     /// Lends the value to `access`; `show` tells the trace what happened.

@@ -180,8 +180,8 @@ impl Shape {
     }
 
     /// With which probability a command is dropped at one of its first 8 points, so that nobody knows
-    /// whether it happened. The branch goes on. On real threads a command that does not wait is never
-    /// dropped.
+    /// whether it happened. The branch goes on. On real threads each wait counts as one more point, and a
+    /// build without debug assertions drops a command only where it waits.
     ///
     /// One that is also to be sent again ([`stutter`](Shape::stutter)) is sent again then, as a client does
     /// that did not hear: both are one call, and what the second is told is the answer.

@@ -134,13 +134,13 @@ where
         let faults = slot.faults;
         let ret = match faults.crash {
             None => Some(history.command(op.clone(), run(op.clone())).await),
-            crash if !faults.again => {
-                up_to(crash, history.command(op.clone(), run(op.clone()))).await
+            Some(point) if !faults.again => {
+                up_to(point, history.command(op.clone(), run(op.clone()))).await
             }
             // Who did not hear asks once more, and what it is told then is the answer to both.
-            crash => {
+            Some(point) => {
                 let until_heard = async {
-                    match up_to(crash, run(op.clone())).await {
+                    match up_to(point, run(op.clone())).await {
                         Some(ret) => ret,
                         None => run(op.clone()).await,
                     }
@@ -165,14 +165,18 @@ where
 }
 
 /// The result of `work`; none if it is dropped before it has one, at this point counted from 1.
-async fn up_to<T>(point: Option<u32>, work: impl Future<Output = T>) -> Option<T> {
+async fn up_to<T>(point: u32, work: impl Future<Output = T>) -> Option<T> {
     let mut work = pin!(work);
     let mut points = 0;
-    let mut poll = |cx: &mut Context<'_>| match work.as_mut().poll(cx) {
-        Poll::Ready(output) => Poll::Ready(Some(output)),
-        Poll::Pending => {
-            points += 1;
-            if Some(points) == point { Poll::Ready(None) } else { Poll::Pending }
+    let mut poll = |cx: &mut Context<'_>| {
+        let (polled, passed) = seam::up_to(point - points, || work.as_mut().poll(cx));
+        points += passed;
+        match polled {
+            Poll::Ready(output) => Poll::Ready(Some(output)),
+            Poll::Pending => {
+                points += 1;
+                if points == point { Poll::Ready(None) } else { Poll::Pending }
+            }
         }
     };
     std::future::poll_fn(|cx| poll(cx)).await

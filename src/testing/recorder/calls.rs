@@ -8,7 +8,7 @@ use std::task::{Context, Poll, ready};
 use pin_project_lite::pin_project;
 
 use super::History;
-use crate::seam;
+use crate::seam::{self, SPENT};
 use unpause_check::Model;
 
 /// A call that was made, see [`History::invoke`]. Dropped without a word, its outcome is unknown.
@@ -103,7 +103,7 @@ where
             }
         }
         let polled = this.future.poll(cx);
-        let call = this.call.0.expect("polled after it was ready");
+        let call = this.call.0.expect(SPENT);
         if seam::in_run() && seam::moved_since(before) {
             recorder.invoked(call, before);
         } else if seam::in_run() && polled.is_pending() && seam::announced() == announced {

@@ -7,7 +7,8 @@ use std::task::{Context, Poll};
 
 use super::super::jitter::jitter;
 use super::super::nameless::Object;
-use super::{Here, give_way};
+use super::Here;
+use super::point::give_way;
 use crate::run::op::Op;
 
 /// The scheduler's side of a lock; empty in this build.

@@ -1,0 +1,79 @@
+//! The error of a task that gave no result, the same in both builds.
+
+use std::any::Any;
+use std::fmt;
+use std::sync::{Mutex, PoisonError};
+
+/// The error of a task that gave no result.
+///
+/// In a run only an abort is seen here: a panic of any task ends the run as failed.
+pub struct JoinError {
+    /// The payload of the panic; none if the task was aborted. Behind a mutex to be `Sync`.
+    panic: Option<Mutex<Box<dyn Any + Send>>>,
+}
+
+impl JoinError {
+    pub(crate) fn cancelled() -> JoinError {
+        JoinError { panic: None }
+    }
+
+    pub(crate) fn panicked(payload: Box<dyn Any + Send>) -> JoinError {
+        JoinError { panic: Some(Mutex::new(payload)) }
+    }
+
+    /// Returns `true` if the task was aborted.
+    pub fn is_cancelled(&self) -> bool {
+        self.panic.is_none()
+    }
+
+    /// Returns `true` if the task panicked.
+    pub fn is_panic(&self) -> bool {
+        self.panic.is_some()
+    }
+
+    /// The payload of the panic.
+    ///
+    /// # Errors
+    /// Gives the error back if the task was aborted.
+    pub fn try_into_panic(self) -> Result<Box<dyn Any + Send>, JoinError> {
+        match self.panic {
+            Some(payload) => Ok(payload.into_inner().unwrap_or_else(PoisonError::into_inner)),
+            None => Err(self),
+        }
+    }
+
+    /// The payload of the panic.
+    ///
+    /// # Panics
+    /// If the task was aborted.
+    pub fn into_panic(self) -> Box<dyn Any + Send> {
+        match self.try_into_panic() {
+            Ok(payload) => payload,
+            Err(_) => panic!("the task did not panic: it was aborted"),
+        }
+    }
+
+    fn text(&self) -> String {
+        match &self.panic {
+            None => "task was aborted".to_owned(),
+            Some(payload) => {
+                let payload = payload.lock().unwrap_or_else(PoisonError::into_inner);
+                format!("task panicked: {}", crate::run::panic_text(&**payload))
+            }
+        }
+    }
+}
+
+impl fmt::Debug for JoinError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "JoinError({:?})", self.text())
+    }
+}
+
+impl fmt::Display for JoinError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text())
+    }
+}
+
+impl std::error::Error for JoinError {}

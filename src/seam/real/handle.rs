@@ -1,0 +1,63 @@
+//! Handles of tasks, and tasks that borrow.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use super::Here;
+use crate::seam::{JoinError, threads};
+
+/// The handle of a task.
+#[derive(Debug)]
+pub(crate) struct Handle<T>(threads::Handle<T>);
+
+/// Spawns a task.
+pub(crate) fn spawn<F>(name: Option<Arc<str>>, _: Here, future: F) -> Handle<F::Output>
+where
+    F: Future + Send + 'static,
+    F::Output: Send + 'static,
+{
+    Handle(threads::spawn(name.as_deref(), future))
+}
+
+impl<T> Handle<T> {
+    pub(crate) fn poll_join(
+        &mut self,
+        cx: &mut Context<'_>,
+        _: Here,
+    ) -> Poll<Result<T, JoinError>> {
+        self.0.poll_join(cx)
+    }
+
+    pub(crate) fn abort(&self, _: Here) {
+        self.0.abort();
+    }
+
+    pub(crate) fn is_finished(&self) -> bool {
+        self.0.is_finished()
+    }
+
+    /// The task goes on by itself.
+    pub(crate) fn detach(self) {}
+}
+
+/// Tasks that borrow from the task that spawned them.
+pub(crate) struct Crew<'a>(crate::seam::crew::Crew<'a>);
+
+impl<'a> Crew<'a> {
+    pub(crate) fn new() -> Crew<'a> {
+        Crew(crate::seam::crew::Crew::new())
+    }
+
+    pub(crate) fn lend<W, F>(&self, _: Here, work: W) -> Handle<()>
+    where
+        W: FnOnce() -> F + Send + 'a,
+        F: Future<Output = ()>,
+    {
+        Handle(self.0.lend(work))
+    }
+
+    pub(crate) async fn drive<T>(&self, script: impl Future<Output = T>) -> Option<T> {
+        self.0.drive(script).await
+    }
+}

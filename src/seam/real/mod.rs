@@ -1,0 +1,133 @@
+//! The real primitives, for code outside of runs and for stress tests.
+//!
+//! All of them compile to nothing: an `Atomic` is its std atomic, a point is its effect, a gate is empty. Builds with
+//! debug assertions check, at each point, for the jitter of a stress test on this thread ([`crate::seam::jitter`])
+//! and for its value of a static ([`crate::seam::statics`]).
+
+mod handle;
+mod locks;
+mod point;
+mod slot;
+mod spin;
+mod word;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+pub(crate) use self::handle::{Crew, Handle, spawn};
+pub(crate) use self::locks::{Enter, Gate, Pass};
+pub(crate) use self::point::Turn;
+pub(crate) use self::slot::Slot;
+pub(crate) use self::spin::Spin;
+pub(crate) use self::word::Word;
+
+pub(crate) use super::jitter::up_to;
+use super::threads;
+use crate::run::board::CallPoint;
+use crate::run::program::ProgramSource;
+use crate::run::recording::HistorySource;
+use crate::run::{Condition, Failure};
+
+/// True if this build can simulate.
+pub(crate) const SIMULATED: bool = false;
+
+/// A place in the source; nothing in this build.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Here;
+
+/// The caller's place.
+#[inline(always)]
+pub(crate) const fn here() -> Here {
+    Here
+}
+
+/// A random number below `bound`.
+pub(crate) fn draw(bound: u64, _: &'static str) -> u64 {
+    super::jitter::draw(bound)
+}
+
+/// A given number, which is not drawn.
+pub(crate) fn given(_: u64, value: u64, _: &'static str) -> u64 {
+    value
+}
+
+/// The seed of the stress run, 0 outside one.
+pub(crate) fn seed() -> Option<u64> {
+    Some(super::stress::seed())
+}
+
+/// The number of values drawn in the run, and its step: there is no run in this build.
+pub(crate) fn position() -> (usize, u32) {
+    (0, 0)
+}
+
+static CLOCK: AtomicU64 = AtomicU64::new(0);
+
+/// A moment, later than all moments returned before.
+pub(crate) fn clock() -> u64 {
+    CLOCK.fetch_add(1, Ordering::SeqCst)
+}
+
+/// Returns `true` if an operation may have taken effect since the moment `mark`: always.
+pub(crate) fn moved_since(_: u64) -> bool {
+    true
+}
+
+/// The number of announced operations: always 0.
+pub(crate) fn announced() -> u32 {
+    0
+}
+
+/// The moment of the client's first operation since `mark`. No operation is recorded, so it is `mark`.
+pub(crate) fn first_access_since(mark: u64, _: u64) -> Option<u64> {
+    Some(mark)
+}
+
+/// A number for the current thread.
+pub(crate) fn client() -> u64 {
+    threads::client()
+}
+
+/// The name of the current thread.
+pub(crate) fn client_name() -> String {
+    threads::client_name()
+}
+
+/// Does nothing: no search reads the points of calls.
+#[inline(always)]
+pub(crate) fn mark_call(_: Option<&usize>, _: CallPoint) {}
+
+/// Adds a history that begins. Returns its number in the stress run; none outside of one.
+pub(crate) fn add_history(history: Arc<dyn HistorySource>) -> Option<usize> {
+    super::stress::add_history(history)
+}
+
+/// Counts a condition in the stress run, if there is one.
+pub(crate) fn note_condition(condition: Condition) {
+    super::stress::note_condition(condition);
+}
+
+/// Adds a generated program that begins to run.
+pub(crate) fn add_program(program: Arc<dyn ProgramSource>) {
+    super::stress::add_program(program);
+}
+
+/// Ends the run as failed; outside a stress run, does nothing.
+pub(crate) fn fail(failure: impl FnOnce() -> Failure) {
+    super::stress::fail(failure);
+}
+
+/// Reports progress within a long step of the task of this thread.
+pub(crate) fn beat() {
+    super::stress::beat();
+}
+
+/// The time for which no task of the stress run of this thread may move; none outside of one.
+pub(crate) fn hang_limit() -> Option<std::time::Duration> {
+    super::stress::hang_limit()
+}
+
+/// Returns `true` if a simulated run is on on this thread: never in this build.
+pub(crate) fn in_run() -> bool {
+    false
+}

@@ -1,0 +1,83 @@
+//! An operation that takes effect when it is polled, and yields.
+
+use std::future::Future;
+use std::marker::PhantomData;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use super::Here;
+use crate::run::op::Op;
+use crate::seam::SPENT;
+use crate::seam::jitter::{jitter, jitter_at_turn};
+
+/// The object that an operation changes: the real one.
+#[derive(Debug)]
+pub(crate) struct At<'a>(PhantomData<&'a ()>);
+
+/// An operation that takes effect when it is polled.
+#[derive(Debug)]
+#[must_use = "futures do nothing unless you `.await` or poll them"]
+pub(crate) struct Point<'a, F> {
+    effect: Option<F>,
+    on: PhantomData<&'a ()>,
+}
+
+impl<'a, F> Point<'a, F> {
+    #[inline(always)]
+    pub(super) fn new(effect: F) -> Point<'a, F> {
+        Point { effect: Some(effect), on: PhantomData }
+    }
+}
+
+// The effect is taken out by value and nothing is pinned.
+impl<F> Unpin for Point<'_, F> {}
+
+impl<F, R> Future for Point<'_, F>
+where
+    F: FnOnce(&At<'_>) -> R,
+{
+    type Output = R;
+
+    #[inline(always)]
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<R> {
+        if jitter() {
+            return give_way(cx);
+        }
+        let effect = self.effect.take().expect(SPENT);
+        Poll::Ready(effect(&At(PhantomData)))
+    }
+}
+
+/// Lets other tasks go first, once.
+#[derive(Debug, Default)]
+pub(crate) struct Turn {
+    yielded: bool,
+}
+
+impl Turn {
+    pub(crate) fn new(_: &'static Op, _: Here) -> Turn {
+        Turn { yielded: false }
+    }
+}
+
+impl Future for Turn {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        if jitter_at_turn() {
+            return give_way(cx);
+        }
+        if std::mem::replace(&mut self.yielded, true) {
+            return Poll::Ready(());
+        }
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    }
+}
+
+/// The task was aborted, or drops its work here: the operation is not done.
+#[cold]
+pub(super) fn give_way<R>(cx: &Context<'_>) -> Poll<R> {
+    cx.waker().wake_by_ref();
+    Poll::Pending
+}

@@ -1,0 +1,65 @@
+//! A value of any type that is read and written as a whole, behind a std mutex.
+
+use std::sync::{Mutex, PoisonError};
+
+use super::Here;
+use super::point::{At, Point};
+use crate::run::event::Values;
+use crate::run::op::Op;
+use crate::seam::nameless::Object;
+use crate::seam::statics::Own;
+
+/// A value of any type that is read and written as a whole.
+#[derive(Debug)]
+pub(crate) struct Slot<T> {
+    value: Mutex<T>,
+    own: Own<Mutex<T>>,
+    pub(crate) object: Object,
+}
+
+impl<T> Slot<T> {
+    pub(crate) const fn new(value: T, _: Here) -> Slot<T> {
+        Slot { value: Mutex::new(value), own: Own::none(), object: Object }
+    }
+
+    pub(crate) const fn of_static(value: T, _: Here) -> Slot<T> {
+        Slot { value: Mutex::new(value), own: Own::of_static(), object: Object }
+    }
+
+    pub(crate) fn get_mut(&mut self) -> &mut T {
+        let value = self.own.alone(&mut self.value);
+        value.get_mut().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn into_inner(self) -> T {
+        let value = self.own.into_value(self.value);
+        value.into_inner().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    #[inline(always)]
+    pub(crate) fn point<F, R>(&self, _: &'static Op, _: Here, effect: F) -> Point<'_, F>
+    where
+        F: FnOnce(&At<'_>) -> R,
+    {
+        Point::new(effect)
+    }
+
+    /// Lends the value to `access`. `show` is for the trace.
+    #[inline]
+    pub(crate) fn access<R>(
+        &self,
+        _: &At<'_>,
+        access: impl FnOnce(&mut T) -> R,
+        _: impl FnOnce(&R, &T) -> Values,
+    ) -> R
+    where
+        T: Clone + Send + 'static,
+    {
+        let copy = |made: &Mutex<T>| {
+            Mutex::new(made.lock().unwrap_or_else(PoisonError::into_inner).clone())
+        };
+        let act =
+            |value: &Mutex<T>| access(&mut value.lock().unwrap_or_else(PoisonError::into_inner));
+        self.own.with(&self.value, copy, act)
+    }
+}

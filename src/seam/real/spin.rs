@@ -1,0 +1,33 @@
+//! Loops that wait for a condition.
+
+use std::future::Future;
+
+use super::Here;
+use super::point::Turn;
+use crate::run::op::Op;
+use crate::seam::backoff::Backoff;
+
+/// Asks a condition until it holds.
+#[derive(Debug)]
+pub(crate) struct Spin {
+    backoff: Backoff,
+    here: Here,
+}
+
+impl Spin {
+    pub(crate) fn new(here: Here) -> Spin {
+        Spin { backoff: Backoff::default(), here }
+    }
+
+    /// Asks it once.
+    #[inline(always)]
+    pub(crate) fn ask<F: Future<Output = bool>>(&mut self, condition: F) -> F {
+        condition
+    }
+
+    /// Pauses after the condition did not hold.
+    pub(crate) fn rest(&mut self, op: &'static Op) -> Turn {
+        self.backoff.pause();
+        Turn::new(op, self.here)
+    }
+}

@@ -14,6 +14,7 @@ use futures::stream::{FuturesUnordered, StreamExt};
 use proptest::prelude::*;
 use sim::Ordering::SeqCst;
 use sim::run::Outcome;
+use sim::strategy::STRATEGIES;
 use sim::{Atomic, Cell, Mutex, Runner, SIMULATED};
 use sim_tests::histories;
 use sim_tests::unfound::unfound;
@@ -186,7 +187,7 @@ proptest! {
     #[test]
     fn branches_that_wait_for_each_other_all_end(tasks in tasks()) {
         let seeds = if SIMULATED { 20 } else { 1 };
-        for strategy in ["random", "pct", "pos", "orders"] {
+        for strategy in STRATEGIES.iter().map(|row| row.name) {
             let runner = Runner::new().hermetic().strategy(strategy);
             for seed in 0..seeds {
                 let run = runner.run_seed(seed, async || drop(body(tasks.clone()).await));

@@ -14,6 +14,7 @@ use proptest::prelude::*;
 use sim::Ordering::SeqCst;
 use sim::report::Size;
 use sim::run::{Failure, Outcome};
+use sim::strategy::STRATEGIES;
 use sim::{Atomic, Cell, Mutex, Runner, SIMULATED};
 use sim_tests::histories;
 use sim_tests::seeds::runner;
@@ -240,7 +241,7 @@ proptest! {
     #[test]
     fn every_run_ends_and_is_the_same_again(program in program(24, 4)) {
         let seeds = if SIMULATED { 12 } else { 1 };
-        for strategy in ["random", "pct", "pos", "surw", "orders", "urw"] {
+        for strategy in STRATEGIES.iter().map(|row| row.name) {
             let runner = Runner::new().hermetic().strategy(strategy);
             for seed in 0..seeds {
                 let go = || runner.run_seed(seed, async || drop(body(&program).await));

@@ -1,23 +1,15 @@
 //! Histories of runs as files: read back, they say what was recorded and are judged as it was.
 
-use std::collections::BTreeSet;
-
 use sim::check::history::HistoryRecord;
 use sim::check::models::{
-    CasRegister, Counter, Map, NilRead, PriorityQueue, Queue, Register, Set, Shipped, Stack,
-    Visitor, registry,
+    Counter, NilRead, Queue, Register, Set, Shipped, Stack, Visitor, registry,
 };
 use sim::check::{Budget, Model, linearizable};
 use sim::{History, Runner, SIMULATED};
 use unpause_histories::{format_named, operations, read};
 
 /// A history of three clients of two calls each, answered with whatever the alphabet of the model has.
-fn recorded<M>(seed: u64, initial: &M) -> HistoryRecord
-where
-    M: Shipped + Send + Sync + 'static,
-    M::Op: Send + Sync,
-    M::Ret: Send + Sync,
-{
+fn recorded<M: Shipped>(seed: u64, initial: &M) -> HistoryRecord {
     let run = Runner::new().hermetic().strategy("random").run_seed(seed, async || {
         let history = History::new(initial.clone());
         sim::map_concurrently(0..3, |_| {
@@ -42,12 +34,7 @@ where
 }
 
 /// Reads files back. How many were consistent, and how many not.
-fn read_back<M>(initial: &M) -> [u32; 2]
-where
-    M: Shipped + Send + Sync + 'static,
-    M::Op: Send + Sync,
-    M::Ret: Send + Sync,
-{
+fn read_back<M: Shipped>(initial: &M) -> [u32; 2] {
     let before = initial.written_before().expect("it is written").len();
     let mut verdicts = [0; 2];
     for seed in 0..250 {
@@ -84,38 +71,27 @@ fn a_history_that_is_written_and_read_is_the_one_that_was_recorded() {
     if !SIMULATED {
         return;
     }
-    for [violated, consistent] in [
-        read_back(&Register::initial()),
-        read_back(&CasRegister::initial()),
-        read_back(&Counter::initial()),
-        read_back(&Counter::new(7)),
-        read_back(&Queue::initial()),
-        read_back(&[1, 2].into_iter().collect::<Queue>()),
-        read_back(&Stack::initial()),
-        read_back(&[1, 2].into_iter().collect::<Stack>()),
-        read_back(&PriorityQueue::initial()),
-        read_back(&Set::initial()),
-        read_back(&[1].into_iter().collect::<Set>()),
-        read_back(&Map::initial()),
-    ] {
-        assert!(violated > 0 && violated + consistent >= 10, "{violated} and {consistent}");
-    }
-}
-
-#[test]
-fn these_models_are_written() {
-    struct Written(BTreeSet<&'static str>);
-    impl Visitor for Written {
+    struct Verdicts(Vec<[u32; 2]>);
+    impl Visitor for Verdicts {
         fn visit<M: Shipped>(&mut self) {
-            self.0.extend(M::initial().written_before().map(|_| M::NAME));
+            let initial = M::initial();
+            if initial.written_before().is_some() {
+                self.0.push(read_back(&initial));
+            }
         }
     }
-    let mut written = Written(BTreeSet::new());
-    registry(&mut written);
-    // Those that are read back above.
-    let names =
-        ["cas-register", "counter", "map", "priority-queue", "queue", "register", "set", "stack"];
-    assert_eq!(written.0, BTreeSet::from(names));
+    let mut verdicts = Verdicts(Vec::new());
+    registry(&mut verdicts);
+    assert!(verdicts.0.len() >= 8, "fewer models are written than there were");
+    verdicts.0.extend([
+        read_back(&Counter::new(7)),
+        read_back(&[1, 2].into_iter().collect::<Queue>()),
+        read_back(&[1, 2].into_iter().collect::<Stack>()),
+        read_back(&[1].into_iter().collect::<Set>()),
+    ]);
+    for [violated, consistent] in verdicts.0 {
+        assert!(violated > 0 && violated + consistent >= 10, "{violated} and {consistent}");
+    }
 }
 
 #[test]

@@ -39,7 +39,7 @@ use std::time::Duration;
 use self::grammar::{flag, folder, parse_seeds, parse_shard, parse_time};
 pub(crate) use self::idle::idle_text;
 use self::names::unknown;
-use crate::strategy::{Chosen, SEARCHES, STRATEGIES};
+use crate::strategy::{Chosen, Numbered, SEARCHES, STRATEGIES};
 
 /// Seeds run when nothing says how many.
 const SEEDS: u64 = 1000;
@@ -62,6 +62,8 @@ pub(crate) struct Settings {
     pub(crate) seed: Option<u64>,
     pub(crate) seeds: Option<Range<u64>>,
     pub(crate) strategy: Option<String>,
+    /// A strategy of the user, which counts if `strategy` is its name.
+    pub(crate) own_strategy: Option<Numbered>,
     pub(crate) time: Option<Duration>,
     pub(crate) steps_max: Option<u32>,
     pub(crate) replay: Option<String>,
@@ -262,6 +264,7 @@ impl Settings {
             seed,
             seeds,
             strategy: over.strategy.or(self.strategy),
+            own_strategy: over.own_strategy.or(self.own_strategy),
             time: over.time.or(self.time),
             steps_max: over.steps_max.or(self.steps_max),
             // Whoever asks for a seed does not want the replay of an attribute.
@@ -282,14 +285,25 @@ impl Settings {
         }
     }
 
+    /// The strategy of this name, registered or of the user.
+    fn chosen(&self, name: &str) -> Result<Chosen, InvalidSetting> {
+        let invalid = |grammar| InvalidSetting {
+            name: "strategy".to_owned(),
+            value: name.to_owned(),
+            grammar,
+        };
+        match &self.own_strategy {
+            Some(own) if own.name == name => Chosen::own(*own).ok_or_else(|| {
+                invalid("a name of your own for your strategy: this one is taken".to_owned())
+            }),
+            _ => Chosen::parse(name).ok_or_else(|| invalid(strategy_grammar())),
+        }
+    }
+
     /// These settings with defaults where nothing was said.
     pub(crate) fn resolve(self) -> Result<Config, InvalidSetting> {
         let name = self.strategy.as_deref().unwrap_or(STRATEGIES[0].name);
-        let strategy = Chosen::parse(name).ok_or_else(|| InvalidSetting {
-            name: "strategy".to_owned(),
-            value: name.to_owned(),
-            grammar: strategy_grammar(),
-        })?;
+        let strategy = self.chosen(name)?;
         let searches = strategy.search().is_some();
         if self.seeds.as_ref().is_some_and(Range::is_empty) {
             return Err(InvalidSetting {

@@ -12,8 +12,12 @@ use crate::run::ids::{ObjectId, Seed, TaskId};
 
 /// Answers the choices of runs. One value serves many runs, one after the other.
 ///
-/// A strategy must answer from what it is given alone: the seed, the views, the draws. Time,
-/// addresses or global state would make a seed mean different runs.
+/// A strategy must answer from its arguments alone: the seed, the views, the draws. Time, addresses or global
+/// state would make a seed mean different runs. After its first runs of a test it must not allocate, because an
+/// allocation costs as much as several steps: tables that grow with the run are kept from run to run and cleared.
+///
+/// [`Runner::strategy_with`](crate::Runner::strategy_with) runs a test under a strategy of your own. A registered
+/// one is a file in `src/strategy/` and a row of [`STRATEGIES`](crate::strategy::STRATEGIES).
 pub trait Strategy: Send {
     /// The next run that is no [rehearsal](Strategy::rehearsals) is that of `seed`.
     ///

@@ -187,6 +187,12 @@ enum How {
 }
 
 impl Chosen {
+    /// A strategy of the user, under a name that no registered one has.
+    pub(crate) fn own(Numbered { name, create }: Numbered) -> Option<Chosen> {
+        let is_new = !name.is_empty() && Chosen::parse(name).is_none();
+        is_new.then_some(Chosen { name, how: How::Sample(create) })
+    }
+
     /// The strategy that `text` names: a name of [`STRATEGIES`] or [`SEARCHES`], with a number or
     /// without.
     pub(crate) fn parse(text: &str) -> Option<Chosen> {

@@ -4,11 +4,11 @@ use sim::check::models::*;
 use sim_tests::histories::{Draw, long, random};
 use sim_tests::judge;
 
-use super::{Care, Shared, Tally, agree, every_model};
+use super::{Care, Tally, agree, every_model};
 
 #[test]
 fn every_engine_judges_random_histories_right() {
-    fn fact<M: Shared>() -> Tally {
+    fn fact<M: Shipped>() -> Tally {
         let (mut draw, mut tally) = (Draw(2), Tally::default());
         let care = Care { others: 2, proof: if long() { 64 } else { 32 } };
         for _ in 0..if long() { 1_000_000 } else { 800 } {

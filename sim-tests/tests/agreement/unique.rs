@@ -7,13 +7,13 @@ use sim_tests::histories::{Draw, Recorded, long};
 use sim_tests::judge;
 use sim_tests::shapes::{NEVER, Shape, shapes, times};
 
-use super::{Care, Shared, Tally, agree, every_model};
+use super::{Care, Tally, agree, every_model};
 
 /// Operations with each result that one could expect of them.
 type Calls<M> = Vec<(<M as sim::check::Model>::Op, Vec<<M as sim::check::Model>::Ret>)>;
 
 /// A model with an engine for unique values.
-trait Distinct: Shared {
+trait Distinct: Shipped {
     /// Whether values can be told apart otherwise than by who wrote them.
     const RANKS: bool = false;
     /// Up to how many operations there are few enough histories.

@@ -88,7 +88,7 @@ pub trait Visitor {
 /// assert_eq!(Counter::NAME, "counter");
 /// assert!(Counter::alphabet().iter().any(|(op, rets)| *op == CounterOp::Get && rets.len() > 1));
 /// ```
-pub trait Shipped: Model {
+pub trait Shipped: Model<Op: Send + Sync, Ret: Send + Sync> + Send + Sync + 'static {
     /// How it is called in reports and on the command line: lower case, words joined by `-`.
     const NAME: &'static str;
     /// One line: the operations it has.
@@ -105,7 +105,8 @@ pub trait Shipped: Model {
 
     /// The same model over the values of files: mostly `Self` with [`Datum`] for its values.
     type Recorded: Model<Op: Sync, Ret: Sync> + Sync;
-    /// What its operations are called in files.
+    /// The names of its operations in files. They must not all be calls of another model as well: a file without
+    /// the name of its model is then ambiguous for everybody.
     const CALLS: &'static [&'static str];
     /// Whether every operation that has a value names a key: in files as `[key value]`, or as a field
     /// of its own. [`call`](Shipped::call) is then given `[key value]` and

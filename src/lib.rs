@@ -1,85 +1,113 @@
-//! Runs concurrent Rust under a scheduler of its own: finds the interleaving that breaks the code,
-//! cuts it down to the steps that matter, explains it on one screen and replays it.
+//! Deterministic testing of concurrent Rust. A test is an `async fn` that runs under a scheduler of the library:
+//! each seed is one interleaving, so a bug that shows up once in a million runs is found in seconds, shrunk to the
+//! steps that matter, explained on one screen and replayed at will.
 //!
-//! This page is the manual. The README shows a failing test and its screen first, and says how to
-//! bring the library into a crate of your own and which variables of the environment it listens to.
+//! - [`#[sim::test]`](macro@test) runs a test under many seeds; [`Runner`] is the same as a function.
+//! - [`Atomic`], [`Cell`], [`Mutex`], [`spawn`], [`rand`]: what tests and the code under test are written with. Without
+//!   the feature `sim` they are the real primitives.
+//! - [`History`] and [`check`]: record what clients asked and got, and check it against a model.
+//! - [`parallel()`]: concurrent programs generated from a model.
+//! - [`mod@strategy`]: random walks, PCT, POS and others; [`exhaustive`](runner#proofs) search proves that no
+//!   interleaving fails.
 //!
-//! # A test
+//! ```toml
+//! [dependencies]
+//! unpause = { version = "0.1", default-features = false }   # the library is called `sim`
 //!
-//! A test is an `async fn` under [`#[sim::test]`](macro@test). It creates what it tests, spawns
-//! tasks, waits for them, and asserts. It is run once for each seed, 1000 times unless told
-//! otherwise; a seed is an interleaving, the same on every machine. Nothing may be kept from run to
-//! run, so create everything in the body.
+//! [dev-dependencies]
+//! unpause = "0.1"                                           # tests run under the scheduler
+//! ```
+//!
+//! # A test that fails
 //!
 //! ```
+//! use sim::{Atomic, Ordering::SeqCst};
 //! use std::sync::Arc;
 //!
-//! #[sim::test(seeds = 200)]
-//! async fn a_lock_keeps_both_increments() {
-//!     let counter = Arc::new(sim::Mutex::new(0));
+//! /// Adds one.
+//! pub async fn increment(counter: &Atomic<u64>) {
+//!     let value = counter.load(SeqCst).await;
+//!     counter.store(value + 1, SeqCst).await;
+//! }
+//!
+//! #[sim::test]
+//! async fn increments_are_not_lost() {
+//!     let counter = Arc::new(Atomic::new(0));
 //!     let tasks = [(); 2].map(|()| {
 //!         let counter = counter.clone();
-//!         sim::spawn(async move { *counter.lock().await += 1 })
+//!         sim::spawn(async move { increment(&counter).await })
 //!     });
 //!     for task in tasks {
 //!         task.await.unwrap();
 //!     }
-//!     assert_eq!(*counter.lock().await, 2);
-//! }
-//! ```
-//!
-//! [`Runner`] is the function under the attribute, for programs and for tests of tests: it gives a
-//! [`Report`](report::Report), which is data. This one has a bug to find:
-//!
-//! ```
-//! use sim::run::{Failure, Outcome};
-//! use sim::{Atomic, Ordering::SeqCst, Runner};
-//! use std::sync::Arc;
-//!
-//! let report = Runner::new().hermetic().seeds(0..100).run(async || {
-//!     let counter = Arc::new(Atomic::new(0));
-//!     sim::map_concurrently(0..2, |_| {
-//!         let counter = counter.clone();
-//!         async move {
-//!             let value = counter.load(SeqCst).await;
-//!             counter.store(value + 1, SeqCst).await;
-//!         }
-//!     })
-//!     .await;
 //!     assert_eq!(counter.load(SeqCst).await, 2);
-//! });
-//! // Real threads may or may not show it.
-//! assert!(report.finding.is_some() || !sim::SIMULATED);
-//! if let Some(finding) = report.finding {
-//!     assert!(matches!(finding.run.outcome, Outcome::Failed(Failure::Panic { .. })));
 //! }
+//! # fn main() {}
 //! ```
+//!
+//! ```text
+//! FAILED  counter::tests::increments_are_not_lost  seed 1: main panicked
+//!
+//!   assertion `left == right` failed
+//!     left: 1
+//!    right: 2
+//!
+//!   at          src/lib.rs:24:9
+//!   tested      2 runs of seeds 0 to 999 after 4 rehearsals, portfolio
+//!   shrunk      from 10 steps, 4 preemptions to 10 steps, 1 preemption (528 replays)
+//!
+//! ── schedule ── 10 steps, 4 switches, 1 preemption ──────────────────────────────────────────────────
+//!
+//!   step  main             0.0                0.1                                                place
+//!      0  spawn 0.0, 0.1                                                              src/lib.rs:19:13
+//!      1  │                start
+//!      2  │                load atomic = 0                                             src/lib.rs:5:25
+//!         │                ├─ preempted ──────┐
+//!      3  │                │                  start
+//!      4  │                │                  load atomic = 0                          src/lib.rs:5:25
+//!      5  │                │                  store atomic := 1                        src/lib.rs:6:13
+//!      6  │                store atomic := 1                                           src/lib.rs:6:13
+//!      7  join 0.0                                                                    src/lib.rs:19:13
+//!      8  join 0.1                                                                    src/lib.rs:19:13
+//!      9  load atomic = 1                                                             src/lib.rs:24:28
+//!         panics                                                                       src/lib.rs:24:9
+//!
+//!   atomic  created at src/lib.rs:16:32
+//!
+//! trace:   target/sim/counter/counter.tests.increments_are_not_lost/1.simtrace
+//! replay:  SIM_REPLAY=sim2:0,0.0x2,0.1x3,0.0,0x3 cargo test -p counter --lib tests::increments_are_not_lost -- --exact
+//! ```
+//!
+//! A task is a column; time goes down. The body of the test is `main`, its first child `0.0`. The last line is a
+//! command: it runs these ten steps again.
 //!
 //! # Points, steps and runs
 //!
-//! A **point** is an await on something of this library: [`Atomic`], [`Cell`], [`Mutex`], a
-//! [`JoinHandle`], [`yield_now`](task::yield_now). There the task says what it does next, and any
-//! other task may go first. From one point to the next it runs alone: that is a **step**. Spawning
-//! and dropping a guard take effect at once and are no points. A task that waits for a lock or for
-//! another task cannot step; when a lock is freed every waiter can, and whoever is chosen gets it. One
-//! that waits [until](spin_until) shared memory is as it should be can step when that has changed.
+//! A **point** is an await on a primitive of this library: [`Atomic`], [`Cell`], [`Mutex`], a [`JoinHandle`],
+//! [`yield_now`](task::yield_now). The task announces its next operation there, and any other task may go first. A
+//! **step** is the code from one point to the next, without interruption. Spawning a task and dropping a guard take
+//! effect at once and are no points. A task that waits for a lock or another task is blocked; when a lock is freed,
+//! all waiters are enabled, and the one that steps first gets it. A task in [`spin_until`] is blocked until the memory
+//! that it read has changed.
 //!
-//! A **run** is one execution of the body. All that is open in it, which task steps and which value
-//! [`rand`] draws, is a **decision**, and the decisions are the run: written down they are its
-//! **trace**, which replays it without seed and strategy. A run fails if
+//! A **run** is one execution of the body. Its **decisions**, which task steps and which value [`rand`] draws,
+//! determine it; written down they are its **trace**, which replays it without seed and strategy. A run fails if
 //!
 //! - a task panics, or the body returns an error;
-//! - tasks are left and none can step: a deadlock;
-//! - it takes more than a million steps: a loop without end;
-//! - a [`History`] that was checked is not [linearizable](check::linearizable()), or the checker
-//!   cannot decide within its budget;
-//! - it is not the run that its trace was written from;
-//! - one step does not end within ten seconds; that ends the process, with the trace written.
+//! - every remaining task is blocked: a deadlock;
+//! - it takes more than a million steps ([`Runner::max_steps`]), most often in a loop that polls a value;
+//! - a [`History`] is not [linearizable](check::linearizable()), or the checker runs out of its budget;
+//! - it differs from the trace that it replays;
+//! - one step takes longer than ten seconds ([`Runner::hang`]); that ends the process, after the trace is written.
 //!
-//! A stack overflow, `abort()` or a failed allocation ends the process without a word on the run. The
-//! next start of the test says so and notes each run before it begins, which costs about a microsecond a run; if
-//! the process ends again, the start after that says which seed it was. (What tells them is a file in
-//! `target/sim/<package>/underway/`, which goes with the test. Hermetic runners and replays have none.)
+//! Create everything in the body: state that survives a run, such as a `static` of std, makes later runs differ. The
+//! first seed and every failing seed run twice, and the first step that differs is
+//! [reported](run::Failure::NonDeterminism).
+//!
+//! A stack overflow, `abort()` or a failed allocation ends the process without a report. The next start of the test
+//! says so and notes each run before it begins, for about a microsecond a run; if the process ends again, the start
+//! after that names the seed. (The notes are in `target/sim/<package>/underway/`. Hermetic runners and replays write
+//! none.)
 //!
 //! # Programs from a model
 //!
@@ -116,169 +144,17 @@
 //! # fn main() {}
 //! ```
 //!
-//! # Strategies
+//! # Modules
 //!
-//! Who answers the choices is said by `strategy = "..."`, [`Runner::strategy`] or `SIM_STRATEGY`. Each
-//! is good at other bugs, and none at all of them: the default has each seed run by one of the others.
-//!
-//! | name | good at | promise | where it is weak |
-//! |---|---|---|---|
-//! | `portfolio`, the default | a bug of which nothing is known | never much worse than the best of `orders`, `urw`, `pos` and `pct`, each of which gets its share of the seeds | a bug that one strategy alone finds, and rarely |
-//! | `random` | few steps, many switches | every interleaving is possible | one late step of a short task against many of a long one |
-//! | `pct`, `pct:1` to `pct:8` | few orderings far apart | `pct:d` meets a bug of d orderings with a probability of at least 1 / (n k^(d-1)), for n tasks and k steps | many switches: at most d - 1 are enforced; `pct` draws d from the seed, 2 to 5 |
-//! | `pos` | conflicts among much that is private | every partial order is possible | bugs of few orderings far apart |
-//! | `urw` | tasks of unequal length | all interleavings have the same probability, if nothing waits | much that is private |
-//! | `orders` | several contended objects, one task among many, locks taken in a circle | each possible choice of an order of the accesses for every object has at least the probability of drawing it, if nothing waits, in a run that leaves no object out and favours nobody | tasks that go through the same objects in different orders |
-//! | `surw` | one contended object | all orders of the accesses to one object, drawn by the seed, have the same probability, if nothing waits | bugs between several objects |
-//!
-//! All but `random` first see a few runs of the body, to count its steps, tasks and accesses. These
-//! are no runs of a seed: how they end is not told. The first seed is run twice, to see that a run is a
-//! function of its decisions. So a test of one seed executes its body more than once, and says `1 run`. A seed run alone is the run it is among others. The
-//! files of [`mod@strategy`] name the papers and say more.
-//!
-//! # What was seen
-//!
-//! A test that passes says nothing unless asked: `#[sim::test(coverage)]`, [`Runner::coverage`] or
-//! `SIM_COVERAGE=1` adds a line, and [`Report::coverage`](report::Report::coverage), with the number of
-//! classes of interleavings that were seen, where orders that make no difference count as one; how many
-//! were new in the last hundred runs; the probability that one run more would be of a new class; and what
-//! no run tried: objects nobody had to fight for, tasks nobody preempted, values never drawn.
-//! [`sometimes!`] fails a test in which an interesting case never came up, [`cover!`] one in which it came up
-//! in too few runs. `statistics`, [`Runner::statistics`] or `SIM_STATISTICS=1` adds a table of what generated
-//! programs were made of, and how much of it ran at the same time; a missed `cover!` shows it unasked.
-//!
-//! A recorded history is checked as it came in the run. With `#[sim::test(closure)]`, [`Runner::closure`] or
-//! `SIM_CLOSURE=1` it is also checked in all orders of its calls that would have been the same run to every
-//! task, without running them; one that is violated is run before it is reported. A bug that shows
-//! only if a call begins or ends at a certain time is then found by seeds in which it does not.
-//!
-//! # Proofs
-//!
-//! `exhaustive` is no sampling strategy but a search: it makes one run of each class of runs that differ only
-//! in the order of steps that do not conflict. When there is no other class it says `explored all N
-//! interleavings`, which is a proof: no interleaving of the body fails. If the runs that it may take are not
-//! enough, it says how many it made, that this is no proof, and an estimate of what is left.
-//!
-//! ```
-//! # if !sim::SIMULATED { return }
-//! use std::sync::Arc;
-//! use sim::{Mutex, Runner};
-//!
-//! let report = Runner::new().hermetic().strategy("exhaustive").run(async || {
-//!     let total = Arc::new(Mutex::new(0));
-//!     let tasks = [1, 2, 3].map(|n| {
-//!         let total = total.clone();
-//!         sim::spawn(async move { *total.lock().await += n })
-//!     });
-//!     for task in tasks {
-//!         task.await.unwrap();
-//!     }
-//!     assert_eq!(*total.lock().await, 6);
-//! });
-//! assert!(report.searched.unwrap().is_proof());
-//! assert_eq!(report.runs, 6);
-//! ```
-//!
-//! A test that asks for a search and passes without a proof says so in a line that the test harness does
-//! not take, and passes all the same. With `must_prove`, [`Runner::must_prove`] or `SIM_MUST_PROVE=1` it
-//! fails: what it proved before, it must prove after every change.
-//!
-//! ```
-//! #[sim::test(strategy = "exhaustive", must_prove)]
-//! async fn a_swap_is_one_step() {
-//!     let word = std::sync::Arc::new(sim::Atomic::new(0));
-//!     let tasks = [1, 2].map(|n| {
-//!         let word = word.clone();
-//!         sim::spawn(async move { word.swap(n, sim::Ordering::SeqCst).await })
-//!     });
-//!     let mut first = 0;
-//!     for task in tasks {
-//!         first += usize::from(task.await.unwrap() == 0);
-//!     }
-//!     assert_eq!(first, 1);
-//! }
-//! # fn main() {}
-//! ```
-//!
-//! What it proves, and what not:
-//!
-//! - Tasks still running when the body returns are dropped, and what they would have done is not explored.
-//!   Await them to include them in the proof.
-//! - Everything that tasks share must be of this library. Orders of what they do to anything else
-//!   (a channel of another crate, a lock of std, a thread-local) are not tried. Where tasks wake each other by
-//!   such a thing the report says so, and it is no proof.
-//! - A search that is through checks itself. It samples a hundred runs, looks up the class of each among those
-//!   that it explored, and makes each again with its steps in another order of the class. A run that fails, is of
-//!   an unknown class or shows something else in the other order takes the proof away: the report says whether
-//!   the search is at fault or tasks share something unseen ([`Searched::audit`](report::Searched::audit)).
-//! - One poll of a task is one step. A future that is polled once and then dropped does not take effect, and the
-//!   branches of one `join!` are not interleaved with each other. `now_or_never` on a [`JoinHandle`] is no
-//!   point: it takes the result if the task has ended.
-//! - Which call of a [`History`] returned before which began is looked at in every order that the steps
-//!   of a run allow, without running them; an order that is not linearizable is then run, and that run is
-//!   the one reported. Where the body asks for [`History::operations`], which tells all orders apart, or
-//!   where calls have very many orders, each gets a run of its own: many more.
-//! - Every value that [`rand`] can draw is tried: keep the bounds small. A loop that waits by looking
-//!   again and again has runs without end, which fail by the limit of steps: await [`spin_until`]
-//!   instead.
-//!
-//! A test that is too large for that is explored within a bound. If half of the runs that it may take are
-//! made and it estimates that the other half will not be enough, the search gives them to `preemptions`
-//! by itself, and says how far both came. `preemptions` makes all runs in which no
-//! task is interrupted, then all in which one is, and so on; `delays` does the same for departures from a
-//! round-robin scheduler, which are fewer where there are many tasks. Runs that are made once more, to come to
-//! those that begin like them, count against the number of runs that the search may take. `preemptions:2` stops when it is
-//! through with two. Most bugs need one or two, and the first failing run that is found has the fewest
-//! that any has. To come to the runs with one more, those that they begin like are made once more; these
-//! count against the runs that the search may take, but are not among those of the report. The report says
-//! which bound was reached; where nothing was left out it is a proof, too,
-//! and one that does not depend on what tasks share. Orders that make no difference are not left out, so
-//! for a proof `exhaustive` takes far fewer runs.
-//!
-//! ```
-//! # if !sim::SIMULATED { return }
-//! use std::sync::Arc;
-//! use sim::{Atomic, Ordering::SeqCst, Runner};
-//!
-//! let report = Runner::new().hermetic().strategy("preemptions:1").run(async || {
-//!     let count = Arc::new(Atomic::new(0));
-//!     let tasks = [1, 2, 3].map(|_| {
-//!         let count = count.clone();
-//!         sim::spawn(async move { for _ in 0..3 { count.fetch_add(1, SeqCst).await; } })
-//!     });
-//!     for task in tasks {
-//!         task.await.unwrap();
-//!     }
-//!     assert_eq!(count.load(SeqCst).await, 9);
-//! });
-//! assert!(report.passed());
-//! assert_eq!(report.searched.unwrap().bound.unwrap().through, Some(1));
-//! ```
-//!
-//! Of a failing run, too, something can be proven. Shrinking leaves what is least to read, never more steps
-//! than were found: few steps and few preemptions, of which each weighs as much as
-//! [four steps](run::schedule::Cost). With `prove = 100000`, [`Runner::prove`] or `SIM_PROVE` all runs with fewer
-//! preemptions are made, if there are not more than that: either one of them fails in the same way and takes
-//! the place of the trace, unless it is longer than the run that was found, or the screen says `no failing
-//! run has fewer than 2 preemptions`. What a search found is proven without being asked for.
-//!
-//! # Modules, in the order to read them
-//!
-//! | module | what is in it |
+//! | module | content |
 //! |---|---|
-//! | [`sync`] | [`Atomic`], [`Cell`], [`Mutex`]: what tasks share; [`spin_until`]: waiting for it to change |
-//! | [`task`] | [`spawn`], [`map_concurrently`], named tasks, yielding, the spawner of real tasks |
-//! | [`mod@rand`] | random values that are decisions |
-//! | [`parallel()`], [`generate`] | parallel programs from a model |
-//! | [`recorder`] | [`History`]: what clients asked and were told |
-//! | [`check`] | models of data structures, and the search for an order that explains a history |
-//! | [`runner`] | [`Runner`], for programs that find bugs without a test harness |
-//! | [`report`] | what was found, as data and as text |
-//! | [`run`] | one run as data: how it ended, its steps, events, generated programs; the [trace](run::trace) format |
-//! | [`run::coverage`], [`census`] | the share of interleavings that was seen |
-//! | [`run::statistics`] | the composition of generated programs |
-//! | [`mod@strategy`] | strategies and searches, and the contract of one |
-//! | [`shrink`], [`run::schedule`] | making a failing run smaller |
+//! | [`sync`], [`task`], [`mod@rand`] | primitives, tasks, random values that are decisions |
+//! | [`recorder`], [`check`] | histories, models, checkers |
+//! | [`generate`], [`parallel()`] | programs from a model |
+//! | [`runner`] | settings of a test, coverage, proofs |
+//! | [`mod@strategy`] | strategies and searches, and the contract for one of your own |
+//! | [`report`], [`run`], [`shrink`] | results as data: the report, the failing run, its [trace](run::trace), shrinking |
+//! | [`census`] | classes of interleavings |
 //!
 //! # The two builds
 //!

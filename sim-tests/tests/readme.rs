@@ -158,7 +158,7 @@ fn the_readme_lists_the_variables_of_the_configuration() {
         let names = names.filter(|name| name.starts_with("SIM_"));
         names.map(|name| name.split('`').next().unwrap().to_owned()).collect()
     };
-    let known = variables("src/engine/config.rs");
+    let known = variables("src/engine/runner/mod.rs");
     assert!(known.len() > 10, "{known:?}");
     assert_eq!(variables("README.md"), known);
     let config = fs::read_to_string(root().join("src/engine/config.rs")).unwrap();
@@ -166,6 +166,41 @@ fn the_readme_lists_the_variables_of_the_configuration() {
         known.iter().all(|name| config.contains(&format!("        \"{name}\" =>"))),
         "{known:?}"
     );
+}
+
+#[test]
+fn the_front_page_shows_the_screen_of_the_readme() {
+    let read = |path: &str| fs::read_to_string(root().join(path)).unwrap();
+    let (readme, manual) = (read("README.md"), read("src/lib.rs"));
+    let screen =
+        readme.split("```text\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
+    let manual: String = manual
+        .lines()
+        .map_while(|line| line.strip_prefix("//!"))
+        .map(|line| line.strip_prefix(' ').unwrap_or(line).to_owned() + "\n")
+        .collect();
+    assert!(manual.contains(screen), "paste the first screen of README.md into src/lib.rs");
+}
+
+#[test]
+fn every_strategy_stands_in_the_readme_and_in_the_table_of_its_module() {
+    let read = |path: &str| fs::read_to_string(root().join(path)).unwrap();
+    let (readme, table) = (read("README.md"), read("src/strategy/mod.rs"));
+    for row in sim::strategy::STRATEGIES {
+        let name = format!("`{}`", row.name);
+        assert!(readme.contains(&name), "README.md does not name the strategy {name}");
+        assert!(
+            table.contains(&format!("//! | {name}")),
+            "src/strategy/mod.rs has no row for {name}"
+        );
+    }
+    for row in sim::strategy::SEARCHES {
+        assert!(
+            readme.contains(&format!("`{}`", row.name)),
+            "README.md does not name {}",
+            row.name
+        );
+    }
 }
 
 /// An example ends as it should, and its file ends with what it prints.

@@ -1,30 +1,8 @@
-//! What a test is run with: defaults, overridden by attributes or [`Runner`](crate::Runner) calls,
-//! overridden by the environment.
+//! Settings of a test: defaults, overridden by attributes or [`Runner`](crate::Runner) calls, overridden by the
+//! environment, whose variables [`runner`](crate::runner#environment) lists.
 //!
-//! | variable | meaning | grammar |
-//! |---|---|---|
-//! | `SIM_SEED` | just this seed | a number |
-//! | `SIM_SEEDS` | how many seeds, or which | `1000`, `500..1000` |
-//! | `SIM_STRATEGY` | who answers the choices | a name of [`STRATEGIES`](crate::strategy::STRATEGIES) or [`SEARCHES`](crate::strategy::SEARCHES): `random`, `pct`, `pct:3`, `exhaustive`, `preemptions:2` |
-//! | `SIM_TIME` | stop after this time, before the seeds are used up | `500ms`, `5s`, `2m`, `1h` |
-//! | `SIM_STEPS` | steps a run may take | a number |
-//! | `SIM_REPLAY` | replay this and nothing else | a file, or an inline trace `sim2:…` |
-//! | `SIM_JOBS` | seeds run at once | a number |
-//! | `SIM_SHARD` | every n-th seed, beginning with the k-th | `k/n`, k from 1 to n |
-//! | `SIM_HANG` | how long a step may take; on real threads, how long no task may move | a time; `0s` for no limit |
-//! | `SIM_LIMIT` | how long a run may take on real threads | a time; `0s` for no limit |
-//! | `SIM_LOG` | when `tracing` subscribers hear of runs: never, of the last replay, of all; said, and not `off`, it also has the last replay's panic shown with its backtrace | `off`, `replay`, `all` |
-//! | `SIM_COVERAGE` | whether a passing test says how many classes of interleavings it saw | `1`, `0` |
-//! | `SIM_CLOSURE` | whether the recorded calls of each run are checked in all orders that its steps allow | `1`, `0` |
-//! | `SIM_PROVE` | how many runs the proof may take that no failing run has fewer preemptions | a number; `0` for no proof |
-//! | `SIM_MUST_PROVE` | whether a test that proves nothing fails, even if no run of it does; its strategy must be a search | `1`, `0` |
-//! | `SIM_SHRINK` | whether a failing run is made smaller before it is shown | `1`, `0` |
-//! | `SIM_STATISTICS` | whether a passing test says what its generated programs were made of | `1`, `0` |
-//! | `SIM_OUT` | where traces are written, in a folder for each test | a folder |
-//! | `SIM_RESULTS` | where it is written down which seeds passed; a later run of the same program goes on from there | a folder |
-//!
-//! A bad value is an error that names variable, value and grammar; a variable that begins with
-//! `SIM_` and is not one of these is a warning.
+//! A bad value is an error that names variable, value and grammar. An unknown variable that begins with `SIM_` is a
+//! warning.
 
 mod grammar;
 mod idle;

@@ -1,8 +1,27 @@
-//! Who answers the choices of a run: one file for each strategy, one row each in [`STRATEGIES`], or in
-//! [`SEARCHES`] if it makes each run from those before it.
+//! Strategies: they answer the choices of a run. One file for each, and one row in [`STRATEGIES`], or in
+//! [`SEARCHES`] if it plans each run from those before it.
 //!
-//! The conformance suite of `sim-tests` walks the registry, so a new strategy is tested before its
-//! author writes a test.
+//! # The registered strategies
+//!
+//! `strategy = "..."`, [`Runner::strategy`](crate::Runner::strategy) or `SIM_STRATEGY` selects one. Each is good at
+//! other bugs, and none at all of them; the default has each seed run by one of the others.
+//!
+//! | name | good at | promise | where it is weak |
+//! |---|---|---|---|
+//! | `portfolio`, the default | a bug of which nothing is known | never much worse than the best of `orders`, `urw`, `pos` and `pct`, each of which gets its share of the seeds | a bug that one strategy alone finds, and rarely |
+//! | `random` | few steps, many switches | every interleaving is possible | one late step of a short task against many of a long one |
+//! | `pct`, `pct:1` to `pct:8` | few orderings far apart | `pct:d` meets a bug of d orderings with a probability of at least 1 / (n k^(d-1)), for n tasks and k steps | many switches: at most d - 1 are enforced; `pct` draws d from the seed, 2 to 5 |
+//! | `pos` | conflicts among much that is private | every partial order is possible | bugs of few orderings far apart |
+//! | `urw` | tasks of unequal length | all interleavings have the same probability, if nothing waits | much that is private |
+//! | `orders` | several contended objects, one task among many, locks taken in a circle | each possible choice of an order of the accesses for every object has at least the probability of drawing it, if nothing waits, in a run that leaves no object out and favours nobody | tasks that go through the same objects in different orders |
+//! | `surw` | one contended object | all orders of the accesses to one object, drawn by the seed, have the same probability, if nothing waits | bugs between several objects |
+//!
+//! All but `random` learn from a few rehearsals of the body first: its steps, tasks and accesses. Rehearsals belong to
+//! no seed, and how they end does not count. So a test of one seed executes its body more than once and reports
+//! `1 run`; a seed run alone is the run that it is among others. The file of each strategy names its paper.
+//!
+//! Searches ([`SEARCHES`]) plan each run from those before: [`runner`](crate::runner#proofs) has them.
+//! [`Runner::strategy_with`](crate::Runner::strategy_with) takes a strategy of your own.
 
 mod again;
 pub(crate) mod bounded;

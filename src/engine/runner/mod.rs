@@ -3,6 +3,161 @@
 //! [`Runner`] is what `#[sim::test]` calls. The seeds are run by the engine of the build: under the
 //! scheduler, or on real threads. The result is a [`Report`]; only this module makes text of it
 //! and fails the test.
+//!
+//! # Coverage
+//!
+//! A test that passes says nothing unless asked: `#[sim::test(coverage)]`, [`Runner::coverage`] or
+//! `SIM_COVERAGE=1` adds a line, and [`Report::coverage`](crate::report::Report::coverage), with the number of
+//! classes of interleavings that were seen, where orders that make no difference count as one; how many
+//! were new in the last hundred runs; the probability that one run more would be of a new class; and what
+//! no run tried: objects nobody had to fight for, tasks nobody preempted, values never drawn.
+//! [`sometimes!`](macro@crate::sometimes) fails a test in which an interesting case never came up, [`cover!`](macro@crate::cover) one in which it came up
+//! in too few runs. `statistics`, [`Runner::statistics`] or `SIM_STATISTICS=1` adds a table of what generated
+//! programs were made of, and how much of it ran at the same time; a missed `cover!` shows it unasked.
+//!
+//! A recorded history is checked as it came in the run. With `#[sim::test(closure)]`, [`Runner::closure`] or
+//! `SIM_CLOSURE=1` it is also checked in all orders of its calls that would have been the same run to every
+//! task, without running them; one that is violated is run before it is reported. A bug that shows
+//! only if a call begins or ends at a certain time is then found by seeds in which it does not.
+//!
+//! # Proofs
+//!
+//! `exhaustive` is no sampling strategy but a search: it makes one run of each class of runs that differ only
+//! in the order of steps that do not conflict. When there is no other class it says `explored all N
+//! interleavings`, which is a proof: no interleaving of the body fails. If the runs that it may take are not
+//! enough, it says how many it made, that this is no proof, and an estimate of what is left.
+//!
+//! ```
+//! # if !sim::SIMULATED { return }
+//! use std::sync::Arc;
+//! use sim::{Mutex, Runner};
+//!
+//! let report = Runner::new().hermetic().strategy("exhaustive").run(async || {
+//!     let total = Arc::new(Mutex::new(0));
+//!     let tasks = [1, 2, 3].map(|n| {
+//!         let total = total.clone();
+//!         sim::spawn(async move { *total.lock().await += n })
+//!     });
+//!     for task in tasks {
+//!         task.await.unwrap();
+//!     }
+//!     assert_eq!(*total.lock().await, 6);
+//! });
+//! assert!(report.searched.unwrap().is_proof());
+//! assert_eq!(report.runs, 6);
+//! ```
+//!
+//! A test that asks for a search and passes without a proof says so in a line that the test harness does
+//! not take, and passes all the same. With `must_prove`, [`Runner::must_prove`] or `SIM_MUST_PROVE=1` it
+//! fails: what it proved before, it must prove after every change.
+//!
+//! ```
+//! #[sim::test(strategy = "exhaustive", must_prove)]
+//! async fn a_swap_is_one_step() {
+//!     let word = std::sync::Arc::new(sim::Atomic::new(0));
+//!     let tasks = [1, 2].map(|n| {
+//!         let word = word.clone();
+//!         sim::spawn(async move { word.swap(n, sim::Ordering::SeqCst).await })
+//!     });
+//!     let mut first = 0;
+//!     for task in tasks {
+//!         first += usize::from(task.await.unwrap() == 0);
+//!     }
+//!     assert_eq!(first, 1);
+//! }
+//! # fn main() {}
+//! ```
+//!
+//! What it proves, and what not:
+//!
+//! - Tasks still running when the body returns are dropped, and what they would have done is not explored.
+//!   Await them to include them in the proof.
+//! - Everything that tasks share must be of this library. Orders of what they do to anything else
+//!   (a channel of another crate, a lock of std, a thread-local) are not tried. Where tasks wake each other by
+//!   such a thing the report says so, and it is no proof.
+//! - A search that is through checks itself. It samples a hundred runs, looks up the class of each among those
+//!   that it explored, and makes each again with its steps in another order of the class. A run that fails, is of
+//!   an unknown class or shows something else in the other order takes the proof away: the report says whether
+//!   the search is at fault or tasks share something unseen ([`Searched::audit`](crate::report::Searched::audit)).
+//! - One poll of a task is one step. A future that is polled once and then dropped does not take effect, and the
+//!   branches of one `join!` are not interleaved with each other. `now_or_never` on a [`JoinHandle`](crate::JoinHandle) is no
+//!   point: it takes the result if the task has ended.
+//! - Which call of a [`History`](crate::History) returned before which began is looked at in every order that the steps
+//!   of a run allow, without running them; an order that is not linearizable is then run, and that run is
+//!   the one reported. Where the body asks for [`History::operations`](crate::History::operations), which tells all orders apart, or
+//!   where calls have very many orders, each gets a run of its own: many more.
+//! - Every value that [`rand`](crate::rand) can draw is tried: keep the bounds small. A loop that waits by looking
+//!   again and again has runs without end, which fail by the limit of steps: await [`spin_until`](crate::spin_until)
+//!   instead.
+//!
+//! A test that is too large for that is explored within a bound. If half of the runs that it may take are
+//! made and it estimates that the other half will not be enough, the search gives them to `preemptions`
+//! by itself, and says how far both came. `preemptions` makes all runs in which no
+//! task is interrupted, then all in which one is, and so on; `delays` does the same for departures from a
+//! round-robin scheduler, which are fewer where there are many tasks. Runs that are made once more, to come to
+//! those that begin like them, count against the number of runs that the search may take. `preemptions:2` stops when it is
+//! through with two. Most bugs need one or two, and the first failing run that is found has the fewest
+//! that any has. To come to the runs with one more, those that they begin like are made once more; these
+//! count against the runs that the search may take, but are not among those of the report. The report says
+//! which bound was reached; where nothing was left out it is a proof, too,
+//! and one that does not depend on what tasks share. Orders that make no difference are not left out, so
+//! for a proof `exhaustive` takes far fewer runs.
+//!
+//! ```
+//! # if !sim::SIMULATED { return }
+//! use std::sync::Arc;
+//! use sim::{Atomic, Ordering::SeqCst, Runner};
+//!
+//! let report = Runner::new().hermetic().strategy("preemptions:1").run(async || {
+//!     let count = Arc::new(Atomic::new(0));
+//!     let tasks = [1, 2, 3].map(|_| {
+//!         let count = count.clone();
+//!         sim::spawn(async move { for _ in 0..3 { count.fetch_add(1, SeqCst).await; } })
+//!     });
+//!     for task in tasks {
+//!         task.await.unwrap();
+//!     }
+//!     assert_eq!(count.load(SeqCst).await, 9);
+//! });
+//! assert!(report.passed());
+//! assert_eq!(report.searched.unwrap().bound.unwrap().through, Some(1));
+//! ```
+//!
+//! Of a failing run, too, something can be proven. Shrinking leaves what is least to read, never more steps
+//! than were found: few steps and few preemptions, of which each weighs as much as
+//! [four steps](crate::run::schedule::Cost). With `prove = 100000`, [`Runner::prove`] or `SIM_PROVE` all runs with fewer
+//! preemptions are made, if there are not more than that: either one of them fails in the same way and takes
+//! the place of the trace, unless it is longer than the run that was found, or the screen says `no failing
+//! run has fewer than 2 preemptions`. What a search found is proven without being asked for.
+//!
+//! # Environment
+//!
+//! These variables override the settings of every test that is not [hermetic](Runner::hermetic):
+//!
+//! | variable | meaning | example |
+//! |---|---|---|
+//! | `SIM_SEED` | only this seed | `17` |
+//! | `SIM_SEEDS` | the number of seeds, or a range; the default is 1000, on real threads 100 | `5000`, `500..1000` |
+//! | `SIM_STRATEGY` | the strategy; the default is `portfolio` | `random`, `exhaustive`, `preemptions:2` |
+//! | `SIM_TIME` | time limit of the test, which passes with fewer seeds | `500ms`, `5s`, `2m`, `1h` |
+//! | `SIM_STEPS` | maximum of steps in a run; one that takes more fails | `100000` |
+//! | `SIM_REPLAY` | replays a trace and nothing else: a file, or the trace as text | `sim2:0,0.0x2` |
+//! | `SIM_JOBS` | worker threads; the default is the number of cores | `4` |
+//! | `SIM_SHARD` | every n-th seed, beginning with the k-th | `2/4` |
+//! | `SIM_HANG` | time limit of a step, or of real threads on which no task moves; the default is 10 s, `0s` is no limit | `30s` |
+//! | `SIM_LIMIT` | time limit of a run on real threads; the default is 60 s, `0s` is no limit | `5m` |
+//! | `SIM_LOG` | runs that `tracing` subscribers receive; `replay` and `all` also show the backtrace of the panic | `off`, `replay`, `all` |
+//! | `SIM_COVERAGE` | shows the classes of interleavings that a passing test saw | `1`, `0` |
+//! | `SIM_CLOSURE` | checks the recorded calls of each run in all orders that its steps allow | `1`, `0` |
+//! | `SIM_PROVE` | maximum of runs for the proof that no failing run has fewer preemptions; `0` is no proof | `100000` |
+//! | `SIM_MUST_PROVE` | fails a test whose search proves nothing | `1`, `0` |
+//! | `SIM_SHRINK` | shrinks a failing run before it is shown | `1`, `0` |
+//! | `SIM_STATISTICS` | shows the composition of the generated programs of a passing test | `1`, `0` |
+//! | `SIM_OUT` | the folder for traces | `traces` |
+//! | `SIM_RESULTS` | the folder for results; a later run of the same program continues from there | `results` |
+//!
+//! A bad value is an error that names variable, value and grammar. An unknown variable that begins with `SIM_` is a
+//! warning.
 
 mod each;
 mod ended;

@@ -38,7 +38,7 @@ impl Runner {
     ///
     /// A search goes on until it is through, or through with its bound; [`seeds`](Self::seeds) then limits
     /// the number of its runs (the end of the range; a million by default), and a seed is the number of a run. It
-    /// uses one thread. [`Report::searched`] has its progress.
+    /// uses one thread. [`Report::searched`](crate::report::Report::searched) has its progress.
     ///
     /// Half-way through the runs that it may take, `exhaustive` reads its estimate of the number of all runs. If
     /// the estimate is higher, the other half goes to `preemptions`: all runs with no preemption, then all with
@@ -203,7 +203,7 @@ impl Runner {
 
     /// Write down in this folder which seeds passed, in a file for each test and shard. A later run of
     /// the same seeds by the same program goes on from there; `cargo sim merge` puts shards together.
-    /// Another program, or other settings, is an [`InvalidSetting`]: use another folder.
+    /// Another program, or other settings, is an [`InvalidSetting`](crate::runner::InvalidSetting): use another folder.
     ///
     /// Conditions over all runs, such as [`sometimes!`](macro@crate::sometimes), are judged by the run that reaches
     /// the last seed, with the counts of earlier runs. A shard, and a run that ends earlier, only warn.
@@ -213,7 +213,7 @@ impl Runner {
         self
     }
 
-    /// Count the classes of interleavings, and what was never tried: [`Report::coverage`]. Costs about
+    /// Count the classes of interleavings, and what was never tried: [`Report::coverage`](crate::report::Report::coverage). Costs about
     /// as much as the runs, and memory for each class.
     #[must_use]
     pub fn coverage(mut self, wanted: bool) -> Runner {
@@ -222,7 +222,7 @@ impl Runner {
     }
 
     /// Check the recorded calls of each run in all orders that its steps allow, and not in that in which
-    /// they came alone (*history closure*): [`Report::closure`].
+    /// they came alone (*history closure*): [`Report::closure`](crate::report::Report::closure).
     ///
     /// A checker of linearizability reads only which calls returned before which others began, and no task notices
     /// that order. A run in which the order makes no difference to any task stands for all these histories. A
@@ -310,7 +310,7 @@ impl Runner {
         self
     }
 
-    /// Fail a test that proves nothing, even if none of its runs does: [`Report::searched`] must be a
+    /// Fail a test that proves nothing, even if none of its runs does: [`Report::searched`](crate::report::Report::searched) must be a
     /// [proof](crate::report::Searched::is_proof). The [strategy](Self::strategy) must be a search. A replay
     /// need not prove anything; neither need real threads.
     ///
@@ -351,7 +351,7 @@ impl Runner {
     }
 
     /// Count what generated programs were made of and how much of it ran at the same time:
-    /// [`Report::statistics`]. Costs about as much as the runs.
+    /// [`Report::statistics`](crate::report::Report::statistics). Costs about as much as the runs.
     #[must_use]
     pub fn statistics(mut self, wanted: bool) -> Runner {
         self.settings.statistics = Some(wanted);

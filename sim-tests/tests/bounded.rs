@@ -66,10 +66,8 @@ async fn busy(tasks: usize, steps: usize) {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn a_bug_of_two_switches_is_found_within_two_and_not_within_one() {
-    if !SIMULATED {
-        return;
-    }
     for (name, what) in [("preemptions", "preemption"), ("delays", "delay")] {
         for bound in 0..=1 {
             let report = search(&format!("{name}:{bound}")).run(async || two_switches(false).await);
@@ -97,10 +95,8 @@ fn a_bug_of_two_switches_is_found_within_two_and_not_within_one() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn the_screen_says_which_bound_was_reached() {
-    if !SIMULATED {
-        return;
-    }
     let report = search("preemptions:1").run(async || busy(2, 3).await);
     // With none: the first task, then the body or the second; or the second, then the first. With one,
     // at three points of a task: of the first; of the second before the first, after which either the
@@ -119,10 +115,8 @@ fn the_screen_says_which_bound_was_reached() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn a_search_that_left_nothing_out_is_a_proof() {
-    if !SIMULATED {
-        return;
-    }
     // Two tasks of three steps each: 20 orders, and in those in which the first ends first the body may
     // await it before any step that is left of the second.
     for name in ["preemptions", "preemptions:8", "delays", "delays:8"] {
@@ -160,10 +154,8 @@ async fn window_before_a_crowd(fixed: bool) {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn a_search_that_will_not_be_through_goes_on_within_a_bound() {
-    if !SIMULATED {
-        return;
-    }
     let search = || search("exhaustive").seeds(0..20_000);
     let report = search().run(|| window_before_a_crowd(false));
     let found = report.finding.as_deref().expect("one preemption is enough");
@@ -187,10 +179,8 @@ fn a_search_that_will_not_be_through_goes_on_within_a_bound() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn what_the_search_and_its_fallback_did_is_said() {
-    if !SIMULATED {
-        return;
-    }
     let report = search("exhaustive").seeds(0..4_000).run(|| window_before_a_crowd(true));
     assert!(report.passed());
     let searched = report.searched.clone().unwrap();
@@ -226,10 +216,8 @@ fn what_the_search_and_its_fallback_did_is_said() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn a_search_that_will_be_through_has_all_the_runs() {
-    if !SIMULATED {
-        return;
-    }
     // 20 orders of the adds; half-way an estimated half is done.
     let adds = async || {
         let word = Arc::new(Atomic::new(0u8));
@@ -251,10 +239,8 @@ fn a_search_that_will_be_through_has_all_the_runs() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn a_search_that_was_stopped_says_how_far_it_came() {
-    if !SIMULATED {
-        return;
-    }
     let report = search("preemptions").seeds(0..100).run(async || busy(3, 5).await);
     let searched = report.searched.clone().unwrap();
     assert!(report.passed() && !searched.complete && !searched.is_proof());
@@ -270,10 +256,8 @@ fn a_search_that_was_stopped_says_how_far_it_came() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn an_exhaustive_search_that_was_stopped_points_to_them() {
-    if !SIMULATED {
-        return;
-    }
     // By the clock, before the half of a million runs.
     let search = search("exhaustive").time(Duration::from_millis(1));
     let report = search.run(|| window_before_a_crowd(true));
@@ -303,10 +287,8 @@ fn names_are_distinct_and_have_their_bounds_in_order() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn every_search_finds_what_fails_and_its_runs_have_numbers() {
-    if !SIMULATED {
-        return;
-    }
     for row in SEARCHES {
         for program in PROGRAMS {
             let report = search(row.name).seeds(0..3000).run(program.body);
@@ -328,10 +310,8 @@ fn every_search_finds_what_fails_and_its_runs_have_numbers() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn all_searches_agree_on_what_a_program_can_do() {
-    if !SIMULATED {
-        return;
-    }
     let ends = |name: &str| {
         let mut ends = BTreeSet::new();
         let report = search(name).each_run(program("lost_update").body, |run| {
@@ -348,10 +328,8 @@ fn all_searches_agree_on_what_a_program_can_do() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn no_run_within_a_bound_is_beyond_it() {
-    if !SIMULATED {
-        return;
-    }
     let mut most = [0; 4];
     search("preemptions:3").seeds(0..5000).each_run(program("mix").body, |run| {
         let preemptions = Size::of(&run).preemptions;

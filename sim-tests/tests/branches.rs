@@ -150,10 +150,8 @@ fn is_found(tasks: &[Branches]) {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn the_order_in_which_branches_are_woken_is_their_own_tasks_affair() {
-    if !SIMULATED {
-        return;
-    }
     use Act::Add;
     let two = (Form::Woken, vec![vec![Add, Add], vec![Add]]);
     is_found(&[two, (Form::Woken, vec![vec![Add, Add]])]);

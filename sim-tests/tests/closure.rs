@@ -73,10 +73,8 @@ fn of_history(outcome: &Outcome) -> bool {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn a_seed_finds_what_its_run_stands_for() {
-    if !SIMULATED {
-        return;
-    }
     let own = runner("mirror-own").run(|| mirrored(false));
     assert!(own.passed(), "{}", screen(&own));
     let report = runner("mirror").closure(true).run(|| mirrored(false));
@@ -110,10 +108,8 @@ fn a_seed_finds_what_its_run_stands_for() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn the_twin_that_waits_is_never_found() {
-    if !SIMULATED {
-        return;
-    }
     for strategy in ["random", "portfolio"] {
         let report = runner("mirror-fixed").strategy(strategy).closure(true).run(|| mirrored(true));
         assert!(report.passed(), "{}", screen(&report));
@@ -126,10 +122,8 @@ fn the_twin_that_waits_is_never_found() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn the_same_is_found_by_any_number_of_workers() {
-    if !SIMULATED {
-        return;
-    }
     let found = |jobs: usize| {
         let runner = runner(&format!("mirror-{jobs}")).closure(true).jobs(jobs);
         // Not the first seed, which one worker runs alone.
@@ -144,10 +138,8 @@ fn the_same_is_found_by_any_number_of_workers() {
 
 /// Who is watched does the same.
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn runs_are_what_they_are_without_it() {
-    if !SIMULATED {
-        return;
-    }
     for row in sim::strategy::STRATEGIES {
         for seed in 0..20 {
             let runner = || runner("mirror-same").strategy(row.name);
@@ -198,10 +190,8 @@ fn what_does_not_come_about_is_no_failure() {
 
 /// Results say what they are of: seeds that pass in their own order may not pass in all.
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn results_without_it_are_not_gone_on_from_with_it() {
-    if !SIMULATED {
-        return;
-    }
     let results = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("closure-results");
     // It may not be there.
     let _ = std::fs::remove_dir_all(&results);

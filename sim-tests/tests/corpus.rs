@@ -6,8 +6,8 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use sim::Runner;
 use sim::run::{Failure, Outcome};
-use sim::{Runner, SIMULATED};
 use sim_tests::corpus::all;
 use sim_tests::corpus::programs::{Program, Spawning};
 use sim_tests::histories::long;
@@ -35,10 +35,8 @@ fn first_failure(program: &Program, spawning: Spawning) -> Option<(u64, Outcome)
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn the_default_strategy_finds_every_bug_within_its_budget() {
-    if !SIMULATED {
-        return;
-    }
     let mut missed = Vec::new();
     for program in all() {
         for spawning in SPAWNINGS {
@@ -59,10 +57,8 @@ fn the_default_strategy_finds_every_bug_within_its_budget() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn fixed_twins_pass() {
-    if !SIMULATED {
-        return;
-    }
     let seeds = if long() { 100_000 } else { 200 };
     for program in all() {
         for spawning in SPAWNINGS {
@@ -104,10 +100,8 @@ fn has_no_unlucky_variant(program: &Program, spawning: Spawning, runs: u64) {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn no_body_is_unlucky_for_ever() {
-    if !SIMULATED {
-        return;
-    }
     let named = |name: &str| all().find(|program| program.name == name).expect("its name");
     // With one lesson for all seeds, the worst of these takes eight times the runs of the median one,
     // and four times: no rehearsal has the task of the bug at the object of the bug.

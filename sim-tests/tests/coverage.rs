@@ -84,10 +84,8 @@ async fn generated(seed: u64) {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn two_runs_have_one_number_just_if_independent_steps_alone_differ() {
-    if !SIMULATED {
-        return;
-    }
     let (mut several, mut total) = (0, 0);
     for program in 0..60 {
         let mut forms: BTreeMap<u64, Vec<(TaskId, usize)>> = BTreeMap::new();
@@ -109,10 +107,8 @@ fn two_runs_have_one_number_just_if_independent_steps_alone_differ() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn programs_of_the_corpus_have_as_many_classes_as_are_known() {
-    if !SIMULATED {
-        return;
-    }
     // Counted by exhaustive exploration of the fixed programs as their files describe them.
     for (name, classes) in [
         ("account", 6),
@@ -160,10 +156,8 @@ async fn shared_words() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn coverage_is_the_same_on_any_number_of_threads_and_counts_what_there_is() {
-    if !SIMULATED {
-        return;
-    }
     let coverage = seen("random", 1, shared_words).coverage.unwrap();
     assert_eq!(seen("random", 3, shared_words).coverage.as_ref(), Some(&coverage));
     // By brute force.
@@ -197,10 +191,8 @@ fn who_does_not_ask_for_coverage_gets_none() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn tasks_that_are_never_preempted_and_values_never_drawn_are_told() {
-    if !SIMULATED {
-        return;
-    }
     let report = seen("random", 1, async || {
         let word = Atomic::new(0u64);
         word.store(sim::rand::below(2), SeqCst).await;
@@ -218,10 +210,8 @@ fn tasks_that_are_never_preempted_and_values_never_drawn_are_told() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn a_program_of_one_class_is_seen_at_once() {
-    if !SIMULATED {
-        return;
-    }
     let report = seen("random", 2, async || Atomic::new(0u64).store(1, SeqCst).await);
     let coverage = report.coverage.unwrap();
     assert_eq!((coverage.classes, coverage.unseen()), (1, 0.0));
@@ -283,10 +273,8 @@ fn one_seed_alone_is_not_asked_whether_a_condition_held() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn a_failing_run_is_what_is_told_of() {
-    if !SIMULATED {
-        return;
-    }
     let report = Runner::new().hermetic().seeds(0..100).run(async || {
         sim::sometimes!(false, "never");
         assert_eq!(sim::rand::below(1), 1);
@@ -311,10 +299,8 @@ fn says_no_figure(report: &Report) {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn tasks_that_share_a_channel_of_another_crate_have_no_figure() {
-    if !SIMULATED {
-        return;
-    }
     says_no_figure(&covered(async || {
         let (sender, receiver) = futures::channel::oneshot::channel();
         let task = sim::spawn(async move { receiver.await.unwrap() });
@@ -325,10 +311,8 @@ fn tasks_that_share_a_channel_of_another_crate_have_no_figure() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn tasks_that_share_a_lock_of_std_have_no_figure() {
-    if !SIMULATED {
-        return;
-    }
     says_no_figure(&covered(async || {
         let shared = Arc::new(std::sync::Mutex::new(0));
         let seen = Arc::new([Atomic::new(0), Atomic::new(0)]);
@@ -351,10 +335,8 @@ fn tasks_that_share_a_lock_of_std_have_no_figure() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn tasks_that_share_what_is_of_this_library_have_a_figure() {
-    if !SIMULATED {
-        return;
-    }
     let report = covered(async || generated(7).await);
     assert!(report.passed() && !report.coverage.as_ref().unwrap().foreign);
     assert!(text(&report, &Style::default()).contains("% unseen"));

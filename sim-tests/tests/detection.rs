@@ -1,7 +1,7 @@
 //! How soon a lost update is found, and what shrinking leaves of it.
 
+use sim::Runner;
 use sim::report::Finding;
-use sim::{Runner, SIMULATED};
 use sim_tests::fingerprint::Fingerprint;
 use sim_tests::programs::lost_update;
 
@@ -15,10 +15,8 @@ fn find(range: u64, jobs: usize) -> (u64, Finding) {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn a_lost_update_is_found_soon_and_shrunk_to_what_matters() {
-    if !SIMULATED {
-        return;
-    }
     let mut runs_total = 0;
     for range in 0..RANGES {
         let (runs, found) = find(range, 1);
@@ -41,10 +39,8 @@ fn a_lost_update_is_found_soon_and_shrunk_to_what_matters() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn what_shrinking_leaves_does_not_depend_on_the_number_of_jobs() {
-    if !SIMULATED {
-        return;
-    }
     for range in 0..20 {
         let (runs, alone) = find(range, 1);
         for jobs in [2, 4] {

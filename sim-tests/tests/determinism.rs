@@ -44,10 +44,8 @@ fn fingerprint_of(program: Program, runner: &Runner) -> u64 {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn a_seed_means_what_it_always_meant() {
-    if !SIMULATED {
-        return;
-    }
     let found: Vec<_> = PROGRAMS.iter().map(|p| (p.name, fingerprint(*p))).collect();
     assert_eq!(found, GOLDEN);
     let default = Runner::new().hermetic();
@@ -56,20 +54,16 @@ fn a_seed_means_what_it_always_meant() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn a_seed_means_the_same_on_other_threads() {
-    if !SIMULATED {
-        return;
-    }
     let threads: Vec<_> = PROGRAMS.iter().map(|p| std::thread::spawn(|| fingerprint(*p))).collect();
     let found: Vec<_> = threads.into_iter().map(|thread| thread.join().unwrap()).collect();
     assert_eq!(found, GOLDEN.iter().map(|(_, print)| *print).collect::<Vec<_>>());
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn a_seed_means_the_same_in_another_process() {
-    if !SIMULATED {
-        return;
-    }
     let child = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "child_prints_fingerprints", "--nocapture"])
         .env("UNPAUSE_CHILD", "1")
@@ -113,10 +107,8 @@ fn gist(program: Program, jobs: usize) -> (u64, Option<u64>, Option<String>) {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn a_report_is_the_same_with_one_two_and_four_jobs() {
-    if !SIMULATED {
-        return;
-    }
     for program in PROGRAMS {
         let alone = gist(*program, 1);
         for jobs in [2, 4] {
@@ -126,10 +118,8 @@ fn a_report_is_the_same_with_one_two_and_four_jobs() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn the_failing_seed_that_is_reported_is_the_lowest() {
-    if !SIMULATED {
-        return;
-    }
     for program in PROGRAMS.iter().filter(|program| program.fails) {
         let fails = |seed: &u64| {
             let run = Runner::new().hermetic().run_seed(*seed, program.body);
@@ -141,10 +131,8 @@ fn the_failing_seed_that_is_reported_is_the_lowest() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn a_worker_that_was_used_before_does_the_same_steps() {
-    if !SIMULATED {
-        return;
-    }
     for name in ["store", "mix"] {
         let body = program(name).body;
         let run = |seed| Runner::new().hermetic().run_seed(seed, body).steps.len() as u64;
@@ -157,10 +145,8 @@ fn a_worker_that_was_used_before_does_the_same_steps() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn a_worker_that_begins_later_does_the_same_steps() {
-    if !SIMULATED {
-        return;
-    }
     // What is learnt depends on the seed, and not on where a worker begins.
     for name in ["store", "mix"] {
         let body = program(name).body;
@@ -171,10 +157,8 @@ fn a_worker_that_begins_later_does_the_same_steps() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn rehearsals_are_few_beside_the_runs() {
-    if !SIMULATED {
-        return;
-    }
     for (seeds, more_max) in [(100, 20), (1000, 40), (20_000, 80)] {
         let executions = AtomicU64::new(0);
         let report = Runner::new().hermetic().seeds(0..seeds).jobs(1).run(async || {

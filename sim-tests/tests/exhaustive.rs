@@ -9,7 +9,7 @@ use sim::census::class_of;
 use sim::check::models::{Counter, CounterOp, CounterRet, Register, RegisterOp, RegisterRet};
 use sim::report::{Report, Style, text};
 use sim::run::{Failure, Outcome};
-use sim::{Atomic, History, Mutex, Runner, SIMULATED};
+use sim::{Atomic, History, Mutex, Runner};
 use sim_tests::corpus::all;
 use sim_tests::corpus::programs::Spawning;
 use sim_tests::fingerprint::Fingerprint;
@@ -39,10 +39,8 @@ async fn adders(tasks: usize) {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn every_order_of_conflicting_steps_is_run_once() {
-    if !SIMULATED {
-        return;
-    }
     for (tasks, orders) in [(1, 1), (2, 2), (3, 6), (4, 24), (5, 120)] {
         let report = search().run(async || adders(tasks).await);
         assert!(report.passed());
@@ -58,10 +56,8 @@ fn every_order_of_conflicting_steps_is_run_once() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn what_fails_in_one_interleaving_is_found_shrunk_and_replayed() {
-    if !SIMULATED {
-        return;
-    }
     for program in PROGRAMS.iter().filter(|program| program.fails) {
         let report = search().run(program.body);
         let found = report.finding.unwrap_or_else(|| panic!("{} passes", program.name));
@@ -74,10 +70,8 @@ fn what_fails_in_one_interleaving_is_found_shrunk_and_replayed() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn a_deadlock_that_one_order_of_locks_leads_to_is_found_and_its_fix_is_proven() {
-    if !SIMULATED {
-        return;
-    }
     let philosophers = |fixed: bool| {
         search().run(async move || {
             let forks: Arc<[_; 3]> = Arc::new(std::array::from_fn(|_| Mutex::new(())));
@@ -100,10 +94,8 @@ fn a_deadlock_that_one_order_of_locks_leads_to_is_found_and_its_fix_is_proven() 
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn a_search_that_was_stopped_says_that_it_proves_nothing() {
-    if !SIMULATED {
-        return;
-    }
     let report = search().seeds(0..10).run(async || adders(4).await);
     assert!(report.passed());
     assert_eq!(report.runs, 10);
@@ -114,10 +106,8 @@ fn a_search_that_was_stopped_says_that_it_proves_nothing() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn what_is_shared_without_being_seen_is_no_proof() {
-    if !SIMULATED {
-        return;
-    }
     let report = search().run(async || {
         let (tell, told) = futures::channel::oneshot::channel();
         let task = sim::spawn(async move { told.await.unwrap_or(0) });
@@ -132,10 +122,8 @@ fn what_is_shared_without_being_seen_is_no_proof() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn a_body_that_leaves_tasks_is_proven_too() {
-    if !SIMULATED {
-        return;
-    }
     // The task has not begun, has begun, has added: before the body looks, or when it has returned.
     let leaves = |most: u64| {
         search().run(async move || {
@@ -180,10 +168,8 @@ async fn stale_register(write_first: bool) {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn an_order_of_calls_is_found_in_a_run_that_does_not_have_it() {
-    if !SIMULATED {
-        return;
-    }
     // No two steps conflict, so there is one run, in which the read may be over before the write.
     for write_first in [true, false] {
         let report = search().run(async || stale_register(write_first).await);
@@ -198,10 +184,8 @@ fn an_order_of_calls_is_found_in_a_run_that_does_not_have_it() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn whoever_looks_at_a_history_gets_a_run_for_each_order() {
-    if !SIMULATED {
-        return;
-    }
     let runs = |looks: bool| {
         let report = search().run(async move || {
             let history = History::new(Counter::default());
@@ -227,10 +211,8 @@ fn whoever_looks_at_a_history_gets_a_run_for_each_order() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn an_order_of_calls_that_is_not_as_foreseen_is_no_finding() {
-    if !SIMULATED {
-        return;
-    }
     let report = search().run(async || {
         let history = History::new(Register::<u64>::default());
         // Nobody sees that the tasks share this.
@@ -263,10 +245,8 @@ fn an_order_of_calls_that_is_not_as_foreseen_is_no_finding() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn a_search_runs_each_class_of_the_census_once() {
-    if !SIMULATED {
-        return;
-    }
     // Two computations that share no line: one while the run goes on, one from its record.
     let mut compared = 0;
     for program in all() {
@@ -285,10 +265,8 @@ fn a_search_runs_each_class_of_the_census_once() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn the_number_of_a_run_is_the_run() {
-    if !SIMULATED {
-        return;
-    }
     let program = program("store");
     let mut runs = Vec::new();
     search().seeds(0..40).each_run(program.body, |run| {
@@ -303,10 +281,8 @@ fn the_number_of_a_run_is_the_run() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn each_run_goes_on_after_one_that_fails() {
-    if !SIMULATED {
-        return;
-    }
     let mut outcomes = (0, 0);
     let report = search().each_run(program("lost_update").body, |run| match run.outcome {
         Outcome::Passed => outcomes.0 += 1,
@@ -319,10 +295,8 @@ fn each_run_goes_on_after_one_that_fails() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn a_body_that_is_not_a_function_of_its_decisions_is_told_of() {
-    if !SIMULATED {
-        return;
-    }
     // The first and its repetition.
     let runs = AtomicU32::new(0);
     let report = search().run(async || {
@@ -334,10 +308,8 @@ fn a_body_that_is_not_a_function_of_its_decisions_is_told_of() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn a_loop_without_end_fails_by_the_limit_of_steps() {
-    if !SIMULATED {
-        return;
-    }
     let report = search().max_steps(1000).run(async || {
         let flag = Arc::new(Atomic::new(false));
         let other = flag.clone();

@@ -42,10 +42,8 @@ fn a_task_is_looked_at_whose_lock_order_is_open() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn a_lock_of_std_that_is_shared_takes_the_proof_away() {
-    if !SIMULATED {
-        return;
-    }
     // Each task does one thing that this library sees, to an object of its own.
     let report = search(async || {
         let shared = Arc::new(std::sync::Mutex::new(Vec::new()));
@@ -73,10 +71,8 @@ fn a_lock_of_std_that_is_shared_takes_the_proof_away() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn a_failure_that_only_sampled_runs_show_is_a_failure() {
-    if !SIMULATED {
-        return;
-    }
     let report = search(async || {
         let shared = Arc::new(std::sync::Mutex::new(0));
         let task = || {
@@ -98,10 +94,8 @@ fn a_failure_that_only_sampled_runs_show_is_a_failure() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn what_tasks_share_by_this_library_alone_is_proven() {
-    if !SIMULATED {
-        return;
-    }
     let report = search(async || {
         let sum = Arc::new(Atomic::new(0));
         let task = || {

@@ -131,10 +131,8 @@ fn a_client_that_sends_again_what_it_dropped_believes_the_second_answer() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn branches_send_again_what_is_theirs() {
-    if !SIMULATED {
-        return;
-    }
     for seed in 0..100 {
         let shape = Shape::branches().stutter(0.5);
         let run = runner("own").run_seed(seed, async || sums(shape.clone(), Again::AsThen).await);
@@ -360,10 +358,8 @@ fn a_script_that_the_model_does_not_allow_is_refused_by_name() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn what_befalls_the_commands_of_a_script_befalls_them() {
-    if !SIMULATED {
-        return;
-    }
     let script = Script::new().prefix(Increment(1)).again().prefix(Increment(2)).crash(1);
     let script = script.branch(0, 0, Increment(3)).unheard().suffix(Look).named(CommandId(9));
     let run = runner("befalls").run_seed(1, async || scripted(script.clone(), true).await);
@@ -393,10 +389,8 @@ fn as_source(report: &Report) -> String {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn a_failing_program_is_written_down_as_a_test_of_its_own() {
-    if !SIMULATED {
-        return;
-    }
     let body = async || {
         let counter = Atomic::new(0);
         let run = async |op| ask(&counter, op, false).await;
@@ -478,10 +472,8 @@ async fn words() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn arguments_from_proptest_and_arbitrary_are_decisions_of_the_run() {
-    if !SIMULATED {
-        return;
-    }
     let texts = |seed| {
         let run = runner("words").run_seed(seed, words);
         let commands = run.programs[0].commands.iter().map(|command| command.text.clone());

@@ -114,10 +114,8 @@ fn checks_find_what_no_result_shows() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn what_is_not_linearizable_is_told_before_what_is_left_at_the_end() {
-    if !SIMULATED {
-        return;
-    }
     let failed = failure(
         &finding("order_of_checks", async || {
             let last = Cell::new(0);
@@ -350,10 +348,8 @@ fn a_reference_without_a_handle_says_what_is_missing() {
 // ---- a state to begin with
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn a_state_to_begin_with_is_drawn_explored_and_replayed() {
-    if !SIMULATED {
-        return;
-    }
     let body = async || {
         let start = sim::parallel::initial::<Moved, _>(|g| g.choose(&[0, 3, 7]));
         let sum = Atomic::new(start);

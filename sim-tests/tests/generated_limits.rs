@@ -40,10 +40,8 @@ impl Program for Sum {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn a_generator_that_makes_other_programs_of_the_same_decisions_is_found() {
-    if !SIMULATED {
-        return;
-    }
     let run = |flaky| {
         runner("flaky").seeds(0..50).run(async || {
             let sum = Mutex::new(0);
@@ -66,10 +64,8 @@ fn a_generator_that_makes_other_programs_of_the_same_decisions_is_found() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn shrinking_a_program_that_takes_long_to_make_ends() {
-    if !SIMULATED {
-        return;
-    }
     let shape = || Shape::branches().max_branch_length(20).min_prefix_length(0);
     let found = runner("long_to_make").seeds(40..60).run(async || {
         let sum = Atomic::new(0);
@@ -107,10 +103,8 @@ fn a_long_prefix_is_planned_in_little_time() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn a_script_too_large_to_be_checked_is_run_as_it_stands_and_says_so() {
-    if !SIMULATED {
-        return;
-    }
     let script = |length: u64| {
         let commands = (0..8).flat_map(|branch| (0..length).map(move |n| (branch, n)));
         commands.fold(Script::new(), |script, (branch, n)| script.branch(0, branch, n % 4))

@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicU64;
 use sim::check::Model;
 use sim::run::Failure;
 use sim::run::Outcome;
-use sim::{Atomic, Gen, Mutex, Ordering::SeqCst, Program, SIMULATED, Script, Shape};
+use sim::{Atomic, Gen, Mutex, Ordering::SeqCst, Program, Script, Shape};
 use sim_tests::seeds::{passes, runner};
 
 /// A register, or a queue.
@@ -140,10 +140,8 @@ const BUGS: [(&str, Body); 4] = [
 ];
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn planted_bugs_are_found() {
-    if !SIMULATED {
-        return;
-    }
     let starts = if sim_tests::histories::long() { 200 } else { 20 };
     for (shape_name, shape) in [("chunks", Shape::chunks()), ("branches", Shape::branches())] {
         for (name, body) in BUGS {
@@ -182,10 +180,8 @@ impl Program for Tickets {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn what_a_command_does_before_its_first_point_is_not_taken_for_later() {
-    if !SIMULATED {
-        return;
-    }
     for shape in [Shape::chunks(), Shape::branches(), Shape::branches().timeout(0.2)] {
         // An atomic of `std`, then a point; an access; a lock.
         for then in 0..3 {
@@ -249,10 +245,8 @@ async fn wrong_in_between(between: bool) {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn a_command_may_run_between_two_of_another_branch() {
-    if !SIMULATED {
-        return;
-    }
     let search = |between| {
         let runner = runner("between").strategy("exhaustive").seeds(0..10_000);
         runner.run(async || wrong_in_between(between).await)

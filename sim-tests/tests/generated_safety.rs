@@ -9,7 +9,7 @@ use sim::check::Model;
 use sim::generate::Results;
 use sim::run::program::{CommandRecord, Fate, Faults, Part};
 use sim::run::{Failure, Outcome, Run};
-use sim::{CommandId, Gen, Mutex, Program, SIMULATED, Script, Shape};
+use sim::{CommandId, Gen, Mutex, Program, Script, Shape};
 use sim_tests::seeds::{passes, runner};
 
 // ---- models with preconditions
@@ -331,10 +331,8 @@ fn check(shapes: &[(&str, Shape)], seeds: std::ops::Range<u64>) {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn preconditions_hold_in_every_order() {
-    if !SIMULATED {
-        return;
-    }
     let default = [("chunks", Shape::chunks()), ("branches", Shape::branches())];
     // Seven models and two shapes: 10^5 programs on request.
     check(&default, 0..if sim_tests::histories::long() { 7200 } else { 25 });
@@ -372,10 +370,8 @@ fn a_stage_without_commands_keeps_all_states() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn what_is_left_of_a_program_is_allowed() {
-    if !SIMULATED {
-        return;
-    }
     let mut found = 0;
     for start in 0..if sim_tests::histories::long() { 60 } else { 3 } {
         // Two that are given a slot at the same time are given the same one.

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use sim::check::Model;
 use sim::run::program::Fate;
 use sim::run::{Failure, Outcome, Run};
-use sim::{Atomic, CommandId, Gen, Ordering::SeqCst, Program, SIMULATED, Shape};
+use sim::{Atomic, CommandId, Gen, Ordering::SeqCst, Program, Shape};
 use sim_tests::seeds::runner;
 
 use self::brute::{Command, Small, Told, outcomes, programs};
@@ -131,10 +131,8 @@ fn compare(seed: u64) -> (usize, usize) {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn a_search_explores_all_programs_of_a_shape_in_all_interleavings() {
-    if !SIMULATED {
-        return;
-    }
     let shapes = if sim_tests::histories::long() { 500 } else { 12 };
     let (mut programs, mut outcomes) = (0, 0);
     for seed in 0..shapes {
@@ -163,10 +161,8 @@ async fn wrong_if_three(shape: Shape) {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn a_search_proves_nothing_of_chunks_that_it_did_not_make() {
-    if !SIMULATED {
-        return;
-    }
     let shape = |size| {
         let one = Shape::chunks().max_chunks(1).max_chunk_size(size);
         one.max_prefix_length(0).max_suffix_length(1)
@@ -190,10 +186,8 @@ fn a_search_proves_nothing_of_chunks_that_it_did_not_make() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn a_search_of_large_programs_is_not_taken_for_non_determinism() {
-    if !SIMULATED {
-        return;
-    }
     for shape in [Shape::chunks(), Shape::branches(), Shape::chunks().max_chunks(1)] {
         for strategy in ["exhaustive", "preemptions:1", "delays:1"] {
             let runner = runner("large").strategy(strategy).seeds(0..300);
@@ -218,10 +212,8 @@ fn a_search_of_large_programs_is_not_taken_for_non_determinism() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn what_a_search_finds_is_replayed_and_made_smaller() {
-    if !SIMULATED {
-        return;
-    }
     let shape = || Shape::chunks().max_chunks(1).max_prefix_length(0).max_suffix_length(1);
     let body = async || {
         let sum = Atomic::new(0);

@@ -129,10 +129,8 @@ fn recorded(shape: Shape, seed: u64) -> Precedence {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn every_real_time_order_of_a_small_program_is_recorded_and_no_other() {
-    if !SIMULATED {
-        return;
-    }
     const SHAPES: &[Shape] = &[
         &[&[1, 1], &[1]],
         &[&[2, 1], &[1]],

@@ -302,10 +302,8 @@ fn what_the_loser_of_a_race_was_about_to_do_can_come_after_what_others_do() {
 /// A task that holds one lock tries another, and gives up the first at once if it did not get it: whether its
 /// attempt comes before or after somebody else's at the first lock hangs on who has the other.
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn what_a_task_does_after_an_attempt_is_known_where_it_succeeds() {
-    if !SIMULATED {
-        return;
-    }
     let body = async || {
         let word = Arc::new(Atomic::new(0));
         let locks = Arc::new([Mutex::new(()), Mutex::new(())]);

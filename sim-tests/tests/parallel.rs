@@ -70,10 +70,8 @@ fn is_least(found: &Finding) -> bool {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn a_lost_update_comes_down_to_two_increments_and_a_get() {
-    if !SIMULATED {
-        return;
-    }
     let wanted = if sim_tests::histories::long() { 1000 } else { 10 };
     for (shape, name) in shapes().into_iter().zip(["chunks", "branches"]) {
         let (mut failing, mut least, mut spent) = (0, 0, Duration::ZERO);
@@ -100,10 +98,8 @@ fn a_lost_update_comes_down_to_two_increments_and_a_get() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn a_lost_update_is_found_within_twenty_seeds_on_average() {
-    if !SIMULATED {
-        return;
-    }
     for shape in shapes() {
         let starts: Vec<u64> = (0..20).map(|n| n * 50).collect();
         let runs: u64 = starts
@@ -122,10 +118,8 @@ fn a_lost_update_is_found_within_twenty_seeds_on_average() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn programs_grow_with_the_seed() {
-    if !SIMULATED {
-        return;
-    }
     for shape in shapes() {
         let commands = |seed: u64| {
             let run = runner("grow").run_seed(seed, async || fixed(shape.clone()).await);
@@ -174,10 +168,8 @@ fn the_number_of_workers_changes_nothing() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn a_trace_holds_the_program() {
-    if !SIMULATED {
-        return;
-    }
     for shape in shapes() {
         let found = finding("holds", async || buggy(shape.clone()).await);
         let file = found.trace_file.clone().unwrap();
@@ -244,10 +236,8 @@ async fn pair(shape: Shape, careful: bool) {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn a_crash_in_the_middle_of_a_command_is_found() {
-    if !SIMULATED {
-        return;
-    }
     let shape = || Shape::branches().min_prefix_length(0).crash(0.3);
     passes("half", async || pair(Shape::branches(), false).await);
     passes("half_careful", async || pair(shape(), true).await);
@@ -258,10 +248,8 @@ fn a_crash_in_the_middle_of_a_command_is_found() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn a_command_that_is_sent_again_must_change_nothing() {
-    if !SIMULATED {
-        return;
-    }
     async fn forgetful(shape: Shape) {
         let counter = Atomic::new(0);
         sim::parallel(shape, Counter::default(), async |op| match op {
@@ -283,10 +271,8 @@ fn a_command_that_is_sent_again_must_change_nothing() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn a_command_that_is_not_waited_for_overlaps_with_the_next_one() {
-    if !SIMULATED {
-        return;
-    }
     // Nothing runs beside anything else, but for what is not waited for.
     let shape = || Shape::branches().min_prefix_length(3).timeout(0.5);
     let found = finding("unheard", async || buggy(shape()).await);
@@ -296,10 +282,8 @@ fn a_command_that_is_not_waited_for_overlaps_with_the_next_one() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn what_shrinking_leaves_was_not_allowed_to_be_anything_else() {
-    if !SIMULATED {
-        return;
-    }
     // A command that was left out stands in the record, with what became of it.
     let found = finding("fates", async || buggy(Shape::branches()).await);
     let program = &found.run.programs[0];

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use sim::Ordering::SeqCst;
 use sim::report::{Finding, Proof, Report, Size, Style, text};
 use sim::run::Failure;
-use sim::{Atomic, Runner, SIMULATED};
+use sim::{Atomic, Runner};
 use sim_tests::programs::program;
 use sim_tests::seeds::failure;
 
@@ -27,10 +27,8 @@ fn screen(report: &Report) -> String {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn a_lost_update_needs_its_one_preemption() {
-    if !SIMULATED {
-        return;
-    }
     let report = runner("lost_update").prove(1000).run(program("lost_update").body);
     let (finding, proof) = proof(&report);
     assert_eq!(Size::of(&finding.run).preemptions, 1);
@@ -43,10 +41,8 @@ fn a_lost_update_needs_its_one_preemption() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn nothing_is_proven_unless_asked_for_or_found_by_a_search() {
-    if !SIMULATED {
-        return;
-    }
     let body = program("lost_update").body;
     for (report, proven) in [
         (runner("unasked").run(body), false),
@@ -60,10 +56,8 @@ fn nothing_is_proven_unless_asked_for_or_found_by_a_search() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn a_deadlock_without_a_preemption_needs_no_proof() {
-    if !SIMULATED {
-        return;
-    }
     let report = runner("forgotten").prove(5).run(async || {
         let lock = Arc::new(sim::Mutex::new(()));
         let _held = lock.lock().await;
@@ -126,10 +120,8 @@ async fn two_reasons(before: u8) {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn a_run_with_fewer_preemptions_takes_the_place_of_what_shrinking_came_to() {
-    if !SIMULATED {
-        return;
-    }
     let body = || two_reasons(15);
     let shrunk = runner("fooled").run(body).finding.expect("it fails");
     assert_eq!(Size::of(&shrunk.run).preemptions, 2, "else this test shows nothing");
@@ -150,10 +142,8 @@ fn a_run_with_fewer_preemptions_takes_the_place_of_what_shrinking_came_to() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn a_longer_run_with_fewer_preemptions_is_told_of_and_not_shown() {
-    if !SIMULATED {
-        return;
-    }
     let report = runner("short").prove(10_000).run(|| two_reasons(0));
     let (finding, proof) = proof(&report);
     let (size, found) = (Size::of(&finding.run), finding.original);
@@ -169,10 +159,8 @@ fn a_longer_run_with_fewer_preemptions_is_told_of_and_not_shown() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn a_proof_that_comes_to_no_end_says_that_it_is_none() {
-    if !SIMULATED {
-        return;
-    }
     let body = async || {
         // Twelve tasks that end one by one: more orders without a preemption than anybody can run.
         let bystanders: Vec<_> = (0..12).map(|_| sim::spawn(sim::task::yield_now())).collect();
@@ -195,10 +183,8 @@ fn a_proof_that_comes_to_no_end_says_that_it_is_none() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn values_that_were_drawn_stay_as_they_are() {
-    if !SIMULATED {
-        return;
-    }
     // With a five drawn it would fail without a preemption; but that is not the run that was found.
     let body = async || {
         let drawn = sim::rand::below(8);

@@ -53,10 +53,8 @@ fn runners_of_one_name_do_not_share_results() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn a_search_without_time_makes_a_run() {
-    if !sim::SIMULATED {
-        return;
-    }
     for strategy in ["exhaustive", "preemptions", "delays", "preemptions:2", "random"] {
         let runner = Runner::new().hermetic().time(Duration::ZERO).strategy(strategy);
         let runner = runner.out(folder("no time"));
@@ -86,10 +84,8 @@ fn a_real_run_without_time_is_made_too() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn who_must_prove_fails_without_a_proof_and_needs_a_search() {
-    if !sim::SIMULATED {
-        return;
-    }
     let body = async || {
         let word = Arc::new(Atomic::new(0));
         sim::map_concurrently(0..3, |value| {
@@ -116,10 +112,8 @@ fn who_must_prove_fails_without_a_proof_and_needs_a_search() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn a_hermetic_runner_replays_what_its_report_says() {
-    if !sim::SIMULATED {
-        return;
-    }
     let runner = Runner::new().hermetic().out(folder("hermetic")).seeds(0..200);
     let found = runner.run(loses);
     let replay = found.finding.unwrap().replay.unwrap();
@@ -133,10 +127,8 @@ fn a_hermetic_runner_replays_what_its_report_says() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn a_run_that_is_not_shrunk_is_as_it_was_found() {
-    if !sim::SIMULATED {
-        return;
-    }
     let runner = Runner::new().hermetic().out(folder("whole")).strategy("random").seeds(0..200);
     let shrunk = runner.run(loses).finding.unwrap();
     assert!(shrunk.shrunk.is_some());

@@ -36,10 +36,8 @@ fn never_says(report: &Report, what: &str) {
 // ---- histories
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn a_part_of_a_history_is_not_told_of_as_all_of_it() {
-    if !SIMULATED {
-        return;
-    }
     // Two pushes and a pop that finds nothing. One push shows that this is wrong, so the other is left out;
     // had it come before the pop, the state would be another.
     let report = runner("left_out").seeds(0..100).run(async || {
@@ -70,10 +68,8 @@ fn a_part_of_a_history_is_not_told_of_as_all_of_it() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn a_whole_history_says_its_state() {
-    if !SIMULATED {
-        return;
-    }
     let report = runner("whole").seeds(0..1).run(async || {
         let history = History::new(Counter::default());
         let word = Atomic::new(0i64);
@@ -96,10 +92,8 @@ fn a_whole_history_says_its_state() {
 // ---- waits
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn who_waits_for_something_foreign_may_wait_for_a_thread() {
-    if !SIMULATED {
-        return;
-    }
     let report = runner("late").seeds(0..1).run(async || {
         let (sender, receiver) = futures::channel::oneshot::channel::<()>();
         // It comes when the run has long been over.
@@ -119,10 +113,8 @@ fn who_waits_for_something_foreign_may_wait_for_a_thread() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn who_waits_for_a_task_waits_for_no_thread() {
-    if !SIMULATED {
-        return;
-    }
     let report = runner("never").seeds(0..1).run(async || {
         let flag = Atomic::new(false);
         sim::spin_until(async || flag.load(SeqCst).await).await;
@@ -134,10 +126,8 @@ fn who_waits_for_a_task_waits_for_no_thread() {
 // ---- searches
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn a_search_that_is_not_through_says_to_try_seeds() {
-    if !SIMULATED {
-        return;
-    }
     let wide = async || {
         let word = Arc::new(Atomic::new(0u32));
         let add = |_| {
@@ -168,10 +158,8 @@ struct Derived {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn objects_that_were_created_in_one_place_are_told_apart_by_their_first_use() {
-    if !SIMULATED {
-        return;
-    }
     let report = runner("derived").run(async || {
         let shared = Arc::new(Derived::default());
         let other = shared.clone();
@@ -196,10 +184,8 @@ fn objects_that_were_created_in_one_place_are_told_apart_by_their_first_use() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn objects_that_were_created_apart_say_only_where() {
-    if !SIMULATED {
-        return;
-    }
     let report = runner("apart").seeds(0..1).run(async || {
         let (a, b) = (Atomic::new(0), Atomic::new(1));
         assert_eq!(a.load(SeqCst).await, b.load(SeqCst).await);
@@ -291,10 +277,8 @@ fn names_cost_no_memory_in_the_real_build() {
 // ---- places
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn who_waits_for_something_foreign_is_placed_at_its_last_access() {
-    if !SIMULATED {
-        return;
-    }
     /// The helper that spawns all tasks says nothing about any of them.
     fn spawn(task: impl Future<Output = ()> + Send + 'static) -> sim::JoinHandle<()> {
         sim::spawn(task)
@@ -326,10 +310,8 @@ fn who_waits_for_something_foreign_is_placed_at_its_last_access() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn a_panic_in_std_is_placed_where_std_was_called() {
-    if !SIMULATED {
-        return;
-    }
     let called = line!() + 4;
     let mut report = runner("in_std").seeds(0..1).run(async || {
         let word = Atomic::new(usize::MAX);
@@ -367,10 +349,8 @@ fn a_panic_in_std_is_placed_where_std_was_called() {
 // ---- counts
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn rehearsals_are_told_of_where_they_are_not_few() {
-    if !SIMULATED {
-        return;
-    }
     use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
     for (strategy, rehearses) in [("orders", true), ("random", false)] {
         let executed = AtomicU64::new(0);

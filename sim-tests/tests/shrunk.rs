@@ -3,8 +3,8 @@
 //!
 //! `UNPAUSE_LONG=1` shrinks 20,000 failures, `UNPAUSE_SHRUNK=locks:1234` the one of that program.
 
+use sim::Runner;
 use sim::report::{Finding, Origin, Report, Size, Style, text};
-use sim::{Runner, SIMULATED};
 use sim_tests::acts::drive::Driven;
 use sim_tests::acts::generate::{MIXTURES, Mixture};
 use sim_tests::acts::program::Program;
@@ -24,10 +24,8 @@ fn runner(name: &str) -> Runner {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn shrunk_failures_are_no_longer_and_the_same_and_their_lines_replay_them() {
-    if !SIMULATED {
-        return;
-    }
     if let Ok(one) = std::env::var("UNPAUSE_SHRUNK") {
         let (name, number) = one.split_once(':').expect("a mixture and a number, like locks:17");
         let mixture = Mixture::find(name).expect("a mixture of that name");

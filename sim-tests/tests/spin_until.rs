@@ -7,7 +7,7 @@ use sim::Ordering::SeqCst;
 use sim::report::{Report, Style, text};
 use sim::run::{Failure, Outcome, Run};
 use sim::strategy::STRATEGIES;
-use sim::{Atomic, Cell, Mutex, Runner, SIMULATED, spin_until};
+use sim::{Atomic, Cell, Mutex, Runner, spin_until};
 use sim_tests::seeds::{failure, passes};
 
 fn search(name: &str) -> Runner {
@@ -75,10 +75,8 @@ fn what_waits_goes_on_when_it_may_on_every_build() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn a_search_proves_what_waits_right_and_finds_what_waits_wrong() {
-    if !SIMULATED {
-        return;
-    }
     for name in ["exhaustive", "preemptions", "delays"] {
         let report = search(name).run(async || publish(true).await);
         assert!(report.passed() && report.searched.unwrap().is_proof(), "{name}");
@@ -95,10 +93,8 @@ fn a_search_proves_what_waits_right_and_finds_what_waits_wrong() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn waiting_takes_no_steps_whoever_decides() {
-    if !SIMULATED {
-        return;
-    }
     let body = async || {
         let flag = Arc::new(Atomic::new(false));
         let other = flag.clone();
@@ -124,10 +120,8 @@ fn waiting_takes_no_steps_whoever_decides() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn what_nobody_changes_is_a_deadlock_that_says_what_it_waits_for() {
-    if !SIMULATED {
-        return;
-    }
     let report = search("random").seeds(0..50).run(async || {
         let (head, tail) = (Atomic::new(0u8), Arc::new(Atomic::new(1u8)));
         let other = tail.clone();
@@ -149,10 +143,8 @@ fn what_nobody_changes_is_a_deadlock_that_says_what_it_waits_for() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn a_change_between_two_looks_is_not_slept_through() {
-    if !SIMULATED {
-        return;
-    }
     // The first word is right only while the second is being looked at for the first time.
     let report = search("exhaustive").run(async || {
         let words = Arc::new([Atomic::new(0u8), Atomic::new(0u8)]);
@@ -189,10 +181,8 @@ fn another_branch_of_the_same_task_may_change_it() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn what_other_branches_of_the_task_do_is_not_the_doing_of_the_condition() {
-    if !SIMULATED {
-        return;
-    }
     let body = async || {
         let flags = Arc::new([Atomic::new(0u8), Atomic::new(0u8)]);
         let other = flags.clone();
@@ -224,10 +214,8 @@ fn what_other_branches_of_the_task_do_is_not_the_doing_of_the_condition() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn a_lock_made_of_exchanges_lets_one_in_at_a_time() {
-    if !SIMULATED {
-        return;
-    }
     let body = async || {
         let shared = Arc::new((Atomic::new(false), Cell::new(0u32)));
         let tasks = [(); 2].map(|()| {
@@ -293,10 +281,8 @@ fn a_wait_can_be_given_up() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn a_plain_loop_without_end_is_told_by_what_it_looks_at() {
-    if !SIMULATED {
-        return;
-    }
     let spinning = |yields: bool| {
         search("random").seeds(0..5).max_steps(2000).run(async move || {
             let flag = Arc::new(Atomic::new(0u8));
@@ -329,10 +315,8 @@ fn place(run: &Run, event: usize) -> String {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn a_loop_that_gets_on_is_no_spin() {
-    if !SIMULATED {
-        return;
-    }
     let run = Runner::new().hermetic().max_steps(500).run_seed(1, async || {
         let count = Atomic::new(0u32);
         while count.fetch_add(1, SeqCst).await < 1000 {

@@ -79,10 +79,8 @@ fn add(expected: &mut Statistics, run: &Run) {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn what_is_counted_is_what_there_was() {
-    if !SIMULATED {
-        return;
-    }
     let mut expected = Statistics::new();
     let mut histories = Vec::new();
     for seed in 0..SEEDS {
@@ -142,10 +140,8 @@ fn a_table_is_shown_if_it_is_asked_for() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn a_search_has_statistics_too() {
-    if !SIMULATED {
-        return;
-    }
     let shape = || Shape::chunks().max_prefix_length(0).max_chunks(1).max_chunk_size(2);
     let report = runner().strategy("exhaustive").seeds(0..300).statistics(true).run(async || {
         let counter = Atomic::new(0);
@@ -213,10 +209,8 @@ fn a_case_that_nobody_comes_by_is_not_known() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn runs_that_do_not_come_by_count_as_runs() {
-    if !SIMULATED {
-        return;
-    }
     let report = runner().run(async || {
         if sim::rand::below(2) == 1 {
             sim::cover!(true, 80, "one of two");
@@ -277,10 +271,8 @@ fn a_test_in_which_no_program_has_a_command_fails() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn what_the_model_refuses_is_counted() {
-    if !SIMULATED {
-        return;
-    }
     let body = async || sim::parallel(Shape::chunks(), Choosy(300), async |_| ()).await;
     let report = runner().statistics(true).run(body);
     let omitted = report.statistics.as_ref().unwrap().omitted;

@@ -33,10 +33,8 @@ fn names_are_distinct_words_and_said_in_one_line() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn a_seed_is_one_run_and_every_answer_is_in_range() {
-    if !SIMULATED {
-        return;
-    }
     for row in STRATEGIES {
         for program in PROGRAMS {
             let mut different = BTreeSet::new();
@@ -56,10 +54,8 @@ fn a_seed_is_one_run_and_every_answer_is_in_range() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn every_interleaving_of_a_small_program_is_reached() {
-    if !SIMULATED {
-        return;
-    }
     for row in STRATEGIES {
         let mut orders = BTreeSet::new();
         for seed in 0..3000 {
@@ -94,10 +90,8 @@ fn every_interleaving_of_a_small_program_is_reached() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn a_strategy_with_a_number_is_chosen_by_name_and_says_it() {
-    if !SIMULATED {
-        return;
-    }
     let program = program("lost_update");
     for form in STRATEGIES.iter().flat_map(|row| row.numbered) {
         assert_eq!(run(form.name, 1, program).strategy, form.name);
@@ -110,10 +104,8 @@ fn a_strategy_with_a_number_is_chosen_by_name_and_says_it() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn a_seed_alone_is_the_run_that_it_is_among_others() {
-    if !SIMULATED {
-        return;
-    }
     for row in STRATEGIES {
         let program = program("lost_update");
         let runner = || Runner::new().hermetic().strategy(row.name);
@@ -130,10 +122,8 @@ fn a_seed_alone_is_the_run_that_it_is_among_others() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn a_seed_of_the_portfolio_is_that_seed_of_one_of_its_members() {
-    if !SIMULATED {
-        return;
-    }
     let (program, mut served) = (program("mix"), BTreeSet::new());
     for seed in 0..100 {
         let print = |strategy| Fingerprint::of(&run(strategy, seed, program));
@@ -153,10 +143,8 @@ fn failing<B: AsyncFn() + Sync>(strategy: &str, body: B) -> usize {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn a_lost_update_is_found_as_often_as_is_promised() {
-    if !SIMULATED {
-        return;
-    }
     // Of 2000: five standard deviations or more below what the strategies' own tests compute.
     for (name, at_least) in [
         ("random", 700),
@@ -195,10 +183,8 @@ async fn three_orderings() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn a_bug_of_three_orderings_is_found_as_often_as_is_promised() {
-    if !SIMULATED {
-        return;
-    }
     // The bound of PCT: 4 tasks and about 17 steps give one run of 1156 at least.
     for (name, at_least) in
         [("random", 10), ("pct:3", 2), ("pct", 1), ("pos", 10), ("urw", 10), ("surw", 10)]
@@ -210,10 +196,8 @@ fn a_bug_of_three_orderings_is_found_as_often_as_is_promised() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn a_task_that_waits_in_a_loop_does_not_keep_the_others_from_going_on() {
-    if !SIMULATED {
-        return;
-    }
     for row in STRATEGIES {
         for yields in [false, true] {
             let runner = Runner::new().hermetic().strategy(row.name).max_steps(100_000);
@@ -268,10 +252,8 @@ fn replay(name: &str, trace: &Trace, program: Program) -> Report {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn what_a_strategy_did_is_replayed_from_a_file_and_from_a_word() {
-    if !SIMULATED {
-        return;
-    }
     for row in STRATEGIES {
         for program in PROGRAMS {
             for seed in 0..20 {
@@ -315,10 +297,8 @@ fn diverges(name: &str, program: &str, change: impl FnOnce(&mut Trace)) -> usize
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn replay_names_the_first_step_that_differs() {
-    if !SIMULATED {
-        return;
-    }
     let mut at = 0;
     let missing = diverges("missing_task", "store", |trace| {
         at = trace.steps.len() / 2;
@@ -373,10 +353,8 @@ fn replay_names_the_first_step_that_differs() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn replay_does_not_mind_other_values_and_other_places() {
-    if !SIMULATED {
-        return;
-    }
     let program = program("store");
     let mut trace = trace_of(&run("random", 0, program));
     for deed in trace.steps.iter_mut().flat_map(|step| &mut step.deeds) {

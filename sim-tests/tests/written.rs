@@ -5,7 +5,7 @@ use sim::check::models::{
     Counter, NilRead, Queue, Register, Set, Shipped, Stack, Visitor, registry,
 };
 use sim::check::{Budget, Model, linearizable};
-use sim::{History, Runner, SIMULATED};
+use sim::{History, Runner};
 use unpause_histories::{format_named, operations, read};
 
 /// A history of three clients of two calls each, answered with whatever the alphabet of the model has.
@@ -67,10 +67,8 @@ fn read_back<M: Shipped>(initial: &M) -> [u32; 2] {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn a_history_that_is_written_and_read_is_the_one_that_was_recorded() {
-    if !SIMULATED {
-        return;
-    }
     struct Verdicts(Vec<[u32; 2]>);
     impl Visitor for Verdicts {
         fn visit<M: Shipped>(&mut self) {

@@ -135,10 +135,8 @@ fn a_lock_dropped_in_a_select_is_free_for_the_next() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn select_without_bias_ends_though_its_order_is_random() {
-    if !SIMULATED {
-        return;
-    }
     // Which branch it looks at first is drawn by the macro and not by us: it may be reported, as
     // what it is, and must do no other harm.
     let report = sim_tests::seeds::explore("select_random", async || {
@@ -186,11 +184,8 @@ fn a_shared_future_is_driven_by_whoever_is_left() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn a_shared_future_outlives_the_task_that_polled_it_first() {
-    if !SIMULATED {
-        // On threads it may not: one that is woken while it polls and then gives up tells nobody.
-        return;
-    }
     passes("shared_first_ends", async || {
         let shared = async { sim::task::yield_now().await }.boxed().shared();
         let first = shared.clone();
@@ -331,10 +326,8 @@ fn a_fused_point_is_done_once() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn a_cell_polled_after_it_was_ready_panics_and_announces_nothing() {
-    if !SIMULATED {
-        return;
-    }
     let found = finding("cell_again", async || {
         let cell = Cell::new(1u8);
         let mut set = cell.set(2).boxed();
@@ -435,10 +428,8 @@ fn handles_in_futures_unordered_give_their_results() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn an_update_lost_between_branches_in_different_tasks_is_found() {
-    if !SIMULATED {
-        return;
-    }
     let found = finding("lost_in_join", async || {
         let value = Arc::new(Atomic::new(0u8));
         let other = value.clone();

@@ -22,10 +22,8 @@ fn a_panic_in_the_body_names_the_body_and_the_place() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn a_panic_in_a_task_fails_the_run_though_nobody_joins_it() {
-    if !SIMULATED {
-        return;
-    }
     let failure = fails("task", async || {
         drop(sim::spawn(async { panic!("in a task") }));
         for _ in 0..5 {
@@ -61,10 +59,8 @@ fn a_payload_whose_destructor_panics_fails_the_run_only() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn a_panic_that_was_caught_is_not_told_as_another_one() {
-    if !SIMULATED {
-        return;
-    }
     let found = fails("caught", async || -> () {
         let first = AssertUnwindSafe(async { panic!("caught") }).catch_unwind().await;
         assert!(first.is_err());
@@ -84,10 +80,8 @@ impl Drop for PanicsWhenDropped {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn a_panic_in_a_destructor_of_a_task_left_over_fails_the_run() {
-    if !SIMULATED {
-        return;
-    }
     let found = fails("drop_panics", async || {
         let bomb = PanicsWhenDropped;
         drop(sim::spawn(async move {
@@ -101,10 +95,8 @@ fn a_panic_in_a_destructor_of_a_task_left_over_fails_the_run() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn a_panic_in_the_destructor_of_an_aborted_task_fails_the_run() {
-    if !SIMULATED {
-        return;
-    }
     let found = fails("abort_panics", async || {
         let task = sim::spawn(async {
             let _bomb = PanicsWhenDropped;
@@ -154,10 +146,8 @@ impl Drop for Hydra {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn destructors_that_spawn_without_end_do_no_harm_to_the_next_run() {
-    if !SIMULATED {
-        return;
-    }
     let failure = failure(&runner("hydra").run_seed(0, async || drop(Hydra)));
     assert!(matches!(failure, Failure::Misuse { .. }), "{failure:?}");
     // The same worker runs many seeds: what one run left must not show up in the next.
@@ -192,10 +182,8 @@ fn a_destructor_may_draw_at_the_end_of_the_run() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn a_destructor_may_draw_while_a_panic_unwinds() {
-    if !SIMULATED {
-        return;
-    }
     let found = fails("unwind_draws", async || -> () {
         let _draws = DrawsWhenDropped;
         sim::task::yield_now().await;
@@ -208,10 +196,8 @@ fn a_destructor_may_draw_while_a_panic_unwinds() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn a_trace_that_fits_no_longer_does_not_abort_a_destructor_that_draws() {
-    if !SIMULATED {
-        return;
-    }
     let replay = Runner::new().hermetic().replay("sim2:0,0").run(async || -> () {
         let _draws = DrawsWhenDropped;
         sim::task::yield_now().await;
@@ -221,20 +207,16 @@ fn a_trace_that_fits_no_longer_does_not_abort_a_destructor_that_draws() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn a_future_nobody_wakes_is_a_deadlock_of_something_foreign() {
-    if !SIMULATED {
-        return;
-    }
     let failure = fails("foreign", async || std::future::pending::<()>().await);
     let Failure::Deadlock { waits } = failure else { panic!("{failure:?}") };
     assert_eq!((waits.len(), waits[0].op), (1, None));
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn the_step_limit_names_the_steps_that_repeat() {
-    if !SIMULATED {
-        return;
-    }
     let report = runner("limit").max_steps(500).seeds(0..1).run(async || {
         let flag = Atomic::new(false);
         while !flag.load(SeqCst).await {}
@@ -275,10 +257,8 @@ fn an_error_whose_text_panics_is_a_panic() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn what_the_body_holds_at_a_failure_is_freed_by_the_body() {
-    if !SIMULATED {
-        return;
-    }
     let run = Runner::new().hermetic().run_seed(0, async || {
         let lock = Arc::new(Mutex::new(()));
         let _guard = lock.lock().await;

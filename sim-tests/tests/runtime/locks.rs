@@ -48,10 +48,8 @@ fn a_waiter_that_is_aborted_loses_no_wake_up() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn every_waiter_may_be_the_next() {
-    if !SIMULATED {
-        return;
-    }
     let mut orders = std::collections::BTreeSet::new();
     for seed in 0..300 {
         let order = Arc::new(std::sync::Mutex::new(Vec::new()));
@@ -137,10 +135,8 @@ fn try_lock_fails_only_while_somebody_holds_the_lock() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn a_try_lock_that_fails_leaves_the_lock_with_its_holder() {
-    if !SIMULATED {
-        return;
-    }
     for seed in 0..50 {
         let run = sim::Runner::new().hermetic().run_seed(seed, async || {
             let lock = Arc::new(Mutex::new(()));
@@ -158,10 +154,8 @@ fn a_try_lock_that_fails_leaves_the_lock_with_its_holder() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn a_task_that_locks_twice_is_told_that_it_holds_the_lock() {
-    if !SIMULATED {
-        return;
-    }
     let found = finding("self_lock", async || {
         let lock = Mutex::new(());
         let _first = lock.lock().await;
@@ -178,10 +172,8 @@ fn a_task_that_locks_twice_is_told_that_it_holds_the_lock() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn two_locks_in_opposite_orders_are_reported_with_holder_and_place() {
-    if !SIMULATED {
-        return;
-    }
     let failure = fails("two_locks", sim_tests::programs::deadlock);
     let Failure::Deadlock { waits } = failure else { panic!("{failure:?}") };
     let locks: Vec<_> = waits.iter().filter(|wait| wait.object.is_some()).collect();
@@ -194,10 +186,8 @@ fn two_locks_in_opposite_orders_are_reported_with_holder_and_place() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn a_forgotten_guard_is_a_deadlock_of_whoever_comes_next() {
-    if !SIMULATED {
-        return;
-    }
     let failure = fails("forgotten", async || {
         let lock = Mutex::new(0);
         std::mem::forget(lock.lock().await);
@@ -225,10 +215,8 @@ fn a_panic_with_a_guard_held_is_the_failure_and_not_a_deadlock() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn a_lock_that_another_branch_took_in_the_same_step_is_taken() {
-    if !SIMULATED {
-        return;
-    }
     let run = sim::Runner::new().hermetic().run_seed(0, async || {
         let lock = Mutex::new(0u8);
         let (mut first, mut second) = (lock.lock(), lock.lock());
@@ -245,10 +233,8 @@ fn a_lock_that_another_branch_took_in_the_same_step_is_taken() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn a_lock_that_had_to_be_waited_for_is_taken_in_a_step_of_its_own() {
-    if !SIMULATED {
-        return;
-    }
     passes("taken_later", async || {
         let lock = Mutex::new(0u8);
         let guard = lock.lock().await;

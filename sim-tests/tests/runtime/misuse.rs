@@ -9,10 +9,8 @@ use sim::{Mutex, Runner, SIMULATED};
 use sim_tests::seeds::{SEEDS, fails, runner};
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn a_runner_inside_a_run_panics_clearly() {
-    if !SIMULATED {
-        return;
-    }
     let failure = fails("nested", async || {
         Runner::new().hermetic().run(async || ());
     });
@@ -24,10 +22,8 @@ fn a_runner_inside_a_run_panics_clearly() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn block_on_inside_a_run_panics_clearly() {
-    if !SIMULATED {
-        return;
-    }
     let failure = fails("block_on", async || sim::block_on(async {}));
     assert!(
         matches!(&failure, Failure::Panic { message, .. } if message.contains("await the future"))
@@ -63,10 +59,8 @@ fn a_waker_kept_beyond_its_run_wakes_nobody() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn a_task_woken_by_another_thread_is_told_where_that_comes_from() {
-    if !SIMULATED {
-        return;
-    }
     for _ in 0..5 {
         let failure = fails("thread", async || {
             let (send, receive) = futures::channel::oneshot::channel();
@@ -104,10 +98,8 @@ fn a_mutex_used_by_two_runs_is_told_with_the_remedy() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn a_mutex_held_outside_is_a_deadlock_and_no_hang() {
-    if !SIMULATED {
-        return;
-    }
     let lock = Mutex::new(0);
     let _guard = sim::block_on(lock.lock());
     let failure = fails("held_outside", async || *lock.lock().await += 1);

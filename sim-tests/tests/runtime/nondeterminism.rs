@@ -10,10 +10,8 @@ use sim::{Atomic, History, SIMULATED};
 use sim_tests::seeds::{fails, failure, passes, runner};
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn an_order_that_a_hash_map_decides_is_found() {
-    if !SIMULATED {
-        return;
-    }
     let failure = fails("hash_map", async || {
         let slots: Vec<_> = (0..20).map(|_| Atomic::new(0u8)).collect();
         let order: HashSet<usize> = (0..20).collect();

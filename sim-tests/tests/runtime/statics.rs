@@ -37,10 +37,8 @@ fn a_static_starts_every_run_afresh_with_four_jobs_at_once() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn an_atomic_that_the_body_captures_starts_every_run_afresh() {
-    if !SIMULATED {
-        return;
-    }
     let captured = Arc::new(Atomic::new(1u8));
     let cell = Cell::new(vec![1]);
     sim::block_on(captured.store(3, SeqCst));
@@ -77,10 +75,8 @@ fn get_mut_and_into_inner_see_the_value_of_the_run() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn a_cell_that_is_read_and_then_written_loses_updates() {
-    if !SIMULATED {
-        return;
-    }
     let failure = fails("cell", async || {
         let cell = Arc::new(Cell::new(0u8));
         let other = cell.clone();

@@ -50,10 +50,8 @@ fn an_abort_after_the_end_changes_nothing() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn a_task_may_abort_itself() {
-    if !SIMULATED {
-        return;
-    }
     passes("abort_self", async || {
         let (send, receive) = futures::channel::oneshot::channel::<sim::JoinHandle<()>>();
         let (ended, end) = futures::channel::oneshot::channel();
@@ -70,10 +68,8 @@ fn a_task_may_abort_itself() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn a_task_that_left_its_handle_is_not_told_of_but_one_that_was_kept_is() {
-    if !SIMULATED {
-        return;
-    }
     let leaked = |body: fn() -> futures::future::BoxFuture<'static, ()>| {
         let run = Runner::new().hermetic().run_seed(0, body);
         let report = Runner::new().hermetic().seeds(0..3).run(body);
@@ -100,10 +96,8 @@ fn a_task_that_left_its_handle_is_not_told_of_but_one_that_was_kept_is() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn a_detached_task_that_waits_for_ever_is_told_of() {
-    if !SIMULATED {
-        return;
-    }
     // The second task waits for a lock that the first keeps.
     let body = |keeps: bool| async move {
         let lock = Arc::new(Mutex::new(()));

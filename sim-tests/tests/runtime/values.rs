@@ -7,7 +7,7 @@ use std::sync::atomic::*;
 use proptest::prelude::*;
 use sim::run::event::Values;
 use sim::run::ids::TaskId;
-use sim::{Atomic, Mutex, Runner, SIMULATED};
+use sim::{Atomic, Mutex, Runner};
 
 /// One operation: which, and what it is given.
 type Deed<T> = (u8, T, T);
@@ -211,10 +211,8 @@ fn each_of_many_atomics_has_a_value_of_its_own() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn what_a_step_does_is_recorded_in_its_order() {
-    if !SIMULATED {
-        return;
-    }
     let run = Runner::new().hermetic().run_seed(0, async || {
         let (lock, atomic) = (Mutex::new(()), Atomic::new(0u8));
         let guard = lock.lock().await;

@@ -6,10 +6,8 @@ use std::time::{Duration, Instant};
 use crate::child::{captured, child, folder, root};
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn a_real_lock_across_a_point_is_a_hang_that_names_the_task() {
-    if !sim::SIMULATED {
-        return;
-    }
     // With its output taken by the harness too: the process ends before it would be shown.
     let ended = captured("holds_a_real_lock").env("SIM_HANG", "1s").fails();
     ended.says(&[
@@ -53,10 +51,8 @@ fn a_process_that_stood_still_as_a_whole_does_not_hang() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn a_test_without_end_is_told_of_with_its_circle() {
-    if !sim::SIMULATED {
-        return;
-    }
     child("never_ends").fails().says(&[
         "seed 0: no end after 200 steps",
         "The run goes round in a circle of 1 step.",
@@ -67,10 +63,8 @@ fn a_test_without_end_is_told_of_with_its_circle() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn a_destructor_that_panics_while_a_panic_unwinds_does_not_abort_in_silence() {
-    if !sim::SIMULATED {
-        return;
-    }
     let aborted = |variables: &[(&str, &str)]| {
         let child = captured("panics_twice").env("SIM_JOBS", "1");
         let child = variables.iter().fold(child, |child, (name, value)| child.env(name, value));
@@ -98,10 +92,8 @@ fn a_destructor_that_panics_while_a_panic_unwinds_does_not_abort_in_silence() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn a_run_that_ends_its_process_without_a_word_is_known_by_its_seed_at_a_later_start() {
-    if !sim::SIMULATED {
-        return;
-    }
     let runs = || captured("aborts").env("SIM_JOBS", "1");
     let fixed = || runs().env("UNPAUSE_VARIANT", "fixed").passes().stderr;
     // Whatever is left of a gate that was stopped goes with a test that comes to its end.

@@ -48,10 +48,8 @@ fn fake_cargo(name: &str) -> std::path::PathBuf {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn the_screen_is_on_stderr_and_the_trace_where_it_says() {
-    if !sim::SIMULATED {
-        return;
-    }
     let ended = child("lost_update").fails();
     ended.says(&[
         "FAILED  shell::fixture::lost_update  seed 6: main panicked\n\n  an update was lost: 1 of 2\n",
@@ -66,10 +64,8 @@ fn the_screen_is_on_stderr_and_the_trace_where_it_says() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn the_path_is_right_from_where_cargo_was_started() {
-    if !sim::SIMULATED {
-        return;
-    }
     let package = Path::new(env!("CARGO_MANIFEST_DIR"));
     let whole = root().join("target/sim/sim-tests/test-shell.fixture.deadlocks/");
     // Not below where the user is; a folder the shell is no longer in; one that is no package's.
@@ -82,10 +78,8 @@ fn the_path_is_right_from_where_cargo_was_started() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn the_printed_command_fails_in_the_same_way() {
-    if !sim::SIMULATED {
-        return;
-    }
     let cargo = fake_cargo("same");
     for (test, inline) in [
         ("lost_update", true),
@@ -124,10 +118,8 @@ fn same(first: &Ended, again: &Ended) {
 /// The one test that runs Cargo itself. It asks for the features of the workspace, with which this
 /// program was built: it would be built once more with those of its package.
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn the_printed_command_works_with_the_real_cargo() {
-    if !sim::SIMULATED {
-        return;
-    }
     let first = child("deadlocks").fails();
     let command =
         first.after("replay:").replace(" -p sim-tests ", " --workspace ") + " --nocapture";
@@ -139,10 +131,8 @@ fn the_printed_command_works_with_the_real_cargo() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn the_command_does_not_reach_a_test_whose_name_begins_alike() {
-    if !sim::SIMULATED {
-        return;
-    }
     let command = child("lost_update").fails().after("replay:");
     let again = shell(&command, &root(), Some(&fake_cargo("alike")));
     assert!(again.stdout.contains("running 1 test"), "{again}");
@@ -150,10 +140,8 @@ fn the_command_does_not_reach_a_test_whose_name_begins_alike() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn a_backtrace_is_not_on_the_screen() {
-    if !sim::SIMULATED {
-        return;
-    }
     let plain = child("lost_update").fails().stderr;
     for (name, value) in
         [("RUST_BACKTRACE", "1"), ("RUST_BACKTRACE", "full"), ("NO_COLOR", "1"), ("CI", "true")]
@@ -163,10 +151,8 @@ fn a_backtrace_is_not_on_the_screen() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn colours_can_be_asked_for_where_there_is_no_terminal() {
-    if !sim::SIMULATED {
-        return;
-    }
     let always = || child("lost_update").env("CARGO_TERM_COLOR", "always");
     assert!(always().run().stderr.contains("\u{1b}[1;31mFAILED"));
     assert!(!always().env("NO_COLOR", "1").fails().stderr.contains('\u{1b}'));

@@ -5,19 +5,15 @@ use std::process::Command;
 use crate::child::{self, Ended, captured, child, files, folder, root};
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn a_test_that_must_fail_passes_and_shows_what_it_is_about() {
-    if !sim::SIMULATED {
-        return;
-    }
     let ended = child("must_fail").passes();
     ended.says(&["an update was lost", "the test must fail (must_fail) and did, so it passes"]);
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn a_test_that_must_fail_and_does_not_fails() {
-    if !sim::SIMULATED {
-        return;
-    }
     let ended = child("must_fail").env("UNPAUSE_VARIANT", "fixed").fails();
     ended.says(&[
         "FAILED  shell::fixture::must_fail: the test must fail (must_fail), but none of 1000 runs did",
@@ -27,10 +23,8 @@ fn a_test_that_must_fail_and_does_not_fails() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn the_words_of_a_panic_are_what_should_panic_hears() {
-    if !sim::SIMULATED {
-        return;
-    }
     child("should_panic_with_its_own_words").passes();
     let fixed = captured("should_panic_with_its_own_words").env("UNPAUSE_VARIANT", "fixed").run();
     assert_eq!(fixed.code, Some(101), "{fixed}");
@@ -38,20 +32,16 @@ fn the_words_of_a_panic_are_what_should_panic_hears() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn the_error_of_a_result_is_shown() {
-    if !sim::SIMULATED {
-        return;
-    }
     child("returns_an_error")
         .fails()
         .says(&["seed 0: the test returned an error", "ParseIntError { kind: InvalidDigit }"]);
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn an_ignored_test_is_not_run_unless_asked_for() {
-    if !sim::SIMULATED {
-        return;
-    }
     let ended = child("ignored").passes();
     assert!(ended.stdout.contains("1 ignored") && !ended.stdout.contains("the ignored test ran"));
     let asked = child("ignored").arg("--ignored").passes();
@@ -59,10 +49,8 @@ fn an_ignored_test_is_not_run_unless_asked_for() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn each_case_has_a_trace_of_its_own() {
-    if !sim::SIMULATED {
-        return;
-    }
     let out = folder("cases");
     let cases = [
         "with_cases::case_1",
@@ -81,10 +69,8 @@ fn each_case_has_a_trace_of_its_own() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn a_test_that_awaits_nothing_fails_and_passes_like_any_other() {
-    if !sim::SIMULATED {
-        return;
-    }
     let ended = child("awaits_nothing").fails();
     ended.says(&["seed 0: main panicked", "nothing was awaited", "── schedule ── 1 step"]);
     child("awaits_nothing").env("UNPAUSE_VARIANT", "").passes();
@@ -92,10 +78,8 @@ fn a_test_that_awaits_nothing_fails_and_passes_like_any_other() {
 
 /// The same under nextest, which runs each test in a process of its own and knows it by its name.
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn nextest_runs_the_tests_and_the_printed_command_works_after_it() {
-    if !sim::SIMULATED {
-        return;
-    }
     let there = Command::new("cargo").args(["nextest", "--version"]).output();
     if !there.is_ok_and(|output| output.status.success()) {
         eprintln!("SKIPPED: cargo-nextest is not installed");

@@ -26,10 +26,8 @@ fn run(package: &Path, variant: &str) -> Child {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn a_kept_trace_that_still_fails_is_the_first_thing_reported() {
-    if !sim::SIMULATED {
-        return;
-    }
     let (package, _) = package("kept-fails");
     let ended = run(&package, "").fails();
     let file = "sim-regressions/demo.in_a_package/lost update.simtrace";
@@ -43,19 +41,15 @@ fn a_kept_trace_that_still_fails_is_the_first_thing_reported() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn a_kept_trace_of_a_bug_that_is_gone_is_quiet() {
-    if !sim::SIMULATED {
-        return;
-    }
     let (package, _) = package("kept-passes");
     assert_eq!(run(&package, "forgiving").passes().stderr, "");
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn a_stale_kept_trace_is_followed_and_warned_of() {
-    if !sim::SIMULATED {
-        return;
-    }
     let (package, _) = package("kept-stale");
     let ended = run(&package, "fixed").passes();
     let words = ended.stderr.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -71,10 +65,8 @@ fn a_stale_kept_trace_is_followed_and_warned_of() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn a_stale_kept_trace_that_still_leads_to_the_failure_fails() {
-    if !sim::SIMULATED {
-        return;
-    }
     let (package, _) = package("kept-stale-fails");
     let ended = run(&package, "other operation").fails();
     ended.says(&[
@@ -89,10 +81,8 @@ fn a_stale_kept_trace_that_still_leads_to_the_failure_fails() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn a_kept_trace_that_cannot_be_read_fails_the_test() {
-    if !sim::SIMULATED {
-        return;
-    }
     let (package, file) = package("kept-hostile");
     let text = fs::read_to_string(&file).unwrap();
     fs::write(&file, &text[..text.len() / 2]).unwrap();
@@ -104,10 +94,8 @@ fn a_kept_trace_that_cannot_be_read_fails_the_test() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn kept_traces_are_never_written() {
-    if !sim::SIMULATED {
-        return;
-    }
     let (package, file) = package("kept-unwritten");
     fs::remove_file(&file).unwrap();
     let before = files(&package.join("sim-regressions"));
@@ -117,10 +105,8 @@ fn kept_traces_are_never_written() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn a_folder_of_kept_traces_that_cannot_be_read_fails_the_test() {
-    if !sim::SIMULATED {
-        return;
-    }
     let (package, file) = package("kept-no-folder");
     let kept = file.parent().unwrap();
     fs::remove_dir_all(kept).unwrap();
@@ -134,10 +120,8 @@ fn a_folder_of_kept_traces_that_cannot_be_read_fails_the_test() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn what_is_not_replayed_although_it_is_kept_is_told() {
-    if !sim::SIMULATED {
-        return;
-    }
     let (package, file) = package("kept-aside");
     let kept = file.parent().unwrap();
     fs::create_dir(kept.join("older")).unwrap();

@@ -14,10 +14,8 @@ fn outside(name: &str) -> PathBuf {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn traces_are_in_the_target_folder_whoever_created_it() {
-    if !sim::SIMULATED {
-        return;
-    }
     let target = outside("target");
     let program = target.join("debug/deps/shell-0123456789abcdef");
     fs::create_dir_all(program.parent().unwrap()).unwrap();

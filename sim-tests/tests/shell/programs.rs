@@ -22,10 +22,8 @@ fn run(ended: &Ended) -> &str {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn a_program_and_its_schedule_replay_in_another_process() {
-    if !sim::SIMULATED {
-        return;
-    }
     let (ended, trace) = found("program-replay", "1");
     ended.says(&["── program ── Counter, 3 commands", "history is not linearizable"]);
     let again = child("generated").env("SIM_REPLAY", &trace).fails();
@@ -39,10 +37,8 @@ fn a_program_and_its_schedule_replay_in_another_process() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn a_process_with_other_workers_writes_the_same_program() {
-    if !sim::SIMULATED {
-        return;
-    }
     let read = |trace: PathBuf| fs::read(trace).unwrap();
     let (_, one) = found("program-jobs-1", "1");
     let one = read(one);
@@ -53,10 +49,8 @@ fn a_process_with_other_workers_writes_the_same_program() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn beside_the_trace_stand_the_program_as_source_and_the_history() {
-    if !sim::SIMULATED {
-        return;
-    }
     let (ended, trace) = found("program-files", "2");
     let source = fs::read_to_string(trace.with_extension("rs")).unwrap();
     assert!(source.contains("sim::Script::new()\n        .branch("), "{source}");
@@ -105,10 +99,8 @@ fn on_real_threads_a_failing_run_leaves_the_program_as_source_and_the_history() 
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn a_command_that_hangs_leaves_the_program_as_source() {
-    if !sim::SIMULATED {
-        return;
-    }
     let out = folder("program-hangs");
     let test = child("generated_with_time").env("UNPAUSE_VARIANT", "hangs").env("SIM_OUT", &out);
     let ended = test.env("SIM_HANG", "1s").fails();

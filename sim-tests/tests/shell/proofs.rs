@@ -47,10 +47,8 @@ fn a_strategy_that_proves_nothing_cannot_be_that_of_a_test_that_must() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn an_attempt_that_fell_short_says_so_to_who_sees_nothing_of_a_passing_test() {
-    if !sim::SIMULATED {
-        return;
-    }
     let attempts = |strategy| captured("attempts").env("SIM_STRATEGY", strategy);
     let lines = |text: &str| text.lines().filter(|line| line.starts_with(SHORT)).count();
     for strategy in ["exhaustive", "preemptions", "delays", "preemptions:1"] {
@@ -71,10 +69,8 @@ fn an_attempt_that_fell_short_says_so_to_who_sees_nothing_of_a_passing_test() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn a_search_without_time_makes_a_run() {
-    if !sim::SIMULATED {
-        return;
-    }
     for strategy in ["exhaustive", "preemptions", "delays", "preemptions:2", "random"] {
         let at_once = |name| child(name).env("SIM_STRATEGY", strategy).env("SIM_TIME", "0s");
         at_once("awaits_nothing").fails().says(&["nothing was awaited", "tested      1 run"]);

@@ -13,10 +13,8 @@ fn trace(name: &str) -> (String, std::path::PathBuf) {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn a_stale_trace_is_said_to_be_stale_step_by_step() {
-    if !sim::SIMULATED {
-        return;
-    }
     let (_, file) = trace("stale");
     for (variant, step, expected, found) in [
         ("other operation", 5, "0.1: store of object 0 at", "0.1: swap of object 0 at"),
@@ -42,10 +40,8 @@ fn a_stale_trace_is_said_to_be_stale_step_by_step() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn a_stale_trace_on_the_line_is_said_to_be_stale() {
-    if !sim::SIMULATED {
-        return;
-    }
     let inline = child("lost_update").fails().after("replay:");
     let inline = inline.strip_prefix("SIM_REPLAY=").unwrap().split(' ').next().unwrap().to_owned();
     for variant in ["more steps", "fewer steps", "task missing", "fixed"] {
@@ -56,10 +52,8 @@ fn a_stale_trace_on_the_line_is_said_to_be_stale() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn a_trace_of_another_test_is_said_to_be_one() {
-    if !sim::SIMULATED {
-        return;
-    }
     let (_, file) = trace("another");
     let ended = child("deadlocks").env("SIM_REPLAY", &file).fails();
     ended
@@ -67,10 +61,8 @@ fn a_trace_of_another_test_is_said_to_be_one() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn a_trace_of_a_fixed_bug_passes_and_says_so() {
-    if !sim::SIMULATED {
-        return;
-    }
     let (_, file) = trace("fixed");
     let replay = |source: &str| {
         let child = child("lost_update").env("SIM_REPLAY", source);
@@ -84,10 +76,8 @@ fn a_trace_of_a_fixed_bug_passes_and_says_so() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn what_is_no_trace_fails_the_test_with_file_and_line() {
-    if !sim::SIMULATED {
-        return;
-    }
     let (text, file) = trace("hostile");
     let folder = file.parent().unwrap();
     let lines = text.lines().count();
@@ -138,10 +128,8 @@ fn unreadable(ended: &Ended, parts: &[&str]) {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn a_failure_that_is_wanted_is_not_a_trace_that_cannot_be_replayed() {
-    if !sim::SIMULATED {
-        return;
-    }
     child("must_fail").env("SIM_REPLAY", "nowhere").fails().says(&["cannot be read"]);
     child("must_fail").env("SIM_REPLAY", "sim2:0x99").fails().says(&["left its trace"]);
     let passes = child("must_fail").env("SIM_REPLAY", "sim2:0,0.0x2,0.1x3,0.0,0x3");
@@ -150,10 +138,8 @@ fn a_failure_that_is_wanted_is_not_a_trace_that_cannot_be_replayed() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn a_replay_writes_nothing() {
-    if !sim::SIMULATED {
-        return;
-    }
     let (_, file) = trace("writes-nothing");
     let out = folder("writes-nothing-out");
     child("lost_update").env("SIM_REPLAY", &file).env("SIM_OUT", &out).fails();
@@ -161,10 +147,8 @@ fn a_replay_writes_nothing() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn a_file_of_the_attribute_stands_beside_the_manifest() {
-    if !sim::SIMULATED {
-        return;
-    }
     let (_, file) = trace("attribute");
     let package = folder("attribute-package");
     fs::create_dir_all(package.join("kept")).unwrap();
@@ -183,10 +167,8 @@ fn a_file_of_the_attribute_stands_beside_the_manifest() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn calls_in_another_order_replay_in_another_process() {
-    if !sim::SIMULATED {
-        return;
-    }
     // In the order in which they come by themselves they are as they should be.
     child("reads_a_copy").env("SIM_CLOSURE", "0").passes().says_not("orders");
     let out = folder("reordered");
@@ -212,10 +194,8 @@ fn calls_in_another_order_replay_in_another_process() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn a_trace_that_is_longer_than_the_run_that_fails_is_said_to_be_of_another_failure() {
-    if !sim::SIMULATED {
-        return;
-    }
     let inline = child("awaits_nothing").fails().after("replay:");
     assert!(inline.starts_with("SIM_REPLAY=sim2:0 "), "{inline}");
     let replay = |trace| child("awaits_nothing").env("SIM_REPLAY", trace).fails();
@@ -240,10 +220,8 @@ fn a_trace_that_is_longer_than_the_run_that_fails_is_said_to_be_of_another_failu
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn a_run_that_is_not_to_be_shrunk_is_shown_as_it_was_found() {
-    if !sim::SIMULATED {
-        return;
-    }
     let shrunk = child("fails_after_long").fails();
     shrunk.says(&["shrunk  "]);
     let whole = child("fails_after_long").env("SIM_SHRINK", "0").env("SIM_PROVE", "100").fails();

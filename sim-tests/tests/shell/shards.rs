@@ -66,10 +66,8 @@ fn a_shard_that_was_killed_goes_on_and_all_are_the_whole() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn the_lowest_failing_seed_of_all_shards_is_that_of_the_whole() {
-    if !sim::SIMULATED {
-        return;
-    }
     let (shards, whole) = (folder("failing"), folder("failing whole"));
     for number in 1..=4 {
         let shard = child("draws").env("SIM_RESULTS", &shards).env("SIM_SEEDS", "400");
@@ -205,10 +203,8 @@ fn what_never_held_in_a_shard_may_hold_in_another() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn a_search_is_not_divided_and_says_so() {
-    if !sim::SIMULATED {
-        return;
-    }
     let search = child("does_nothing").env("SIM_STRATEGY", "exhaustive");
     let ended = search.env("SIM_SHARD", "2/2").passes();
     ended.says(&["explored the one interleaving there is", "not divided into shards"]);

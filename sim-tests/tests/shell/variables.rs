@@ -15,10 +15,8 @@ fn drawn(variables: &[(&str, &str)]) -> BTreeSet<String> {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn a_bad_value_fails_the_test_and_says_what_it_should_be() {
-    if !sim::SIMULATED {
-        return;
-    }
     let time = "should be a time like 500ms, 5s, 2m or 1h";
     for (name, value, grammar) in [
         ("SIM_SEED", "x", "should be a number like 17"),
@@ -44,10 +42,8 @@ fn a_bad_value_fails_the_test_and_says_what_it_should_be() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn an_unknown_variable_is_a_warning_and_the_test_runs() {
-    if !sim::SIMULATED {
-        return;
-    }
     let ended = child("does_nothing").env("SIM_SEDE", "1").passes();
     ended.says(&[
         "passed  shell::fixture::does_nothing: 5 runs",
@@ -57,18 +53,14 @@ fn an_unknown_variable_is_a_warning_and_the_test_runs() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn a_test_that_passes_says_nothing() {
-    if !sim::SIMULATED {
-        return;
-    }
     assert_eq!(child("does_nothing").passes().stderr, "");
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn seeds_from_the_environment_override_the_attribute() {
-    if !sim::SIMULATED {
-        return;
-    }
     let all = drawn(&[]);
     assert_eq!(all.len(), 30);
     assert_eq!(drawn(&[("SIM_SEEDS", "7")]).len(), 7);
@@ -82,10 +74,8 @@ fn seeds_from_the_environment_override_the_attribute() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn shards_run_every_seed_once() {
-    if !sim::SIMULATED {
-        return;
-    }
     let all = drawn(&[]);
     let shards: Vec<_> =
         ["1/4", "2/4", "3/4", "4/4"].iter().map(|shard| drawn(&[("SIM_SHARD", shard)])).collect();
@@ -98,10 +88,8 @@ fn shards_run_every_seed_once() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn time_stops_before_the_seeds_are_used_up() {
-    if !sim::SIMULATED {
-        return;
-    }
     let began = Instant::now();
     let many = [("SIM_SEEDS", "1000000000000"), ("SIM_TIME", "200ms")];
     let child =
@@ -112,29 +100,23 @@ fn time_stops_before_the_seeds_are_used_up() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn steps_from_the_environment_override_the_attribute() {
-    if !sim::SIMULATED {
-        return;
-    }
     child("never_ends").fails().says(&["seed 0: no end after 200 steps"]);
     child("never_ends").env("SIM_STEPS", "90").fails().says(&["seed 0: no end after 90 steps"]);
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn jobs_do_not_change_the_report() {
-    if !sim::SIMULATED {
-        return;
-    }
     let one = child("lost_update").env("SIM_JOBS", "1").fails();
     let many = child("lost_update").env("SIM_JOBS", "7").fails();
     assert_eq!(one.stderr, many.stderr);
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn a_strategy_from_the_environment_is_on_the_screen() {
-    if !sim::SIMULATED {
-        return;
-    }
     for row in sim::strategy::STRATEGIES {
         let ended = child("lost_update").env("SIM_STRATEGY", row.name).run();
         assert!(ended.code == Some(0) || ended.stderr.contains(&format!(", {}\n", row.name)));
@@ -142,10 +124,8 @@ fn a_strategy_from_the_environment_is_on_the_screen() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn subscribers_hear_what_they_are_to_hear_and_change_nothing() {
-    if !sim::SIMULATED {
-        return;
-    }
     let package = folder("listens");
     let run = || child("in_a_package").env("UNPAUSE_PACKAGE", &package).env("SIM_JOBS", "1");
     let mut screens = Vec::new();
@@ -165,10 +145,8 @@ fn subscribers_hear_what_they_are_to_hear_and_change_nothing() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn a_log_that_is_asked_for_shows_the_panic_once_with_its_backtrace() {
-    if !sim::SIMULATED {
-        return;
-    }
     let ended = child("lost_update").env("SIM_LOG", "replay").env("RUST_BACKTRACE", "1").run();
     assert_eq!(ended.stderr.matches("panicked at").count(), 1, "{ended}");
     ended.says(&["stack backtrace"]);
@@ -177,10 +155,8 @@ fn a_log_that_is_asked_for_shows_the_panic_once_with_its_backtrace() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn traces_go_where_they_are_asked_to_go() {
-    if !sim::SIMULATED {
-        return;
-    }
     let out = folder("out");
     let ended = child("lost_update").env("SIM_OUT", &out).fails();
     let trace = out.join("test-shell.fixture.lost_update/6.simtrace");
@@ -195,10 +171,8 @@ fn traces_go_where_they_are_asked_to_go() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn a_folder_that_cannot_be_written_is_said_and_the_trace_stands_on_the_line() {
-    if !sim::SIMULATED {
-        return;
-    }
     let file = folder("no-folder").join("file");
     fs::write(&file, "").unwrap();
     let ended = child("lost_update").env("SIM_OUT", &file).fails();
@@ -206,10 +180,8 @@ fn a_folder_that_cannot_be_written_is_said_and_the_trace_stands_on_the_line() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn a_harness_that_takes_the_output_shows_the_same() {
-    if !sim::SIMULATED {
-        return;
-    }
     let shown = captured("lost_update").run();
     assert_eq!((shown.code, &*shown.stderr), (Some(101), ""));
     assert!(shown.stdout.contains(&child("lost_update").fails().stderr), "{shown}");

@@ -277,6 +277,19 @@ pub enum Fate {
     Tombstone(u32),
 }
 
+/// What the draws are for that a program is generated from.
+pub(crate) const PROGRAM: &str = "program";
+
+/// What the draws are for that a state to begin with is made of.
+pub(crate) const INITIAL: &str = "initial state";
+
+/// Whether a value drawn for this makes a program what it is, whatever the commands themselves draw when they
+/// are run.
+#[allow(dead_code, reason = "the real build searches no programs")]
+pub(crate) fn is_of_program(why: &str) -> bool {
+    why == PROGRAM || why == INITIAL
+}
+
 /// What a smaller program does with a command of the one that was generated. A decision of the run,
 /// so that a trace has it; 0, [`Change::Keep`], while nothing is made smaller.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

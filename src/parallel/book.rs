@@ -7,7 +7,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use crate::generate::{CommandId, Plan, Results, Size, Slot};
 use crate::generate::{Program, Script, Shape};
 use crate::ids::{Place, TaskId};
-use crate::program::{Change, CommandLayout, CommandRecord, Omitted, ProgramRecord, ProgramSource};
+use crate::program::{
+    Change, CommandLayout, CommandRecord, Omitted, PROGRAM, ProgramRecord, ProgramSource,
+};
 use crate::run::Failure;
 use crate::seam;
 
@@ -55,7 +57,7 @@ impl<P: Program> Book<P> {
             changes.get_or_insert(seam::position().0);
             change()
         };
-        let mut draw = |bound| seam::draw(bound, "program");
+        let mut draw = |bound| seam::draw(bound, PROGRAM);
         let plan = Plan::draw(shape, size, program, &mut draw, &mut change);
         let Omitted { unchecked, faults, .. } = plan.omitted;
         assert!(

@@ -9,6 +9,7 @@ use std::task::{Context, Poll};
 use crate::check::Model;
 use crate::generate::{CommandId, Gen, Program};
 use crate::ids::Place;
+use crate::program::INITIAL;
 use crate::seam;
 
 /// A future that borrows for `'a`.
@@ -198,5 +199,5 @@ impl<P: Model> Hooks<'_, P> {
 ///
 /// There is no command yet, so [`Gen::id`] is 0 and no command is earlier. See [`Parallel`] for an example.
 pub fn initial<P: Model, T>(make: impl FnOnce(&mut Gen<'_, P>) -> T) -> T {
-    Gen::with(CommandId(0), &mut |bound| seam::draw(bound, "initial state"), make)
+    Gen::with(CommandId(0), &mut |bound| seam::draw(bound, INITIAL), make)
 }

@@ -203,6 +203,11 @@ pub struct CommandLayout {
     pub fate: Fate,
     /// Which of the values drawn in the run, counted from 0, is its [`Change`].
     pub change: usize,
+    /// Which of the values drawn in the run, from the first of these to before the second, say what simpler
+    /// command stands in its place: a number for each time that it was made simpler, counted from 1, then 0.
+    pub simpler: (usize, usize),
+    /// How many simpler commands the model has for it as it stands now.
+    pub candidates: u64,
     /// The task that ran it, the step in which it began and that in which it ended.
     pub ran: Option<(TaskId, u32, u32)>,
     /// How many values had been drawn in the run, by whomever, when it began and when it ended.

@@ -14,6 +14,9 @@ use crate::program::{Change, Fate, Faults, Omitted, Part};
 /// How many steps from state to state are looked at for one plan, and again when it is made smaller.
 const WORK_MAX: u64 = 20_000;
 
+/// How often a command is made simpler at the most.
+const SIMPLER_MAX: usize = 500;
+
 /// A plan in the making.
 pub(super) struct Draft<P: Program> {
     pub(super) slots: Vec<Slot<P>>,
@@ -45,7 +48,14 @@ impl<P: Program> Draft<P> {
             Part::Prefix | Part::Suffix => 0,
         });
         let middle = middle.max().unwrap_or(0);
-        let slot = |part| Slot { part, fate: Fate::Absent, faults: Faults::default(), op: None };
+        let slot = |part| Slot {
+            part,
+            fate: Fate::Absent,
+            faults: Faults::default(),
+            op: None,
+            decided: 0,
+            candidates: 0,
+        };
         let initial = Possible::new(initial.clone());
         Draft {
             slots: parts.into_iter().map(slot).collect(),
@@ -293,6 +303,34 @@ impl<P: Program> Draft<P> {
         let twice = faults.is_repeated() && op.is_some_and(|op| P::again(op).is_some());
         let second = op.filter(|_| twice).map(move |op| step(op, true));
         op.map(move |op| step(op, false)).into_iter().chain(second)
+    }
+
+    /// Puts simpler commands in the place of those for which that is decided: `decide` gives a number below its
+    /// argument, 0 for the command as it is, and is asked again for the one that it chose. Tells whether there
+    /// are any; they are not known to be safe then.
+    pub(super) fn simplify(&mut self, decide: &mut dyn FnMut(u64) -> u64) -> bool {
+        let mut any = false;
+        for slot in &mut self.slots {
+            let Slot { op: Some(op), decided, candidates, .. } = slot else { continue };
+            // A model may go round in a circle.
+            let mut before: Vec<P::Op> = Vec::new();
+            loop {
+                let mut simpler = if *decided < SIMPLER_MAX { P::shrink(op) } else { Vec::new() };
+                simpler.retain(|other| other != op && !before.contains(other));
+                if simpler.is_empty() && *decided == 0 {
+                    break;
+                }
+                *candidates = simpler.len() as u64;
+                *decided += 1;
+                let chosen = decide(*candidates + 1) as usize;
+                if chosen == 0 || chosen > simpler.len() {
+                    break;
+                }
+                before.push(std::mem::replace(op, simpler.swap_remove(chosen - 1)));
+                any = true;
+            }
+        }
+        any
     }
 
     /// Leaves commands out and moves others. What is not safe any more is left out too.

@@ -2,7 +2,9 @@
 //!
 //! Order of the draws, frozen: how many commands there are in each part; for each command what becomes
 //! of it in a smaller program ([`Change`], not explored); then for each command what befalls it, and its
-//! arguments. Edits stand before the arguments so that they stay where they are when arguments change.
+//! arguments; then for each command which of the simpler ones ([`Program::shrink`]) stands in its place, not
+//! explored either and asked only if there are any. Changes stand before the arguments so that they stay where
+//! they are when arguments change; what is simpler depends on the arguments.
 //!
 //! A smaller program is the one that was generated, in the states in which it was generated, with
 //! commands left out or moved afterwards: what is left of it does not change because of what is not.
@@ -63,6 +65,10 @@ pub(crate) struct Slot<P: Program> {
     pub(crate) faults: Faults,
     /// None if the model allowed none.
     pub(crate) op: Option<P::Op>,
+    /// How many decisions there were on a simpler command in its place.
+    pub(crate) decided: usize,
+    /// How many simpler commands the model has for it as it stands.
+    pub(crate) candidates: u64,
 }
 
 /// What is asked where.
@@ -84,13 +90,15 @@ pub(crate) struct Plan<P: Program> {
 impl<P: Program> Plan<P> {
     /// A program of this shape and size for a thing that begins as `initial`.
     ///
-    /// `draw` gives a number below its argument; `change` is asked once for each command.
+    /// `draw` gives a number below its argument; `change` is asked once for each command, `simpler` as
+    /// [`Draft::simplify`] says.
     pub(crate) fn draw(
         shape: &Shape,
         size: Size,
         initial: &P,
         draw: &mut dyn FnMut(u64) -> u64,
         change: &mut dyn FnMut() -> Change,
+        simpler: &mut dyn FnMut(u64) -> u64,
     ) -> Plan<P> {
         let parts = parts(shape, size, draw);
         let changes: Vec<Change> = parts.iter().map(|_| change()).collect();
@@ -99,7 +107,8 @@ impl<P: Program> Plan<P> {
             draft.slots[n].faults = faults(shape, size, draw);
             draft.generate(CommandId(n as u32), size.attempts(), draw);
         }
-        if changes.iter().any(|change| *change != Change::Keep) {
+        let simplified = draft.simplify(simpler);
+        if simplified || changes.iter().any(|change| *change != Change::Keep) {
             draft.rearrange(&changes);
         }
         draft.into_plan()
@@ -113,6 +122,7 @@ impl<P: Program> Plan<P> {
         script: Script<P::Op>,
         initial: &P,
         change: &mut dyn FnMut() -> Change,
+        simpler: &mut dyn FnMut(u64) -> u64,
     ) -> Result<Plan<P>, CommandId> {
         let names = script.commands.iter().map(|line| line.id.index() + 1);
         let mut parts = vec![Part::Prefix; names.max().unwrap_or(0)];
@@ -128,19 +138,23 @@ impl<P: Program> Plan<P> {
         for Line { id, part, faults, op } in script.commands {
             let slot = &mut draft.slots[id.index()];
             assert!(slot.op.is_none(), "two commands of the script are called {id:?}: name both");
-            *slot = Slot { part, fate: Fate::Runs, faults, op: Some(op) };
+            *slot =
+                Slot { part, fate: Fate::Runs, faults, op: Some(op), decided: 0, candidates: 0 };
             let (stage, branch) = draft.place(part);
             let branches = &mut draft.stages[stage];
             branches.resize(branches.len().max(branch + 1), Vec::new());
             branches[branch].push(id);
             said.push(id);
         }
+        let simplified = draft.simplify(simpler);
         draft.rearrange(&changes);
         let refused = |id: &CommandId| {
             changes[id.index()] == Change::Keep && draft.slots[id.index()].fate == Fate::Absent
         };
         match said.into_iter().find(refused) {
-            Some(id) if changes.iter().all(|change| *change == Change::Keep) => Err(id),
+            Some(id) if !simplified && changes.iter().all(|change| *change == Change::Keep) => {
+                Err(id)
+            }
             _ => Ok(draft.into_plan()),
         }
     }

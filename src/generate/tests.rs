@@ -143,6 +143,7 @@ fn drawn(shape: &Shape, seed: u64, size: u32, changes: &mut dyn FnMut() -> Chang
         &Files::default(),
         &mut |bound| rng.below(bound),
         changes,
+        &mut |_| 0,
     )
 }
 

@@ -27,12 +27,27 @@ pub(super) struct Book<P: Program> {
     /// Which of the values drawn in the run are the program, and which is the first change.
     draws: Range<usize>,
     changes: usize,
+    /// The first decision on a simpler command.
+    simpler: usize,
     pages: Mutex<Pages<P>>,
 }
 
 /// What becomes of the next command: given, and not explored.
 fn change() -> Change {
     Change::of_decision(seam::given(Change::BOUND, 0, "change of the program"))
+}
+
+/// Which simpler command stands in the place of one: given, and not explored.
+struct Simpler {
+    /// Which of the values drawn in the run is the first of these decisions.
+    first: Option<usize>,
+}
+
+impl Simpler {
+    fn decide(&mut self, bound: u64) -> u64 {
+        self.first.get_or_insert_with(|| seam::position().0);
+        seam::given(bound, 0, "simpler command of the program")
+    }
 }
 
 pub(super) struct Pages<P: Program> {
@@ -58,22 +73,26 @@ impl<P: Program> Book<P> {
             change()
         };
         let mut draw = |bound| seam::draw(bound, PROGRAM);
-        let plan = Plan::draw(shape, size, program, &mut draw, &mut change);
+        let mut simpler = Simpler { first: None };
+        let mut decide = |bound| simpler.decide(bound);
+        let plan = Plan::draw(shape, size, program, &mut draw, &mut change, &mut decide);
         let Omitted { unchecked, faults, .. } = plan.omitted;
         assert!(
             size != Size::All || unchecked + faults == 0,
             "{TOO_LARGE}, for it is not known that the preconditions of {} hold in every order",
             P::name()
         );
-        Book::of(plan, program, first, changes.unwrap_or(first), shape.interleavings())
+        let firsts = (first, changes.unwrap_or(first), simpler.first);
+        Book::of(plan, program, firsts, shape.interleavings())
     }
 
     pub(super) fn of_script(script: Script<P::Op>, program: &P, place: Place) -> Book<P> {
         let first = seam::position().0;
-        match Plan::of_script(script, program, &mut change) {
+        let mut simpler = Simpler { first: None };
+        match Plan::of_script(script, program, &mut change, &mut |bound| simpler.decide(bound)) {
             Ok(plan) => {
                 let most = plan.interleavings;
-                Book::of(plan, program, first, first, most)
+                Book::of(plan, program, (first, first, simpler.first), most)
             }
             Err(id) => {
                 let message = format!(
@@ -88,7 +107,13 @@ impl<P: Program> Book<P> {
         }
     }
 
-    fn of(plan: Plan<P>, program: &P, first: usize, changes: usize, most: u64) -> Book<P> {
+    /// With the first of all values drawn for it, of the changes, and of the simpler commands.
+    fn of(
+        plan: Plan<P>,
+        program: &P,
+        (first, changes, simpler): (usize, usize, Option<usize>),
+        most: u64,
+    ) -> Book<P> {
         let commands = plan.slots.len();
         let pages = Pages {
             ran: vec![None; commands],
@@ -97,7 +122,8 @@ impl<P: Program> Book<P> {
         };
         let draws = first..seam::position().0;
         let (initial, pages) = (program.clone(), Mutex::new(pages));
-        Book { initial, plan, interleavings_max: most, draws, changes, pages }
+        let simpler = simpler.unwrap_or(draws.end);
+        Book { initial, plan, interleavings_max: most, draws, changes, simpler, pages }
     }
 
     pub(super) fn pages(&self) -> MutexGuard<'_, Pages<P>> {
@@ -171,10 +197,13 @@ where
 
     fn layout(&self) -> Vec<CommandLayout> {
         let pages = self.pages();
+        let mut end = self.simpler;
         let layout = |(n, slot): (usize, &Slot<P>)| {
-            let Slot { part, fate, .. } = *slot;
-            let (ran, drawn) = (pages.ran[n], pages.drawn[n]);
-            CommandLayout { part, fate, change: self.changes + n, ran, drawn }
+            let Slot { part, fate, candidates, decided, .. } = *slot;
+            let (ran, drawn, change) = (pages.ran[n], pages.drawn[n], self.changes + n);
+            let simpler = (end, end + decided);
+            end += decided;
+            CommandLayout { part, fate, change, simpler, candidates, ran, drawn }
         };
         self.plan.slots.iter().enumerate().map(layout).collect()
     }

@@ -209,7 +209,15 @@ fn program() -> impl Strategy<Value = ProgramRecord> {
     let fate =
         prop_oneof![Just(Fate::Runs), Just(Fate::Absent), number().prop_map(Fate::Tombstone)];
     let command = (part, fate, text_of_a_user()).prop_map(|(part, fate, text)| CommandRecord {
-        layout: CommandLayout { part, fate, change: 0, ran: None, drawn: (0, 0) },
+        layout: CommandLayout {
+            part,
+            fate,
+            change: 0,
+            simpler: (0, 0),
+            candidates: 0,
+            ran: None,
+            drawn: (0, 0),
+        },
         label: text.clone(),
         source: text.clone(),
         text,

@@ -44,6 +44,7 @@ mod project;
 mod search;
 
 // One pass each; `PASSES` has them in the order in which they are run.
+mod arguments;
 mod bounded;
 mod commands;
 mod draws;
@@ -191,6 +192,7 @@ pub const PASSES: &[Pass] = &[
     Pass::new("turns", "drop turns or join them", When::Always, turns::run),
     Pass::new("steps", "cut turns shorter", When::Always, steps::run),
     Pass::new("draws", "draw smaller values", When::Always, draws::run),
+    Pass::new("arguments", "try simpler commands of the model", When::Stuck, arguments::run),
     Pass::new("order", "let turns change places", When::Stuck, order::run),
     Pass::new("split", "let parts of turns change places", When::Stuck, split::run),
     Pass::new("bounded", "look everywhere with fewer preemptions", When::Stuck, bounded::run),

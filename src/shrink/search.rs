@@ -8,7 +8,7 @@ use std::ops::Range;
 use super::project::{project, scatter};
 use super::{Budget, Replayer};
 use crate::program::Change;
-use crate::schedule::{Cost, Schedule, Turn, join};
+use crate::schedule::{Command, Cost, Schedule, Turn, join};
 
 /// A search for smaller schedules that fail in the same way.
 ///
@@ -102,14 +102,16 @@ impl<'a> Search<'a> {
     /// Tries the turns of the best schedule with these draws. As
     /// [`attempt_turns`](Search::attempt_turns).
     ///
-    /// What a generated program leaves out stays left out, whatever these draws say.
+    /// What a generated program leaves out stays left out, and what it has made simpler stays so, whatever these
+    /// draws say.
     pub fn attempt_draws(&mut self, mut draws: Vec<Vec<u64>>) -> bool {
         for command in &self.best.commands {
-            let (task, nth) = command.change;
-            if draws[task].len() <= nth {
-                draws[task].resize(nth + 1, 0);
+            let ((task, nth), (from, to)) = (command.change, command.simpler);
+            if draws[task].len() < to.max(nth + 1) {
+                draws[task].resize(to.max(nth + 1), 0);
             }
             draws[task][nth] = self.best.draws[task][nth];
+            draws[task][from..to].copy_from_slice(&self.best.draws[task][from..to]);
         }
         let (tasks, turns) = (self.best.tasks.clone(), self.best.turns.clone());
         self.attempt(Schedule { tasks, turns, draws, ..Schedule::default() })
@@ -193,6 +195,25 @@ impl<'a> Search<'a> {
     /// to `fresh` other schedules. As [`attempt_turns`](Search::attempt_turns).
     pub fn attempt_program(&mut self, changes: &[(usize, Change)], fresh: u64) -> bool {
         let projected = project(&self.best, changes);
+        self.attempt_or_fresh(projected, fresh)
+    }
+
+    /// Tries the `nth` of the commands, counted from 1, that are simpler than the one at this position of
+    /// [`Schedule::commands`]. As [`attempt_program`](Search::attempt_program).
+    pub fn attempt_simpler(&mut self, at: usize, nth: u64, fresh: u64) -> bool {
+        let Command { change: (task, _), simpler: (from, to), .. } = self.best.commands[at];
+        if from == to {
+            return false;
+        }
+        let mut candidate = self.best.clone();
+        candidate.commands.clear();
+        candidate.draws[task][to - 1] = nth;
+        // The next level, at which it is left as it is.
+        candidate.draws[task].insert(to, 0);
+        self.attempt_or_fresh(candidate, fresh)
+    }
+
+    fn attempt_or_fresh(&mut self, projected: Schedule, fresh: u64) -> bool {
         // What is asked again has other schedules to be asked with only if there is something new.
         if self.attempt(projected.clone()) {
             return true;

@@ -30,6 +30,8 @@ pub struct ProgramRecord {
     pub omitted: Omitted,
     /// How many steps from state to state of the model were looked at to make it.
     pub work: u64,
+    /// What was being done when the model panicked, if a panic ended the making of the program: it was not run.
+    pub unfinished: Option<String>,
 }
 
 /// Numbers of commands left out of a program when it was generated, by reason.
@@ -126,6 +128,11 @@ impl ProgramRecord {
         );
         let trusted = self.omitted.trusted.then_some(trusted);
         trusted.or((most > FEASIBLE).then_some(text))
+    }
+
+    /// Whether there is anything to be written down as a test of its own.
+    pub(crate) fn can_be_written(&self) -> bool {
+        self.unfinished.is_none() && !self.left().is_empty()
     }
 
     /// What is left of it, part by part; in a part as it runs.
@@ -281,6 +288,9 @@ pub enum Fate {
     /// So many points stand in its place, with no effect.
     Tombstone(u32),
 }
+
+/// The condition that each test with generated programs is for: one whose programs are all empty has shown nothing.
+pub(crate) const SOMETHING_ASKED: &str = "a command that `precondition` and `resolve` allow";
 
 /// What the draws are for that a program is generated from.
 pub(crate) const PROGRAM: &str = "program";

@@ -44,7 +44,7 @@ mod shape;
 mod tests;
 
 pub use self::draws::{Earlier, Gen};
-pub(crate) use self::plan::{Plan, Size, Slot};
+pub(crate) use self::plan::{Plan, Size, Slot, Unfinished};
 pub use self::reference::Reference;
 pub use self::safety::Results;
 pub use self::script::Script;

@@ -9,6 +9,9 @@
 //! A smaller program is the one that was generated, in the states in which it was generated, with
 //! commands left out or moved afterwards: what is left of it does not change because of what is not.
 
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
 use super::draft::Draft;
 use super::script::{Line, Script};
 use super::shape::{Middle, WIDTH_MIN};
@@ -71,6 +74,16 @@ pub(crate) struct Slot<P: Program> {
     pub(crate) candidates: u64,
 }
 
+/// A program that a panic of its model ended the making of.
+pub(crate) struct Unfinished<P: Program> {
+    /// What there is of it.
+    pub(crate) plan: Plan<P>,
+    /// What was being done, in words.
+    pub(crate) doing: String,
+    /// What the panic said.
+    pub(crate) payload: Box<dyn Any + Send>,
+}
+
 /// What is asked where.
 #[derive(Clone, Debug)]
 pub(crate) struct Plan<P: Program> {
@@ -92,6 +105,9 @@ impl<P: Program> Plan<P> {
     ///
     /// `draw` gives a number below its argument; `change` is asked once for each command, `simpler` as
     /// [`Draft::simplify`] says.
+    ///
+    /// # Errors
+    /// A panic of the model, with what there is of the program.
     pub(crate) fn draw(
         shape: &Shape,
         size: Size,
@@ -99,19 +115,34 @@ impl<P: Program> Plan<P> {
         draw: &mut dyn FnMut(u64) -> u64,
         change: &mut dyn FnMut() -> Change,
         simpler: &mut dyn FnMut(u64) -> u64,
-    ) -> Plan<P> {
+    ) -> Result<Plan<P>, Unfinished<P>> {
         let parts = parts(shape, size, draw);
         let changes: Vec<Change> = parts.iter().map(|_| change()).collect();
         let mut draft = Draft::new(initial, parts);
-        for n in 0..draft.slots.len() {
-            draft.slots[n].faults = faults(shape, size, draw);
-            draft.generate(CommandId(n as u32), size.attempts(), draw);
+        let mut making = None;
+        let make = AssertUnwindSafe(|| {
+            for n in 0..draft.slots.len() {
+                let id = CommandId(n as u32);
+                making = Some(id);
+                draft.slots[n].faults = faults(shape, size, draw);
+                draft.generate(id, size.attempts(), draw);
+            }
+            making = None;
+            let simplified = draft.simplify(simpler);
+            if simplified || changes.iter().any(|change| *change != Change::Keep) {
+                draft.rearrange(&changes);
+            }
+        });
+        match catch_unwind(make) {
+            Ok(()) => Ok(draft.into_plan()),
+            Err(payload) => {
+                let doing = match making {
+                    Some(id) => format!("command {id:?} was made for a program"),
+                    None => "a program was made smaller".to_owned(),
+                };
+                Err(Unfinished { plan: draft.into_plan(), doing, payload })
+            }
         }
-        let simplified = draft.simplify(simpler);
-        if simplified || changes.iter().any(|change| *change != Change::Keep) {
-            draft.rearrange(&changes);
-        }
-        draft.into_plan()
     }
 
     /// The program that a script says.

@@ -4,9 +4,10 @@
 use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::generate::{CommandId, Plan, Results, Size, Slot};
+use crate::generate::{CommandId, Plan, Results, Size, Slot, Unfinished};
 use crate::generate::{Program, Script, Shape};
 use crate::ids::{Place, TaskId};
+use crate::panics::text_of;
 use crate::program::{
     Change, CommandLayout, CommandRecord, Omitted, PROGRAM, ProgramRecord, ProgramSource,
 };
@@ -29,8 +30,12 @@ pub(super) struct Book<P: Program> {
     changes: usize,
     /// The first decision on a simpler command.
     simpler: usize,
+    unfinished: Option<String>,
     pages: Mutex<Pages<P>>,
 }
+
+/// What a panic said.
+pub(super) type Payload = Box<dyn std::any::Any + Send>;
 
 /// What becomes of the next command: given, and not explored.
 fn change() -> Change {
@@ -61,7 +66,8 @@ const TOO_LARGE: &str = "a search cannot explore all programs of this shape: giv
     smaller chunks, or write one program down for `scripted`";
 
 impl<P: Program> Book<P> {
-    pub(super) fn draw(shape: &Shape, program: &P) -> Book<P> {
+    /// A program of this shape; and a panic of the model, if one ended the making of it.
+    pub(super) fn draw(shape: &Shape, program: &P) -> (Book<P>, Option<Payload>) {
         let first = seam::position().0;
         // A search is for all programs of the shape, of whatever size.
         let grown = |seed: u64| seed.saturating_mul(2).saturating_add(20).min(100);
@@ -75,15 +81,29 @@ impl<P: Program> Book<P> {
         let mut draw = |bound| seam::draw(bound, PROGRAM);
         let mut simpler = Simpler { first: None };
         let mut decide = |bound| simpler.decide(bound);
-        let plan = Plan::draw(shape, size, program, &mut draw, &mut change, &mut decide);
+        let made = Plan::draw(shape, size, program, &mut draw, &mut change, &mut decide);
+        let (plan, unfinished) = match made {
+            Ok(plan) => (plan, None),
+            Err(Unfinished { plan, doing, payload }) => {
+                // What ends a run that has failed before unwinds without a text.
+                if !payload.is::<String>() && !payload.is::<&'static str>() {
+                    std::panic::resume_unwind(payload);
+                }
+                (plan, Some((doing, payload)))
+            }
+        };
         let Omitted { unchecked, faults, .. } = plan.omitted;
         assert!(
-            size != Size::All || unchecked + faults == 0,
+            size != Size::All || unchecked + faults == 0 || unfinished.is_some(),
             "{TOO_LARGE}, for it is not known that the preconditions of {} hold in every order",
             P::name()
         );
         let firsts = (first, changes.unwrap_or(first), simpler.first);
-        Book::of(plan, program, firsts, shape.interleavings())
+        let book = Book::of(plan, program, firsts, shape.interleavings());
+        match unfinished {
+            None => (book, None),
+            Some((doing, payload)) => (Book { unfinished: Some(doing), ..book }, Some(payload)),
+        }
     }
 
     pub(super) fn of_script(script: Script<P::Op>, program: &P, place: Place) -> Book<P> {
@@ -123,7 +143,16 @@ impl<P: Program> Book<P> {
         let draws = first..seam::position().0;
         let (initial, pages) = (program.clone(), Mutex::new(pages));
         let simpler = simpler.unwrap_or(draws.end);
-        Book { initial, plan, interleavings_max: most, draws, changes, simpler, pages }
+        Book {
+            initial,
+            plan,
+            interleavings_max: most,
+            draws,
+            changes,
+            simpler,
+            unfinished: None,
+            pages,
+        }
     }
 
     pub(super) fn pages(&self) -> MutexGuard<'_, Pages<P>> {
@@ -172,21 +201,23 @@ where
     fn record(&self) -> ProgramRecord {
         let record = |(layout, slot): (CommandLayout, &Slot<P>)| {
             let op = slot.op.as_ref();
-            let (text, faults) = (op.map_or_else(|| "nothing".to_owned(), P::op_text), slot.faults);
-            let text = format!("{text}{faults}");
-            let label = op.map_or_else(String::new, P::label);
-            let source = op.map_or_else(String::new, P::source);
+            let told = |tell: fn(&P::Op) -> String| op.map(|op| text_of(|| tell(op)));
+            let faults = slot.faults;
+            let text = format!("{}{faults}", told(P::op_text).as_deref().unwrap_or("nothing"));
+            let label = told(P::label).unwrap_or_default();
+            let source = told(P::source).unwrap_or_default();
             CommandRecord { layout, text, label, source, faults }
         };
         ProgramRecord {
             model: P::name().to_owned(),
-            initial: format!("{:#?}", self.initial),
+            initial: text_of(|| format!("{:#?}", self.initial)),
             op_type: std::any::type_name::<P::Op>().to_owned(),
             interleavings: self.plan.interleavings,
             interleavings_max: self.interleavings_max,
             draws: self.draws.clone(),
             omitted: self.plan.omitted,
             work: self.plan.work,
+            unfinished: self.unfinished.clone(),
             commands: self.layout().into_iter().zip(&self.plan.slots).map(record).collect(),
         }
     }

@@ -263,7 +263,10 @@ fn dropping() -> [Shape; 2] {
     [Shape::chunks().crash(0.3), Shape::branches().crash(0.2)]
 }
 
-const BUGS: [(&str, Body, fn() -> [Shape; 2]); 10] = [
+/// The shapes in which a bug is looked for.
+type Shapes = fn() -> [Shape; 2];
+
+const BUGS: [(&str, Body, Shapes); 10] = [
     ("panics", |what| Box::pin(panics(what)), plain),
     ("double take", |what| Box::pin(double_take(what)), plain),
     ("late effect", |what| Box::pin(late_effect(what)), plain),

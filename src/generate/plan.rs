@@ -115,7 +115,7 @@ impl<P: Program> Plan<P> {
         draw: &mut dyn FnMut(u64) -> u64,
         change: &mut dyn FnMut() -> Change,
         simpler: &mut dyn FnMut(u64) -> u64,
-    ) -> Result<Plan<P>, Unfinished<P>> {
+    ) -> Result<Plan<P>, Box<Unfinished<P>>> {
         let parts = parts(shape, size, draw);
         let changes: Vec<Change> = parts.iter().map(|_| change()).collect();
         let mut draft = Draft::new(initial, parts);
@@ -140,7 +140,7 @@ impl<P: Program> Plan<P> {
                     Some(id) => format!("command {id:?} was made for a program"),
                     None => "a program was made smaller".to_owned(),
                 };
-                Err(Unfinished { plan: draft.into_plan(), doing, payload })
+                Err(Box::new(Unfinished { plan: draft.into_plan(), doing, payload }))
             }
         }
     }

@@ -84,7 +84,8 @@ impl<P: Program> Book<P> {
         let made = Plan::draw(shape, size, program, &mut draw, &mut change, &mut decide);
         let (plan, unfinished) = match made {
             Ok(plan) => (plan, None),
-            Err(Unfinished { plan, doing, payload }) => {
+            Err(unfinished) => {
+                let Unfinished { plan, doing, payload } = *unfinished;
                 // What ends a run that has failed before unwinds without a text.
                 if !payload.is::<String>() && !payload.is::<&'static str>() {
                     std::panic::resume_unwind(payload);

@@ -41,7 +41,30 @@ pub(super) struct Draft<P: Program> {
     omitted: Omitted,
 }
 
+/// What there is of a draft when all its commands were generated.
+pub(super) struct Generated<P: Program> {
+    slots: Vec<Slot<P>>,
+    stages: Vec<Vec<Vec<CommandId>>>,
+    looked: bool,
+    restricted: Option<bool>,
+    omitted: Omitted,
+}
+
 impl<P: Program> Draft<P> {
+    /// What was generated.
+    pub(super) fn generated(&self) -> Generated<P> {
+        let Draft { slots, stages, looked, restricted, omitted, .. } = self;
+        let (slots, stages) = (slots.clone(), stages.clone());
+        Generated { slots, stages, looked: *looked, restricted: *restricted, omitted: *omitted }
+    }
+
+    /// As if this had been generated, which took no work. To be called before any command was.
+    pub(super) fn restore(&mut self, generated: &Generated<P>) {
+        let Generated { slots, stages, looked, restricted, omitted } = generated;
+        (self.slots, self.stages) = (slots.clone(), stages.clone());
+        (self.looked, self.restricted, self.omitted) = (*looked, *restricted, *omitted);
+    }
+
     pub(super) fn new(initial: &P, parts: Vec<Part>) -> Draft<P> {
         let middle = parts.iter().map(|part| match part {
             Part::Branch { stage, .. } => *stage as usize + 1,

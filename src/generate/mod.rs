@@ -33,6 +33,7 @@ mod arbitrary;
 mod defaults;
 mod draft;
 mod draws;
+pub(crate) mod memo;
 mod plan;
 #[cfg(feature = "proptest")]
 mod proptest;

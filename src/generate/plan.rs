@@ -13,6 +13,7 @@ use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::draft::Draft;
+use super::memo::{self, Known, Origin};
 use super::script::{Line, Script};
 use super::shape::{Middle, WIDTH_MIN};
 use super::{CommandId, Program, Shape};
@@ -23,6 +24,9 @@ const ATTEMPTS: u32 = 8;
 
 /// Points before one of which a command may be dropped.
 const CRASH_POINTS: u64 = 8;
+
+/// Gives a number below its argument.
+type Draw<'a> = &'a mut dyn FnMut(u64) -> u64;
 
 /// How large a program is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -100,7 +104,7 @@ pub(crate) struct Plan<P: Program> {
     pub(crate) work: u64,
 }
 
-impl<P: Program> Plan<P> {
+impl<P: Program + 'static> Plan<P> {
     /// A program of this shape and size for a thing that begins as `initial`.
     ///
     /// `draw` gives a number below its argument; `change` is asked once for each command, `simpler` as
@@ -118,16 +122,24 @@ impl<P: Program> Plan<P> {
     ) -> Result<Plan<P>, Box<Unfinished<P>>> {
         let parts = parts(shape, size, draw);
         let changes: Vec<Change> = parts.iter().map(|_| change()).collect();
-        let mut draft = Draft::new(initial, parts);
+        let mut draft = Draft::new(initial, parts.clone());
         let mut making = None;
         let make = AssertUnwindSafe(|| {
-            for n in 0..draft.slots.len() {
-                let id = CommandId(n as u32);
-                making = Some(id);
-                draft.slots[n].faults = faults(shape, size, draw);
-                draft.generate(id, size.attempts(), draw);
+            let mut generate = |draft: &mut Draft<P>, draw: Draw<'_>| {
+                for n in 0..draft.slots.len() {
+                    let id = CommandId(n as u32);
+                    making = Some(id);
+                    draft.slots[n].faults = faults(shape, size, draw);
+                    draft.generate(id, size.attempts(), draw);
+                }
+                making = None;
+            };
+            if memo::is_on() {
+                let (shape, initial) = (shape.clone(), initial.clone());
+                recall(Origin { shape, size, initial, parts }, &mut draft, draw, generate);
+            } else {
+                generate(&mut draft, draw);
             }
-            making = None;
             let simplified = draft.simplify(simpler);
             if simplified || changes.iter().any(|change| *change != Change::Keep) {
                 draft.rearrange(&changes);
@@ -206,6 +218,36 @@ impl<P: Program> Plan<P> {
     pub(crate) fn sees(&self, id: CommandId, other: CommandId) -> bool {
         sees(self.slots[id.index()].part, self.slots[other.index()].part)
     }
+}
+
+/// Generates the commands of a draft, unless they were generated from the same numbers before. Draws the same in any
+/// case.
+fn recall<P: Program + 'static>(
+    origin: Origin<P>,
+    draft: &mut Draft<P>,
+    draw: Draw<'_>,
+    generate: impl FnOnce(&mut Draft<P>, Draw<'_>),
+) {
+    // Up to the first number that is another one, the bounds are those of the last time.
+    let mut drawn: Vec<(u64, u64)> = Vec::new();
+    if let Some(known) = memo::find(&origin) {
+        let same = known.drawn.iter().all(|(bound, value)| {
+            drawn.push((*bound, draw(*bound)));
+            drawn.last().is_some_and(|(_, drawn)| drawn == value)
+        });
+        if same {
+            return draft.restore(&known.generated);
+        }
+    }
+    let mut ahead = std::mem::take(&mut drawn).into_iter();
+    let mut again = |bound: u64| {
+        // The bound differs only if the model is no function of what it draws.
+        let value = ahead.next().map_or_else(|| draw(bound), |(_, value)| value.min(bound - 1));
+        drawn.push((bound, value));
+        value
+    };
+    generate(draft, &mut again);
+    memo::keep(Known { origin, drawn, generated: draft.generated() });
 }
 
 /// Whether a command in the part `own` may use the result of one in `other`: not of one beside it.

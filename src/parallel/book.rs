@@ -1,10 +1,11 @@
 //! The book of a program: its plan, drawn from the decisions of the run or said by a script, and what became of
 //! each command. Runs nothing.
 
+use std::cell::Cell;
 use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::generate::{CommandId, Plan, Results, Size, Slot, Unfinished};
+use crate::generate::{CommandId, Plan, Results, Size, Slot, Unfinished, memo};
 use crate::generate::{Program, Script, Shape};
 use crate::ids::{Place, TaskId};
 use crate::panics::text_of;
@@ -65,7 +66,7 @@ pub(super) struct Pages<P: Program> {
 const TOO_LARGE: &str = "a search cannot explore all programs of this shape: give it fewer or shorter branches and \
     smaller chunks, or write one program down for `scripted`";
 
-impl<P: Program> Book<P> {
+impl<P: Program + 'static> Book<P> {
     /// A program of this shape; and a panic of the model, if one ended the making of it.
     pub(super) fn draw(shape: &Shape, program: &P) -> (Book<P>, Option<Payload>) {
         let first = seam::position().0;
@@ -73,15 +74,27 @@ impl<P: Program> Book<P> {
         let grown = |seed: u64| seed.saturating_mul(2).saturating_add(20).min(100);
         let size = seam::given(SIZES, seam::seed().map_or(ALL, grown), "size of the program");
         let size = if size == ALL { Size::All } else { Size::Percent(size as u32) };
+        let own = Cell::new(1);
         let mut changes = None;
         let mut change = || {
+            own.set(own.get() + 1);
             changes.get_or_insert(seam::position().0);
             change()
         };
-        let mut draw = |bound| seam::draw(bound, PROGRAM);
+        let mut draw = |bound| {
+            own.set(own.get() + 1);
+            seam::draw(bound, PROGRAM)
+        };
         let mut simpler = Simpler { first: None };
-        let mut decide = |bound| simpler.decide(bound);
+        let mut decide = |bound| {
+            own.set(own.get() + 1);
+            simpler.decide(bound)
+        };
         let made = Plan::draw(shape, size, program, &mut draw, &mut change, &mut decide);
+        if seam::position().0 - first != own.get() {
+            // The model draws values of its own, which a program that is remembered would not.
+            memo::forget();
+        }
         let (plan, unfinished) = match made {
             Ok(plan) => (plan, None),
             Err(unfinished) => {
@@ -195,7 +208,7 @@ impl<P: Program> Book<P> {
 
 impl<P> ProgramSource for Book<P>
 where
-    P: Program + Send + Sync,
+    P: Program + Send + Sync + 'static,
     P::Op: Send + Sync,
     P::Ret: Send + Sync,
 {

@@ -6,6 +6,7 @@ use super::session::Session;
 use super::watchdog::{Job, Unwatch};
 use super::{hook, prove, seek};
 use crate::event::ValueKind;
+use crate::generate::memo::Memo;
 use crate::persistence;
 use crate::report::{Finding, Origin, Proof, Report, Shrinking, Size};
 use crate::rt::{Limits, Worker};
@@ -265,8 +266,9 @@ fn shrunk(
     }
     let preemptions_max = preemptions_max.map_or(u64::MAX, u64::from);
     let wants = wanted.clone();
-    let steps = 0;
-    let mut lenient = Lenient { session, worker, watched, limits, wants, preemptions_max, steps };
+    let (steps, _memo) = (0, Memo::begin());
+    let mut lenient =
+        Lenient { session, worker, watched, limits, wants, preemptions_max, steps, _memo };
     let result = shrink(Schedule::of(&run), &mut lenient, &Budget { replays, sought });
     drop(lenient);
     let job = Job::Follow(Arc::new(result.schedule));
@@ -296,6 +298,8 @@ pub(super) struct Lenient<'a, 'b> {
     preemptions_max: u64,
     /// Steps taken so far, those that made programs counted in.
     steps: u64,
+    /// Programs are generated once.
+    _memo: Memo,
 }
 
 impl Lenient<'_, '_> {

@@ -16,6 +16,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use crate::program::ProgramRecord;
 use crate::report::{Origin, Report, Style, rust};
 use crate::run::{Failure, Outcome, Run};
 use crate::runner::Site;
@@ -172,7 +173,7 @@ pub(crate) fn write_beside(report: &mut Report, site: &Site, out: Option<&Path>)
             }
         }
     };
-    let any = finding.run.programs.iter().any(|program| !program.left().is_empty());
+    let any = finding.run.programs.iter().any(ProgramRecord::can_be_written);
     finding.source_file = any.then(|| write("rs", &source)).flatten();
     finding.history_file = history(&finding.run, real).and_then(|lines| write("jsonl", lines));
 }

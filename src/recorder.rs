@@ -37,6 +37,7 @@ use crate::check::{Budget, Model, linearizable};
 use crate::choice::CallPoint;
 use crate::history::{HistoryRecord, HistorySource, Operation, Timed, json_lines};
 use crate::ids::Place;
+use crate::panics::{caught, text_of};
 use crate::run::Failure;
 use crate::seam;
 use crate::verdict::Verdict;
@@ -452,14 +453,16 @@ where
 {
     fn record(&self) -> HistoryRecord {
         let records = self.lock();
-        let write =
-            |call: &Call<M>| M::written(&call.op, call.returned.as_ref().map(|(ret, _)| ret));
+        let write = |call: &Call<M>| {
+            caught(|| M::written(&call.op, call.returned.as_ref().map(|(ret, _)| ret)))?
+        };
+        let asked = |call: &Call<M>| text_of(|| M::op_text(&call.op));
         let clients = records.lanes.len() as u32;
         let lines = |before| json_lines(before, records.ranked(write, |_| ()), clients);
         HistoryRecord {
             model: M::name().to_owned(),
             clients: records.lanes.iter().map(|lane| lane.name.clone()).collect(),
-            operations: records.ranked(|call| M::op_text(&call.op), |ret| M::ret_text(ret)),
+            operations: records.ranked(asked, |ret| text_of(|| M::ret_text(ret))),
             verdict: records.verdict.clone(),
             lines: self.initial.written_before().as_deref().and_then(lines),
         }

@@ -10,7 +10,7 @@ use crate::event::{Event, ValueKind};
 use crate::history::HistoryRecord;
 use crate::ids::{ObjectId, Place, Seed, Spot, TaskId, TaskPath};
 use crate::op::Op;
-use crate::program::ProgramRecord;
+use crate::program::{ProgramRecord, SOMETHING_ASKED};
 use crate::verdict::Verdict;
 
 pub use self::spin::Spin;
@@ -274,6 +274,8 @@ pub enum Failure {
         conditions: Vec<Condition>,
         /// How many runs there were.
         runs: u64,
+        /// Whether any of them generated a program.
+        generated: bool,
     },
     /// The test must prove that no run of it fails, and proved nothing.
     Unproven {
@@ -335,9 +337,10 @@ pub struct Signature {
 impl Failure {
     /// That some of these conditions held in too few of so many runs, if so, by name.
     pub(crate) fn too_seldom(mut conditions: Vec<Condition>, runs: u64) -> Option<Failure> {
+        let generated = conditions.iter().any(|condition| condition.name == SOMETHING_ASKED);
         conditions.retain(|condition| !condition.is_met(runs));
         conditions.sort_by_key(|condition| condition.name);
-        (!conditions.is_empty()).then_some(Failure::TooSeldom { conditions, runs })
+        (!conditions.is_empty()).then_some(Failure::TooSeldom { conditions, runs, generated })
     }
 
     /// The kind of failure in one word or two, such as `panic` or `deadlock`.

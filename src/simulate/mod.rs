@@ -11,6 +11,7 @@ mod hook;
 mod prove;
 mod recount;
 mod reorder;
+mod seek;
 mod session;
 mod watchdog;
 

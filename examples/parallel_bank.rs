@@ -165,7 +165,7 @@ fn main() -> ExitCode {
 //
 //   checked at  examples/parallel_bank.rs:140:5
 //   tested      60 runs of seeds 0 to 999, portfolio
-//   shrunk      from 9 commands, 18 steps, 3 preemptions to 4 commands, 11 steps, 1 preemption (1046
+//   shrunk      from 9 commands, 18 steps, 3 preemptions to 4 commands, 11 steps, 1 preemption (1050
 //               replays)
 //
 // ── program ── Bank, 4 commands of 9 ────────────────────────────────────────────────────────────────

@@ -81,7 +81,7 @@ fn main() -> ExitCode {
 //
 //   checked at  examples/parallel_counter.rs:55:5
 //   tested      6 runs of seeds 0 to 999 after 4 rehearsals, portfolio
-//   shrunk      from 3 commands, 10 steps, 2 preemptions to 3 commands, 10 steps, 1 preemption (597
+//   shrunk      from 3 commands, 10 steps, 2 preemptions to 3 commands, 10 steps, 1 preemption (603
 //               replays)
 //
 // ── program ── Counter, 3 commands ──────────────────────────────────────────────────────────────────

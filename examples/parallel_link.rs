@@ -125,7 +125,7 @@ fn main() -> ExitCode {
 //   checked at  examples/parallel_link.rs:110:5
 //   tested      3 runs of seeds 0 to 999 after 4 rehearsals, portfolio
 //   shrunk      from 7 commands, 17 steps, 1 preemption, 3 tasks, 27 draws to 2 commands, 4 steps, 0
-//               preemptions, 1 task, 6 draws (196 replays)
+//               preemptions, 1 task, 6 draws (1259 replays)
 //
 // ── program ── Counter, 2 commands of 7 ─────────────────────────────────────────────────────────────
 //

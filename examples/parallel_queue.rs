@@ -138,7 +138,7 @@ fn main() -> ExitCode {
 // FAILED  parallel_queue  seed 3: deadlock, 2 tasks wait for ever
 //
 //   tested      4 runs of seeds 0 to 999 after 4 rehearsals, portfolio
-//   shrunk      from 3 commands, 8 steps, 1 preemption to 2 commands, 8 steps, 1 preemption (543
+//   shrunk      from 3 commands, 8 steps, 1 preemption to 2 commands, 8 steps, 1 preemption (545
 //               replays)
 //
 // ── program ── BoundedQueue, 2 commands of 3 ────────────────────────────────────────────────────────

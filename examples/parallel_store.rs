@@ -138,7 +138,7 @@ fn main() -> ExitCode {
 //
 //   checked at  examples/parallel_store.rs:109:5
 //   tested      24 runs of seeds 0 to 999 after 4 rehearsals, portfolio
-//   shrunk      from 8 commands, 17 steps, 4 preemptions to 3 commands, 9 steps, 1 preemption (713
+//   shrunk      from 8 commands, 17 steps, 4 preemptions to 3 commands, 9 steps, 1 preemption (716
 //               replays)
 //
 // ── program ── Store, 3 commands of 8 ───────────────────────────────────────────────────────────────

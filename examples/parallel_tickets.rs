@@ -86,7 +86,7 @@ fn main() -> ExitCode {
 //
 //   checked at  examples/parallel_tickets.rs:58:5
 //   tested      3 runs of seeds 0 to 999 after 4 rehearsals, portfolio
-//   shrunk      from 3 commands, 11 steps, 2 preemptions to 2 commands, 9 steps, 1 preemption (553
+//   shrunk      from 3 commands, 11 steps, 2 preemptions to 2 commands, 9 steps, 1 preemption (555
 //               replays)
 //
 // ── program ── Dispenser, 2 commands of 3 ───────────────────────────────────────────────────────────

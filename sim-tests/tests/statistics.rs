@@ -164,7 +164,7 @@ fn a_search_has_statistics_too() {
 
 fn missed(report: &Report) -> Option<(&'static str, u64, u64)> {
     match &report.finding.as_ref()?.run.outcome {
-        Outcome::Failed(Failure::TooSeldom { conditions, runs }) => {
+        Outcome::Failed(Failure::TooSeldom { conditions, runs, .. }) => {
             assert_eq!(conditions.len(), 1);
             Some((conditions[0].name, conditions[0].runs, *runs))
         }

@@ -18,6 +18,7 @@ use std::time::Duration;
 
 use crate::engine::runner::Site;
 use crate::report::{Origin, Report, Style, rust};
+use crate::run::program::ProgramRecord;
 use crate::run::trace::Trace;
 use crate::run::trace::format::{self, TraceError};
 use crate::run::{Failure, Outcome, Run};
@@ -172,7 +173,7 @@ pub(crate) fn write_beside(report: &mut Report, site: &Site, out: Option<&Path>)
             }
         }
     };
-    let any = finding.run.programs.iter().any(|program| !program.left().is_empty());
+    let any = finding.run.programs.iter().any(ProgramRecord::can_be_written);
     finding.source_file = any.then(|| write("rs", &source)).flatten();
     finding.history_file = history(&finding.run, real).and_then(|lines| write("jsonl", lines));
 }

@@ -140,7 +140,7 @@ pub(super) fn facts(screen: &mut Screen, report: &Report, finding: &Finding, nam
                 field(screen, "spins", &self::spin(&finding.run, spin, names));
             }
         }
-        Failure::TooSeldom { conditions, runs } => {
+        Failure::TooSeldom { conditions, runs, .. } => {
             for condition in conditions {
                 let label = if condition.runs == 0 { "never" } else { "too seldom" };
                 field(screen, label, condition.name);
@@ -179,12 +179,16 @@ pub(super) fn details(screen: &mut Screen, report: &Report, finding: &Finding, n
         Failure::Hang { .. } if report.real => help(screen, HANG_REAL),
         Failure::Hang { .. } => help(screen, HANG),
         Failure::TimeLimit { .. } => help(screen, TIME_LIMIT),
-        Failure::TooSeldom { conditions, .. } => {
+        Failure::TooSeldom { conditions, generated, .. } => {
             if let Some(statistics) = &report.statistics {
                 statistics::draw(screen, statistics, report.runs);
             }
             let never = conditions.iter().all(|condition| condition.runs == 0);
-            help(screen, if never { NEVER_HELD } else { TOO_SELDOM });
+            match (never, generated) {
+                (true, true) => help(screen, &format!("{NEVER_HELD} {NEVER_GENERATED}")),
+                (true, false) => help(screen, NEVER_HELD),
+                (false, _) => help(screen, TOO_SELDOM),
+            }
         }
         Failure::Unproven { .. } => help(screen, UNPROVEN),
         Failure::Panic { .. }
@@ -264,8 +268,10 @@ const NON_DETERMINISM: &str = "Something decides that the scheduler does not con
     - a static or thread-local that keeps its value from run to run";
 
 const NEVER_HELD: &str = "What this test is for did not happen in any run, so that it passed says \
-    nothing. It needs more seeds, another strategy or another body. Of commands of generated \
-    programs SIM_STATISTICS=1 says which were run, and which the model did not allow.";
+    nothing. It needs more seeds, another strategy or another body.";
+
+const NEVER_GENERATED: &str = "Of commands of generated programs SIM_STATISTICS=1 says which were run, and which the \
+    model did not allow.";
 
 const TOO_SELDOM: &str = "What this test is for happens too seldom for a pass to say much. Have it drawn \
     more often, or ask for less.";

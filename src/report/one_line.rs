@@ -47,7 +47,7 @@ pub fn one_line(failure: &Failure, run: &Run) -> String {
         Failure::TimeLimit { running, seconds } => {
             format!("time limit: after {seconds} s there still ran {running}")
         }
-        Failure::TooSeldom { conditions, runs } => {
+        Failure::TooSeldom { conditions, runs, .. } => {
             let tell = |condition: &Condition| match condition.runs {
                 0 => format!("{} never held", condition.name),
                 held => format!(

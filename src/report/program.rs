@@ -14,7 +14,7 @@ const TEXT_MAX: usize = 60;
 pub(super) fn draw(screen: &mut Screen, run: &Run) {
     for program in &run.programs {
         let left = program.left();
-        if !left.is_empty() {
+        if !left.is_empty() || program.unfinished.is_some() {
             draw_one(screen, program, &left);
         }
     }
@@ -25,6 +25,10 @@ fn draw_one(screen: &mut Screen, program: &ProgramRecord, left: &[&CommandRecord
     let of = if left.len() < all { format!(" of {all}") } else { String::new() };
     let commands = plural(left.len() as u64, "command");
     screen.heading("program", &format!("{}, {commands}{of}", clean(&program.model)));
+    if let Some(doing) = &program.unfinished {
+        let why = format!("The model panicked while {}. The program was not run.", clean(doing));
+        screen.paragraph(2, (Paint::Plain, ""), (Paint::Notice, &why));
+    }
     let parts: Vec<&[&CommandRecord]> =
         left.chunk_by(|a, b| a.layout.part == b.layout.part).collect();
     let stage = |part: &[&CommandRecord]| match part[0].layout.part {

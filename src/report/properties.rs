@@ -211,7 +211,15 @@ fn program() -> impl Strategy<Value = ProgramRecord> {
     let fate =
         prop_oneof![Just(Fate::Runs), Just(Fate::Absent), number().prop_map(Fate::Tombstone)];
     let command = (part, fate, text_of_a_user()).prop_map(|(part, fate, text)| CommandRecord {
-        layout: CommandLayout { part, fate, change: 0, ran: None, drawn: (0, 0) },
+        layout: CommandLayout {
+            part,
+            fate,
+            change: 0,
+            simpler: (0, 0),
+            candidates: 0,
+            ran: None,
+            drawn: (0, 0),
+        },
         label: text.clone(),
         source: text.clone(),
         text,
@@ -228,6 +236,7 @@ fn program() -> impl Strategy<Value = ProgramRecord> {
             draws: 0..draws,
             omitted: Omitted { precondition: draws as u32, ..Omitted::default() },
             work: interleavings,
+            unfinished: (draws == 0).then(|| "command #0 was being made".to_owned()),
         },
     )
 }

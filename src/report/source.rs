@@ -31,7 +31,7 @@ pub fn rust(report: &Report, _: &Style) -> String {
 /// The source of the programs of a failing run; none if nothing is left of any.
 fn source(report: &Report, Finding { run, from, .. }: &Finding) -> Option<String> {
     let programs: Vec<&ProgramRecord> =
-        run.programs.iter().filter(|program| !program.left().is_empty()).collect();
+        run.programs.iter().filter(|program| program.can_be_written()).collect();
     if programs.is_empty() {
         return None;
     }

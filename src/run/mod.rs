@@ -23,7 +23,7 @@ use std::panic::Location;
 use crate::run::event::{Event, ValueKind};
 use crate::run::ids::{ObjectId, Place, Seed, Spot, TaskId, TaskPath};
 use crate::run::op::Op;
-use crate::run::program::ProgramRecord;
+use crate::run::program::{ProgramRecord, SOMETHING_ASKED};
 use unpause_check::history::HistoryRecord;
 use unpause_check::verdict::Verdict;
 
@@ -288,6 +288,8 @@ pub enum Failure {
         conditions: Vec<Condition>,
         /// How many runs there were.
         runs: u64,
+        /// Whether any of them generated a program.
+        generated: bool,
     },
     /// The test must prove that no run of it fails, and proved nothing.
     Unproven {
@@ -349,9 +351,10 @@ pub struct Signature {
 impl Failure {
     /// That some of these conditions held in too few of so many runs, if so, by name.
     pub(crate) fn too_seldom(mut conditions: Vec<Condition>, runs: u64) -> Option<Failure> {
+        let generated = conditions.iter().any(|condition| condition.name == SOMETHING_ASKED);
         conditions.retain(|condition| !condition.is_met(runs));
         conditions.sort_by_key(|condition| condition.name);
-        (!conditions.is_empty()).then_some(Failure::TooSeldom { conditions, runs })
+        (!conditions.is_empty()).then_some(Failure::TooSeldom { conditions, runs, generated })
     }
 
     /// The kind of failure in one word or two, such as `panic` or `deadlock`.

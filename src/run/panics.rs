@@ -5,7 +5,7 @@
 //! catches it on the same thread; every other one goes to the hook that was there before.
 
 use std::cell::RefCell;
-use std::panic::PanicHookInfo;
+use std::panic::{AssertUnwindSafe, PanicHookInfo, catch_unwind};
 use std::sync::Once;
 
 use crate::run::panic_text;
@@ -70,4 +70,21 @@ pub(crate) fn aborts(panicked: &Panicked) -> bool {
 /// program replaced the hook.
 pub(crate) fn take() -> Option<Panicked> {
     LAST.with(RefCell::take)
+}
+
+/// The text that user code makes; if it panics, that it did. For texts of a run that is over: a `Debug` that
+/// panics must not lose the report.
+pub(crate) fn text_of(make: impl FnOnce() -> String) -> String {
+    caught(make).unwrap_or_else(|| "(its text cannot be shown: making it panics)".to_owned())
+}
+
+/// What user code returns; none if it panics.
+pub(crate) fn caught<T>(make: impl FnOnce() -> T) -> Option<T> {
+    let made = catch_unwind(AssertUnwindSafe(make));
+    made.map_err(|payload| {
+        take();
+        // To drop it may panic in turn.
+        std::mem::forget(payload);
+    })
+    .ok()
 }

@@ -30,6 +30,8 @@ pub struct ProgramRecord {
     pub omitted: Omitted,
     /// How many steps from state to state of the model were looked at to make it.
     pub work: u64,
+    /// What was being done when the model panicked, if a panic ended the making of the program: it was not run.
+    pub unfinished: Option<String>,
 }
 
 /// Numbers of commands left out of a program when it was generated, by reason.
@@ -128,6 +130,11 @@ impl ProgramRecord {
         trusted.or((most > FEASIBLE).then_some(text))
     }
 
+    /// Whether there is anything to be written down as a test of its own.
+    pub(crate) fn can_be_written(&self) -> bool {
+        self.unfinished.is_none() && !self.left().is_empty()
+    }
+
     /// What is left of it, part by part; in a part as it runs.
     pub fn left(&self) -> Vec<&CommandRecord> {
         let runs = |command: &&CommandRecord| command.layout.fate != Fate::Absent;
@@ -203,6 +210,11 @@ pub struct CommandLayout {
     pub fate: Fate,
     /// Which of the values drawn in the run, counted from 0, is its [`Change`].
     pub change: usize,
+    /// Which of the values drawn in the run, from the first of these to before the second, say what simpler
+    /// command stands in its place: a number for each time that it was made simpler, counted from 1, then 0.
+    pub simpler: (usize, usize),
+    /// How many simpler commands the model has for it as it stands now.
+    pub candidates: u64,
     /// The task that ran it, the step in which it began and that in which it ended.
     pub ran: Option<(TaskId, u32, u32)>,
     /// How many values had been drawn in the run, by whomever, when it began and when it ended.
@@ -275,6 +287,22 @@ pub enum Fate {
     Absent,
     /// So many points stand in its place, with no effect.
     Tombstone(u32),
+}
+
+/// The condition that each test with generated programs is for: one whose programs are all empty has shown nothing.
+pub(crate) const SOMETHING_ASKED: &str = "a command that `precondition` and `resolve` allow";
+
+/// What the draws are for that a program is generated from.
+pub(crate) const PROGRAM: &str = "program";
+
+/// What the draws are for that a state to begin with is made of.
+pub(crate) const INITIAL: &str = "initial state";
+
+/// Whether a value drawn for this makes a program what it is, whatever the commands themselves draw when they
+/// are run.
+#[allow(dead_code, reason = "the real build searches no programs")]
+pub(crate) fn is_of_program(why: &str) -> bool {
+    why == PROGRAM || why == INITIAL
 }
 
 /// What a smaller program does with a command of the one that was generated. A decision of the run,

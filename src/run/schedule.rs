@@ -4,7 +4,7 @@
 //! still means something: [`Cursor`] follows it through a run that may not be the one it came from.
 //! [`Cost`] says which of two schedules is the smaller one.
 
-use std::cmp::Ordering;
+use std::cmp::{Ordering, Reverse};
 use std::sync::Arc;
 
 use crate::run::ids::TaskPath;
@@ -57,6 +57,11 @@ pub struct Command {
     /// Which value its [`Change`](crate::run::program::Change) is: the task that drew it and the number of the
     /// value among those that this task drew.
     pub change: (usize, usize),
+    /// Which values of that task say what simpler command stands in its place, as in
+    /// [`CommandLayout::simpler`](crate::run::program::CommandLayout::simpler).
+    pub simpler: (usize, usize),
+    /// How many simpler commands the model has for it as it stands now.
+    pub candidates: u64,
     /// The task that ran it and which of that task's steps it took, if it was run.
     pub steps: Option<(usize, u32, u32)>,
     /// Which of the values that this task drew were drawn while the command ran.
@@ -64,6 +69,13 @@ pub struct Command {
 }
 
 impl Command {
+    /// How often it was made simpler.
+    fn simplified(&self) -> u64 {
+        let (from, to) = self.simpler;
+        // The last of them says that it is not made simpler any more.
+        (to - from).saturating_sub(1) as u64
+    }
+
     /// How much there is to it: a command that runs beside others is more than one that does not,
     /// and points in place of a command are less than a command.
     fn weight(&self) -> u64 {
@@ -199,6 +211,7 @@ impl Schedule {
             draws_sum: draws.clone().map(|draw| u128::from(*draw)).sum(),
             draws_set: draws.filter(|draw| **draw != 0).count() as u64,
             program: self.commands.iter().map(Command::weight).sum(),
+            simpler: self.commands.iter().map(Command::simplified).sum(),
         }
     }
 
@@ -255,6 +268,8 @@ fn commands_of(
             part: layout.part,
             fate: layout.fate,
             change: (task.index(), drawn_by(task, layout.change)),
+            simpler: (drawn_by(task, layout.simpler.0), drawn_by(task, layout.simpler.1)),
+            candidates: layout.candidates,
             steps,
             draws: (drawn_by(by, layout.drawn.0), drawn_by(by, layout.drawn.1)),
         })
@@ -279,16 +294,16 @@ pub(crate) fn join(turns: impl IntoIterator<Item = Turn>) -> Vec<Turn> {
 
 /// How much a person has to read to understand a schedule. The less, the better.
 ///
-/// Compared first is the [program](Cost::program) that is left, then the [weight](Cost::weight) of the
-/// schedule: its steps, each preemption counted as [`Cost::PREEMPTION`] steps more. Of equal weights the one
+/// Compared first is the [program](Cost::program) that is left, then how often its commands were made
+/// [simpler](Cost::simpler), then the [weight](Cost::weight) of the schedule: its steps, each preemption counted as [`Cost::PREEMPTION`] steps more. Of equal weights the one
 /// with fewer preemptions is less, then that with fewer turns, then smaller values drawn.
 ///
 /// The weight is that of the screen: a step is a line; a preemption is a line of its own and makes the
 /// reader go back to where both tasks stood. Fewer preemptions at any price would be wrong, because a task
 /// that is never interrupted goes on to its end after it has done the harm.
 ///
-/// Every part is a natural number and there are five of them, so the order is total and has no
-/// infinite descent: a search that accepts only what costs less must end.
+/// Every part is a natural number, and how often a command of a program can be made simpler is bounded, so the
+/// order is total and has no infinite descent: a search that accepts only what costs less must end.
 ///
 /// ```
 /// use sim::run::schedule::Cost;
@@ -305,6 +320,9 @@ pub struct Cost {
     /// each that does not, 1 for each that only its points are left of. First, because each has to
     /// be understood before the switches between them.
     pub program: u64,
+    /// How often commands of generated programs were made simpler by `Program::shrink`, in all. The more
+    /// often, the less: this number alone counts the other way round.
+    pub simpler: u64,
     /// Switches away from a task that could have gone on.
     pub preemptions: u64,
     /// Maximal runs of steps of one task.
@@ -331,8 +349,10 @@ impl Cost {
         self.steps.saturating_add(Cost::PREEMPTION.saturating_mul(self.preemptions))
     }
 
-    fn key(&self) -> (u64, u64, u64, u64, u128, u64) {
-        (self.program, self.weight(), self.preemptions, self.turns, self.draws_sum, self.draws_set)
+    fn key(&self) -> (u64, Reverse<u64>, u64, u64, u64, u128, u64) {
+        let Cost { program, preemptions, turns, draws_sum, draws_set, .. } = *self;
+        let (simpler, weight) = (Reverse(self.simpler), self.weight());
+        (program, simpler, weight, preemptions, turns, draws_sum, draws_set)
     }
 }
 

@@ -36,15 +36,19 @@
 //! other draws. When a command is left out, everything after it happens at other steps. So its steps,
 //! and the values that it drew, are taken out of the schedule too (`project.rs`), and tasks that are left
 //! with nothing to do with them; if that loses the failure, some fresh schedules are tried; and if those do, a tombstone
-//! takes its place: points with no effect, so that the schedule fits as it is.
+//! takes its place: points with no effect, so that the schedule fits as it is. When nothing else makes the run smaller, each
+//! command that is left is left out once more, and all schedules of the rest are searched for the failure
+//! (`needed.rs`).
 
 mod project;
 mod search;
 
 // One pass each; `PASSES` has them in the order in which they are run.
+mod arguments;
 mod bounded;
 mod commands;
 mod draws;
+mod needed;
 mod order;
 mod places;
 mod regroup;
@@ -70,6 +74,21 @@ pub trait Replayer {
     /// tasks that never stepped: the search then knows of them.
     fn replay(&mut self, schedule: &Schedule) -> Option<Schedule>;
 
+    /// Looks among all schedules of the program that the values drawn in `schedule` make, whatever its turns, for
+    /// a run that fails in the same way and is `smaller`; in at most `runs_max` runs, or a small multiple of
+    /// that. By default there is no such search.
+    ///
+    /// Must be a function of its arguments.
+    fn seek(
+        &mut self,
+        schedule: &Schedule,
+        runs_max: u64,
+        smaller: &dyn Fn(&Schedule) -> bool,
+    ) -> Sought {
+        let _ = (schedule, runs_max, smaller);
+        Sought::default()
+    }
+
     /// Whether replays took so long that no more are to be made, whatever the [budget](Budget) says. Must be a
     /// function of what was replayed.
     fn is_spent(&self) -> bool {
@@ -83,17 +102,30 @@ impl<F: FnMut(&Schedule) -> Option<Schedule>> Replayer for F {
     }
 }
 
+/// What a search among the schedules of one program came to.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Sought {
+    /// A run that fails in the same way, as [`Replayer::replay`] returns it.
+    pub found: Option<Schedule>,
+    /// How many runs were made.
+    pub runs: u64,
+    /// Whether all schedules were searched, up to orders that make no difference.
+    pub through: bool,
+}
+
 /// How much a search may do.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Budget {
     /// Replays, the first one included, which is made in any case. 2,000 by default: a small run
     /// takes a few dozen to some hundreds.
     pub replays: u64,
+    /// Runs that searches of small programs ([`Replayer::seek`]) may take, besides. 15,000 by default.
+    pub sought: u64,
 }
 
 impl Default for Budget {
     fn default() -> Budget {
-        Budget { replays: 2000 }
+        Budget { replays: 2000, sought: 15_000 }
     }
 }
 
@@ -110,7 +142,7 @@ pub struct Shrunk {
     /// Whether a fixpoint was reached: no pass finds anything smaller. False if the budget was used
     /// up before.
     pub complete: bool,
-    /// How many replays it took, the first one included.
+    /// How many replays it took, the first one and the runs of searches included.
     pub replays: u64,
     /// What each pass did, in the order of the passes.
     pub passes: Vec<PassStats>,
@@ -160,9 +192,11 @@ pub const PASSES: &[Pass] = &[
     Pass::new("turns", "drop turns or join them", When::Always, turns::run),
     Pass::new("steps", "cut turns shorter", When::Always, steps::run),
     Pass::new("draws", "draw smaller values", When::Always, draws::run),
+    Pass::new("arguments", "try simpler commands of the model", When::Stuck, arguments::run),
     Pass::new("order", "let turns change places", When::Stuck, order::run),
     Pass::new("split", "let parts of turns change places", When::Stuck, split::run),
     Pass::new("bounded", "look everywhere with fewer preemptions", When::Stuck, bounded::run),
+    Pass::new("needed", "drop commands that no schedule needs", When::Stuck, needed::run),
 ];
 
 impl Pass {

@@ -8,13 +8,13 @@ use std::ops::Range;
 use super::project::{project, scatter};
 use super::{Budget, Replayer};
 use crate::run::program::Change;
-use crate::run::schedule::{Cost, Schedule, Turn, join};
+use crate::run::schedule::{Command, Cost, Schedule, Turn, join};
 
 /// A search for smaller schedules that fail in the same way.
 ///
 /// Accepts a candidate only if the schedule that really ran costs less than the best so far, so
-/// it ends whatever the passes do, and only if it has no more steps than the first one. Remembers what it tried: a pass may propose the same thing
-/// again and again for free.
+/// it ends whatever the passes do, and only if it has no more steps than the first one. Remembers what it
+/// tried: a pass may propose the same thing again and again for free.
 pub struct Search<'a> {
     replayer: &'a mut dyn Replayer,
     best: Schedule,
@@ -29,6 +29,10 @@ pub struct Search<'a> {
     tried: HashSet<u64>,
     budget: Budget,
     replays: u64,
+    /// Runs that searches of small programs took.
+    sought: u64,
+    /// Hashes of the values drawn in programs that were searched.
+    searched: HashSet<u64>,
     /// Passes cut a schedule in at most about this many pieces.
     pieces: usize,
     /// Candidates replayed and accepted since the last `take_counts`.
@@ -55,6 +59,8 @@ impl<'a> Search<'a> {
             tried: HashSet::new(),
             budget,
             replays: 1,
+            sought: 0,
+            searched: HashSet::new(),
             pieces: Search::CLOSE,
             counts: (0, 0),
         };
@@ -75,7 +81,10 @@ impl<'a> Search<'a> {
     /// Whether the budget is used up. Nothing is replayed from then on, so a pass need not ask for
     /// the sake of the budget, but only to end sooner.
     pub fn spent(&self) -> bool {
-        self.replays >= self.budget.replays || self.replayer.is_spent()
+        let Budget { replays, sought } = self.budget;
+        self.replays >= replays
+            || self.sought > 0 && self.sought >= sought
+            || self.replayer.is_spent()
     }
 
     /// Tries these turns with the draws of the best schedule. Tells whether that was better; then
@@ -93,14 +102,16 @@ impl<'a> Search<'a> {
     /// Tries the turns of the best schedule with these draws. As
     /// [`attempt_turns`](Search::attempt_turns).
     ///
-    /// What a generated program leaves out stays left out, whatever these draws say.
+    /// What a generated program leaves out stays left out, and what it has made simpler stays so, whatever these
+    /// draws say.
     pub fn attempt_draws(&mut self, mut draws: Vec<Vec<u64>>) -> bool {
         for command in &self.best.commands {
-            let (task, nth) = command.change;
-            if draws[task].len() <= nth {
-                draws[task].resize(nth + 1, 0);
+            let ((task, nth), (from, to)) = (command.change, command.simpler);
+            if draws[task].len() < to.max(nth + 1) {
+                draws[task].resize(to.max(nth + 1), 0);
             }
             draws[task][nth] = self.best.draws[task][nth];
+            draws[task][from..to].copy_from_slice(&self.best.draws[task][from..to]);
         }
         let (tasks, turns) = (self.best.tasks.clone(), self.best.turns.clone());
         self.attempt(Schedule { tasks, turns, draws, ..Schedule::default() })
@@ -165,8 +176,9 @@ impl<'a> Search<'a> {
         self.pieces == Search::CLOSE
     }
 
+    /// Those of searches included.
     pub(super) fn replays(&self) -> u64 {
-        self.replays
+        self.replays + self.sought
     }
 
     /// How many candidates were replayed and accepted since this was asked last.
@@ -183,6 +195,25 @@ impl<'a> Search<'a> {
     /// to `fresh` other schedules. As [`attempt_turns`](Search::attempt_turns).
     pub fn attempt_program(&mut self, changes: &[(usize, Change)], fresh: u64) -> bool {
         let projected = project(&self.best, changes);
+        self.attempt_or_fresh(projected, fresh)
+    }
+
+    /// Tries the `nth` of the commands, counted from 1, that are simpler than the one at this position of
+    /// [`Schedule::commands`]. As [`attempt_program`](Search::attempt_program).
+    pub fn attempt_simpler(&mut self, at: usize, nth: u64, fresh: u64) -> bool {
+        let Command { change: (task, _), simpler: (from, to), .. } = self.best.commands[at];
+        if from == to {
+            return false;
+        }
+        let mut candidate = self.best.clone();
+        candidate.commands.clear();
+        candidate.draws[task][to - 1] = nth;
+        // The next level, at which it is left as it is.
+        candidate.draws[task].insert(to, 0);
+        self.attempt_or_fresh(candidate, fresh)
+    }
+
+    fn attempt_or_fresh(&mut self, projected: Schedule, fresh: u64) -> bool {
         // What is asked again has other schedules to be asked with only if there is something new.
         if self.attempt(projected.clone()) {
             return true;
@@ -192,6 +223,27 @@ impl<'a> Search<'a> {
             let other = scatter(&projected, nth);
             self.replays - began < fresh && self.attempt(other)
         })
+    }
+
+    /// Searches the schedules of a smaller program in up to `runs` runs, and if that was not enough tries up to
+    /// `scattered` schedules at random. As [`attempt_program`](Search::attempt_program).
+    pub fn seek_program(&mut self, changes: &[(usize, Change)], runs: u64, scattered: u64) -> bool {
+        let candidate = project(&self.best, changes);
+        let blank = Schedule { turns: Vec::new(), ..candidate.clone() };
+        if self.spent() || !self.searched.insert(hash(&names(&blank), &blank)) {
+            return false;
+        }
+        let (cost, steps_max) = (self.cost, self.steps_max);
+        let smaller = |ran: &Schedule| ran.cost() < cost && ran.steps() <= steps_max;
+        let runs = runs.min(self.budget.sought.saturating_sub(self.sought));
+        let sought = self.replayer.seek(&blank, runs, &smaller);
+        self.sought += sought.runs;
+        self.counts.0 += sought.runs;
+        match sought.found {
+            Some(ran) => self.take(ran.into_canonical()),
+            None if sought.through => false,
+            None => (0..scattered).any(|nth| self.attempt(scatter(&candidate, nth))),
+        }
     }
 
     fn attempt(&mut self, candidate: Schedule) -> bool {
@@ -208,9 +260,13 @@ impl<'a> Search<'a> {
         let Some(ran) = self.replayer.replay(&candidate) else {
             return false;
         };
-        let ran = ran.into_canonical();
-        let names = self::names(&ran);
-        self.tried.insert(self::hash(&names, &ran));
+        self.take(ran.into_canonical())
+    }
+
+    /// Has a run that fails be the best one, if it is smaller.
+    fn take(&mut self, ran: Schedule) -> bool {
+        let names = names(&ran);
+        self.tried.insert(hash(&names, &ran));
         let cost = ran.cost();
         if cost >= self.cost || cost.steps > self.steps_max {
             return false;

@@ -42,6 +42,7 @@ mod accesses;
 mod dice;
 pub(crate) mod footprint;
 pub(crate) mod happens_before;
+pub(crate) mod held;
 mod lessons;
 mod places;
 mod queue;

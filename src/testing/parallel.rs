@@ -13,18 +13,16 @@ use std::panic::Location;
 use std::sync::Arc;
 
 use self::actors::Actors;
-use self::book::Book;
+use self::book::{Book, Payload};
 use self::hooks::Hooks;
 pub use self::hooks::{Parallel, initial};
 use crate::run::Condition;
 use crate::run::ids::Place;
+use crate::run::program::SOMETHING_ASKED;
 use crate::seam::{self, Crew, Here, here};
 use crate::testing::generate::{Program, Script, Shape};
 use crate::testing::recorder::History;
 use unpause_check::Budget;
-
-/// A test whose programs are all empty has shown nothing.
-const SOMETHING_ASKED: &str = "a command that `precondition` and `resolve` allow";
 
 /// Generates a program, runs it on the real thing, records it and checks that the history is
 /// linearizable; fails the run if it is not, or if the checker cannot decide within its budget. A test in
@@ -32,7 +30,10 @@ const SOMETHING_ASKED: &str = "a command that `precondition` and `resolve` allow
 ///
 /// `run` asks one command of the thing. It may borrow whatever the body of the test has, and it needs
 /// neither be `'static` nor give a future that is `Send`: in a run there is one thread, and on real
-/// threads every branch makes its futures where it polls them.
+/// threads every branch makes its futures where it polls them. Real threads share the closure, so that it is
+/// `Sync`: it may borrow a [`Mutex`](crate::Mutex) or a [`Cell`](crate::Cell) of this library, and not a `RefCell`.
+///
+/// Await it in the body of the test. It is not `Send`, so that no task that was spawned can.
 ///
 /// Prefix and suffix are run by the current task, each branch by a task of its own. A program is a
 /// part of the decisions of its run: replayed with them, and shrunk together with the schedule.
@@ -90,7 +91,7 @@ where
     let (place, here) = (Location::caller(), here());
     let budget = shape.budget;
     let book = move |program: &P| {
-        let book = Book::draw(&shape, program);
+        let (book, panicked) = Book::draw(&shape, program);
         let runs = u64::from(book.plan.slots.iter().any(|slot| slot.op.is_some()));
         let place = place.into();
         seam::note_condition(Condition { name: SOMETHING_ASKED, place, percent: 0, runs });
@@ -98,7 +99,7 @@ where
             let runs = u64::from(book.plan.runs(name));
             seam::note_condition(Condition { name, place, percent: 0, runs });
         }
-        book
+        (book, panicked)
     };
     Parallel::new(place, move |hooks| run_book(book, program, run, hooks, budget, (place, here)))
 }
@@ -160,13 +161,13 @@ where
 {
     let (place, here) = (Location::caller(), here());
     let budget = script.budget;
-    let book = move |program: &P| Book::of_script(script, program, place);
+    let book = move |program: &P| (Book::of_script(script, program, place), None);
     Parallel::new(place, move |hooks| run_book(book, program, run, hooks, budget, (place, here)))
 }
 
 /// Runs the program of the book that `make` makes.
 async fn run_book<P, F>(
-    make: impl FnOnce(&P) -> Book<P>,
+    make: impl FnOnce(&P) -> (Book<P>, Option<Payload>),
     program: P,
     run: F,
     hooks: Hooks<'_, P>,
@@ -178,8 +179,12 @@ async fn run_book<P, F>(
     P::Ret: Send + Sync,
     F: AsyncFn(P::Op) -> P::Ret + Sync,
 {
-    let book = Arc::new(make(&program));
+    let (book, panicked) = make(&program);
+    let book = Arc::new(book);
     seam::add_program(book.clone());
+    if let Some(payload) = panicked {
+        std::panic::resume_unwind(payload);
+    }
     let history = History::new(program);
     let actors = Actors { book: &book, history: &history, hooks: &hooks, run: &run };
     let crew = Crew::new();

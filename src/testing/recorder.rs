@@ -36,6 +36,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use crate::run::Failure;
 use crate::run::board::CallPoint;
 use crate::run::ids::Place;
+use crate::run::panics::{caught, text_of};
 use crate::run::recording::{HistorySource, Timed};
 use crate::seam;
 use unpause_check::history::{HistoryRecord, Operation, json_lines};
@@ -453,14 +454,16 @@ where
 {
     fn record(&self) -> HistoryRecord {
         let records = self.lock();
-        let write =
-            |call: &Call<M>| M::written(&call.op, call.returned.as_ref().map(|(ret, _)| ret));
+        let write = |call: &Call<M>| {
+            caught(|| M::written(&call.op, call.returned.as_ref().map(|(ret, _)| ret)))?
+        };
+        let asked = |call: &Call<M>| text_of(|| M::op_text(&call.op));
         let clients = records.lanes.len() as u32;
         let lines = |before| json_lines(before, records.ranked(write, |_| ()), clients);
         HistoryRecord {
             model: M::name().to_owned(),
             clients: records.lanes.iter().map(|lane| lane.name.clone()).collect(),
-            operations: records.ranked(|call| M::op_text(&call.op), |ret| M::ret_text(ret)),
+            operations: records.ranked(asked, |ret| text_of(|| M::ret_text(ret))),
             verdict: records.verdict.clone(),
             lines: self.initial.written_before().as_deref().and_then(lines),
         }

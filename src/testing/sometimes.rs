@@ -51,8 +51,8 @@ macro_rules! sometimes {
 ///     sim::cover!(number < 5, 30, "a small number");
 ///     sim::cover!(number == 7, 30, "seven");
 /// });
-/// let Outcome::Failed(Failure::TooSeldom { conditions, runs }) = &report.finding.unwrap().run.outcome
-/// else {
+/// let finding = report.finding.unwrap();
+/// let Outcome::Failed(Failure::TooSeldom { conditions, runs, .. }) = &finding.run.outcome else {
 ///     panic!("a number of ten is not drawn in 30 % of all runs");
 /// };
 /// assert_eq!(conditions[0].name, "seven");

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::session::Session;
 use super::watchdog::{Job, Unwatch};
-use super::{hook, prove};
+use super::{hook, prove, seek};
 use crate::engine::persistence;
 use crate::report::{Finding, Origin, Proof, Report, Shrinking, Size};
 use crate::rt::{Limits, Worker};
@@ -12,11 +12,14 @@ use crate::run::event::ValueKind;
 use crate::run::schedule::Schedule;
 use crate::run::trace::show_values;
 use crate::run::{Failure, Outcome, Run, Signature};
-use crate::shrink::{Budget, Replayer, shrink};
+use crate::shrink::{Budget, Replayer, Sought, shrink};
+use crate::testing::generate::memo::Memo;
 use unpause_check::verdict::Verdict;
 
 /// Replays that shrinking may take.
 const REPLAYS: u64 = 4000;
+/// Runs that searches of small programs may take, besides.
+const SOUGHT: u64 = 30_000;
 /// Steps that shrinking may take in all: about a second.
 const STEPS: u64 = 20_000_000;
 /// How many steps of a run take as long as a step from state to state when a program is made.
@@ -250,6 +253,7 @@ fn shrunk(
     let Some(wanted) = signature(&run) else { return (run, None) };
     let by_steps = STEPS / (run.steps.len() as u64).max(1);
     let replays = REPLAYS.min(by_steps).max(20);
+    let sought = SOUGHT.min(by_steps);
     let worker = Worker::new(Job::Follow(Arc::default()).strategy());
     let job = Job::Follow(Arc::default());
     let watched = session.watch.follow(worker.progress(), job, run.seed);
@@ -262,9 +266,10 @@ fn shrunk(
     }
     let preemptions_max = preemptions_max.map_or(u64::MAX, u64::from);
     let wants = wanted.clone();
-    let steps = 0;
-    let mut lenient = Lenient { session, worker, watched, limits, wants, preemptions_max, steps };
-    let result = shrink(Schedule::of(&run), &mut lenient, &Budget { replays });
+    let (steps, _memo) = (0, Memo::begin());
+    let mut lenient =
+        Lenient { session, worker, watched, limits, wants, preemptions_max, steps, _memo };
+    let result = shrink(Schedule::of(&run), &mut lenient, &Budget { replays, sought });
     drop(lenient);
     let job = Job::Follow(Arc::new(result.schedule));
     let small = session.run_with(job.strategy(), "follow", run.seed, job);
@@ -284,15 +289,40 @@ fn shrunk(
 }
 
 /// Tries schedules for the shrinker.
-struct Lenient<'a, 'b> {
+pub(super) struct Lenient<'a, 'b> {
     session: &'a Session<'b>,
-    worker: Worker,
-    watched: Unwatch<'a>,
+    pub(super) worker: Worker,
+    pub(super) watched: Unwatch<'a>,
     limits: Limits,
     wants: Signature,
     preemptions_max: u64,
     /// Steps taken so far, those that made programs counted in.
     steps: u64,
+    /// Programs are generated once.
+    _memo: Memo,
+}
+
+impl Lenient<'_, '_> {
+    /// Makes one run.
+    pub(super) fn once(&mut self) -> Option<Failure> {
+        let failure = self.session.once(&mut self.worker, crate::run::ids::Seed(0), &self.limits);
+        self.steps += self.worker.steps() + PLANNED * self.worker.planned();
+        failure
+    }
+
+    pub(super) fn fails_as_wanted(&self, failure: Option<&Failure>) -> bool {
+        failure.is_some_and(|failure| failure.signature() == self.wants)
+    }
+
+    /// Whether the failure is one of a history.
+    pub(super) fn wants_history(&self) -> bool {
+        self.wants.kind == "history"
+    }
+
+    /// Whether it has no more preemptions than are allowed.
+    pub(super) fn may_be(&self, ran: &Schedule) -> bool {
+        ran.preemptions() <= self.preemptions_max
+    }
 }
 
 impl Replayer for Lenient<'_, '_> {
@@ -304,12 +334,20 @@ impl Replayer for Lenient<'_, '_> {
         let job = Job::Follow(Arc::new(schedule.clone()));
         self.worker.set_strategy(job.strategy());
         self.watched.watched.begin_job(job);
-        let failure = self.session.once(&mut self.worker, crate::run::ids::Seed(0), &self.limits);
-        self.steps += self.worker.steps() + PLANNED * self.worker.planned();
-        let same = failure.is_some_and(|failure| failure.signature() == self.wants);
+        let failure = self.once();
+        let same = self.fails_as_wanted(failure.as_ref());
         let schedule = same.then(|| self.worker.schedule());
-        let schedule = schedule.filter(|ran| ran.preemptions() <= self.preemptions_max);
+        let schedule = schedule.filter(|ran| self.may_be(ran));
         self.worker.forget_histories();
         schedule
+    }
+
+    fn seek(
+        &mut self,
+        schedule: &Schedule,
+        runs_max: u64,
+        smaller: &dyn Fn(&Schedule) -> bool,
+    ) -> Sought {
+        seek::seek(self, schedule, runs_max, smaller)
     }
 }

@@ -278,7 +278,7 @@ fn how_far(progress: Progress, ended: End) -> Searched {
 }
 
 /// Whether the last step of a run ended it, although tasks may have been left that could go on.
-fn ends_by_a_step(failure: Option<&Failure>) -> bool {
+pub(super) fn ends_by_a_step(failure: Option<&Failure>) -> bool {
     !matches!(failure, Some(Failure::Deadlock { .. } | Failure::StepLimit { .. }))
 }
 

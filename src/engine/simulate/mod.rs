@@ -12,6 +12,7 @@ mod passed;
 mod prove;
 mod recount;
 mod reorder;
+mod seek;
 mod session;
 mod watchdog;
 

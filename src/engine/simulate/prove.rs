@@ -15,6 +15,7 @@ use crate::run::schedule::Schedule;
 use crate::run::{Failure, Run};
 use crate::strategy::Search;
 use crate::strategy::bounded::{Bounded, PREEMPTIONS};
+use crate::strategy::held::Held;
 
 /// Steps that a proof may take for each run that it may take: runs that go on for ever are not to have
 /// it go on for ever.
@@ -27,9 +28,9 @@ pub(super) fn prove(session: &Session<'_>, run: &Run, runs_max: u64) -> (Proof, 
     let mut proof =
         Proof { fewest: 0, complete: preemptions == 0, runs: 0, saved: 0, longer: None };
     let Some(most) = preemptions.checked_sub(1) else { return (proof, None) };
-    let search = Bounded::new(&PREEMPTIONS, Some(most)).with_draws_of(&Schedule::of(run));
-    let search: Arc<dyn Search> = Arc::new(search);
-    let mut worker = Worker::new(search.strategy());
+    let search: Arc<dyn Search> = Arc::new(Bounded::new(&PREEMPTIONS, Some(most)));
+    let held = Held::new(search.strategy(), &Schedule::of(run), false);
+    let mut worker = Worker::new(Box::new(held));
     let job = Job::Search(search.clone());
     let watched = session.watch.follow(worker.progress(), job, run.seed);
     let (wanted, limits) = (signature(run), session.limits());

@@ -102,7 +102,8 @@ impl Closing {
     }
 }
 
-fn holds(worker: &Worker, history: usize, times: &[Timed]) -> bool {
+/// Whether a history of the last run is allowed with its calls at these times.
+pub(super) fn holds(worker: &Worker, history: usize, times: &[Timed]) -> bool {
     worker.history(history).is_none_or(|history| history.holds_at(times))
 }
 

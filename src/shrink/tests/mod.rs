@@ -258,7 +258,9 @@ fn a_hundred_thousand_steps_come_down_to_two_turns_in_sixty_replays() {
     let mut rng = Rng(1);
     let (start, fail) = random_failing(&program, &mut rng, 2);
     assert!(start.cost().steps > 90_000 && start.cost().turns > 30_000, "{:?}", start.cost());
-    let cost = shrink_within(&program, start, &fail, Budget { replays: 60 }).schedule.cost();
+    let cost = shrink_within(&program, start, &fail, Budget { replays: 60, ..Budget::default() })
+        .schedule
+        .cost();
     assert_eq!((cost.preemptions, cost.turns), (1, 2));
 }
 
@@ -279,7 +281,8 @@ fn no_budget_is_overdrawn_and_what_there_is_helps() {
     let (start, fail) = random_failing(&program, &mut Rng(2), 1);
     let mut cost = start.cost();
     for replays in 0..60 {
-        let shrunk = shrink_within(&program, start.clone(), &fail, Budget { replays });
+        let shrunk =
+            shrink_within(&program, start.clone(), &fail, Budget { replays, ..Budget::default() });
         assert!(shrunk.replays <= replays.max(1));
         assert!(shrunk.schedule.cost() <= cost);
         assert_eq!(shrunk.passes.iter().map(|pass| pass.replays).sum::<u64>() + 1, shrunk.replays);

@@ -48,6 +48,7 @@ pub(super) fn least_cost_within(program: &Program, fail: &Fail, steps_max: u64) 
                 let failed = program.step(&mut after, task, &mut |_| *values.next().unwrap());
                 let cost = Cost {
                     program: 0,
+                    simpler: 0,
                     preemptions: cost.preemptions
                         + u64::from(go_on.is_some_and(|last| last != task)),
                     turns: cost.turns + u64::from(last != Some(task)),

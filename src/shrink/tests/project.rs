@@ -25,6 +25,8 @@ fn three_branches() -> Schedule {
         part,
         fate: Fate::Runs,
         change: (MAIN, nth),
+        simpler: (4, 4),
+        candidates: 0,
         steps: Some((task, from, to)),
         // One of a branch draws a value, the other one two.
         draws: if task == MAIN { (4, 6) } else { (0, 1) },

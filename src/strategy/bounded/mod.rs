@@ -16,7 +16,7 @@
 //! number up to the bound. They do not count. The price is a fraction of the last round, and what is
 //! kept is one path: O(steps of a run * tasks), however many runs there are.
 //!
-//! Values drawn are branches that cost nothing, unless they are those of a schedule that was given.
+//! Values drawn are branches that cost nothing, unless they are given.
 
 mod delays;
 mod preemptions;
@@ -26,13 +26,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 pub(crate) use self::delays::DELAYS;
 pub(crate) use self::preemptions::PREEMPTIONS;
 
-use super::roster::Roster;
 use super::search::{Progress, Search, Within};
 use crate::run::board::Status;
 use crate::run::choice::{Draw, Mismatch, Strategy, View};
 use crate::run::ids::{Seed, TaskId};
 use crate::run::op::Access;
-use crate::run::schedule::{Cursor, Schedule};
 use crate::run::{DrawRecord, StepRecord};
 
 /// What is counted.
@@ -65,16 +63,7 @@ impl Bounded {
             ended: false,
             runs: 0,
             repeated: 0,
-            draws: None,
         })))
-    }
-
-    /// Has tasks draw what they do in this schedule, and nothing else.
-    pub(crate) fn with_draws_of(self, schedule: &Schedule) -> Bounded {
-        // What it says of turns does not matter here.
-        let draws = Schedule { turns: Vec::new(), ..schedule.clone() };
-        self.tree().draws = Some(Arc::new(draws));
-        self
     }
 
     fn tree(&self) -> MutexGuard<'_, Tree> {
@@ -84,8 +73,7 @@ impl Bounded {
 
 impl Search for Bounded {
     fn strategy(&self) -> Box<dyn Strategy> {
-        let draws = self.tree().draws.clone();
-        Box::new(Walk { search: self.clone(), step: 0, drawn: 0, drawer: draws.map(Drawer::new) })
+        Box::new(Walk { search: self.clone(), step: 0, drawn: 0 })
     }
 
     fn advance(&self, _: bool) -> bool {
@@ -152,8 +140,6 @@ struct Tree {
     ended: bool,
     runs: u64,
     repeated: u64,
-    /// Who draws what, if that is not open.
-    draws: Option<Arc<Schedule>>,
 }
 
 impl Tree {
@@ -335,24 +321,19 @@ struct Walk {
     /// The step being taken, and how many values it has drawn.
     step: usize,
     drawn: usize,
-    drawer: Option<Drawer>,
 }
 
 impl Walk {
     fn answer(&mut self, draw: &Draw, given: Option<u64>) -> Result<u64, Mismatch> {
-        let known = self.drawer.as_mut().map(|drawer| drawer.draw(draw.bound));
         let nth = self.drawn;
         self.drawn += 1;
-        self.search.tree().draw(self.step, nth, draw, known.or(given))
+        self.search.tree().draw(self.step, nth, draw, given)
     }
 }
 
 impl Strategy for Walk {
     fn begin(&mut self, _: Seed) {
         self.search.tree().begin();
-        if let Some(drawer) = &mut self.drawer {
-            drawer.begin();
-        }
     }
 
     fn sees_forced_steps(&self) -> bool {
@@ -362,9 +343,6 @@ impl Strategy for Walk {
     fn pick(&mut self, view: &View<'_>) -> Result<usize, Mismatch> {
         (self.step, self.drawn) = (view.step() as usize, 0);
         let task = self.search.tree().pick(view)?;
-        if let Some(drawer) = &mut self.drawer {
-            drawer.step(view, task);
-        }
         Ok(view.task(task).candidate())
     }
 
@@ -379,35 +357,5 @@ impl Strategy for Walk {
     fn end(&mut self, _: &View<'_>) -> Result<(), Mismatch> {
         self.search.tree().ended = true;
         Ok(())
-    }
-}
-
-/// Has each task draw what it draws in a schedule.
-struct Drawer {
-    schedule: Arc<Schedule>,
-    cursor: Cursor,
-    roster: Roster,
-    /// The task of the step being taken, as the schedule numbers it.
-    stepping: Option<usize>,
-}
-
-impl Drawer {
-    fn new(schedule: Arc<Schedule>) -> Drawer {
-        let (cursor, roster) = (Cursor::new(schedule.clone()), Roster::new(&schedule.tasks));
-        Drawer { schedule, cursor, roster, stepping: None }
-    }
-
-    fn begin(&mut self) {
-        self.cursor = Cursor::new(self.schedule.clone());
-        self.roster.restart();
-    }
-
-    fn step(&mut self, view: &View<'_>, task: TaskId) {
-        self.roster.update(view);
-        self.stepping = self.roster.of_trace(task);
-    }
-
-    fn draw(&mut self, bound: u64) -> u64 {
-        self.stepping.map_or(0, |task| self.cursor.draw(task, bound))
     }
 }

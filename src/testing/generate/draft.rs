@@ -14,6 +14,9 @@ use crate::run::program::{Change, Fate, Faults, Omitted, Part};
 /// How many steps from state to state are looked at for one plan, and again when it is made smaller.
 const WORK_MAX: u64 = 20_000;
 
+/// How often a command is made simpler at the most.
+const SIMPLER_MAX: usize = 500;
+
 /// A plan in the making.
 pub(super) struct Draft<P: Program> {
     pub(super) slots: Vec<Slot<P>>,
@@ -38,14 +41,44 @@ pub(super) struct Draft<P: Program> {
     omitted: Omitted,
 }
 
+/// What there is of a draft when all its commands were generated.
+pub(super) struct Generated<P: Program> {
+    slots: Vec<Slot<P>>,
+    stages: Vec<Vec<Vec<CommandId>>>,
+    looked: bool,
+    restricted: Option<bool>,
+    omitted: Omitted,
+}
+
 impl<P: Program> Draft<P> {
+    /// What was generated.
+    pub(super) fn generated(&self) -> Generated<P> {
+        let Draft { slots, stages, looked, restricted, omitted, .. } = self;
+        let (slots, stages) = (slots.clone(), stages.clone());
+        Generated { slots, stages, looked: *looked, restricted: *restricted, omitted: *omitted }
+    }
+
+    /// As if this had been generated, which took no work. To be called before any command was.
+    pub(super) fn restore(&mut self, generated: &Generated<P>) {
+        let Generated { slots, stages, looked, restricted, omitted } = generated;
+        (self.slots, self.stages) = (slots.clone(), stages.clone());
+        (self.looked, self.restricted, self.omitted) = (*looked, *restricted, *omitted);
+    }
+
     pub(super) fn new(initial: &P, parts: Vec<Part>) -> Draft<P> {
         let middle = parts.iter().map(|part| match part {
             Part::Branch { stage, .. } => *stage as usize + 1,
             Part::Prefix | Part::Suffix => 0,
         });
         let middle = middle.max().unwrap_or(0);
-        let slot = |part| Slot { part, fate: Fate::Absent, faults: Faults::default(), op: None };
+        let slot = |part| Slot {
+            part,
+            fate: Fate::Absent,
+            faults: Faults::default(),
+            op: None,
+            decided: 0,
+            candidates: 0,
+        };
         let initial = Possible::new(initial.clone());
         Draft {
             slots: parts.into_iter().map(slot).collect(),
@@ -293,6 +326,34 @@ impl<P: Program> Draft<P> {
         let twice = faults.is_repeated() && op.is_some_and(|op| P::again(op).is_some());
         let second = op.filter(|_| twice).map(move |op| step(op, true));
         op.map(move |op| step(op, false)).into_iter().chain(second)
+    }
+
+    /// Puts simpler commands in the place of those for which that is decided: `decide` gives a number below its
+    /// argument, 0 for the command as it is, and is asked again for the one that it chose. Tells whether there
+    /// are any; they are not known to be safe then.
+    pub(super) fn simplify(&mut self, decide: &mut dyn FnMut(u64) -> u64) -> bool {
+        let mut any = false;
+        for slot in &mut self.slots {
+            let Slot { op: Some(op), decided, candidates, .. } = slot else { continue };
+            // A model may go round in a circle.
+            let mut before: Vec<P::Op> = Vec::new();
+            loop {
+                let mut simpler = if *decided < SIMPLER_MAX { P::shrink(op) } else { Vec::new() };
+                simpler.retain(|other| other != op && !before.contains(other));
+                if simpler.is_empty() && *decided == 0 {
+                    break;
+                }
+                *candidates = simpler.len() as u64;
+                *decided += 1;
+                let chosen = decide(*candidates + 1) as usize;
+                if chosen == 0 || chosen > simpler.len() {
+                    break;
+                }
+                before.push(std::mem::replace(op, simpler.swap_remove(chosen - 1)));
+                any = true;
+            }
+        }
+        any
     }
 
     /// Leaves commands out and moves others. What is not safe any more is left out too.

@@ -33,6 +33,7 @@ mod arbitrary;
 mod defaults;
 mod draft;
 mod draws;
+pub(crate) mod memo;
 mod plan;
 #[cfg(feature = "proptest")]
 mod proptest;
@@ -44,7 +45,7 @@ mod shape;
 mod tests;
 
 pub use self::draws::{Earlier, Gen};
-pub(crate) use self::plan::{Plan, Size, Slot};
+pub(crate) use self::plan::{Plan, Size, Slot, Unfinished};
 pub use self::reference::Reference;
 pub use self::safety::Results;
 pub use self::script::Script;
@@ -120,6 +121,67 @@ pub trait Program: Model {
         let _ = results;
         defaults::called::<Self>(Method::Resolve);
         Some(op.clone())
+    }
+
+    /// Commands that are simpler than `op`, not resolved, those that are most so first: what else to try in its
+    /// place when a failing program is made smaller. Each is tried until one fails in the same way; then those
+    /// simpler than that one, and so on, at most 500 times for a command. By default there are none.
+    ///
+    /// Values [drawn](Gen) become small by themselves, towards 0 and the first item. This is for what they do not
+    /// know: that a command is simpler than another kind of command, that the middle of a range is its zero, that
+    /// one argument must shrink together with another. A command that does not hold its
+    /// [`precondition`](Program::precondition) in the program that is left is not tried, and one that was there before
+    /// is not tried again, so a model may go round in a circle. Must be a function of `op`. It is called once for
+    /// each command of each program, whether that fails or not.
+    ///
+    /// ```
+    /// # use sim::check::Model;
+    /// # use sim::{Atomic, Gen, Ordering::SeqCst, Program, Runner, Shape};
+    /// # #[derive(Clone, PartialEq, Eq, Hash, Debug)]
+    /// # struct Sum(i64);
+    /// # #[derive(Clone, PartialEq, Debug)]
+    /// # enum Op { Add(i64), Get }
+    /// # impl Model for Sum {
+    /// #     type Op = Op;
+    /// #     type Ret = i64;
+    /// #     fn step(&mut self, op: &Op) -> i64 {
+    /// #         if let Op::Add(n) = op { self.0 += n; }
+    /// #         self.0
+    /// #     }
+    /// # }
+    /// impl Program for Sum {
+    ///     fn generate(&self, g: &mut Gen<'_, Self>) -> Op {
+    ///         if g.bool() { Op::Add(g.below(2000) as i64 - 1000) } else { Op::Get }
+    ///     }
+    ///     /// What was drawn shrinks to -1000; a reader would rather see 1.
+    ///     fn shrink(op: &Op) -> Vec<Op> {
+    ///         match op {
+    ///             Op::Add(1) | Op::Get => vec![],
+    ///             Op::Add(n) => vec![Op::Add(1), Op::Add(n / 2)],
+    ///         }
+    ///     }
+    /// }
+    ///
+    /// let report = Runner::new().hermetic().seeds(0..500).run(async || {
+    ///     let sum = Atomic::new(0);
+    ///     sim::parallel(Shape::chunks(), Sum(0), async |op| {
+    ///         let before = sum.load(SeqCst).await;
+    ///         let Op::Add(n) = op else { return before };
+    ///         sum.store(before + n, SeqCst).await; // An update may be lost.
+    ///         before + n
+    ///     })
+    ///     .await;
+    /// });
+    /// # if sim::SIMULATED {
+    /// let found = report.finding.expect("an update is lost");
+    /// for command in found.run.programs[0].left() {
+    ///     assert!(["Add(1)", "Get"].contains(&command.text.as_str()));
+    /// }
+    /// # }
+    /// ```
+    fn shrink(op: &Self::Op) -> Vec<Self::Op> {
+        let _ = op;
+        Vec::new()
     }
 
     /// What a command is that is sent again although it has returned ([`Shape::stutter`]). `None`, the

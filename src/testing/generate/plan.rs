@@ -2,12 +2,18 @@
 //!
 //! Order of the draws, frozen: how many commands there are in each part; for each command what becomes
 //! of it in a smaller program ([`Change`], not explored); then for each command what befalls it, and its
-//! arguments. Edits stand before the arguments so that they stay where they are when arguments change.
+//! arguments; then for each command which of the simpler ones ([`Program::shrink`]) stands in its place, not
+//! explored either and asked only if there are any. Changes stand before the arguments so that they stay where
+//! they are when arguments change; what is simpler depends on the arguments.
 //!
 //! A smaller program is the one that was generated, in the states in which it was generated, with
 //! commands left out or moved afterwards: what is left of it does not change because of what is not.
 
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
 use super::draft::Draft;
+use super::memo::{self, Known, Origin};
 use super::script::{Line, Script};
 use super::shape::{Middle, WIDTH_MIN};
 use super::{CommandId, Program, Shape};
@@ -18,6 +24,9 @@ const ATTEMPTS: u32 = 8;
 
 /// Points before one of which a command may be dropped.
 const CRASH_POINTS: u64 = 8;
+
+/// Gives a number below its argument.
+type Draw<'a> = &'a mut dyn FnMut(u64) -> u64;
 
 /// How large a program is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -63,6 +72,20 @@ pub(crate) struct Slot<P: Program> {
     pub(crate) faults: Faults,
     /// None if the model allowed none.
     pub(crate) op: Option<P::Op>,
+    /// How many decisions there were on a simpler command in its place.
+    pub(crate) decided: usize,
+    /// How many simpler commands the model has for it as it stands.
+    pub(crate) candidates: u64,
+}
+
+/// A program that a panic of its model ended the making of.
+pub(crate) struct Unfinished<P: Program> {
+    /// What there is of it.
+    pub(crate) plan: Plan<P>,
+    /// What was being done, in words.
+    pub(crate) doing: String,
+    /// What the panic said.
+    pub(crate) payload: Box<dyn Any + Send>,
 }
 
 /// What is asked where.
@@ -81,28 +104,57 @@ pub(crate) struct Plan<P: Program> {
     pub(crate) work: u64,
 }
 
-impl<P: Program> Plan<P> {
+impl<P: Program + 'static> Plan<P> {
     /// A program of this shape and size for a thing that begins as `initial`.
     ///
-    /// `draw` gives a number below its argument; `change` is asked once for each command.
+    /// `draw` gives a number below its argument; `change` is asked once for each command, `simpler` as
+    /// [`Draft::simplify`] says.
+    ///
+    /// # Errors
+    /// A panic of the model, with what there is of the program.
     pub(crate) fn draw(
         shape: &Shape,
         size: Size,
         initial: &P,
         draw: &mut dyn FnMut(u64) -> u64,
         change: &mut dyn FnMut() -> Change,
-    ) -> Plan<P> {
+        simpler: &mut dyn FnMut(u64) -> u64,
+    ) -> Result<Plan<P>, Box<Unfinished<P>>> {
         let parts = parts(shape, size, draw);
         let changes: Vec<Change> = parts.iter().map(|_| change()).collect();
-        let mut draft = Draft::new(initial, parts);
-        for n in 0..draft.slots.len() {
-            draft.slots[n].faults = faults(shape, size, draw);
-            draft.generate(CommandId(n as u32), size.attempts(), draw);
+        let mut draft = Draft::new(initial, parts.clone());
+        let mut making = None;
+        let make = AssertUnwindSafe(|| {
+            let mut generate = |draft: &mut Draft<P>, draw: Draw<'_>| {
+                for n in 0..draft.slots.len() {
+                    let id = CommandId(n as u32);
+                    making = Some(id);
+                    draft.slots[n].faults = faults(shape, size, draw);
+                    draft.generate(id, size.attempts(), draw);
+                }
+                making = None;
+            };
+            if memo::is_on() {
+                let (shape, initial) = (shape.clone(), initial.clone());
+                recall(Origin { shape, size, initial, parts }, &mut draft, draw, generate);
+            } else {
+                generate(&mut draft, draw);
+            }
+            let simplified = draft.simplify(simpler);
+            if simplified || changes.iter().any(|change| *change != Change::Keep) {
+                draft.rearrange(&changes);
+            }
+        });
+        match catch_unwind(make) {
+            Ok(()) => Ok(draft.into_plan()),
+            Err(payload) => {
+                let doing = match making {
+                    Some(id) => format!("command {id:?} was made for a program"),
+                    None => "a program was made smaller".to_owned(),
+                };
+                Err(Box::new(Unfinished { plan: draft.into_plan(), doing, payload }))
+            }
         }
-        if changes.iter().any(|change| *change != Change::Keep) {
-            draft.rearrange(&changes);
-        }
-        draft.into_plan()
     }
 
     /// The program that a script says.
@@ -113,6 +165,7 @@ impl<P: Program> Plan<P> {
         script: Script<P::Op>,
         initial: &P,
         change: &mut dyn FnMut() -> Change,
+        simpler: &mut dyn FnMut(u64) -> u64,
     ) -> Result<Plan<P>, CommandId> {
         let names = script.commands.iter().map(|line| line.id.index() + 1);
         let mut parts = vec![Part::Prefix; names.max().unwrap_or(0)];
@@ -128,19 +181,23 @@ impl<P: Program> Plan<P> {
         for Line { id, part, faults, op } in script.commands {
             let slot = &mut draft.slots[id.index()];
             assert!(slot.op.is_none(), "two commands of the script are called {id:?}: name both");
-            *slot = Slot { part, fate: Fate::Runs, faults, op: Some(op) };
+            *slot =
+                Slot { part, fate: Fate::Runs, faults, op: Some(op), decided: 0, candidates: 0 };
             let (stage, branch) = draft.place(part);
             let branches = &mut draft.stages[stage];
             branches.resize(branches.len().max(branch + 1), Vec::new());
             branches[branch].push(id);
             said.push(id);
         }
+        let simplified = draft.simplify(simpler);
         draft.rearrange(&changes);
         let refused = |id: &CommandId| {
             changes[id.index()] == Change::Keep && draft.slots[id.index()].fate == Fate::Absent
         };
         match said.into_iter().find(refused) {
-            Some(id) if changes.iter().all(|change| *change == Change::Keep) => Err(id),
+            Some(id) if !simplified && changes.iter().all(|change| *change == Change::Keep) => {
+                Err(id)
+            }
             _ => Ok(draft.into_plan()),
         }
     }
@@ -161,6 +218,36 @@ impl<P: Program> Plan<P> {
     pub(crate) fn sees(&self, id: CommandId, other: CommandId) -> bool {
         sees(self.slots[id.index()].part, self.slots[other.index()].part)
     }
+}
+
+/// Generates the commands of a draft, unless they were generated from the same numbers before. Draws the same in any
+/// case.
+fn recall<P: Program + 'static>(
+    origin: Origin<P>,
+    draft: &mut Draft<P>,
+    draw: Draw<'_>,
+    generate: impl FnOnce(&mut Draft<P>, Draw<'_>),
+) {
+    // Up to the first number that is another one, the bounds are those of the last time.
+    let mut drawn: Vec<(u64, u64)> = Vec::new();
+    if let Some(known) = memo::find(&origin) {
+        let same = known.drawn.iter().all(|(bound, value)| {
+            drawn.push((*bound, draw(*bound)));
+            drawn.last().is_some_and(|(_, drawn)| drawn == value)
+        });
+        if same {
+            return draft.restore(&known.generated);
+        }
+    }
+    let mut ahead = std::mem::take(&mut drawn).into_iter();
+    let mut again = |bound: u64| {
+        // The bound differs only if the model is no function of what it draws.
+        let value = ahead.next().map_or_else(|| draw(bound), |(_, value)| value.min(bound - 1));
+        drawn.push((bound, value));
+        value
+    };
+    generate(draft, &mut again);
+    memo::keep(Known { origin, drawn, generated: draft.generated() });
 }
 
 /// Whether a command in the part `own` may use the result of one in `other`: not of one beside it.

@@ -143,7 +143,9 @@ fn drawn(shape: &Shape, seed: u64, size: u32, changes: &mut dyn FnMut() -> Chang
         &Files::default(),
         &mut |bound| rng.below(bound),
         changes,
+        &mut |_| 0,
     )
+    .unwrap_or_else(|unfinished| panic!("{}", unfinished.doing))
 }
 
 /// Asks every command of a plan in every order of every stage, and panics where one is not allowed,

@@ -1,16 +1,18 @@
 //! The book of a program: its plan, drawn from the decisions of the run or said by a script, and what became of
 //! each command. Runs nothing.
 
+use std::cell::Cell;
 use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::run::Failure;
 use crate::run::ids::{Place, TaskId};
+use crate::run::panics::text_of;
 use crate::run::program::{
-    Change, CommandLayout, CommandRecord, Omitted, ProgramRecord, ProgramSource,
+    Change, CommandLayout, CommandRecord, Omitted, PROGRAM, ProgramRecord, ProgramSource,
 };
 use crate::seam;
-use crate::testing::generate::{CommandId, Plan, Results, Size, Slot};
+use crate::testing::generate::{CommandId, Plan, Results, Size, Slot, Unfinished, memo};
 use crate::testing::generate::{Program, Script, Shape};
 
 /// The decision that says how large a program is: 0 to 100, in percent of its shape, or [`ALL`].
@@ -27,12 +29,31 @@ pub(super) struct Book<P: Program> {
     /// Which of the values drawn in the run are the program, and which is the first change.
     draws: Range<usize>,
     changes: usize,
+    /// The first decision on a simpler command.
+    simpler: usize,
+    unfinished: Option<String>,
     pages: Mutex<Pages<P>>,
 }
+
+/// What a panic said.
+pub(super) type Payload = Box<dyn std::any::Any + Send>;
 
 /// What becomes of the next command: given, and not explored.
 fn change() -> Change {
     Change::of_decision(seam::given(Change::BOUND, 0, "change of the program"))
+}
+
+/// Which simpler command stands in the place of one: given, and not explored.
+struct Simpler {
+    /// Which of the values drawn in the run is the first of these decisions.
+    first: Option<usize>,
+}
+
+impl Simpler {
+    fn decide(&mut self, bound: u64) -> u64 {
+        self.first.get_or_insert_with(|| seam::position().0);
+        seam::given(bound, 0, "simpler command of the program")
+    }
 }
 
 pub(super) struct Pages<P: Program> {
@@ -45,35 +66,67 @@ pub(super) struct Pages<P: Program> {
 const TOO_LARGE: &str = "a search cannot explore all programs of this shape: give it fewer or shorter branches and \
     smaller chunks, or write one program down for `scripted`";
 
-impl<P: Program> Book<P> {
-    pub(super) fn draw(shape: &Shape, program: &P) -> Book<P> {
+impl<P: Program + 'static> Book<P> {
+    /// A program of this shape; and a panic of the model, if one ended the making of it.
+    pub(super) fn draw(shape: &Shape, program: &P) -> (Book<P>, Option<Payload>) {
         let first = seam::position().0;
         // A search is for all programs of the shape, of whatever size.
         let grown = |seed: u64| seed.saturating_mul(2).saturating_add(20).min(100);
         let size = seam::given(SIZES, seam::seed().map_or(ALL, grown), "size of the program");
         let size = if size == ALL { Size::All } else { Size::Percent(size as u32) };
+        let own = Cell::new(1);
         let mut changes = None;
         let mut change = || {
+            own.set(own.get() + 1);
             changes.get_or_insert(seam::position().0);
             change()
         };
-        let mut draw = |bound| seam::draw(bound, "program");
-        let plan = Plan::draw(shape, size, program, &mut draw, &mut change);
+        let mut draw = |bound| {
+            own.set(own.get() + 1);
+            seam::draw(bound, PROGRAM)
+        };
+        let mut simpler = Simpler { first: None };
+        let mut decide = |bound| {
+            own.set(own.get() + 1);
+            simpler.decide(bound)
+        };
+        let made = Plan::draw(shape, size, program, &mut draw, &mut change, &mut decide);
+        if seam::position().0 - first != own.get() {
+            // The model draws values of its own, which a program that is remembered would not.
+            memo::forget();
+        }
+        let (plan, unfinished) = match made {
+            Ok(plan) => (plan, None),
+            Err(unfinished) => {
+                let Unfinished { plan, doing, payload } = *unfinished;
+                // What ends a run that has failed before unwinds without a text.
+                if !payload.is::<String>() && !payload.is::<&'static str>() {
+                    std::panic::resume_unwind(payload);
+                }
+                (plan, Some((doing, payload)))
+            }
+        };
         let Omitted { unchecked, faults, .. } = plan.omitted;
         assert!(
-            size != Size::All || unchecked + faults == 0,
+            size != Size::All || unchecked + faults == 0 || unfinished.is_some(),
             "{TOO_LARGE}, for it is not known that the preconditions of {} hold in every order",
             P::name()
         );
-        Book::of(plan, program, first, changes.unwrap_or(first), shape.interleavings())
+        let firsts = (first, changes.unwrap_or(first), simpler.first);
+        let book = Book::of(plan, program, firsts, shape.interleavings());
+        match unfinished {
+            None => (book, None),
+            Some((doing, payload)) => (Book { unfinished: Some(doing), ..book }, Some(payload)),
+        }
     }
 
     pub(super) fn of_script(script: Script<P::Op>, program: &P, place: Place) -> Book<P> {
         let first = seam::position().0;
-        match Plan::of_script(script, program, &mut change) {
+        let mut simpler = Simpler { first: None };
+        match Plan::of_script(script, program, &mut change, &mut |bound| simpler.decide(bound)) {
             Ok(plan) => {
                 let most = plan.interleavings;
-                Book::of(plan, program, first, first, most)
+                Book::of(plan, program, (first, first, simpler.first), most)
             }
             Err(id) => {
                 let message = format!(
@@ -88,7 +141,13 @@ impl<P: Program> Book<P> {
         }
     }
 
-    fn of(plan: Plan<P>, program: &P, first: usize, changes: usize, most: u64) -> Book<P> {
+    /// With the first of all values drawn for it, of the changes, and of the simpler commands.
+    fn of(
+        plan: Plan<P>,
+        program: &P,
+        (first, changes, simpler): (usize, usize, Option<usize>),
+        most: u64,
+    ) -> Book<P> {
         let commands = plan.slots.len();
         let pages = Pages {
             ran: vec![None; commands],
@@ -97,7 +156,17 @@ impl<P: Program> Book<P> {
         };
         let draws = first..seam::position().0;
         let (initial, pages) = (program.clone(), Mutex::new(pages));
-        Book { initial, plan, interleavings_max: most, draws, changes, pages }
+        let simpler = simpler.unwrap_or(draws.end);
+        Book {
+            initial,
+            plan,
+            interleavings_max: most,
+            draws,
+            changes,
+            simpler,
+            unfinished: None,
+            pages,
+        }
     }
 
     pub(super) fn pages(&self) -> MutexGuard<'_, Pages<P>> {
@@ -139,28 +208,30 @@ impl<P: Program> Book<P> {
 
 impl<P> ProgramSource for Book<P>
 where
-    P: Program + Send + Sync,
+    P: Program + Send + Sync + 'static,
     P::Op: Send + Sync,
     P::Ret: Send + Sync,
 {
     fn record(&self) -> ProgramRecord {
         let record = |(layout, slot): (CommandLayout, &Slot<P>)| {
             let op = slot.op.as_ref();
-            let (text, faults) = (op.map_or_else(|| "nothing".to_owned(), P::op_text), slot.faults);
-            let text = format!("{text}{faults}");
-            let label = op.map_or_else(String::new, P::label);
-            let source = op.map_or_else(String::new, P::source);
+            let told = |tell: fn(&P::Op) -> String| op.map(|op| text_of(|| tell(op)));
+            let faults = slot.faults;
+            let text = format!("{}{faults}", told(P::op_text).as_deref().unwrap_or("nothing"));
+            let label = told(P::label).unwrap_or_default();
+            let source = told(P::source).unwrap_or_default();
             CommandRecord { layout, text, label, source, faults }
         };
         ProgramRecord {
             model: P::name().to_owned(),
-            initial: format!("{:#?}", self.initial),
+            initial: text_of(|| format!("{:#?}", self.initial)),
             op_type: std::any::type_name::<P::Op>().to_owned(),
             interleavings: self.plan.interleavings,
             interleavings_max: self.interleavings_max,
             draws: self.draws.clone(),
             omitted: self.plan.omitted,
             work: self.plan.work,
+            unfinished: self.unfinished.clone(),
             commands: self.layout().into_iter().zip(&self.plan.slots).map(record).collect(),
         }
     }
@@ -171,10 +242,13 @@ where
 
     fn layout(&self) -> Vec<CommandLayout> {
         let pages = self.pages();
+        let mut end = self.simpler;
         let layout = |(n, slot): (usize, &Slot<P>)| {
-            let Slot { part, fate, .. } = *slot;
-            let (ran, drawn) = (pages.ran[n], pages.drawn[n]);
-            CommandLayout { part, fate, change: self.changes + n, ran, drawn }
+            let Slot { part, fate, candidates, decided, .. } = *slot;
+            let (ran, drawn, change) = (pages.ran[n], pages.drawn[n], self.changes + n);
+            let simpler = (end, end + decided);
+            end += decided;
+            CommandLayout { part, fate, change, simpler, candidates, ran, drawn }
         };
         self.plan.slots.iter().enumerate().map(layout).collect()
     }

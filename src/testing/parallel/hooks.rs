@@ -7,6 +7,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use crate::run::ids::Place;
+use crate::run::program::INITIAL;
 use crate::seam;
 use crate::testing::generate::{CommandId, Gen, Program};
 use unpause_check::Model;
@@ -70,47 +71,35 @@ type Later<'a> = Pin<Box<dyn Future<Output = ()> + 'a>>;
 #[must_use = "a program is run when it is awaited"]
 pub struct Parallel<'a, P: Program> {
     place: Place,
+    // One object, so that the compiler has one thing to say of who spawns it, and says this name.
+    state: Box<dyn OnlyInTheBodyOfTheTest<'a, P> + 'a>,
+}
+
+/// What awaits a program: the body of the test, never a task that it spawned.
+trait OnlyInTheBodyOfTheTest<'a, P: Program> {
+    fn hooks(&mut self) -> &mut Hooks<'a, P>;
+    fn is_started(&self) -> bool;
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()>;
+}
+
+/// A program before it is run, and while it is.
+struct State<'a, P: Program> {
     hooks: Hooks<'a, P>,
     /// Taken when it is first polled.
     start: Option<Box<dyn FnOnce(Hooks<'a, P>) -> Later<'a> + 'a>>,
     running: Option<Later<'a>>,
 }
 
-impl<'a, P: Program> Parallel<'a, P> {
-    /// The program written at `place`, which `run` runs.
-    pub(super) fn new<F>(place: Place, run: impl FnOnce(Hooks<'a, P>) -> F + 'a) -> Parallel<'a, P>
-    where
-        F: Future<Output = ()> + 'a,
-    {
-        let start = Box::new(move |hooks| Box::pin(run(hooks)) as Later<'a>);
-        Parallel { place, hooks: Hooks::default(), start: Some(start), running: None }
+impl<'a, P: Program> OnlyInTheBodyOfTheTest<'a, P> for State<'a, P> {
+    fn hooks(&mut self) -> &mut Hooks<'a, P> {
+        &mut self.hooks
     }
 
-    /// Runs `check` whenever no command is under way: after each command that runs alone, and after each stage.
-    /// Commands that nobody waits for ([`Shape::timeout`](crate::Shape::timeout)) may still run beside it.
-    pub fn invariant(mut self, check: impl AsyncFn() + Sync + 'a) -> Self {
-        self.hooks.invariant = Some(Box::new(check));
-        self
+    fn is_started(&self) -> bool {
+        self.start.is_none()
     }
 
-    /// Runs `check` after each command that returned, in the task of its branch, with what was asked, resolved,
-    /// and what was returned. Other branches go on meanwhile.
-    pub fn postcondition(mut self, check: impl AsyncFn(&P::Op, &P::Ret) + Sync + 'a) -> Self {
-        self.hooks.postcondition = Some(Box::new(check));
-        self
-    }
-
-    /// Runs `check` once, at the end, when the history was found linearizable.
-    pub fn validate(mut self, check: impl AsyncFn() + Sync + 'a) -> Self {
-        self.hooks.validate = Some(Box::new(check));
-        self
-    }
-}
-
-impl<P: Program> Future for Parallel<'_, P> {
-    type Output = ();
-
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         if let Some(start) = self.start.take() {
             let hooks = std::mem::take(&mut self.hooks);
             self.running = Some(start(hooks));
@@ -120,10 +109,50 @@ impl<P: Program> Future for Parallel<'_, P> {
     }
 }
 
+impl<'a, P: Program + 'a> Parallel<'a, P> {
+    /// The program written at `place`, which `run` runs.
+    pub(super) fn new<F>(place: Place, run: impl FnOnce(Hooks<'a, P>) -> F + 'a) -> Parallel<'a, P>
+    where
+        F: Future<Output = ()> + 'a,
+    {
+        let start = Box::new(move |hooks| Box::pin(run(hooks)) as Later<'a>);
+        let state = State { hooks: Hooks::default(), start: Some(start), running: None };
+        Parallel { place, state: Box::new(state) }
+    }
+
+    /// Runs `check` whenever no command is under way: after each command that runs alone, and after each stage.
+    /// Commands that nobody waits for ([`Shape::timeout`](crate::Shape::timeout)) may still run beside it.
+    pub fn invariant(mut self, check: impl AsyncFn() + Sync + 'a) -> Self {
+        self.state.hooks().invariant = Some(Box::new(check));
+        self
+    }
+
+    /// Runs `check` after each command that returned, in the task of its branch, with what was asked, resolved,
+    /// and what was returned. Other branches go on meanwhile.
+    pub fn postcondition(mut self, check: impl AsyncFn(&P::Op, &P::Ret) + Sync + 'a) -> Self {
+        self.state.hooks().postcondition = Some(Box::new(check));
+        self
+    }
+
+    /// Runs `check` once, at the end, when the history was found linearizable.
+    pub fn validate(mut self, check: impl AsyncFn() + Sync + 'a) -> Self {
+        self.state.hooks().validate = Some(Box::new(check));
+        self
+    }
+}
+
+impl<P: Program> Future for Parallel<'_, P> {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        self.state.poll(cx)
+    }
+}
+
 impl<P: Program> Drop for Parallel<'_, P> {
     fn drop(&mut self) {
         // A test that forgot to await it would pass.
-        if self.start.is_some() && !std::thread::panicking() {
+        if !self.state.is_started() && !std::thread::panicking() {
             panic!("the parallel program of {} was never run: write `.await` after it", self.place);
         }
     }
@@ -198,5 +227,5 @@ impl<P: Model> Hooks<'_, P> {
 ///
 /// There is no command yet, so [`Gen::id`] is 0 and no command is earlier. See [`Parallel`] for an example.
 pub fn initial<P: Model, T>(make: impl FnOnce(&mut Gen<'_, P>) -> T) -> T {
-    Gen::with(CommandId(0), &mut |bound| seam::draw(bound, "initial state"), make)
+    Gen::with(CommandId(0), &mut |bound| seam::draw(bound, INITIAL), make)
 }

@@ -1,0 +1,116 @@
+//! Looks for a failure among all schedules of one generated program, for the shrinker: an exhaustive search
+//! with the values of the program held.
+//!
+//! The values that commands draw themselves are those of the schedule at first. If the failure is not found
+//! with them, and there are such values, they are searched too.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use super::confirm::Lenient;
+use super::exhaust::ends_by_a_step;
+use super::reorder::{holds, in_order};
+use super::watchdog::Job;
+use crate::rt::Worker;
+use crate::run::Failure;
+use crate::run::schedule::Schedule;
+use crate::shrink::{Replayer, Sought};
+use crate::strategy::Search;
+use crate::strategy::exhaustive::{Exhaustive, Orders};
+use crate::strategy::held::Held;
+
+/// Looks for a run with the values of `schedule` that fails as wanted and is `smaller`, in at most `runs_max`
+/// runs of the first search and a third of that in the second.
+pub(super) fn seek(
+    lenient: &mut Lenient<'_, '_>,
+    schedule: &Schedule,
+    runs_max: u64,
+    smaller: &dyn Fn(&Schedule) -> bool,
+) -> Sought {
+    let mut sought = Sought { found: None, runs: 0, through: true };
+    // Where there are values to be searched there are many, and hardly a search is through with them.
+    for (programs_only, runs_max) in [(false, runs_max), (true, runs_max / 3)] {
+        let drew = pass(lenient, schedule, programs_only, runs_max, smaller, &mut sought);
+        if !drew || sought.found.is_some() {
+            break;
+        }
+    }
+    sought
+}
+
+/// One search. Tells whether values were drawn that are not part of a program.
+fn pass(
+    lenient: &mut Lenient<'_, '_>,
+    schedule: &Schedule,
+    programs_only: bool,
+    runs_max: u64,
+    smaller: &dyn Fn(&Schedule) -> bool,
+    sought: &mut Sought,
+) -> bool {
+    let search: Arc<dyn Search> = Arc::new(Exhaustive::default());
+    let held = || Held::new(search.strategy(), schedule, programs_only);
+    let first = held();
+    let drew = first.others();
+    lenient.worker.set_strategy(Box::new(first));
+    lenient.watched.watched.begin_job(Job::Search(search.clone()));
+    let mut through = false;
+    for number in 0..runs_max {
+        if lenient.is_spent() {
+            break;
+        }
+        lenient.watched.watched.begin(number);
+        let failure = lenient.once();
+        sought.runs += 1;
+        let void = search.is_blocked();
+        let fails = lenient.fails_as_wanted(failure.as_ref()) && !void;
+        let ran = fails.then(|| lenient.worker.schedule());
+        if let Some(ran) = ran.filter(|ran| lenient.may_be(ran) && smaller(ran)) {
+            sought.found = Some(ran);
+            break;
+        }
+        // One that strays is no function of its decisions, and nothing can be said of what is left.
+        if matches!(failure, Some(Failure::Diverged { .. })) && !void {
+            break;
+        }
+        let more = search.advance(ends_by_a_step(failure.as_ref()));
+        let mut anew = false;
+        if failure.is_none() && lenient.wants_history() {
+            let order = match reordered(&search, &lenient.worker) {
+                Orders::Hold => None,
+                Orders::Open => {
+                    anew = true;
+                    None
+                }
+                Orders::Violated(tasks) => Some(in_order(&lenient.worker, &tasks)),
+            };
+            if let Some(order) = order {
+                lenient.worker.forget_histories();
+                let ran = lenient.replay(&order);
+                sought.runs += 1;
+                if let Some(ran) = ran.filter(smaller) {
+                    sought.found = Some(ran);
+                    break;
+                }
+                lenient.worker.set_strategy(Box::new(held()));
+                lenient.watched.watched.begin_job(Job::Search(search.clone()));
+                anew = true;
+            }
+            if anew {
+                search.tell_orders_apart();
+            }
+        }
+        lenient.worker.forget_histories();
+        if !more && !anew {
+            through = !search.progress().blind;
+            break;
+        }
+    }
+    lenient.worker.forget_histories();
+    sought.through &= through;
+    drew.load(Ordering::Relaxed)
+}
+
+/// An order of the calls of the last run that the model forbids, if there is one.
+fn reordered(search: &Arc<dyn Search>, worker: &Worker) -> Orders {
+    search.look_at_orders(&mut |history, times| holds(worker, history, times))
+}

@@ -1,0 +1,25 @@
+//! Puts simpler commands of the model in the place of commands: those of `Program::shrink`, level by level, until
+//! none of them fails.
+//!
+//! A level is a value drawn, so that a trace has it: 0 for the command as it is, `k` for the `k`-th of the
+//! simpler ones, after which the next level follows.
+
+use super::Search;
+use crate::run::program::Fate;
+
+/// Fresh schedules that are tried with a simpler command that lost the failure. Few, as the same command with
+/// other arguments mostly fails under the same schedule.
+const FRESH: u64 = 4;
+
+pub(super) fn run(search: &mut Search<'_>) {
+    for at in 0..search.best().commands.len() {
+        while simplify(search, at) && !search.spent() {}
+    }
+}
+
+/// Tries what is simpler than the command at this place.
+fn simplify(search: &mut Search<'_>, at: usize) -> bool {
+    let Some(command) = search.best().commands.get(at).copied() else { return false };
+    command.fate == Fate::Runs
+        && (1..=command.candidates).any(|nth| search.attempt_simpler(at, nth, FRESH))
+}

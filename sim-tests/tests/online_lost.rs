@@ -22,9 +22,12 @@ struct Load {
     lies: usize,
     /// A call fails although it may have taken effect.
     failed: usize,
+    /// Numbers that are values before any is written.
+    values: usize,
 }
 
-const JEPSEN: Load = Load { clients: 16, swaps: 0, lost: 5, repeated: 0, lies: 0, failed: 0 };
+const JEPSEN: Load =
+    Load { clients: 16, swaps: 0, lost: 5, repeated: 0, lies: 0, failed: 0, values: 0 };
 
 type Call = (CasRegisterOp, Option<CasRegisterRet>);
 
@@ -33,7 +36,7 @@ fn stream(draw: &mut Draw, load: Load, count: usize) -> Events<CasRegister> {
     let mut state = CasRegister::new(0);
     let mut open: Vec<Option<Call>> = vec![None; load.clients];
     let mut names: Vec<u32> = (0..load.clients as u32).collect();
-    let (mut last_name, mut unique, mut seen) = (load.clients as u32, 0, 0);
+    let (mut last_name, mut unique, mut seen) = (load.clients as u32, load.values as u64, 0);
     let mut events = Vec::new();
     while events.len() < count {
         let slot = draw.below(load.clients);
@@ -113,7 +116,7 @@ fn plain(events: Events<CasRegister>) -> Events<Register> {
 #[test]
 fn short_streams_with_many_lost_calls_are_decided_as_by_brute_force() {
     let mut draw = Draw(11);
-    let few = Load { clients: 3, swaps: 0, lost: 20, repeated: 0, lies: 40, failed: 4 };
+    let few = Load { clients: 3, swaps: 0, lost: 20, repeated: 0, lies: 40, failed: 4, values: 0 };
     for load in [
         few,
         Load { clients: 5, lost: 40, lies: 20, ..few },
@@ -124,6 +127,7 @@ fn short_streams_with_many_lost_calls_are_decided_as_by_brute_force() {
         Load { swaps: 50, repeated: 90, ..few },
         Load { swaps: 70, repeated: 95, clients: 4, lost: 35, lies: 20, ..few },
         Load { swaps: 80, repeated: 60, clients: 5, lies: 10, ..few },
+        Load { swaps: 60, repeated: 100, values: 2, clients: 4, lost: 30, lies: 10, ..few },
     ] {
         let mut verdicts = [0u32; 2];
         for _ in 0..if long() { 100_000 } else { 400 } {
@@ -143,7 +147,7 @@ fn short_streams_with_many_lost_calls_are_decided_as_by_brute_force() {
 #[test]
 fn long_streams_are_decided_as_by_the_search() {
     let mut draw = Draw(23);
-    let few = Load { clients: 3, swaps: 0, lost: 6, repeated: 0, lies: 0, failed: 1 };
+    let few = Load { clients: 3, swaps: 0, lost: 6, repeated: 0, lies: 0, failed: 1, values: 0 };
     for load in [
         few,
         Load { clients: 5, lost: 1, ..few },
@@ -249,9 +253,12 @@ fn failed_swaps_of_unique_values_stay_cheap_under_time_outs() {
 fn a_register_of_few_values_is_decided_under_time_outs() {
     // About a hundred calls on each key, as in the tests of Jepsen.
     let mut draw = Draw(31);
-    let few = Load { clients: 10, swaps: 33, repeated: 97, ..JEPSEN };
+    let few = Load { clients: 10, swaps: 33, repeated: 100, values: 4, ..JEPSEN };
+    let two = Load { clients: 6, swaps: 100, lost: 20, repeated: 100, values: 1, ..JEPSEN };
     let keys = if long() { 10_000 } else { 200 };
-    for load in [few, Load { swaps: 60, ..few }, Load { swaps: 100, clients: 5, lost: 15, ..few }] {
+    for load in
+        [few, Load { swaps: 60, ..few }, two, Load { clients: 3, ..two }, Load { swaps: 60, ..two }]
+    {
         let unknown = (0..keys)
             .filter(|_| status_of(&mut draw, load, 240).0.status() == Status::Unknown)
             .count();

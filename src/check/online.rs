@@ -65,9 +65,10 @@ const POSSIBILITIES: usize = 100_000;
 /// A register ([`Model::register_action`]) costs constant time per event, whatever is in flight and however many
 /// calls were lost, up to the first event at which its values are not unique any more (a call begins to write a
 /// value that another call may still read) or a swap fails. From then on an event costs time linear in the calls
-/// since the oldest open one began, and more if it shows that an earlier read saw another write of the same value
-/// than assumed: then a search assigns writes to reads anew. Both count as one possibility, and their memory grows
-/// with the lost writes whose values nobody has read, and with the calls since the oldest open one began.
+/// since the oldest open one began and, for a failed swap, in the lost swaps at worst. It costs more if it shows that
+/// an earlier read saw another write of the same value than assumed: then a search assigns writes to reads anew. Both
+/// count as one possibility, and their memory grows with the lost writes whose values nobody has read, and with the
+/// calls since the oldest open one began.
 ///
 /// The search is exact, and ends as [`Status::Unknown`] after eight times [`limit`](Self::limit) attempts at one
 /// event. A long stream of few values with many lost calls ends so too if a choice long ago, of which lost write had

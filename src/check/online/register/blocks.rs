@@ -5,11 +5,11 @@
 
 use std::collections::VecDeque;
 
-use super::slab::Slab;
 use super::{Kept, Refusal};
 use crate::check::hash::Table;
 use crate::check::model::{Key, Model};
 use crate::check::online::orders::WINDOW;
+use crate::check::online::slab::Slab;
 
 /// The index of no cluster or block.
 pub(super) const NONE: u32 = u32::MAX;

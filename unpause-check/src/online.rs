@@ -9,7 +9,9 @@
 //! be told, and which states an open call could have observed.)
 //!
 //! A register whose values are unique while they matter takes constant time per event instead, with any
-//! number of calls in flight and lost (see `online/register.rs`).
+//! number of calls in flight and lost (see `online/register.rs`). A register with failed swaps or with values that
+//! are written again takes time linear in what overlaps as long as that leaves few choices (see
+//! `online/sources.rs`).
 //!
 //! What is kept is bounded by the calls that are open at once and by how many ways there are, not by
 //! how long the stream is. The number of ways can be exponential in the overlap: histories with much
@@ -22,6 +24,8 @@ mod orders;
 mod part;
 mod possibility;
 mod register;
+mod slab;
+mod sources;
 
 use self::closure::{alone, shared};
 use self::engine::Engine;
@@ -60,8 +64,15 @@ const POSSIBILITIES: usize = 100_000;
 ///
 /// A register ([`Model::register_action`]) costs constant time per event, whatever is in flight and however many
 /// calls were lost, up to the first event at which its values are not unique any more (a call begins to write a
-/// value that another call may still read) or a swap fails. Its memory grows with the lost writes whose values
-/// nobody has read, and with the values since the oldest open call began.
+/// value that another call may still read) or a swap fails. From then on an event costs time linear in the calls
+/// since the oldest open one began and, for a failed swap, in the lost swaps at worst. It costs more if it shows that
+/// an earlier read saw another write of the same value than assumed: then a search assigns writes to reads anew. Both
+/// count as one possibility, and their memory grows with the lost writes whose values nobody has read, and with the
+/// calls since the oldest open one began.
+///
+/// The search is exact, and ends as [`Status::Unknown`] after eight times [`limit`](Self::limit) attempts at one
+/// event. A long stream of few values with many lost calls ends so too if a choice long ago, of which lost write had
+/// taken effect, turns out to matter: such choices are kept open only for the last hundred calls or so.
 ///
 /// ```
 /// use unpause_check::models::{Register, RegisterOp::*, RegisterRet::*};

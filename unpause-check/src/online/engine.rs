@@ -1,14 +1,18 @@
-//! The engine of one part of an object: the one for registers while it applies, the search after that.
+//! The engine of one part of an object: two for registers while they apply, the search after that.
 //!
-//! A [`Register`] takes constant time per event but only handles unique values. When it meets a call that is not
-//! its own, the calls that still matter are fed to a [`Part`], which handles every model.
+//! A [`Register`] takes constant time per event but only handles unique values and no failed swaps. When it meets a
+//! call that is not its own, the calls that still matter are fed to [`Sources`], which handles all that is a register,
+//! and takes time linear in what overlaps. A [`Part`] handles every model.
 
 use super::part::{Left, Means, Part};
 use super::register::{Refusal, Register, Replayed};
+use super::sources::{Sources, Taken};
 use crate::model::Model;
+use crate::verdict::Limit;
 
 pub(super) enum Engine<M: Model> {
     Register(Box<Register<M>>),
+    Sources(Box<Sources<M>>),
     Search(Part<M>),
 }
 
@@ -22,33 +26,49 @@ impl<M: Model> Engine<M> {
 
     /// Begins a call. Returns its slot.
     pub(super) fn invoke(&mut self, op: M::Op, number: u64, means: &mut Means<M>) -> (usize, Left) {
-        let op = match self {
-            Engine::Search(part) => return (part.invoke(op, number), Left::Something),
-            Engine::Register(register) => match register.invoke(op, number) {
+        let mut op = op;
+        loop {
+            let refused = match self {
+                Engine::Search(part) => return (part.invoke(op, number), Left::Something),
+                Engine::Sources(sources) => sources.invoke(op, number, None),
+                Engine::Register(register) => register.invoke(op, number),
+            };
+            match refused {
                 Ok(slot) => return (slot, Left::Something),
-                Err(op) => op,
-            },
-        };
-        match self.search(means) {
-            (part, Left::Something) => (part.invoke(op, number), Left::Something),
-            (_, left) => (0, left),
+                Err(refused) => op = refused,
+            }
+            let left = self.hand_over(means);
+            if !matches!(left, Left::Something) {
+                return (0, left);
+            }
         }
     }
 
     /// Ends the call in `slot` with the result `ret`.
     #[must_use]
     pub(super) fn returned(&mut self, slot: usize, ret: &M::Ret, means: &mut Means<M>) -> Left {
-        if let Engine::Register(register) = self {
-            means.visited += 1;
-            match register.returned(slot, ret) {
-                Ok(()) => return Left::Something,
-                Err(Refusal::Violated) => return Left::Nothing(register.misfit(slot)),
-                Err(Refusal::NotMine) => {}
+        loop {
+            match self {
+                Engine::Search(part) => return part.returned(slot, ret, means),
+                Engine::Sources(sources) => {
+                    means.visited += 1;
+                    if let Taken::Left(left) = sources.returned(slot, ret, means) {
+                        return left;
+                    }
+                }
+                Engine::Register(register) => {
+                    means.visited += 1;
+                    match register.returned(slot, ret) {
+                        Ok(()) => return Left::Something,
+                        Err(Refusal::Violated) => return Left::Nothing(register.misfit(slot)),
+                        Err(Refusal::NotMine) => {}
+                    }
+                }
             }
-        }
-        match self.search(means) {
-            (part, Left::Something) => part.returned(slot, ret, means),
-            (_, left) => left,
+            let left = self.hand_over(means);
+            if !matches!(left, Left::Something) {
+                return left;
+            }
         }
     }
 
@@ -57,6 +77,7 @@ impl<M: Model> Engine<M> {
     pub(super) fn failed(&mut self, slot: usize, means: &mut Means<M>) -> Left {
         match self {
             Engine::Search(part) => part.failed(slot, means),
+            Engine::Sources(sources) => sources.failed(slot, means),
             Engine::Register(register) => match register.failed(slot) {
                 Ok(()) => Left::Something,
                 Err(evidence) => Left::Nothing(evidence),
@@ -69,6 +90,10 @@ impl<M: Model> Engine<M> {
     pub(super) fn lost(&mut self, slot: usize, means: &mut Means<M>) -> Left {
         match self {
             Engine::Search(part) => part.lost(slot, means),
+            Engine::Sources(sources) => {
+                sources.lost(slot);
+                Left::Something
+            }
             Engine::Register(register) => {
                 register.lost(slot);
                 Left::Something
@@ -80,7 +105,7 @@ impl<M: Model> Engine<M> {
     pub(super) fn possibilities(&self) -> usize {
         match self {
             Engine::Search(part) => part.possibilities(),
-            Engine::Register(_) => 1,
+            Engine::Register(_) | Engine::Sources(_) => 1,
         }
     }
 
@@ -89,51 +114,79 @@ impl<M: Model> Engine<M> {
         match self {
             Engine::Search(part) => part.sizes(),
             Engine::Register(register) => register.sizes(),
+            Engine::Sources(sources) => sources.sizes(),
         }
     }
 
-    /// The search, which takes over from the engine for registers if that is still in place.
-    fn search(&mut self, means: &mut Means<M>) -> (&mut Part<M>, Left) {
-        let mut left = Left::Something;
-        if let Engine::Register(register) = self {
-            let (part, outcome) = taken_over(register, means);
-            *self = Engine::Search(part);
-            left = outcome;
-        }
+    /// Has the next engine take over.
+    fn hand_over(&mut self, means: &mut Means<M>) -> Left {
+        let (next, left) = match self {
+            Engine::Register(register) => {
+                let placed = register.forgotten();
+                let sources = Sources::resumed(register.start(), register.slots(), placed);
+                fed(Engine::Sources(Box::new(sources)), register.replay(), means)
+            }
+            Engine::Sources(sources) => {
+                let Some(events) = sources.replay() else { return Left::TooMany(Limit::Nodes) };
+                let part = Part::resumed(sources.start(), sources.slots(), sources.forgotten());
+                fed(Engine::Search(part), events, means)
+            }
+            Engine::Search(_) => unreachable!("the search takes every event"),
+        };
+        *self = next;
+        left
+    }
+
+    /// Begins a call in one of the slots that `resumed` left, or in another.
+    fn invoke_in(&mut self, slot: Option<usize>, op: M::Op, number: u64) -> Option<usize> {
         match self {
-            Engine::Search(part) => (part, left),
-            Engine::Register(_) => unreachable!("the search has just taken over"),
+            Engine::Sources(sources) => sources.invoke(op, number, slot).ok(),
+            Engine::Search(part) => Some(match slot {
+                Some(slot) => {
+                    part.invoke_in(slot, op, number);
+                    slot
+                }
+                None => part.invoke(op, number),
+            }),
+            Engine::Register(_) => None,
         }
     }
 }
 
-/// A search fed with the calls that still matter to `register`. Open calls keep their slots.
-fn taken_over<M: Model>(register: &Register<M>, means: &mut Means<M>) -> (Part<M>, Left) {
-    let mut part = Part::resumed(register.start(), register.slots(), register.forgotten());
+/// An engine fed with the calls that still matter to the one before it. Open calls keep their slots.
+fn fed<M: Model>(
+    mut engine: Engine<M>,
+    events: Vec<Replayed<'_, M>>,
+    means: &mut Means<M>,
+) -> (Engine<M>, Left) {
     let mut slots = crate::hash::Table::default();
-    for event in register.replay() {
+    for event in events {
         let left = match event {
-            Replayed::Invoke { op, number, slot: Some(slot) } => {
-                part.invoke_in(slot, op.clone(), number);
-                Left::Something
-            }
-            Replayed::Invoke { op, number, slot: None } => {
-                slots.insert(number, part.invoke(op.clone(), number));
+            Replayed::Invoke { op, number, slot } => {
+                let own = engine.invoke_in(slot, op.clone(), number);
+                let own = own.expect("it was taken the first time");
+                if slot.is_none() {
+                    slots.insert(number, own);
+                }
                 Left::Something
             }
             Replayed::Return { number, ret } => match slots.remove(&number) {
-                Some(slot) => part.returned(slot, ret, means),
+                Some(slot) => engine.returned(slot, ret, means),
                 None => Left::Something,
             },
             Replayed::Lost { number } => match slots.remove(&number) {
-                Some(slot) => part.lost(slot, means),
+                Some(slot) => engine.lost(slot, means),
                 None => Left::Something,
             },
         };
         if !matches!(left, Left::Something) {
-            return (part, left);
+            return (engine, left);
         }
     }
-    part.release_slots();
-    (part, Left::Something)
+    match &mut engine {
+        Engine::Sources(sources) => sources.release_slots(),
+        Engine::Search(part) => part.release_slots(),
+        Engine::Register(_) => {}
+    }
+    (engine, Left::Something)
 }

@@ -17,7 +17,6 @@
 
 mod blocks;
 mod evidence;
-mod slab;
 
 use std::collections::VecDeque;
 

@@ -5,11 +5,11 @@
 
 use std::collections::VecDeque;
 
-use super::slab::Slab;
 use super::{Kept, Refusal};
 use crate::hash::Table;
 use crate::model::{Key, Model};
 use crate::online::orders::WINDOW;
+use crate::online::slab::Slab;
 
 /// The index of no cluster or block.
 pub(super) const NONE: u32 = u32::MAX;

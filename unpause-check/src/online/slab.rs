@@ -31,6 +31,10 @@ impl<T> Slab<T> {
         self.entries.get(index as usize)?.as_ref()
     }
 
+    pub(super) fn get_mut(&mut self, index: u32) -> Option<&mut T> {
+        self.entries.get_mut(index as usize)?.as_mut()
+    }
+
     pub(super) fn iter(&self) -> impl Iterator<Item = &T> {
         self.entries.iter().flatten()
     }

@@ -1,0 +1,334 @@
+//! What becomes certain, and what can be forgotten.
+//!
+//! *Certain.* Zones only grow and a call that returned gets no new possible sources, so an observer that has one left,
+//! or one that holds it without any change of zones in the certain plan, never needs another.
+//!
+//! *Forgotten.* The chosen plan is cut in two, in the order of its linearization. The old part can be forgotten if
+//! no call of the new part, and none that is open or yet to come, can observe one of its values, whatever is chosen:
+//! for each old cluster D the certain plan has a block that must come after D, and that returned before the earliest
+//! invocation among those calls. For then any choice for the whole stays one if the old calls take their sources from
+//! the chosen plan: new blocks only lose calls by it, and no new block has to come before an old one, by the order of
+//! the cut. If the cut falls within a block, then that block must certainly come before all others that are new.
+//!
+//! The one thing that the old part can take from the new one are writers that were lost. As long as little is kept,
+//! a part is not forgotten if a writer that is not certain is in it. After that the writer is *spent*: no other call
+//! may have it as its source, unless another lost writer can take its place in the old part. If no choice is left, but
+//! there is one with spent writers that nothing can replace, it is unknown whether the history is linearizable. If
+//! there is none with all of them either, it is not.
+
+use super::plan::{Cluster, NONE, Plan, Zone};
+use super::solve::Source;
+use super::{Debt, Means, Needs, Refusal, Sources};
+use crate::model::Model;
+use crate::online::orders::WINDOW;
+
+/// So much is kept before the first look for what can be forgotten.
+pub(super) const FEW: usize = 32;
+
+/// When more than this is kept, writers may be spent.
+const MANY: usize = 96;
+
+impl<M: Model> Sources<M> {
+    /// Finds out what is certain, and forgets what is over.
+    pub(super) fn tidy(&mut self, means: &mut Means<M>) -> Result<(), Refusal> {
+        self.decide(means)?;
+        let order = self.chosen.in_order();
+        let size = self.observers.len() + order.len();
+        if let Some(old) = self.cut(&order, false) {
+            self.forget(&order, old)?;
+        }
+        if size > MANY && self.observers.len() + self.chosen.clusters.len() > MANY / 2 {
+            let order = self.chosen.in_order();
+            if let Some(old) = self.cut(&order, true) {
+                self.forget(&order, old)?;
+            }
+        }
+        self.thin();
+        let left = self.observers.len() + self.chosen.clusters.len();
+        self.full = left + FEW.max(left / 4);
+        Ok(())
+    }
+
+    /// Makes certain what has one source left.
+    fn decide(&mut self, means: &mut Means<M>) -> Result<(), Refusal> {
+        loop {
+            let before = self.open_ended.len();
+            for call in std::mem::take(&mut self.open_ended) {
+                if !self.is_decided(call, before, means)? {
+                    self.open_ended.push(call);
+                }
+            }
+            if self.open_ended.len() >= before {
+                return Ok(());
+            }
+        }
+    }
+
+    fn is_decided(
+        &mut self,
+        call: u32,
+        others: usize,
+        means: &mut Means<M>,
+    ) -> Result<bool, Refusal> {
+        // What is certain must not depend on what was spent.
+        let pools = [&self.pool, &self.spent];
+        let pools = if self.debts.is_empty() { &pools[..1] } else { &pools[..] };
+        let mut search = self.search(pools, means);
+        if let Some(at) = search.free(&self.certain, call) {
+            self.calls[call].at = at;
+            return Ok(true);
+        }
+        let mut choices = Vec::new();
+        search.candidates(&self.certain, call, others, 2, &mut choices)?;
+        let [only] = choices[..] else { return Ok(false) };
+        let at = match only {
+            Source::Cluster(at) => at,
+            Source::Optional(writer) => {
+                let it = &self.calls[writer];
+                let (value, needs) = (it.writes.expect("it is a writer"), it.needs);
+                let equal = match needs {
+                    Needs::Value(from) => self.pool.swaps(from, value),
+                    _ => self.pool.plain(value),
+                };
+                let has_equals = equal.len() > 1;
+                let node = it.node;
+                // Another one that is equal may be the source that was chosen.
+                if has_equals || !self.chosen.takes_part(node) {
+                    return Ok(false);
+                }
+                self.make_certain(writer);
+                node
+            }
+        };
+        let it = &self.calls[call];
+        match it.writes {
+            Some(_) if self.chosen.clusters[it.node as usize].before == at => {
+                self.certain.link(at, it.node);
+                Ok(true)
+            }
+            None if it.at == at => {
+                self.certain.join(at, it.span());
+                Ok(true)
+            }
+            _ => Ok(false),
+        }
+    }
+
+    /// The longest beginning of the order that can be forgotten.
+    fn cut(&self, order: &[u32], may_spend: bool) -> Option<usize> {
+        let in_flight = self.slots.iter().flatten().map(|call| self.calls[*call].invoked).min();
+        let mut earliest = vec![in_flight.unwrap_or(u64::MAX); order.len() + 1];
+        let mut places = vec![NONE; self.chosen.clusters.len()];
+        order.iter().zip(0..).for_each(|(at, place)| places[*at as usize] = place);
+        for call in &self.open_ended {
+            let it = &self.calls[*call];
+            let at = if it.writes.is_some() { it.node } else { it.at };
+            let place = places[at as usize] as usize;
+            earliest[place] = earliest[place].min(it.invoked);
+        }
+        for place in (0..order.len()).rev() {
+            earliest[place] = earliest[place].min(earliest[place + 1]);
+        }
+        let (mut best, mut over) = (None, 0);
+        for (place, at) in order.iter().enumerate() {
+            let Cluster { call, after, .. } = self.chosen.clusters[*at as usize];
+            if let Some(writer) =
+                Some(call).filter(|call| *call != NONE).map(|call| &self.calls[call])
+            {
+                let is_lost = writer.lost && may_spend;
+                if !(writer.certain || is_lost) {
+                    break;
+                }
+            }
+            over = over.max(self.over(*at));
+            let earliest = earliest[place + 1];
+            if over < earliest
+                && (after == NONE || self.is_first(*at, after, &order[place + 1..], earliest))
+            {
+                best = Some(place + 1);
+            }
+        }
+        best
+    }
+
+    /// When some block returned first that must come after a cluster.
+    fn over(&self, at: u32) -> u64 {
+        if !self.certain.takes_part(at) {
+            return 0;
+        }
+        let own = &self.certain.clusters[at as usize];
+        let zone = self.certain.zone_of_block(at);
+        let mut over = u64::MAX;
+        for (other, later) in self.certain.zones.iter().enumerate() {
+            if other as u32 != own.block && zone.first < later.last {
+                over = over.min(later.first);
+            }
+        }
+        let mut place = own.after;
+        while let Some(later) = self.certain.clusters.get(place as usize) {
+            over = over.min(later.zone.first);
+            place = later.after;
+        }
+        over
+    }
+
+    /// Whether a block that is cut after the cluster `at` must come before all others that are new.
+    fn is_first(&self, at: u32, after: u32, new: &[u32], earliest: u64) -> bool {
+        let own = self.certain.zone_of_block(at).first;
+        let block = self.certain.clusters[at as usize].block;
+        let is_later = |other: &u32| {
+            let cluster = &self.certain.clusters[*other as usize];
+            cluster.block == block
+                || !self.certain.takes_part(*other)
+                || self.certain.zone_of_block(*other).last > own
+        };
+        self.certain.clusters[at as usize].after == after
+            && own < earliest
+            && new.iter().all(is_later)
+    }
+
+    /// Forgets the first clusters of the order.
+    fn forget(&mut self, order: &[u32], old: usize) -> Result<(), Refusal> {
+        let (calls, has_gap) = self.linearization(&order[..old]);
+        let mut state = self.start.clone();
+        let mut next = Vec::new();
+        for call in calls.iter().map(|call| &self.calls[*call]) {
+            state.successors(&call.op, call.ret.as_ref(), &mut next);
+            let value = call.writes.or(state.register_value());
+            let place = next.iter().position(|next| next.register_value() == value);
+            state = next.swap_remove(place.ok_or(Refusal::NotMine)?);
+            next.clear();
+        }
+        self.start = state;
+        if has_gap {
+            self.forgotten.clear();
+        }
+        self.forgotten.extend(calls.iter().map(|call| self.calls[*call].number));
+        let more = self.forgotten.len().saturating_sub(WINDOW);
+        self.forgotten.drain(..more);
+        if let Some(after) =
+            order.get(old).filter(|at| self.certain.clusters[**at as usize].before != NONE)
+        {
+            self.certain.behead(*after);
+            self.chosen.behead(*after);
+        }
+        // Names from 0 for those that stay, in their old order.
+        let mut names = vec![NONE; self.chosen.clusters.len()];
+        order[old..].iter().for_each(|at| names[*at as usize] = 0);
+        let mut count = 0;
+        for (at, name) in names.iter_mut().enumerate() {
+            if *name == 0 {
+                (*name, count) = (count, count + 1);
+            }
+            let call = self.chosen.clusters[at].call;
+            if let Some(it) = self.calls.get_mut(call).filter(|it| it.node == at as u32) {
+                it.node = *name;
+            }
+        }
+        for at in &order[..old] {
+            let Cluster { call, zone, after, .. } = self.chosen.clusters[*at as usize];
+            if call == NONE {
+                continue;
+            }
+            let it = &self.calls[call];
+            if it.certain {
+                self.calls.remove(call);
+                continue;
+            }
+            it.moves(call, &mut self.pool, &mut self.spent);
+            let is_plain = matches!(it.needs, Needs::Nothing) && after == NONE;
+            let observers = self.observers.iter().map(|call| &self.calls[*call]);
+            let mut others = is_plain.then(Vec::new);
+            for observer in observers.filter(|it| it.at == *at) {
+                match observer.needs {
+                    Needs::Other(value) => others.iter_mut().for_each(|list| list.push(value)),
+                    _ => others = None,
+                }
+            }
+            self.debts.push(Debt { call, before: zone.first.min(zone.last), others });
+        }
+        let Sources { calls, open_ended, observers, .. } = self;
+        observers.retain(|call| {
+            let name = names[calls[*call].at as usize];
+            match name {
+                NONE => drop(calls.remove(*call)),
+                _ => calls[*call].at = name,
+            }
+            name != NONE
+        });
+        open_ended.retain(|call| calls.get(*call).is_some());
+        self.certain.keep(&names);
+        self.chosen.keep(&names);
+        Ok(())
+    }
+
+    /// Drops observers of a cluster that has many, of which neither the first return nor the last invocation is.
+    fn thin(&mut self) {
+        if self.observers.len() < 4 * WINDOW {
+            return;
+        }
+        let mut counts = vec![0; self.chosen.clusters.len()];
+        self.observers.iter().for_each(|call| counts[self.calls[*call].at as usize] += 1);
+        let is_open = |call: &u32| self.open_ended.contains(call);
+        let (mut dropped, mut gaps) = (Vec::new(), Vec::new());
+        // By their returns.
+        for call in &self.observers {
+            let it = &self.calls[*call];
+            let at = it.at as usize;
+            if counts[at] <= WINDOW || is_open(call) {
+                continue;
+            }
+            let zone = self.certain.clusters[at].zone;
+            counts[at] -= 1;
+            gaps.push((at, it.returned));
+            if it.returned > zone.first && it.invoked < zone.last {
+                dropped.push(*call);
+            }
+        }
+        for (at, gap) in gaps {
+            self.certain.clusters[at].gap = gap;
+            self.chosen.clusters[at].gap = gap;
+        }
+        for call in &dropped {
+            self.calls.remove(*call);
+        }
+        let calls = &self.calls;
+        self.observers.retain(|call| calls.get(*call).is_some());
+    }
+
+    /// The calls of some clusters, each writer before its observers, and whether some before them are missing.
+    pub(super) fn linearization(&self, order: &[u32]) -> (Vec<u32>, bool) {
+        let mut by_cluster: Vec<(u32, u64, u32)> = Vec::with_capacity(self.observers.len());
+        for call in &self.observers {
+            let it = &self.calls[*call];
+            by_cluster.push((it.at, it.returned, *call));
+        }
+        by_cluster.sort_unstable();
+        let (mut calls, mut has_gap) = (Vec::new(), false);
+        for at in order {
+            let Cluster { call, gap, .. } = self.chosen.clusters[*at as usize];
+            calls.extend(Some(call).filter(|call| *call != NONE));
+            has_gap |= gap > 0;
+            let begin = by_cluster.partition_point(|(other, ..)| other < at);
+            let own = by_cluster[begin..].iter().take_while(|(other, ..)| other == at);
+            calls.extend(own.map(|(.., call)| *call));
+        }
+        (calls, has_gap)
+    }
+}
+
+impl Plan {
+    /// Cuts a block before a cluster, which then comes before all others.
+    fn behead(&mut self, at: u32) {
+        self.clusters[at as usize].before = NONE;
+        self.clusters[at as usize].zone.first = 0;
+        let mut zone: Option<Zone> = None;
+        let mut place = at;
+        while let Some(cluster) = self.clusters.get_mut(place as usize) {
+            cluster.block = at;
+            zone = Some(zone.map_or(cluster.zone, |zone| zone.with(cluster.zone)));
+            place = cluster.after;
+        }
+        self.zones[at as usize] = zone.expect("the block has this cluster");
+    }
+}

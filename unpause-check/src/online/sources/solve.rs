@@ -1,0 +1,316 @@
+//! The search for sources: which cluster each observer saw, and which value each swap replaced.
+//!
+//! Depth first from the plan of all that is certain. Before it tries anything, it places every observer that has one
+//! cluster left, and every one that some cluster holds without any change of zones: that restricts nothing. Then it
+//! tries the clusters of one that is left, the one of the last plan first. Failed swaps come last: until then each
+//! writer that may take effect is known to be needed for its value or not, and those that are not are
+//! interchangeable, so that a failed swap needs to try only a few.
+
+use super::plan::{Cluster, NONE, Plan, Zone};
+use super::pool::Pool;
+use super::{Call, Needs};
+use crate::model::{Key, Model};
+use crate::online::slab::Slab;
+
+/// So many choices may depend on each other.
+const DEPTH: usize = 400;
+
+pub(super) struct Search<'a, M: Model> {
+    pub(super) calls: &'a Slab<Call<M>>,
+    /// The writers that may take effect.
+    pub(super) pools: &'a [&'a Pool],
+    /// The earliest invocation of a call that needs a source.
+    pub(super) since: u64,
+    /// How many more attempts to place a call there may be.
+    pub(super) left: u64,
+    /// Plans looked at.
+    pub(super) visited: u64,
+}
+
+/// A plan in which every observer has its source.
+pub(super) struct Solution {
+    pub(super) plan: Plan,
+    /// Calls that are no swaps, each with the cluster that it observes.
+    pub(super) sources: Vec<(u32, u32)>,
+}
+
+/// The search ended before it was done.
+pub(super) struct Exhausted;
+
+/// The source of a call.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Source {
+    Cluster(u32),
+    /// A writer that takes no part yet.
+    Optional(u32),
+}
+
+enum Step {
+    Failed,
+    Free(u32),
+    Only(Source),
+    Several,
+}
+
+impl<M: Model> Search<'_, M> {
+    pub(super) fn solve(
+        &mut self,
+        mut plan: Plan,
+        mut todo: Vec<u32>,
+        mut sources: Vec<(u32, u32)>,
+        depth: usize,
+    ) -> Result<Option<Solution>, Exhausted> {
+        self.visited += 1;
+        loop {
+            let others = todo.len();
+            let (mut changed, mut rest) = (false, Vec::with_capacity(others));
+            for call in std::mem::take(&mut todo) {
+                match self.step(&plan, call, others)? {
+                    Step::Failed => return Ok(None),
+                    Step::Free(at) => sources.push((call, at)),
+                    Step::Only(source) => {
+                        self.place(&mut plan, call, source, &mut rest, &mut sources);
+                        changed = true;
+                    }
+                    Step::Several => rest.push(call),
+                }
+            }
+            todo = rest;
+            if !changed {
+                break;
+            }
+        }
+        let is_last = |call: &u32| matches!(self.calls[*call].needs, Needs::Other(_));
+        let next = todo.iter().position(|call| !is_last(call)).unwrap_or(0);
+        if todo.is_empty() {
+            return Ok(Some(Solution { plan, sources }));
+        }
+        if depth == DEPTH {
+            return Err(Exhausted);
+        }
+        let call = todo.remove(next);
+        let mut choices = Vec::new();
+        self.candidates(&plan, call, todo.len(), usize::MAX, &mut choices)?;
+        let known = Source::Cluster(self.calls[call].at);
+        if let Some(place) = choices.iter().position(|source| *source == known) {
+            choices[..=place].rotate_right(1);
+        }
+        for source in choices {
+            let (mut plan, mut todo, mut sources) = (plan.clone(), todo.clone(), sources.clone());
+            self.place(&mut plan, call, source, &mut todo, &mut sources);
+            if let Some(solution) = self.solve(plan, todo, sources, depth + 1)? {
+                return Ok(Some(solution));
+            }
+        }
+        Ok(None)
+    }
+
+    fn step(&mut self, plan: &Plan, call: u32, others: usize) -> Result<Step, Exhausted> {
+        if let Some(at) = self.free(plan, call) {
+            return Ok(Step::Free(at));
+        }
+        let mut choices = Vec::new();
+        self.candidates(plan, call, others, 2, &mut choices)?;
+        Ok(match choices[..] {
+            [] => Step::Failed,
+            [only] => Step::Only(only),
+            _ => Step::Several,
+        })
+    }
+
+    /// A cluster that a call can observe so that it restricts nothing.
+    pub(super) fn free(&self, plan: &Plan, call: u32) -> Option<u32> {
+        let it = &self.calls[call];
+        if it.writes.is_some() {
+            return None;
+        }
+        let known = it.at;
+        let fits = |at: u32| {
+            it.needs.allows(plan.clusters[at as usize].value) && plan.is_free(at, it.span())
+        };
+        if plan.takes_part(known) && fits(known) {
+            return Some(known);
+        }
+        plan.active().map(|(at, _)| at).find(|at| fits(*at))
+    }
+
+    /// The sources that a call can have, the likely ones first, and no more than `most` of them. Stands for equal
+    /// writers that may take effect by the first one if they were invoked before all that needs a source.
+    pub(super) fn candidates(
+        &mut self,
+        plan: &Plan,
+        call: u32,
+        others: usize,
+        most: usize,
+        out: &mut Vec<Source>,
+    ) -> Result<(), Exhausted> {
+        let it = &self.calls[call];
+        let (span, swaps) = (it.span(), it.writes.is_some());
+        let own =
+            if swaps { self.cluster(plan, call).expect("a swap that takes part") } else { NONE };
+        let mut tried = 1;
+        for (at, cluster) in plan.active() {
+            if out.len() >= most {
+                break;
+            }
+            if it.needs.allows(cluster.value) {
+                tried += 1;
+                let fits = if swaps { plan.fits_link(at, own) } else { plan.fits(at, span) };
+                if fits {
+                    out.push(Source::Cluster(at));
+                }
+            }
+        }
+        let mut add = |optional: u32, out: &mut Vec<Source>| {
+            tried += 1;
+            let invoked = self.calls[optional].invoked;
+            let fits =
+                if swaps { plan.fits_link_new(invoked, own) } else { plan.fits_new(invoked, span) };
+            if fits {
+                out.push(Source::Optional(optional));
+            }
+        };
+        let unused = |call: u32| self.cluster(plan, call).is_none();
+        let until = if swaps { plan.zone_of_block(own).first } else { span.first };
+        // Equal writers that were invoked before all that needs a source are interchangeable. A later one restricts
+        // more, and leaves more to other calls.
+        let usable = |equal: &[(u64, u32)]| -> Vec<u32> {
+            let begin = equal.partition_point(|(invoked, _)| *invoked < self.since);
+            let mut before = equal[..begin].iter().map(|(_, call)| *call);
+            let before = before.find(|call| unused(*call));
+            let during = equal[begin..].iter().take_while(|(invoked, _)| *invoked < until);
+            let during = during.map(|(_, call)| *call).filter(|call| unused(*call));
+            before.into_iter().chain(during).collect()
+        };
+        // Whether a value may be there that a swap replaces, in a cluster or because of a call that is optional.
+        let is_there = |from: Key| {
+            let has = |(_, it): (u32, &Cluster)| it.value == from && it.after == NONE;
+            self.pools.iter().any(|pool| pool.has(from)) || plan.active().any(has)
+        };
+        for pool in self.pools {
+            match it.needs {
+                Needs::Nothing => {}
+                Needs::Value(value) => {
+                    let plain = usable(pool.plain(value)).into_iter();
+                    let from = pool.sources(value).filter(|from| is_there(*from));
+                    let swaps = from.flat_map(|from| usable(pool.swaps(from, value)));
+                    for optional in plain.chain(swaps) {
+                        if out.len() >= most {
+                            break;
+                        }
+                        add(optional, out);
+                    }
+                }
+                Needs::Other(_) if out.len() >= most => {}
+                Needs::Other(_) => {
+                    let ends = plan.active().filter(|(_, it)| it.after == NONE);
+                    let mut from: Vec<Key> = match self.pools {
+                        [_] => ends
+                            .map(|(_, it)| it.value)
+                            .chain(pool.inner().iter().copied())
+                            .collect(),
+                        _ => pool.replaced().filter(|from| is_there(*from)).collect(),
+                    };
+                    from.sort_unstable();
+                    from.dedup();
+                    // Others that are left need one value each, and swaps need some that they replace. So one of so
+                    // many values is needed for nothing else, and does instead of any other.
+                    let enough = others + 2 + from.len();
+                    let mut seen = Vec::new();
+                    if pool.values().len() > enough {
+                        let before = pool.by_time().take_while(|(time, ..)| *time < it.invoked);
+                        for (_, optional, value) in before {
+                            let is_new = seen.iter().all(|(_, other)| *other != value);
+                            if is_new && it.needs.allows(value) && unused(optional) {
+                                seen.push((optional, value));
+                            }
+                            if seen.len() == enough {
+                                break;
+                            }
+                        }
+                    }
+                    if seen.len() < enough {
+                        seen.clear();
+                        let values = pool.values().filter(|(value, _)| it.needs.allows(*value));
+                        for (value, equal) in values {
+                            seen.extend(
+                                usable(equal).into_iter().map(|optional| (optional, value)),
+                            );
+                        }
+                    }
+                    let swaps = from.into_iter().flat_map(|from| pool.replacing(from));
+                    let swaps = swaps.filter(|(value, _)| it.needs.allows(*value));
+                    let swaps = swaps.flat_map(|(_, equal)| usable(equal));
+                    for optional in seen.into_iter().map(|(optional, _)| optional).chain(swaps) {
+                        if out.len() >= most {
+                            break;
+                        }
+                        add(optional, out);
+                    }
+                }
+            }
+        }
+        self.left = self.left.checked_sub(tried).ok_or(Exhausted)?;
+        Ok(())
+    }
+
+    /// The cluster of a writer that takes part.
+    fn cluster(&self, plan: &Plan, call: u32) -> Option<u32> {
+        match self.calls[call].node {
+            NONE => plan.of(call),
+            at => plan.takes_part(at).then_some(at),
+        }
+    }
+
+    /// Gives a call its source.
+    pub(super) fn place(
+        &self,
+        plan: &mut Plan,
+        call: u32,
+        source: Source,
+        todo: &mut Vec<u32>,
+        sources: &mut Vec<(u32, u32)>,
+    ) {
+        let at = match source {
+            Source::Cluster(at) => at,
+            Source::Optional(writer) => {
+                let it = &self.calls[writer];
+                let value = it.writes.expect("it is a writer");
+                let at = match plan.clusters.get(it.node as usize) {
+                    Some(_) => it.node,
+                    None => plan.add(writer, value, it.invoked),
+                };
+                plan.begin(at);
+                if matches!(it.needs, Needs::Value(_)) {
+                    todo.push(writer);
+                }
+                at
+            }
+        };
+        if self.calls[call].writes.is_some() {
+            let own = self.cluster(plan, call).expect("a swap that takes part");
+            plan.link(at, own);
+        } else {
+            plan.join(at, self.calls[call].span());
+            sources.push((call, at));
+        }
+    }
+}
+
+impl<M: Model> Call<M> {
+    /// What the call adds to the zone of the cluster that it observes.
+    pub(super) fn span(&self) -> Zone {
+        Zone { first: self.returned, last: self.invoked }
+    }
+}
+
+impl Needs {
+    /// Whether a call can observe this value.
+    pub(super) fn allows(self, value: Key) -> bool {
+        match self {
+            Needs::Nothing => false,
+            Needs::Value(needed) => needed == value,
+            Needs::Other(other) => other != value,
+        }
+    }
+}

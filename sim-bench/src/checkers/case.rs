@@ -1,11 +1,11 @@
 //! What is checked: the workloads and the rows of the table.
 
-use super::history::{Histories, build};
+use super::history::{Histories, build, lose};
 use super::{recorded, scripts};
 
 /// The grammar of this half.
 pub(crate) const USAGE: &str = "\
-usage: sim-bench checkers [quick | long] [register casreg kv queue queue-2 stack set pq etcd chain ...]
+usage: sim-bench checkers [quick | long] [register casreg register-lost casreg-lost kv queue queue-2 stack set pq etcd chain ...]
 
   quick   10^3 and 10^4 operations; long: up to 10^6 at every concurrency
   ...     only these workloads
@@ -40,6 +40,10 @@ pub(super) enum Workload {
     Register,
     /// Reads, writes and swaps over five values.
     CasRegister,
+    /// As `Register`, with one call in twenty that never returns.
+    RegisterLost,
+    /// As `CasRegister`, with one call in twenty that never returns.
+    CasRegisterLost,
     /// Reads and writes of 64 keys.
     Map,
     /// About 32 items inside.
@@ -53,10 +57,12 @@ pub(super) enum Workload {
     Etcd,
 }
 
-const ALL: [(Workload, &str); 9] = [
+const ALL: [(Workload, &str); 11] = [
     (Workload::Etcd, "etcd"),
     (Workload::Register, "register"),
     (Workload::CasRegister, "casreg"),
+    (Workload::RegisterLost, "register-lost"),
+    (Workload::CasRegisterLost, "casreg-lost"),
     (Workload::Map, "kv"),
     (Workload::Queue, "queue"),
     (Workload::ShortQueue, "queue-2"),
@@ -157,6 +163,10 @@ impl Case {
         match self.workload {
             Workload::Register => Histories::Register(build(self, Values::default())),
             Workload::CasRegister => Histories::CasRegister(build(self, Cas::new(self.operations))),
+            Workload::RegisterLost => Histories::Register(lose(build(self, Values::default()))),
+            Workload::CasRegisterLost => {
+                Histories::CasRegister(lose(build(self, Cas::new(self.operations))))
+            }
             Workload::Map => Histories::Map(build(self, Keys::default())),
             Workload::Queue => Histories::Queue(build(self, Items::with(32))),
             Workload::ShortQueue => Histories::Queue(build(self, Items::with(2))),

@@ -6,9 +6,9 @@
 //! scripts change and why, stands there. All is a function of the case.
 
 use sim::check::Model;
-use sim::check::models::{CasRegister, Map, PriorityQueue, Queue, Register, Set, Stack};
 use sim::check::datum::Datum;
 use sim::check::history::Operation;
+use sim::check::models::{CasRegister, Map, PriorityQueue, Queue, Register, Set, Stack};
 
 use super::case::Case;
 
@@ -87,6 +87,28 @@ pub(super) fn build<S: Script>(case: &Case, mut script: S) -> Vec<History<S::Mod
         assert!(places.any(|from| script.plant(&mut operations, from)), "no place in {case:?}");
     }
     vec![History { operations, expected: !case.bad }]
+}
+
+/// The same histories with five calls in a hundred that never return, among the first four fifths, and whose
+/// client is another one from then on: time-outs as a test of a distributed system has them. A planted violation is
+/// later, so the verdict stays.
+pub(super) fn lose<M: Model>(mut histories: Vec<History<M>>) -> Vec<History<M>> {
+    for History { operations, .. } in &mut histories {
+        let mut draw = Draw::new(operations.len() as u64);
+        let mut clients = operations.iter().map(|call| call.client + 1).max().unwrap_or(0);
+        let mut names: Vec<u32> = (0..clients).collect();
+        let until = operations.len() * 4 / 5;
+        for (index, call) in operations.iter_mut().enumerate() {
+            let client = call.client as usize;
+            call.client = names[client];
+            if index < until && draw.below(100) < 5 {
+                call.returned = None;
+                names[client] = clients;
+                clients += 1;
+            }
+        }
+    }
+    histories
 }
 
 fn drive<S: Script>(case: &Case, script: &mut S) -> Calls<S::Model> {

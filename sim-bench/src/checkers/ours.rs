@@ -1,7 +1,7 @@
 //! Ours: the front door, on one thread and on two.
 
-use sim::check::{Budget, linearizable_counted, linearizable_parallel};
 use sim::check::verdict::Verdict;
+use sim::check::{Budget, linearizable_counted, linearizable_parallel};
 
 use super::case::Case;
 use super::contestant::{Answer, Check, Contestant, Turns, with_histories};

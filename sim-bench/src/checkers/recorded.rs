@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use sim::check::models::CasRegister;
 use sim::check::datum::Datum;
+use sim::check::models::CasRegister;
 use unpause_histories::{format_of, operations, read};
 
 use super::history::History;

@@ -4,12 +4,12 @@
 use std::collections::HashMap;
 use std::marker::PhantomData;
 
+use sim::check::history::Operation;
 use sim::check::models::{
     CasRegister, CasRegisterOp, CasRegisterRet, Map, MapOp, MapRet, PriorityQueue, PriorityQueueOp,
     PriorityQueueRet, Queue, QueueOp, QueueRet, Register, RegisterOp, RegisterRet, Set, SetOp,
     Stack, StackOp, StackRet,
 };
-use sim::check::history::Operation;
 
 use super::history::{Calls, Draw, Script, Subject};
 

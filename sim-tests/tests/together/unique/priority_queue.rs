@@ -2,7 +2,7 @@
 
 use sim::check::models::{PriorityQueue, PriorityQueueOp, PriorityQueueRet};
 
-use crate::collections::{self, Collection};
+use super::collections::{self, Collection};
 
 impl Collection for PriorityQueue {
     const ENGINE: &'static str = "unique priority queue";

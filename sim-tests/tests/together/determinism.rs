@@ -65,7 +65,7 @@ fn a_seed_means_the_same_on_other_threads() {
 #[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn a_seed_means_the_same_in_another_process() {
     let child = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "child_prints_fingerprints", "--nocapture"])
+        .args(["--exact", "determinism::child_prints_fingerprints", "--nocapture"])
         .env("UNPAUSE_CHILD", "1")
         // What a user sets for one test must not decide what a hermetic one does.
         .env("SIM_SEED", "3")

@@ -326,11 +326,14 @@ fn a_panic_in_std_is_placed_where_std_was_called() {
     // Relative to the folder that the test runs in, which is that of its package.
     // Known if the test was built with information for debuggers, and else nothing is made up.
     let frames = format!("{:?}", std::backtrace::Backtrace::force_capture());
-    let known = frames.contains("tests/screens.rs\", line");
-    let place = known.then(|| format!("tests/screens.rs:{called}"));
+    let known = frames.contains("tests/together/screens.rs\", line");
+    let place = known.then(|| format!("tests/together/screens.rs:{called}"));
     assert_eq!(finding.called_from, place);
     if known {
-        says(&report, &format!("at tests/screens.rs:{called}, in alloc/src/raw_vec/mod.rs:"));
+        says(
+            &report,
+            &format!("at tests/together/screens.rs:{called}, in alloc/src/raw_vec/mod.rs:"),
+        );
     }
     never_says(&report, "rustc");
     // Without information for debuggers, what is known without it.

@@ -235,7 +235,7 @@ fn simpler_commands_are_shown_written_down_and_replayed_in_another_process() {
     let line = found.replay.as_deref().unwrap();
     let line = line.split('"').nth(1).expect("it quotes a trace").to_owned();
     for source in [line, found.trace_file.clone().unwrap()] {
-        let test = "simpler_commands_are_shown_written_down_and_replayed_in_another_process";
+        let test = "generated_arguments::simpler_commands_are_shown_written_down_and_replayed_in_another_process";
         let mut process = Command::new(std::env::current_exe().unwrap());
         let output = process.args(["--exact", test, "--nocapture"]).env(SOURCE, &source).output();
         let output = String::from_utf8_lossy(&output.unwrap().stdout).into_owned();

@@ -1,7 +1,6 @@
 //! Generated programs under a search: all programs of a shape, each in all its interleavings, against programs
 //! and interleavings that are enumerated here without the library.
 
-#[path = "generated_search/brute.rs"]
 mod brute;
 
 use std::collections::{BTreeMap, BTreeSet};

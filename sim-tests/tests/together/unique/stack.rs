@@ -4,7 +4,7 @@ use sim::check::Model;
 use sim::check::models::{Stack, StackOp, StackRet};
 use sim::check::unique::{Action, Plain};
 
-use crate::collections::{self, Collection};
+use super::collections::{self, Collection};
 
 impl Collection for Stack {
     const ENGINE: &'static str = "unique stack";

@@ -330,7 +330,7 @@ fn a_program_that_is_not_awaited_is_no_pass() {
         let Outcome::Failed(Failure::Panic { message, .. }) = &found.run.outcome else {
             panic!("{:?}", found.run.outcome);
         };
-        assert!(message.contains("tests/parallel.rs:"), "{message}");
+        assert!(message.contains("tests/together/parallel.rs:"), "{message}");
         assert!(message.ends_with("was never run: write `.await` after it"), "{message}");
     }
 }

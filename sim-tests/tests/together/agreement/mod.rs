@@ -27,7 +27,7 @@ use sim_tests::streams::events;
 /// prints what they return.
 macro_rules! every_model {
     ($fact:ident) => {{
-        struct Facts(Vec<(&'static str, fn() -> $crate::Tally)>);
+        struct Facts(Vec<(&'static str, fn() -> $crate::agreement::Tally)>);
         impl sim::check::models::Visitor for Facts {
             fn visit<M: sim::check::models::Shipped>(&mut self) {
                 self.0.push((M::NAME, $fact::<M>));
@@ -38,10 +38,10 @@ macro_rules! every_model {
         assert!(facts.0.len() >= 14, "the registry has become short");
         sim::check::models::Visitor::visit::<sim_tests::odd_models::Bag>(&mut facts);
         sim::check::models::Visitor::visit::<sim_tests::odd_models::Approximate>(&mut facts);
-        $crate::run(facts.0)
+        $crate::agreement::run(facts.0)
     }};
     ($fact:ident: $($model:ty),+) => {
-        $crate::run(vec![$((<$model as Shipped>::NAME, $fact::<$model> as fn() -> $crate::Tally)),+])
+        $crate::agreement::run(vec![$((<$model as Shipped>::NAME, $fact::<$model> as fn() -> $crate::agreement::Tally)),+])
     };
 }
 pub(crate) use every_model;

@@ -246,11 +246,11 @@ fn a_check_that_gives_up_is_no_pass() {
 
 /// A register of which nobody asks anything but what a script says.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
-pub struct Counter(u64);
+pub(crate) struct Counter(u64);
 
 /// What a counter is asked.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Op {
+pub(crate) enum Op {
     /// Adds this.
     Increment(u64),
     /// Returns the sum.

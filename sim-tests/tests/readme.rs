@@ -296,14 +296,17 @@ fn output(command: &mut Command) -> Output {
     command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"))
 }
 
-/// What a program printed, as if Cargo's output were in `target` and not optimized, whatever it is.
+/// The standard output of a program, with Cargo's output folder written as `target` wherever it is, and without
+/// optimization.
 fn stdout(output: &Output) -> String {
     let text = String::from_utf8_lossy(&output.stdout).replace("cargo run --release", "cargo run");
-    let short = |line: &str| match (line.strip_prefix("trace:   "), line.find("/sim/")) {
-        (Some(_), Some(at)) => format!("trace:   target{}\n", &line[at..]),
+    let shorten = |line: &str| match (line.split_once(": "), line.find("/sim/")) {
+        (Some((label @ ("trace" | "source" | "history"), _)), Some(at)) => {
+            format!("{:9}target{}\n", format!("{label}:"), &line[at..])
+        }
         _ => format!("{line}\n"),
     };
-    text.lines().map(short).collect()
+    text.lines().map(shorten).collect()
 }
 
 fn stderr(output: &Output) -> String {

@@ -11,8 +11,6 @@ const FOLDERS: &[&str] = &[
     concat!("/ro", "ot/"),
     concat!("/Us", "ers/"),
     concat!("C:", "\\Us", "ers\\"),
-    concat!("/wo", "rk/"),
-    concat!("/tm", "p/h/"),
 ];
 
 const HOSTS: &[&str] = &[
@@ -23,10 +21,6 @@ const HOSTS: &[&str] = &[
     concat!("files.", "pythonhosted.org"),
     concat!("deb.", "debian.org"),
 ];
-
-/// The folder of recorded histories beside the repository, which the gate alone may look for.
-const BESIDE: &str = concat!("../sha", "red");
-const GATE: &str = ".ci/run";
 
 /// Lines that name a folder of some machine or a host of a registry.
 pub(crate) fn check(file: &File) -> Vec<Offence> {
@@ -42,9 +36,6 @@ pub(crate) fn check(file: &File) -> Vec<Offence> {
         }
         if let Some(host) = HOSTS.iter().find(|host| line.contains(*host)) {
             say(format!("`{host}` is a host of a registry: say \"crates.io\" or the like"));
-        }
-        if line.contains(BESIDE) && file.path != GATE {
-            say(format!("`{BESIDE}` is not part of the project: take a path from the environment"));
         }
     }
     offences
@@ -79,13 +70,6 @@ mod tests {
             assert!(!is_found("Cargo.lock", &format!("source = \"{host}\"")), "{host}");
         }
         assert!(!is_found("README.md", "published on crates.io"));
-    }
-
-    #[test]
-    fn what_stands_beside_the_project_is_for_the_gate_alone() {
-        let line = format!("histories={BESIDE}/histories");
-        assert!(is_found("sim-tests/tests/peers.rs", &line));
-        assert!(!is_found(".ci/run", &line));
     }
 
     #[test]

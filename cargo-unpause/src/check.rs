@@ -22,7 +22,7 @@ use unpause_histories::{
 use crate::progress::{Counted, Progress};
 use crate::{Exit, Terminal, Usage};
 
-/// What a command line asks for.
+/// The arguments of a command line.
 struct Asked {
     /// Files, folders, and `-` for the standard input. Not empty.
     paths: Vec<PathBuf>,
@@ -157,7 +157,7 @@ fn asked(mut parser: lexopt::Parser) -> Result<Option<Asked>, Usage> {
     Ok(Some(asked))
 }
 
-/// What a history can be of, under any condition.
+/// Returns the models of histories, under any condition.
 fn all_models() -> Vec<(&'static str, &'static str)> {
     let mut all = models();
     for (name, summary) in CONDITIONS.iter().flat_map(Condition::models) {
@@ -227,7 +227,7 @@ fn is_standard_input(file: &Path) -> bool {
     file.as_os_str() == "-"
 }
 
-/// What a file is called in texts.
+/// Returns the name of a file in texts.
 fn called(file: &Path) -> Cow<'_, str> {
     if is_standard_input(file) { "the standard input".into() } else { file.to_string_lossy() }
 }

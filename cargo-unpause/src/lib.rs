@@ -23,7 +23,7 @@ use unpause_histories::closest;
 pub use terminal::Terminal;
 use usage::Usage;
 
-/// How a command ended. Programs that call this one go by its code.
+/// The outcome of a command. Calling programs rely on its exit code.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Exit {
     /// 0: it is as it should be.
@@ -55,7 +55,7 @@ impl Exit {
 /// A subcommand.
 #[derive(Clone, Copy, Debug)]
 pub struct Command {
-    /// How it is called.
+    /// Its name.
     pub name: &'static str,
     /// One line: what it does.
     pub summary: &'static str,
@@ -70,7 +70,7 @@ pub struct Command {
 pub const COMMANDS: &[Command] = &[
     Command {
         name: "check",
-        summary: "says whether a recorded history is linearizable (or serializable, …), and if not, why",
+        summary: "checks whether a recorded history is linearizable (or serializable, …), and explains why not",
         run: check::run,
     },
     Command {
@@ -163,5 +163,5 @@ commands:
     for command in COMMANDS {
         help += &format!("  {:<8} {}\n", command.name, command.summary);
     }
-    help + "\nEach says more with --help. The version: cargo sim --version\n"
+    help + "\ncargo sim COMMAND --help has the details, cargo sim --version the version.\n"
 }

@@ -71,7 +71,7 @@ pub(crate) fn run(mut parser: lexopt::Parser, terminal: &mut Terminal) -> Result
     let worst = [Exit::Usage, Exit::Bad, Exit::Undecided];
     let worst = worst.into_iter().find(|exit| exits.contains(&exit.code()));
     if left {
-        terminal.error("not all is known: run those shards again, and they go on from there");
+        terminal.error("the results are incomplete: run those shards again, and they continue where they stopped");
     }
     Ok(worst.unwrap_or(Exit::Good))
 }

@@ -1,4 +1,4 @@
-//! How far a command is, on one line that is written over: for who watches a long file.
+//! The progress of a command, on one line that is overwritten, for long files on a terminal.
 
 use std::cell::Cell;
 use std::io::{Read, Write, stderr};

@@ -111,7 +111,7 @@ fn the_screen_says_which_bound_was_reached() {
     );
     assert_eq!(screen(&report), expected);
     let report = search("delays:0").run(async || busy(3, 3).await);
-    assert!(screen(&report).contains("explored the one run with no delay"), "{}", screen(&report));
+    assert!(screen(&report).contains("explored the only run with no delay"), "{}", screen(&report));
 }
 
 #[test]

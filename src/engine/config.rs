@@ -29,9 +29,9 @@ const SEEDS_REAL: u64 = 100;
 const STEPS_MAX: u32 = 1_000_000;
 /// Runs that a proof may take when nothing says how many and a search found the failure: about a second.
 const PROOF_RUNS: u64 = 10_000;
-/// How long a step may take when nothing says how long.
+/// The default time limit of a step.
 const HANG: Duration = Duration::from_secs(10);
-/// How long a run on real threads may take when nothing says how long.
+/// The default time limit of a run on real threads.
 const LIMIT: Duration = Duration::from_secs(60);
 
 /// The settings of one test, with `None` where nothing was said.
@@ -68,7 +68,7 @@ pub(crate) struct Config {
     count: u64,
     /// True if a single seed was named, for inspection.
     pub(crate) one_seed: bool,
-    /// How many runs a search may take, whichever of them was asked for.
+    /// The maximum number of runs of a search.
     pub(crate) runs: u64,
     pub(crate) shard: Shard,
     pub(crate) strategy: Chosen,
@@ -77,25 +77,25 @@ pub(crate) struct Config {
     /// A file or an inline trace.
     pub(crate) replay: Option<String>,
     pub(crate) jobs: usize,
-    /// How long a step may take, or no task of a run on real threads move. None: wait for ever.
+    /// The time limit of a step, or of real threads on which no task makes progress. None: no limit.
     pub(crate) hang: Option<Duration>,
-    /// How long a run on real threads may take. None: for ever. Simulated runs count steps.
+    /// The time limit of a run on real threads. None: no limit. Simulated runs have a step limit.
     #[allow(dead_code)]
     pub(crate) limit: Option<Duration>,
     pub(crate) log: Log,
-    /// Whether the panic hook is to hear of the panic of the last replay: with `SIM_LOG` said.
+    /// True if the panic hook receives the panic of the last replay, as `SIM_LOG` requests.
     pub(crate) backtrace: bool,
-    /// Whether to count classes of interleavings and what was never tried.
+    /// True if classes of interleavings and blind spots are counted.
     pub(crate) coverage: bool,
-    /// Whether to check the recorded calls of each run in all orders that its steps allow.
+    /// True if the recorded calls of each run are checked in all orders that its steps allow.
     pub(crate) closure: bool,
-    /// How many runs the proof may take that a failing run has the fewest preemptions; 0 for none.
+    /// The maximum number of runs for the proof that a failing run has the fewest preemptions; 0 for no proof.
     pub(crate) prove: u64,
-    /// Whether a test that proves nothing fails.
+    /// True if a test that proves nothing fails.
     pub(crate) must_prove: bool,
-    /// Whether a failing run is made smaller.
+    /// True if failing runs are shrunk.
     pub(crate) shrink: bool,
-    /// Whether to count what generated programs were made of.
+    /// True if the composition of generated programs is counted.
     pub(crate) statistics: bool,
     pub(crate) out: Option<PathBuf>,
     pub(crate) results: Option<PathBuf>,
@@ -108,7 +108,7 @@ pub(crate) struct Shard {
     pub(crate) of: u64,
 }
 
-/// When subscribers of `tracing` hear of runs.
+/// The runs that `tracing` subscribers receive.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) enum Log {
     /// Never.
@@ -123,11 +123,11 @@ pub(crate) enum Log {
 /// A setting that cannot be used.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct InvalidSetting {
-    /// Where it comes from, such as `SIM_SEEDS`.
+    /// The name of the setting, such as `SIM_SEEDS`.
     pub name: String,
-    /// What it was.
+    /// Its value.
     pub value: String,
-    /// What it should look like.
+    /// The expected form.
     pub grammar: String,
 }
 
@@ -355,8 +355,8 @@ impl Config {
         (offset < self.count).then(|| self.first + offset)
     }
 
-    /// Whether there are too few seeds for this shard to have one. It then runs one that is another shard's: a test
-    /// that was not run has not passed.
+    /// Returns `true` if there are too few seeds for this shard to have one. It then runs a seed of another shard,
+    /// because a test that was not run has not passed.
     pub(crate) fn borrows(&self) -> bool {
         self.positions() == 0
     }
@@ -366,7 +366,7 @@ impl Config {
         (self.first, self.count)
     }
 
-    /// How many seeds this shard has.
+    /// Returns the number of seeds of this shard.
     pub(crate) fn positions(&self) -> u64 {
         let left = self.count.checked_sub(self.shard.number);
         left.map_or(0, |left| left / self.shard.of + 1)
@@ -440,10 +440,7 @@ mod tests {
     #[test]
     fn an_unknown_variable_is_a_warning_with_a_suggestion() {
         let (_, warnings) = environment(&[("SIM_SEDE", "1"), ("SIMULATE", "1")]).unwrap();
-        assert_eq!(
-            warnings,
-            ["the environment variable SIM_SEDE means nothing: was SIM_SEED meant?"]
-        );
+        assert_eq!(warnings, ["unknown environment variable SIM_SEDE: did you mean SIM_SEED?"]);
     }
 
     #[test]

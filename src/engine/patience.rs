@@ -1,4 +1,4 @@
-//! How long a watchdog waits, in time that it has itself seen pass.
+//! The time limit of a watchdog, in time that it has itself seen pass.
 //!
 //! A process may stand still as a whole: it is stopped, or its machine is a virtual one whose host
 //! gives it no time. To a watchdog that reads the clock only, whatever ran then hangs. So between two

@@ -84,7 +84,7 @@ pub(crate) fn read_source(source: &str, site: &Site) -> Result<Trace, Unreadable
     }
 }
 
-/// What a report calls this source.
+/// Returns the origin of this source, for a report.
 pub(crate) fn origin(source: &str, site: &Site) -> Origin {
     if format::is_inline(source) {
         Origin::Inline

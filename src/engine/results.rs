@@ -188,13 +188,13 @@ impl Results {
         let mut note = |text: String| report.notes.push(format!("{test}: {text}"));
         if self.begin > 0 {
             note(format!(
-                "{} seeds were not run: {name} says that they passed before, in this same program",
+                "{} seeds were not run: according to {name} they passed before, in this same program",
                 self.begin
             ));
         }
         let left = log.header.positions() - ledger.through;
         if left > 0 && text.is_empty() {
-            note(format!("{left} seeds are left to run: run it again to go on from {name}"));
+            note(format!("{left} seeds are left to run: run it again to continue from {name}"));
         }
         if let Some(error) = ledger.lost.take() {
             note(format!("{name} could not be written: {error}"));
@@ -311,7 +311,7 @@ fn open(path: &Path, header: &Header) -> Result<(File, bool, Vec<Segment>), Stri
             return Ok((file, false, Vec::new()));
         }
         Err(Unread::Foreign) => {
-            return Err("it does not begin as results do. Name another folder".to_owned());
+            return Err("it is not a file of results. Name another folder".to_owned());
         }
         Err(Unread::Line(line, why)) => {
             return Err(format!("line {line}: {why}. Name another folder, or delete it"));
@@ -321,12 +321,12 @@ fn open(path: &Path, header: &Header) -> Result<(File, bool, Vec<Segment>), Stri
     if !differences.is_empty() {
         let program = part.header.subject.binary != header.subject.binary;
         let why = match program {
-            true => "; what another program did says nothing about this one",
+            true => "; results of another program do not apply to this one",
             false => "",
         };
         return Err(format!(
             "it is of another run ({}){why}. Name another folder, one for each state of the code and its \
-             settings. Delete it only if nobody needs the other run",
+             settings. Delete it only if the other run is no longer needed",
             differences.join("; "),
         ));
     }
@@ -352,7 +352,7 @@ fn header(config: &Config, site: &Site, must_fail: bool) -> Result<Header, Strin
     Ok(Header { subject, first, count, shard: config.shard.number, of: config.shard.of })
 }
 
-/// The failure of a report as a line. Conditions that held too seldom are not written: they are judged from the
+/// The failure of a report as a line. Conditions that held in too few runs are not written: they are judged from the
 /// counts, which later seeds may change.
 fn failed(finding: &Finding, header: &Header) -> Option<Failed> {
     let Outcome::Failed(failure) = &finding.run.outcome else { return None };

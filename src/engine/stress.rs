@@ -293,7 +293,7 @@ impl Stall {
         Stall { clock: Patience::new(limit), limit, progress: 0, since: Duration::ZERO }
     }
 
-    /// Ends the run if tasks wait for the program's spawner to poll them, and no task has moved for the limit.
+    /// Ends the run if tasks wait for the program's spawner to poll them, and no task has made progress for the limit.
     fn end(&mut self, stress: &StressRun, site: &Site) {
         let (now, progress) = (self.clock.look(), stress.progress());
         if progress != self.progress {

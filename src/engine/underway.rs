@@ -33,14 +33,14 @@ pub(crate) struct Mark {
     notes: Option<Arc<Notes>>,
 }
 
-/// What the workers of a test are in, as the mark has it.
+/// The current runs of the workers of a test, as lines of the mark.
 pub(crate) struct Notes {
     file: Mutex<File>,
-    /// Which lines are in use.
+    /// True for each line in use.
     lines: Mutex<Vec<bool>>,
 }
 
-/// What a worker is in.
+/// The current run of a worker.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Note {
     /// The run of a seed.
@@ -97,7 +97,7 @@ impl Mark {
         Some((Mark { path, notes }, left))
     }
 
-    /// Where runs are noted before they begin; none if there is no need to.
+    /// Returns the notes in which runs are entered before they begin; none if there is no need to.
     pub(crate) fn notes(&self) -> Option<Arc<Notes>> {
         self.notes.clone()
     }
@@ -189,31 +189,30 @@ fn process_of(mark: &str) -> Option<u32> {
     mark.lines().next()?.trim_end().parse().ok()
 }
 
-/// Whether another process with this number is there. Where the system has no folder of processes, none is taken
-/// to be.
+/// Returns `true` if another process with this number exists; `false` on systems without a folder of processes.
 fn is_alive(process: u32) -> bool {
     process != std::process::id() && Path::new("/proc").join(process.to_string()).exists()
 }
 
-/// What to say of a process that is gone and had noted this.
+/// Returns the message about a process that ended and had noted this.
 fn tell(left: &[Note], site: &Site) -> String {
     let test = &site.test;
-    let ended = "A stack overflow, abort() or a failed allocation ends a process like that; so does whoever \
-                 stops it from outside.";
+    let ended = "A stack overflow, abort() or a failed allocation ends a process like that; so does a \
+                 kill from outside.";
     let Some(first) = left.first() else {
         return format!(
-            "note: the last process that ran {test} did not come to the end of the test. {ended} From now on \
-             each run is noted before it begins: if it happens again, the start after that says which run it was.\n"
+            "note: the last process that ran {test} ended before the test did. {ended} From now on \
+             each run is noted before it begins: if it happens again, the next start names that run.\n"
         );
     };
     let mut text = format!("note: the last process that ran {test} ended within ");
     text += &match (first, left.len()) {
         (Note::Seed(seed), 1) => format!("seed {seed}"),
-        (Note::Rehearsal(n), 1) => format!("run {n} of those that the strategy learns from"),
+        (Note::Rehearsal(n), 1) => format!("rehearsal {n} of the strategy"),
         (Note::From(seed), 1) => {
-            format!("a run made from that of seed {seed}, while it was run again or shrunk")
+            format!("a run derived from seed {seed}, while that was replayed or shrunk")
         }
-        (_, several) => format!("one of {several} runs that were made at the same time"),
+        (_, several) => format!("one of {several} concurrent runs"),
     };
     text += &format!(". {ended} To run it again:\n");
     for note in left {

@@ -21,19 +21,19 @@ use unpause_check::picture::screen::{Line, Paint, Screen, cut, wrap};
 
 /// With more tasks than this there is a list instead of columns.
 const COLUMNS_MAX: usize = 6;
-/// How narrow a column may get, and the last one, which no text can run out of; and how narrow if
-/// that is not enough. The first has room for the word between two lanes.
+/// The least widths of a column and of the last column, which no text can overflow; and smaller ones if those are not
+/// enough. The first has room for the word between two lanes.
 const COLUMN_LEAST: [(usize, usize); 2] = [(14, 28), (8, 20)];
-/// How wide places may be, with few tasks and with many.
+/// Maximum widths of places, with few tasks and with many.
 const PLACE_MAX: usize = 32;
 const PLACE_MAX_MANY: usize = 24;
 /// Up to how many tasks are few.
 const FEW_TASKS: usize = 3;
-/// Where texts begin if step numbers have at most four digits.
+/// The column of texts if step numbers have at most four digits.
 const GUTTER: usize = 8;
-/// How many lines a text may take that is too long for its column.
+/// Maximum number of lines of a text that is too long for its column.
 const DEED_LINES: usize = 4;
-/// How wide the names in a list may be.
+/// Maximum width of the names in a list.
 const LIST_NAME_MAX: usize = 20;
 
 /// Draws the rows with a line above that says what stands where.
@@ -49,7 +49,7 @@ pub(super) fn draw(screen: &mut Screen, rows: &[Row], names: &Names<'_>) {
     draw_list(screen, &frame, rows, tasks.keys(), names);
 }
 
-/// What columns and lists have in common: the step on the left, the place on the right.
+/// The frame common to columns and lists: the step on the left, the place on the right.
 struct Frame {
     width: usize,
     left: usize,
@@ -71,7 +71,7 @@ impl Frame {
         Frame { width, left, place_width: places.max().unwrap_or(0) }
     }
 
-    /// How wide the texts may be in all.
+    /// Returns the total width of the texts.
     fn area(&self) -> usize {
         let place = if self.place_width > 0 { self.place_width + 2 } else { 0 };
         self.width - self.left - place
@@ -131,7 +131,7 @@ fn lifetimes(rows: &[Row]) -> BTreeMap<TaskId, (usize, usize)> {
     lifetimes
 }
 
-/// Where the columns stand.
+/// The positions of the columns.
 struct Columns {
     // By column, from left to right.
     columns: Vec<Column>,
@@ -258,7 +258,7 @@ fn draw_columns(screen: &mut Screen, frame: &Frame, rows: &[Row], columns: &Colu
     }
 }
 
-/// What was done, in as many lines as it needs, all but the first indented.
+/// Wraps an operation, with all lines but the first indented.
 fn wrap_deed(text: &str, width: usize) -> Vec<String> {
     if text.chars().count() <= width {
         return vec![text.to_owned()];
@@ -335,7 +335,7 @@ fn draw_list<'a>(
     }
     if rows.iter().any(|row| matches!(row, Row::Preempted { .. })) {
         screen.blank();
-        let text = "> takes the turn from a task that could have gone on";
+        let text = "> preempts a task that could have continued";
         screen.line(Line::of(Paint::Notice, &format!("  {text}")));
     }
 }

@@ -1,8 +1,8 @@
-//! Which rows the schedule of a run has: its steps, what they did, and where the turn was taken.
+//! The rows of a schedule: steps, their operations, and preemptions.
 //!
-//! In a long schedule the steps that a task takes in a row in one file, such as those of a call of another
-//! crate, are folded to a row ([`folds`]); of one that is long even so, only the beginning and the end are
-//! shown; of one that ends in a loop, the way into the loop and one round. How rows are drawn is the business of [`lanes`].
+//! In a long schedule the steps that a task takes in a row in one file, such as those of a call of another crate, are
+//! folded to a row ([`folds`]); of one that is long even so, only the beginning and the end are shown; of one that
+//! ends in a loop, the way into the loop and one round. [`lanes`] draws the rows.
 
 use std::ops::Range;
 
@@ -21,25 +21,25 @@ const STEPS_MAX: usize = 48;
 /// Of a longer one, this many steps from its beginning and from its end.
 const STEPS_HEAD: usize = 12;
 const STEPS_TAIL: usize = 28;
-/// How many of the different things that folded steps did are told.
+/// Maximum number of different operations listed for folded steps.
 const FOLDED_DEEDS_MAX: usize = 4;
-/// How many rows one step may take.
+/// Maximum number of rows of a step.
 const ROWS_PER_STEP: usize = 12;
-/// How many waiting tasks are drawn at the end.
+/// Maximum number of waiting tasks drawn at the end.
 const WAITS_MAX: usize = 12;
-/// How many objects the legend explains.
+/// Maximum number of objects in the legend.
 const OBJECTS_MAX: usize = 10;
 
 /// A row of the schedule.
 pub(super) enum Row {
-    /// What a task did.
+    /// An operation of a task.
     Deed {
         /// The step it belongs to, in its first row.
         step: Option<usize>,
         task: TaskId,
         text: String,
         place: String,
-        /// Whether this is how the run failed.
+        /// True if the run failed with it.
         fatal: bool,
     },
     /// The turn was taken from one task by another.
@@ -107,7 +107,7 @@ impl<'a> Table<'a> {
         table
     }
 
-    /// Where the loop begins that a run without end ends in.
+    /// Returns the loop at the end of a run that reached its step limit.
     fn loop_at_end(&self) -> Option<Loop> {
         let Outcome::Failed(Failure::StepLimit { cycle, .. }) = &self.run.outcome else {
             return None;
@@ -121,7 +121,7 @@ impl<'a> Table<'a> {
         Some(Loop { start, period })
     }
 
-    /// What a step did, but for the values.
+    /// Returns the operations of a step, without values.
     fn deeds(
         &self,
         step: usize,
@@ -229,7 +229,7 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// How many of these events are told of as one: spawns at one place, such as in a loop.
+    /// Returns the number of leading events shown as one: spawns at one place, such as in a loop.
     fn alike(&self, events: &[usize]) -> usize {
         let first = &self.run.events[events[0]];
         let alike = |i: &&usize| {
@@ -240,7 +240,7 @@ impl<'a> Table<'a> {
         events.iter().take_while(alike).count().max(1)
     }
 
-    /// What events that are told of as one did.
+    /// Returns the text of events that are shown as one.
     fn text(&self, events: &[usize]) -> String {
         let spawned: Vec<TaskId> =
             events.iter().filter_map(|i| self.names.spawned_by(*i)).collect();
@@ -254,7 +254,7 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// How the run ended, in the columns of the tasks it ended for.
+    /// Adds the end of the run to the columns of the tasks concerned.
     fn ending(&mut self) {
         let Outcome::Failed(failure) = &self.run.outcome else {
             return;
@@ -266,7 +266,7 @@ impl<'a> Table<'a> {
         match failure {
             Failure::Panic { task, place, .. } => row(*task, "panics", place),
             Failure::Error { .. } => row(TaskId::MAIN, "returns an error", ""),
-            Failure::Hang { task, .. } => row(*task, "does not come back", ""),
+            Failure::Hang { task, .. } => row(*task, "does not yield", ""),
             Failure::Deadlock { waits } => {
                 for wait in waits.iter().take(WAITS_MAX) {
                     row(wait.task, &self.names.wait(wait), &wait.place.to_string());
@@ -295,16 +295,16 @@ impl<'a> Table<'a> {
 fn parting(run: &Run) -> Option<(u32, &'static str)> {
     match &run.outcome {
         Outcome::Failed(Failure::Diverged { step, .. }) => {
-            Some((*step, "here the trace goes on differently"))
+            Some((*step, "here the trace continues differently"))
         }
         Outcome::Failed(Failure::NonDeterminism { step, .. }) => {
-            Some((*step, "here the other run went on differently"))
+            Some((*step, "here the other run continued differently"))
         }
         _ => None,
     }
 }
 
-/// Where a run turns in circles, in steps.
+/// A cycle at the end of a run, in steps.
 struct Loop {
     start: usize,
     period: usize,
@@ -343,8 +343,8 @@ fn legend(screen: &mut Screen, run: &Run, names: &Names<'_>, objects: &[ObjectId
     }
 }
 
-/// Where an object was created, in at most `room` columns; and where it was used first, if others were
-/// created there too, or where that is in std and says nothing.
+/// Returns the place that created an object, in at most `room` columns; with its first use if other objects were
+/// created there too, or if the place is in std.
 fn origin(run: &Run, id: ObjectId, room: usize) -> String {
     let object = &run.objects[id.index()];
     let kind = object.name.map_or(String::new(), |_| format!("{}, ", object.kind));

@@ -1,4 +1,4 @@
-//! What a panic said, and where, kept off the screen.
+//! Captured panics: their message and place, kept off the screen.
 //!
 //! `catch_unwind` gives the payload of a panic but not its place. The engine of the build installs
 //! one panic hook for the process. A panic that belongs to a run is taken down there, for whoever
@@ -18,7 +18,7 @@ pub(crate) struct Panicked {
     pub(crate) place: String,
 }
 
-/// What is to be done with a panic.
+/// The treatment of a panic.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Heard {
     /// It belongs to no run: the hook that was there before shows it.
@@ -46,7 +46,7 @@ pub(crate) fn install(hear: fn(&PanicHookInfo<'_>) -> Heard) {
     });
 }
 
-/// What the hook was told.
+/// Returns the message and the place of a panic.
 pub(crate) fn panicked(info: &PanicHookInfo<'_>) -> Panicked {
     let place = info.location().map_or_else(String::new, ToString::to_string);
     Panicked { message: panic_text(info.payload()), place }
@@ -59,8 +59,8 @@ pub(crate) fn note(panicked: Panicked) -> Option<Panicked> {
     LAST.with(|last| last.replace(Some(panicked)))
 }
 
-/// Whether this is the compiler's own panic, after which the process aborts: a destructor panicked while another
-/// panic unwound, or a panic reached a function that cannot unwind.
+/// Returns `true` if this is the compiler's own panic, after which the process aborts: a destructor panicked while
+/// another panic unwound, or a panic reached a function that cannot unwind.
 pub(crate) fn aborts(panicked: &Panicked) -> bool {
     let last = ["panic in a destructor during cleanup", "panic in a function that cannot unwind"];
     last.contains(&&*panicked.message) && panicked.place.contains("core/src/panicking.rs")
@@ -78,7 +78,7 @@ pub(crate) fn text_of(make: impl FnOnce() -> String) -> String {
     caught(make).unwrap_or_else(|| "(its text cannot be shown: making it panics)".to_owned())
 }
 
-/// What user code returns; none if it panics.
+/// Returns the result of user code; none if it panics.
 pub(crate) fn caught<T>(make: impl FnOnce() -> T) -> Option<T> {
     let made = catch_unwind(AssertUnwindSafe(make));
     made.map_err(|payload| {

@@ -44,7 +44,7 @@ const CONFLICTS: [(&str, &str, &str); 6] = [
 /// these are all.
 const SEARCHES: [&str; 3] = ["exhaustive", "preemptions", "delays"];
 
-/// What the attribute says; `None` where it says nothing.
+/// The arguments of the attribute; `None` for those left out.
 #[derive(Default)]
 pub(crate) struct Arguments {
     /// From 1.
@@ -63,19 +63,19 @@ pub(crate) struct Arguments {
     pub(crate) limit_ms: Option<u64>,
     /// Not empty.
     pub(crate) replay: Option<LitStr>,
-    /// Whether the flag is there.
+    /// True if the flag is present.
     pub(crate) must_fail: bool,
-    /// Whether the flag is there.
+    /// True if the flag is present.
     pub(crate) coverage: bool,
-    /// Whether the flag is there.
+    /// True if the flag is present.
     pub(crate) closure: bool,
     /// Any.
     pub(crate) prove: Option<u64>,
-    /// Whether the flag is there. The strategy is then one of [`SEARCHES`].
+    /// True if the flag is present. The strategy is then one of [`SEARCHES`].
     pub(crate) must_prove: bool,
-    /// Whether the flag is there.
+    /// True if the flag is present.
     pub(crate) statistics: bool,
-    /// Where the library lives.
+    /// The path of the library.
     pub(crate) library: Option<Path>,
 }
 
@@ -105,7 +105,7 @@ pub(crate) fn parse(tokens: TokenStream) -> (Arguments, Vec<Error>) {
     (arguments, errors)
 }
 
-/// Why a test with this strategy can prove nothing; none if it can.
+/// Returns the reason why a test with this strategy can prove nothing; none if it can.
 fn cannot_prove(strategy: Option<&LitStr>) -> Option<String> {
     let write = "write `strategy = \"exhaustive\"`";
     let Some(strategy) = strategy else {
@@ -142,7 +142,7 @@ fn split(tokens: TokenStream, errors: &mut Vec<Error>) -> Vec<Vec<TokenTree>> {
 struct Part {
     name: String,
     span: Span,
-    /// What stands after `=`; `None` without one.
+    /// The tokens after `=`; `None` without one.
     value: Option<TokenStream>,
 }
 
@@ -184,7 +184,7 @@ impl Part {
         Ok(Part { name: text, span: name.span(), value })
     }
 
-    /// Whether it may stand after those of the names in `seen`.
+    /// Checks that it may follow the arguments in `seen`.
     fn check(&self, seen: &[String]) -> Result<(), Error> {
         if seen.contains(&self.name) {
             return Err(Error::new(self.span, format!("`{}` is given twice", self.name)));
@@ -254,7 +254,7 @@ impl Part {
     }
 }
 
-/// How the argument is written, as an example.
+/// Returns an example of the argument.
 pub(crate) fn form(name: &str) -> &'static str {
     match name {
         "seeds" => "`seeds = 1000`",
@@ -283,7 +283,7 @@ fn unknown(name: &Ident, text: &str) -> Error {
     Error::new(name.span(), message)
 }
 
-/// What to say about an argument that does not start with a name.
+/// Returns the error text for an argument that does not start with a name.
 fn nameless(token: &TokenTree) -> String {
     let meant = match token {
         TokenTree::Literal(literal) if literal.to_string().starts_with('"') => "strategy",

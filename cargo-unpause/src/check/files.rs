@@ -70,8 +70,8 @@ fn inside(
     Ok(())
 }
 
-/// Whether a file begins like a history or is named like one. One that cannot be read is taken for one, so
-/// that it is said.
+/// Returns `true` if a file begins like a history or is named like one. A file that cannot be read counts as one, so
+/// that the error is reported.
 pub(super) fn looks_like_a_history(path: &Path) -> bool {
     let mut beginning = Vec::new();
     let read = File::open(path).and_then(|file| file.take(4096).read_to_end(&mut beginning));

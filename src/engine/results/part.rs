@@ -236,7 +236,7 @@ impl Part {
         } else if let Some(seed) = line.get("failed") {
             let seed = if *seed == Json::Null { None } else { Some(line.number("failed")?) };
             if let Some(other) = seed.filter(|seed| !self.header.has(*seed)) {
-                return Err(format!("seed {other} is none of this shard"));
+                return Err(format!("seed {other} does not belong to this shard"));
             }
             self.failures.push(Failed {
                 seed,

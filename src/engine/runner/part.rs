@@ -24,7 +24,7 @@ impl Part {
         (!all).then(|| Part { written: results.are_written() })
     }
 
-    /// Turns a finding about conditions that held too seldom into a note.
+    /// Turns a finding about conditions that held in too few runs into a note.
     pub(super) fn spare_conditions(self, report: &mut Report) {
         if let Some(what) = report.spare_conditions() {
             self.note(report, &what);
@@ -35,7 +35,7 @@ impl Part {
     pub(super) fn note(self, report: &mut Report, what: &str) {
         let judge = match self.written {
             true => "cargo sim merge judges all of them",
-            false => "nobody judges all of them: set SIM_RESULTS, and run cargo sim merge",
+            false => "to judge all of them, set SIM_RESULTS and run cargo sim merge",
         };
         let note = format!("{}: {what} (in this part of the seeds; {judge})", report.test);
         report.notes.push(note);

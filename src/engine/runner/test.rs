@@ -212,8 +212,8 @@ fn remarks(report: &Report) -> String {
 }
 
 const MUST_FAIL: &str = "
-  help    If what it shows has been put right, take must_fail away. If not, it needs more seeds
-          or another strategy.
+  help    If the bug it shows is fixed, remove must_fail. If not, use more seeds or another
+          strategy.
 ";
 
 fn show_warnings(report: &Report, screen: &str) {

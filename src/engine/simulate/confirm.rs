@@ -1,4 +1,4 @@
-//! What is done with a failing run: it is run again, shrunk, replayed, written down.
+//! Failing runs: confirmed by a second run, shrunk, replayed and written as a trace.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ const REPLAYS: u64 = 4000;
 const SOUGHT: u64 = 30_000;
 /// Steps that shrinking may take in all: about a second.
 const STEPS: u64 = 20_000_000;
-/// How many steps of a run take as long as a step from state to state when a program is made.
+/// The number of steps of a run that take as long as a model step when a program is generated.
 const PLANNED: u64 = 10;
 
 /// Reports a failing run: confirmed, shrunk, replayed, written to a file.
@@ -74,19 +74,19 @@ pub(super) fn report(session: &Session<'_>, run: Run, from: Origin, runs: u64) -
     report
 }
 
-/// Whether the decisions of `run` lead to the same run again, as far as they can say.
+/// Checks that the decisions of `run` lead to the same run again, as far as they determine it.
 fn confirmed(session: &Session<'_>, run: &Run) -> Result<(), Failure> {
     if is_undecided(run) { Ok(()) } else { same_again(session, run) }
 }
 
-/// Whether it failed because a check was not through in its time or with its budget. It took seconds, and so would
-/// each run that the shrinker tries; and how far it gets in its time is not for the decisions to say.
+/// Returns `true` if it failed because a check ran out of time or budget. The check took seconds, and so would each
+/// run that the shrinker tries; and its progress within a time limit does not depend on the decisions alone.
 fn is_undecided(run: &Run) -> bool {
     let outcome = &run.outcome;
     matches!(outcome, Outcome::Failed(Failure::History { verdict: Verdict::Unknown(_), .. }))
 }
 
-/// Whether the decisions of `run` lead to the same run again.
+/// Checks that the decisions of `run` lead to the same run again.
 ///
 /// # Errors
 /// The failure that reports the first step that differs.
@@ -118,7 +118,7 @@ pub(super) fn same_again(session: &Session<'_>, run: &Run) -> Result<(), Failure
     Err(Failure::NonDeterminism { step, first: tell(run), second: tell(&again) })
 }
 
-/// Whether the same programs were generated from the same decisions.
+/// Checks that the same programs were generated from the same decisions.
 fn same_programs(run: &Run, again: &Run) -> Result<(), Failure> {
     for (one, other) in run.programs.iter().zip(&again.programs) {
         let draw = run.draws.get(one.draws.start);
@@ -146,7 +146,7 @@ fn letters(text: &str) -> Vec<char> {
     letters
 }
 
-/// Whether two runs did the same before step `end`.
+/// Checks that two runs did the same before step `end`.
 fn same_deeds(run: &Run, again: &Run, end: u32) -> Result<(), Failure> {
     if run.events == again.events {
         return Ok(());
@@ -184,9 +184,9 @@ fn other_history(run: &Run, again: &Run) -> Option<String> {
     let tell = |(op, ret): (&str, Option<&str>)| format!("{op} → {}", ret.unwrap_or("?"));
     let (first, second) = (tell(first), tell(second));
     Some(format!(
-        "`{first}` was `{second}` when the same decisions were taken again, so something decides that the \
-         scheduler does not control: often a static that keeps its value from run to run. Create what is \
-         tested in the body of the test"
+        "`{first}` was `{second}` when the same decisions were taken again: the test depends on something that \
+         the scheduler does not control, often a static that keeps its value from run to run. Create all \
+         state in the body of the test"
     ))
 }
 
@@ -314,12 +314,12 @@ impl Lenient<'_, '_> {
         failure.is_some_and(|failure| failure.signature() == self.wants)
     }
 
-    /// Whether the failure is one of a history.
+    /// Returns `true` if the failure is one of a history.
     pub(super) fn wants_history(&self) -> bool {
         self.wants.kind == "history"
     }
 
-    /// Whether it has no more preemptions than are allowed.
+    /// Returns `true` if it has no more preemptions than are allowed.
     pub(super) fn may_be(&self, ran: &Schedule) -> bool {
         ran.preemptions() <= self.preemptions_max
     }

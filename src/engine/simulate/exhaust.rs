@@ -23,7 +23,7 @@ use crate::run::{Failure, Outcome, Run};
 use crate::strategy::Search;
 use crate::strategy::search::{Progress, Within};
 
-/// What is done with each run of a search.
+/// The visitor of the runs of a search.
 pub(super) enum Visit<'a> {
     /// Stop at the first that fails.
     UntilFailure,
@@ -33,7 +33,7 @@ pub(super) enum Visit<'a> {
     One(u64),
 }
 
-/// How it came that no more runs were made.
+/// The reason why a search ended.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum End {
     /// There is no other.
@@ -58,8 +58,8 @@ pub(super) fn exhaust(
     let mut explored = Explored { passed, ..Explored::default() };
     if config.shard.of > 1 || config.results.is_some() {
         explored.warnings.push(format!(
-            "{name} makes each run from those before: it is not divided into shards, and there are no \
-             results to go on from. This was the whole search, whatever SIM_SHARD says"
+            "{name} plans each run from those before: it is not divided into shards, and keeps no results to \
+             continue from. This was the whole search, whatever SIM_SHARD is"
         ));
     }
     let end = match visit {
@@ -108,7 +108,7 @@ pub(super) fn exhaust(
     explored
 }
 
-/// How far a search may go.
+/// The limits of a search.
 struct Limits {
     deadline: Option<Instant>,
     /// The numbers of its runs. Those that do not count have one, too, so that a number is one run.
@@ -167,7 +167,7 @@ fn go(
     ended
 }
 
-/// What follows a run of a search.
+/// The continuation after a run of a search.
 enum Next {
     /// The next run.
     Again,
@@ -260,7 +260,7 @@ impl Runs<'_, '_, '_> {
     }
 }
 
-/// How far a search is, for the report.
+/// Returns the progress of a search, for the report.
 fn how_far(progress: Progress, ended: End) -> Searched {
     let complete = ended == End::Complete;
     let bound = |within: Within| Bound { what: within.what.to_owned(), through: within.through };
@@ -277,7 +277,7 @@ fn how_far(progress: Progress, ended: End) -> Searched {
     }
 }
 
-/// Whether the last step of a run ended it, although tasks may have been left that could go on.
+/// Returns `true` if the last step of a run ended it while other tasks may have been enabled.
 pub(super) fn ends_by_a_step(failure: Option<&Failure>) -> bool {
     !matches!(failure, Some(Failure::Deadlock { .. } | Failure::StepLimit { .. }))
 }

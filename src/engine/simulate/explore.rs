@@ -24,30 +24,30 @@ const ALONE: Duration = Duration::from_millis(3);
 /// After so many steps, or sixteen runs, a thread looks at the clock.
 const LOOK: u64 = 4096;
 
-/// What came of running the seeds.
+/// The result of running the seeds.
 #[derive(Default)]
 pub(super) struct Explored {
     pub(super) runs: u64,
     pub(super) steps: u64,
     /// The failing run of the lowest seed, and the position of that seed.
     pub(super) found: Option<(u64, Run)>,
-    /// Where the decisions of that run came from, if not from its seed alone.
+    /// The source of the decisions of that run, if not its seed alone.
     pub(super) origin: Option<Origin>,
     pub(super) warnings: Vec<String>,
     /// Counts over passed runs.
     pub(super) passed: Passed,
-    /// How far a search got; none if seeds were drawn from.
+    /// The progress of a search; none for a sampling strategy.
     pub(super) searched: Option<Searched>,
 }
 
-/// What the threads share.
+/// The state shared by the worker threads.
 struct Shared {
     /// The position of the next seed to run.
     next: AtomicU64,
     jobs: u64,
     /// The lowest position known to fail.
     lowest: AtomicU64,
-    /// Whether the time is up.
+    /// True if the time is up.
     late: AtomicBool,
     total: Mutex<Explored>,
 }
@@ -162,8 +162,8 @@ pub(super) fn one(
     session.run_and(strategy, chosen.name(), seed, Job::Seeds(chosen), look)
 }
 
-/// What is to be said of a run that passed: of tasks that had not ended when the body did, of programs
-/// that are too large to be checked.
+/// Returns warnings about a run that passed: tasks that were still running when the body ended, and programs that are
+/// too large to check.
 pub(super) fn remarks(run: &Run) -> impl Iterator<Item = String> {
     let leaks = run.leaked.iter().map(|task| {
         let task = &run.tasks[task.index()];

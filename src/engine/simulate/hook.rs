@@ -10,15 +10,15 @@ use crate::rt::in_run;
 use crate::run::panics::{self, Heard, Panicked};
 
 thread_local! {
-    /// Whether panics in runs are passed on as well.
+    /// True if panics in runs are passed on to the previous hook as well.
     static LOUD: Cell<bool> = const { Cell::new(false) };
-    /// Whether a second panic of the current step has been told of.
+    /// True if a second panic of the current step has been reported.
     static SECOND: Cell<bool> = const { Cell::new(false) };
-    /// Where the run was at the last panic.
+    /// The position of the run at the last panic.
     static PANICKED_AT: Cell<Option<(u64, u32)>> = const { Cell::new(None) };
-    /// Whether it is to be found out who called what panics in the standard library.
+    /// True if a panic in the standard library captures the place of its caller.
     static TRACES_CALLS: Cell<bool> = const { Cell::new(false) };
-    /// Who called what panicked there last.
+    /// The caller of the last function of the standard library that panicked.
     static CALLED_FROM: RefCell<Option<String>> = const { RefCell::new(None) };
 }
 

@@ -71,8 +71,8 @@ fn warning(run: &Run) -> Option<String> {
         count => format!(" (and {} more)", count - 1),
     };
     Some(format!(
-        "seed {}: the detached task {task}{more} still waited when the test body had ended, with nobody left to \
-         let it go on: {doing}",
+        "seed {}: the detached task {task}{more} was still blocked when the test body had ended, and no task \
+         was left to wake it: {doing}",
         run.seed
     ))
 }

@@ -6,11 +6,11 @@ use crate::rt::Worker;
 use crate::run::ids::Seed;
 use crate::run::statistics::Statistics;
 
-/// How many runs are made again at the most.
+/// Maximum number of repeated runs.
 const RUNS: u64 = 1000;
 
-/// What the first of so many runs were made of; none if no program was generated in them, or if the runs of the
-/// strategy are made from one another.
+/// Returns the statistics of the first of so many runs; none if they generated no program, or if the strategy plans
+/// runs from earlier ones.
 pub(super) fn recount(session: &Session<'_>, runs: u64) -> Option<Statistics> {
     let strategy = session.config.strategy;
     if strategy.search().is_some() {

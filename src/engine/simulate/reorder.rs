@@ -18,11 +18,11 @@ use crate::strategy::exhaustive::Orders;
 use crate::strategy::witness::Witness;
 use crate::strategy::{Chosen, Search};
 
-/// How many orders of the calls of a history are looked at for one seed: what a seed costs is to stay in
+/// Maximum number of orders of the calls of a history checked for one seed: the cost of a seed must stay in
 /// proportion to its run.
 const ORDERS_MAX: u32 = 1000;
 
-/// What became of the last run of a search, which passed, in other orders of its calls.
+/// The outcome of the last run of a search, which passed, with its calls in other orders.
 pub(super) enum Reordered {
     /// It passes in all.
     Passes,
@@ -55,7 +55,7 @@ pub(super) fn look(
 /// Looks at them for runs that are drawn from seeds, if that is wanted.
 pub(super) struct Closing {
     witness: Option<Witness>,
-    /// What came of it; none if it is not wanted.
+    /// Its counts; none if it is not requested.
     pub(super) closure: Option<Closure>,
 }
 
@@ -102,7 +102,7 @@ impl Closing {
     }
 }
 
-/// Whether a history of the last run is allowed with its calls at these times.
+/// Returns `true` if a history of the last run satisfies its condition with its calls at these times.
 pub(super) fn holds(worker: &Worker, history: usize, times: &[Timed]) -> bool {
     worker.history(history).is_none_or(|history| history.holds_at(times))
 }
@@ -115,7 +115,7 @@ fn run_again(session: &Session<'_>, worker: &Worker, seed: Seed, tasks: &[TaskId
     (run.outcome != Outcome::Passed).then_some(run)
 }
 
-/// What was decided in the last run, with its steps in this order.
+/// Returns the schedule of the last run with its steps in this order.
 pub(super) fn in_order(worker: &Worker, tasks: &[TaskId]) -> Schedule {
     let mut schedule = worker.schedule();
     schedule.turns.clear();

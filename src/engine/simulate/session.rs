@@ -1,4 +1,4 @@
-//! What the parts of the engine share: the body, its settings, and ways to run it once.
+//! A session: the body of a test, its settings, and ways to run it once. All parts of the engine share it.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -29,7 +29,7 @@ pub(crate) struct Session<'a> {
     pub(super) results: &'a Results,
     pub(super) body: &'a dyn TestBody,
     pub(super) watch: Watch,
-    /// How many runs the strategy rehearses before it serves.
+    /// The number of rehearsals of the strategy.
     rehearsals: AtomicU32,
 }
 
@@ -76,8 +76,8 @@ impl<'a> Session<'a> {
         self.rehearse(worker, watched);
     }
 
-    /// The runs that the strategy of `worker` has to see before it serves. How they end is forgotten:
-    /// one that fails is no run of any seed.
+    /// Makes the rehearsals of the strategy of `worker`. Their outcome is ignored, because a rehearsal is not the run
+    /// of any seed.
     pub(super) fn rehearse(&self, worker: &mut Worker, watched: &Watched) {
         if worker.rehearsals() == 0 {
             return;

@@ -24,7 +24,7 @@ use crate::run::{Failure, Run};
 use crate::seam::beat::{self, Watcher};
 use crate::strategy::{Chosen, Search};
 
-/// What a worker is doing, well enough to do it again.
+/// The current job of a worker, complete enough to repeat it.
 #[derive(Clone)]
 pub(crate) enum Job {
     /// One seed after another, under a strategy that this makes.
@@ -44,9 +44,9 @@ pub(crate) enum Job {
 /// The workers that are watched.
 pub(crate) struct Watch {
     site: Arc<Site>,
-    /// How long a step may take.
+    /// The time limit of a step.
     hang: Option<Duration>,
-    /// Where each run is noted before it begins, if an earlier process ended within one.
+    /// The notes in which each run is entered before it begins, if an earlier process ended within a run.
     notes: Option<Arc<Notes>>,
     state: Mutex<State>,
     ended: Condvar,
@@ -58,7 +58,7 @@ struct State {
     watched: Vec<Arc<Watched>>,
 }
 
-/// How many runs a worker has begun, the step it is in, and how many signs of life it gave.
+/// The number of runs a worker has begun, its current step, and its number of signs of life.
 type Progress = (u64, u32, u64);
 
 /// One worker.
@@ -67,7 +67,7 @@ pub(crate) struct Watched {
     step: Arc<AtomicU32>,
     /// Signs of life within the step.
     beats: Arc<AtomicU64>,
-    /// How many runs it has begun.
+    /// The number of runs it has begun.
     pub(super) runs: AtomicU64,
     /// The seed of the current one.
     pub(super) seed: AtomicU64,
@@ -107,7 +107,7 @@ impl Watched {
         notes.note(*line, note);
     }
 
-    /// What it is doing.
+    /// Its current job.
     pub(super) fn job(&self) -> Job {
         self.job.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -116,7 +116,7 @@ impl Watched {
         (self.runs.load(Ordering::Relaxed), self.step.load(Ordering::Relaxed))
     }
 
-    /// What changes as long as it does not hang.
+    /// A value that changes as long as it does not hang.
     fn progress(&self) -> Progress {
         let (runs, step) = self.position();
         (runs, step, self.beats.load(Ordering::Relaxed))
@@ -132,7 +132,7 @@ pub(super) fn position() -> Option<(u64, u32)> {
     HERE.with(|here| here.borrow().as_ref().map(|watched| watched.position()))
 }
 
-/// What this thread is running, in words, for a message before an abort.
+/// Returns the run of this thread as text, for a message before an abort.
 pub(super) fn whereabouts() -> String {
     HERE.with(|here| match &*here.borrow() {
         Some(watched) => {
@@ -147,13 +147,13 @@ pub(super) fn whereabouts() -> String {
                     site.seed_command(seed),
                 ),
                 _ => format!(
-                    "It was step {step} of a run made from one of seed {seed} while that was \
-                     replayed or shrunk. To come here again:\n\n  {}\n",
+                    "It was step {step} of a run derived from seed {seed} while that was \
+                     replayed or shrunk. To repeat it:\n\n  {}\n",
                     site.command(),
                 ),
             }
         }
-        None => "It is not known in which run.".to_owned(),
+        None => "The run is not known.".to_owned(),
     })
 }
 
@@ -317,7 +317,7 @@ fn end(session: &Session<'_>, watched: &Watched, step: u32, patience: Duration) 
     })
 }
 
-/// What is left to say if the run did not get to the hang again.
+/// Returns the run to report if the replay did not reach the hang again.
 fn lost(seed: Seed, patience: Duration) -> Run {
     let last = "unknown: the run did not come to the same step again".to_owned();
     let task = crate::run::ids::TaskId::MAIN;

@@ -25,7 +25,7 @@ use crate::strategy::happens_before::HappensBefore;
 use crate::strategy::witness::Witness;
 use crate::strategy::{Chosen, Search};
 
-/// How many runs are sampled.
+/// The number of sampled runs.
 pub(in crate::engine::simulate) const RUNS: u64 = 100;
 
 /// So many of each strategy are made again in another order; of the others, those of a new class.
@@ -43,7 +43,7 @@ pub(in crate::engine::simulate) struct Sampled {
     pub(in crate::engine::simulate) audit: Audit,
     /// A run that fails, though the search passed, with where it came from.
     pub(in crate::engine::simulate) found: Option<(Run, Origin)>,
-    /// Whether tasks woke each other by something that is not of this library: their classes mean nothing then.
+    /// True if tasks woke each other through something outside this library: their classes mean nothing then.
     pub(in crate::engine::simulate) blind: bool,
 }
 

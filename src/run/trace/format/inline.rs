@@ -52,7 +52,7 @@ pub fn inline(trace: &Trace) -> String {
     out
 }
 
-/// Whether `text` is meant as an inline trace, of whatever version, and not as the name of a file.
+/// Returns `true` if `text` is an inline trace of any version, and not the name of a file.
 ///
 /// ```
 /// use sim::run::trace::format::is_inline;

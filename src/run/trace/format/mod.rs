@@ -62,8 +62,8 @@
 //!   characters stand in neither, and the writer escapes invisible and direction-changing ones too.
 //! - A **number** is decimal and below 2^64.
 //!
-//! The checksum leaves out what means nothing: comments, blank lines, white space around a line,
-//! CR. It is there to notice damage. Whoever edits a trace on purpose removes that line.
+//! The checksum excludes insignificant text: comments, blank lines, white space around a line, CR. It detects damage.
+//! To edit a trace on purpose, remove that line.
 //!
 //! # The word
 //!

@@ -43,7 +43,7 @@ pub fn parse(text: &[u8]) -> Result<Trace, TraceError> {
     parser.finish().map_err(|kind| TraceError { line, kind })
 }
 
-/// What a line is about, in the order in which lines must come.
+/// The subject of a line, in the required order of lines.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Section {
     Start,
@@ -62,7 +62,7 @@ enum Section {
 }
 
 struct Parser<'a> {
-    /// What the last line was about.
+    /// The subject of the last line.
     section: Section,
     trace: Trace,
     // Invariant: the index in `trace.tasks` by the text of the path.
@@ -165,7 +165,7 @@ impl<'a> Parser<'a> {
     fn command(&mut self, fields: &mut Fields<'a>) -> Result<(), ErrorKind> {
         let word = fields.word("part")?;
         let part = Part::parse(word).ok_or_else(|| ErrorKind::Part(clip(word)))?;
-        let text = fields.text("what it asks")?;
+        let text = fields.text("command")?;
         self.trace.program.push(TraceCommand { part, text });
         Ok(())
     }

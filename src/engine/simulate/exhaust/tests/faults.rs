@@ -41,7 +41,7 @@ fn matters_and_is_told(rule: Rule, program: &Program) -> Option<bool> {
     assert!(report.passed() && !searched.is_proof());
     assert!(searched.fallback.is_some(), "it goes on within a bound");
     let screen = text(&report, &Style { color: false, width: 1000 });
-    assert!(screen.contains("a fault of unpause") && screen.contains(trace), "{screen}");
+    assert!(screen.contains("a bug of unpause") && screen.contains(trace), "{screen}");
     assert!(!screen.contains("explored all"), "{screen}");
     Some(true)
 }

@@ -54,7 +54,7 @@ impl Exit {
 
 /// A subcommand.
 #[derive(Clone, Copy, Debug)]
-pub struct Command {
+pub struct Subcommand {
     /// Its name.
     pub name: &'static str,
     /// One line: what it does.
@@ -67,13 +67,13 @@ pub struct Command {
 /// ```
 /// assert_eq!(cargo_unpause::COMMANDS[0].name, "check");
 /// ```
-pub const COMMANDS: &[Command] = &[
-    Command {
+pub const COMMANDS: &[Subcommand] = &[
+    Subcommand {
         name: "check",
         summary: "checks whether a recorded history is linearizable (or serializable, …), and explains why not",
         run: check::run,
     },
-    Command {
+    Subcommand {
         name: "merge",
         summary: "puts the results of shards together: what passed, what failed, what is left to run",
         run: merge::run,
@@ -141,7 +141,7 @@ fn dispatch(mut parser: lexopt::Parser, terminal: &mut Terminal) -> Result<Exit,
 }
 
 /// The command of this name.
-fn command(name: &str) -> Result<&'static Command, Usage> {
+fn command(name: &str) -> Result<&'static Subcommand, Usage> {
     COMMANDS.iter().find(|command| command.name == name).ok_or_else(|| {
         let names = COMMANDS.iter().map(|command| command.name);
         let hint = closest(name, names.clone())

@@ -153,9 +153,9 @@ impl Settings {
             };
             let value = value.to_string_lossy();
             match settings.set(name, &value) {
-                Known::Yes => {}
-                Known::No => warnings.push(unknown(name)),
-                Known::Bad(grammar) => {
+                Recognized::Yes => {}
+                Recognized::No => warnings.push(unknown(name)),
+                Recognized::Bad(grammar) => {
                     let (name, value) = (name.to_owned(), value.into_owned());
                     return Err(InvalidSetting { name, value, grammar });
                 }
@@ -165,13 +165,13 @@ impl Settings {
         Ok((settings, warnings))
     }
 
-    fn set(&mut self, name: &str, value: &str) -> Known {
-        fn read<T>(into: &mut Option<T>, value: Option<T>, grammar: &str) -> Known {
+    fn set(&mut self, name: &str, value: &str) -> Recognized {
+        fn read<T>(into: &mut Option<T>, value: Option<T>, grammar: &str) -> Recognized {
             match value {
-                None => Known::Bad(grammar.to_owned()),
+                None => Recognized::Bad(grammar.to_owned()),
                 value => {
                     *into = value;
-                    Known::Yes
+                    Recognized::Yes
                 }
             }
         }
@@ -227,7 +227,7 @@ impl Settings {
             "SIM_MUST_PROVE" => read(&mut self.must_prove, flag(value), "1 or 0"),
             "SIM_SHRINK" => read(&mut self.shrink, flag(value), "1 or 0"),
             "SIM_STATISTICS" => read(&mut self.statistics, flag(value), "1 or 0"),
-            _ => Known::No,
+            _ => Recognized::No,
         }
     }
 
@@ -383,7 +383,7 @@ impl Config {
     }
 }
 
-enum Known {
+enum Recognized {
     Yes,
     No,
     Bad(String),

@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-pub use self::part::{End, Failed, Header, Part, Segment, Subject, Unread, chain};
+pub use self::part::{EndRecord, Failed, Header, ResultsFile, Segment, Subject, Unread, chain};
 pub use self::tally::Tally;
 
 use crate::engine::config::{Config, InvalidSetting};
@@ -42,12 +42,12 @@ static TAKEN: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
 
 /// The results of one test and shard; discarded unless the settings name a folder.
 pub(crate) struct Results {
-    log: Option<Log>,
+    log: Option<ResultsLog>,
     /// Number of seeds, from the first of the shard on, that passed in earlier processes.
     begin: u64,
 }
 
-struct Log {
+struct ResultsLog {
     path: PathBuf,
     /// The path as messages show it.
     name: String,
@@ -123,7 +123,7 @@ impl Results {
         let begin = segments.last().map_or(0, |segment| segment.to);
         segments.into_iter().for_each(|segment| whole.merge(segment.tally));
         let ledger = Ledger::new(file, torn, whole, begin);
-        let log = Log { path, name, header, ledger: Mutex::new(ledger) };
+        let log = ResultsLog { path, name, header, ledger: Mutex::new(ledger) };
         Ok(Results { log: Some(log), begin })
     }
 
@@ -181,7 +181,7 @@ impl Results {
             None => String::new(),
         };
         let foreign = report.coverage.as_ref().map(|coverage| coverage.foreign);
-        let end = End { rehearsals: report.rehearsals, foreign };
+        let end = EndRecord { rehearsals: report.rehearsals, foreign };
         let at_end = if text.is_empty() { end.line() } else { String::new() };
         ledger.write(&text, &at_end);
         let (name, test) = (&log.name, report.test.clone());
@@ -204,7 +204,7 @@ impl Results {
     }
 }
 
-impl Log {
+impl ResultsLog {
     fn lock(&self) -> MutexGuard<'_, Ledger> {
         self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -303,7 +303,7 @@ fn open(path: &Path, header: &Header) -> Result<(File, bool, Vec<Segment>), Stri
     let bytes = fs::read(path).map_err(text)?;
     // The file is never truncated: another process may be appending to it.
     let torn = bytes.last().is_some_and(|last| *last != b'\n');
-    let part = match Part::read(&bytes) {
+    let part = match ResultsFile::read(&bytes) {
         Ok(part) => part,
         Err(Unread::Begun) => {
             let begin = if torn { "\n" } else { "" };

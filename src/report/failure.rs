@@ -1,6 +1,6 @@
 //! Each kind of failure in words: a headline, and below it what the user needs to understand it.
 
-use super::names::Names;
+use super::names::DisplayNames;
 use super::places::{self, cut_place};
 use super::statistics::{self, share};
 use super::{Finding, Report};
@@ -19,7 +19,7 @@ const WAITS_MAX: usize = 12;
 const PLACE_MAX: usize = 60;
 
 /// Returns the problem, as part of a sentence.
-pub(super) fn headline(report: &Report, finding: &Finding, names: &Names<'_>) -> String {
+pub(super) fn headline(report: &Report, finding: &Finding, names: &DisplayNames<'_>) -> String {
     let Outcome::Failed(failure) = &finding.run.outcome else {
         return "the run passed".to_owned();
     };
@@ -87,7 +87,12 @@ fn adjective(condition: &str) -> String {
 }
 
 /// Writes the message and the places, directly below the headline.
-pub(super) fn facts(screen: &mut Screen, report: &Report, finding: &Finding, names: &Names<'_>) {
+pub(super) fn facts(
+    screen: &mut Screen,
+    report: &Report,
+    finding: &Finding,
+    names: &DisplayNames<'_>,
+) {
     let Outcome::Failed(failure) = &finding.run.outcome else {
         return;
     };
@@ -151,7 +156,12 @@ pub(super) fn facts(screen: &mut Screen, report: &Report, finding: &Finding, nam
 }
 
 /// Writes what explains the failure: pictures, tables, causes and remedies.
-pub(super) fn details(screen: &mut Screen, report: &Report, finding: &Finding, names: &Names<'_>) {
+pub(super) fn details(
+    screen: &mut Screen,
+    report: &Report,
+    finding: &Finding,
+    names: &DisplayNames<'_>,
+) {
     let Outcome::Failed(failure) = &finding.run.outcome else {
         return;
     };
@@ -194,7 +204,7 @@ pub(super) fn details(screen: &mut Screen, report: &Report, finding: &Finding, n
 }
 
 /// Returns the place where a task panicked. For a place in the standard library its caller says more.
-fn panicked_at(finding: &Finding, task: TaskId, place: &str, names: &Names<'_>) -> String {
+fn panicked_at(finding: &Finding, task: TaskId, place: &str, names: &DisplayNames<'_>) -> String {
     let shown = places::shown(place);
     if !places::is_std(place) {
         return shown;
@@ -290,7 +300,7 @@ const DIVERGED: &str = "The code has changed since the trace was written. If tha
     the command after `record:` searches for the failure again and writes a new one.";
 
 /// Returns the accesses that a task repeats.
-fn spin(run: &Run, spin: &Spin, names: &Names<'_>) -> String {
+fn spin(run: &Run, spin: &Spin, names: &DisplayNames<'_>) -> String {
     let look = |event: &Event| {
         let place = cut_place(&clean(&event.place.to_string()), PLACE_MAX);
         format!("`{}` at {place}", names.event(event))
@@ -301,7 +311,7 @@ fn spin(run: &Run, spin: &Spin, names: &Names<'_>) -> String {
 }
 
 /// Writes the waiting tasks, with the holder of each object.
-fn deadlock(screen: &mut Screen, waits: &[Wait], names: &Names<'_>) {
+fn deadlock(screen: &mut Screen, waits: &[Wait], names: &DisplayNames<'_>) {
     let circle = circle_of(waits);
     screen.heading("deadlock", &names_of_circle(&circle, names));
     let mut waits: Vec<&Wait> = waits.iter().collect();
@@ -339,7 +349,7 @@ const WAITS_FOR_FOREIGN: &str = "No task of this run is left that could wake the
     something that is not of this library. If a thread or a timer outside of the run should have woken it: a run \
     cannot wait for those. Use sim::spawn in place of std::thread, and keep timers and I/O out of the test.";
 
-fn names_of_circle(circle: &[TaskId], names: &Names<'_>) -> String {
+fn names_of_circle(circle: &[TaskId], names: &DisplayNames<'_>) -> String {
     let shown = circle.iter().chain(circle.first()).map(|t| names.task(*t));
     shown.collect::<Vec<_>>().join(" → ")
 }

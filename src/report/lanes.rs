@@ -13,9 +13,9 @@
 
 use std::collections::BTreeMap;
 
-use super::names::Names;
+use super::names::DisplayNames;
 use super::places::cut_place;
-use super::schedule::Row;
+use super::schedule::ScheduleRow;
 use crate::run::ids::TaskId;
 use unpause_check::picture::screen::{Line, Paint, Screen, cut, wrap};
 
@@ -37,38 +37,38 @@ const DEED_LINES: usize = 4;
 const LIST_NAME_MAX: usize = 20;
 
 /// Draws the rows with a line above that says what stands where.
-pub(super) fn draw(screen: &mut Screen, rows: &[Row], names: &Names<'_>) {
+pub(super) fn draw(screen: &mut Screen, rows: &[ScheduleRow], names: &DisplayNames<'_>) {
     let tasks = lifetimes(rows);
     let place_max = if tasks.len() <= FEW_TASKS { PLACE_MAX } else { PLACE_MAX_MANY };
-    let frame = Frame::new(screen.width(), place_max, rows);
+    let frame = ScheduleFrame::new(screen.width(), place_max, rows);
     if let Some(columns) = Columns::fit(&frame, rows, &tasks, names) {
         return draw_columns(screen, &frame, rows, &columns);
     }
     // In a list there is room again.
-    let frame = Frame::new(screen.width(), PLACE_MAX, rows);
+    let frame = ScheduleFrame::new(screen.width(), PLACE_MAX, rows);
     draw_list(screen, &frame, rows, tasks.keys(), names);
 }
 
 /// The frame common to columns and lists: the step on the left, the place on the right.
-struct Frame {
+struct ScheduleFrame {
     width: usize,
     left: usize,
     place_width: usize,
 }
 
-impl Frame {
-    fn new(width: usize, place_max: usize, rows: &[Row]) -> Frame {
+impl ScheduleFrame {
+    fn new(width: usize, place_max: usize, rows: &[ScheduleRow]) -> ScheduleFrame {
         // A place that is cut is cut at a slash, so that it may get shorter than it has to.
         let place_max = place_max.min(width / 3);
         let places = rows.iter().filter_map(deed);
         let places = places.map(|(_, _, place)| cut_place(place, place_max).chars().count());
         let step = rows.iter().filter_map(|row| match row {
-            Row::Deed { step, .. } => *step,
+            ScheduleRow::Deed { step, .. } => *step,
             _ => None,
         });
         let digits = step.max().map_or(1, |s| s.to_string().len());
         let left = GUTTER.max(digits + 4);
-        Frame { width, left, place_width: places.max().unwrap_or(0) }
+        ScheduleFrame { width, left, place_width: places.max().unwrap_or(0) }
     }
 
     /// Returns the total width of the texts.
@@ -108,21 +108,21 @@ impl Frame {
     }
 }
 
-fn deed(row: &Row) -> Option<(TaskId, &str, &str)> {
+fn deed(row: &ScheduleRow) -> Option<(TaskId, &str, &str)> {
     match row {
-        Row::Deed { task, text, place, .. } => Some((*task, text, place)),
-        Row::Preempted { .. } | Row::Remark(_) => None,
+        ScheduleRow::Deed { task, text, place, .. } => Some((*task, text, place)),
+        ScheduleRow::Preempted { .. } | ScheduleRow::Remark(_) => None,
     }
 }
 
 /// The first and the last row of each task.
-fn lifetimes(rows: &[Row]) -> BTreeMap<TaskId, (usize, usize)> {
+fn lifetimes(rows: &[ScheduleRow]) -> BTreeMap<TaskId, (usize, usize)> {
     let mut lifetimes = BTreeMap::new();
     for (i, row) in rows.iter().enumerate() {
         let tasks = match row {
-            Row::Deed { task, .. } => vec![*task],
-            Row::Preempted { from, to } => vec![*from, *to],
-            Row::Remark(_) => vec![],
+            ScheduleRow::Deed { task, .. } => vec![*task],
+            ScheduleRow::Preempted { from, to } => vec![*from, *to],
+            ScheduleRow::Remark(_) => vec![],
         };
         for task in tasks {
             lifetimes.entry(task).or_insert((i, i)).1 = i;
@@ -149,10 +149,10 @@ struct Column {
 impl Columns {
     /// None if there are more tasks than find room.
     fn fit(
-        frame: &Frame,
-        rows: &[Row],
+        frame: &ScheduleFrame,
+        rows: &[ScheduleRow],
         tasks: &BTreeMap<TaskId, (usize, usize)>,
-        names: &Names<'_>,
+        names: &DisplayNames<'_>,
     ) -> Option<Columns> {
         if tasks.len() > COLUMNS_MAX {
             return None;
@@ -174,7 +174,7 @@ impl Columns {
     }
 
     /// The names of the tasks; paths and given names on two lines if they are too long for one.
-    fn header(&self, screen: &mut Screen, frame: &Frame) {
+    fn header(&self, screen: &mut Screen, frame: &ScheduleFrame) {
         let whole = |c: &Column| c.name.chars().count() < c.width;
         let two_lines = !self.columns.iter().all(whole);
         let (mut upper, mut lower) = (frame.header(), Line::default());
@@ -203,7 +203,7 @@ impl Columns {
         line
     }
 
-    fn of(&self, task: TaskId) -> Option<&Column> {
+    fn get(&self, task: TaskId) -> Option<&Column> {
         self.columns.iter().find(|c| c.task == task)
     }
 }
@@ -225,13 +225,18 @@ fn shrink_to(widths: &mut [usize], area: usize) -> Option<()> {
     (widths.iter().sum::<usize>() <= area).then_some(())
 }
 
-fn draw_columns(screen: &mut Screen, frame: &Frame, rows: &[Row], columns: &Columns) {
+fn draw_columns(
+    screen: &mut Screen,
+    frame: &ScheduleFrame,
+    rows: &[ScheduleRow],
+    columns: &Columns,
+) {
     columns.header(screen, frame);
     for (i, row) in rows.iter().enumerate() {
         let lanes = columns.lanes(i);
         match row {
-            Row::Deed { step, task, text, place, fatal } => {
-                let Some(column) = columns.of(*task) else {
+            ScheduleRow::Deed { step, task, text, place, fatal } => {
+                let Some(column) = columns.get(*task) else {
                     continue;
                 };
                 let paint = if *fatal { Paint::Bad } else { Paint::Plain };
@@ -246,14 +251,14 @@ fn draw_columns(screen: &mut Screen, frame: &Frame, rows: &[Row], columns: &Colu
                     screen.line(line);
                 }
             }
-            Row::Preempted { from, to } => {
-                if let (Some(from), Some(to)) = (columns.of(*from), columns.of(*to)) {
+            ScheduleRow::Preempted { from, to } => {
+                if let (Some(from), Some(to)) = (columns.get(*from), columns.get(*to)) {
                     let mut line = lanes;
                     arrow(&mut line, from, to, i);
                     screen.line(line);
                 }
             }
-            Row::Remark(text) => screen.line(frame.remark(text)),
+            ScheduleRow::Remark(text) => screen.line(frame.remark(text)),
         }
     }
 }
@@ -292,10 +297,10 @@ fn arrow(line: &mut Line, from: &Column, to: &Column, row: usize) {
 
 fn draw_list<'a>(
     screen: &mut Screen,
-    frame: &Frame,
-    rows: &[Row],
+    frame: &ScheduleFrame,
+    rows: &[ScheduleRow],
     tasks: impl Iterator<Item = &'a TaskId>,
-    names: &Names<'_>,
+    names: &DisplayNames<'_>,
 ) {
     let longest = tasks.map(|task| names.task(*task).chars().count()).max().unwrap_or(0);
     let name_width = longest.clamp(4, LIST_NAME_MAX.min(frame.area() / 3).max(4));
@@ -309,11 +314,11 @@ fn draw_list<'a>(
     for row in rows {
         let mut line = Line::default();
         match row {
-            Row::Preempted { .. } => {
+            ScheduleRow::Preempted { .. } => {
                 mark = true;
                 continue;
             }
-            Row::Deed { step, task, text, place, fatal } => {
+            ScheduleRow::Deed { step, task, text, place, fatal } => {
                 if std::mem::take(&mut mark) {
                     line.put(frame.left, Paint::Notice, ">");
                 }
@@ -326,14 +331,14 @@ fn draw_list<'a>(
                 line.put(texts, paint, &cut(text, frame.end().saturating_sub(texts)));
                 frame.edges(&mut line, *step, place);
             }
-            Row::Remark(text) => {
+            ScheduleRow::Remark(text) => {
                 last = None;
                 line = frame.remark(text);
             }
         }
         screen.line(line);
     }
-    if rows.iter().any(|row| matches!(row, Row::Preempted { .. })) {
+    if rows.iter().any(|row| matches!(row, ScheduleRow::Preempted { .. })) {
         screen.blank();
         let text = "> preempts a task that could have continued";
         screen.line(Line::of(Paint::Notice, &format!("  {text}")));

@@ -12,15 +12,15 @@ use unpause_check::picture::screen::{clean, cut};
 const NAME_MAX: usize = 40;
 
 /// The names of one run.
-pub(super) struct Names<'a> {
+pub(super) struct DisplayNames<'a> {
     run: &'a Run,
     objects: Vec<String>,
 }
 
-impl<'a> Names<'a> {
+impl<'a> DisplayNames<'a> {
     /// Takes time linear in the run, but for a logarithm for each task.
-    pub(super) fn new(run: &'a Run) -> Names<'a> {
-        Names { run, objects: object_names(run) }
+    pub(super) fn new(run: &'a Run) -> DisplayNames<'a> {
+        DisplayNames { run, objects: object_names(run) }
     }
 
     /// A task: `main`, `0.1` or `0.1 writer`.

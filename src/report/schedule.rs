@@ -9,7 +9,7 @@ use std::ops::Range;
 use super::Size;
 use super::folds;
 use super::lanes;
-use super::names::Names;
+use super::names::DisplayNames;
 use super::places;
 use super::places::cut_place;
 use crate::run::ids::{ObjectId, TaskId};
@@ -31,7 +31,7 @@ const WAITS_MAX: usize = 12;
 const OBJECTS_MAX: usize = 10;
 
 /// A row of the schedule.
-pub(super) enum Row {
+pub(super) enum ScheduleRow {
     /// An operation of a task.
     Deed {
         /// The step it belongs to, in its first row.
@@ -49,12 +49,12 @@ pub(super) enum Row {
 }
 
 /// Draws the schedule of a run. Nothing if it has no steps, as on real threads.
-pub(super) fn draw(screen: &mut Screen, run: &Run, names: &Names<'_>) {
+pub(super) fn draw(screen: &mut Screen, run: &Run, names: &DisplayNames<'_>) {
     if run.steps.is_empty() {
         return;
     }
     screen.heading("schedule", &summary(run));
-    let table = Table::new(run, names);
+    let table = ScheduleTable::new(run, names);
     lanes::draw(screen, &table.rows, names);
     legend(screen, run, names, &table.objects);
 }
@@ -68,23 +68,23 @@ fn summary(run: &Run) -> String {
 }
 
 /// The rows while they are put together.
-struct Table<'a> {
+struct ScheduleTable<'a> {
     run: &'a Run,
-    names: &'a Names<'a>,
+    names: &'a DisplayNames<'a>,
     // The indices of the events and draws of each step.
     events: Vec<Vec<usize>>,
     draws: Vec<Vec<usize>>,
-    rows: Vec<Row>,
+    rows: Vec<ScheduleRow>,
     // The objects that are spoken of. Invariant: no duplicates.
     objects: Vec<ObjectId>,
 }
 
-impl<'a> Table<'a> {
-    fn new(run: &'a Run, names: &'a Names<'a>) -> Table<'a> {
+impl<'a> ScheduleTable<'a> {
+    fn new(run: &'a Run, names: &'a DisplayNames<'a>) -> ScheduleTable<'a> {
         let steps = run.steps.len();
         let events = by_step(steps, run.events.iter().map(|e| e.step));
         let draws = by_step(steps, run.draws.iter().map(|d| d.step));
-        let mut table = Table { run, names, events, draws, rows: vec![], objects: vec![] };
+        let mut table = ScheduleTable { run, names, events, draws, rows: vec![], objects: vec![] };
         match (table.loop_at_end(), parting(run)) {
             (Some(Loop { start, period }), _) => {
                 table.elided(0..start);
@@ -92,13 +92,13 @@ impl<'a> Table<'a> {
                 let these =
                     if period == 1 { "this step".into() } else { format!("these {period} steps") };
                 let remark = format!("{these} over and over, {rounds} times, to the end:");
-                table.rows.push(Row::Remark(remark));
+                table.rows.push(ScheduleRow::Remark(remark));
                 table.elided(start..start + period);
             }
             (None, Some((step, remark))) => {
                 let step = steps.min(step as usize);
                 table.elided(0..step);
-                table.rows.push(Row::Remark(remark.to_owned()));
+                table.rows.push(ScheduleRow::Remark(remark.to_owned()));
                 table.elided(step..steps);
             }
             (None, None) => table.elided(0..steps),
@@ -144,7 +144,7 @@ impl<'a> Table<'a> {
         let (middle, tail) = rest.split_at(rest.len() - STEPS_TAIL);
         head.iter().for_each(|unit| self.unit(unit.clone()));
         let left_out: usize = middle.iter().map(Range::len).sum();
-        self.rows.push(Row::Remark(format!("… {} …", plural(left_out as u64, "step"))));
+        self.rows.push(ScheduleRow::Remark(format!("… {} …", plural(left_out as u64, "step"))));
         tail.iter().for_each(|unit| self.unit(unit.clone()));
     }
 
@@ -175,7 +175,7 @@ impl<'a> Table<'a> {
         });
         let told = told.collect::<Vec<_>>().join(", ");
         self.preempted(first);
-        self.rows.push(Row::Deed {
+        self.rows.push(ScheduleRow::Deed {
             step: Some(first),
             task: run.steps[first].task,
             text: format!("{} steps: {told}{more}", steps.len()),
@@ -189,7 +189,7 @@ impl<'a> Table<'a> {
         let steps = &self.run.steps;
         let task = steps[step].task;
         if steps[step].preempts && step > 0 && steps[step - 1].task != task {
-            self.rows.push(Row::Preempted { from: steps[step - 1].task, to: task });
+            self.rows.push(ScheduleRow::Preempted { from: steps[step - 1].task, to: task });
         }
     }
 
@@ -220,12 +220,18 @@ impl<'a> Table<'a> {
         deeds.truncate(ROWS_PER_STEP);
         let mut step = Some(step);
         for (task, text, place) in deeds {
-            self.rows.push(Row::Deed { step: step.take(), task, text, place, fatal: false });
+            self.rows.push(ScheduleRow::Deed {
+                step: step.take(),
+                task,
+                text,
+                place,
+                fatal: false,
+            });
         }
         if left_out > 0 {
             let text = format!("… {left_out} more");
             let place = String::new();
-            self.rows.push(Row::Deed { step: None, task, text, place, fatal: false });
+            self.rows.push(ScheduleRow::Deed { step: None, task, text, place, fatal: false });
         }
     }
 
@@ -261,7 +267,7 @@ impl<'a> Table<'a> {
         };
         let mut row = |task: TaskId, text: &str, place: &str| {
             let (text, place) = (text.to_owned(), clean(place));
-            self.rows.push(Row::Deed { step: None, task, text, place, fatal: true });
+            self.rows.push(ScheduleRow::Deed { step: None, task, text, place, fatal: true });
         };
         match failure {
             Failure::Panic { task, place, .. } => row(*task, "panics", place),
@@ -275,7 +281,7 @@ impl<'a> Table<'a> {
                 }
                 if waits.len() > WAITS_MAX {
                     let left_out = plural((waits.len() - WAITS_MAX) as u64, "waiting task");
-                    self.rows.push(Row::Remark(format!("… {left_out} more …")));
+                    self.rows.push(ScheduleRow::Remark(format!("… {left_out} more …")));
                 }
             }
             Failure::StepLimit { .. }
@@ -322,7 +328,7 @@ fn by_step(steps: usize, of: impl Iterator<Item = u32>) -> Vec<Vec<usize>> {
 }
 
 /// Tells where the objects that were spoken of come from, so that they can be told apart.
-fn legend(screen: &mut Screen, run: &Run, names: &Names<'_>, objects: &[ObjectId]) {
+fn legend(screen: &mut Screen, run: &Run, names: &DisplayNames<'_>, objects: &[ObjectId]) {
     let mut objects: Vec<ObjectId> =
         objects.iter().copied().filter(|id| id.index() < run.objects.len()).collect();
     objects.sort();

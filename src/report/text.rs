@@ -5,7 +5,7 @@
 //! go on with.
 
 use super::failure::{details, facts, field, headline};
-use super::names::Names;
+use super::names::DisplayNames;
 use super::program;
 use super::schedule;
 use super::statistics;
@@ -261,7 +261,7 @@ fn limits(screen: &mut Screen, runs: u64, searched: &Searched) {
 }
 
 fn failed(screen: &mut Screen, report: &Report, finding: &Finding) {
-    let names = Names::new(&finding.run);
+    let names = DisplayNames::new(&finding.run);
     verdict(screen, report, finding, &headline(report, finding, &names));
     if report.real {
         let line = Line::of(Paint::Notice, "        REAL THREADS: not replayable");
@@ -430,7 +430,7 @@ fn not_written(finding: &Finding) -> Option<String> {
     finding.trace_error.as_ref().map(|error| format!("could not be written: {error}"))
 }
 
-fn leaked(screen: &mut Screen, finding: &Finding, names: &Names<'_>) {
+fn leaked(screen: &mut Screen, finding: &Finding, names: &DisplayNames<'_>) {
     let leaked = &finding.run.leaked;
     let name = |task: &TaskId| names.task(*task);
     let mut list = Vec::from_iter(leaked.iter().take(LEAKED_MAX).map(name)).join(", ");

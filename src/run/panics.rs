@@ -20,7 +20,7 @@ pub(crate) struct Panicked {
 
 /// The treatment of a panic.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Heard {
+pub(crate) enum PanicHandling {
     /// It belongs to no run: the hook that was there before shows it.
     Foreign,
     /// It belongs to a run and was taken down: nobody shows it.
@@ -34,12 +34,12 @@ thread_local! {
 }
 
 /// Installs the hook, the first time it is called. `hear` is called at each panic of the process.
-pub(crate) fn install(hear: fn(&PanicHookInfo<'_>) -> Heard) {
+pub(crate) fn install(hear: fn(&PanicHookInfo<'_>) -> PanicHandling) {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         let before = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |info| {
-            if hear(info) != Heard::Taken {
+            if hear(info) != PanicHandling::Taken {
                 before(info);
             }
         }));

@@ -86,7 +86,7 @@ pub(crate) fn parse(tokens: TokenStream) -> (Arguments, Vec<Error>) {
     let mut seen: Vec<String> = Vec::new();
     let mut must_prove = None;
     for part in split(tokens, &mut errors) {
-        let result = Part::parse(part).and_then(|part| {
+        let result = Argument::parse(part).and_then(|part| {
             part.check(&seen)?;
             seen.push(part.name.clone());
             if part.name == "must_prove" {
@@ -139,15 +139,15 @@ fn split(tokens: TokenStream, errors: &mut Vec<Error>) -> Vec<Vec<TokenTree>> {
 }
 
 /// One argument: a name, alone or with `= value`.
-struct Part {
+struct Argument {
     name: String,
     span: Span,
     /// The tokens after `=`; `None` without one.
     value: Option<TokenStream>,
 }
 
-impl Part {
-    fn parse(tokens: Vec<TokenTree>) -> Result<Part, Error> {
+impl Argument {
+    fn parse(tokens: Vec<TokenTree>) -> Result<Argument, Error> {
         let whole = || tokens.iter().cloned().collect::<TokenStream>();
         let name = match &tokens[0] {
             TokenTree::Ident(name) => name,
@@ -181,7 +181,7 @@ impl Part {
         if !NAMES.contains(&text.as_str()) {
             return Err(unknown(name, &text));
         }
-        Ok(Part { name: text, span: name.span(), value })
+        Ok(Argument { name: text, span: name.span(), value })
     }
 
     /// Checks that it may follow the arguments in `seen`.

@@ -10,7 +10,7 @@ use super::is_standard_input;
 use crate::Usage;
 
 /// A file that is to be checked, or is not because it is no history.
-pub(super) enum Found {
+pub(super) enum FoundFile {
     History(PathBuf),
     Other(PathBuf),
 }
@@ -27,16 +27,16 @@ pub(super) fn is_folder(path: &Path) -> bool {
 pub(super) fn all(
     paths: &[PathBuf],
     is_history: impl Fn(&Path) -> bool,
-) -> Result<Vec<Found>, Usage> {
+) -> Result<Vec<FoundFile>, Usage> {
     let mut found = Vec::new();
     for path in paths {
         if !is_folder(path) {
-            found.push(Found::History(path.clone()));
+            found.push(FoundFile::History(path.clone()));
             continue;
         }
         let before = found.len();
         inside(path, &is_history, &mut found)?;
-        if !found[before..].iter().any(|file| matches!(file, Found::History(_))) {
+        if !found[before..].iter().any(|file| matches!(file, FoundFile::History(_))) {
             return Err(Usage(format!(
                 "{}: there is no history in this folder; name the files, or say how they are written \
                  with --format",
@@ -50,7 +50,7 @@ pub(super) fn all(
 fn inside(
     folder: &Path,
     is_history: &impl Fn(&Path) -> bool,
-    found: &mut Vec<Found>,
+    found: &mut Vec<FoundFile>,
 ) -> Result<(), Usage> {
     let wrong = |error| Usage(format!("{}: cannot read this folder: {error}", folder.display()));
     let mut entries: Vec<_> =
@@ -64,7 +64,11 @@ fn inside(
         if kind.is_dir() {
             inside(&path, is_history, found)?;
         } else if path.is_file() {
-            found.push(if is_history(&path) { Found::History(path) } else { Found::Other(path) });
+            found.push(if is_history(&path) {
+                FoundFile::History(path)
+            } else {
+                FoundFile::Other(path)
+            });
         }
     }
     Ok(())

@@ -50,7 +50,7 @@ pub struct Header {
 
 /// The content of one file.
 #[derive(Debug)]
-pub struct Part {
+pub struct ResultsFile {
     /// Its first line.
     pub header: Header,
     /// Positions that passed, in the order of the lines. They overlap if several processes wrote the file.
@@ -58,7 +58,7 @@ pub struct Part {
     /// The failures.
     pub failures: Vec<Failed>,
     /// A record for each process that reached the end of the test.
-    pub ends: Vec<End>,
+    pub ends: Vec<EndRecord>,
     /// Number of incomplete lines: the process was killed or the disk was full.
     pub damaged: usize,
 }
@@ -95,7 +95,7 @@ pub struct Failed {
 
 /// Results of a process that reached the end of the test without a failing seed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct End {
+pub struct EndRecord {
     /// Number of rehearsals of the strategy.
     pub rehearsals: u32,
     /// True if tasks share state that coverage does not see; none if coverage was off.
@@ -187,14 +187,14 @@ impl Header {
     }
 }
 
-impl Part {
+impl ResultsFile {
     /// Reads a file. Incomplete lines are counted and skipped, so their seeds count as not run.
     ///
     /// # Errors
     /// [`Unread`] if there is no first line or a line contradicts it.
-    pub fn read(bytes: &[u8]) -> Result<Part, Unread> {
+    pub fn read(bytes: &[u8]) -> Result<ResultsFile, Unread> {
         let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
-        let (mut part, mut damaged) = (None::<Part>, 0);
+        let (mut part, mut damaged) = (None::<ResultsFile>, 0);
         // True for an empty file and for first lines that are cut off.
         let mut begun = true;
         for (line, number) in bytes.split(|byte| *byte == b'\n').zip(1..) {
@@ -213,13 +213,13 @@ impl Part {
                 None if json.get("sim").is_none() => return Err(Unread::Foreign),
                 None => head(&json).map(|header| {
                     let (segments, failures, ends) = Default::default();
-                    part = Some(Part { header, segments, failures, ends, damaged: 0 });
+                    part = Some(ResultsFile { header, segments, failures, ends, damaged: 0 });
                 }),
             };
             taken.map_err(|why| Unread::Line(number, why))?;
         }
         let why = if begun { Unread::Begun } else { Unread::Foreign };
-        part.map(|part| Part { damaged, ..part }).ok_or(why)
+        part.map(|part| ResultsFile { damaged, ..part }).ok_or(why)
     }
 
     fn take(&mut self, line: &Json) -> Result<(), String> {
@@ -251,7 +251,7 @@ impl Part {
             let rehearsals = u32::try_from(line.number("rehearsals")?).unwrap_or(u32::MAX);
             let asked = line.get("foreign").is_some_and(|foreign| *foreign != Json::Null);
             let foreign = asked.then(|| line.flag("foreign")).transpose()?;
-            self.ends.push(End { rehearsals, foreign });
+            self.ends.push(EndRecord { rehearsals, foreign });
         } else if line.get("sim").is_some() {
             // Two processes may create a file at the same time.
             if head(line)? != self.header {
@@ -296,7 +296,7 @@ impl Segment {
     }
 }
 
-impl End {
+impl EndRecord {
     /// The line with its line feed.
     pub(super) fn line(self) -> String {
         let foreign = self.foreign.map_or("null".to_owned(), |foreign| foreign.to_string());

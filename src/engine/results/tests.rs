@@ -137,17 +137,20 @@ fn what_contradicts_its_header_is_not_believed() {
 fn a_file_is_begun_as_long_as_it_has_no_first_line() {
     let own = header().line();
     for text in ["", "\n", "{", "{\n{\"sim", "{\"sim\":2,\"pack\n\n{\"si\n{\"sim\":2"] {
-        assert_eq!(Part::read(text.as_bytes()).unwrap_err(), Unread::Begun, "{text:?}");
+        assert_eq!(ResultsFile::read(text.as_bytes()).unwrap_err(), Unread::Begun, "{text:?}");
         let (_, _, segments) = open(&file("begun", text.as_bytes()), &header()).unwrap();
         assert_eq!(reached(&segments), 0);
         let whole = fs::read(file("begun", format!("{text}\n{own}\n").as_bytes())).unwrap();
-        assert_eq!(Part::read(&whole).unwrap().header, header());
+        assert_eq!(ResultsFile::read(&whole).unwrap().header, header());
     }
     for text in ["x", "{\"type\":", "{}", "{\"sim\nx"] {
-        assert_eq!(Part::read(text.as_bytes()).unwrap_err(), Unread::Foreign, "{text:?}");
+        assert_eq!(ResultsFile::read(text.as_bytes()).unwrap_err(), Unread::Foreign, "{text:?}");
     }
     // Some editors put a mark in front.
-    assert_eq!(Part::read(format!("\u{feff}{own}\n\n").as_bytes()).unwrap().header, header());
+    assert_eq!(
+        ResultsFile::read(format!("\u{feff}{own}\n\n").as_bytes()).unwrap().header,
+        header()
+    );
 }
 
 #[test]
@@ -239,12 +242,12 @@ fn a_seed_that_is_none_of_the_shard_is_not_its_business() {
     let path = file("without seeds", b"");
     let (opened, torn, _) = open(&path, &header).unwrap();
     let ledger = Mutex::new(Ledger::new(opened, torn, Tally::default(), 0));
-    let log = Log { path: path.clone(), name: "it".to_owned(), header, ledger };
+    let log = ResultsLog { path: path.clone(), name: "it".to_owned(), header, ledger };
     let results = Results { log: Some(log), begin: 0 };
     let mut counted = tally(0..1);
     results.passed(0..1, &mut counted);
     assert_eq!(counted.runs, 1, "it was taken");
     assert_eq!((results.left(), results.counted().map(|tally| tally.runs)), (0, Some(0)));
     results.end(&mut Report { runs: 1, ..Report::default() });
-    assert_eq!(Part::read(&fs::read(&path).unwrap()).unwrap().segments.len(), 0);
+    assert_eq!(ResultsFile::read(&fs::read(&path).unwrap()).unwrap().segments.len(), 0);
 }

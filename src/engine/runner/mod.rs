@@ -174,7 +174,7 @@ pub use self::test::{Attributes, TestSite, test, wants_color};
 pub use crate::engine::config::InvalidSetting;
 
 use self::outcome::FunctionBody;
-use self::part::{Part, Ran};
+use self::part::{SeedPart, TestRun};
 use crate::engine::backend;
 use crate::engine::config::{Config, Settings, idle_text};
 use crate::engine::results::Results;
@@ -249,7 +249,11 @@ impl Runner {
         Ok(self.try_run_body(&FunctionBody::new(body), false)?.report)
     }
 
-    fn try_run_body(&self, body: &dyn TestBody, must_fail: bool) -> Result<Ran, InvalidSetting> {
+    fn try_run_body(
+        &self,
+        body: &dyn TestBody,
+        must_fail: bool,
+    ) -> Result<TestRun, InvalidSetting> {
         let (config, warnings) = self.config()?;
         let mut notes = self.idle()?;
         if config.borrows() {
@@ -262,14 +266,14 @@ impl Runner {
         }
         let results = Results::open(&config, &self.site, must_fail)?;
         let mut report = backend::run(&config, &self.site, &results, body);
-        let part = Part::of(&config, &results);
+        let part = SeedPart::of(&config, &results);
         if let Some(part) = part {
             part.spare_conditions(&mut report);
         }
         results.end(&mut report);
         report.warnings.splice(0..0, warnings);
         report.notes.extend(notes);
-        Ok(Ran { report, part })
+        Ok(TestRun { report, part })
     }
 
     /// Notes about settings that mean nothing in this build.

@@ -40,16 +40,16 @@ pub(crate) trait TestBody: Sync {
 }
 
 /// A body that has begun. Dropping this drops the future of the test, and so within the run.
-pub(crate) struct TestFuture<'a>(Pin<&'a mut dyn Begun>);
+pub(crate) struct TestFuture<'a>(Pin<&'a mut dyn BegunBody>);
 
 /// A future that can be dropped where it is.
-trait Begun {
+trait BegunBody {
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<String>>;
 
     fn clear(self: Pin<&mut Self>);
 }
 
-impl<F: Future<Output = Option<String>>> Begun for OptionFuture<F> {
+impl<F: Future<Output = Option<String>>> BegunBody for OptionFuture<F> {
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<String>> {
         Future::poll(self, cx).map(Option::flatten)
     }

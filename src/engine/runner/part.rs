@@ -5,23 +5,23 @@ use crate::engine::results::Results;
 use crate::report::Report;
 
 /// A report, and the part of the seeds that it is about; none if it is about all of them.
-pub(super) struct Ran {
+pub(super) struct TestRun {
     pub(super) report: Report,
-    pub(super) part: Option<Part>,
+    pub(super) part: Option<SeedPart>,
 }
 
 /// A part of the seeds.
 #[derive(Clone, Copy)]
-pub(super) struct Part {
+pub(super) struct SeedPart {
     /// True if results are written, so that `cargo sim merge` can judge all seeds.
     written: bool,
 }
 
-impl Part {
+impl SeedPart {
     /// None if all seeds were run, now or before.
-    pub(super) fn of(config: &Config, results: &Results) -> Option<Part> {
+    pub(super) fn of(config: &Config, results: &Results) -> Option<SeedPart> {
         let all = config.shard.of == 1 && results.left() == 0;
-        (!all).then(|| Part { written: results.are_written() })
+        (!all).then(|| SeedPart { written: results.are_written() })
     }
 
     /// Turns a finding about conditions that held in too few runs into a note.

@@ -14,7 +14,7 @@ use super::site::quoted;
 /// A target of Cargo.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Target {
-    kind: Kind,
+    kind: TargetKind,
     /// Empty if the package has only one target of this kind.
     name: String,
     /// True if `name` is the one in the manifest. If not, it is the name of the crate, in which `-` is replaced by
@@ -23,7 +23,7 @@ pub(crate) struct Target {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Kind {
+enum TargetKind {
     Lib,
     Bin,
     Example,
@@ -51,16 +51,16 @@ impl Target {
             // An example may have its root anywhere, and its program may be anywhere: one of both is usual.
             Some(name)
                 if folder_of(program) == "examples"
-                    || Target::below(&[("examples", Kind::Example)], file, crate_name)
+                    || Target::below(&[("examples", TargetKind::Example)], file, crate_name)
                         .is_some() =>
             {
-                Target::exact(Kind::Example, name)
+                Target::exact(TargetKind::Example, name)
             }
-            Some(name) => Target::exact(Kind::Bin, name),
-            None if !integration => Target::exact(Kind::Lib, ""),
+            Some(name) => Target::exact(TargetKind::Bin, name),
+            None if !integration => Target::exact(TargetKind::Lib, ""),
             None => {
                 let found = Target::below(&FOLDERS, file, crate_name);
-                found.unwrap_or_else(|| Target::guessed(Kind::Test, crate_name))
+                found.unwrap_or_else(|| Target::guessed(TargetKind::Test, crate_name))
             }
         }
     }
@@ -70,16 +70,16 @@ impl Target {
     pub(crate) fn running(program: &Path, file: &str, package: Option<&Path>) -> Target {
         let stem = program.file_stem().unwrap_or_default().to_string_lossy();
         match (folder_of(program), without_hash(&stem)) {
-            ("examples", name) => Target::exact(Kind::Example, name.unwrap_or(&stem)),
+            ("examples", name) => Target::exact(TargetKind::Example, name.unwrap_or(&stem)),
             ("deps", Some(name)) => Target::of_harness(name, &stem, file, package),
-            _ if stem == "rust_out" => Target::exact(Kind::Doc, ""),
-            _ => Target::exact(Kind::Program, &stem),
+            _ if stem == "rust_out" => Target::exact(TargetKind::Doc, ""),
+            _ => Target::exact(TargetKind::Program, &stem),
         }
     }
 
     /// The target of a test program with this crate name and file name.
     fn of_harness(crate_name: &str, stem: &str, file: &str, package: Option<&Path>) -> Target {
-        let folders = [FOLDERS[0], FOLDERS[1], ("bin", Kind::Bin)];
+        let folders = [FOLDERS[0], FOLDERS[1], ("bin", TargetKind::Bin)];
         if let Some(target) = Target::below(&folders, file, crate_name) {
             return target;
         }
@@ -98,18 +98,20 @@ impl Target {
         }
         let alone = has("src/lib.rs") && !has("src/main.rs") && !has("src/bin");
         match file {
-            file if file.ends_with("src/main.rs") => Target::guessed(Kind::Bin, crate_name),
-            file if file.ends_with("src/lib.rs") => Target::exact(Kind::Lib, ""),
+            file if file.ends_with("src/main.rs") => Target::guessed(TargetKind::Bin, crate_name),
+            file if file.ends_with("src/lib.rs") => Target::exact(TargetKind::Lib, ""),
             // No other target of the package has modules in this folder.
-            file if alone && parts(file).any(|part| part == "src") => Target::exact(Kind::Lib, ""),
+            file if alone && parts(file).any(|part| part == "src") => {
+                Target::exact(TargetKind::Lib, "")
+            }
             // The hash is another one in each target, and also in each build with other flags.
-            _ => Target::exact(Kind::Crate, stem),
+            _ => Target::exact(TargetKind::Crate, stem),
         }
     }
 
     /// The target whose root is in one of these folders, where Cargo looks for it, if `file` belongs to that root and
     /// was compiled as `crate_name`.
-    fn below(folders: &[(&str, Kind)], file: &str, crate_name: &str) -> Option<Target> {
+    fn below(folders: &[(&str, TargetKind)], file: &str, crate_name: &str) -> Option<Target> {
         folders.iter().find_map(|(folder, kind)| {
             let target = parts(file).skip_while(|part| part != folder).nth(1)?;
             let target = target.strip_suffix(".rs").unwrap_or(target);
@@ -118,11 +120,11 @@ impl Target {
         })
     }
 
-    fn exact(kind: Kind, name: &str) -> Target {
+    fn exact(kind: TargetKind, name: &str) -> Target {
         Target { kind, name: name.to_owned(), exact: true }
     }
 
-    fn guessed(kind: Kind, name: &str) -> Target {
+    fn guessed(kind: TargetKind, name: &str) -> Target {
         Target { kind, name: name.to_owned(), exact: false }
     }
 
@@ -137,8 +139,8 @@ impl Target {
     pub(crate) fn key(&self, test: &str) -> String {
         let (word, name) = (self.kind.word(), &self.name);
         let label = match self.kind {
-            Kind::Lib => return test.to_owned(),
-            Kind::Doc => "doc-tests".to_owned(),
+            TargetKind::Lib => return test.to_owned(),
+            TargetKind::Doc => "doc-tests".to_owned(),
             _ => format!("{word}-{name}"),
         };
         let own = test.split_once("::").filter(|(first, _)| *first == name.replace('-', "_"));
@@ -153,43 +155,44 @@ impl Target {
             false => self.name.replace('_', "[-_]"),
         };
         match self.kind {
-            Kind::Lib | Kind::Doc => Some(format!("--{}", self.kind.word())),
-            Kind::Program | Kind::Crate => None,
+            TargetKind::Lib | TargetKind::Doc => Some(format!("--{}", self.kind.word())),
+            TargetKind::Program | TargetKind::Crate => None,
             _ => Some(format!("--{} {}", self.kind.word(), quoted(&name))),
         }
     }
 
     pub(super) fn is_program(&self) -> bool {
-        self.kind == Kind::Program
+        self.kind == TargetKind::Program
     }
 
     pub(super) fn is_doc(&self) -> bool {
-        self.kind == Kind::Doc
+        self.kind == TargetKind::Doc
     }
 
     pub(super) fn example(&self) -> Option<&str> {
-        (self.kind == Kind::Example).then_some(&self.name)
+        (self.kind == TargetKind::Example).then_some(&self.name)
     }
 }
 
-impl Kind {
+impl TargetKind {
     /// As Cargo's option has it, for kinds that have one.
     fn word(self) -> &'static str {
         match self {
-            Kind::Lib => "lib",
-            Kind::Bin => "bin",
-            Kind::Example => "example",
-            Kind::Test => "test",
-            Kind::Bench => "bench",
-            Kind::Doc => "doc",
-            Kind::Program => "program",
-            Kind::Crate => "crate",
+            TargetKind::Lib => "lib",
+            TargetKind::Bin => "bin",
+            TargetKind::Example => "example",
+            TargetKind::Test => "test",
+            TargetKind::Bench => "bench",
+            TargetKind::Doc => "doc",
+            TargetKind::Program => "program",
+            TargetKind::Crate => "crate",
         }
     }
 }
 
 /// The folders in which Cargo looks for the roots of targets whose tests can share modules.
-const FOLDERS: [(&str, Kind); 2] = [("tests", Kind::Test), ("benches", Kind::Bench)];
+const FOLDERS: [(&str, TargetKind); 2] =
+    [("tests", TargetKind::Test), ("benches", TargetKind::Bench)];
 
 fn parts(file: &str) -> impl Iterator<Item = &str> {
     file.split(['/', '\\'])

@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use super::outcome::{FunctionBody, TestBody};
-use super::part::Ran;
+use super::part::TestRun;
 use super::site::{self, Site};
 use super::target::Target;
 use super::{Runner, TestResult};
@@ -138,8 +138,8 @@ fn beside_manifest(source: &str, manifest_dir: &str) -> String {
 }
 
 /// Shows the report and fails the test if it has to.
-fn judge(ran: Ran, attributes: Attributes) {
-    let Ran { mut report, part } = ran;
+fn judge(ran: TestRun, attributes: Attributes) {
+    let TestRun { mut report, part } = ran;
     let mut must_fail = attributes.must_fail;
     let passed = report.finding.is_none() && report.replayed.is_none() && report.runs > 0;
     if let (true, true, Some(part)) = (must_fail && passed, crate::seam::SIMULATED, part) {

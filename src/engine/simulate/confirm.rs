@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::session::Session;
-use super::watchdog::{Job, Unwatch};
+use super::watchdog::{Unwatch, WorkerJob};
 use super::{hook, prove, seek};
 use crate::engine::persistence;
 use crate::report::{Finding, Origin, Proof, Report, Shrinking, Size};
@@ -91,7 +91,7 @@ fn is_undecided(run: &Run) -> bool {
 /// # Errors
 /// The failure that reports the first step that differs.
 pub(super) fn same_again(session: &Session<'_>, run: &Run) -> Result<(), Failure> {
-    let job = Job::Again(Arc::new(run.clone()));
+    let job = WorkerJob::Again(Arc::new(run.clone()));
     let again = session.run_with(job.strategy(), "again", run.seed, job);
     // What was generated comes before all that was run.
     same_programs(run, &again)?;
@@ -180,7 +180,8 @@ fn same_deeds(run: &Run, again: &Run, end: u32) -> Result<(), Failure> {
 
 /// That clients were told something else when the same decisions were taken again.
 fn other_history(run: &Run, again: &Run) -> Option<String> {
-    let (first, second) = told(run).zip(told(again)).find(|(first, second)| first != second)?;
+    let (first, second) =
+        results_of(run).zip(results_of(again)).find(|(first, second)| first != second)?;
     let tell = |(op, ret): (&str, Option<&str>)| format!("{op} → {}", ret.unwrap_or("?"));
     let (first, second) = (tell(first), tell(second));
     Some(format!(
@@ -191,7 +192,7 @@ fn other_history(run: &Run, again: &Run) -> Option<String> {
 }
 
 /// Each operation and its answer, unless it had none.
-fn told(run: &Run) -> impl Iterator<Item = (&str, Option<&str>)> {
+fn results_of(run: &Run) -> impl Iterator<Item = (&str, Option<&str>)> {
     let operations = run.histories.iter().flat_map(|history| &history.operations);
     operations.map(|o| (o.op.as_str(), o.returned.as_ref().map(|(ret, _)| ret.as_str())))
 }
@@ -254,8 +255,8 @@ fn shrunk(
     let by_steps = STEPS / (run.steps.len() as u64).max(1);
     let replays = REPLAYS.min(by_steps).max(20);
     let sought = SOUGHT.min(by_steps);
-    let worker = Worker::new(Job::Follow(Arc::default()).strategy());
-    let job = Job::Follow(Arc::default());
+    let worker = Worker::new(WorkerJob::Follow(Arc::default()).strategy());
+    let job = WorkerJob::Follow(Arc::default());
     let watched = session.watch.follow(worker.progress(), job, run.seed);
     // A schedule with a piece cut out may never end: tasks that spawn each other can keep all others
     // waiting. One that takes more steps than the run it came from is no smaller one.
@@ -268,10 +269,10 @@ fn shrunk(
     let wants = wanted.clone();
     let (steps, _memo) = (0, Memo::begin());
     let mut lenient =
-        Lenient { session, worker, watched, limits, wants, preemptions_max, steps, _memo };
+        ShrinkReplayer { session, worker, watched, limits, wants, preemptions_max, steps, _memo };
     let result = shrink(Schedule::of(&run), &mut lenient, &Budget { replays, sought });
     drop(lenient);
-    let job = Job::Follow(Arc::new(result.schedule));
+    let job = WorkerJob::Follow(Arc::new(result.schedule));
     let small = session.run_with(job.strategy(), "follow", run.seed, job);
     // The decisions alone must lead to the same failure, twice.
     let fails = signature(&small) == Some(wanted) && same_again(session, &small).is_ok();
@@ -289,7 +290,7 @@ fn shrunk(
 }
 
 /// Tries schedules for the shrinker.
-pub(super) struct Lenient<'a, 'b> {
+pub(super) struct ShrinkReplayer<'a, 'b> {
     session: &'a Session<'b>,
     pub(super) worker: Worker,
     pub(super) watched: Unwatch<'a>,
@@ -302,7 +303,7 @@ pub(super) struct Lenient<'a, 'b> {
     _memo: Memo,
 }
 
-impl Lenient<'_, '_> {
+impl ShrinkReplayer<'_, '_> {
     /// Makes one run.
     pub(super) fn once(&mut self) -> Option<Failure> {
         let failure = self.session.once(&mut self.worker, crate::run::ids::Seed(0), &self.limits);
@@ -325,13 +326,13 @@ impl Lenient<'_, '_> {
     }
 }
 
-impl Replayer for Lenient<'_, '_> {
+impl Replayer for ShrinkReplayer<'_, '_> {
     fn is_spent(&self) -> bool {
         self.steps > 2 * STEPS
     }
 
     fn replay(&mut self, schedule: &Schedule) -> Option<Schedule> {
-        let job = Job::Follow(Arc::new(schedule.clone()));
+        let job = WorkerJob::Follow(Arc::new(schedule.clone()));
         self.worker.set_strategy(job.strategy());
         self.watched.watched.begin_job(job);
         let failure = self.once();

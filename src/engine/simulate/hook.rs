@@ -7,7 +7,7 @@ use std::panic::PanicHookInfo;
 
 use crate::report::is_std;
 use crate::rt::in_run;
-use crate::run::panics::{self, Heard, Panicked};
+use crate::run::panics::{self, PanicHandling, Panicked};
 
 thread_local! {
     /// True if panics in runs are passed on to the previous hook as well.
@@ -24,12 +24,12 @@ thread_local! {
 
 /// Installs the hook, the first time it is called.
 pub(super) fn install() {
-    panics::install(hear);
+    panics::install(on_panic);
 }
 
-fn hear(info: &PanicHookInfo<'_>) -> Heard {
+fn on_panic(info: &PanicHookInfo<'_>) -> PanicHandling {
     if !in_run() {
-        return Heard::Foreign;
+        return PanicHandling::Foreign;
     }
     let panicked = panics::panicked(info);
     if TRACES_CALLS.get() {
@@ -50,7 +50,7 @@ fn hear(info: &PanicHookInfo<'_>) -> Heard {
         }
         _ => SECOND.set(false),
     }
-    if LOUD.get() { Heard::Shown } else { Heard::Taken }
+    if LOUD.get() { PanicHandling::Shown } else { PanicHandling::Taken }
 }
 
 /// Tells of two panics, one of which came while the other unwound. Not with `eprint!`: a test harness

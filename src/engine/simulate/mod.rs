@@ -30,7 +30,7 @@ use crate::run::trace::Trace;
 use crate::run::{Condition, Failure, Outcome, Run};
 
 use self::exhaust::audit::{Sampled, audit};
-use self::exhaust::{Visit, exhaust};
+use self::exhaust::{RunVisitor, exhaust};
 use self::explore::Explored;
 use self::passed::Passed;
 use self::recount::recount;
@@ -62,11 +62,12 @@ pub(crate) fn run_seed(config: &Config, site: &Site, body: &dyn TestBody, seed: 
         let _ended = watched(&session, scope);
         if let Some(search) = config.strategy.search() {
             // The runs of a search are made from one another.
-            let found = exhaust(&session, &search, Visit::One(seed.0)).found;
+            let found = exhaust(&session, &search, RunVisitor::One(seed.0)).found;
             return found.map_or_else(|| Run::empty(seed, no_such_run(seed)), |(_, run)| run);
         }
         let mut uncounted = Passed::default();
-        let (run, reordered) = session.loudly(|| explore::one(&session, 0, seed, &mut uncounted));
+        let (run, reordered) =
+            session.loudly(|| explore::run_seed(&session, 0, seed, &mut uncounted));
         reordered.unwrap_or(run)
     })
 }
@@ -91,7 +92,7 @@ pub(crate) fn each_run(
                 config.strategy.name()
             )
         });
-        let explored = exhaust(&session, &search, Visit::Each(visit));
+        let explored = exhaust(&session, &search, RunVisitor::Each(visit));
         let mut report = session.report(explored.runs, explored.steps);
         report.warnings.extend(explored.warnings);
         report.searched = explored.searched;
@@ -119,7 +120,7 @@ fn refuse_nesting() {
 fn watched<'scope, 'env>(
     session: &'env Session<'env>,
     scope: &'scope std::thread::Scope<'scope, 'env>,
-) -> watchdog::EndOnDrop<'env> {
+) -> watchdog::EndWatchdogOnDrop<'env> {
     if let Some(patience) = session.config.hang {
         scope.spawn(move || watchdog::watch(session, patience));
     }
@@ -220,13 +221,13 @@ fn search<'scope>(
         }
     };
     for path in kept_traces {
-        if let Some(mut report) = kept(session, path, &mut warnings) {
+        if let Some(mut report) = replay_kept(session, path, &mut warnings) {
             report.warnings.splice(0..0, warnings);
             return report;
         }
     }
     let explored = match session.config.strategy.search() {
-        Some(search) => exhaust(session, &search, Visit::UntilFailure),
+        Some(search) => exhaust(session, &search, RunVisitor::UntilFailure),
         None => explore::explore(session, scope),
     };
     let mut explored = explored;
@@ -322,7 +323,7 @@ fn asks_for_a_part(finding: &Finding) -> bool {
 }
 
 /// Replays a trace that the user keeps. Gives a report if it fails.
-fn kept(session: &Session<'_>, path: PathBuf, warnings: &mut Vec<String>) -> Option<Report> {
+fn replay_kept(session: &Session<'_>, path: PathBuf, warnings: &mut Vec<String>) -> Option<Report> {
     let short = persistence::shorter(path.clone(), session.site);
     let name = short.display().to_string();
     let from = Origin::File(name.clone());

@@ -1,7 +1,7 @@
 //! Statistics of runs that nobody looked at when they were made: they are made again.
 
 use super::session::Session;
-use super::watchdog::Job;
+use super::watchdog::WorkerJob;
 use crate::rt::Worker;
 use crate::run::ids::Seed;
 use crate::run::statistics::Statistics;
@@ -17,7 +17,7 @@ pub(super) fn recount(session: &Session<'_>, runs: u64) -> Option<Statistics> {
         return None;
     }
     let mut worker = Worker::new(strategy.create());
-    let watched = session.watch.follow(worker.progress(), Job::Seeds(strategy), Seed(0));
+    let watched = session.watch.follow(worker.progress(), WorkerJob::Seeds(strategy), Seed(0));
     let mut statistics = Statistics::new();
     session.quietly(|| {
         let seeds = (0..).map_while(|n| session.config.seed(n));

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use super::session::Session;
-use super::watchdog::Job;
+use super::watchdog::WorkerJob;
 use crate::report::Closure;
 use crate::rt::Worker;
 use crate::run::choice::Strategy;
@@ -33,7 +33,7 @@ pub(super) enum Reordered {
 }
 
 /// Looks at them. To be called after the search was told to advance.
-pub(super) fn look(
+pub(super) fn check(
     session: &Session<'_>,
     search: &Arc<dyn Search>,
     worker: &Worker,
@@ -53,27 +53,30 @@ pub(super) fn look(
 }
 
 /// Looks at them for runs that are drawn from seeds, if that is wanted.
-pub(super) struct Closing {
+pub(super) struct ClosureCollector {
     witness: Option<Witness>,
     /// Its counts; none if it is not requested.
     pub(super) closure: Option<Closure>,
 }
 
-impl Closing {
+impl ClosureCollector {
     /// With the strategy that is to answer the choices.
-    pub(super) fn of(session: &Session<'_>, strategy: Chosen) -> (Closing, Box<dyn Strategy>) {
+    pub(super) fn of(
+        session: &Session<'_>,
+        strategy: Chosen,
+    ) -> (ClosureCollector, Box<dyn Strategy>) {
         let strategy = strategy.create();
         if !session.config.closure {
-            return (Closing { witness: None, closure: None }, strategy);
+            return (ClosureCollector { witness: None, closure: None }, strategy);
         }
         let witness = Witness::default();
         let strategy = witness.watch(strategy);
-        (Closing { witness: Some(witness), closure: Some(Closure::default()) }, strategy)
+        (ClosureCollector { witness: Some(witness), closure: Some(Closure::default()) }, strategy)
     }
 
     /// The last run in another order of its calls in which it fails; none if it passes in all that were
     /// looked at. To be called if it passed.
-    pub(super) fn look(
+    pub(super) fn check(
         &mut self,
         session: &Session<'_>,
         worker: &Worker,
@@ -109,7 +112,7 @@ pub(super) fn holds(worker: &Worker, history: usize, times: &[Timed]) -> bool {
 
 /// The last run with its steps in this order, if it fails.
 fn run_again(session: &Session<'_>, worker: &Worker, seed: Seed, tasks: &[TaskId]) -> Option<Run> {
-    let job = Job::Follow(Arc::new(in_order(worker, tasks)));
+    let job = WorkerJob::Follow(Arc::new(in_order(worker, tasks)));
     let name = session.config.strategy.name();
     let run = session.run_with(job.strategy(), name, seed, job);
     (run.outcome != Outcome::Passed).then_some(run)

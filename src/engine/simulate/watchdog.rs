@@ -26,11 +26,11 @@ use crate::strategy::{Chosen, Search};
 
 /// The current job of a worker, complete enough to repeat it.
 #[derive(Clone)]
-pub(crate) enum Job {
+pub(crate) enum WorkerJob {
     /// One seed after another, under a strategy that this makes.
     Seeds(Chosen),
     /// A run that the strategy of another job has to see first, counted from 0.
-    Rehearse(Box<Job>, u32),
+    Rehearse(Box<WorkerJob>, u32),
     /// One trace, strictly.
     Replay(Arc<Trace>),
     /// One run of this process, strictly.
@@ -42,27 +42,27 @@ pub(crate) enum Job {
 }
 
 /// The workers that are watched.
-pub(crate) struct Watch {
+pub(crate) struct Watchdog {
     site: Arc<Site>,
     /// The time limit of a step.
     hang: Option<Duration>,
     /// The notes in which each run is entered before it begins, if an earlier process ended within a run.
     notes: Option<Arc<Notes>>,
-    state: Mutex<State>,
+    state: Mutex<WatchState>,
     ended: Condvar,
 }
 
 #[derive(Default)]
-struct State {
+struct WatchState {
     ended: bool,
-    watched: Vec<Arc<Watched>>,
+    watched: Vec<Arc<WatchedWorker>>,
 }
 
 /// The number of runs a worker has begun, its current step, and its number of signs of life.
-type Progress = (u64, u32, u64);
+type WorkerProgress = (u64, u32, u64);
 
 /// One worker.
-pub(crate) struct Watched {
+pub(crate) struct WatchedWorker {
     /// The step it is in.
     step: Arc<AtomicU32>,
     /// Signs of life within the step.
@@ -71,13 +71,13 @@ pub(crate) struct Watched {
     pub(super) runs: AtomicU64,
     /// The seed of the current one.
     pub(super) seed: AtomicU64,
-    job: Mutex<Job>,
+    job: Mutex<WorkerJob>,
     site: Arc<Site>,
     /// With the line of this worker.
     notes: Option<(Arc<Notes>, usize)>,
 }
 
-impl Watched {
+impl WatchedWorker {
     /// The worker begins a run.
     #[inline]
     pub(super) fn begin(&self, seed: u64) {
@@ -90,25 +90,25 @@ impl Watched {
     }
 
     /// The worker begins a run of another kind.
-    pub(super) fn begin_job(&self, job: Job) {
+    pub(super) fn begin_job(&self, job: WorkerJob) {
         self.note(&job);
         *self.job.lock().unwrap_or_else(PoisonError::into_inner) = job;
         self.runs.fetch_add(1, Ordering::Relaxed);
     }
 
-    fn note(&self, job: &Job) {
+    fn note(&self, job: &WorkerJob) {
         let Some((notes, line)) = &self.notes else { return };
         let seed = Seed(self.seed.load(Ordering::Relaxed));
         let note = match job {
-            Job::Seeds(_) | Job::Search(_) => Note::Seed(seed),
-            Job::Rehearse(_, n) => Note::Rehearsal(*n),
-            Job::Replay(_) | Job::Again(_) | Job::Follow(_) => Note::From(seed),
+            WorkerJob::Seeds(_) | WorkerJob::Search(_) => Note::Seed(seed),
+            WorkerJob::Rehearse(_, n) => Note::Rehearsal(*n),
+            WorkerJob::Replay(_) | WorkerJob::Again(_) | WorkerJob::Follow(_) => Note::From(seed),
         };
         notes.note(*line, note);
     }
 
     /// Its current job.
-    pub(super) fn job(&self) -> Job {
+    pub(super) fn job(&self) -> WorkerJob {
         self.job.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
@@ -117,14 +117,14 @@ impl Watched {
     }
 
     /// A value that changes as long as it does not hang.
-    fn progress(&self) -> Progress {
+    fn progress(&self) -> WorkerProgress {
         let (runs, step) = self.position();
         (runs, step, self.beats.load(Ordering::Relaxed))
     }
 }
 
 thread_local! {
-    static HERE: RefCell<Option<Arc<Watched>>> = const { RefCell::new(None) };
+    static HERE: RefCell<Option<Arc<WatchedWorker>>> = const { RefCell::new(None) };
 }
 
 /// The run and the step this thread is in, if it is in any.
@@ -141,7 +141,7 @@ pub(super) fn whereabouts() -> String {
             let site = &watched.site;
             let job = watched.job.lock().unwrap_or_else(PoisonError::into_inner);
             match *job {
-                Job::Seeds(_) | Job::Rehearse(..) | Job::Search(_) => format!(
+                WorkerJob::Seeds(_) | WorkerJob::Rehearse(..) | WorkerJob::Search(_) => format!(
                     "It was step {step} of seed {seed}. To run it again:\n\n  \
                      {}\n",
                     site.seed_command(seed),
@@ -159,9 +159,9 @@ pub(super) fn whereabouts() -> String {
 
 /// Stops watching a worker when dropped.
 pub(crate) struct Unwatch<'a> {
-    watch: &'a Watch,
-    pub(super) watched: Arc<Watched>,
-    before: Option<Arc<Watched>>,
+    watch: &'a Watchdog,
+    pub(super) watched: Arc<WatchedWorker>,
+    before: Option<Arc<WatchedWorker>>,
     watcher_before: Watcher,
 }
 
@@ -177,43 +177,43 @@ impl Drop for Unwatch<'_> {
 }
 
 /// Ends the watch when dropped.
-pub(crate) struct EndOnDrop<'a>(&'a Watch);
+pub(crate) struct EndWatchdogOnDrop<'a>(&'a Watchdog);
 
-impl Drop for EndOnDrop<'_> {
+impl Drop for EndWatchdogOnDrop<'_> {
     fn drop(&mut self) {
         self.0.lock().ended = true;
         self.0.ended.notify_all();
     }
 }
 
-impl Watch {
+impl Watchdog {
     /// Watches nothing yet.
-    pub(super) fn new(site: &Site, hang: Option<Duration>) -> Watch {
+    pub(super) fn new(site: &Site, hang: Option<Duration>) -> Watchdog {
         let site = Arc::new(site.clone());
-        Watch { site, hang, notes: None, state: Mutex::default(), ended: Condvar::new() }
+        Watchdog { site, hang, notes: None, state: Mutex::default(), ended: Condvar::new() }
     }
 
     /// The same, with runs noted.
-    pub(super) fn noted_in(self, notes: Option<Arc<Notes>>) -> Watch {
-        Watch { notes, ..self }
+    pub(super) fn noted_in(self, notes: Option<Arc<Notes>>) -> Watchdog {
+        Watchdog { notes, ..self }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, WatchState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn end_on_drop(&self) -> EndOnDrop<'_> {
-        EndOnDrop(self)
+    pub(super) fn end_on_drop(&self) -> EndWatchdogOnDrop<'_> {
+        EndWatchdogOnDrop(self)
     }
 
     /// Watches a worker of the current thread, whose step is kept in `step`. The seed is that of its
     /// first run, or the one that what it replays came from.
-    pub(super) fn follow(&self, step: Arc<AtomicU32>, job: Job, seed: Seed) -> Unwatch<'_> {
+    pub(super) fn follow(&self, step: Arc<AtomicU32>, job: WorkerJob, seed: Seed) -> Unwatch<'_> {
         let (runs, seed, job) = (AtomicU64::new(0), AtomicU64::new(seed.0), Mutex::new(job));
         let notes = self.notes.clone().map(|notes| (notes.clone(), notes.open()));
         let (beats, site) = (Arc::<AtomicU64>::default(), self.site.clone());
         let watched =
-            Arc::new(Watched { step, beats: beats.clone(), runs, seed, job, site, notes });
+            Arc::new(WatchedWorker { step, beats: beats.clone(), runs, seed, job, site, notes });
         watched.note(&watched.job());
         self.lock().watched.push(watched.clone());
         let before = HERE.with(|here| here.borrow_mut().replace(watched.clone()));
@@ -226,10 +226,10 @@ impl Watch {
 pub(super) fn watch(session: &Session<'_>, patience: Duration) {
     let mut clock = Patience::new(patience);
     // Where each worker was when it was first seen there, and when.
-    let mut seen: Vec<(Arc<Watched>, Progress, Duration)> = Vec::new();
+    let mut seen: Vec<(Arc<WatchedWorker>, WorkerProgress, Duration)> = Vec::new();
     let mut state = session.watch.lock();
     while !state.ended {
-        let now = clock.look();
+        let now = clock.elapsed();
         seen.retain(|(old, ..)| state.watched.iter().any(|new| Arc::ptr_eq(old, new)));
         let mut hung = None;
         for watched in &state.watched {
@@ -255,21 +255,21 @@ pub(super) fn watch(session: &Session<'_>, patience: Duration) {
 }
 
 /// Tells of the hang and ends the process.
-fn end(session: &Session<'_>, watched: &Watched, step: u32, patience: Duration) -> ! {
+fn end(session: &Session<'_>, watched: &WatchedWorker, step: u32, patience: Duration) -> ! {
     let job = watched.job();
     let seed = match &job {
-        Job::Rehearse(_, n) => Seed((*n).into()),
+        WorkerJob::Rehearse(_, n) => Seed((*n).into()),
         _ => Seed(watched.seed.load(Ordering::Relaxed)),
     };
     let mut report = session.report(watched.runs.load(Ordering::Relaxed), u64::from(step));
-    let first = matches!(job, Job::Seeds(_) | Job::Rehearse(..) | Job::Search(_));
+    let first = matches!(job, WorkerJob::Seeds(_) | WorkerJob::Rehearse(..) | WorkerJob::Search(_));
     if !first && session.config.replay.is_none() {
         report.warnings.push(
             "the hang was met while a failing run was replayed or shrunk, not while seeds were run"
                 .to_owned(),
         );
     }
-    if let Job::Rehearse(..) = job {
+    if let WorkerJob::Rehearse(..) = job {
         report.warnings.push(
             "the hang was met in one of the runs that the strategy learns from, which are no runs of a \
              seed: the trace leads to it"
@@ -283,7 +283,7 @@ fn end(session: &Session<'_>, watched: &Watched, step: u32, patience: Duration) 
             let hang = Some((step, patience.as_secs()));
             worker.prepare(Seed(watched.seed.load(Ordering::Relaxed)));
             let rehearsed = match &job {
-                Job::Rehearse(_, n) => *n,
+                WorkerJob::Rehearse(_, n) => *n,
                 _ => worker.rehearsals(),
             };
             for n in 0..rehearsed {

@@ -98,7 +98,7 @@ pub fn parse_inline(text: &str) -> Result<Trace, InlineError> {
         None => return Err(error(4, InlineErrorKind::NotInline)),
     }
 
-    let mut parser = Parser::new();
+    let mut parser = InlineParser::new();
     // Everything before the first fault is ASCII, so bytes and characters are the same.
     let mut column = text.len() - steps.len() + 1;
     if !steps.is_empty() {
@@ -111,9 +111,9 @@ pub fn parse_inline(text: &str) -> Result<Trace, InlineError> {
 }
 
 /// A fault and how many characters into the item it is.
-type Fault = (usize, InlineErrorKind);
+type InlineFault = (usize, InlineErrorKind);
 
-struct Parser<'a> {
+struct InlineParser<'a> {
     trace: Trace,
     // Invariant: the index in `trace.tasks` by the text of the path.
     tasks: BTreeMap<&'a str, usize>,
@@ -121,15 +121,16 @@ struct Parser<'a> {
     segments: usize,
 }
 
-impl<'a> Parser<'a> {
-    fn new() -> Parser<'a> {
-        let mut parser = Parser { trace: Trace::default(), tasks: BTreeMap::new(), segments: 0 };
+impl<'a> InlineParser<'a> {
+    fn new() -> InlineParser<'a> {
+        let mut parser =
+            InlineParser { trace: Trace::default(), tasks: BTreeMap::new(), segments: 0 };
         parser.task("0").expect("the body of the test is a task path");
         parser
     }
 
     /// Takes in what stands between two commas.
-    fn item(&mut self, item: &'a str) -> Result<(), Fault> {
+    fn item(&mut self, item: &'a str) -> Result<(), InlineFault> {
         let of_path = |c: char| c.is_ascii_digit() || c == '.';
         let (path, rest) = item.split_at(item.find(|c| !of_path(c)).unwrap_or(item.len()));
         let task = self.task(path).map_err(|kind| (0, kind))?;
@@ -198,7 +199,7 @@ fn run_length(digits: &str) -> Result<usize, InlineErrorKind> {
 }
 
 /// The draws of `=value/bound=value/bound`, which begins `at` characters into its item.
-fn draws(text: &str, mut at: usize) -> Result<Vec<TraceDraw>, Fault> {
+fn draws(text: &str, mut at: usize) -> Result<Vec<TraceDraw>, InlineFault> {
     let mut draws = Vec::new();
     for part in text[1..].split('=') {
         draws.push(draw(part).ok_or((at, InlineErrorKind::Draw))?);

@@ -34,7 +34,7 @@ use crate::run::trace::{Deed, Trace, TraceCommand, TraceDraw, TraceObject, Trace
 pub fn parse(text: &[u8]) -> Result<Trace, TraceError> {
     // Some editors begin a file with a byte order mark.
     let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
-    let mut parser = Parser::new();
+    let mut parser = FileParser::new();
     let mut line = 0;
     for bytes in text.split(|&byte| byte == b'\n') {
         line += 1;
@@ -61,7 +61,7 @@ enum Section {
     Checksum,
 }
 
-struct Parser<'a> {
+struct FileParser<'a> {
     /// The subject of the last line.
     section: Section,
     trace: Trace,
@@ -74,9 +74,9 @@ struct Parser<'a> {
     checksum: Checksum,
 }
 
-impl<'a> Parser<'a> {
-    fn new() -> Parser<'a> {
-        Parser {
+impl<'a> FileParser<'a> {
+    fn new() -> FileParser<'a> {
+        FileParser {
             section: Section::Start,
             trace: Trace::default(),
             tasks: BTreeMap::new(),

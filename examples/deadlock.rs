@@ -1,7 +1,7 @@
 //! Two accounts, each behind its lock; two transfers in opposite directions wait for each other.
 //!
-//! `cargo run --example deadlock` finds the interleaving. What it prints stands at the end of this
-//! file: who waits for what, who holds it, and where it was taken.
+//! `cargo run --example deadlock` finds the interleaving. Its output is at the end of this file:
+//! the waiting tasks, the holders of the locks, and the places where they were taken.
 
 #![forbid(unsafe_code)]
 

@@ -34,7 +34,7 @@ enum Op {
 enum Ret {
     Pushed,
     Item(u32),
-    /// What nobody is ever told.
+    /// The result that no call ever returns.
     Waits,
 }
 

@@ -70,7 +70,7 @@ pub(crate) fn run(parser: lexopt::Parser, terminal: &mut Terminal) -> Result<Exi
     }
 }
 
-/// None if help is asked for.
+/// None if help is requested.
 fn parse_arguments(mut parser: lexopt::Parser) -> Result<Option<CheckArguments>, Usage> {
     let mut asked = CheckArguments {
         paths: Vec::new(),
@@ -232,7 +232,7 @@ fn called(file: &Path) -> Cow<'_, str> {
     if is_standard_input(file) { "the standard input".into() } else { file.to_string_lossy() }
 }
 
-/// Checks one file. The finding, and the tree if one was asked for.
+/// Checks one file. The finding, and the tree if requested.
 fn judge(
     asked: &CheckArguments,
     file: &Path,

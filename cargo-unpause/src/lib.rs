@@ -30,7 +30,7 @@ pub enum Exit {
     Good,
     /// 1: it is not: the history is violated, a seed failed.
     Bad,
-    /// 2: the question or the file makes no sense; it was said why.
+    /// 2: the command line or the file is invalid; an error says why.
     Usage,
     /// 3: it could not be decided within the limits. Never a pass.
     Undecided,

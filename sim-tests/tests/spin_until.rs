@@ -304,7 +304,7 @@ fn a_plain_loop_without_end_is_told_by_what_it_looks_at() {
         assert_eq!((spin.task.0, spin.looks.len()), (1, 1));
         assert!(spin.times > 900, "{}", spin.times);
         let said = screen(&report);
-        let times = format!("0.0 did `load atomic = 0` at {}", place(run, spin.looks[0]));
+        let times = format!("0.0 repeated `load atomic = 0` at {}", place(run, spin.looks[0]));
         assert!(said.contains(&times) && said.contains("times in a row"), "{said}");
         assert!(said.contains("Await `sim::spin_until(condition)`"), "{said}");
     }

@@ -129,16 +129,16 @@ fn what_means_nothing_to_real_threads_is_said_of_a_test_that_passes() {
     if sim::SIMULATED {
         return;
     }
-    let rest = "nothing on real threads; build with the feature `sim`\n";
+    let rest = "no effect on real threads; build with the feature `sim`\n";
     let set = [("SIM_STRATEGY", "exhaustive"), ("SIM_JOBS", "1"), ("SIM_COVERAGE", "1")];
     let (code, said) = child("child_passes", &set);
     assert_eq!(code, Some(0));
-    contains(&said, &[&format!("note: SIM_STRATEGY, SIM_JOBS and SIM_COVERAGE mean {rest}")]);
+    contains(&said, &[&format!("note: SIM_STRATEGY, SIM_JOBS and SIM_COVERAGE have {rest}")]);
     let (code, said) = child("child_would_prove", &[]);
     assert_eq!(code, Some(0));
     contains(
         &said,
-        &[&format!("note: stress_ends::child_would_prove: strategy and must_prove mean {rest}")],
+        &[&format!("note: stress_ends::child_would_prove: strategy and must_prove have {rest}")],
     );
     let (code, said) = child("child_passes", &[("SIM_SEEDS", "3")]);
     let shakes = if cfg!(debug_assertions) { "" } else { "note: built without debug assertions: " };

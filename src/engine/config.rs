@@ -34,7 +34,7 @@ const HANG: Duration = Duration::from_secs(10);
 /// The default time limit of a run on real threads.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// The settings of one test, with `None` where nothing was said.
+/// The settings of one test, `None` if not set.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Settings {
     pub(crate) seed: Option<u64>,
@@ -245,7 +245,7 @@ impl Settings {
             own_strategy: over.own_strategy.or(self.own_strategy),
             time: over.time.or(self.time),
             steps_max: over.steps_max.or(self.steps_max),
-            // Whoever asks for a seed does not want the replay of an attribute.
+            // A requested seed overrides the replay of an attribute.
             replay: over.replay.or(self.replay.filter(|_| !seeds_said)),
             jobs: over.jobs.or(self.jobs),
             shard: over.shard.or(self.shard),
@@ -278,7 +278,7 @@ impl Settings {
         }
     }
 
-    /// These settings with defaults where nothing was said.
+    /// These settings, with defaults for those not set.
     pub(crate) fn resolve(self) -> Result<Config, InvalidSetting> {
         let name = self.strategy.as_deref().unwrap_or(STRATEGIES[0].name);
         let strategy = self.chosen(name)?;

@@ -1,11 +1,12 @@
 //! Results of long explorations: JSON lines that are resumed by the next run and merged with those of
 //! other shards by `cargo sim merge`.
 //!
-//! Each test has a file of its own for each shard, `<folder>/<package>/<test>/<k>-of-<n>.jsonl`. Its first line
-//! names what is explored, the hash of the program included. The lines after it, about one for each second, hold
-//! the positions whose seeds passed, the counts over exactly these runs ([`Tally`]), and the failures. Lines are only ever added, and a line that is not whole counts for nothing, so a file can be
-//! resumed whatever ended the process or filled the disk. Several processes may write one file: each continues
-//! from a position that the file had reached, and readers pick lines that follow one another ([`chain`]).
+//! Each test has one file for each shard, `<folder>/<package>/<test>/<k>-of-<n>.jsonl`. Its first line names what is
+//! explored, the hash of the program included. The lines after it, about one for each second, hold the positions
+//! whose seeds passed, the counts over exactly these runs ([`Tally`]), and the failures. Lines are only ever added,
+//! and a line that is not whole counts for nothing, so a file can be resumed whatever ended the process or filled the
+//! disk. Several processes may write one file: each continues from a position that the file had reached, and readers
+//! pick lines that follow one another ([`chain`]).
 
 mod binary;
 mod census;
@@ -136,7 +137,7 @@ impl Results {
     /// is a file; otherwise leaves them to accumulate.
     pub(crate) fn passed(&self, positions: Range<u64>, tally: &mut Tally) {
         let Some(log) = &self.log else { return };
-        // A seed that is run although it is none of the shard is not its business.
+        // A seed of another shard that is run nevertheless does not count.
         let positions = positions.start..positions.end.min(log.header.positions());
         if positions.is_empty() {
             return;

@@ -147,7 +147,7 @@ struct ShownParts {
     panics: bool,
     /// The histories also of a run that passes.
     histories: bool,
-    /// The time for which none of its tasks may move.
+    /// The time limit without progress of any of its tasks.
     hang: Option<Duration>,
 }
 
@@ -287,7 +287,7 @@ struct Stall {
 }
 
 impl Stall {
-    /// For a run of which no task may stand still for as long as `hang`.
+    /// For a run that must make progress within `hang`.
     fn new(hang: Option<Duration>) -> Stall {
         let limit = hang.map_or(STALL, |hang| (hang / 2).max(STALL_LEAST));
         Stall { clock: Patience::new(limit), limit, progress: 0, since: Duration::ZERO }
@@ -325,7 +325,7 @@ impl StressLimits {
     }
 }
 
-/// Ends the process when a run takes too long or none of its tasks moves: real threads cannot be stopped. `end`
+/// Ends the process when a run takes too long or makes no progress, because real threads cannot be stopped. `end`
 /// writes the results.
 fn watch(
     watched: &WatchedRun,

@@ -1,10 +1,9 @@
 //! Marks of tests that are under way: how a run that ends its process is known by its seed.
 //!
-//! A stack overflow, `abort()` or a failed allocation ends the process at once, and nothing in it can say which
-//! run that was. To note each run before it begins would cost more than many runs do. So a test leaves a
-//! mark, a file, while it runs. A mark of a process that is gone means that the process did not come to the end
-//! of the test: then, and only then, each run is noted in the mark before it begins, and the start after
-//! that tells which one it was.
+//! A stack overflow, `abort()` or a failed allocation ends the process at once, and nothing in it can say which run
+//! that was. To note each run before it begins would cost more than many runs do. So a test leaves a mark, a file,
+//! while it runs. A mark of a process that no longer exists means that the process ended before the test did: then,
+//! and only then, each run is noted in the mark before it begins, and the start after that names the run.
 //!
 //! A process that is stopped from outside leaves its marks too. Hermetic runners and replays leave none, and
 //! neither do real threads, whose seeds mean no run.
@@ -47,7 +46,7 @@ pub(crate) enum Note {
     Seed(Seed),
     /// A run that a strategy learns from, before all seeds.
     Rehearsal(u32),
-    /// A run made from that of a seed, which is run again or shrunk.
+    /// A run derived from that of a seed, during confirmation or shrinking.
     From(Seed),
 }
 
@@ -136,7 +135,7 @@ impl Notes {
     }
 
     /// The worker of this line begins a run.
-    // Nearly no test has notes, and what asks for them is on the path of every run.
+    // Hardly any test has notes, but every run passes here.
     #[cold]
     #[inline(never)]
     pub(crate) fn note(&self, at: usize, note: Note) {
@@ -151,7 +150,7 @@ impl Notes {
 
     fn write(&self, at: usize, text: &dyn fmt::Display) {
         let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
-        // The first line has the process. What cannot be noted is missed later, and told as not known.
+        // The first line has the process. A run that cannot be noted is reported as unknown later.
         let at = SeekFrom::Start((at as u64 + 1) * LINE as u64);
         let _ = file.seek(at).and_then(|_| file.write_all(line(text).as_bytes()));
     }
@@ -179,7 +178,7 @@ impl fmt::Display for Note {
     }
 }
 
-/// A line of a mark: all have one length, so that each can be written anew.
+/// A line of a mark: all have the same length, so that each can be overwritten.
 fn line(text: &dyn fmt::Display) -> String {
     format!("{:<width$}\n", text.to_string(), width = LINE - 1)
 }

@@ -336,7 +336,7 @@ fn deadlock(screen: &mut Screen, waits: &[Wait], names: &DisplayNames<'_>) {
         screen.line(Line::of(Paint::Notice, &format!("  … {left_out} more …")));
     }
     if circle.is_empty() {
-        // Whoever waits for something foreign may be woken by what is no task of the run.
+        // A task that waits for something foreign may be woken from outside the run.
         let foreign = waits.iter().any(|wait| wait.op.is_none());
         let text =
             if foreign { WAITS_FOR_FOREIGN } else { "No task is left that could wake them." };

@@ -16,8 +16,8 @@ const LEAST: usize = 3;
 /// The number of steps at the end that are never folded.
 const LAST: usize = 4;
 
-/// The steps of the range in pieces, each of which is told of as one: if possible, no more than `most`.
-/// `events[step]` has the indices of the events of a step.
+/// Splits the steps of the range into pieces, each shown as one row: if possible, no more than `most`. `events[step]`
+/// has the indices of the events of a step.
 pub(super) fn of(
     run: &Run,
     events: &[Vec<usize>],

@@ -36,7 +36,7 @@ const DEED_LINES: usize = 4;
 /// Maximum width of the names in a list.
 const LIST_NAME_MAX: usize = 20;
 
-/// Draws the rows with a line above that says what stands where.
+/// Draws the rows below a header line.
 pub(super) fn draw(screen: &mut Screen, rows: &[ScheduleRow], names: &DisplayNames<'_>) {
     let tasks = lifetimes(rows);
     let place_max = if tasks.len() <= FEW_TASKS { PLACE_MAX } else { PLACE_MAX_MANY };
@@ -304,7 +304,7 @@ fn draw_list<'a>(
 ) {
     let longest = tasks.map(|task| names.task(*task).chars().count()).max().unwrap_or(0);
     let name_width = longest.clamp(4, LIST_NAME_MAX.min(frame.area() / 3).max(4));
-    // A mark stands before the name of a task that takes the turn from another.
+    // A mark before the name of a task means that it preempts another.
     let names_at = frame.left + 2;
     let texts = names_at + name_width + 2;
     let mut header = frame.header();
@@ -322,7 +322,7 @@ fn draw_list<'a>(
                 if std::mem::take(&mut mark) {
                     line.put(frame.left, Paint::Notice, ">");
                 }
-                // The name stands where the turn changes, so that one sees where it does.
+                // The name is shown where the task changes, to make the switch visible.
                 if last != Some(*task) || *fatal {
                     line.put(names_at, Paint::Strong, &cut(&names.task(*task), name_width));
                 }

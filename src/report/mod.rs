@@ -30,7 +30,7 @@ use crate::run::{Failure, Outcome, Run};
 
 pub use one_line::one_line;
 pub use unpause_check::picture::{Style, history_text};
-// For the panic hook of simulated runs, which the real build has none of.
+// For the panic hook of simulated runs, which the real build lacks.
 #[allow(unused_imports)]
 pub(crate) use places::is_std;
 pub use source::rust;
@@ -48,7 +48,7 @@ pub struct Report {
     /// The number of runs from which the strategy learnt before the first counted run. Their outcome is ignored;
     /// several threads may each have repeated them.
     pub rehearsals: u32,
-    /// The first and the last seed that were to be tried; none if no seeds were asked for.
+    /// The first and the last requested seed; none if no seeds were requested.
     pub seeds: Option<(u64, u64)>,
     /// The number of steps of these runs in all; 0 if not counted.
     pub steps: u64,
@@ -125,8 +125,7 @@ pub struct Searched {
     /// Runs that were given up because earlier ones had done all that they could still do. Not among
     /// [`Report::runs`].
     pub blocked: u64,
-    /// Runs that were made once more, to come to those that begin like them. Not among
-    /// [`Report::runs`].
+    /// The number of runs repeated to reach others with the same prefix. Not among [`Report::runs`].
     pub repeated: u64,
     /// True if every run was explored, within `bound` if there is one.
     pub complete: bool,
@@ -200,6 +199,13 @@ impl Closure {
 
 impl Searched {
     /// Returns `true` if the search proves that no run fails, provided that it found none.
+    ///
+    /// ```
+    /// # if !sim::SIMULATED { return }
+    /// let runner = sim::Runner::new().hermetic().strategy("exhaustive");
+    /// let report = runner.run(async || sim::task::yield_now().await);
+    /// assert!(report.searched.unwrap().is_proof());
+    /// ```
     pub fn is_proof(&self) -> bool {
         let agrees = self.audit.as_ref().is_none_or(Audit::agrees);
         let own = self.complete && !self.blind && self.bound.is_none();
@@ -244,8 +250,8 @@ impl Searched {
         Some(why)
     }
 
-    /// The same of a search that did not come as far as it was asked to: who asks for all runs within a bound
-    /// does not ask for those beyond it.
+    /// Like [`shortfall`](Self::shortfall), but only if the search did less than requested: a request for all runs
+    /// within a bound does not include those beyond it.
     pub(crate) fn fell_short(&self) -> Option<String> {
         let as_asked = self.complete && !self.blind && self.bound.is_some();
         self.shortfall().filter(|_| !as_asked)
@@ -280,7 +286,7 @@ pub struct Finding {
     pub history_file: Option<String>,
     /// The command that replays the run, on one line; none if nothing can be replayed.
     pub replay: Option<String>,
-    /// The command that looks for the failure anew, on one line, if what was replayed no longer fits.
+    /// The command that searches for the failure again, on one line, if the replayed trace no longer fits.
     pub record: Option<String>,
 }
 
@@ -362,7 +368,7 @@ pub struct Size {
     pub tasks: u32,
     /// Its steps.
     pub steps: u32,
-    /// Its steps by another task than that of the step before.
+    /// Its steps by another task than the previous step.
     pub switches: u32,
     /// Its switches away from a task that could have gone on.
     pub preemptions: u32,
@@ -392,7 +398,7 @@ impl Size {
 /// A way to show a [`Report`].
 #[derive(Clone, Copy, Debug)]
 pub struct Renderer {
-    /// The name it is asked for by.
+    /// Its name.
     pub name: &'static str,
     /// The report as text in its format. Never panics, whatever the report.
     pub render: fn(&Report, &Style) -> String,

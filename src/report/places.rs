@@ -90,7 +90,7 @@ fn package(parts: &[&str]) -> Option<usize> {
     before(&|part| part == "src").or_else(|| before(&|part| BESIDES.contains(&part)))
 }
 
-/// The name of a package's folder; of one that cargo has checked out, that of its repository.
+/// Returns the name of a package's folder; for a package that Cargo has checked out, the name of its repository.
 fn name(parts: &[&str], at: usize) -> String {
     let checkout = parts.iter().position(|part| *part == "checkouts");
     match checkout.filter(|checkout| checkout + 2 == at) {

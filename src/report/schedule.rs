@@ -148,7 +148,7 @@ impl<'a> ScheduleTable<'a> {
         tail.iter().for_each(|unit| self.unit(unit.clone()));
     }
 
-    /// A step, or several that are told of as one.
+    /// A step, or several shown as one.
     fn unit(&mut self, steps: Range<usize>) {
         if steps.len() == 1 {
             return self.step(steps.start);
@@ -206,7 +206,7 @@ impl<'a> ScheduleTable<'a> {
             deeds.push((event.task, self.text(now), event.place.to_string()));
             self.objects.extend(event.object.filter(|id| !self.objects.contains(id)));
         }
-        // What a program was generated from is told by its commands.
+        // Draws that generated a program are omitted, because its commands are shown.
         let of_program = |i: &&usize| run.programs.iter().any(|p| p.draws.contains(i));
         for draw in self.draws[step].iter().filter(|i| !of_program(i)).map(|i| run.draws[*i]) {
             deeds.push((task, format!("draw {} below {}", draw.value, draw.bound), String::new()));
@@ -327,7 +327,7 @@ fn by_step(steps: usize, of: impl Iterator<Item = u32>) -> Vec<Vec<usize>> {
     table
 }
 
-/// Tells where the objects that were spoken of come from, so that they can be told apart.
+/// Lists the places that created the objects shown, to distinguish them.
 fn legend(screen: &mut Screen, run: &Run, names: &DisplayNames<'_>, objects: &[ObjectId]) {
     let mut objects: Vec<ObjectId> =
         objects.iter().copied().filter(|id| id.index() < run.objects.len()).collect();

@@ -1,8 +1,7 @@
 //! The report as text for a terminal: what a user sees when a test has failed.
 //!
-//! One frame for all failures: verdict and seed, message and place, what shrinking did, what explains
-//! the failure (see [`failure`](super::failure)), the schedule, notes, and last the commands to
-//! go on with.
+//! The common frame of all failures: verdict and seed, message and place, the result of shrinking, the explanation
+//! (see [`failure`](super::failure)), the schedule, notes, and last the commands to continue with.
 
 use super::failure::{details, facts, field, headline};
 use super::names::DisplayNames;
@@ -21,9 +20,9 @@ const LEAKED_MAX: usize = 5;
 
 /// The report as lines of text, each ending in a line feed; in colour only if the style says so.
 ///
-/// No line is wider than the style asks for except those that begin with `trace:`, `source:`, `history:`,
-/// `replay:` or `record:`, which are to be copied. Control characters in names and messages are escaped.
-/// Takes time linear in the length of the run, and shows of a long one the beginning and the end.
+/// No line exceeds the width of the style, except those that begin with `trace:`, `source:`, `history:`, `replay:` or
+/// `record:`, because users copy them. Control characters in names and messages are escaped. Takes time linear in the
+/// length of the run, and shows of a long one the beginning and the end.
 ///
 /// ```
 /// use sim::report::{Report, Style, text};
@@ -99,7 +98,7 @@ fn seen(coverage: &Coverage) -> String {
     };
     let classes = if *classes == 1 { "1 class".to_owned() } else { format!("{classes} classes") };
     let unseen = match coverage.foreign {
-        true => "more unseen: tasks share something outside this library".to_owned(),
+        true => "more unseen: tasks share data outside this library".to_owned(),
         false => format!("{:.1} % unseen", 100.0 * coverage.unseen()),
     };
     let mut text = format!("{classes}{last}, {unseen}");

@@ -98,8 +98,8 @@ impl TaskRow {
 /// library; usually one; several inside `join!`, where one step does all that are enabled.
 #[derive(Clone)]
 pub struct Announcements {
-    // The usual one has a place of its own: no list to go through, nothing to allocate. Not in an
-    // `Option`, because copying one of those takes twice as long.
+    // The usual single one has its own field: no list to traverse, nothing to allocate. Not in an `Option`, because
+    // copying one of those takes twice as long.
     pub(crate) first: Announced,
     pub(crate) more: Vec<Announced>,
 }
@@ -219,11 +219,11 @@ pub(crate) struct ContactMark {
     pub(crate) contact: Contact,
 }
 
-/// A condition that was false, and what it looked at: it is asked again when that has changed.
+/// A condition that was false, and the objects it read: it is evaluated again when one of them has changed.
 #[derive(Clone, Debug)]
 pub(crate) struct Watch {
     pub(crate) task: TaskId,
-    /// The announcement that waits: the first operation of the condition when it is asked again.
+    /// The pending operation: the first one of the condition when it is evaluated again.
     pub(crate) key: u32,
     /// The place where the task waits.
     pub(crate) place: Place,

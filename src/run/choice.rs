@@ -19,7 +19,7 @@ use crate::run::ids::{ObjectId, Seed, TaskId};
 /// [`Runner::strategy_with`](crate::Runner::strategy_with) runs a test under a strategy of your own. A registered
 /// one is a file in `src/strategy/` and a row of [`STRATEGIES`](crate::strategy::STRATEGIES).
 pub trait Strategy: Send {
-    /// The next run that is no [rehearsal](Strategy::rehearsals) is that of `seed`.
+    /// The next run, apart from [rehearsals](Strategy::rehearsals), is that of `seed`.
     ///
     /// To be called before the rehearsals that the seed needs are counted and made: what a strategy has
     /// to learn may depend on the seed.
@@ -32,7 +32,7 @@ pub trait Strategy: Send {
 
     /// Picks the task that takes the next step: returns an index into `view.candidates()`.
     ///
-    /// Not asked when there is just one candidate, unless [`sees_forced_steps`] says otherwise.
+    /// Not called if there is just one candidate, unless [`sees_forced_steps`] returns `true`.
     ///
     /// # Errors
     /// A replay that finds the run different from its trace says so with [`Mismatch`], which ends
@@ -145,7 +145,7 @@ impl<'a> View<'a> {
         (self.board.step > 0).then_some(self.board.current)
     }
 
-    /// The tasks that can step, in no meaningful order. Never empty when a strategy is asked.
+    /// The tasks that can step, in no meaningful order. Never empty when a strategy is called.
     #[inline]
     pub fn candidates(&self) -> &'a [TaskId] {
         &self.board.ready
@@ -193,7 +193,7 @@ impl<'a> View<'a> {
         &self.board.contacts
     }
 
-    /// The conditions that a task waits for, or was let go on to ask again.
+    /// The conditions that tasks wait for or are about to evaluate again.
     pub(crate) fn watches_of(&self, task: TaskId) -> impl Iterator<Item = &'a Watch> {
         self.board.watches.iter().filter(move |watch| watch.task == task)
     }

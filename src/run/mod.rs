@@ -54,8 +54,8 @@ pub struct Run {
     pub programs: Vec<ProgramRecord>,
     /// Tasks that had not ended when the body did, and whose handle had been kept until then.
     pub leaked: Vec<TaskId>,
-    /// Detached tasks that waited when the body had ended, while nobody was left who could let them go on;
-    /// with the operation and its place.
+    /// Detached tasks that were blocked when the body had ended, with no task left to wake them; with the operation
+    /// and its place.
     pub stuck: Vec<(TaskId, String)>,
     /// True if a task woke another one through something outside this library, whose accesses are invisible.
     pub foreign: bool,
@@ -149,22 +149,22 @@ pub struct DrawRecord {
     pub bound: u64,
 }
 
-/// A condition that is to hold in some run, [`sometimes!`](macro@crate::sometimes), or in a part of
-/// them, [`cover!`](macro@crate::cover).
+/// A condition that must hold in some run, [`sometimes!`](macro@crate::sometimes), or in a share of the runs,
+/// [`cover!`](macro@crate::cover).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Condition {
     /// Its name; the same name is the same condition.
     pub name: &'static str,
     /// Its place in the source; the smallest one if there are several.
     pub place: Spot,
-    /// In how many of a hundred runs it is to hold; 0 if one run is enough.
+    /// The required percentage of runs; 0 if one run is enough.
     pub percent: u32,
     /// In how many runs it held: 0 or 1 in the record of a run.
     pub runs: u64,
 }
 
 impl Condition {
-    /// Notes in `all`, the record of a run, that the condition was asked about in that run.
+    /// Records in `all`, the conditions of a run, that this one was evaluated in that run.
     pub(crate) fn note(self, all: &mut Vec<Condition>) {
         match all.iter_mut().find(|known| known.name == self.name) {
             Some(known) => {
@@ -196,6 +196,17 @@ impl Condition {
 }
 
 /// The outcome of a run.
+///
+/// ```
+/// use sim::run::{Failure, Outcome};
+///
+/// # if !sim::SIMULATED { return }
+/// let runner = sim::Runner::new().hermetic();
+/// # let runner = runner.out(std::env::temp_dir().join("sim-docs"));
+/// let report = runner.run(async || assert_eq!(1 + 1, 3, "wrong sum"));
+/// let outcome = report.finding.unwrap().run.outcome;
+/// assert!(matches!(outcome, Outcome::Failed(Failure::Panic { message, .. }) if message.contains("wrong sum")));
+/// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Outcome {
     /// The body returned and nothing was wrong.
@@ -239,7 +250,7 @@ pub enum Failure {
     History {
         /// Its index in [`Run::histories`]; the verdict stands there.
         history: usize,
-        /// The condition that was asked for, such as `linearizability`.
+        /// The requested condition, such as `linearizability`.
         condition: String,
         /// The verdict of the checker: violated or unknown.
         verdict: Verdict,

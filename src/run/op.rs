@@ -33,8 +33,8 @@ impl Op {
         Op { name, access }
     }
 
-    /// To wait until shared memory is as it should be: when the condition is asked again, what it does are
-    /// operations of their own.
+    /// Waits until a condition on shared memory holds: when the condition is evaluated again, its accesses are
+    /// separate operations.
     pub(crate) const SPIN_UNTIL: Op = Op::new("spin_until", Access::Yield);
 }
 
@@ -68,6 +68,13 @@ pub enum Access {
 impl Access {
     /// Returns `true` if two accesses *to the same object* by different tasks conflict: their order can make a
     /// visible difference.
+    ///
+    /// ```
+    /// use sim::run::op::Access;
+    ///
+    /// assert!(Access::Read.conflicts(Access::Write));
+    /// assert!(!Access::Read.conflicts(Access::Read));
+    /// ```
     pub fn conflicts(self, other: Access) -> bool {
         let touches = |a| !matches!(a, Access::Start | Access::Yield | Access::Spawn);
         touches(self) && touches(other) && !(self == Access::Read && other == Access::Read)

@@ -1,8 +1,8 @@
 //! Captured panics: their message and place, kept off the screen.
 //!
-//! `catch_unwind` gives the payload of a panic but not its place. The engine of the build installs
-//! one panic hook for the process. A panic that belongs to a run is taken down there, for whoever
-//! catches it on the same thread; every other one goes to the hook that was there before.
+//! `catch_unwind` gives the payload of a panic but not its place. The engine of the build installs one panic hook for
+//! the process. A panic in a run is recorded for the code that catches it on the same thread; every other panic goes
+//! to the previous hook.
 
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, PanicHookInfo, catch_unwind};
@@ -21,11 +21,11 @@ pub(crate) struct Panicked {
 /// The treatment of a panic.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum PanicHandling {
-    /// It belongs to no run: the hook that was there before shows it.
+    /// It belongs to no run: the previous hook shows it.
     Foreign,
-    /// It belongs to a run and was taken down: nobody shows it.
+    /// It belongs to a run and was recorded: do not show it.
     Taken,
-    /// It was taken down, and is to be shown nevertheless.
+    /// It was recorded, and must be shown nevertheless.
     Shown,
 }
 

@@ -1,4 +1,4 @@
-//! A generated program as data: its commands, where each stands, what became of it.
+//! A generated program as data: its commands, their positions and their fates.
 //!
 //! The commands themselves are values of the user's types. This module has the data for reports and shrinking: a
 //! command is a position in the program, the decision whether it is run there, and the steps it took.
@@ -138,8 +138,8 @@ impl ProgramRecord {
     pub fn left(&self) -> Vec<&CommandRecord> {
         let runs = |command: &&CommandRecord| command.layout.fate != Fate::Absent;
         let mut left: Vec<&CommandRecord> = self.commands.iter().filter(runs).collect();
-        // What was moved to the end of the prefix or the beginning of the suffix stands there: it
-        // was generated after the prefix and before the suffix.
+        // The stable order is right for commands moved to the end of the prefix or to the start of the suffix,
+        // because they were generated after the prefix and before the suffix.
         left.sort_by_key(|command| command.layout.part);
         left
     }
@@ -225,7 +225,7 @@ pub struct CommandLayout {
 pub enum Part {
     /// Runs first, in one task.
     Prefix,
-    /// A sequence that runs beside the other branches of its stage, numbered from 0.
+    /// A sequence that runs concurrently with the other branches of its stage, numbered from 0.
     Branch {
         /// The stage.
         stage: u32,
@@ -284,7 +284,7 @@ pub enum Fate {
     Runs,
     /// It is not: it was left out, or the model does not allow it in what is left.
     Absent,
-    /// So many points stand in its place, with no effect.
+    /// This number of points without effect replaces it.
     Tombstone(u32),
 }
 
@@ -321,7 +321,7 @@ pub enum Change {
 }
 
 impl Change {
-    /// The most points that can stand for a command.
+    /// The maximum number of points that can replace a command.
     pub const POINTS_MAX: u32 = 9_995;
     /// An change as a decision is a number below this.
     pub const BOUND: u64 = 10_000;

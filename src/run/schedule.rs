@@ -35,15 +35,15 @@ use crate::run::{DrawRecord, Run, StepRecord};
 /// ```
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Schedule {
-    /// The tasks of the run. A task that never stepped may stand here too.
+    /// The tasks of the run. A task that never stepped may be listed too.
     pub tasks: Vec<TaskPath>,
     /// The turns, in order.
     pub turns: Vec<Turn>,
     /// `draws[t]` has the values that task `t` drew, in order. May be shorter than `tasks`:
     /// a value that is not there is 0.
     pub draws: Vec<Vec<u64>>,
-    /// The commands of generated programs. Known of a schedule that really ran only; a replay does
-    /// not read it, because what is left out of a program is said by values drawn.
+    /// The commands of generated programs. Known only of schedules that have run; a replay does not read it, because
+    /// drawn values determine the omissions from a program.
     pub commands: Vec<Command>,
 }
 
@@ -101,8 +101,8 @@ pub struct Turn {
 }
 
 impl Turn {
-    /// The number of steps of a turn that goes on until the task waits or ends. Never in the
-    /// schedule of a run, only in one that is to be tried.
+    /// The number of steps of a turn that lasts until the task waits or ends. Never in the schedule of a run, only in
+    /// a candidate.
     pub const OPEN: u32 = u32::MAX;
 }
 
@@ -298,9 +298,9 @@ pub(crate) fn join(turns: impl IntoIterator<Item = Turn>) -> Vec<Turn> {
 /// [simpler](Cost::simpler), then the [weight](Cost::weight) of the schedule: its steps, each preemption counted as [`Cost::PREEMPTION`] steps more. Of equal weights the one
 /// with fewer preemptions is less, then that with fewer turns, then smaller values drawn.
 ///
-/// The weight is that of the screen: a step is a line; a preemption is a line of its own and makes the
-/// reader go back to where both tasks stood. Fewer preemptions at any price would be wrong, because a task
-/// that is never interrupted goes on to its end after it has done the harm.
+/// The weight is that of the screen: a step is a line; a preemption is another line, and makes the reader go back to
+/// the previous state of both tasks. Fewer preemptions at any price would be wrong, because a task that is never
+/// interrupted runs to its end after it has done the harm.
 ///
 /// Every part is a natural number, and how often a command of a program can be made simpler is bounded, so the
 /// order is total and has no infinite descent: a search that accepts only what costs less must end.
@@ -374,9 +374,8 @@ impl PartialOrd for Cost {
 /// - The turns are followed in order. A task whose turn it is but that cannot step (it waits, has
 ///   ended, was never spawned) loses its turn; the steps it did not get are added to its next turn,
 ///   so that it is cut where it would have been. (An open turn leaves nothing over.)
-/// - When the turns are used up, [`pick`](Cursor::pick) has no opinion, and the replayer goes on by
-///   default: the task of the last step while it can, else the candidate with the lowest
-///   [`TaskPath`].
+/// - After the last turn [`pick`](Cursor::pick) returns nothing, and the replayer continues by default: the task of
+///   the last step while it can, else the candidate with the lowest [`TaskPath`].
 /// - A draw that has no value in the schedule, or one that is not below its bound, is 0. Values
 ///   left over are ignored.
 ///

@@ -1,5 +1,4 @@
-//! Tasks that go round in a loop and look at the same things: what a run that came to no end is to be
-//! told by.
+//! Spinning tasks, which read the same objects in a loop: the usual cause of a run that reaches its step limit.
 
 use super::Run;
 use crate::run::event::Event;

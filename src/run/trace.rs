@@ -19,8 +19,7 @@ pub struct Trace {
     /// The commands left of generated programs. For people, as the header is: a replay generates them again from the
     /// drawn values.
     pub program: Vec<TraceCommand>,
-    /// The tasks, in the order they were spawned. The first is the body of the test; a parent
-    /// stands before its children.
+    /// The tasks, in the order they were spawned. The first is the body of the test; a parent precedes its children.
     pub tasks: Vec<TraceTask>,
     /// The shared objects, in the order the run got to know them.
     pub objects: Vec<TraceObject>,

@@ -1,5 +1,4 @@
-//! The arguments of the attribute: which there are, which go together, and what is said at each
-//! one that is wrong.
+//! The arguments of the attribute: their grammar, valid combinations, and an error at each invalid one.
 //!
 //! Reads on after an error, so that all are shown at once.
 
@@ -79,7 +78,7 @@ pub(crate) struct Arguments {
     pub(crate) library: Option<Path>,
 }
 
-/// The arguments in `tokens`, and what is wrong with them in the order in which it stands there.
+/// Returns the arguments in `tokens`, and their errors in order of position.
 pub(crate) fn parse(tokens: TokenStream) -> (Arguments, Vec<Error>) {
     let mut arguments = Arguments::default();
     let mut errors = Vec::new();
@@ -96,7 +95,7 @@ pub(crate) fn parse(tokens: TokenStream) -> (Arguments, Vec<Error>) {
         });
         errors.extend(result.err());
     }
-    // Whatever is wrong with the strategy itself is told before.
+    // Errors of the strategy itself are reported before.
     let strategy_is_wrong =
         seen.iter().any(|name| name == "strategy") && arguments.strategy.is_none();
     if let (Some(span), false) = (must_prove, strategy_is_wrong) {

@@ -34,7 +34,7 @@ impl Function {
         for attribute in self.attributes.iter().filter(|it| Function::makes_a_test(it)) {
             refuse(attribute, "a second test attribute, the test would run twice: remove it");
         }
-        // Only the first: once they stand above, the others are no longer looked at from here.
+        // Only the first: once they are above, this attribute no longer sees the others.
         let misplaced = self.attributes.iter().find(|it| Function::makes_arguments(it));
         if let Some(attribute) = misplaced {
             let name = last_word(attribute).map(|word| word.to_string()).unwrap_or_default();

@@ -9,7 +9,7 @@ use unpause_histories::format_of;
 use super::is_standard_input;
 use crate::Usage;
 
-/// A file that is to be checked, or is not because it is no history.
+/// A file to check, or one to skip because it is no history.
 pub(super) enum FoundFile {
     History(PathBuf),
     Other(PathBuf),

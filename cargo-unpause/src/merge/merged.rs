@@ -164,8 +164,8 @@ impl<'a> Merged<'a> {
             let looked: Vec<bool> = ends.iter().filter_map(|end| end.foreign).collect();
             if looked.is_empty() {
                 self.unknown.push(
-                    "whether tasks share what is not of this library, so that coverage says nothing: no \
-                     process came to the end of its shard. Run one of the shards again"
+                    "whether tasks share data outside this library, which coverage does not see: no process \
+                     reached the end of its shard. Run one of the shards again"
                         .to_owned(),
                 );
                 return;

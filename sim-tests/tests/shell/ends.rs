@@ -56,7 +56,7 @@ fn a_test_without_end_is_told_of_with_its_circle() {
     child("never_ends").fails().says(&[
         "seed 0: step limit reached after 200 steps",
         "The run repeats a cycle of 1 step.",
-        "spins       main did `load atomic = false` at sim-tests/tests/shell/fixture.rs:",
+        "spins       main repeated `load atomic = false` at sim-tests/tests/shell/fixture.rs:",
         "199 times in",
         "Await `sim::spin_until(condition)` instead of such a loop.",
     ]);

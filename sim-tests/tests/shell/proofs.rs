@@ -23,7 +23,7 @@ fn a_test_that_must_prove_fails_unless_it_does() {
         "tested      2 runs",
         "NOT A PROOF: not all interleavings were run (",
         "allow more with seeds = N",
-        "The test asks for a proof, with must_prove.",
+        "The test requires a proof (must_prove)",
     ]);
     // Nothing is left to replay.
     ended.says_not("replay:");

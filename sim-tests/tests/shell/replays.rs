@@ -32,7 +32,7 @@ fn a_stale_trace_is_said_to_be_stale_step_by_step() {
         ended.says(&[
             &format!("  expected    {expected}"),
             &format!("  found       {found}"),
-            "The code is not the one the trace was written from.",
+            "The code has changed since the trace was written.",
         ]);
         let record = ended.after("record:");
         assert_eq!(record, "cargo test -p sim-tests --test shell fixture::lost_update -- --exact");

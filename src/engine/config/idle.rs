@@ -1,7 +1,7 @@
 //! Settings that mean nothing to real threads, which follow no strategy and no trace and count no steps.
 //!
-//! Most change nothing but what is said of a test, so a test that has them runs all the same and says which they
-//! are. A replay that was asked for would be another test, and is an error.
+//! Most affect only the report, so a test that has them runs nevertheless and lists them. A requested replay would be
+//! another test, so it is an error.
 
 use super::{InvalidSetting, Settings};
 
@@ -24,7 +24,7 @@ impl Settings {
         .collect()
     }
 
-    /// The error of a replay that real threads are asked for.
+    /// The error of a requested replay on real threads.
     pub(super) fn replay_on_threads(&self) -> Result<(), InvalidSetting> {
         let Some(value) = self.replay.clone() else { return Ok(()) };
         let grammar = "left out in this build: real threads follow no trace. Build with the feature `sim` to \

@@ -241,6 +241,13 @@ impl Runner {
     ///
     /// # Errors
     /// [`InvalidSetting`] if a setting, or a variable of the environment, cannot be used.
+    ///
+    /// ```
+    /// # if !sim::SIMULATED { return }
+    /// let runner = sim::Runner::new().hermetic().strategy("alphabetical");
+    /// let error = runner.try_run(async || ()).unwrap_err();
+    /// assert_eq!(error.name, "strategy");
+    /// ```
     pub fn try_run<B, R>(&self, body: B) -> Result<Report, InvalidSetting>
     where
         B: AsyncFn() -> R + Sync,

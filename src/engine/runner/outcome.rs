@@ -9,6 +9,15 @@ use std::task::{Context, Poll};
 use futures::future::OptionFuture;
 
 /// The result of a test body: nothing, or a `Result` whose error fails the run.
+///
+/// ```
+/// #[sim::test(seeds = 1)]
+/// async fn seven_is_a_number() -> Result<(), std::num::ParseIntError> {
+///     assert_eq!("7".parse::<u32>()?, 7);
+///     Ok(())
+/// }
+/// # fn main() {}
+/// ```
 pub trait TestResult {
     /// The text of the error, if the result is one.
     fn error(self) -> Option<String>;
@@ -32,8 +41,8 @@ impl TestResult for std::convert::Infallible {
     }
 }
 
-/// The body of a test, whatever its type. The engines are compiled once, in this crate, and not for
-/// each test anew: that would take long, and a debug build of the tests would have them unoptimized.
+/// The body of a test, whatever its type. The engines are compiled once, in this crate, and not again for each test:
+/// that would take long, and a debug build of the tests would have them unoptimized.
 pub(crate) trait TestBody: Sync {
     /// Calls `act` with a new future of the body. It gives the text of the error, if it ends with one.
     fn begin(&self, act: &mut dyn FnMut(TestFuture<'_>));

@@ -33,7 +33,7 @@ enum TargetKind {
     Doc,
     /// A program without a test harness.
     Program,
-    /// A test program of an unknown kind; its name is that of its file.
+    /// A test program of an unknown kind, named after its file.
     Crate,
 }
 

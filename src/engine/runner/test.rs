@@ -149,7 +149,7 @@ fn judge(ran: TestRun, attributes: Attributes) {
     let report = &report;
     let screen = text(report, &Style { color: color(), ..Style::default() });
     let Some(finding) = report.finding.as_deref() else {
-        // Not `eprint!`: a test harness takes that and, of a test that passes, shows none of it.
+        // Not `eprint!`, because a test harness captures that and discards it if the test passes.
         let _ = io::stderr().lock().write_all(remarks(report).as_bytes());
         if must_fail && crate::seam::SIMULATED {
             let what = match &report.replayed {

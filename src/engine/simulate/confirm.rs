@@ -178,7 +178,7 @@ fn same_deeds(run: &Run, again: &Run, end: u32) -> Result<(), Failure> {
     Ok(())
 }
 
-/// That clients were told something else when the same decisions were taken again.
+/// Returns a warning if the calls of clients returned other results when the same decisions were taken again.
 fn other_history(run: &Run, again: &Run) -> Option<String> {
     let (first, second) =
         results_of(run).zip(results_of(again)).find(|(first, second)| first != second)?;
@@ -212,7 +212,7 @@ fn same_failure(a: &Run, b: &Run) -> bool {
 /// more steps than `run`.
 fn smallest(session: &Session<'_>, run: Run) -> (Run, Option<Shrinking>, Option<Proof>) {
     let original = Size::of(&run);
-    // Whoever wants the fewest preemptions is not given more of them because that saves steps.
+    // If the fewest preemptions are proven, a shorter run with more of them must not replace it.
     let most = (session.config.prove > 0).then_some(original.preemptions);
     let (mut run, shrinking) = shrunk(session, run, most);
     let Some(mut shrinking) = shrinking.filter(|_| session.config.prove > 0) else {

@@ -27,7 +27,7 @@ use crate::strategy::search::{Progress, Within};
 pub(super) enum RunVisitor<'a> {
     /// Stop at the first that fails.
     UntilFailure,
-    /// Show it, whether it failed or not, and go on.
+    /// Visit every run, whether it failed or not.
     Each(&'a mut dyn FnMut(Run)),
     /// Only this one counts.
     One(u64),
@@ -66,7 +66,7 @@ pub(super) fn exhaust(
         RunVisitor::One(one) => one.saturating_add(1),
         _ => config.end(),
     };
-    // Whoever is shown each run wants each once.
+    // A visitor of every run must see each once.
     let each = matches!(visit, RunVisitor::Each(_));
     let fallback = config.strategy.fallback().filter(|_| !each);
     if each {
@@ -174,7 +174,7 @@ enum AfterRun {
     Again,
     /// There is no other run.
     Complete,
-    /// This run is what the search was for: it failed, or was asked for. With the origin of its decisions, if that
+    /// This run is the result of the search: it failed, or was requested. With the origin of its decisions, if that
     /// is not its number.
     Found(Box<Run>, Option<Origin>),
 }

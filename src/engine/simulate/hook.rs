@@ -37,7 +37,7 @@ fn on_panic(info: &PanicHookInfo<'_>) -> PanicHandling {
         CALLED_FROM.replace(caller);
     }
     let position = super::watchdog::position();
-    // A panic that the program caught in an earlier step is none of this one's business.
+    // A panic that the program caught in an earlier step does not matter for this one.
     let same_step = PANICKED_AT.replace(position) == position;
     match panics::note(panicked.clone()) {
         // Nothing may be lost: unless the program catches this panic, it came while the other unwound,

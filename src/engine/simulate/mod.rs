@@ -116,7 +116,7 @@ fn refuse_nesting() {
     assert!(!in_run(), "a Runner was started inside a run: start it outside of the body");
 }
 
-/// Starts the watchdog, if there is to be one. It ends with what is returned, even in a panic.
+/// Starts the watchdog, unless it is disabled. It ends with what is returned, even in a panic.
 fn watched<'scope, 'env>(
     session: &'env Session<'env>,
     scope: &'scope std::thread::Scope<'scope, 'env>,
@@ -193,7 +193,7 @@ fn surplus(trace: &Trace, run: &Run) -> Option<String> {
     })
 }
 
-/// A trace that cannot be read fails the test: nobody must believe it was replayed.
+/// A trace that cannot be read fails the test: otherwise a user could believe it was replayed.
 fn cannot_read(session: &Session<'_>, from: Origin, why: &Unreadable) -> Report {
     let run = Run::empty(Seed(0), Failure::Unreadable { message: why.to_string() });
     let mut report = session.report(0, 0);

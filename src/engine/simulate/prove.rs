@@ -17,8 +17,7 @@ use crate::strategy::Search;
 use crate::strategy::bounded::{Bounded, PREEMPTIONS};
 use crate::strategy::held::Held;
 
-/// Steps that a proof may take for each run that it may take: runs that go on for ever are not to have
-/// it go on for ever.
+/// Maximum number of steps of a proof per run that it may take, because endless runs must not make the proof endless.
 const STEPS: u64 = 1000;
 
 /// Looks for a run that fails as `run` does with fewer preemptions, in at most `runs_max` runs. If there

@@ -1,4 +1,4 @@
-//! Statistics of runs that nobody looked at when they were made: they are made again.
+//! Statistics of runs that were not recorded when they were made: the runs are repeated.
 
 use super::session::Session;
 use super::watchdog::WorkerJob;

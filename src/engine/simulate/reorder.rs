@@ -1,4 +1,4 @@
-//! The orders of recorded calls that one run stands for, besides its own.
+//! The orders of recorded calls that one run represents, besides its own.
 //!
 //! They are checked without being run. One that is violated is run once before anybody hears of it: if
 //! tasks share something that is not of this library, the run may not be the one that was foreseen.
@@ -28,11 +28,11 @@ pub(super) enum Reordered {
     Passes,
     /// It fails in this one.
     Fails(Box<Run>),
-    /// That cannot be told from here: the search began anew, with a run for each order.
+    /// Undecidable within one run: the search restarted, with a run for each order.
     Anew,
 }
 
-/// Looks at them. To be called after the search was told to advance.
+/// Looks at them. Call it after the search has advanced.
 pub(super) fn check(
     session: &Session<'_>,
     search: &Arc<dyn Search>,
@@ -60,7 +60,7 @@ pub(super) struct ClosureCollector {
 }
 
 impl ClosureCollector {
-    /// With the strategy that is to answer the choices.
+    /// Returns the collector and the strategy that answers the choices.
     pub(super) fn of(
         session: &Session<'_>,
         strategy: Chosen,

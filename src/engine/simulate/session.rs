@@ -149,7 +149,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Does `act` with runs unheard, unless all are to be heard.
+    /// Calls `act` with `tracing` off in runs, unless all runs are logged.
     pub(super) fn quietly<T>(&self, act: impl FnOnce() -> T) -> T {
         // Setting a subscriber costs something on every later event, so only if there is one.
         if self.config.log == Log::All || !tracing::dispatcher::has_been_set() {
@@ -199,7 +199,7 @@ impl<'a> Session<'a> {
         Trace::of(run, header)
     }
 
-    /// The command that replays a trace that stands in `file`.
+    /// Returns the command that replays the trace in `file`.
     pub(super) fn replay_command(&self, trace: &Trace, file: &str) -> String {
         let inline = format::inline(trace);
         let short = inline.len() <= INLINE_MAX || file.is_empty();

@@ -1,9 +1,8 @@
 //! Catches a task that never comes back to the scheduler.
 //!
-//! A step that takes for ever cannot be interrupted and its worker cannot be asked. But a run is a
-//! function of its decisions: the watchdog, on a thread of its own, does the same run again up to
-//! the step that hangs, and so gets its trace, its task and what it was about to do. Then it ends
-//! the process.
+//! A step that hangs cannot be interrupted, and its worker cannot report. But a run is a function of its decisions:
+//! the watchdog repeats the run on its own thread up to the step that hangs, and so gets its trace, its task and its
+//! pending operation. Then it ends the process.
 
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -206,8 +205,8 @@ impl Watchdog {
         EndWatchdogOnDrop(self)
     }
 
-    /// Watches a worker of the current thread, whose step is kept in `step`. The seed is that of its
-    /// first run, or the one that what it replays came from.
+    /// Watches a worker of the current thread, whose step is kept in `step`. The seed is that of its first run, or
+    /// the seed from which the replayed run was derived.
     pub(super) fn follow(&self, step: Arc<AtomicU32>, job: WorkerJob, seed: Seed) -> Unwatch<'_> {
         let (runs, seed, job) = (AtomicU64::new(0), AtomicU64::new(seed.0), Mutex::new(job));
         let notes = self.notes.clone().map(|notes| (notes.clone(), notes.open()));
@@ -291,7 +290,7 @@ fn end(session: &Session<'_>, watched: &WatchedWorker, step: u32, patience: Dura
                 worker.forget_histories();
             }
             session.once(&mut worker, seed, &Limits { hang, ..session.limits() });
-            // Nobody listens any more if it took too long.
+            // The receiver is gone if it took too long.
             let _ = send.send(worker.extract(seed, session.config.strategy.name()));
         });
         let run = receive.recv_timeout(patience).unwrap_or_else(|_| lost(seed, patience));

@@ -45,13 +45,13 @@ pub enum ErrorKind {
     UnknownVersion(u64),
     /// The line begins with this unknown word.
     UnknownKeyword(String),
-    /// A line of this kind must not stand here.
+    /// A line of this kind is not allowed here.
     Misplaced(&'static str),
     /// An `also` line that follows no operation.
     StrayAlso,
     /// The line ends before this field.
     MissingField(&'static str),
-    /// The line goes on where it should end.
+    /// The line has more text than it should.
     ExtraField(String),
     /// A field begins with `#`.
     Comment,

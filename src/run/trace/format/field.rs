@@ -127,7 +127,7 @@ impl Field<'_> {
         }
     }
 
-    /// The text of a field where `-` stands for the empty text.
+    /// The text of a field in which `-` means the empty text.
     pub(super) fn into_values(self) -> String {
         match self {
             Field::Bare("-") => String::new(),

@@ -18,10 +18,10 @@ const INLINE_SEGMENTS_MAX: usize = 1_000_000;
 
 /// The decisions of a trace as one word: which task stepped, and what was drawn.
 ///
-/// It consists of ASCII letters, digits and `.` `,` `:` `=` `/`, which no POSIX shell touches. A
-/// run of steps of one task is written once with its length, except that a step with draws stands
-/// alone. [`parse_inline`] reads it back if the trace has at most [`INLINE_STEPS_MAX`] steps; the
-/// word of a longer one does not fit a command line anyway, and belongs in a file.
+/// It consists of ASCII letters, digits and `.` `,` `:` `=` `/`, which no POSIX shell touches. A run of steps of one
+/// task is written once with its length, except that a step with draws is written alone. [`parse_inline`] reads it
+/// back if the trace has at most [`INLINE_STEPS_MAX`] steps; the word of a longer one does not fit a command line
+/// anyway, and belongs in a file.
 ///
 /// # Panics
 /// If a step names a task that the trace does not have, or drew a value not below its bound.
@@ -129,7 +129,7 @@ impl<'a> InlineParser<'a> {
         parser
     }
 
-    /// Takes in what stands between two commas.
+    /// Parses the text between two commas.
     fn item(&mut self, item: &'a str) -> Result<(), InlineFault> {
         let of_path = |c: char| c.is_ascii_digit() || c == '.';
         let (path, rest) = item.split_at(item.find(|c| !of_path(c)).unwrap_or(item.len()));

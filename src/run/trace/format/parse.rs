@@ -111,7 +111,7 @@ impl<'a> FileParser<'a> {
         Ok(())
     }
 
-    /// Checks that a line with this keyword may stand here.
+    /// Checks that a line with this keyword is allowed here.
     fn enter(&mut self, keyword: &str) -> Result<(), ErrorKind> {
         let (section, keyword) = match keyword {
             "simtrace" => (Section::Version, "simtrace"),

@@ -263,7 +263,7 @@ pub mod __private {
     /// Files of results, for `cargo sim merge`.
     pub mod results {
         pub use crate::engine::results::{
-            EndRecord, Failed, Header, ResultsFile, Segment, Subject, Tally, Unread, chain,
+            EndRecord, Failed, ResultsFile, ResultsHeader, Segment, Subject, Tally, Unread, chain,
         };
     }
 }

@@ -83,7 +83,7 @@ fn same_but_for_the_program(one: &Subject, other: &Subject) -> bool {
 }
 
 /// A candidate for a result file.
-struct Candidate {
+struct FileCandidate {
     path: PathBuf,
     /// True if the command line names it, false if it was found in a folder.
     named: bool,
@@ -91,12 +91,12 @@ struct Candidate {
 
 /// Reads the files. Prints a message for each file without results and adds its exit code to `exits`.
 fn parts(
-    files: &[Candidate],
+    files: &[FileCandidate],
     terminal: &mut Terminal,
     exits: &mut BTreeSet<u8>,
 ) -> Vec<ResultsFile> {
     let (mut parts, mut foreign) = (Vec::new(), 0);
-    for Candidate { path, named } in files {
+    for FileCandidate { path, named } in files {
         let name = path.display();
         let mut error = |terminal: &mut Terminal, why: String| {
             terminal.error(&format!("error: {name}{why}"));
@@ -155,7 +155,7 @@ fn is_called_like_results(path: &Path) -> bool {
 }
 
 /// The files among these and in these folders that end with `.jsonl`. Links to folders are followed.
-fn files(paths: &[PathBuf]) -> Result<Vec<Candidate>, Usage> {
+fn files(paths: &[PathBuf]) -> Result<Vec<FileCandidate>, Usage> {
     let mut found = BTreeMap::new();
     for path in paths {
         let problem = |error| Usage(format!("{}: {error}", path.display()));
@@ -175,7 +175,7 @@ fn files(paths: &[PathBuf]) -> Result<Vec<Candidate>, Usage> {
             found.insert(path.clone(), true);
         }
     }
-    Ok(found.into_iter().map(|(path, named)| Candidate { path, named }).collect())
+    Ok(found.into_iter().map(|(path, named)| FileCandidate { path, named }).collect())
 }
 
 /// Collects the files in a folder. `above` holds its ancestors, so that a link to one of them ends the walk.

@@ -49,7 +49,7 @@ pub(crate) struct Settings {
     pub(crate) shard: Option<Shard>,
     pub(crate) hang: Option<Duration>,
     pub(crate) limit: Option<Duration>,
-    pub(crate) log: Option<Log>,
+    pub(crate) log: Option<LogMode>,
     pub(crate) coverage: Option<bool>,
     pub(crate) closure: Option<bool>,
     pub(crate) prove: Option<u64>,
@@ -82,7 +82,7 @@ pub(crate) struct Config {
     /// The time limit of a run on real threads. None: no limit. Simulated runs have a step limit.
     #[allow(dead_code)]
     pub(crate) limit: Option<Duration>,
-    pub(crate) log: Log,
+    pub(crate) log: LogMode,
     /// True if the panic hook receives the panic of the last replay, as `SIM_LOG` requests.
     pub(crate) backtrace: bool,
     /// True if classes of interleavings and blind spots are counted.
@@ -110,7 +110,7 @@ pub(crate) struct Shard {
 
 /// The runs that `tracing` subscribers receive.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(crate) enum Log {
+pub(crate) enum LogMode {
     /// Never.
     Off,
     /// In the last run before a report, and in replays.
@@ -210,9 +210,9 @@ impl Settings {
             "SIM_LIMIT" => read(&mut self.limit, parse_time(value), TIME_GRAMMAR),
             "SIM_LOG" => {
                 let log = match value {
-                    "off" => Some(Log::Off),
-                    "replay" => Some(Log::Replay),
-                    "all" => Some(Log::All),
+                    "off" => Some(LogMode::Off),
+                    "replay" => Some(LogMode::Replay),
+                    "all" => Some(LogMode::All),
                     _ => None,
                 };
                 read(&mut self.log, log, "off, replay or all")
@@ -332,7 +332,7 @@ impl Settings {
             hang: Some(self.hang.unwrap_or(HANG)).filter(|hang| !hang.is_zero()),
             limit: Some(self.limit.unwrap_or(LIMIT)).filter(|limit| !limit.is_zero()),
             log: self.log.unwrap_or_default(),
-            backtrace: self.log.is_some_and(|log| log != Log::Off),
+            backtrace: self.log.is_some_and(|log| log != LogMode::Off),
             coverage: self.coverage.unwrap_or(false),
             closure: self.closure.unwrap_or(false),
             prove: self.prove.unwrap_or(if searches { PROOF_RUNS } else { 0 }),

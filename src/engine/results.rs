@@ -22,7 +22,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-pub use self::part::{EndRecord, Failed, Header, ResultsFile, Segment, Subject, Unread, chain};
+pub use self::part::{
+    EndRecord, Failed, ResultsFile, ResultsHeader, Segment, Subject, Unread, chain,
+};
 pub use self::tally::Tally;
 
 use crate::engine::config::{Config, InvalidSetting};
@@ -52,12 +54,12 @@ struct ResultsLog {
     path: PathBuf,
     /// The path as messages show it.
     name: String,
-    header: Header,
-    ledger: Mutex<Ledger>,
+    header: ResultsHeader,
+    ledger: Mutex<ResultsLedger>,
 }
 
 /// Counts over the seeds of a shard, and the file they are written to.
-struct Ledger {
+struct ResultsLedger {
     file: File,
     last: Instant,
     /// Counts over the positions `0..written`.
@@ -123,7 +125,7 @@ impl Results {
         let mut whole = Tally::default();
         let begin = segments.last().map_or(0, |segment| segment.to);
         segments.into_iter().for_each(|segment| whole.merge(segment.tally));
-        let ledger = Ledger::new(file, torn, whole, begin);
+        let ledger = ResultsLedger::new(file, torn, whole, begin);
         let log = ResultsLog { path, name, header, ledger: Mutex::new(ledger) };
         Ok(Results { log: Some(log), begin })
     }
@@ -206,14 +208,14 @@ impl Results {
 }
 
 impl ResultsLog {
-    fn lock(&self) -> MutexGuard<'_, Ledger> {
+    fn lock(&self) -> MutexGuard<'_, ResultsLedger> {
         self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Ledger {
-    fn new(file: File, torn: bool, whole: Tally, begin: u64) -> Ledger {
-        Ledger {
+impl ResultsLedger {
+    fn new(file: File, torn: bool, whole: Tally, begin: u64) -> ResultsLedger {
+        ResultsLedger {
             file,
             last: Instant::now(),
             whole,
@@ -295,7 +297,7 @@ fn path(folder: &Path, config: &Config, site: &Site) -> PathBuf {
 }
 
 /// Opens a file for appending. Returns it, true if it ends within a line, and its segments from position 0 on.
-fn open(path: &Path, header: &Header) -> Result<(File, bool, Vec<Segment>), String> {
+fn open(path: &Path, header: &ResultsHeader) -> Result<(File, bool, Vec<Segment>), String> {
     let text = |error: io::Error| error.to_string();
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder).map_err(text)?;
@@ -335,7 +337,7 @@ fn open(path: &Path, header: &Header) -> Result<(File, bool, Vec<Segment>), Stri
 }
 
 /// The first line for these settings. A file with another first line cannot be resumed.
-fn header(config: &Config, site: &Site, must_fail: bool) -> Result<Header, String> {
+fn header(config: &Config, site: &Site, must_fail: bool) -> Result<ResultsHeader, String> {
     let (first, count) = config.seeds();
     let strategy = config.strategy.name();
     // A seed that passes without it may fail with it.
@@ -350,12 +352,12 @@ fn header(config: &Config, site: &Site, must_fail: bool) -> Result<Header, Strin
         build: if SIMULATED { "sim" } else { "threads" }.to_owned(),
         binary: binary::binary()?.to_owned(),
     };
-    Ok(Header { subject, first, count, shard: config.shard.number, of: config.shard.of })
+    Ok(ResultsHeader { subject, first, count, shard: config.shard.number, of: config.shard.of })
 }
 
 /// The failure of a report as a line. Conditions that held in too few runs are not written: they are judged from the
 /// counts, which later seeds may change.
-fn failed(finding: &Finding, header: &Header) -> Option<Failed> {
+fn failed(finding: &Finding, header: &ResultsHeader) -> Option<Failed> {
     let Outcome::Failed(failure) = &finding.run.outcome else { return None };
     if matches!(failure, Failure::TooSeldom { .. }) {
         return None;

@@ -29,11 +29,11 @@ static MARKS: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
 /// The mark of one test. It goes when this is dropped.
 pub(crate) struct Mark {
     path: PathBuf,
-    notes: Option<Arc<Notes>>,
+    notes: Option<Arc<RunNotes>>,
 }
 
 /// The current runs of the workers of a test, as lines of the mark.
-pub(crate) struct Notes {
+pub(crate) struct RunNotes {
     file: Mutex<File>,
     /// True for each line in use.
     lines: Mutex<Vec<bool>>,
@@ -92,12 +92,12 @@ impl Mark {
         marks.insert(path.clone());
         let notes = left
             .is_some()
-            .then(|| Arc::new(Notes { file: Mutex::new(file), lines: Mutex::new(Vec::new()) }));
+            .then(|| Arc::new(RunNotes { file: Mutex::new(file), lines: Mutex::new(Vec::new()) }));
         Some((Mark { path, notes }, left))
     }
 
     /// Returns the notes in which runs are entered before they begin; none if there is no need to.
-    pub(crate) fn notes(&self) -> Option<Arc<Notes>> {
+    pub(crate) fn notes(&self) -> Option<Arc<RunNotes>> {
         self.notes.clone()
     }
 }
@@ -122,7 +122,7 @@ fn marks() -> MutexGuard<'static, BTreeSet<PathBuf>> {
     MARKS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Notes {
+impl RunNotes {
     /// A line for a worker.
     pub(crate) fn open(&self) -> usize {
         let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);

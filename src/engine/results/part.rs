@@ -35,7 +35,7 @@ pub struct Subject {
 
 /// The first line: the subject and the seeds of the shard.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Header {
+pub struct ResultsHeader {
     /// The subject.
     pub subject: Subject,
     /// The first seed of all shards together.
@@ -52,7 +52,7 @@ pub struct Header {
 #[derive(Debug)]
 pub struct ResultsFile {
     /// Its first line.
-    pub header: Header,
+    pub header: ResultsHeader,
     /// Positions that passed, in the order of the lines. They overlap if several processes wrote the file.
     pub segments: Vec<Segment>,
     /// The failures.
@@ -113,7 +113,7 @@ pub enum Unread {
     Line(usize, String),
 }
 
-impl Header {
+impl ResultsHeader {
     /// Number of seeds of the shard.
     pub fn positions(&self) -> u64 {
         self.count.checked_sub(self.shard).map_or(0, |left| left / self.of + 1)
@@ -127,7 +127,7 @@ impl Header {
 
     /// The line without its line feed.
     pub(super) fn line(&self) -> String {
-        let Header { subject, first, count, shard, of } = self;
+        let ResultsHeader { subject, first, count, shard, of } = self;
         let Subject { test, package, target, must_fail, strategy, steps, build, binary } = subject;
         format!(
             "{{\"sim\":{VERSION},\"package\":{},\"target\":{},\"test\":{},\"must_fail\":{must_fail},\
@@ -142,7 +142,7 @@ impl Header {
         )
     }
 
-    fn read(line: &Json) -> Result<Header, String> {
+    fn read(line: &Json) -> Result<ResultsHeader, String> {
         let (first, count) = (line.number("first")?, line.number("count")?);
         let (shard, of) = (line.number("shard")?, line.number("of")?);
         if !(1..=of).contains(&shard) {
@@ -161,14 +161,14 @@ impl Header {
             build: line.text("build")?,
             binary: line.text("binary")?,
         };
-        Ok(Header { subject, first, count, shard, of })
+        Ok(ResultsHeader { subject, first, count, shard, of })
     }
 
     /// The differing fields in words; empty if the headers are equal.
-    pub(super) fn differences(&self, other: &Header) -> Vec<String> {
+    pub(super) fn differences(&self, other: &ResultsHeader) -> Vec<String> {
         let (own, its) = (&self.subject, &other.subject);
-        let seeds = |header: &Header| format!("{} from {} on", header.count, header.first);
-        let shard = |header: &Header| format!("{}/{}", header.shard, header.of);
+        let seeds = |header: &ResultsHeader| format!("{} from {} on", header.count, header.first);
+        let shard = |header: &ResultsHeader| format!("{}/{}", header.shard, header.of);
         let fails = |subject: &Subject| subject.must_fail.to_string();
         let rows = [
             ("test", own.test.clone(), its.test.clone()),
@@ -264,9 +264,9 @@ impl ResultsFile {
     }
 }
 
-fn head(line: &Json) -> Result<Header, String> {
+fn head(line: &Json) -> Result<ResultsHeader, String> {
     match line.number("sim") {
-        Ok(VERSION) => Header::read(line),
+        Ok(VERSION) => ResultsHeader::read(line),
         _ => Err("it was written by another version of unpause".to_owned()),
     }
 }

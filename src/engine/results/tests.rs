@@ -4,7 +4,7 @@ use super::*;
 use crate::run::Condition;
 use crate::run::ids::Spot;
 
-fn header() -> Header {
+fn header() -> ResultsHeader {
     let subject = Subject {
         test: "t".to_owned(),
         package: "p 1".to_owned(),
@@ -15,7 +15,7 @@ fn header() -> Header {
         build: "sim".to_owned(),
         binary: "0123456789abcdef".to_owned(),
     };
-    Header { subject, first: 0, count: 100, shard: 1, of: 1 }
+    ResultsHeader { subject, first: 0, count: 100, shard: 1, of: 1 }
 }
 
 /// A file with this content, in a folder of the process.
@@ -180,7 +180,7 @@ fn a_hole_ends_what_is_known() {
 fn a_disk_that_is_full_for_a_moment_loses_nothing() {
     let path = file("full", b"");
     let (opened, torn, _) = open(&path, &header()).unwrap();
-    let mut ledger = Ledger::new(opened, torn, Tally::default(), 0);
+    let mut ledger = ResultsLedger::new(opened, torn, Tally::default(), 0);
     ledger.add(0..4, tally(0..4));
     ledger.write("", "");
     // The part of a line that a full disk left, and a file that takes nothing.
@@ -206,8 +206,8 @@ fn what_is_counted_is_of_all_seeds_up_to_the_first_that_is_not_done() {
     let mut random = crate::run::rng::Rng::new(7);
     for round in 0..200 {
         let path = file("ledger", b"");
-        let (opened, torn, _) = open(&path, &Header { count: 1000, ..header() }).unwrap();
-        let mut ledger = Ledger::new(opened, torn, Tally::default(), 0);
+        let (opened, torn, _) = open(&path, &ResultsHeader { count: 1000, ..header() }).unwrap();
+        let mut ledger = ResultsLedger::new(opened, torn, Tally::default(), 0);
         let mut bounds: Vec<u64> = (0..12).map(|_| random.below(100)).collect();
         bounds.extend([0, 100]);
         bounds.sort();
@@ -226,7 +226,7 @@ fn what_is_counted_is_of_all_seeds_up_to_the_first_that_is_not_done() {
             assert!(ledger.islands.len() <= 13);
         }
         ledger.write("", "");
-        let (_, _, segments) = open(&path, &Header { count: 1000, ..header() }).unwrap();
+        let (_, _, segments) = open(&path, &ResultsHeader { count: 1000, ..header() }).unwrap();
         let mut sum = Tally::default();
         segments.into_iter().for_each(|segment| sum.merge(segment.tally));
         assert_eq!(counts(&sum), counts(&tally(0..100)));
@@ -237,11 +237,11 @@ fn what_is_counted_is_of_all_seeds_up_to_the_first_that_is_not_done() {
 
 #[test]
 fn a_seed_that_is_none_of_the_shard_is_not_its_business() {
-    let header = Header { count: 2, shard: 3, of: 4, ..header() };
+    let header = ResultsHeader { count: 2, shard: 3, of: 4, ..header() };
     assert_eq!((header.positions(), header.has(0), header.has(2)), (0, false, false));
     let path = file("without seeds", b"");
     let (opened, torn, _) = open(&path, &header).unwrap();
-    let ledger = Mutex::new(Ledger::new(opened, torn, Tally::default(), 0));
+    let ledger = Mutex::new(ResultsLedger::new(opened, torn, Tally::default(), 0));
     let log = ResultsLog { path: path.clone(), name: "it".to_owned(), header, ledger };
     let results = Results { log: Some(log), begin: 0 };
     let mut counted = tally(0..1);

@@ -10,7 +10,7 @@ use std::time::Duration;
 use super::outcome::{FunctionBody, TestBody};
 use super::part::TestRun;
 use super::site::{self, Site};
-use super::target::Target;
+use super::target::TestTarget;
 use super::{Runner, TestResult};
 use crate::engine::config::Settings;
 use crate::report::{Report, Style, one_line, text};
@@ -106,7 +106,7 @@ fn test_body(
     // A harness leaves out the name of the crate.
     let (crate_name, path) = site.test.split_once("::").unwrap_or((site.test, site.test));
     let target =
-        Target::compiled(site.binary, site.integration, site.file, crate_name, site::program());
+        TestTarget::compiled(site.binary, site.integration, site.file, crate_name, site::program());
     let site = Site {
         test: site.test.to_owned(),
         target,

@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::hook;
 use super::watchdog::{Watchdog, WatchedWorker, WorkerJob};
-use crate::engine::config::{Config, Log};
+use crate::engine::config::{Config, LogMode};
 use crate::engine::results::Results;
 use crate::engine::runner::{Site, TestBody};
-use crate::engine::underway::Notes;
+use crate::engine::underway::RunNotes;
 use crate::report::Report;
 use crate::rt::{Limits, TaskBody, WORLD, Worker};
 use crate::run::choice::Strategy;
@@ -45,7 +45,7 @@ impl<'a> Session<'a> {
     }
 
     /// The same, with each run noted before it begins, if that is wanted.
-    pub(super) fn noted_in(self, notes: Option<Arc<Notes>>) -> Session<'a> {
+    pub(super) fn noted_in(self, notes: Option<Arc<RunNotes>>) -> Session<'a> {
         Session { watch: self.watch.noted_in(notes), ..self }
     }
 
@@ -143,7 +143,7 @@ impl<'a> Session<'a> {
     pub(super) fn loudly<T>(&self, act: impl FnOnce() -> T) -> T {
         let act = || hook::tracing_calls(act);
         match (self.config.log, self.config.backtrace) {
-            (Log::Off, _) => self.quietly(act),
+            (LogMode::Off, _) => self.quietly(act),
             (_, true) => hook::loudly(act),
             (_, false) => act(),
         }
@@ -152,7 +152,7 @@ impl<'a> Session<'a> {
     /// Calls `act` with `tracing` off in runs, unless all runs are logged.
     pub(super) fn quietly<T>(&self, act: impl FnOnce() -> T) -> T {
         // Setting a subscriber costs something on every later event, so only if there is one.
-        if self.config.log == Log::All || !tracing::dispatcher::has_been_set() {
+        if self.config.log == LogMode::All || !tracing::dispatcher::has_been_set() {
             return act();
         }
         let silence = tracing::Dispatch::new(tracing::subscriber::NoSubscriber::new());

@@ -13,7 +13,7 @@ use super::session::Session;
 use crate::engine::patience::Patience;
 use crate::engine::persistence;
 use crate::engine::runner::{Site, end_process};
-use crate::engine::underway::{Note, Notes};
+use crate::engine::underway::{Note, RunNotes};
 use crate::report::{Finding, Origin, Size, Style, text};
 use crate::rt::{Limits, Worker};
 use crate::run::ids::Seed;
@@ -46,7 +46,7 @@ pub(crate) struct Watchdog {
     /// The time limit of a step.
     hang: Option<Duration>,
     /// The notes in which each run is entered before it begins, if an earlier process ended within a run.
-    notes: Option<Arc<Notes>>,
+    notes: Option<Arc<RunNotes>>,
     state: Mutex<WatchState>,
     ended: Condvar,
 }
@@ -73,7 +73,7 @@ pub(crate) struct WatchedWorker {
     job: Mutex<WorkerJob>,
     site: Arc<Site>,
     /// With the line of this worker.
-    notes: Option<(Arc<Notes>, usize)>,
+    notes: Option<(Arc<RunNotes>, usize)>,
 }
 
 impl WatchedWorker {
@@ -193,7 +193,7 @@ impl Watchdog {
     }
 
     /// The same, with runs noted.
-    pub(super) fn noted_in(self, notes: Option<Arc<Notes>>) -> Watchdog {
+    pub(super) fn noted_in(self, notes: Option<Arc<RunNotes>>) -> Watchdog {
         Watchdog { notes, ..self }
     }
 

@@ -28,7 +28,7 @@ struct Store {
     /// For each client its open call, with its result once the store has worked on it.
     calls: [Option<(Op, Option<Ret>)>; CLIENTS],
     made: u64,
-    /// When one read is served from a cache.
+    /// The time at which one read is served from a cache.
     stale_at: Option<u64>,
     /// The version in the cache.
     cached: Option<u64>,
@@ -49,7 +49,7 @@ impl Store {
         ((word ^ (word >> 31)) % bound as u64) as usize
     }
 
-    /// What a client asks next.
+    /// The next call of a client.
     fn ask(&mut self) -> Op {
         if self.below(3) > 0 {
             return Op::Read;
@@ -58,7 +58,7 @@ impl Store {
         Op::Update { from: self.version, to: self.next - 1 }
     }
 
-    /// What the store answers at this moment.
+    /// The answer of the store at this moment.
     fn answer(&mut self, op: &Op) -> Ret {
         match op {
             Op::Read => Ret::Version(self.version),

@@ -1,7 +1,7 @@
 //! Two accounts, each behind its lock; two transfers in opposite directions wait for each other.
 //!
-//! `cargo run --example deadlock` finds the interleaving. What it prints stands at the end of this
-//! file: who waits for what, who holds it, and where it was taken.
+//! `cargo run --example deadlock` finds the interleaving. Its output is at the end of this file:
+//! the waiting tasks, the holders of the locks, and the places where they were taken.
 
 #![forbid(unsafe_code)]
 
@@ -71,7 +71,7 @@ fn main() -> ExitCode {
 // FAILED  deadlock  seed 4: deadlock, 0.0 there and 0.1 back wait for each other
 //
 //   tested      5 runs of seeds 0 to 999 after 4 rehearsals, portfolio
-//   shrunk      nothing could be left out of 5 steps, 1 preemption (98 replays)
+//   shrunk      nothing could be removed from 5 steps, 1 preemption (98 replays)
 //
 // ── deadlock ── 0.0 there → 0.1 back → 0.0 there ────────────────────────────────────────────────────
 //

@@ -1,8 +1,8 @@
 //! Two tasks increment a counter; one increment is lost.
 //!
 //! `cargo run --example lost_update` finds the interleaving that loses it, twice: with a plain
-//! assertion about the end, and with a history of what the tasks asked and were told, checked
-//! against the model of a counter. What it prints stands at the end of this file.
+//! assertion about the end, and with a history of the calls and results of the tasks, checked
+//! against the model of a counter. Its output is at the end of this file.
 
 #![forbid(unsafe_code)]
 
@@ -32,7 +32,7 @@ async fn increment(counter: &Atomic<i64>, version: Version) {
     }
 }
 
-/// How the program is judged.
+/// The criterion for the program.
 #[derive(Clone, Copy)]
 enum Judge {
     Assertion,

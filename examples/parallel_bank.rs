@@ -16,7 +16,7 @@ use shared::Version::{self, Buggy};
 
 mod shared;
 
-/// What is in an account when it is opened.
+/// The initial balance of an account.
 const GIFT: u64 = 10;
 
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]

@@ -19,7 +19,7 @@ use shared::Version::{self, Fixed};
 
 mod shared;
 
-/// How many messages of one request may get lost.
+/// Maximum number of lost messages of one request.
 const LOSSES_MAX: u32 = 2;
 
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
@@ -85,7 +85,7 @@ impl Server {
     }
 }
 
-/// What a client does: sends until it hears.
+/// A client: sends until it gets an answer.
 async fn ask(server: &Server, op: Op, version: Version) -> Option<u64> {
     let mut losses = 0;
     let mut is_lost = || {

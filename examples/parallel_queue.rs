@@ -34,7 +34,7 @@ enum Op {
 enum Ret {
     Pushed,
     Item(u32),
-    /// What nobody is ever told.
+    /// The result that no call ever returns.
     Waits,
 }
 
@@ -135,7 +135,7 @@ fn main() -> ExitCode {
 //
 // parallel_queue: a task waits for what has happened already
 //
-// FAILED  parallel_queue  seed 3: deadlock, 2 tasks wait for ever
+// FAILED  parallel_queue  seed 3: deadlock, every remaining task is blocked
 //
 //   tested      4 runs of seeds 0 to 999 after 4 rehearsals, portfolio
 //   shrunk      from 3 commands, 8 steps, 1 preemption to 2 commands, 8 steps, 1 preemption (545
@@ -152,9 +152,9 @@ fn main() -> ExitCode {
 //   0.1   waits, last access at                                      examples/parallel_queue.rs:108:22
 //
 //   No task of this run is left that could wake them. A task that only `waits` waits for something
-//   that is not of this library: if a thread or a timer outside of the run was to wake it, that is
-//   what is missing, and no run can wait for it. Spawn with sim::spawn in place of std::thread, and
-//   keep timers and I/O out of the test.
+//   that is not of this library. If a thread or a timer outside of the run should have woken it: a run
+//   cannot wait for those. Use sim::spawn in place of std::thread, and keep timers and I/O out of the
+//   test.
 //
 // ── schedule ── 8 steps, 4 switches, 1 preemption ───────────────────────────────────────────────────
 //

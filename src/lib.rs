@@ -111,9 +111,9 @@
 //!
 //! # Programs from a model
 //!
-//! Who has a model need not write the concurrent test: [`Program`] adds to it what can be asked,
-//! [`Shape`] says how much at the same time, and [`parallel()`] generates a program for each seed, runs it,
-//! records it and checks the history. A failing program is shrunk together with its schedule.
+//! With a model you need not write the concurrent test: [`Program`] adds the generation of commands to it, [`Shape`]
+//! sets the concurrency, and [`parallel()`] generates a program for each seed, runs it, records it and checks the
+//! history. A failing program is shrunk together with its schedule.
 //!
 //! ```
 //! use sim::check::Model;
@@ -158,22 +158,22 @@
 //!
 //! # The two builds
 //!
-//! With the feature `sim`, the default, a primitive is simulated inside a run and real outside one.
-//! Without it, or under `--cfg sim_real`, it is always the real one, at no cost, and a test or
-//! [`Runner`] becomes a stress test: the same body on real threads, the same checks, 100 seeds unless
-//! told otherwise. The signatures are the same; [`SIMULATED`] tells which build it is. Libraries
-//! depend on it with `default-features = false`, and switch `sim` on in their dev-dependencies.
+//! With the feature `sim`, the default, a primitive is simulated inside a run and real outside one. Without it, or
+//! under `--cfg sim_real`, it is always the real one, at no cost, and a test or [`Runner`] becomes a stress test: the
+//! same body on real threads, the same checks, 100 seeds by default. The signatures are the same; [`SIMULATED`]
+//! distinguishes the builds. Libraries depend on it with `default-features = false`, and switch `sim` on in their
+//! dev-dependencies.
 //!
 //! A stress test starts tasks together with each other and with the task that spawned them. In builds with debug
-//! assertions it also disturbs their threads at each point, as the seed says, ends an aborted task at its next
-//! point, and gives each run its own value of a `static`. Without debug assertions a point is the bare operation, where
-//! nothing can be done: races are hardly found, a task that never waits cannot be aborted, and the test says so.
-//! `cargo test --release --config profile.release.package.unpause.debug-assertions=true` is optimised and has all of
-//! it. The settings of strategies, searches and traces mean nothing on real threads; a replay is refused. A test in
-//! which no task moves for 10 seconds ([`Runner::hang`]), or one run lasts for 60 ([`Runner::limit`]), ends the process.
+//! assertions it also disturbs their threads at each point, as the seed says, ends an aborted task at its next point,
+//! and gives each run its own value of a `static`. Without debug assertions a point is the bare operation, so races
+//! are hardly found, a task that never waits cannot be aborted, and the test notes that. `cargo test --release
+//! --config profile.release.package.unpause.debug-assertions=true` is optimised and has all of it. The settings of
+//! strategies, searches and traces have no effect on real threads; a replay is refused. A test in which no task moves
+//! for 10 seconds ([`Runner::hang`]), or one run lasts for 60 ([`Runner::limit`]), ends the process.
 //!
-//! A run may give a lock to any waiter, however often others had it since. The real [`Mutex`] is fairer: whoever waited
-//! for half a millisecond is next.
+//! A run may give a lock to any waiter, however often others had it since. The real [`Mutex`] is fairer: a task that
+//! waited for half a millisecond is next.
 //!
 //! Outside of runs, code over these primitives needs nothing from this library:
 //!
@@ -189,16 +189,16 @@
 //!
 //! - Memory is sequentially consistent in a run, whatever the [`Ordering`]: what weaker orderings
 //!   allow is not explored.
-//! - What does not await something of this library is not interleaved. One poll of a `join!` or
-//!   `select!` is one step, whatever its branches do in it.
-//! - A call of a [`History`] begins with its first access to something of this library. What it does before
-//!   that, to an atomic of std or a channel, is recorded as later than it was: let such a call begin with
-//!   [`task::yield_now`]. Commands of [`parallel()`] begin when they are first polled.
-//! - The order of a `HashMap`, clocks, random generators, real threads, files, sockets and the
-//!   polling order of `select!` are out of control. The first seed and every failing one are run
-//!   twice, and the first step that differs is [reported](run::Failure::NonDeterminism).
-//! - A lock of std held across a point, a blocking call, a loop without an await keep the run from
-//!   going on until the watchdog ends the process. [`block_on`] in a run panics.
+//! - Code without an await on this library is not interleaved. One poll of a `join!` or `select!` is one step,
+//!   whatever its branches do in it.
+//! - A call of a [`History`] begins with its first access to something of this library. An earlier effect, on an
+//!   atomic of std or a channel, is recorded later than it happened: begin such a call with [`task::yield_now`].
+//!   Commands of [`parallel()`] begin when they are first polled.
+//! - The order of a `HashMap`, clocks, random generators, real threads, files, sockets and the polling order of
+//!   `select!` are not controlled. The first seed and every failing one are run twice, and the first step that
+//!   differs is [reported](run::Failure::NonDeterminism).
+//! - A lock of std held across a point, a blocking call or a loop without an await stops the run, until the watchdog
+//!   ends the process. [`block_on`] in a run panics.
 //! - An atomic or cell in a `static` is made with `const_new` and starts each run afresh; on real threads
 //!   only in builds with debug assertions, because it costs room. A [`Mutex`] in a `static` fails the second run
 //!   that meets it, and so does a [`Cell`] made in another run.
@@ -251,8 +251,7 @@ pub use unpause_check as check;
 #[doc(inline)]
 pub use unpause_macros::test;
 
-/// Whether this build can simulate: whether a [`Runner`] runs its body under the scheduler, and not
-/// on real threads.
+/// True if this build can simulate: a [`Runner`] then runs its body under the scheduler, and not on real threads.
 pub const SIMULATED: bool = seam::SIMULATED;
 
 /// For the expansion of macros.
@@ -264,7 +263,7 @@ pub mod __private {
     /// Files of results, for `cargo sim merge`.
     pub mod results {
         pub use crate::engine::results::{
-            End, Failed, Header, Part, Segment, Subject, Tally, Unread, chain,
+            EndRecord, Failed, ResultsFile, ResultsHeader, Segment, Subject, Tally, Unread, chain,
         };
     }
 }

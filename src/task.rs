@@ -212,6 +212,12 @@ impl<T> Drop for AbortOnDrop<T> {
 /// Sets how tasks are spawned outside of runs, once for the whole program. Without it each task is
 /// an OS thread.
 ///
+/// ```
+/// sim::task::set_spawner(|task| drop(std::thread::spawn(|| sim::block_on(task))))?;
+/// assert_eq!(sim::block_on(sim::spawn(async { 1 + 1 })).unwrap(), 2);
+/// # Ok::<(), sim::task::SpawnerSet>(())
+/// ```
+///
 /// With smol: `set_spawner(|task| smol::spawn(task).detach())`. With tokio, from its threads only:
 /// `set_spawner(|task| { tokio::spawn(task); })`; a stress test may run on any thread and needs the handle of the
 /// runtime, `set_spawner(move |task| { handle.spawn(task); })`. It runs its body on the thread that calls the

@@ -19,11 +19,11 @@ use unpause_histories::{
     read, tree,
 };
 
-use crate::progress::{Counted, Progress};
+use crate::progress::{CountingReader, ProgressLine};
 use crate::{Exit, Terminal, Usage};
 
-/// What a command line asks for.
-struct Asked {
+/// The arguments of a command line.
+struct CheckArguments {
     /// Files, folders, and `-` for the standard input. Not empty.
     paths: Vec<PathBuf>,
     condition: &'static Condition,
@@ -58,7 +58,7 @@ const OPTIONS: &[&str] = &[
 ];
 
 pub(crate) fn run(parser: lexopt::Parser, terminal: &mut Terminal) -> Result<Exit, Usage> {
-    match asked(parser)? {
+    match parse_arguments(parser)? {
         None => {
             terminal.print(&help());
             Ok(Exit::Good)
@@ -70,9 +70,9 @@ pub(crate) fn run(parser: lexopt::Parser, terminal: &mut Terminal) -> Result<Exi
     }
 }
 
-/// None if help is asked for.
-fn asked(mut parser: lexopt::Parser) -> Result<Option<Asked>, Usage> {
-    let mut asked = Asked {
+/// None if help is requested.
+fn parse_arguments(mut parser: lexopt::Parser) -> Result<Option<CheckArguments>, Usage> {
+    let mut asked = CheckArguments {
         paths: Vec::new(),
         condition: &CONDITIONS[0],
         format: None,
@@ -157,7 +157,7 @@ fn asked(mut parser: lexopt::Parser) -> Result<Option<Asked>, Usage> {
     Ok(Some(asked))
 }
 
-/// What a history can be of, under any condition.
+/// Returns the models of histories, under any condition.
 fn all_models() -> Vec<(&'static str, &'static str)> {
     let mut all = models();
     for (name, summary) in CONDITIONS.iter().flat_map(Condition::models) {
@@ -227,14 +227,14 @@ fn is_standard_input(file: &Path) -> bool {
     file.as_os_str() == "-"
 }
 
-/// What a file is called in texts.
+/// Returns the name of a file in texts.
 fn called(file: &Path) -> Cow<'_, str> {
     if is_standard_input(file) { "the standard input".into() } else { file.to_string_lossy() }
 }
 
-/// Checks one file. The finding, and the tree if one was asked for.
+/// Checks one file. The finding, and the tree if requested.
 fn judge(
-    asked: &Asked,
+    asked: &CheckArguments,
     file: &Path,
     terminal: &Terminal,
 ) -> Result<(Finding, Option<String>), Usage> {
@@ -243,7 +243,7 @@ fn judge(
         Usage(at.to_string())
     };
     let began = Instant::now();
-    let progress = Progress::new(terminal.is_watched());
+    let progress = ProgressLine::new(terminal.is_watched());
     let recording = recording(asked, file, &progress).map_err(malformed)?;
 
     let initial = match asked.initial.as_deref().map(edn_value).transpose() {
@@ -269,7 +269,7 @@ fn judge(
 }
 
 /// Checks the one file that there is, and shows all of it.
-fn check(asked: &Asked, file: &Path, terminal: &mut Terminal) -> Result<Exit, Usage> {
+fn check(asked: &CheckArguments, file: &Path, terminal: &mut Terminal) -> Result<Exit, Usage> {
     let (finding, tree) = judge(asked, file, terminal)?;
     terminal.print(&finding.text(&called(file), terminal.style()));
     if let Some(tree) = tree {
@@ -298,7 +298,11 @@ fn exit_of(verdict: &Verdict) -> Exit {
     }
 }
 
-fn recording(asked: &Asked, file: &Path, progress: &Progress) -> Result<Recording, Problem> {
+fn recording(
+    asked: &CheckArguments,
+    file: &Path,
+    progress: &ProgressLine,
+) -> Result<Recording, Problem> {
     let problem = |error: std::io::Error| Problem {
         place: None,
         kind: ProblemKind::Io,
@@ -309,7 +313,8 @@ fn recording(asked: &Asked, file: &Path, progress: &Progress) -> Result<Recordin
     } else {
         File::open(file).and_then(files::as_it_is_now).map_err(problem)?
     };
-    let mut input = BufReader::with_capacity(1 << 16, Counted { input, bytes: 0, of, progress });
+    let mut input =
+        BufReader::with_capacity(1 << 16, CountingReader { input, bytes: 0, of, progress });
     let format = match asked.format {
         Some(format) => format,
         None => format_of(&file.to_string_lossy(), input.fill_buf().map_err(problem)?)?,

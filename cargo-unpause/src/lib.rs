@@ -23,14 +23,14 @@ use unpause_histories::closest;
 pub use terminal::Terminal;
 use usage::Usage;
 
-/// How a command ended. Programs that call this one go by its code.
+/// The outcome of a command. Calling programs rely on its exit code.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Exit {
     /// 0: it is as it should be.
     Good,
     /// 1: it is not: the history is violated, a seed failed.
     Bad,
-    /// 2: the question or the file makes no sense; it was said why.
+    /// 2: the command line or the file is invalid; an error says why.
     Usage,
     /// 3: it could not be decided within the limits. Never a pass.
     Undecided,
@@ -54,8 +54,8 @@ impl Exit {
 
 /// A subcommand.
 #[derive(Clone, Copy, Debug)]
-pub struct Command {
-    /// How it is called.
+pub struct Subcommand {
+    /// Its name.
     pub name: &'static str,
     /// One line: what it does.
     pub summary: &'static str,
@@ -67,13 +67,13 @@ pub struct Command {
 /// ```
 /// assert_eq!(cargo_unpause::COMMANDS[0].name, "check");
 /// ```
-pub const COMMANDS: &[Command] = &[
-    Command {
+pub const COMMANDS: &[Subcommand] = &[
+    Subcommand {
         name: "check",
-        summary: "says whether a recorded history is linearizable (or serializable, …), and if not, why",
+        summary: "checks whether a recorded history is linearizable (or serializable, …), and explains why not",
         run: check::run,
     },
-    Command {
+    Subcommand {
         name: "merge",
         summary: "puts the results of shards together: what passed, what failed, what is left to run",
         run: merge::run,
@@ -141,7 +141,7 @@ fn dispatch(mut parser: lexopt::Parser, terminal: &mut Terminal) -> Result<Exit,
 }
 
 /// The command of this name.
-fn command(name: &str) -> Result<&'static Command, Usage> {
+fn command(name: &str) -> Result<&'static Subcommand, Usage> {
     COMMANDS.iter().find(|command| command.name == name).ok_or_else(|| {
         let names = COMMANDS.iter().map(|command| command.name);
         let hint = closest(name, names.clone())
@@ -163,5 +163,5 @@ commands:
     for command in COMMANDS {
         help += &format!("  {:<8} {}\n", command.name, command.summary);
     }
-    help + "\nEach says more with --help. The version: cargo sim --version\n"
+    help + "\ncargo sim COMMAND --help has the details, cargo sim --version the version.\n"
 }

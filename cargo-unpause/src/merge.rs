@@ -9,7 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use lexopt::prelude::*;
-use sim::__private::results::{Part, Subject, Unread};
+use sim::__private::results::{ResultsFile, Subject, Unread};
 
 use crate::{Exit, Terminal, Usage};
 use merged::Merged;
@@ -36,7 +36,7 @@ pub(crate) fn run(mut parser: lexopt::Parser, terminal: &mut Terminal) -> Result
     }
     let mut exits = BTreeSet::new();
     let parts = parts(&files(&paths)?, terminal, &mut exits);
-    let mut by_subject: BTreeMap<Subject, Vec<Part>> = BTreeMap::new();
+    let mut by_subject: BTreeMap<Subject, Vec<ResultsFile>> = BTreeMap::new();
     for part in parts {
         by_subject.entry(part.header.subject.clone()).or_default().push(part);
     }
@@ -71,7 +71,7 @@ pub(crate) fn run(mut parser: lexopt::Parser, terminal: &mut Terminal) -> Result
     let worst = [Exit::Usage, Exit::Bad, Exit::Undecided];
     let worst = worst.into_iter().find(|exit| exits.contains(&exit.code()));
     if left {
-        terminal.error("not all is known: run those shards again, and they go on from there");
+        terminal.error("the results are incomplete: run those shards again, and they continue where they stopped");
     }
     Ok(worst.unwrap_or(Exit::Good))
 }
@@ -83,16 +83,20 @@ fn same_but_for_the_program(one: &Subject, other: &Subject) -> bool {
 }
 
 /// A candidate for a result file.
-struct Found {
+struct FileCandidate {
     path: PathBuf,
     /// True if the command line names it, false if it was found in a folder.
     named: bool,
 }
 
 /// Reads the files. Prints a message for each file without results and adds its exit code to `exits`.
-fn parts(files: &[Found], terminal: &mut Terminal, exits: &mut BTreeSet<u8>) -> Vec<Part> {
+fn parts(
+    files: &[FileCandidate],
+    terminal: &mut Terminal,
+    exits: &mut BTreeSet<u8>,
+) -> Vec<ResultsFile> {
     let (mut parts, mut foreign) = (Vec::new(), 0);
-    for Found { path, named } in files {
+    for FileCandidate { path, named } in files {
         let name = path.display();
         let mut error = |terminal: &mut Terminal, why: String| {
             terminal.error(&format!("error: {name}{why}"));
@@ -105,7 +109,7 @@ fn parts(files: &[Found], terminal: &mut Terminal, exits: &mut BTreeSet<u8>) -> 
                 continue;
             }
         };
-        match Part::read(&bytes) {
+        match ResultsFile::read(&bytes) {
             Ok(part) => {
                 match part.damaged {
                     0 => {}
@@ -151,7 +155,7 @@ fn is_called_like_results(path: &Path) -> bool {
 }
 
 /// The files among these and in these folders that end with `.jsonl`. Links to folders are followed.
-fn files(paths: &[PathBuf]) -> Result<Vec<Found>, Usage> {
+fn files(paths: &[PathBuf]) -> Result<Vec<FileCandidate>, Usage> {
     let mut found = BTreeMap::new();
     for path in paths {
         let problem = |error| Usage(format!("{}: {error}", path.display()));
@@ -171,7 +175,7 @@ fn files(paths: &[PathBuf]) -> Result<Vec<Found>, Usage> {
             found.insert(path.clone(), true);
         }
     }
-    Ok(found.into_iter().map(|(path, named)| Found { path, named }).collect())
+    Ok(found.into_iter().map(|(path, named)| FileCandidate { path, named }).collect())
 }
 
 /// Collects the files in a folder. `above` holds its ancestors, so that a link to one of them ends the walk.

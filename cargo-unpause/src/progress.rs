@@ -1,4 +1,4 @@
-//! How far a command is, on one line that is written over: for who watches a long file.
+//! The progress of a command, on one line that is overwritten, for long files on a terminal.
 
 use std::cell::Cell;
 use std::io::{Read, Write, stderr};
@@ -9,17 +9,17 @@ use std::time::{Duration, Instant};
 const EVERY: Duration = Duration::from_millis(250);
 
 /// The line. Dropping it wipes it off.
-pub(crate) struct Progress {
+pub(crate) struct ProgressLine {
     watched: bool,
     since: Instant,
     last: Cell<Instant>,
     written: Cell<usize>,
 }
 
-impl Progress {
-    pub(crate) fn new(watched: bool) -> Progress {
+impl ProgressLine {
+    pub(crate) fn new(watched: bool) -> ProgressLine {
         let now = Instant::now();
-        Progress { watched, since: now, last: Cell::new(now), written: Cell::new(0) }
+        ProgressLine { watched, since: now, last: Cell::new(now), written: Cell::new(0) }
     }
 
     /// Says where we are, if it is time to.
@@ -69,7 +69,7 @@ fn over_write(text: &str, written: usize) -> usize {
     width
 }
 
-impl Drop for Progress {
+impl Drop for ProgressLine {
     fn drop(&mut self) {
         if self.written.get() > 0 {
             self.write("");
@@ -79,15 +79,15 @@ impl Drop for Progress {
 }
 
 /// A file that tells how much of it was read.
-pub(crate) struct Counted<'a, R> {
+pub(crate) struct CountingReader<'a, R> {
     pub(crate) input: R,
     pub(crate) bytes: u64,
     /// The size of the file, if it is known.
     pub(crate) of: Option<u64>,
-    pub(crate) progress: &'a Progress,
+    pub(crate) progress: &'a ProgressLine,
 }
 
-impl<R: Read> Read for Counted<'_, R> {
+impl<R: Read> Read for CountingReader<'_, R> {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
         let count = self.input.read(buffer)?;
         self.bytes += count as u64;

@@ -1,4 +1,4 @@
-//! Where a command writes to: the streams of the process, or texts that a test looks at.
+//! The output of a command: the streams of the process, or strings that a test reads.
 
 use std::io::{Error, ErrorKind, IsTerminal, Write, stderr, stdout};
 
@@ -8,12 +8,12 @@ use sim::report::Style;
 /// The two streams that a command writes to.
 #[derive(Debug)]
 pub struct Terminal {
-    /// What was written, if it is kept and not shown.
+    /// The texts written, if they are kept instead of shown.
     kept: Option<(String, String)>,
     /// The error of a failed write.
     lost: Option<Error>,
     style: Style,
-    /// Whether somebody watches, so that progress is worth showing.
+    /// True if the output is a terminal, so that progress is worth showing.
     watched: bool,
 }
 
@@ -38,12 +38,12 @@ impl Terminal {
         }
     }
 
-    /// What was written to the standard output, if it is kept.
+    /// Returns the text written to the standard output, if it is kept.
     pub fn output(&self) -> &str {
         self.kept.as_ref().map_or("", |(output, _)| output)
     }
 
-    /// What was written to the standard error, if it is kept.
+    /// Returns the text written to the standard error, if it is kept.
     pub fn errors(&self) -> &str {
         self.kept.as_ref().map_or("", |(_, errors)| errors)
     }

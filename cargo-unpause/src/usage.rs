@@ -1,10 +1,10 @@
-//! What is wrong with a command line, in words that say what would be right.
+//! Errors of command lines, with their remedies.
 
 use std::fmt;
 
 use unpause_histories::closest;
 
-/// Why a command cannot do what it was asked for: for the screen.
+/// The reason why a command cannot run, for the screen.
 #[derive(Debug)]
 pub(crate) struct Usage(pub(crate) String);
 

@@ -6,7 +6,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// What a process came to: exit code, standard output, standard error.
+/// The result of a process: exit code, standard output, standard error.
 struct Ended {
     code: i32,
     out: String,

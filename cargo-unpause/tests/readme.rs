@@ -6,7 +6,7 @@
 
 use std::path::Path;
 
-/// How a command begins in the README.
+/// The beginning of a command in the README.
 const COMMAND: &str = "cargo run -p cargo-unpause -- ";
 
 #[test]
@@ -31,7 +31,7 @@ fn the_readme_shows_what_is_printed() {
         (rest, screens) = (after, screens + 1);
     }
     written += rest;
-    assert!(screens >= 2, "{screens} screens");
+    assert!(screens >= 1, "no screen in the README");
     if std::env::var_os("UPDATE_EXPECT").is_some() {
         std::fs::write("README.md", written).unwrap();
     } else if let Some((old, new)) = readme.lines().zip(written.lines()).find(|(a, b)| a != b) {

@@ -1,4 +1,4 @@
-//! What the examples have in common: find the bug, replay its trace, show that the fix passes.
+//! Shared by the examples: find the bug, replay its trace, show that the fix passes.
 //!
 //! An example is a program in two [`Version`]s. In a test of your own `#[sim::test]` does all this;
 //! here it is spelled out with [`sim::Runner`], and what does not come out as it should makes the
@@ -12,7 +12,7 @@ use sim::run::{Failure, Outcome, Signature};
 
 use self::Version::{Buggy, Fixed};
 
-/// Which of its two versions a program is.
+/// The two versions of a program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Version {
     /// The one with the bug.
@@ -24,7 +24,7 @@ pub(crate) enum Version {
 /// One example being shown.
 pub(crate) struct Example {
     ok: bool,
-    /// Whether the environment asks for one run, as the command at the end of a screen does.
+    /// True if the environment requests one run, as the command at the end of a screen does.
     one_run: bool,
 }
 
@@ -77,7 +77,7 @@ impl Example {
         self.pass(&seeds, async || program(Fixed).await);
     }
 
-    /// How the process is to end.
+    /// Returns the exit code of the process.
     pub(crate) fn end(self) -> ExitCode {
         if self.ok { ExitCode::SUCCESS } else { ExitCode::FAILURE }
     }

@@ -230,7 +230,7 @@ async fn an_abort_ends_a_task_that_never_waits() {
 fn a_release_that_does_not_shake_names_the_option_that_does_and_it_works() {
     let crates = crates(Flags::Real, WORKSPACE, APP, ENDLESS_MAIN);
     let (success, text) = crates.cargo("test --release -p app");
-    assert!(!success && text.contains("no task has moved for 2 s"), "{text}");
+    assert!(!success && text.contains("no task has made progress for 2 s"), "{text}");
     // The screen breaks lines between words.
     let words = text.split_whitespace().collect::<Vec<_>>();
     let said = words.join(" ");

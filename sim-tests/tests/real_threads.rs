@@ -405,7 +405,7 @@ fn a_deadlock_on_real_threads_ends_the_process() {
     assert_eq!(output.status.code(), Some(101));
     let screen = String::from_utf8(output.stderr).unwrap();
     for part in [
-        "FAILED  real_threads::child_two_locks  seed 0: no task has moved for 1 s\n",
+        "FAILED  real_threads::child_two_locks  seed 0: no task has made progress for 1 s\n",
         "REAL THREADS: not replayable\n",
         "not ended   main, 0.0 left, 0.1 right\n",
         "a deadlock, which the build with the feature `sim` finds",

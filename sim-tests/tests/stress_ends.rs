@@ -81,7 +81,7 @@ fn the_attribute_has_a_limit_for_a_step_and_one_for_a_run() {
     }
     let (code, said) = child("child_limits_of_the_attribute", &[]);
     assert_eq!(code, Some(101));
-    contains(&said, &["no task has moved for 1 s", "SIM_HANG=60s"]);
+    contains(&said, &["no task has made progress for 1 s", "SIM_HANG=60s"]);
     if cfg!(debug_assertions) {
         let (code, said) = child("child_limits_of_the_attribute", &[("UNPAUSE_CHILD_SPINS", "1")]);
         assert_eq!(code, Some(101));
@@ -109,7 +109,7 @@ fn a_hang_does_not_lose_the_screens_of_tests_that_failed_before() {
     let (code, said) = child("child_pair", &[("SIM_HANG", "1s")]);
     assert_eq!(code, Some(101));
     let failed = "FAILED  stress_ends::child_pair_a_fails  seed 0: main panicked";
-    let hung = "FAILED  stress_ends::child_pair_b_hangs  seed 0: no task has moved for 1 s";
+    let hung = "FAILED  stress_ends::child_pair_b_hangs  seed 0: no task has made progress for 1 s";
     contains(
         &said,
         &["These tests had failed before", failed, "the reason of the first test", hung],
@@ -129,16 +129,16 @@ fn what_means_nothing_to_real_threads_is_said_of_a_test_that_passes() {
     if sim::SIMULATED {
         return;
     }
-    let rest = "nothing on real threads; build with the feature `sim`\n";
+    let rest = "no effect on real threads; build with the feature `sim`\n";
     let set = [("SIM_STRATEGY", "exhaustive"), ("SIM_JOBS", "1"), ("SIM_COVERAGE", "1")];
     let (code, said) = child("child_passes", &set);
     assert_eq!(code, Some(0));
-    contains(&said, &[&format!("note: SIM_STRATEGY, SIM_JOBS and SIM_COVERAGE mean {rest}")]);
+    contains(&said, &[&format!("note: SIM_STRATEGY, SIM_JOBS and SIM_COVERAGE have {rest}")]);
     let (code, said) = child("child_would_prove", &[]);
     assert_eq!(code, Some(0));
     contains(
         &said,
-        &[&format!("note: stress_ends::child_would_prove: strategy and must_prove mean {rest}")],
+        &[&format!("note: stress_ends::child_would_prove: strategy and must_prove have {rest}")],
     );
     let (code, said) = child("child_passes", &[("SIM_SEEDS", "3")]);
     let shakes = if cfg!(debug_assertions) { "" } else { "note: built without debug assertions: " };

@@ -29,12 +29,12 @@ const SEEDS_REAL: u64 = 100;
 const STEPS_MAX: u32 = 1_000_000;
 /// Runs that a proof may take when nothing says how many and a search found the failure: about a second.
 const PROOF_RUNS: u64 = 10_000;
-/// How long a step may take when nothing says how long.
+/// The default time limit of a step.
 const HANG: Duration = Duration::from_secs(10);
-/// How long a run on real threads may take when nothing says how long.
+/// The default time limit of a run on real threads.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// The settings of one test, with `None` where nothing was said.
+/// The settings of one test, `None` if not set.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Settings {
     pub(crate) seed: Option<u64>,
@@ -49,7 +49,7 @@ pub(crate) struct Settings {
     pub(crate) shard: Option<Shard>,
     pub(crate) hang: Option<Duration>,
     pub(crate) limit: Option<Duration>,
-    pub(crate) log: Option<Log>,
+    pub(crate) log: Option<LogMode>,
     pub(crate) coverage: Option<bool>,
     pub(crate) closure: Option<bool>,
     pub(crate) prove: Option<u64>,
@@ -68,7 +68,7 @@ pub(crate) struct Config {
     count: u64,
     /// True if a single seed was named, for inspection.
     pub(crate) one_seed: bool,
-    /// How many runs a search may take, whichever of them was asked for.
+    /// The maximum number of runs of a search.
     pub(crate) runs: u64,
     pub(crate) shard: Shard,
     pub(crate) strategy: Chosen,
@@ -77,25 +77,25 @@ pub(crate) struct Config {
     /// A file or an inline trace.
     pub(crate) replay: Option<String>,
     pub(crate) jobs: usize,
-    /// How long a step may take, or no task of a run on real threads move. None: wait for ever.
+    /// The time limit of a step, or of real threads on which no task makes progress. None: no limit.
     pub(crate) hang: Option<Duration>,
-    /// How long a run on real threads may take. None: for ever. Simulated runs count steps.
+    /// The time limit of a run on real threads. None: no limit. Simulated runs have a step limit.
     #[allow(dead_code)]
     pub(crate) limit: Option<Duration>,
-    pub(crate) log: Log,
-    /// Whether the panic hook is to hear of the panic of the last replay: with `SIM_LOG` said.
+    pub(crate) log: LogMode,
+    /// True if the panic hook receives the panic of the last replay, as `SIM_LOG` requests.
     pub(crate) backtrace: bool,
-    /// Whether to count classes of interleavings and what was never tried.
+    /// True if classes of interleavings and blind spots are counted.
     pub(crate) coverage: bool,
-    /// Whether to check the recorded calls of each run in all orders that its steps allow.
+    /// True if the recorded calls of each run are checked in all orders that its steps allow.
     pub(crate) closure: bool,
-    /// How many runs the proof may take that a failing run has the fewest preemptions; 0 for none.
+    /// The maximum number of runs for the proof that a failing run has the fewest preemptions; 0 for no proof.
     pub(crate) prove: u64,
-    /// Whether a test that proves nothing fails.
+    /// True if a test that proves nothing fails.
     pub(crate) must_prove: bool,
-    /// Whether a failing run is made smaller.
+    /// True if failing runs are shrunk.
     pub(crate) shrink: bool,
-    /// Whether to count what generated programs were made of.
+    /// True if the composition of generated programs is counted.
     pub(crate) statistics: bool,
     pub(crate) out: Option<PathBuf>,
     pub(crate) results: Option<PathBuf>,
@@ -108,9 +108,9 @@ pub(crate) struct Shard {
     pub(crate) of: u64,
 }
 
-/// When subscribers of `tracing` hear of runs.
+/// The runs that `tracing` subscribers receive.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(crate) enum Log {
+pub(crate) enum LogMode {
     /// Never.
     Off,
     /// In the last run before a report, and in replays.
@@ -123,11 +123,11 @@ pub(crate) enum Log {
 /// A setting that cannot be used.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct InvalidSetting {
-    /// Where it comes from, such as `SIM_SEEDS`.
+    /// The name of the setting, such as `SIM_SEEDS`.
     pub name: String,
-    /// What it was.
+    /// Its value.
     pub value: String,
-    /// What it should look like.
+    /// The expected form.
     pub grammar: String,
 }
 
@@ -153,9 +153,9 @@ impl Settings {
             };
             let value = value.to_string_lossy();
             match settings.set(name, &value) {
-                Known::Yes => {}
-                Known::No => warnings.push(unknown(name)),
-                Known::Bad(grammar) => {
+                Recognized::Yes => {}
+                Recognized::No => warnings.push(unknown(name)),
+                Recognized::Bad(grammar) => {
                     let (name, value) = (name.to_owned(), value.into_owned());
                     return Err(InvalidSetting { name, value, grammar });
                 }
@@ -165,13 +165,13 @@ impl Settings {
         Ok((settings, warnings))
     }
 
-    fn set(&mut self, name: &str, value: &str) -> Known {
-        fn read<T>(into: &mut Option<T>, value: Option<T>, grammar: &str) -> Known {
+    fn set(&mut self, name: &str, value: &str) -> Recognized {
+        fn read<T>(into: &mut Option<T>, value: Option<T>, grammar: &str) -> Recognized {
             match value {
-                None => Known::Bad(grammar.to_owned()),
+                None => Recognized::Bad(grammar.to_owned()),
                 value => {
                     *into = value;
-                    Known::Yes
+                    Recognized::Yes
                 }
             }
         }
@@ -210,9 +210,9 @@ impl Settings {
             "SIM_LIMIT" => read(&mut self.limit, parse_time(value), TIME_GRAMMAR),
             "SIM_LOG" => {
                 let log = match value {
-                    "off" => Some(Log::Off),
-                    "replay" => Some(Log::Replay),
-                    "all" => Some(Log::All),
+                    "off" => Some(LogMode::Off),
+                    "replay" => Some(LogMode::Replay),
+                    "all" => Some(LogMode::All),
                     _ => None,
                 };
                 read(&mut self.log, log, "off, replay or all")
@@ -227,7 +227,7 @@ impl Settings {
             "SIM_MUST_PROVE" => read(&mut self.must_prove, flag(value), "1 or 0"),
             "SIM_SHRINK" => read(&mut self.shrink, flag(value), "1 or 0"),
             "SIM_STATISTICS" => read(&mut self.statistics, flag(value), "1 or 0"),
-            _ => Known::No,
+            _ => Recognized::No,
         }
     }
 
@@ -245,7 +245,7 @@ impl Settings {
             own_strategy: over.own_strategy.or(self.own_strategy),
             time: over.time.or(self.time),
             steps_max: over.steps_max.or(self.steps_max),
-            // Whoever asks for a seed does not want the replay of an attribute.
+            // A requested seed overrides the replay of an attribute.
             replay: over.replay.or(self.replay.filter(|_| !seeds_said)),
             jobs: over.jobs.or(self.jobs),
             shard: over.shard.or(self.shard),
@@ -278,7 +278,7 @@ impl Settings {
         }
     }
 
-    /// These settings with defaults where nothing was said.
+    /// These settings, with defaults for those not set.
     pub(crate) fn resolve(self) -> Result<Config, InvalidSetting> {
         let name = self.strategy.as_deref().unwrap_or(STRATEGIES[0].name);
         let strategy = self.chosen(name)?;
@@ -332,7 +332,7 @@ impl Settings {
             hang: Some(self.hang.unwrap_or(HANG)).filter(|hang| !hang.is_zero()),
             limit: Some(self.limit.unwrap_or(LIMIT)).filter(|limit| !limit.is_zero()),
             log: self.log.unwrap_or_default(),
-            backtrace: self.log.is_some_and(|log| log != Log::Off),
+            backtrace: self.log.is_some_and(|log| log != LogMode::Off),
             coverage: self.coverage.unwrap_or(false),
             closure: self.closure.unwrap_or(false),
             prove: self.prove.unwrap_or(if searches { PROOF_RUNS } else { 0 }),
@@ -355,8 +355,8 @@ impl Config {
         (offset < self.count).then(|| self.first + offset)
     }
 
-    /// Whether there are too few seeds for this shard to have one. It then runs one that is another shard's: a test
-    /// that was not run has not passed.
+    /// Returns `true` if there are too few seeds for this shard to have one. It then runs a seed of another shard,
+    /// because a test that was not run has not passed.
     pub(crate) fn borrows(&self) -> bool {
         self.positions() == 0
     }
@@ -366,7 +366,7 @@ impl Config {
         (self.first, self.count)
     }
 
-    /// How many seeds this shard has.
+    /// Returns the number of seeds of this shard.
     pub(crate) fn positions(&self) -> u64 {
         let left = self.count.checked_sub(self.shard.number);
         left.map_or(0, |left| left / self.shard.of + 1)
@@ -383,7 +383,7 @@ impl Config {
     }
 }
 
-enum Known {
+enum Recognized {
     Yes,
     No,
     Bad(String),
@@ -440,10 +440,7 @@ mod tests {
     #[test]
     fn an_unknown_variable_is_a_warning_with_a_suggestion() {
         let (_, warnings) = environment(&[("SIM_SEDE", "1"), ("SIMULATE", "1")]).unwrap();
-        assert_eq!(
-            warnings,
-            ["the environment variable SIM_SEDE means nothing: was SIM_SEED meant?"]
-        );
+        assert_eq!(warnings, ["unknown environment variable SIM_SEDE: did you mean SIM_SEED?"]);
     }
 
     #[test]

@@ -1,8 +1,8 @@
-//! How long a watchdog waits, in time that it has itself seen pass.
+//! The time limit of a watchdog, in time that it has itself seen pass.
 //!
-//! A process may stand still as a whole: it is stopped, or its machine is a virtual one whose host
-//! gives it no time. To a watchdog that reads the clock only, whatever ran then hangs. So between two
-//! looks no more time passes than twice what should lie between them.
+//! A process may stop as a whole: it is stopped, or its machine is a virtual one whose host gives it no time. To a
+//! watchdog that reads the clock only, whatever ran then hangs. So between two looks no more time passes than twice
+//! what should lie between them.
 
 use std::time::{Duration, Instant};
 
@@ -26,11 +26,11 @@ impl Patience {
     }
 
     /// A look: the time seen to pass since the first.
-    pub(crate) fn look(&mut self) -> Duration {
-        self.look_at(Instant::now())
+    pub(crate) fn elapsed(&mut self) -> Duration {
+        self.elapsed_at(Instant::now())
     }
 
-    fn look_at(&mut self, now: Instant) -> Duration {
+    fn elapsed_at(&mut self, now: Instant) -> Duration {
         self.seen += now.saturating_duration_since(self.last).min(2 * self.interval);
         self.last = now;
         self.seen
@@ -47,8 +47,8 @@ mod tests {
         let mut patience = Patience::new(second);
         assert_eq!(patience.interval, Duration::from_millis(50));
         let begin = patience.last;
-        assert_eq!(patience.look_at(begin + second / 20), second / 20);
-        assert_eq!(patience.look_at(begin + second * 3600), second * 3 / 20);
-        assert_eq!(patience.look_at(begin + second * 3600 + second / 20), second / 5);
+        assert_eq!(patience.elapsed_at(begin + second / 20), second / 20);
+        assert_eq!(patience.elapsed_at(begin + second * 3600), second * 3 / 20);
+        assert_eq!(patience.elapsed_at(begin + second * 3600 + second / 20), second / 5);
     }
 }

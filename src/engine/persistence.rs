@@ -1,10 +1,9 @@
 //! Trace files: where they are kept, how they are written and read.
 //!
-//! A failing run writes `target/sim/<package>/<test>/<seed>.simtrace`, and beside it `<seed>.rs` if a program
-//! was generated and `<seed>.jsonl` if a history was found wanting. On real threads there is no trace; the
-//! other two are all that is left of the run. Traces that the user keeps
-//! live in `sim-regressions/<test>/` beside the package's `Cargo.toml` and are replayed before any
-//! seed; they are written by no program. `<test>` names the target of the test too, because several
+//! A failing run writes `target/sim/<package>/<test>/<seed>.simtrace`, with `<seed>.rs` if a program was generated
+//! and `<seed>.jsonl` if a history was violated. On real threads there is no trace; the other two are all that is
+//! left of the run. Traces that the user keeps are in `sim-regressions/<test>/` beside the package's `Cargo.toml` and
+//! are replayed before any seed; no program writes them. `<test>` names the target of the test too, because several
 //! targets of a package may have a test of the same path: see [`Site::key`].
 
 use std::collections::BTreeSet;
@@ -58,9 +57,9 @@ impl fmt::Display for Unreadable {
     }
 }
 
-/// The trace in a file or in the text itself. A relative name is looked for where the process is,
-/// where Cargo was started, beside the package's `Cargo.toml` and in the folders above that: Cargo
-/// runs a test in the folder of its package, and is itself mostly run in that of the workspace.
+/// The trace in a file or in the text itself. A relative name is searched in the process's folder, in the folder
+/// where Cargo was started, beside the package's `Cargo.toml` and in the folders above that: Cargo runs a test in the
+/// folder of its package, and is itself mostly run in that of the workspace.
 pub(crate) fn read_source(source: &str, site: &Site) -> Result<Trace, Unreadable> {
     if format::is_inline(source) {
         return format::parse_inline(source).map_err(|error| Unreadable::Inline(error.to_string()));
@@ -84,7 +83,7 @@ pub(crate) fn read_source(source: &str, site: &Site) -> Result<Trace, Unreadable
     }
 }
 
-/// What a report calls this source.
+/// Returns the origin of this source, for a report.
 pub(crate) fn origin(source: &str, site: &Site) -> Origin {
     if format::is_inline(source) {
         Origin::Inline
@@ -118,8 +117,8 @@ pub(crate) fn regressions(
         ));
     }
     let mut files = Vec::new();
-    // Without the target it is the folder of all tests of this path. A trace of another one of them is stale,
-    // and the user is told so.
+    // Without the target it is the folder of all tests of this path. A trace of another one of them is stale, and the
+    // report says so.
     let names = [&site.key(), &site.test].map(|name| [folder_name(name), plain_name(name)]);
     for name in BTreeSet::from_iter(names.into_iter().flatten()) {
         let folder = manifest_dir.join("sim-regressions").join(name);
@@ -150,10 +149,10 @@ pub(crate) fn write(trace: &Trace, site: &Site, out: Option<&Path>) -> io::Resul
     write_text(&format::write(trace), &name, site, out)
 }
 
-/// Writes what is worth keeping of a failing run beside its trace, and notes in the report where: its
-/// programs as source, and the history that was found wanting. If there is a trace, what cannot be written
-/// is missed by nobody: the trace has it all. On real threads nothing else is left of the run: the history
-/// is kept whatever failed, and the report says what could not be written.
+/// Writes the programs of a failing run as source and its violated history beside its trace, and notes the paths in
+/// the report. If there is a trace, an error here is ignored, because the trace has everything. On real threads
+/// nothing else is left of the run: the history is kept whatever failed, and the report says what could not be
+/// written.
 pub(crate) fn write_beside(report: &mut Report, site: &Site, out: Option<&Path>) {
     let source = rust(report, &Style::default());
     let real = report.real;
@@ -178,8 +177,7 @@ pub(crate) fn write_beside(report: &mut Report, site: &Site, out: Option<&Path>)
     finding.history_file = history(&finding.run, real).and_then(|lines| write("jsonl", lines));
 }
 
-/// The history that was found wanting, as a file has it; if `any`, the last one if it was none of them that
-/// failed.
+/// Returns the violated history in the form of a file; if `any` and no history failed, the last one.
 fn history(run: &Run, any: bool) -> Option<&str> {
     let record = match &run.outcome {
         Outcome::Failed(Failure::History { history, .. }) => run.histories.get(*history),
@@ -243,7 +241,7 @@ fn folder(site: &Site, out: Option<&Path>) -> PathBuf {
     folder.join(folder_name(&site.key()))
 }
 
-/// The folder of what is written of a package, if nothing else is said.
+/// The default folder for the files of a package.
 pub(crate) fn package_folder(site: &Site) -> PathBuf {
     target_folder(site).join("sim").join(folder_name(&site.package))
 }

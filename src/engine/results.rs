@@ -1,11 +1,12 @@
 //! Results of long explorations: JSON lines that are resumed by the next run and merged with those of
 //! other shards by `cargo sim merge`.
 //!
-//! Each test has a file of its own for each shard, `<folder>/<package>/<test>/<k>-of-<n>.jsonl`. Its first line
-//! names what is explored, the hash of the program included. The lines after it, about one for each second, hold
-//! the positions whose seeds passed, the counts over exactly these runs ([`Tally`]), and the failures. Lines are only ever added, and a line that is not whole counts for nothing, so a file can be
-//! resumed whatever ended the process or filled the disk. Several processes may write one file: each continues
-//! from a position that the file had reached, and readers pick lines that follow one another ([`chain`]).
+//! Each test has one file for each shard, `<folder>/<package>/<test>/<k>-of-<n>.jsonl`. Its first line names what is
+//! explored, the hash of the program included. The lines after it, about one for each second, hold the positions
+//! whose seeds passed, the counts over exactly these runs ([`Tally`]), and the failures. Lines are only ever added,
+//! and a line that is not whole counts for nothing, so a file can be resumed whatever ended the process or filled the
+//! disk. Several processes may write one file: each continues from a position that the file had reached, and readers
+//! pick lines that follow one another ([`chain`]).
 
 mod binary;
 mod census;
@@ -21,7 +22,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-pub use self::part::{End, Failed, Header, Part, Segment, Subject, Unread, chain};
+pub use self::part::{
+    EndRecord, Failed, ResultsFile, ResultsHeader, Segment, Subject, Unread, chain,
+};
 pub use self::tally::Tally;
 
 use crate::engine::config::{Config, InvalidSetting};
@@ -42,21 +45,21 @@ static TAKEN: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
 
 /// The results of one test and shard; discarded unless the settings name a folder.
 pub(crate) struct Results {
-    log: Option<Log>,
+    log: Option<ResultsLog>,
     /// Number of seeds, from the first of the shard on, that passed in earlier processes.
     begin: u64,
 }
 
-struct Log {
+struct ResultsLog {
     path: PathBuf,
     /// The path as messages show it.
     name: String,
-    header: Header,
-    ledger: Mutex<Ledger>,
+    header: ResultsHeader,
+    ledger: Mutex<ResultsLedger>,
 }
 
 /// Counts over the seeds of a shard, and the file they are written to.
-struct Ledger {
+struct ResultsLedger {
     file: File,
     last: Instant,
     /// Counts over the positions `0..written`.
@@ -122,8 +125,8 @@ impl Results {
         let mut whole = Tally::default();
         let begin = segments.last().map_or(0, |segment| segment.to);
         segments.into_iter().for_each(|segment| whole.merge(segment.tally));
-        let ledger = Ledger::new(file, torn, whole, begin);
-        let log = Log { path, name, header, ledger: Mutex::new(ledger) };
+        let ledger = ResultsLedger::new(file, torn, whole, begin);
+        let log = ResultsLog { path, name, header, ledger: Mutex::new(ledger) };
         Ok(Results { log: Some(log), begin })
     }
 
@@ -136,7 +139,7 @@ impl Results {
     /// is a file; otherwise leaves them to accumulate.
     pub(crate) fn passed(&self, positions: Range<u64>, tally: &mut Tally) {
         let Some(log) = &self.log else { return };
-        // A seed that is run although it is none of the shard is not its business.
+        // A seed of another shard that is run nevertheless does not count.
         let positions = positions.start..positions.end.min(log.header.positions());
         if positions.is_empty() {
             return;
@@ -181,20 +184,20 @@ impl Results {
             None => String::new(),
         };
         let foreign = report.coverage.as_ref().map(|coverage| coverage.foreign);
-        let end = End { rehearsals: report.rehearsals, foreign };
+        let end = EndRecord { rehearsals: report.rehearsals, foreign };
         let at_end = if text.is_empty() { end.line() } else { String::new() };
         ledger.write(&text, &at_end);
         let (name, test) = (&log.name, report.test.clone());
         let mut note = |text: String| report.notes.push(format!("{test}: {text}"));
         if self.begin > 0 {
             note(format!(
-                "{} seeds were not run: {name} says that they passed before, in this same program",
+                "{} seeds were not run: according to {name} they passed before, in this same program",
                 self.begin
             ));
         }
         let left = log.header.positions() - ledger.through;
         if left > 0 && text.is_empty() {
-            note(format!("{left} seeds are left to run: run it again to go on from {name}"));
+            note(format!("{left} seeds are left to run: run it again to continue from {name}"));
         }
         if let Some(error) = ledger.lost.take() {
             note(format!("{name} could not be written: {error}"));
@@ -204,15 +207,15 @@ impl Results {
     }
 }
 
-impl Log {
-    fn lock(&self) -> MutexGuard<'_, Ledger> {
+impl ResultsLog {
+    fn lock(&self) -> MutexGuard<'_, ResultsLedger> {
         self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Ledger {
-    fn new(file: File, torn: bool, whole: Tally, begin: u64) -> Ledger {
-        Ledger {
+impl ResultsLedger {
+    fn new(file: File, torn: bool, whole: Tally, begin: u64) -> ResultsLedger {
+        ResultsLedger {
             file,
             last: Instant::now(),
             whole,
@@ -294,7 +297,7 @@ fn path(folder: &Path, config: &Config, site: &Site) -> PathBuf {
 }
 
 /// Opens a file for appending. Returns it, true if it ends within a line, and its segments from position 0 on.
-fn open(path: &Path, header: &Header) -> Result<(File, bool, Vec<Segment>), String> {
+fn open(path: &Path, header: &ResultsHeader) -> Result<(File, bool, Vec<Segment>), String> {
     let text = |error: io::Error| error.to_string();
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder).map_err(text)?;
@@ -303,7 +306,7 @@ fn open(path: &Path, header: &Header) -> Result<(File, bool, Vec<Segment>), Stri
     let bytes = fs::read(path).map_err(text)?;
     // The file is never truncated: another process may be appending to it.
     let torn = bytes.last().is_some_and(|last| *last != b'\n');
-    let part = match Part::read(&bytes) {
+    let part = match ResultsFile::read(&bytes) {
         Ok(part) => part,
         Err(Unread::Begun) => {
             let begin = if torn { "\n" } else { "" };
@@ -311,7 +314,7 @@ fn open(path: &Path, header: &Header) -> Result<(File, bool, Vec<Segment>), Stri
             return Ok((file, false, Vec::new()));
         }
         Err(Unread::Foreign) => {
-            return Err("it does not begin as results do. Name another folder".to_owned());
+            return Err("it is not a file of results. Name another folder".to_owned());
         }
         Err(Unread::Line(line, why)) => {
             return Err(format!("line {line}: {why}. Name another folder, or delete it"));
@@ -321,12 +324,12 @@ fn open(path: &Path, header: &Header) -> Result<(File, bool, Vec<Segment>), Stri
     if !differences.is_empty() {
         let program = part.header.subject.binary != header.subject.binary;
         let why = match program {
-            true => "; what another program did says nothing about this one",
+            true => "; results of another program do not apply to this one",
             false => "",
         };
         return Err(format!(
             "it is of another run ({}){why}. Name another folder, one for each state of the code and its \
-             settings. Delete it only if nobody needs the other run",
+             settings. Delete it only if the other run is no longer needed",
             differences.join("; "),
         ));
     }
@@ -334,7 +337,7 @@ fn open(path: &Path, header: &Header) -> Result<(File, bool, Vec<Segment>), Stri
 }
 
 /// The first line for these settings. A file with another first line cannot be resumed.
-fn header(config: &Config, site: &Site, must_fail: bool) -> Result<Header, String> {
+fn header(config: &Config, site: &Site, must_fail: bool) -> Result<ResultsHeader, String> {
     let (first, count) = config.seeds();
     let strategy = config.strategy.name();
     // A seed that passes without it may fail with it.
@@ -349,12 +352,12 @@ fn header(config: &Config, site: &Site, must_fail: bool) -> Result<Header, Strin
         build: if SIMULATED { "sim" } else { "threads" }.to_owned(),
         binary: binary::binary()?.to_owned(),
     };
-    Ok(Header { subject, first, count, shard: config.shard.number, of: config.shard.of })
+    Ok(ResultsHeader { subject, first, count, shard: config.shard.number, of: config.shard.of })
 }
 
-/// The failure of a report as a line. Conditions that held too seldom are not written: they are judged from the
+/// The failure of a report as a line. Conditions that held in too few runs are not written: they are judged from the
 /// counts, which later seeds may change.
-fn failed(finding: &Finding, header: &Header) -> Option<Failed> {
+fn failed(finding: &Finding, header: &ResultsHeader) -> Option<Failed> {
     let Outcome::Failed(failure) = &finding.run.outcome else { return None };
     if matches!(failure, Failure::TooSeldom { .. }) {
         return None;

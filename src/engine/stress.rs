@@ -57,9 +57,9 @@ pub(crate) fn run(config: &Config, site: &Site, results: &Results, body: &dyn Te
         persistence::write_beside(report, site, config.out.as_deref());
     };
     let began = Instant::now();
-    let watched = Watched::default();
+    let watched = WatchedRun::default();
     std::thread::scope(|scope| {
-        let limits = Limits { hang: config.hang, run: config.limit };
+        let limits = StressLimits { hang: config.hang, run: config.limit };
         if limits.shortest().is_some() {
             let (watched, report) = (&watched, report.clone());
             let end = move |report: &mut Report| {
@@ -68,8 +68,8 @@ pub(crate) fn run(config: &Config, site: &Site, results: &Results, body: &dyn Te
             };
             scope.spawn(move || watch(watched, report, limits, &end));
         }
-        let _ended = EndOnDrop(&watched);
-        let show = Show { histories: config.statistics, ..Show::of(config) };
+        let _ended = EndWatchOnDrop(&watched);
+        let show = ShownParts { histories: config.statistics, ..ShownParts::of(config) };
         let mut patience = PATIENCE;
         let mut conditions = Vec::new();
         let mut statistics = Statistics::new();
@@ -123,9 +123,9 @@ pub(crate) fn run(config: &Config, site: &Site, results: &Results, body: &dyn Te
 
 /// One run, and the tasks that did not end with it.
 fn once(
-    watched: &Watched,
+    watched: &WatchedRun,
     at: (&Site, u64),
-    show: Show,
+    show: ShownParts,
     body: &dyn TestBody,
     patience: Duration,
 ) -> (Run, Vec<TaskRecord>) {
@@ -134,27 +134,27 @@ fn once(
     ended.expect("a body begins once")
 }
 
-impl Show {
-    fn of(config: &Config) -> Show {
-        Show { panics: config.backtrace, histories: false, hang: config.hang }
+impl ShownParts {
+    fn of(config: &Config) -> ShownParts {
+        ShownParts { panics: config.backtrace, histories: false, hang: config.hang }
     }
 }
 
 /// The parts of a run that are shown, and the limit for its hangs.
 #[derive(Clone, Copy)]
-struct Show {
+struct ShownParts {
     /// Panics, when they happen.
     panics: bool,
     /// The histories also of a run that passes.
     histories: bool,
-    /// The time for which none of its tasks may move.
+    /// The time limit without progress of any of its tasks.
     hang: Option<Duration>,
 }
 
 fn run_future(
-    watched: &Watched,
+    watched: &WatchedRun,
     (site, seed): (&Site, u64),
-    show: Show,
+    show: ShownParts,
     body: TestFuture<'_>,
     patience: Duration,
 ) -> (Run, Vec<TaskRecord>) {
@@ -187,8 +187,8 @@ fn run_future(
 pub(crate) fn run_seed(config: &Config, site: &Site, body: &dyn TestBody, seed: Seed) -> Run {
     panics::install(hear);
     {
-        let show = Show { histories: true, ..Show::of(config) };
-        once(&Watched::default(), (site, seed.0), show, body, PATIENCE).0
+        let show = ShownParts { histories: true, ..ShownParts::of(config) };
+        once(&WatchedRun::default(), (site, seed.0), show, body, PATIENCE).0
     }
 }
 
@@ -251,14 +251,14 @@ fn names(tasks: &[TaskRecord]) -> String {
 
 /// The run that is on, for the watchdog.
 #[derive(Default)]
-struct Watched {
+struct WatchedRun {
     runs: AtomicU64,
     current: Mutex<Option<(u64, Arc<StressRun>)>>,
     ended: Mutex<bool>,
     end: Condvar,
 }
 
-impl Watched {
+impl WatchedRun {
     fn begin(&self, seed: u64, run: &Arc<StressRun>) {
         let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
         *current = Some((seed, run.clone()));
@@ -267,9 +267,9 @@ impl Watched {
 }
 
 /// Ends the watch when dropped.
-struct EndOnDrop<'a>(&'a Watched);
+struct EndWatchOnDrop<'a>(&'a WatchedRun);
 
-impl Drop for EndOnDrop<'_> {
+impl Drop for EndWatchOnDrop<'_> {
     fn drop(&mut self) {
         *self.0.ended.lock().unwrap_or_else(PoisonError::into_inner) = true;
         self.0.end.notify_all();
@@ -287,15 +287,15 @@ struct Stall {
 }
 
 impl Stall {
-    /// For a run of which no task may stand still for as long as `hang`.
+    /// For a run that must make progress within `hang`.
     fn new(hang: Option<Duration>) -> Stall {
         let limit = hang.map_or(STALL, |hang| (hang / 2).max(STALL_LEAST));
         Stall { clock: Patience::new(limit), limit, progress: 0, since: Duration::ZERO }
     }
 
-    /// Ends the run if tasks wait for the program's spawner to poll them, and no task has moved for the limit.
+    /// Ends the run if tasks wait for the program's spawner to poll them, and no task has made progress for the limit.
     fn end(&mut self, stress: &StressRun, site: &Site) {
-        let (now, progress) = (self.clock.look(), stress.progress());
+        let (now, progress) = (self.clock.elapsed(), stress.progress());
         if progress != self.progress {
             (self.progress, self.since) = (progress, now);
         }
@@ -312,29 +312,34 @@ impl Stall {
 
 /// The limits of a watchdog.
 #[derive(Clone, Copy)]
-struct Limits {
+struct StressLimits {
     /// For any task of a run to move.
     hang: Option<Duration>,
     /// For a run to end.
     run: Option<Duration>,
 }
 
-impl Limits {
+impl StressLimits {
     fn shortest(self) -> Option<Duration> {
         self.hang.into_iter().chain(self.run).min()
     }
 }
 
-/// Ends the process when a run takes too long or none of its tasks moves: real threads cannot be stopped. `end`
+/// Ends the process when a run takes too long or makes no progress, because real threads cannot be stopped. `end`
 /// writes the results.
-fn watch(watched: &Watched, mut report: Report, limits: Limits, end: &dyn Fn(&mut Report)) {
+fn watch(
+    watched: &WatchedRun,
+    mut report: Report,
+    limits: StressLimits,
+    end: &dyn Fn(&mut Report),
+) {
     let mut ended = watched.ended.lock().unwrap_or_else(PoisonError::into_inner);
     let mut clock = Patience::new(limits.shortest().unwrap_or(PATIENCE));
     // The run and how far it is, and since when.
     let (mut seen, mut began) = (0, Duration::ZERO);
     let (mut moved, mut moved_at) = (0, Duration::ZERO);
     while !*ended {
-        let (runs, now) = (watched.runs.load(Ordering::Relaxed), clock.look());
+        let (runs, now) = (watched.runs.load(Ordering::Relaxed), clock.elapsed());
         let current = watched.current.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let progress = current.as_ref().map_or(0, |(_, stress)| stress.progress());
         if runs != seen {
@@ -364,7 +369,7 @@ fn watch(watched: &Watched, mut report: Report, limits: Limits, end: &dyn Fn(&mu
 /// The limit that a run has exceeded which began, and of which a task moved last, so long ago.
 fn exceeded(
     stress: &StressRun,
-    limits: Limits,
+    limits: StressLimits,
     began: Duration,
     moved: Duration,
 ) -> Option<Failure> {

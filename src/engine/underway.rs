@@ -1,10 +1,9 @@
 //! Marks of tests that are under way: how a run that ends its process is known by its seed.
 //!
-//! A stack overflow, `abort()` or a failed allocation ends the process at once, and nothing in it can say which
-//! run that was. To note each run before it begins would cost more than many runs do. So a test leaves a
-//! mark, a file, while it runs. A mark of a process that is gone means that the process did not come to the end
-//! of the test: then, and only then, each run is noted in the mark before it begins, and the start after
-//! that tells which one it was.
+//! A stack overflow, `abort()` or a failed allocation ends the process at once, and nothing in it can say which run
+//! that was. To note each run before it begins would cost more than many runs do. So a test leaves a mark, a file,
+//! while it runs. A mark of a process that no longer exists means that the process ended before the test did: then,
+//! and only then, each run is noted in the mark before it begins, and the start after that names the run.
 //!
 //! A process that is stopped from outside leaves its marks too. Hermetic runners and replays leave none, and
 //! neither do real threads, whose seeds mean no run.
@@ -30,24 +29,24 @@ static MARKS: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
 /// The mark of one test. It goes when this is dropped.
 pub(crate) struct Mark {
     path: PathBuf,
-    notes: Option<Arc<Notes>>,
+    notes: Option<Arc<RunNotes>>,
 }
 
-/// What the workers of a test are in, as the mark has it.
-pub(crate) struct Notes {
+/// The current runs of the workers of a test, as lines of the mark.
+pub(crate) struct RunNotes {
     file: Mutex<File>,
-    /// Which lines are in use.
+    /// True for each line in use.
     lines: Mutex<Vec<bool>>,
 }
 
-/// What a worker is in.
+/// The current run of a worker.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Note {
     /// The run of a seed.
     Seed(Seed),
     /// A run that a strategy learns from, before all seeds.
     Rehearsal(u32),
-    /// A run made from that of a seed, which is run again or shrunk.
+    /// A run derived from that of a seed, during confirmation or shrinking.
     From(Seed),
 }
 
@@ -93,12 +92,12 @@ impl Mark {
         marks.insert(path.clone());
         let notes = left
             .is_some()
-            .then(|| Arc::new(Notes { file: Mutex::new(file), lines: Mutex::new(Vec::new()) }));
+            .then(|| Arc::new(RunNotes { file: Mutex::new(file), lines: Mutex::new(Vec::new()) }));
         Some((Mark { path, notes }, left))
     }
 
-    /// Where runs are noted before they begin; none if there is no need to.
-    pub(crate) fn notes(&self) -> Option<Arc<Notes>> {
+    /// Returns the notes in which runs are entered before they begin; none if there is no need to.
+    pub(crate) fn notes(&self) -> Option<Arc<RunNotes>> {
         self.notes.clone()
     }
 }
@@ -123,7 +122,7 @@ fn marks() -> MutexGuard<'static, BTreeSet<PathBuf>> {
     MARKS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Notes {
+impl RunNotes {
     /// A line for a worker.
     pub(crate) fn open(&self) -> usize {
         let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
@@ -136,7 +135,7 @@ impl Notes {
     }
 
     /// The worker of this line begins a run.
-    // Nearly no test has notes, and what asks for them is on the path of every run.
+    // Hardly any test has notes, but every run passes here.
     #[cold]
     #[inline(never)]
     pub(crate) fn note(&self, at: usize, note: Note) {
@@ -151,7 +150,7 @@ impl Notes {
 
     fn write(&self, at: usize, text: &dyn fmt::Display) {
         let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
-        // The first line has the process. What cannot be noted is missed later, and told as not known.
+        // The first line has the process. A run that cannot be noted is reported as unknown later.
         let at = SeekFrom::Start((at as u64 + 1) * LINE as u64);
         let _ = file.seek(at).and_then(|_| file.write_all(line(text).as_bytes()));
     }
@@ -179,7 +178,7 @@ impl fmt::Display for Note {
     }
 }
 
-/// A line of a mark: all have one length, so that each can be written anew.
+/// A line of a mark: all have the same length, so that each can be overwritten.
 fn line(text: &dyn fmt::Display) -> String {
     format!("{:<width$}\n", text.to_string(), width = LINE - 1)
 }
@@ -189,31 +188,30 @@ fn process_of(mark: &str) -> Option<u32> {
     mark.lines().next()?.trim_end().parse().ok()
 }
 
-/// Whether another process with this number is there. Where the system has no folder of processes, none is taken
-/// to be.
+/// Returns `true` if another process with this number exists; `false` on systems without a folder of processes.
 fn is_alive(process: u32) -> bool {
     process != std::process::id() && Path::new("/proc").join(process.to_string()).exists()
 }
 
-/// What to say of a process that is gone and had noted this.
+/// Returns the message about a process that ended and had noted this.
 fn tell(left: &[Note], site: &Site) -> String {
     let test = &site.test;
-    let ended = "A stack overflow, abort() or a failed allocation ends a process like that; so does whoever \
-                 stops it from outside.";
+    let ended = "A stack overflow, abort() or a failed allocation ends a process like that; so does a \
+                 kill from outside.";
     let Some(first) = left.first() else {
         return format!(
-            "note: the last process that ran {test} did not come to the end of the test. {ended} From now on \
-             each run is noted before it begins: if it happens again, the start after that says which run it was.\n"
+            "note: the last process that ran {test} ended before the test did. {ended} From now on \
+             each run is noted before it begins: if it happens again, the next start names that run.\n"
         );
     };
     let mut text = format!("note: the last process that ran {test} ended within ");
     text += &match (first, left.len()) {
         (Note::Seed(seed), 1) => format!("seed {seed}"),
-        (Note::Rehearsal(n), 1) => format!("run {n} of those that the strategy learns from"),
+        (Note::Rehearsal(n), 1) => format!("rehearsal {n} of the strategy"),
         (Note::From(seed), 1) => {
-            format!("a run made from that of seed {seed}, while it was run again or shrunk")
+            format!("a run derived from seed {seed}, while that was replayed or shrunk")
         }
-        (_, several) => format!("one of {several} runs that were made at the same time"),
+        (_, several) => format!("one of {several} concurrent runs"),
     };
     text += &format!(". {ended} To run it again:\n");
     for note in left {

@@ -1,8 +1,6 @@
 //! Each kind of failure in words: a headline, and below it what the user needs to understand it.
 
-use std::collections::BTreeSet;
-
-use super::names::Names;
+use super::names::DisplayNames;
 use super::places::{self, cut_place};
 use super::statistics::{self, share};
 use super::{Finding, Report};
@@ -13,15 +11,15 @@ use unpause_check::picture::draw;
 use unpause_check::picture::screen::{Line, Paint, Screen, clean, cut, plural};
 use unpause_check::verdict::Verdict;
 
-/// How many lines of a message are shown.
+/// Maximum number of lines of a message.
 const MESSAGE_LINES: usize = 24;
-/// How many waiting tasks are told of.
+/// Maximum number of waiting tasks listed.
 const WAITS_MAX: usize = 12;
-/// How long a place may be in a sentence, in columns.
+/// Maximum width of a place in a sentence, in columns.
 const PLACE_MAX: usize = 60;
 
-/// What went wrong, as part of a sentence.
-pub(super) fn headline(report: &Report, finding: &Finding, names: &Names<'_>) -> String {
+/// Returns the problem, as part of a sentence.
+pub(super) fn headline(report: &Report, finding: &Finding, names: &DisplayNames<'_>) -> String {
     let Outcome::Failed(failure) = &finding.run.outcome else {
         return "the run passed".to_owned();
     };
@@ -29,14 +27,16 @@ pub(super) fn headline(report: &Report, finding: &Finding, names: &Names<'_>) ->
         Failure::Panic { task, .. } => format!("{} panicked", names.task(*task)),
         Failure::Error { .. } => "the test returned an error".to_owned(),
         Failure::Deadlock { waits } => match &circle_of(waits)[..] {
-            [] => format!("deadlock, {} for ever", count_waiting(waits)),
+            [] => "deadlock, every remaining task is blocked".to_owned(),
             [one] => format!("deadlock, {} waits for itself", names.task(*one)),
             [a, b] => {
                 format!("deadlock, {} and {} wait for each other", names.task(*a), names.task(*b))
             }
             circle => format!("deadlock, {} tasks wait for each other", circle.len()),
         },
-        Failure::StepLimit { steps, .. } => format!("no end after {}", plural(*steps, "step")),
+        Failure::StepLimit { steps, .. } => {
+            format!("step limit reached after {}", plural(*steps, "step"))
+        }
         Failure::History { history, condition, verdict, .. } => {
             let model = finding.run.histories.get(*history).map_or("", |h| &h.model);
             let model = if model.is_empty() { String::new() } else { format!(" ({model})") };
@@ -48,39 +48,34 @@ pub(super) fn headline(report: &Report, finding: &Finding, names: &Names<'_>) ->
                 _ => format!("history is not {adjective}{model}"),
             }
         }
-        Failure::Diverged { step, .. } => format!("the run left its trace at step {step}"),
+        Failure::Diverged { step, .. } => format!("the run diverged from its trace at step {step}"),
         Failure::NonDeterminism { step, .. } => {
             format!("two runs with the same decisions differ at step {step}")
         }
         Failure::Hang { seconds, .. } if report.real => {
-            format!("no task has moved for {seconds} s")
+            format!("no task has made progress for {seconds} s")
         }
         Failure::TimeLimit { seconds, .. } => format!("the run has not ended after {seconds} s"),
         Failure::Hang { task, seconds, .. } => {
-            format!("{} has not come back for {seconds} s", names.task(*task))
+            format!("{} has not yielded for {seconds} s", names.task(*task))
         }
         Failure::TooSeldom { conditions, .. } => {
             let never = conditions.iter().all(|condition| condition.runs == 0);
-            let how = if never { "never held" } else { "held too seldom" };
+            let how = if never { "never held" } else { "held in too few runs" };
             match &conditions[..] {
                 [one] => format!("{:?} {how}", clean(one.name)),
                 all => format!("{} conditions {how}", all.len()),
             }
         }
-        Failure::Unproven { .. } => "nothing is proven".to_owned(),
+        Failure::Unproven { .. } => "the search proved nothing".to_owned(),
         Failure::Unreadable { .. } => "the trace cannot be read".to_owned(),
-        Failure::Misuse { .. } => "this cannot work".to_owned(),
+        Failure::Misuse { .. } => {
+            "a primitive was used in a way the simulation does not support".to_owned()
+        }
     }
 }
 
-fn count_waiting(waits: &[Wait]) -> String {
-    match waits.iter().map(|wait| wait.task).collect::<BTreeSet<_>>().len() {
-        1 => "1 task waits".to_owned(),
-        n => format!("{n} tasks wait"),
-    }
-}
-
-/// What a history is that satisfies a condition.
+/// Returns the adjective of a history that satisfies a condition.
 fn adjective(condition: &str) -> String {
     match condition {
         "linearizability" => "linearizable".to_owned(),
@@ -92,7 +87,12 @@ fn adjective(condition: &str) -> String {
 }
 
 /// Writes the message and the places, directly below the headline.
-pub(super) fn facts(screen: &mut Screen, report: &Report, finding: &Finding, names: &Names<'_>) {
+pub(super) fn facts(
+    screen: &mut Screen,
+    report: &Report,
+    finding: &Finding,
+    names: &DisplayNames<'_>,
+) {
     let Outcome::Failed(failure) = &finding.run.outcome else {
         return;
     };
@@ -128,12 +128,12 @@ pub(super) fn facts(screen: &mut Screen, report: &Report, finding: &Finding, nam
             match cycle.len() {
                 0 if spins.is_empty() => text(
                     screen,
-                    "The end of the run does not repeat itself: it may just need a higher limit.",
+                    "The last steps do not repeat: the run may only need a higher limit.",
                 ),
                 0 => {}
                 n => text(
                     screen,
-                    &format!("The run goes round in a circle of {}.", plural(n as u64, "step")),
+                    &format!("The run repeats a cycle of {}.", plural(n as u64, "step")),
                 ),
             }
             for spin in &spins {
@@ -142,7 +142,7 @@ pub(super) fn facts(screen: &mut Screen, report: &Report, finding: &Finding, nam
         }
         Failure::TooSeldom { conditions, runs, .. } => {
             for condition in conditions {
-                let label = if condition.runs == 0 { "never" } else { "too seldom" };
+                let label = if condition.runs == 0 { "never" } else { "too few" };
                 field(screen, label, condition.name);
                 if condition.percent > 0 {
                     field(screen, "held", &share(condition, *runs));
@@ -156,7 +156,12 @@ pub(super) fn facts(screen: &mut Screen, report: &Report, finding: &Finding, nam
 }
 
 /// Writes what explains the failure: pictures, tables, causes and remedies.
-pub(super) fn details(screen: &mut Screen, report: &Report, finding: &Finding, names: &Names<'_>) {
+pub(super) fn details(
+    screen: &mut Screen,
+    report: &Report,
+    finding: &Finding,
+    names: &DisplayNames<'_>,
+) {
     let Outcome::Failed(failure) = &finding.run.outcome else {
         return;
     };
@@ -198,8 +203,8 @@ pub(super) fn details(screen: &mut Screen, report: &Report, finding: &Finding, n
     }
 }
 
-/// Where a task panicked. Of a place in the standard library, who called it says more.
-fn panicked_at(finding: &Finding, task: TaskId, place: &str, names: &Names<'_>) -> String {
+/// Returns the place where a task panicked. For a place in the standard library its caller says more.
+fn panicked_at(finding: &Finding, task: TaskId, place: &str, names: &DisplayNames<'_>) -> String {
     let shown = places::shown(place);
     if !places::is_std(place) {
         return shown;
@@ -247,19 +252,17 @@ fn help(screen: &mut Screen, body: &str) {
     }
 }
 
-const UNDECIDED: &str = "The budget of the checker ran out, and undecided is not a pass. \
-    Record fewer operations or fewer concurrent clients, give the model a `partition` so that keys \
-    are checked apart, or raise the budget; if it was time that ran out, raise `hang` (SIM_HANG), of which a \
-    check may take half.";
+const UNDECIDED: &str = "The checker ran out of its budget, and undecided is not a pass. Record fewer operations or \
+    fewer concurrent clients, give the model a `partition` so that each key is checked alone, or raise the budget. \
+    If time ran out, raise `hang` (SIM_HANG): a check may take half of it.";
 
-const STEP_LIMIT: &str = "A loop that waits for another task without an end never lets the run end: \
-    look for a task that spins on a value nobody is left to change, and await `sim::spin_until` there. \
-    If the test is just long, raise `max_steps`.";
+const STEP_LIMIT: &str = "Most often a task polls a value in a loop, and no task is left to change it: await \
+    `sim::spin_until` instead. If the test is only long, raise `max_steps`.";
 
 const SPIN: &str = "Await `sim::spin_until(condition)` instead of such a loop. It takes no steps while \
-    nothing changes, and where nobody is left to change anything the run is a deadlock that says so.";
+    nothing changes. If no task is left to change anything, the run fails at once as a deadlock.";
 
-const NON_DETERMINISM: &str = "Something decides that the scheduler does not control. Usual causes:\n\
+const NON_DETERMINISM: &str = "The test depends on something that the scheduler does not control. Usual causes:\n\
     - iteration over a HashMap or HashSet: use BTreeMap, or a hasher with a fixed seed\n\
     - Instant::now, SystemTime::now or a real timer: keep clocks out of the test, or pass the time in\n\
     - a random number generator: use sim::rand\n\
@@ -267,48 +270,48 @@ const NON_DETERMINISM: &str = "Something decides that the scheduler does not con
     - select!, which polls in random order: use select_biased!\n\
     - a static or thread-local that keeps its value from run to run";
 
-const NEVER_HELD: &str = "What this test is for did not happen in any run, so that it passed says \
-    nothing. It needs more seeds, another strategy or another body.";
+const NEVER_HELD: &str = "No run met this condition, so a pass of the test would say nothing. Run more seeds, \
+    choose another strategy or change the body.";
 
-const NEVER_GENERATED: &str = "Of commands of generated programs SIM_STATISTICS=1 says which were run, and which the \
-    model did not allow.";
+const NEVER_GENERATED: &str = "SIM_STATISTICS=1 shows which generated commands were run, and which the model did not \
+    allow.";
 
-const TOO_SELDOM: &str = "What this test is for happens too seldom for a pass to say much. Have it drawn \
-    more often, or ask for less.";
+const TOO_SELDOM: &str = "Too few runs met this condition for a pass to say much. Generate the case more often, or \
+    require a lower percentage.";
 
-const UNPROVEN: &str = "The test asks for a proof, with must_prove. Give the search more runs or more time, make \
-    the test smaller, or take must_prove away: the runs that were made passed.";
+const UNPROVEN: &str = "The test requires a proof (must_prove), but the runs that were made only passed. Allow the \
+    search more runs or more time, make the test smaller, or remove must_prove.";
 
-const HANG: &str = "The task did not give the turn back at an await. Usual causes:\n\
+const HANG: &str = "The task did not yield at an await. Usual causes:\n\
     - a lock of std or parking_lot held across an await: use sim::Mutex\n\
     - a blocking call: thread::sleep, a channel of std, a file, a socket\n\
     - block_on inside a task: await the future instead\n\
     - a loop without an await: put sim::task::yield_now().await into it, or await sim::spin_until";
 
-const HANG_REAL: &str = "Real threads cannot be asked what they wait for. Usual causes:\n\
+const HANG_REAL: &str = "Real threads do not show what they wait for. Usual causes:\n\
     - a deadlock, which the build with the feature `sim` finds and explains\n\
     - a step that needs more time: raise the limit, hang = \"60s\" or SIM_HANG=60s";
 
-const TIME_LIMIT: &str = "Its tasks went on. Usual causes:\n\
-    - a loop that waits for a value that nobody is left to change, which the build with the feature `sim` finds\n\
+const TIME_LIMIT: &str = "Its tasks still made progress. Usual causes:\n\
+    - a loop that polls a value which no task is left to change, which the build with the feature `sim` finds\n\
     - a run that needs more time: raise the limit, limit = \"5m\" or SIM_LIMIT=5m";
 
-const DIVERGED: &str = "The code is not the one the trace was written from. If that is meant, delete \
-    the trace; what stands at `record:` looks for the failure anew and writes another.";
+const DIVERGED: &str = "The code has changed since the trace was written. If that is intended, delete the trace; \
+    the command after `record:` searches for the failure again and writes a new one.";
 
-/// What a task looks at over and over.
-fn spin(run: &Run, spin: &Spin, names: &Names<'_>) -> String {
+/// Returns the accesses that a task repeats.
+fn spin(run: &Run, spin: &Spin, names: &DisplayNames<'_>) -> String {
     let look = |event: &Event| {
         let place = cut_place(&clean(&event.place.to_string()), PLACE_MAX);
         format!("`{}` at {place}", names.event(event))
     };
     let looks = spin.looks.iter().filter_map(|at| run.events.get(*at)).map(look);
     let looks = looks.collect::<Vec<_>>().join(", then ");
-    format!("{} did {looks}, {} times in a row", names.task(spin.task), spin.times)
+    format!("{} repeated {looks}, {} times in a row", names.task(spin.task), spin.times)
 }
 
-/// Who waits for what, held by whom.
-fn deadlock(screen: &mut Screen, waits: &[Wait], names: &Names<'_>) {
+/// Writes the waiting tasks, with the holder of each object.
+fn deadlock(screen: &mut Screen, waits: &[Wait], names: &DisplayNames<'_>) {
     let circle = circle_of(waits);
     screen.heading("deadlock", &names_of_circle(&circle, names));
     let mut waits: Vec<&Wait> = waits.iter().collect();
@@ -333,7 +336,7 @@ fn deadlock(screen: &mut Screen, waits: &[Wait], names: &Names<'_>) {
         screen.line(Line::of(Paint::Notice, &format!("  … {left_out} more …")));
     }
     if circle.is_empty() {
-        // Whoever waits for something foreign may be woken by what is no task of the run.
+        // A task that waits for something foreign may be woken from outside the run.
         let foreign = waits.iter().any(|wait| wait.op.is_none());
         let text =
             if foreign { WAITS_FOR_FOREIGN } else { "No task is left that could wake them." };
@@ -342,12 +345,11 @@ fn deadlock(screen: &mut Screen, waits: &[Wait], names: &Names<'_>) {
     }
 }
 
-const WAITS_FOR_FOREIGN: &str = "No task of this run is left that could wake them. A task that only `waits` \
-    waits for something that is not of this library: if a thread or a timer outside of the run was to wake \
-    it, that is what is missing, and no run can wait for it. Spawn with sim::spawn in place of std::thread, \
-    and keep timers and I/O out of the test.";
+const WAITS_FOR_FOREIGN: &str = "No task of this run is left that could wake them. A task that only `waits` waits for \
+    something that is not of this library. If a thread or a timer outside of the run should have woken it: a run \
+    cannot wait for those. Use sim::spawn in place of std::thread, and keep timers and I/O out of the test.";
 
-fn names_of_circle(circle: &[TaskId], names: &Names<'_>) -> String {
+fn names_of_circle(circle: &[TaskId], names: &DisplayNames<'_>) -> String {
     let shown = circle.iter().chain(circle.first()).map(|t| names.task(*t));
     shown.collect::<Vec<_>>().join(" → ")
 }

@@ -1,10 +1,10 @@
-//! Which steps of a long schedule are told of in one row.
+//! Folding of steps of a long schedule into one row.
 //!
-//! A call that takes several steps is one thing to who calls it. What is known of a step is its place, so
-//! what is taken for a call is a row of steps of one task in one file: code of another crate is in another
-//! file than its caller. Only if that is not enough, steps in files of the workspace are folded in the same
-//! way, which tells less than their values would, but more than to leave them out. Steps at which it matters where they are stay as they are: the last before a
-//! preemption and the first after it, and the last of all.
+//! To its caller, a call of several steps is a single action. Only the place of a step is known, so consecutive steps
+//! of one task in one file count as a call: code of another crate is in another file than its caller. If that is not
+//! enough, steps in files of the workspace are folded in the same way, which shows less than their values would, but
+//! more than leaving them out. Steps whose exact position matters are not folded: the last before a preemption, the
+//! first after it, and the last of all.
 
 use std::ops::Range;
 
@@ -13,11 +13,11 @@ use crate::run::Run;
 
 /// Fewer steps than this are not folded.
 const LEAST: usize = 3;
-/// How many steps at the end are never folded.
+/// The number of steps at the end that are never folded.
 const LAST: usize = 4;
 
-/// The steps of the range in pieces, each of which is told of as one: if possible, no more than `most`.
-/// `events[step]` has the indices of the events of a step.
+/// Splits the steps of the range into pieces, each shown as one row: if possible, no more than `most`. `events[step]`
+/// has the indices of the events of a step.
 pub(super) fn of(
     run: &Run,
     events: &[Vec<usize>],
@@ -59,7 +59,7 @@ fn pieces(
     pieces
 }
 
-/// Whether it does not matter where exactly the step is.
+/// Returns `true` if the exact position of the step does not matter.
 fn matters_little(run: &Run, step: usize, end: usize) -> bool {
     let is_preemption = |step: usize| run.steps.get(step).is_some_and(|step| step.preempts);
     let is_last = step + LAST >= end;

@@ -13,65 +13,65 @@
 
 use std::collections::BTreeMap;
 
-use super::names::Names;
+use super::names::DisplayNames;
 use super::places::cut_place;
-use super::schedule::Row;
+use super::schedule::ScheduleRow;
 use crate::run::ids::TaskId;
 use unpause_check::picture::screen::{Line, Paint, Screen, cut, wrap};
 
 /// With more tasks than this there is a list instead of columns.
 const COLUMNS_MAX: usize = 6;
-/// How narrow a column may get, and the last one, which no text can run out of; and how narrow if
-/// that is not enough. The first has room for the word between two lanes.
+/// The least widths of a column and of the last column, which no text can overflow; and smaller ones if those are not
+/// enough. The first has room for the word between two lanes.
 const COLUMN_LEAST: [(usize, usize); 2] = [(14, 28), (8, 20)];
-/// How wide places may be, with few tasks and with many.
+/// Maximum widths of places, with few tasks and with many.
 const PLACE_MAX: usize = 32;
 const PLACE_MAX_MANY: usize = 24;
 /// Up to how many tasks are few.
 const FEW_TASKS: usize = 3;
-/// Where texts begin if step numbers have at most four digits.
+/// The column of texts if step numbers have at most four digits.
 const GUTTER: usize = 8;
-/// How many lines a text may take that is too long for its column.
+/// Maximum number of lines of a text that is too long for its column.
 const DEED_LINES: usize = 4;
-/// How wide the names in a list may be.
+/// Maximum width of the names in a list.
 const LIST_NAME_MAX: usize = 20;
 
-/// Draws the rows with a line above that says what stands where.
-pub(super) fn draw(screen: &mut Screen, rows: &[Row], names: &Names<'_>) {
+/// Draws the rows below a header line.
+pub(super) fn draw(screen: &mut Screen, rows: &[ScheduleRow], names: &DisplayNames<'_>) {
     let tasks = lifetimes(rows);
     let place_max = if tasks.len() <= FEW_TASKS { PLACE_MAX } else { PLACE_MAX_MANY };
-    let frame = Frame::new(screen.width(), place_max, rows);
+    let frame = ScheduleFrame::new(screen.width(), place_max, rows);
     if let Some(columns) = Columns::fit(&frame, rows, &tasks, names) {
         return draw_columns(screen, &frame, rows, &columns);
     }
     // In a list there is room again.
-    let frame = Frame::new(screen.width(), PLACE_MAX, rows);
+    let frame = ScheduleFrame::new(screen.width(), PLACE_MAX, rows);
     draw_list(screen, &frame, rows, tasks.keys(), names);
 }
 
-/// What columns and lists have in common: the step on the left, the place on the right.
-struct Frame {
+/// The frame common to columns and lists: the step on the left, the place on the right.
+struct ScheduleFrame {
     width: usize,
     left: usize,
     place_width: usize,
 }
 
-impl Frame {
-    fn new(width: usize, place_max: usize, rows: &[Row]) -> Frame {
+impl ScheduleFrame {
+    fn new(width: usize, place_max: usize, rows: &[ScheduleRow]) -> ScheduleFrame {
         // A place that is cut is cut at a slash, so that it may get shorter than it has to.
         let place_max = place_max.min(width / 3);
         let places = rows.iter().filter_map(deed);
         let places = places.map(|(_, _, place)| cut_place(place, place_max).chars().count());
         let step = rows.iter().filter_map(|row| match row {
-            Row::Deed { step, .. } => *step,
+            ScheduleRow::Deed { step, .. } => *step,
             _ => None,
         });
         let digits = step.max().map_or(1, |s| s.to_string().len());
         let left = GUTTER.max(digits + 4);
-        Frame { width, left, place_width: places.max().unwrap_or(0) }
+        ScheduleFrame { width, left, place_width: places.max().unwrap_or(0) }
     }
 
-    /// How wide the texts may be in all.
+    /// Returns the total width of the texts.
     fn area(&self) -> usize {
         let place = if self.place_width > 0 { self.place_width + 2 } else { 0 };
         self.width - self.left - place
@@ -108,21 +108,21 @@ impl Frame {
     }
 }
 
-fn deed(row: &Row) -> Option<(TaskId, &str, &str)> {
+fn deed(row: &ScheduleRow) -> Option<(TaskId, &str, &str)> {
     match row {
-        Row::Deed { task, text, place, .. } => Some((*task, text, place)),
-        Row::Preempted { .. } | Row::Remark(_) => None,
+        ScheduleRow::Deed { task, text, place, .. } => Some((*task, text, place)),
+        ScheduleRow::Preempted { .. } | ScheduleRow::Remark(_) => None,
     }
 }
 
 /// The first and the last row of each task.
-fn lifetimes(rows: &[Row]) -> BTreeMap<TaskId, (usize, usize)> {
+fn lifetimes(rows: &[ScheduleRow]) -> BTreeMap<TaskId, (usize, usize)> {
     let mut lifetimes = BTreeMap::new();
     for (i, row) in rows.iter().enumerate() {
         let tasks = match row {
-            Row::Deed { task, .. } => vec![*task],
-            Row::Preempted { from, to } => vec![*from, *to],
-            Row::Remark(_) => vec![],
+            ScheduleRow::Deed { task, .. } => vec![*task],
+            ScheduleRow::Preempted { from, to } => vec![*from, *to],
+            ScheduleRow::Remark(_) => vec![],
         };
         for task in tasks {
             lifetimes.entry(task).or_insert((i, i)).1 = i;
@@ -131,7 +131,7 @@ fn lifetimes(rows: &[Row]) -> BTreeMap<TaskId, (usize, usize)> {
     lifetimes
 }
 
-/// Where the columns stand.
+/// The positions of the columns.
 struct Columns {
     // By column, from left to right.
     columns: Vec<Column>,
@@ -149,10 +149,10 @@ struct Column {
 impl Columns {
     /// None if there are more tasks than find room.
     fn fit(
-        frame: &Frame,
-        rows: &[Row],
+        frame: &ScheduleFrame,
+        rows: &[ScheduleRow],
         tasks: &BTreeMap<TaskId, (usize, usize)>,
-        names: &Names<'_>,
+        names: &DisplayNames<'_>,
     ) -> Option<Columns> {
         if tasks.len() > COLUMNS_MAX {
             return None;
@@ -174,7 +174,7 @@ impl Columns {
     }
 
     /// The names of the tasks; paths and given names on two lines if they are too long for one.
-    fn header(&self, screen: &mut Screen, frame: &Frame) {
+    fn header(&self, screen: &mut Screen, frame: &ScheduleFrame) {
         let whole = |c: &Column| c.name.chars().count() < c.width;
         let two_lines = !self.columns.iter().all(whole);
         let (mut upper, mut lower) = (frame.header(), Line::default());
@@ -203,7 +203,7 @@ impl Columns {
         line
     }
 
-    fn of(&self, task: TaskId) -> Option<&Column> {
+    fn get(&self, task: TaskId) -> Option<&Column> {
         self.columns.iter().find(|c| c.task == task)
     }
 }
@@ -225,13 +225,18 @@ fn shrink_to(widths: &mut [usize], area: usize) -> Option<()> {
     (widths.iter().sum::<usize>() <= area).then_some(())
 }
 
-fn draw_columns(screen: &mut Screen, frame: &Frame, rows: &[Row], columns: &Columns) {
+fn draw_columns(
+    screen: &mut Screen,
+    frame: &ScheduleFrame,
+    rows: &[ScheduleRow],
+    columns: &Columns,
+) {
     columns.header(screen, frame);
     for (i, row) in rows.iter().enumerate() {
         let lanes = columns.lanes(i);
         match row {
-            Row::Deed { step, task, text, place, fatal } => {
-                let Some(column) = columns.of(*task) else {
+            ScheduleRow::Deed { step, task, text, place, fatal } => {
+                let Some(column) = columns.get(*task) else {
                     continue;
                 };
                 let paint = if *fatal { Paint::Bad } else { Paint::Plain };
@@ -246,19 +251,19 @@ fn draw_columns(screen: &mut Screen, frame: &Frame, rows: &[Row], columns: &Colu
                     screen.line(line);
                 }
             }
-            Row::Preempted { from, to } => {
-                if let (Some(from), Some(to)) = (columns.of(*from), columns.of(*to)) {
+            ScheduleRow::Preempted { from, to } => {
+                if let (Some(from), Some(to)) = (columns.get(*from), columns.get(*to)) {
                     let mut line = lanes;
                     arrow(&mut line, from, to, i);
                     screen.line(line);
                 }
             }
-            Row::Remark(text) => screen.line(frame.remark(text)),
+            ScheduleRow::Remark(text) => screen.line(frame.remark(text)),
         }
     }
 }
 
-/// What was done, in as many lines as it needs, all but the first indented.
+/// Wraps an operation, with all lines but the first indented.
 fn wrap_deed(text: &str, width: usize) -> Vec<String> {
     if text.chars().count() <= width {
         return vec![text.to_owned()];
@@ -292,14 +297,14 @@ fn arrow(line: &mut Line, from: &Column, to: &Column, row: usize) {
 
 fn draw_list<'a>(
     screen: &mut Screen,
-    frame: &Frame,
-    rows: &[Row],
+    frame: &ScheduleFrame,
+    rows: &[ScheduleRow],
     tasks: impl Iterator<Item = &'a TaskId>,
-    names: &Names<'_>,
+    names: &DisplayNames<'_>,
 ) {
     let longest = tasks.map(|task| names.task(*task).chars().count()).max().unwrap_or(0);
     let name_width = longest.clamp(4, LIST_NAME_MAX.min(frame.area() / 3).max(4));
-    // A mark stands before the name of a task that takes the turn from another.
+    // A mark before the name of a task means that it preempts another.
     let names_at = frame.left + 2;
     let texts = names_at + name_width + 2;
     let mut header = frame.header();
@@ -309,15 +314,15 @@ fn draw_list<'a>(
     for row in rows {
         let mut line = Line::default();
         match row {
-            Row::Preempted { .. } => {
+            ScheduleRow::Preempted { .. } => {
                 mark = true;
                 continue;
             }
-            Row::Deed { step, task, text, place, fatal } => {
+            ScheduleRow::Deed { step, task, text, place, fatal } => {
                 if std::mem::take(&mut mark) {
                     line.put(frame.left, Paint::Notice, ">");
                 }
-                // The name stands where the turn changes, so that one sees where it does.
+                // The name is shown where the task changes, to make the switch visible.
                 if last != Some(*task) || *fatal {
                     line.put(names_at, Paint::Strong, &cut(&names.task(*task), name_width));
                 }
@@ -326,16 +331,16 @@ fn draw_list<'a>(
                 line.put(texts, paint, &cut(text, frame.end().saturating_sub(texts)));
                 frame.edges(&mut line, *step, place);
             }
-            Row::Remark(text) => {
+            ScheduleRow::Remark(text) => {
                 last = None;
                 line = frame.remark(text);
             }
         }
         screen.line(line);
     }
-    if rows.iter().any(|row| matches!(row, Row::Preempted { .. })) {
+    if rows.iter().any(|row| matches!(row, ScheduleRow::Preempted { .. })) {
         screen.blank();
-        let text = "> takes the turn from a task that could have gone on";
+        let text = "> preempts a task that could have continued";
         screen.line(Line::of(Paint::Notice, &format!("  {text}")));
     }
 }

@@ -1,4 +1,4 @@
-//! What testing found, as data, and its renderers.
+//! The result of a test as data, and its renderers.
 //!
 //! The runner fills a [`Report`] and hands it to a renderer, a pure function from the report and a
 //! [`Style`] to text. Nothing here prints, reads the environment or looks at a terminal, and no
@@ -30,54 +30,53 @@ use crate::run::{Failure, Outcome, Run};
 
 pub use one_line::one_line;
 pub use unpause_check::picture::{Style, history_text};
-// For the panic hook of simulated runs, which the real build has none of.
+// For the panic hook of simulated runs, which the real build lacks.
 #[allow(unused_imports)]
 pub(crate) use places::is_std;
 pub use source::rust;
 pub use text::text;
 
-/// What running one test came to.
+/// The result of running one test.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
     /// The test, as `module::name`.
     pub test: String,
     /// The name of its package; empty if it is not known.
     pub package: String,
-    /// How many runs were done, but for those of shrinking, those that were made again and the `rehearsals`.
+    /// The number of runs. Rehearsals, repeated runs and those of shrinking do not count.
     pub runs: u64,
-    /// How many runs the strategy learnt from before the first of these: how they end is not told. Other
-    /// threads may have made them again.
+    /// The number of runs from which the strategy learnt before the first counted run. Their outcome is ignored;
+    /// several threads may each have repeated them.
     pub rehearsals: u32,
-    /// The first and the last seed that were to be tried; none if no seeds were asked for.
+    /// The first and the last requested seed; none if no seeds were requested.
     pub seeds: Option<(u64, u64)>,
-    /// How many steps these runs took in all; 0 if that was not counted.
+    /// The number of steps of these runs in all; 0 if not counted.
     pub steps: u64,
-    /// What was wrong; none if the test passed.
+    /// The failure; none if the test passed.
     pub finding: Option<Box<Finding>>,
-    /// What was replayed, if that is what was asked for.
+    /// The source of the replayed trace, if this was a replay.
     pub replayed: Option<Origin>,
-    /// What the user should know besides, a sentence each. The tasks in [`Run::leaked`] need no
-    /// warning here: a renderer tells of them anyway.
+    /// Warnings for the user, a sentence each. The tasks in [`Run::leaked`] need no warning: renderers list them.
     pub warnings: Vec<String>,
-    /// What the user must know even of a test that passes, of which a harness shows nothing, a sentence each: what
-    /// this build cannot do that was asked for.
+    /// Notes that must be shown even if the test passes and the harness hides its output, a sentence each, such as a
+    /// requested setting that has no effect in this build.
     pub notes: Vec<String>,
-    /// How far a search got; none if the strategy was none.
+    /// The progress of a search; none if the strategy is not a search.
     pub searched: Option<Searched>,
-    /// Whether it ran on real threads, where nothing can be replayed.
+    /// True if the test ran on real threads, where nothing can be replayed.
     pub real: bool,
-    /// How much was seen, if that was asked for and the test passed; on real threads nobody knows.
+    /// Coverage, if it was requested and the test passed; unknown on real threads.
     pub coverage: Option<Coverage>,
-    /// What other orders of recorded calls came to, if that was asked for, seeds were run and the test
-    /// passed; on real threads nobody knows.
+    /// The result of checking other orders of the recorded calls, if that was requested, seeds were run and the test
+    /// passed; unknown on real threads.
     pub closure: Option<Closure>,
-    /// What generated programs were made of, if that was asked for or if a [`cover!`](crate::cover)
-    /// was missed and programs were generated.
+    /// The composition of generated programs, if it was requested, or if a [`cover!`](crate::cover) was missed and
+    /// programs were generated.
     pub statistics: Option<Statistics>,
 }
 
 impl Report {
-    /// Whether there was a run, and nothing was wrong.
+    /// Returns `true` if there was a run and no failure.
     ///
     /// Runs that [results](crate::Runner::results) have of an earlier process count. A shard without seeds has
     /// no run, and neither passes nor has a [finding](Self::finding).
@@ -103,7 +102,7 @@ impl Report {
     }
 }
 
-/// What came of looking at the calls of runs in all orders that their steps allow.
+/// The result of checking the recorded calls of runs in all orders that their steps allow.
 ///
 /// Not counted are those of which nothing new can be learnt: if a call began later or returned earlier,
 /// the model would have more to keep to.
@@ -120,29 +119,28 @@ pub struct Closure {
     pub unconfirmed: u64,
 }
 
-/// How far a search for all runs got.
+/// The progress of an exhaustive or bounded search.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Searched {
     /// Runs that were given up because earlier ones had done all that they could still do. Not among
     /// [`Report::runs`].
     pub blocked: u64,
-    /// Runs that were made once more, to come to those that begin like them. Not among
-    /// [`Report::runs`].
+    /// The number of runs repeated to reach others with the same prefix. Not among [`Report::runs`].
     pub repeated: u64,
-    /// Whether there is no other run, within `bound` if there is one.
+    /// True if every run was explored, within `bound` if there is one.
     pub complete: bool,
     /// The part that is done, from 0 to 1, if every branch is as large as its siblings: an estimate.
     /// If there is a `bound`, the part of the runs with one more than it says.
     pub part: f64,
-    /// Whether tasks woke each other by something that is not of this library. What they share is not
-    /// seen, so not all orders were tried, and nothing is proven.
+    /// True if tasks woke each other through something outside this library. Accesses to it are invisible, so not all
+    /// orders were tried, and the search is no proof.
     pub blind: bool,
-    /// What the runs were restricted to; none if to nothing, or if none was left out by it.
+    /// The bound on the runs; none if there was none, or if it excluded no run.
     pub bound: Option<Bound>,
-    /// What sampled runs said when it was through; none if it was not, or had found a failure.
+    /// The audit by sampled runs after a complete search; none if the search is incomplete or found a failure.
     pub audit: Option<Audit>,
-    /// What the second half of the runs went to, if by the estimate after the first the search would not
-    /// have been through with it; what stands above is that of the search.
+    /// The search that received the second half of the runs, if by the estimate after the first half they would not
+    /// have sufficed. The fields above describe the original search.
     pub fallback: Option<Box<Fallback>>,
 }
 
@@ -152,19 +150,19 @@ pub struct Searched {
 /// its class allows.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Audit {
-    /// How many runs were sampled. Not among [`Report::runs`].
+    /// The number of sampled runs. Not among [`Report::runs`].
     pub runs: u64,
     /// The inline trace of a run whose class the search did not have: a fault of this library.
     pub missed: Option<String>,
-    /// Whether one of them failed, which the search had not found: see [`Report::finding`].
+    /// True if a sampled run failed that the search had not found: see [`Report::finding`].
     pub failed: bool,
-    /// Whether steps that touch nothing in common made a difference in another order, so that tasks share
-    /// something that is not of this library and no search sees.
+    /// True if the order of steps that share no object made a difference: tasks share something outside this library,
+    /// which no search sees.
     pub unseen: bool,
 }
 
 impl Audit {
-    /// Whether nothing was found to be wrong.
+    /// Returns `true` if the audit found no contradiction.
     pub fn agrees(&self) -> bool {
         self.missed.is_none() && !self.unseen && !self.failed
     }
@@ -173,16 +171,16 @@ impl Audit {
 /// A search that got the runs another one would not have been through with.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Fallback {
-    /// How many of [`Report::runs`] were made by it.
+    /// The part of [`Report::runs`] that it made.
     pub runs: u64,
-    /// How far it got.
+    /// Its progress.
     pub searched: Searched,
 }
 
-/// What the runs of a search were restricted to.
+/// A bound on the runs of a search.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Bound {
-    /// What is counted in a run, one of it in a word, such as `preemption`.
+    /// The bounded quantity in the singular, such as `preemption`.
     pub what: String,
     /// All runs with at most this many were done, so a failure that was found has more; none if not even
     /// those with none were.
@@ -200,7 +198,14 @@ impl Closure {
 }
 
 impl Searched {
-    /// Whether no run of the test fails, if none was found.
+    /// Returns `true` if the search proves that no run fails, provided that it found none.
+    ///
+    /// ```
+    /// # if !sim::SIMULATED { return }
+    /// let runner = sim::Runner::new().hermetic().strategy("exhaustive");
+    /// let report = runner.run(async || sim::task::yield_now().await);
+    /// assert!(report.searched.unwrap().is_proof());
+    /// ```
     pub fn is_proof(&self) -> bool {
         let agrees = self.audit.as_ref().is_none_or(Audit::agrees);
         let own = self.complete && !self.blind && self.bound.is_none();
@@ -208,7 +213,7 @@ impl Searched {
         agrees && (own || fallback())
     }
 
-    /// Why this is no proof, in a few words; none if it is one.
+    /// Returns the reason why this is no proof, in a few words; none if it is one.
     pub(crate) fn shortfall(&self) -> Option<String> {
         if self.is_proof() {
             return None;
@@ -218,17 +223,17 @@ impl Searched {
         let audit = self.audit.as_ref();
         let why = match &self.bound {
             _ if audit.is_some_and(|audit| audit.missed.is_some()) => {
-                "a sampled run is of a class that the search did not have, a fault of unpause"
+                "a sampled run belongs to a class that the search missed, a bug of unpause"
                     .to_owned()
             }
             _ if audit.is_some_and(|audit| audit.unseen) => {
-                "tasks share something that is not of this library".to_owned()
+                "tasks share something outside this library".to_owned()
             }
             _ if audit.is_some_and(|audit| audit.failed) => {
-                "a sampled run failed, and no run of the search".to_owned()
+                "a sampled run failed, but no run of the search did".to_owned()
             }
             _ if self.blind => {
-                "tasks woke each other by something that is not of this library".to_owned()
+                "tasks woke each other through something outside this library".to_owned()
             }
             Some(Bound { what, .. }) if self.complete => {
                 format!("runs with more {what}s were not tried")
@@ -245,8 +250,8 @@ impl Searched {
         Some(why)
     }
 
-    /// The same of a search that did not come as far as it was asked to: who asks for all runs within a bound
-    /// does not ask for those beyond it.
+    /// Like [`shortfall`](Self::shortfall), but only if the search did less than requested: a request for all runs
+    /// within a bound does not include those beyond it.
     pub(crate) fn fell_short(&self) -> Option<String> {
         let as_asked = self.complete && !self.blind && self.bound.is_some();
         self.shortfall().filter(|_| !as_asked)
@@ -258,20 +263,20 @@ impl Searched {
 pub struct Finding {
     /// The failing run: shrunk, if that succeeded, and replayed.
     pub run: Run,
-    /// Where its decisions came from at first.
+    /// The original source of its decisions.
     pub from: Origin,
     /// The size of the run as it was found.
     pub original: Size,
-    /// What shrinking did; none if it was not tried.
+    /// The result of shrinking; none if it was not tried.
     pub shrunk: Option<Shrinking>,
-    /// What is proven of it; none if that was not tried.
+    /// The proof about its preemptions; none if it was not tried.
     pub proof: Option<Proof>,
     /// The first place outside of the standard library from which it panicked, as `file:line`, if the run
     /// panicked in there and that place could be had.
     pub called_from: Option<String>,
     /// The path of the trace file, if one was written.
     pub trace_file: Option<String>,
-    /// Why no trace file could be written, if that was tried.
+    /// The error if the trace file could not be written.
     pub trace_error: Option<String>,
     /// The path of the file that has the generated programs of the run as Rust source, if one was
     /// written.
@@ -281,7 +286,7 @@ pub struct Finding {
     pub history_file: Option<String>,
     /// The command that replays the run, on one line; none if nothing can be replayed.
     pub replay: Option<String>,
-    /// The command that looks for the failure anew, on one line, if what was replayed no longer fits.
+    /// The command that searches for the failure again, on one line, if the replayed trace no longer fits.
     pub record: Option<String>,
 }
 
@@ -311,7 +316,7 @@ impl Finding {
     }
 }
 
-/// Where the decisions of a run came from.
+/// The source of the decisions of a run.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Origin {
     /// A strategy drew them from this seed.
@@ -327,43 +332,43 @@ pub enum Origin {
     Inline,
 }
 
-/// What shrinking did.
+/// The result of shrinking.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Shrinking {
-    /// How many runs it took.
+    /// The number of runs it took.
     pub replays: u32,
     /// The size of the run that is left.
     pub size: Size,
-    /// Whether it went on until nothing smaller failed. If not, its budget ran out first.
+    /// True if no smaller run fails in the same way, as far as shrinking can tell; false if its budget ran out first.
     pub complete: bool,
 }
 
-/// Whether a run has the fewest preemptions of all that fail in the same way, with the same values drawn
-/// and so of the same program.
+/// A lower bound on the preemptions of all runs that fail in the same way with the same drawn values, and so with the
+/// same program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Proof {
     /// None of these has fewer than this.
     pub fewest: u32,
-    /// Whether one of them has so few: the run itself, unless that one is `longer`. If not, the budget was
+    /// True if a failing run with so few exists: the run itself, unless that one is `longer`. False if the budget was
     /// used up first.
     pub complete: bool,
-    /// How many runs it took.
+    /// The number of runs it took.
     pub runs: u64,
-    /// How many more the run had that shrinking came to at first.
+    /// The number of preemptions saved compared with the first result of shrinking.
     pub saved: u32,
     /// The steps of the one that was found with so few, if they are more than those of the run as it was
     /// found first: it is not shown in the place of a shorter one.
     pub longer: Option<u32>,
 }
 
-/// How much there is to a run.
+/// The size of a run.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Size {
     /// Its tasks, the body of the test among them.
     pub tasks: u32,
     /// Its steps.
     pub steps: u32,
-    /// Its steps by another task than that of the step before.
+    /// Its steps by another task than the previous step.
     pub switches: u32,
     /// Its switches away from a task that could have gone on.
     pub preemptions: u32,
@@ -393,7 +398,7 @@ impl Size {
 /// A way to show a [`Report`].
 #[derive(Clone, Copy, Debug)]
 pub struct Renderer {
-    /// The name it is asked for by.
+    /// Its name.
     pub name: &'static str,
     /// The report as text in its format. Never panics, whatever the report.
     pub render: fn(&Report, &Style) -> String,

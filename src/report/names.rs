@@ -1,4 +1,4 @@
-//! What the tasks, objects and operations of a run are called on the screen.
+//! Names of the tasks, objects and operations of a run on the screen.
 
 use std::collections::BTreeMap;
 
@@ -8,19 +8,19 @@ use crate::run::op::Access;
 use crate::run::{ObjectRecord, Run, Wait};
 use unpause_check::picture::screen::{clean, cut};
 
-/// How long a task's name may be on the screen, in columns.
+/// Maximum width of a task's name, in columns.
 const NAME_MAX: usize = 40;
 
 /// The names of one run.
-pub(super) struct Names<'a> {
+pub(super) struct DisplayNames<'a> {
     run: &'a Run,
     objects: Vec<String>,
 }
 
-impl<'a> Names<'a> {
+impl<'a> DisplayNames<'a> {
     /// Takes time linear in the run, but for a logarithm for each task.
-    pub(super) fn new(run: &'a Run) -> Names<'a> {
-        Names { run, objects: object_names(run) }
+    pub(super) fn new(run: &'a Run) -> DisplayNames<'a> {
+        DisplayNames { run, objects: object_names(run) }
     }
 
     /// A task: `main`, `0.1` or `0.1 writer`.
@@ -43,12 +43,12 @@ impl<'a> Names<'a> {
         }
     }
 
-    /// What an event did, such as `load atomic = 0`.
+    /// Returns the text of an event, such as `load atomic = 0`.
     pub(super) fn event(&self, event: &Event) -> String {
         self.deed(event) + &self.values(event)
     }
 
-    /// What an event did without its values, such as `load atomic`.
+    /// Returns the text of an event without its values, such as `load atomic`.
     pub(super) fn deed(&self, event: &Event) -> String {
         let mut text = event.op.name.to_owned();
         if let Values::Task(task) = event.values {
@@ -60,7 +60,7 @@ impl<'a> Names<'a> {
         text
     }
 
-    /// What a task waits for, such as `waits to lock mutex`.
+    /// Returns the text of a wait, such as `waits to lock mutex`.
     pub(super) fn wait(&self, wait: &Wait) -> String {
         let object = wait.object.map(|id| self.object(id));
         match (wait.target, wait.op, object) {

@@ -4,7 +4,7 @@ use crate::run::ids::TaskId;
 use crate::run::{Condition, Failure, Run};
 use unpause_check::verdict::Verdict;
 
-/// What was wrong, on one line, the message of a panic included.
+/// Returns the failure on one line, the message of a panic included.
 pub fn one_line(failure: &Failure, run: &Run) -> String {
     let task = |id: TaskId| match run.tasks.get(id.index()) {
         Some(task) => task.to_string(),
@@ -28,7 +28,7 @@ pub fn one_line(failure: &Failure, run: &Run) -> String {
                 .collect();
             format!("deadlock: {}", waits.join("; "))
         }
-        Failure::StepLimit { steps, .. } => format!("no end after {steps} steps"),
+        Failure::StepLimit { steps, .. } => format!("step limit reached after {steps} steps"),
         Failure::History { condition, verdict: Verdict::Unknown(why), place, .. } => {
             format!("{condition} {why}, checked at {place}")
         }
@@ -42,7 +42,7 @@ pub fn one_line(failure: &Failure, run: &Run) -> String {
             format!("non-determinism at step {step}: first {first}, then {second}")
         }
         Failure::Hang { task: id, last, seconds } => {
-            format!("hang: {} did not come back for {seconds} s from {last}", task(*id))
+            format!("hang: {} did not yield for {seconds} s after {last}", task(*id))
         }
         Failure::TimeLimit { running, seconds } => {
             format!("time limit: after {seconds} s there still ran {running}")
@@ -57,7 +57,7 @@ pub fn one_line(failure: &Failure, run: &Run) -> String {
             };
             conditions.iter().map(tell).collect::<Vec<_>>().join("; ")
         }
-        Failure::Unproven { why } => format!("nothing is proven: {why}"),
+        Failure::Unproven { why } => format!("the search proved nothing: {why}"),
         Failure::Unreadable { message } => message.clone(),
         Failure::Misuse { message, place } if place.is_empty() => message.clone(),
         Failure::Misuse { message, place } => format!("{message} (at {place})"),

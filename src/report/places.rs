@@ -1,8 +1,8 @@
 //! Places as a person reads them: the crate and the file in it, not where it lies on the machine.
 //!
-//! The compiler gives the file of a crate of the workspace relative to its root, and of any other crate
-//! from the root of the file system, behind a registry's folder or a toolchain's. What is left here of the
-//! latter is the crate: `concurrent-queue-2.5.0/src/bounded.rs:112:37`, `core/src/array/mod.rs:3:5`.
+//! The compiler gives the file of a crate of the workspace relative to its root, and of any other crate from the root
+//! of the file system, behind a registry's folder or a toolchain's. This module shortens the latter to the crate:
+//! `concurrent-queue-2.5.0/src/bounded.rs:112:37`, `core/src/array/mod.rs:3:5`.
 
 use unpause_check::picture::screen::clean;
 
@@ -11,7 +11,7 @@ const BESIDES: [&str; 3] = ["tests", "examples", "benches"];
 /// The crates that come with the compiler.
 const STD: [&str; 6] = ["core", "alloc", "std", "test", "proc_macro", "stdarch"];
 
-/// Whether a place is in a crate that comes with the compiler.
+/// Returns `true` if a place is in a crate that comes with the compiler.
 pub(crate) fn is_std(place: &str) -> bool {
     let place = place.replace('\\', "/");
     let library = place.split_once("/library/");
@@ -19,7 +19,7 @@ pub(crate) fn is_std(place: &str) -> bool {
     from_compiler && library.is_some_and(|(_, path)| STD.contains(&first(path)))
 }
 
-/// Whether a place is not in the workspace of the user.
+/// Returns `true` if a place is not in the workspace of the user.
 pub(super) fn is_foreign(place: &str) -> bool {
     is_absolute(place)
 }
@@ -79,7 +79,7 @@ fn first(path: &str) -> &str {
     path.split('/').next().unwrap_or(path)
 }
 
-/// Which part of a path is the folder of the package: the one before the folder of the sources.
+/// Returns the index of the folder of the package in a path: the one before the folder of the sources.
 fn package(parts: &[&str]) -> Option<usize> {
     let before = |is_source: &dyn Fn(&str) -> bool| {
         // The last part is the file.
@@ -90,7 +90,7 @@ fn package(parts: &[&str]) -> Option<usize> {
     before(&|part| part == "src").or_else(|| before(&|part| BESIDES.contains(&part)))
 }
 
-/// The name of a package's folder; of one that cargo has checked out, that of its repository.
+/// Returns the name of a package's folder; for a package that Cargo has checked out, the name of its repository.
 fn name(parts: &[&str], at: usize) -> String {
     let checkout = parts.iter().position(|part| *part == "checkouts");
     match checkout.filter(|checkout| checkout + 2 == at) {

@@ -5,9 +5,9 @@ use crate::run::Run;
 use crate::run::program::{CommandRecord, Part, ProgramRecord};
 use unpause_check::picture::screen::{Line, Paint, Screen, clean, cut, plural};
 
-/// How many parts are shown.
+/// Maximum number of parts shown.
 const PARTS_MAX: usize = 40;
-/// How much of the text of a command is shown.
+/// Maximum width of the text of a command.
 const TEXT_MAX: usize = 60;
 
 /// Draws the programs of a run that have anything left.

@@ -1,4 +1,4 @@
-//! What holds for the screen of any report, even of one that no run could give.
+//! Properties of the screen of any report, even of one that no run could give.
 
 use proptest::collection::vec;
 use proptest::prelude::*;

@@ -1,15 +1,15 @@
-//! Which rows the schedule of a run has: its steps, what they did, and where the turn was taken.
+//! The rows of a schedule: steps, their operations, and preemptions.
 //!
-//! In a long schedule the steps that a task takes in a row in one file, such as those of a call of another
-//! crate, are folded to a row ([`folds`]); of one that is long even so, only the beginning and the end are
-//! shown; of one that ends in a loop, the way into the loop and one round. How rows are drawn is the business of [`lanes`].
+//! In a long schedule the steps that a task takes in a row in one file, such as those of a call of another crate, are
+//! folded to a row ([`folds`]); of one that is long even so, only the beginning and the end are shown; of one that
+//! ends in a loop, the way into the loop and one round. [`lanes`] draws the rows.
 
 use std::ops::Range;
 
 use super::Size;
 use super::folds;
 use super::lanes;
-use super::names::Names;
+use super::names::DisplayNames;
 use super::places;
 use super::places::cut_place;
 use crate::run::ids::{ObjectId, TaskId};
@@ -21,25 +21,25 @@ const STEPS_MAX: usize = 48;
 /// Of a longer one, this many steps from its beginning and from its end.
 const STEPS_HEAD: usize = 12;
 const STEPS_TAIL: usize = 28;
-/// How many of the different things that folded steps did are told.
+/// Maximum number of different operations listed for folded steps.
 const FOLDED_DEEDS_MAX: usize = 4;
-/// How many rows one step may take.
+/// Maximum number of rows of a step.
 const ROWS_PER_STEP: usize = 12;
-/// How many waiting tasks are drawn at the end.
+/// Maximum number of waiting tasks drawn at the end.
 const WAITS_MAX: usize = 12;
-/// How many objects the legend explains.
+/// Maximum number of objects in the legend.
 const OBJECTS_MAX: usize = 10;
 
 /// A row of the schedule.
-pub(super) enum Row {
-    /// What a task did.
+pub(super) enum ScheduleRow {
+    /// An operation of a task.
     Deed {
         /// The step it belongs to, in its first row.
         step: Option<usize>,
         task: TaskId,
         text: String,
         place: String,
-        /// Whether this is how the run failed.
+        /// True if the run failed with it.
         fatal: bool,
     },
     /// The turn was taken from one task by another.
@@ -49,12 +49,12 @@ pub(super) enum Row {
 }
 
 /// Draws the schedule of a run. Nothing if it has no steps, as on real threads.
-pub(super) fn draw(screen: &mut Screen, run: &Run, names: &Names<'_>) {
+pub(super) fn draw(screen: &mut Screen, run: &Run, names: &DisplayNames<'_>) {
     if run.steps.is_empty() {
         return;
     }
     screen.heading("schedule", &summary(run));
-    let table = Table::new(run, names);
+    let table = ScheduleTable::new(run, names);
     lanes::draw(screen, &table.rows, names);
     legend(screen, run, names, &table.objects);
 }
@@ -68,23 +68,23 @@ fn summary(run: &Run) -> String {
 }
 
 /// The rows while they are put together.
-struct Table<'a> {
+struct ScheduleTable<'a> {
     run: &'a Run,
-    names: &'a Names<'a>,
+    names: &'a DisplayNames<'a>,
     // The indices of the events and draws of each step.
     events: Vec<Vec<usize>>,
     draws: Vec<Vec<usize>>,
-    rows: Vec<Row>,
+    rows: Vec<ScheduleRow>,
     // The objects that are spoken of. Invariant: no duplicates.
     objects: Vec<ObjectId>,
 }
 
-impl<'a> Table<'a> {
-    fn new(run: &'a Run, names: &'a Names<'a>) -> Table<'a> {
+impl<'a> ScheduleTable<'a> {
+    fn new(run: &'a Run, names: &'a DisplayNames<'a>) -> ScheduleTable<'a> {
         let steps = run.steps.len();
         let events = by_step(steps, run.events.iter().map(|e| e.step));
         let draws = by_step(steps, run.draws.iter().map(|d| d.step));
-        let mut table = Table { run, names, events, draws, rows: vec![], objects: vec![] };
+        let mut table = ScheduleTable { run, names, events, draws, rows: vec![], objects: vec![] };
         match (table.loop_at_end(), parting(run)) {
             (Some(Loop { start, period }), _) => {
                 table.elided(0..start);
@@ -92,13 +92,13 @@ impl<'a> Table<'a> {
                 let these =
                     if period == 1 { "this step".into() } else { format!("these {period} steps") };
                 let remark = format!("{these} over and over, {rounds} times, to the end:");
-                table.rows.push(Row::Remark(remark));
+                table.rows.push(ScheduleRow::Remark(remark));
                 table.elided(start..start + period);
             }
             (None, Some((step, remark))) => {
                 let step = steps.min(step as usize);
                 table.elided(0..step);
-                table.rows.push(Row::Remark(remark.to_owned()));
+                table.rows.push(ScheduleRow::Remark(remark.to_owned()));
                 table.elided(step..steps);
             }
             (None, None) => table.elided(0..steps),
@@ -107,7 +107,7 @@ impl<'a> Table<'a> {
         table
     }
 
-    /// Where the loop begins that a run without end ends in.
+    /// Returns the loop at the end of a run that reached its step limit.
     fn loop_at_end(&self) -> Option<Loop> {
         let Outcome::Failed(Failure::StepLimit { cycle, .. }) = &self.run.outcome else {
             return None;
@@ -121,7 +121,7 @@ impl<'a> Table<'a> {
         Some(Loop { start, period })
     }
 
-    /// What a step did, but for the values.
+    /// Returns the operations of a step, without values.
     fn deeds(
         &self,
         step: usize,
@@ -144,11 +144,11 @@ impl<'a> Table<'a> {
         let (middle, tail) = rest.split_at(rest.len() - STEPS_TAIL);
         head.iter().for_each(|unit| self.unit(unit.clone()));
         let left_out: usize = middle.iter().map(Range::len).sum();
-        self.rows.push(Row::Remark(format!("… {} …", plural(left_out as u64, "step"))));
+        self.rows.push(ScheduleRow::Remark(format!("… {} …", plural(left_out as u64, "step"))));
         tail.iter().for_each(|unit| self.unit(unit.clone()));
     }
 
-    /// A step, or several that are told of as one.
+    /// A step, or several shown as one.
     fn unit(&mut self, steps: Range<usize>) {
         if steps.len() == 1 {
             return self.step(steps.start);
@@ -175,7 +175,7 @@ impl<'a> Table<'a> {
         });
         let told = told.collect::<Vec<_>>().join(", ");
         self.preempted(first);
-        self.rows.push(Row::Deed {
+        self.rows.push(ScheduleRow::Deed {
             step: Some(first),
             task: run.steps[first].task,
             text: format!("{} steps: {told}{more}", steps.len()),
@@ -189,7 +189,7 @@ impl<'a> Table<'a> {
         let steps = &self.run.steps;
         let task = steps[step].task;
         if steps[step].preempts && step > 0 && steps[step - 1].task != task {
-            self.rows.push(Row::Preempted { from: steps[step - 1].task, to: task });
+            self.rows.push(ScheduleRow::Preempted { from: steps[step - 1].task, to: task });
         }
     }
 
@@ -206,7 +206,7 @@ impl<'a> Table<'a> {
             deeds.push((event.task, self.text(now), event.place.to_string()));
             self.objects.extend(event.object.filter(|id| !self.objects.contains(id)));
         }
-        // What a program was generated from is told by its commands.
+        // Draws that generated a program are omitted, because its commands are shown.
         let of_program = |i: &&usize| run.programs.iter().any(|p| p.draws.contains(i));
         for draw in self.draws[step].iter().filter(|i| !of_program(i)).map(|i| run.draws[*i]) {
             deeds.push((task, format!("draw {} below {}", draw.value, draw.bound), String::new()));
@@ -220,16 +220,22 @@ impl<'a> Table<'a> {
         deeds.truncate(ROWS_PER_STEP);
         let mut step = Some(step);
         for (task, text, place) in deeds {
-            self.rows.push(Row::Deed { step: step.take(), task, text, place, fatal: false });
+            self.rows.push(ScheduleRow::Deed {
+                step: step.take(),
+                task,
+                text,
+                place,
+                fatal: false,
+            });
         }
         if left_out > 0 {
             let text = format!("… {left_out} more");
             let place = String::new();
-            self.rows.push(Row::Deed { step: None, task, text, place, fatal: false });
+            self.rows.push(ScheduleRow::Deed { step: None, task, text, place, fatal: false });
         }
     }
 
-    /// How many of these events are told of as one: spawns at one place, such as in a loop.
+    /// Returns the number of leading events shown as one: spawns at one place, such as in a loop.
     fn alike(&self, events: &[usize]) -> usize {
         let first = &self.run.events[events[0]];
         let alike = |i: &&usize| {
@@ -240,7 +246,7 @@ impl<'a> Table<'a> {
         events.iter().take_while(alike).count().max(1)
     }
 
-    /// What events that are told of as one did.
+    /// Returns the text of events that are shown as one.
     fn text(&self, events: &[usize]) -> String {
         let spawned: Vec<TaskId> =
             events.iter().filter_map(|i| self.names.spawned_by(*i)).collect();
@@ -254,19 +260,19 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// How the run ended, in the columns of the tasks it ended for.
+    /// Adds the end of the run to the columns of the tasks concerned.
     fn ending(&mut self) {
         let Outcome::Failed(failure) = &self.run.outcome else {
             return;
         };
         let mut row = |task: TaskId, text: &str, place: &str| {
             let (text, place) = (text.to_owned(), clean(place));
-            self.rows.push(Row::Deed { step: None, task, text, place, fatal: true });
+            self.rows.push(ScheduleRow::Deed { step: None, task, text, place, fatal: true });
         };
         match failure {
             Failure::Panic { task, place, .. } => row(*task, "panics", place),
             Failure::Error { .. } => row(TaskId::MAIN, "returns an error", ""),
-            Failure::Hang { task, .. } => row(*task, "does not come back", ""),
+            Failure::Hang { task, .. } => row(*task, "does not yield", ""),
             Failure::Deadlock { waits } => {
                 for wait in waits.iter().take(WAITS_MAX) {
                     row(wait.task, &self.names.wait(wait), &wait.place.to_string());
@@ -275,7 +281,7 @@ impl<'a> Table<'a> {
                 }
                 if waits.len() > WAITS_MAX {
                     let left_out = plural((waits.len() - WAITS_MAX) as u64, "waiting task");
-                    self.rows.push(Row::Remark(format!("… {left_out} more …")));
+                    self.rows.push(ScheduleRow::Remark(format!("… {left_out} more …")));
                 }
             }
             Failure::StepLimit { .. }
@@ -295,16 +301,16 @@ impl<'a> Table<'a> {
 fn parting(run: &Run) -> Option<(u32, &'static str)> {
     match &run.outcome {
         Outcome::Failed(Failure::Diverged { step, .. }) => {
-            Some((*step, "here the trace goes on differently"))
+            Some((*step, "here the trace continues differently"))
         }
         Outcome::Failed(Failure::NonDeterminism { step, .. }) => {
-            Some((*step, "here the other run went on differently"))
+            Some((*step, "here the other run continued differently"))
         }
         _ => None,
     }
 }
 
-/// Where a run turns in circles, in steps.
+/// A cycle at the end of a run, in steps.
 struct Loop {
     start: usize,
     period: usize,
@@ -321,8 +327,8 @@ fn by_step(steps: usize, of: impl Iterator<Item = u32>) -> Vec<Vec<usize>> {
     table
 }
 
-/// Tells where the objects that were spoken of come from, so that they can be told apart.
-fn legend(screen: &mut Screen, run: &Run, names: &Names<'_>, objects: &[ObjectId]) {
+/// Lists the places that created the objects shown, to distinguish them.
+fn legend(screen: &mut Screen, run: &Run, names: &DisplayNames<'_>, objects: &[ObjectId]) {
     let mut objects: Vec<ObjectId> =
         objects.iter().copied().filter(|id| id.index() < run.objects.len()).collect();
     objects.sort();
@@ -343,8 +349,8 @@ fn legend(screen: &mut Screen, run: &Run, names: &Names<'_>, objects: &[ObjectId
     }
 }
 
-/// Where an object was created, in at most `room` columns; and where it was used first, if others were
-/// created there too, or where that is in std and says nothing.
+/// Returns the place that created an object, in at most `room` columns; with its first use if other objects were
+/// created there too, or if the place is in std.
 fn origin(run: &Run, id: ObjectId, room: usize) -> String {
     let object = &run.objects[id.index()];
     let kind = object.name.map_or(String::new(), |_| format!("{}, ", object.kind));

@@ -52,12 +52,12 @@ fn source(report: &Report, Finding { run, from, .. }: &Finding) -> Option<String
             0 => format!("seed_{seed}"),
             n => format!("seed_{seed}_program_{}", n + 1),
         };
-        one(&mut out, &name, program);
+        write_program(&mut out, &name, program);
     }
     Some(out)
 }
 
-fn one(out: &mut String, name: &str, program: &ProgramRecord) {
+fn write_program(out: &mut String, name: &str, program: &ProgramRecord) {
     let ProgramRecord { model, initial, op_type, .. } = program;
     let short = op_type.rsplit("::").next().unwrap_or_default();
     let short = if op_type.contains(['<', '(', '[', '&']) { op_type } else { short };

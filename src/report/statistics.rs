@@ -1,13 +1,12 @@
-//! What generated programs were made of: a table of their commands, and how much of it ran at the same
-//! time.
+//! Statistics of generated programs: a table of their commands, and the share that ran concurrently.
 
 use crate::run::Condition;
 use crate::run::statistics::{Count, Statistics};
 use unpause_check::picture::screen::{Line, Paint, Screen, clean, cut, plural};
 
-/// How many labels are shown.
+/// Maximum number of labels shown.
 const LABELS_MAX: usize = 24;
-/// How much of a label is shown.
+/// Maximum width of a label.
 const LABEL_MAX: usize = 32;
 
 /// Draws the table, and what was recorded of the commands. A test of more `runs` than were counted is named as such.

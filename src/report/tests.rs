@@ -1,5 +1,4 @@
-//! What the screens look like, one for each kind of failure: the files in `screens/`.
-//! `UPDATE_EXPECT=1 cargo test` writes them anew.
+//! Golden screens, one for each kind of failure: the files in `screens/`. `UPDATE_EXPECT=1 cargo test` rewrites them.
 
 use expect_test::{ExpectFile, expect_file};
 
@@ -144,9 +143,7 @@ fn a_test_that_passes() {
         test: "lost_update::increments_are_not_lost".to_owned(),
         runs: 1000,
         steps: 12345,
-        warnings: vec![
-            "SIM_SEDS is not a variable of this library: did you mean SIM_SEEDS?".into(),
-        ],
+        warnings: vec!["unknown environment variable SIM_SEDS: did you mean SIM_SEEDS?".into()],
         ..Report::default()
     };
     check(&report, expect_file!["screens/a_test_that_passes.txt"]);

@@ -1,11 +1,10 @@
 //! The report as text for a terminal: what a user sees when a test has failed.
 //!
-//! One frame for all failures: verdict and seed, message and place, what shrinking did, what explains
-//! the failure (see [`failure`](super::failure)), the schedule, notes, and last the commands to
-//! go on with.
+//! The common frame of all failures: verdict and seed, message and place, the result of shrinking, the explanation
+//! (see [`failure`](super::failure)), the schedule, notes, and last the commands to continue with.
 
 use super::failure::{details, facts, field, headline};
-use super::names::Names;
+use super::names::DisplayNames;
 use super::program;
 use super::schedule;
 use super::statistics;
@@ -16,14 +15,14 @@ use crate::run::{Failure, Outcome};
 use unpause_check::picture::Style;
 use unpause_check::picture::screen::{Line, Paint, Screen, clean, cut, plural};
 
-/// How many leaked tasks are named.
+/// Maximum number of leaked tasks named.
 const LEAKED_MAX: usize = 5;
 
 /// The report as lines of text, each ending in a line feed; in colour only if the style says so.
 ///
-/// No line is wider than the style asks for except those that begin with `trace:`, `source:`, `history:`,
-/// `replay:` or `record:`, which are to be copied. Control characters in names and messages are escaped.
-/// Takes time linear in the length of the run, and shows of a long one the beginning and the end.
+/// No line exceeds the width of the style, except those that begin with `trace:`, `source:`, `history:`, `replay:` or
+/// `record:`, because users copy them. Control characters in names and messages are escaped. Takes time linear in the
+/// length of the run, and shows of a long one the beginning and the end.
 ///
 /// ```
 /// use sim::report::{Report, Style, text};
@@ -88,7 +87,7 @@ fn passed(screen: &mut Screen, report: &Report) {
     warnings(screen, report);
 }
 
-/// How much was seen, in a line.
+/// Returns the coverage, in a line.
 fn seen(coverage: &Coverage) -> String {
     let Coverage { runs, classes, new_per_hundred, blind, .. } = coverage;
     // The last hundred that is whole.
@@ -99,7 +98,7 @@ fn seen(coverage: &Coverage) -> String {
     };
     let classes = if *classes == 1 { "1 class".to_owned() } else { format!("{classes} classes") };
     let unseen = match coverage.foreign {
-        true => "more unseen: tasks share what is not of this library".to_owned(),
+        true => "more unseen: tasks share data outside this library".to_owned(),
         false => format!("{:.1} % unseen", 100.0 * coverage.unseen()),
     };
     let mut text = format!("{classes}{last}, {unseen}");
@@ -118,24 +117,24 @@ fn seen(coverage: &Coverage) -> String {
     text
 }
 
-/// What other orders of calls came to.
+/// Returns the result of checking other orders of calls.
 fn closed(closure: &Closure) -> String {
     let Closure { runs, orders, open, unconfirmed } = closure;
     let mut text =
         format!("the calls of {} checked in {}", plural(*runs, "run"), plural(*orders, "order"));
     if *open > 0 {
-        text += &format!("; {} of more orders than were looked at", plural(*open, "run"));
+        text += &format!("; {} had more orders than were checked", plural(*open, "run"));
     }
     if *unconfirmed > 0 {
         text += &format!(
-            "; {} foreseen to fail in another order did not: tasks share what is not of this library",
+            "; {} predicted to fail in another order did not: tasks share something outside this library",
             plural(*unconfirmed, "run")
         );
     }
     text
 }
 
-/// How far a search within a bound is, such as `12.30 % of those with 2 preemptions`.
+/// Returns the progress of a search within a bound, such as `12.30 % of those with 2 preemptions`.
 fn within(bound: &Bound, part: f64) -> String {
     let next = bound.through.map_or(0, |through| through.saturating_add(1));
     let part = 100.0 * part.clamp(0.0, 1.0);
@@ -147,14 +146,14 @@ fn explored(runs: u64, searched: &Searched) -> String {
     let agrees = searched.audit.as_ref().is_none_or(Audit::agrees);
     match &searched.bound {
         _ if searched.blind || !agrees => plural(runs, "run"),
-        None if runs == 1 => "explored the one interleaving there is".to_owned(),
+        None if runs == 1 => "explored the only interleaving".to_owned(),
         None => format!("explored all {runs} interleavings"),
-        Some(bound) if runs == 1 => format!("explored the one run with {}", at_most(bound)),
+        Some(bound) if runs == 1 => format!("explored the only run with {}", at_most(bound)),
         Some(bound) => format!("explored all {runs} runs with {}", at_most(bound)),
     }
 }
 
-/// Which runs a search has done, such as `at most 2 preemptions`.
+/// Returns the runs that a search has completed, such as `at most 2 preemptions`.
 fn at_most(bound: &Bound) -> String {
     match bound.through {
         Some(0) => format!("no {}", clean(&bound.what)),
@@ -165,14 +164,13 @@ fn at_most(bound: &Bound) -> String {
 
 const MORE_RUNS: &str = "seeds = N, Runner::seeds or SIM_SEEDS=N";
 
-const SMALLER: &str = "What can be proven of a test of this size: strategy = \"preemptions\" (or \
-    \"delays\") explores all interleavings with no preemption, then all with one, and so on, and says \
-    how far it came";
+const SMALLER: &str = "For a proof within a bound use strategy = \"preemptions\" (or \"delays\"): it explores all \
+    interleavings with no preemption, then all with one, and so on, and reports the bound that it reached";
 
-const SAMPLE: &str = "A search that is not through has run interleavings that are much alike. To look for \
-    bugs in a test of this size, run seeds first: leave out the strategy, or SIM_STRATEGY=portfolio";
+const SAMPLE: &str = "An unfinished search has run similar interleavings only. To find bugs in a test of this \
+    size, run seeds first: remove the strategy, or set SIM_STRATEGY=portfolio";
 
-/// What a search does not prove, and why.
+/// Writes the limits of the proof of a search, and the reasons.
 fn limits(screen: &mut Screen, runs: u64, searched: &Searched) {
     let mut say = |label: &str, text: &str| {
         screen.paragraph(8, (Paint::Notice, label), (Paint::Plain, text));
@@ -184,11 +182,11 @@ fn limits(screen: &mut Screen, runs: u64, searched: &Searched) {
     let repeated = searched.repeated + fallback.map_or(0, |fallback| fallback.repeated);
     if searched.blocked > 0 {
         let given_up = plural(searched.blocked, "run");
-        say("", &format!("({given_up} given up: nothing new could come of them)"));
+        say("", &format!("({given_up} abandoned as redundant)"));
     }
     if repeated > 0 {
         let again = plural(repeated, "run");
-        say("", &format!("({again} made again, to come to those that begin like them)"));
+        say("", &format!("({again} repeated to reach those with the same prefix)"));
     }
     if searched.is_proof() {
         return;
@@ -210,7 +208,7 @@ fn limits(screen: &mut Screen, runs: u64, searched: &Searched) {
         let all = if part > 0.0 { own as f64 / part } else { f64::INFINITY };
         let estimate = match all {
             all if all < 1e15 => format!("an estimated {all:.0} runs in all"),
-            _ => "there is no saying how many there are".to_owned(),
+            _ => "the total number is unknown".to_owned(),
         };
         let given_up = match fallback {
             Some(_) => format!(" after {}", plural(own, "run")),
@@ -240,7 +238,7 @@ fn limits(screen: &mut Screen, runs: u64, searched: &Searched) {
     }
     if let Some(Audit { missed: Some(trace), .. }) = &searched.audit {
         let text = format!(
-            "a sampled run is of a class that the search did not have. This is a fault of unpause: please \
+            "a sampled run belongs to a class that the search missed. This is a bug of unpause: please \
              report it with the test and this trace: {trace}"
         );
         say("NOT A PROOF: ", &text);
@@ -248,21 +246,21 @@ fn limits(screen: &mut Screen, runs: u64, searched: &Searched) {
     if searched.audit.as_ref().is_some_and(|audit| audit.unseen) {
         say(
             "NOT A PROOF: ",
-            "tasks share something that is not of this library, such as a lock of std or a thread-local: \
-             steps that touch nothing else in common made a difference in another order",
+            "tasks share something outside this library, such as a lock of std or a thread-local: the order of \
+             steps that share nothing else made a difference",
         );
     }
     if searched.blind {
         say(
             "NOT A PROOF: ",
-            "tasks woke each other by something that is not of this library, such as a channel of \
-             another crate, and not all orders of what they do to it were tried",
+            "tasks woke each other through something outside this library, such as a channel of another \
+             crate, and not all orders of its operations were tried",
         );
     }
 }
 
 fn failed(screen: &mut Screen, report: &Report, finding: &Finding) {
-    let names = Names::new(&finding.run);
+    let names = DisplayNames::new(&finding.run);
     verdict(screen, report, finding, &headline(report, finding, &names));
     if report.real {
         let line = Line::of(Paint::Notice, "        REAL THREADS: not replayable");
@@ -353,7 +351,7 @@ fn tested(report: &Report, finding: &Finding) -> String {
     format!("{runs}{seeds}{rehearsals}{}{strategy}{passed}", steps(report))
 }
 
-/// How many runs there were before those that count, if they are not few beside them.
+/// Returns the number of rehearsals, unless it is small compared with the runs.
 fn rehearsals(report: &Report) -> String {
     match report.rehearsals {
         few if u64::from(few) * 10 <= report.runs => String::new(),
@@ -361,7 +359,7 @@ fn rehearsals(report: &Report) -> String {
     }
 }
 
-/// How many steps were taken, if anybody counted: real threads take none.
+/// Returns the number of steps, if counted: real threads take none.
 fn steps(report: &Report) -> String {
     if report.real || report.steps == 0 {
         String::new()
@@ -384,7 +382,7 @@ fn shrunk(original: &Size, shrinking: &Shrinking) -> String {
     let replays = plural(shrinking.replays, "replay");
     let budget = if shrinking.complete { "" } else { ", then the budget was used up" };
     if original == &shrinking.size {
-        format!("nothing could be left out of {to} ({replays}{budget})")
+        format!("nothing could be removed from {to} ({replays}{budget})")
     } else {
         format!("from {from} to {to} ({replays}{budget})")
     }
@@ -431,7 +429,7 @@ fn not_written(finding: &Finding) -> Option<String> {
     finding.trace_error.as_ref().map(|error| format!("could not be written: {error}"))
 }
 
-fn leaked(screen: &mut Screen, finding: &Finding, names: &Names<'_>) {
+fn leaked(screen: &mut Screen, finding: &Finding, names: &DisplayNames<'_>) {
     let leaked = &finding.run.leaked;
     let name = |task: &TaskId| names.task(*task);
     let mut list = Vec::from_iter(leaked.iter().take(LEAKED_MAX).map(name)).join(", ");
@@ -440,8 +438,8 @@ fn leaked(screen: &mut Screen, finding: &Finding, names: &Names<'_>) {
     }
     let text = match leaked.len() {
         0 => return,
-        1 => format!("a task had not ended when the test did: {list}"),
-        n => format!("{n} tasks had not ended when the test did: {list}"),
+        1 => format!("a task was still running when the test ended: {list}"),
+        n => format!("{n} tasks were still running when the test ended: {list}"),
     };
     screen.paragraph(0, (Paint::Notice, "note:    "), (Paint::Plain, &text));
 }

@@ -12,15 +12,15 @@ use super::pool::Pool;
 /// An operation a task will do when it steps next.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Announced {
-    /// What it is going to do.
+    /// The pending operation.
     pub op: &'static Op,
     /// To which object, if any.
     pub object: Option<ObjectId>,
     /// The task whose end it waits for, if `op` is a join.
     pub target: Option<TaskId>,
-    /// Where in the user's source.
+    /// The place in the user's source.
     pub place: Place,
-    /// Whether it can be done now; false while, for instance, the lock it wants is held.
+    /// True if it is enabled; false while, for instance, the lock that it acquires is held.
     pub enabled: bool,
     /// Tells apart the announcements of one task. Not 0.
     pub(crate) key: u32,
@@ -47,7 +47,7 @@ impl Announced {
     }
 }
 
-/// What a task is doing.
+/// The status of a task.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Status {
     /// It can step.
@@ -67,17 +67,17 @@ pub struct TaskRow {
     pub nth: u32,
     /// The name the user gave it.
     pub name: Option<Arc<str>>,
-    /// Where it was spawned.
+    /// The place that spawned it.
     pub place: Place,
-    /// What it is doing.
+    /// Its status.
     pub status: Status,
-    /// What it will do next.
+    /// Its pending operations.
     pub announced: Announcements,
-    /// How many tasks it has spawned.
+    /// The number of tasks it has spawned.
     pub(crate) children: u32,
     /// Position among the candidates, or `u32::MAX`.
     pub(crate) ready_at: u32,
-    /// How many of its announced operations can be done now.
+    /// The number of its pending operations that are enabled.
     pub(crate) enabled: u32,
     /// Something that is not of this library called its waker.
     pub(crate) woken: bool,
@@ -94,13 +94,12 @@ impl TaskRow {
     }
 }
 
-/// What a task will do next: nothing is known before its first step and while it waits for
-/// something that is not of this library; one operation usually; several inside `join!`, where
-/// one step does all that are enabled.
+/// The pending operations of a task: none before its first step and while it waits for something outside this
+/// library; usually one; several inside `join!`, where one step does all that are enabled.
 #[derive(Clone)]
 pub struct Announcements {
-    // The usual one has a place of its own: no list to go through, nothing to allocate. Not in an
-    // `Option`, because copying one of those takes twice as long.
+    // The usual single one has its own field: no list to traverse, nothing to allocate. Not in an `Option`, because
+    // copying one of those takes twice as long.
     pub(crate) first: Announced,
     pub(crate) more: Vec<Announced>,
 }
@@ -124,7 +123,7 @@ impl Announcements {
         self.first.is_something().then_some(&self.first).into_iter().chain(&self.more)
     }
 
-    /// Whether nothing is known.
+    /// Returns `true` if no pending operation is known.
     pub fn is_empty(&self) -> bool {
         !self.first.is_something() && self.more.is_empty()
     }
@@ -135,14 +134,15 @@ impl Announcements {
         (self.first.is_something() && self.more.is_empty()).then_some(&self.first)
     }
 
-    /// Whether this is so of one of them. As with [`iter`](Self::iter), with the usual one first.
+    /// Returns `true` if the predicate holds for one of them. Takes the fast path of a single operation first, as
+    /// [`iter`](Self::iter) does.
     #[inline]
     pub(crate) fn any(&self, is_so: impl Fn(&Announced) -> bool) -> bool {
         let first = self.first.is_something() && is_so(&self.first);
         first || (!self.more.is_empty() && self.more.iter().any(is_so))
     }
 
-    /// Whether there is one and all are of this kind.
+    /// Returns `true` if there is one and all satisfy the predicate.
     #[inline]
     pub(crate) fn is_only(&self, access: Access) -> bool {
         self.first.is_something() && !self.any(|announced| announced.op.access != access)
@@ -177,7 +177,7 @@ impl Announcements {
     }
 }
 
-/// What became of a history in a step. Calls are known by their numbers in it.
+/// A change of a history in a step. Calls are identified by their numbers in it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum CallPoint {
     /// The invocation of this call is stamped here.
@@ -199,7 +199,7 @@ pub(crate) struct CallMark {
     /// The number of the history in the run.
     pub(crate) history: usize,
     pub(crate) point: CallPoint,
-    /// How many operations had been done in the run.
+    /// The number of operations done in the run so far.
     pub(crate) events: usize,
 }
 
@@ -219,19 +219,19 @@ pub(crate) struct ContactMark {
     pub(crate) contact: Contact,
 }
 
-/// A condition that was false, and what it looked at: it is asked again when that has changed.
+/// A condition that was false, and the objects it read: it is evaluated again when one of them has changed.
 #[derive(Clone, Debug)]
 pub(crate) struct Watch {
     pub(crate) task: TaskId,
-    /// The announcement that waits: the first operation of the condition when it is asked again.
+    /// The pending operation: the first one of the condition when it is evaluated again.
     pub(crate) key: u32,
-    /// Where the task waits.
+    /// The place where the task waits.
     pub(crate) place: Place,
-    /// What the condition looked at, in order and with no duplicates.
+    /// The objects that the condition read, sorted, without duplicates.
     pub(crate) objects: Vec<ObjectId>,
     /// The steps in which one of these was changed since.
     pub(crate) changes: Vec<u32>,
-    /// How many operations of the run were looked through for changes.
+    /// The number of operations of the run already searched for changes.
     pub(crate) seen: usize,
 }
 
@@ -256,8 +256,8 @@ pub(crate) struct Board {
     pub(crate) object_keys: Vec<u64>,
     /// Effects of tasks on each other that leave no event.
     pub(crate) contacts: Vec<ContactMark>,
-    /// What became of recorded calls.
+    /// The changes of recorded calls.
     pub(crate) calls: Vec<CallMark>,
-    /// What tasks wait for that will be so when something has changed.
+    /// The conditions of tasks in `spin_until`.
     pub(crate) watches: Vec<Watch>,
 }

@@ -19,7 +19,7 @@ use crate::run::ids::{ObjectId, Seed, TaskId};
 /// [`Runner::strategy_with`](crate::Runner::strategy_with) runs a test under a strategy of your own. A registered
 /// one is a file in `src/strategy/` and a row of [`STRATEGIES`](crate::strategy::STRATEGIES).
 pub trait Strategy: Send {
-    /// The next run that is no [rehearsal](Strategy::rehearsals) is that of `seed`.
+    /// The next run, apart from [rehearsals](Strategy::rehearsals), is that of `seed`.
     ///
     /// To be called before the rehearsals that the seed needs are counted and made: what a strategy has
     /// to learn may depend on the seed.
@@ -30,9 +30,9 @@ pub trait Strategy: Send {
     /// A run begins. Everything drawn at random in it must come from `seed`.
     fn begin(&mut self, seed: Seed);
 
-    /// Which of `view.candidates()` takes the next step: an index into that slice.
+    /// Picks the task that takes the next step: returns an index into `view.candidates()`.
     ///
-    /// Not asked when there is just one candidate, unless [`sees_forced_steps`] says otherwise.
+    /// Not called if there is just one candidate, unless [`sees_forced_steps`] returns `true`.
     ///
     /// # Errors
     /// A replay that finds the run different from its trace says so with [`Mismatch`], which ends
@@ -41,17 +41,16 @@ pub trait Strategy: Send {
     /// [`sees_forced_steps`]: Strategy::sees_forced_steps
     fn pick(&mut self, view: &View<'_>) -> Result<usize, Mismatch>;
 
-    /// Which value a draw gives: at least 0, less than `draw.bound`.
+    /// Returns the value of a draw, less than `draw.bound`.
     ///
     /// # Errors
     /// As for [`pick`](Strategy::pick).
     fn draw(&mut self, draw: &Draw) -> Result<u64, Mismatch>;
 
-    /// Which value a decision gives that is not to be explored: `value`, unless a replay knows
-    /// better.
+    /// Returns the value of a decision that strategies do not explore: `value`, unless a replay overrides it.
     ///
-    /// How large a generated program is, and what a smaller one leaves out of it, are decisions like
-    /// any other, so that a trace has them; but no strategy is to look for bugs by varying them.
+    /// The size of a generated program, and the parts left out of a smaller one, are decisions so that a trace has
+    /// them; but strategies must not vary them to find bugs.
     ///
     /// # Errors
     /// As for [`pick`](Strategy::pick).
@@ -60,18 +59,17 @@ pub trait Strategy: Send {
         Ok(value)
     }
 
-    /// Whether [`pick`](Strategy::pick) is to be called even when one task alone can step.
+    /// Returns `true` if [`pick`](Strategy::pick) must be called even if only one task is enabled.
     fn sees_forced_steps(&self) -> bool {
         false
     }
 
-    /// How many runs this strategy has still to see before it serves the seed that it was
-    /// [prepared](Strategy::prepare) for: it learns from them what the program is like (how many steps,
-    /// who touches what).
+    /// Returns the number of rehearsals that this strategy still needs before it serves the seed that it was
+    /// [prepared](Strategy::prepare) for. It learns from them the number of steps and the accesses of each task.
     ///
-    /// Whoever made the strategy runs the body so often first, beginning each run as usual with the
-    /// seeds 0, 1, …, and forgets how they ended. A strategy made anew learns the same from the same
-    /// body for the same seed, so a seed alone is the same run as that seed among others.
+    /// The owner of the strategy first runs the body that many times, each run prepared as usual with the seeds 0, 1,
+    /// …, and ignores the outcomes. A new strategy learns the same from the same body for the same seed, so a seed
+    /// run alone is the same run as that seed among others.
     fn rehearsals(&self) -> u32 {
         0
     }
@@ -101,8 +99,8 @@ struct Difference {
 }
 
 impl Mismatch {
-    /// What differs first: in which step, counted from 0, what the trace says happens there, and
-    /// what the run does instead.
+    /// A mismatch from its first difference: the step, counted from 0, the operation in the trace, and the operation
+    /// in the run.
     #[cold]
     #[must_use]
     pub fn new(step: u32, expected: String, found: String) -> Mismatch {
@@ -121,7 +119,7 @@ impl Mismatch {
 pub struct Draw {
     /// Answers are 0 to `bound - 1`; at least 1.
     pub bound: u64,
-    /// What the value is for, such as `rand`.
+    /// The purpose of the value, such as `rand`.
     pub why: &'static str,
 }
 
@@ -147,7 +145,7 @@ impl<'a> View<'a> {
         (self.board.step > 0).then_some(self.board.current)
     }
 
-    /// The tasks that can step, in no meaningful order. Never empty when a strategy is asked.
+    /// The tasks that can step, in no meaningful order. Never empty when a strategy is called.
     #[inline]
     pub fn candidates(&self) -> &'a [TaskId] {
         &self.board.ready
@@ -156,9 +154,8 @@ impl<'a> View<'a> {
     /// The tasks that became able to step since the last step was chosen, in the order in which they
     /// did; not those that could all the time. Some may be in it twice, or be blocked again.
     ///
-    /// What a strategy needs that keeps a table of candidates of its own, to pay for changes only.
-    /// It misses those of steps it is not asked about, unless it
-    /// [sees forced steps](Strategy::sees_forced_steps).
+    /// Returns the changes of the candidates, for a strategy that keeps its own table of them. Changes in steps
+    /// without a `pick` are missing, unless the strategy [sees forced steps](Strategy::sees_forced_steps).
     #[inline]
     pub fn arrived(&self) -> &'a [TaskId] {
         &self.board.arrived
@@ -179,7 +176,7 @@ impl<'a> View<'a> {
         &self.board.events
     }
 
-    /// How many objects the run has met.
+    /// Returns the number of objects of the run so far.
     pub(crate) fn objects(&self) -> usize {
         self.board.object_keys.len()
     }
@@ -196,17 +193,17 @@ impl<'a> View<'a> {
         &self.board.contacts
     }
 
-    /// The conditions that a task waits for, or was let go on to ask again.
+    /// The conditions that tasks wait for or are about to evaluate again.
     pub(crate) fn watches_of(&self, task: TaskId) -> impl Iterator<Item = &'a Watch> {
         self.board.watches.iter().filter(move |watch| watch.task == task)
     }
 
-    /// What became of recorded calls so far.
+    /// Returns the changes of recorded calls so far.
     pub(crate) fn calls(&self) -> &'a [CallMark] {
         &self.board.calls
     }
 
-    /// What happened in the last step.
+    /// Returns the events of the last step.
     pub fn news(&self) -> &'a [Event] {
         let from = self.events().iter().rposition(|e| e.step + 1 != self.step());
         &self.events()[from.map_or(0, |i| i + 1)..]

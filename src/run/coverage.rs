@@ -1,32 +1,32 @@
-//! How much of what there is was seen: what a [`Report`](crate::report::Report) states when asked.
+//! Coverage of interleavings, part of a [`Report`](crate::report::Report) on request.
 //!
-//! Two runs that differ only in the order of steps that do not depend on each other are one and the same
-//! to every task: they are of one *class* (Mazurkiewicz 1977), and a seed that runs a class again tells
-//! nothing new. Which class a run is of is computed in `census`; here is what comes of it, as data.
+//! Two runs that differ only in the order of steps that do not depend on each other are one and the same to every
+//! task: they are of one *class* (Mazurkiewicz 1977), and a seed that runs a class again tells nothing new. The
+//! module `census` computes the class of a run; this one has the resulting data.
 
 use crate::run::ids::{Spot, TaskPath};
 
-/// What the runs of a passing test saw.
+/// Coverage by the runs of a passing test.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Coverage {
-    /// How many runs there were.
+    /// The number of runs.
     pub runs: u64,
-    /// How many classes they were of.
+    /// The number of their classes.
     pub classes: u64,
     /// For each hundred runs, in the order of their seeds, how many classes were new; the last hundred
     /// may be shorter.
     pub new_per_hundred: Vec<u64>,
-    /// How many classes were seen once.
+    /// The number of classes seen once.
     pub once: u64,
-    /// What was there and was never tried.
+    /// Blind spots.
     pub blind: Blind,
-    /// Whether tasks share something that is not of this library: they woke each other by it, or steps that touch
-    /// nothing else in common made a difference in another order. Orders of what they do to it are not counted,
-    /// so [`unseen`](Self::unseen) says nothing of them.
+    /// True if tasks share something outside this library: they woke each other through it, or the order of steps
+    /// that share nothing else made a difference. Orders of accesses to it are not counted, so
+    /// [`unseen`](Self::unseen) does not include them.
     pub foreign: bool,
 }
 
-/// What was there in some run and was never tried in any.
+/// Blind spots: objects, tasks and values that occurred in some run, but whose alternatives no run tried.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Blind {
     /// Objects that several tasks accessed, without two accesses that conflict coming in both orders.
@@ -40,9 +40,9 @@ pub struct Blind {
 /// An object of which nothing was decided by chance.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct BlindObject {
-    /// What it is, such as `atomic`.
+    /// Its kind, such as `atomic`.
     pub kind: &'static str,
-    /// Where it was created.
+    /// The place that created it.
     pub place: Spot,
     /// Its number, from 0, among the objects created there.
     pub ordinal: u32,
@@ -53,9 +53,9 @@ pub struct BlindObject {
 pub struct BlindDraw {
     /// The task that drew.
     pub task: TaskPath,
-    /// Which of its draws it was, from 0.
+    /// The index among its draws, from 0.
     pub nth: u32,
-    /// What the value was to be below; at most 64, larger draws are not looked at.
+    /// The exclusive upper bound of the value; at most 64, because larger draws are not counted.
     pub bound: u64,
     /// The values that never came.
     pub never: Vec<u64>,

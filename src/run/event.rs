@@ -1,4 +1,4 @@
-//! What happened: one [`Event`] for every operation that took effect in a run.
+//! Events: one [`Event`] for every operation that took effect in a run.
 
 use crate::run::ids::{ObjectId, Place, TaskId};
 use crate::run::op::{Access, Op};
@@ -15,16 +15,16 @@ pub struct Event {
     pub task: TaskId,
     /// The object it was done to, if any.
     pub object: Option<ObjectId>,
-    /// What was done.
+    /// The operation.
     pub op: &'static Op,
-    /// Where in the user's source.
+    /// The place in the user's source.
     pub place: Place,
     /// The values involved.
     pub values: Values,
 }
 
 impl Event {
-    /// Whether it only looked at its object: read it, or tried to change it and did not.
+    /// Returns `true` if it left its object unchanged: it read it, or failed to change it.
     pub(crate) fn is_look(&self) -> bool {
         match (self.op.access, self.values) {
             (Access::Read, _) => true,
@@ -56,7 +56,7 @@ pub enum Values {
     Task(TaskId),
 }
 
-/// How the bits of an object's [`Values`] are read.
+/// The interpretation of the bits of an object's [`Values`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum ValueKind {
     /// Not shown.

@@ -63,7 +63,15 @@ impl ObjectId {
 /// The structural name of a task: the child numbers from the body of the test down to it.
 ///
 /// The body is `0`, the second task it spawns `0.1`, that one's first child `0.1.0`. The path
-/// does not depend on the interleaving, so two runs of one test mean the same task by it.
+/// does not depend on the interleaving, so it identifies the same task in all runs of a test.
+///
+/// ```
+/// use sim::run::ids::TaskPath;
+///
+/// let path = TaskPath::main().child(1).child(0);
+/// assert_eq!(path.to_string(), "0.1.0");
+/// assert_eq!("0.1".parse::<TaskPath>().ok(), path.parent());
+/// ```
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct TaskPath(Vec<u32>);
 

@@ -36,17 +36,17 @@ pub struct Run {
     pub seed: Seed,
     /// The name of the strategy that answered its choices.
     pub strategy: String,
-    /// How it ended.
+    /// Its outcome.
     pub outcome: Outcome,
     /// Its tasks by [`TaskId`].
     pub tasks: Vec<TaskRecord>,
     /// Its shared objects by [`ObjectId`].
     pub objects: Vec<ObjectRecord>,
-    /// Who stepped, in order.
+    /// The steps, in order.
     pub steps: Vec<StepRecord>,
     /// The values drawn, in order.
     pub draws: Vec<DrawRecord>,
-    /// What happened, in order.
+    /// The events, in order.
     pub events: Vec<Event>,
     /// The histories recorded in it.
     pub histories: Vec<HistoryRecord>,
@@ -54,13 +54,13 @@ pub struct Run {
     pub programs: Vec<ProgramRecord>,
     /// Tasks that had not ended when the body did, and whose handle had been kept until then.
     pub leaked: Vec<TaskId>,
-    /// Detached tasks that waited when the body had ended, while nobody was left who could let them go on;
-    /// with the operation and its place.
+    /// Detached tasks that were blocked when the body had ended, with no task left to wake them; with the operation
+    /// and its place.
     pub stuck: Vec<(TaskId, String)>,
-    /// Whether a task woke another one by something that is not of this library: what they share is not seen.
+    /// True if a task woke another one through something outside this library, whose accesses are invisible.
     pub foreign: bool,
-    /// What [`sometimes!`](macro@crate::sometimes) and [`cover!`](macro@crate::cover) were asked
-    /// about, in the order in which they were.
+    /// The conditions of [`sometimes!`](macro@crate::sometimes) and [`cover!`](macro@crate::cover), in the order of
+    /// their first evaluation.
     pub conditions: Vec<Condition>,
 }
 
@@ -93,7 +93,7 @@ pub struct TaskRecord {
     pub path: TaskPath,
     /// The name the user gave it.
     pub name: Option<String>,
-    /// Where it was spawned.
+    /// The place that spawned it.
     pub place: Place,
 }
 
@@ -111,13 +111,13 @@ impl fmt::Display for TaskRecord {
 /// A shared object of a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ObjectRecord {
-    /// What it is, such as `atomic`.
+    /// Its kind, such as `atomic`.
     pub kind: &'static str,
-    /// What the user calls it; several objects may be called the same.
+    /// The name given by the user; several objects may have the same.
     pub name: Option<&'static str>,
-    /// How its values are read.
+    /// The interpretation of its values.
     pub values: ValueKind,
-    /// Where it was created.
+    /// The place that created it.
     pub place: Place,
     /// The task that created it and its number among the objects created by that task; `None` for
     /// an atomic or a cell, whose constructor is `const` and sees no run: they are told apart by
@@ -132,10 +132,9 @@ pub struct ObjectRecord {
 pub struct StepRecord {
     /// The task that stepped.
     pub task: TaskId,
-    /// How many tasks could have.
+    /// The number of enabled tasks.
     pub candidates: u32,
-    /// Whether this is a preemption: another task stepped before, could have gone on, and did not
-    /// yield.
+    /// True if this is a preemption: the task of the previous step is another one, was enabled and did not yield.
     pub preempts: bool,
 }
 
@@ -146,26 +145,26 @@ pub struct DrawRecord {
     pub step: u32,
     /// The answer, below `bound`.
     pub value: u64,
-    /// What the answer was to be below.
+    /// The exclusive upper bound of the value.
     pub bound: u64,
 }
 
-/// A condition that is to hold in some run, [`sometimes!`](macro@crate::sometimes), or in a part of
-/// them, [`cover!`](macro@crate::cover).
+/// A condition that must hold in some run, [`sometimes!`](macro@crate::sometimes), or in a share of the runs,
+/// [`cover!`](macro@crate::cover).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Condition {
-    /// What it is called; the same name is the same condition.
+    /// Its name; the same name is the same condition.
     pub name: &'static str,
     /// Its place in the source; the smallest one if there are several.
     pub place: Spot,
-    /// In how many of a hundred runs it is to hold; 0 if one run is enough.
+    /// The required percentage of runs; 0 if one run is enough.
     pub percent: u32,
     /// In how many runs it held: 0 or 1 in the record of a run.
     pub runs: u64,
 }
 
 impl Condition {
-    /// Notes in `all`, the record of a run, that the condition was asked about in that run.
+    /// Records in `all`, the conditions of a run, that this one was evaluated in that run.
     pub(crate) fn note(self, all: &mut Vec<Condition>) {
         match all.iter_mut().find(|known| known.name == self.name) {
             Some(known) => {
@@ -189,14 +188,25 @@ impl Condition {
         }
     }
 
-    /// Whether it held in enough of so many runs.
+    /// Returns `true` if it held in enough of so many runs.
     pub fn is_met(&self, runs: u64) -> bool {
         let wanted = u128::from(self.percent) * u128::from(runs);
         self.runs > 0 && u128::from(self.runs) * 100 >= wanted
     }
 }
 
-/// How a run ended.
+/// The outcome of a run.
+///
+/// ```
+/// use sim::run::{Failure, Outcome};
+///
+/// # if !sim::SIMULATED { return }
+/// let runner = sim::Runner::new().hermetic();
+/// # let runner = runner.out(std::env::temp_dir().join("sim-docs"));
+/// let report = runner.run(async || assert_eq!(1 + 1, 3, "wrong sum"));
+/// let outcome = report.finding.unwrap().run.outcome;
+/// assert!(matches!(outcome, Outcome::Failed(Failure::Panic { message, .. }) if message.contains("wrong sum")));
+/// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Outcome {
     /// The body returned and nothing was wrong.
@@ -205,7 +215,7 @@ pub enum Outcome {
     Failed(Failure),
 }
 
-/// What was wrong with a run.
+/// The failure of a run.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Failure {
@@ -215,7 +225,7 @@ pub enum Failure {
         task: TaskId,
         /// The text it panicked with.
         message: String,
-        /// Where, as `file:line:column`; empty if the program replaced the panic hook.
+        /// The place, as `file:line:column`; empty if the program replaced the panic hook.
         place: String,
     },
     /// The body returned an error.
@@ -225,7 +235,7 @@ pub enum Failure {
     },
     /// Tasks are left and none can step.
     Deadlock {
-        /// Who waits for what.
+        /// The waiting tasks.
         waits: Vec<Wait>,
     },
     /// The run took more steps than allowed.
@@ -240,38 +250,38 @@ pub enum Failure {
     History {
         /// Its index in [`Run::histories`]; the verdict stands there.
         history: usize,
-        /// The condition that was asked for, such as `linearizability`.
+        /// The requested condition, such as `linearizability`.
         condition: String,
-        /// What the checker said: violated or unknown.
+        /// The verdict of the checker: violated or unknown.
         verdict: Verdict,
-        /// Where the check was asked for.
+        /// The place that requested the check.
         place: Place,
     },
     /// The run is not the one the trace was written from.
     Diverged {
         /// The first step that differs, from 0.
         step: u32,
-        /// What the trace says happens there.
+        /// The operation at that step in the trace.
         expected: String,
-        /// What the run did instead.
+        /// The operation in the run.
         found: String,
     },
     /// The same decisions led to two different runs.
     NonDeterminism {
         /// The first step that differs, from 0.
         step: u32,
-        /// What the first run did there.
+        /// The operation of the first run there.
         first: String,
-        /// What the second run did there.
+        /// The operation of the second run there.
         second: String,
     },
     /// A task did not come back to the scheduler; on real threads, no task of a run moved.
     Hang {
         /// The task; on real threads, the body of the test.
         task: TaskId,
-        /// What it did last or was about to do; on real threads, the tasks that had not ended.
+        /// Its last or pending operation; on real threads, the tasks that had not ended.
         last: String,
-        /// How long was waited, in seconds.
+        /// The time waited, in seconds.
         seconds: u64,
     },
     /// A run on real threads did not end in the time that it may take, although its tasks went on.
@@ -286,26 +296,26 @@ pub enum Failure {
     TooSeldom {
         /// These, by name.
         conditions: Vec<Condition>,
-        /// How many runs there were.
+        /// The number of runs.
         runs: u64,
-        /// Whether any of them generated a program.
+        /// True if any of them generated a program.
         generated: bool,
     },
     /// The test must prove that no run of it fails, and proved nothing.
     Unproven {
-        /// Why, such as how far the search came.
+        /// The reason, such as the progress of the search.
         why: String,
     },
     /// The trace that was to be replayed cannot be read, so nothing was run.
     Unreadable {
-        /// Why, with the file and the line.
+        /// The reason, with the file and the line.
         message: String,
     },
     /// The library was used in a way that cannot work; the text says what to do instead.
     Misuse {
-        /// What is wrong and what to do.
+        /// The problem and the remedy.
         message: String,
-        /// Where in the user's source, as `file:line:column`.
+        /// The place in the user's source, as `file:line:column`.
         place: String,
     },
 }
@@ -315,31 +325,31 @@ pub enum Failure {
 pub struct Wait {
     /// The task.
     pub task: TaskId,
-    /// What it waits to do; none if it waits for something that is not of this library.
+    /// Its pending operation; none if it waits for something outside this library.
     pub op: Option<&'static Op>,
     /// The object it waits for.
     pub object: Option<ObjectId>,
     /// The task whose end it waits for.
     pub target: Option<TaskId>,
-    /// Where in the user's source it waits. If it waits for something that is not of this library, where it
-    /// did something last, or where it was spawned if it has done nothing.
+    /// The place in the user's source where it waits. If it waits for something outside this library: the place of
+    /// its last operation, or of its spawn if it has done nothing.
     pub place: Place,
-    /// Who holds the object, since which step and from which place.
+    /// The holder of the object, with the step and the place of the acquisition.
     pub holder: Option<Holder>,
 }
 
-/// Who holds a lock.
+/// The holder of a lock.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Holder {
     /// The task.
     pub task: TaskId,
     /// The step in which it acquired it.
     pub step: u32,
-    /// Where it did.
+    /// The place of the acquisition.
     pub place: &'static Location<'static>,
 }
 
-/// What makes two failures the same: their kind and their place.
+/// The identity of a failure: its kind and its place.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Signature {
     /// The kind of failure, one word.
@@ -377,7 +387,7 @@ impl Failure {
         }
     }
 
-    /// What a shrunk run must share with this one to count as the same failure.
+    /// Returns the identity that a shrunk run must share with this failure.
     pub fn signature(&self) -> Signature {
         let place = match self {
             Failure::Panic { place, .. } | Failure::Misuse { place, .. } => place.clone(),

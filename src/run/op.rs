@@ -1,8 +1,8 @@
-//! What a task does to shared memory: the operation it announces at a point.
+//! Operations on shared objects, which a task announces at a point.
 //!
-//! A primitive declares its operations as constants of [`Op`]. Everything that reasons about
-//! interleavings (strategies, reports) looks at [`Access`] alone, so a new primitive needs no change
-//! anywhere else. What may be swapped with what is declared by the machine behind it: `kind`.
+//! A primitive declares its operations as constants of [`Op`]. Everything that reasons about interleavings
+//! (strategies, reports) looks at [`Access`] alone, so a new primitive needs no change anywhere else. The machine of
+//! an operation declares its conflicts: `kind`.
 
 pub(crate) mod kind;
 pub(crate) mod lock;
@@ -23,7 +23,7 @@ use self::kind::Kind;
 pub struct Op {
     /// The name a user knows it by, such as `fetch_add`.
     pub name: &'static str,
-    /// What it does to its object.
+    /// The access to its object.
     pub access: Access,
 }
 
@@ -33,12 +33,12 @@ impl Op {
         Op { name, access }
     }
 
-    /// To wait until shared memory is as it should be: when the condition is asked again, what it does are
-    /// operations of their own.
+    /// Waits until a condition on shared memory holds: when the condition is evaluated again, its accesses are
+    /// separate operations.
     pub(crate) const SPIN_UNTIL: Op = Op::new("spin_until", Access::Yield);
 }
 
-/// What an operation does to its object, as far as other tasks can tell.
+/// The access of an operation to its object, as visible to other tasks.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Access {
     /// The first step of a task, up to its first point: touches nothing shared.
@@ -66,8 +66,15 @@ pub enum Access {
 }
 
 impl Access {
-    /// Whether two accesses *to the same object* by different tasks are dependent: whether their
-    /// order can make a difference that somebody sees.
+    /// Returns `true` if two accesses *to the same object* by different tasks conflict: their order can make a
+    /// visible difference.
+    ///
+    /// ```
+    /// use sim::run::op::Access;
+    ///
+    /// assert!(Access::Read.conflicts(Access::Write));
+    /// assert!(!Access::Read.conflicts(Access::Read));
+    /// ```
     pub fn conflicts(self, other: Access) -> bool {
         let touches = |a| !matches!(a, Access::Start | Access::Yield | Access::Spawn);
         touches(self) && touches(other) && !(self == Access::Read && other == Access::Read)
@@ -89,8 +96,8 @@ impl Access {
         }
     }
 
-    /// Whether it waits until its object is free. What it competes with is then whoever took the
-    /// object last, and not the release that let it in: the two cannot be swapped.
+    /// Returns `true` if it waits until its object is free. Its race is then with the last acquisition of the object,
+    /// and not with the release that enabled it, because the two cannot be swapped.
     pub fn waits(self) -> bool {
         self == Access::Lock
     }

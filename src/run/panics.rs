@@ -1,8 +1,8 @@
-//! What a panic said, and where, kept off the screen.
+//! Captured panics: their message and place, kept off the screen.
 //!
-//! `catch_unwind` gives the payload of a panic but not its place. The engine of the build installs
-//! one panic hook for the process. A panic that belongs to a run is taken down there, for whoever
-//! catches it on the same thread; every other one goes to the hook that was there before.
+//! `catch_unwind` gives the payload of a panic but not its place. The engine of the build installs one panic hook for
+//! the process. A panic in a run is recorded for the code that catches it on the same thread; every other panic goes
+//! to the previous hook.
 
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, PanicHookInfo, catch_unwind};
@@ -18,14 +18,14 @@ pub(crate) struct Panicked {
     pub(crate) place: String,
 }
 
-/// What is to be done with a panic.
+/// The treatment of a panic.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Heard {
-    /// It belongs to no run: the hook that was there before shows it.
+pub(crate) enum PanicHandling {
+    /// It belongs to no run: the previous hook shows it.
     Foreign,
-    /// It belongs to a run and was taken down: nobody shows it.
+    /// It belongs to a run and was recorded: do not show it.
     Taken,
-    /// It was taken down, and is to be shown nevertheless.
+    /// It was recorded, and must be shown nevertheless.
     Shown,
 }
 
@@ -34,19 +34,19 @@ thread_local! {
 }
 
 /// Installs the hook, the first time it is called. `hear` is called at each panic of the process.
-pub(crate) fn install(hear: fn(&PanicHookInfo<'_>) -> Heard) {
+pub(crate) fn install(hear: fn(&PanicHookInfo<'_>) -> PanicHandling) {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         let before = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |info| {
-            if hear(info) != Heard::Taken {
+            if hear(info) != PanicHandling::Taken {
                 before(info);
             }
         }));
     });
 }
 
-/// What the hook was told.
+/// Returns the message and the place of a panic.
 pub(crate) fn panicked(info: &PanicHookInfo<'_>) -> Panicked {
     let place = info.location().map_or_else(String::new, ToString::to_string);
     Panicked { message: panic_text(info.payload()), place }
@@ -59,8 +59,8 @@ pub(crate) fn note(panicked: Panicked) -> Option<Panicked> {
     LAST.with(|last| last.replace(Some(panicked)))
 }
 
-/// Whether this is the compiler's own panic, after which the process aborts: a destructor panicked while another
-/// panic unwound, or a panic reached a function that cannot unwind.
+/// Returns `true` if this is the compiler's own panic, after which the process aborts: a destructor panicked while
+/// another panic unwound, or a panic reached a function that cannot unwind.
 pub(crate) fn aborts(panicked: &Panicked) -> bool {
     let last = ["panic in a destructor during cleanup", "panic in a function that cannot unwind"];
     last.contains(&&*panicked.message) && panicked.place.contains("core/src/panicking.rs")
@@ -78,7 +78,7 @@ pub(crate) fn text_of(make: impl FnOnce() -> String) -> String {
     caught(make).unwrap_or_else(|| "(its text cannot be shown: making it panics)".to_owned())
 }
 
-/// What user code returns; none if it panics.
+/// Returns the result of user code; none if it panics.
 pub(crate) fn caught<T>(make: impl FnOnce() -> T) -> Option<T> {
     let made = catch_unwind(AssertUnwindSafe(make));
     made.map_err(|payload| {

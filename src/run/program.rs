@@ -1,8 +1,7 @@
-//! A generated program as data: its commands, where each stands, what became of it.
+//! A generated program as data: its commands, their positions and their fates.
 //!
-//! The commands themselves are values of the user's types. What is here is what a report shows of
-//! them and what shrinking has to know: a command is a position in the program, the decision that
-//! says whether it is run there, and the steps it took.
+//! The commands themselves are values of the user's types. This module has the data for reports and shrinking: a
+//! command is a position in the program, the decision whether it is run there, and the steps it took.
 
 use std::fmt;
 use std::ops::Range;
@@ -24,20 +23,20 @@ pub struct ProgramRecord {
     pub interleavings_max: u64,
     /// Its commands as they were generated, those too that were left out since.
     pub commands: Vec<CommandRecord>,
-    /// Which of the values drawn in the run, counted from 0, it was generated from.
+    /// The drawn values of the run from which it was generated, counted from 0.
     pub draws: Range<usize>,
-    /// What was left out of it when it was generated.
+    /// The commands left out when it was generated.
     pub omitted: Omitted,
-    /// How many steps from state to state of the model were looked at to make it.
+    /// The number of steps of the model evaluated to generate it.
     pub work: u64,
-    /// What was being done when the model panicked, if a panic ended the making of the program: it was not run.
+    /// The activity that panicked, if the model panicked while the program was generated; it was not run then.
     pub unfinished: Option<String>,
 }
 
 /// Numbers of commands left out of a program when it was generated, by reason.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Omitted {
-    /// How often a command was generated anew, or left out in the end, because the model refused it.
+    /// The number of times that a command was generated again, or finally left out, because the model refused it.
     pub refused: u32,
     /// Commands whose precondition did not hold, in some order.
     pub precondition: u32,
@@ -49,12 +48,12 @@ pub struct Omitted {
     pub unchecked: u32,
     /// Commands that nothing befalls for the same reason.
     pub faults: u32,
-    /// Whether a script is run as it stands for the same reason.
+    /// True if a script is run unchanged for the same reason.
     pub trusted: bool,
 }
 
 impl Omitted {
-    /// How many commands were left out.
+    /// The number of commands left out.
     ///
     /// ```
     /// use sim::run::program::Omitted;
@@ -76,7 +75,7 @@ impl Omitted {
         self.trusted |= other.trusted;
     }
 
-    /// How many commands were left out, and why, in words; none if nothing was.
+    /// Returns the number of commands left out and the reason as text; none if there are none.
     pub(crate) fn text(&self) -> Option<String> {
         let reasons = [
             (self.precondition, "by their precondition"),
@@ -109,7 +108,7 @@ impl Omitted {
 const FEASIBLE: u64 = 1_000_000_000_000;
 
 impl ProgramRecord {
-    /// What is to be said of programs of this shape if the check of one may not come to its end.
+    /// Returns a warning about programs of this shape if the check of one may not complete.
     pub(crate) fn warning(&self) -> Option<String> {
         let most = self.interleavings_max;
         let count =
@@ -130,17 +129,17 @@ impl ProgramRecord {
         trusted.or((most > FEASIBLE).then_some(text))
     }
 
-    /// Whether there is anything to be written down as a test of its own.
+    /// Returns `true` if the program can be written as a test.
     pub(crate) fn can_be_written(&self) -> bool {
         self.unfinished.is_none() && !self.left().is_empty()
     }
 
-    /// What is left of it, part by part; in a part as it runs.
+    /// Returns the commands that are left, part by part, in running order within a part.
     pub fn left(&self) -> Vec<&CommandRecord> {
         let runs = |command: &&CommandRecord| command.layout.fate != Fate::Absent;
         let mut left: Vec<&CommandRecord> = self.commands.iter().filter(runs).collect();
-        // What was moved to the end of the prefix or the beginning of the suffix stands there: it
-        // was generated after the prefix and before the suffix.
+        // The stable order is right for commands moved to the end of the prefix or to the start of the suffix,
+        // because they were generated after the prefix and before the suffix.
         left.sort_by_key(|command| command.layout.part);
         left
     }
@@ -149,20 +148,20 @@ impl ProgramRecord {
 /// A command of a generated program.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CommandRecord {
-    /// Where it stands and what became of it.
+    /// Its position and its fate.
     pub layout: CommandLayout,
-    /// What it asks, with what it was told to suffer: `Increment, sent again`.
+    /// The command as text, with its faults: `Increment, sent again`.
     pub text: String,
     /// The kind of command it is, for counting.
     pub label: String,
-    /// What it asks, as Rust source.
+    /// The command as Rust source.
     pub source: String,
-    /// What befalls it.
+    /// Its faults.
     pub faults: Faults,
 }
 
 impl CommandRecord {
-    /// What it asks, or what stands in its place.
+    /// Returns the text of the command, or of its replacement.
     pub(crate) fn tells(&self) -> String {
         match self.layout.fate {
             Fate::Tombstone(points) => format!("{points} points in place of {}", self.text),
@@ -171,7 +170,7 @@ impl CommandRecord {
     }
 }
 
-/// What befalls a command.
+/// The injected faults of a command.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Faults {
     /// It is sent once more.
@@ -183,8 +182,8 @@ pub struct Faults {
 }
 
 impl Faults {
-    /// Whether its branch sends it again when it has returned. If it was dropped before that, what is
-    /// sent again is the same call, which has not returned yet.
+    /// Returns `true` if its branch sends it again after its return. If it was dropped before, the same call is sent
+    /// again without having returned.
     pub(crate) fn is_repeated(&self) -> bool {
         self.again && self.crash.is_none() && !self.unheard
     }
@@ -201,39 +200,39 @@ impl fmt::Display for Faults {
     }
 }
 
-/// Where a command stands and what became of it.
+/// The position and the fate of a command.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CommandLayout {
-    /// Where it stands, a move by [`Change`] counted in.
+    /// Its position, after a move by [`Change`].
     pub part: Part,
-    /// What became of it.
+    /// Its fate.
     pub fate: Fate,
-    /// Which of the values drawn in the run, counted from 0, is its [`Change`].
+    /// The index, from 0, of the drawn value of the run that is its [`Change`].
     pub change: usize,
-    /// Which of the values drawn in the run, from the first of these to before the second, say what simpler
-    /// command stands in its place: a number for each time that it was made simpler, counted from 1, then 0.
+    /// The range of drawn values of the run that select a simpler command in its place, the end excluded: a number
+    /// from 1 for each simplification, then 0.
     pub simpler: (usize, usize),
-    /// How many simpler commands the model has for it as it stands now.
+    /// The number of simpler commands that the model offers for its current form.
     pub candidates: u64,
     /// The task that ran it, the step in which it began and that in which it ended.
     pub ran: Option<(TaskId, u32, u32)>,
-    /// How many values had been drawn in the run, by whomever, when it began and when it ended.
+    /// The number of values drawn in the run, by any task, when it began and when it ended.
     pub drawn: (usize, usize),
 }
 
 /// A part of a program. Parts run one after the other, the branches of a stage at the same time.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Part {
-    /// What is run first, by one task.
+    /// Runs first, in one task.
     Prefix,
-    /// A sequence that runs beside the other branches of its stage, numbered from 0.
+    /// A sequence that runs concurrently with the other branches of its stage, numbered from 0.
     Branch {
         /// The stage.
         stage: u32,
         /// The branch in it.
         branch: u32,
     },
-    /// What is run last, by one task.
+    /// Runs last, in one task.
     Suffix,
 }
 
@@ -278,35 +277,35 @@ impl fmt::Display for Part {
     }
 }
 
-/// What becomes of a command.
+/// The fate of a command.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Fate {
     /// It is run.
     Runs,
     /// It is not: it was left out, or the model does not allow it in what is left.
     Absent,
-    /// So many points stand in its place, with no effect.
+    /// This number of points without effect replaces it.
     Tombstone(u32),
 }
 
 /// The condition that each test with generated programs is for: one whose programs are all empty has shown nothing.
 pub(crate) const SOMETHING_ASKED: &str = "a command that `precondition` and `resolve` allow";
 
-/// What the draws are for that a program is generated from.
+/// The purpose of the draws from which a program is generated.
 pub(crate) const PROGRAM: &str = "program";
 
-/// What the draws are for that a state to begin with is made of.
+/// The purpose of the draws from which an initial state is generated.
 pub(crate) const INITIAL: &str = "initial state";
 
-/// Whether a value drawn for this makes a program what it is, whatever the commands themselves draw when they
-/// are run.
+/// Returns `true` if values drawn for this purpose determine the program, as opposed to values that commands draw
+/// while they run.
 #[allow(dead_code, reason = "the real build searches no programs")]
 pub(crate) fn is_of_program(why: &str) -> bool {
     why == PROGRAM || why == INITIAL
 }
 
-/// What a smaller program does with a command of the one that was generated. A decision of the run,
-/// so that a trace has it; 0, [`Change::Keep`], while nothing is made smaller.
+/// The change of a generated command in a smaller program. It is a decision of the run, so that a trace has it; 0,
+/// [`Change::Keep`], while nothing is shrunk.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Change {
     /// It stays where it is.
@@ -322,7 +321,7 @@ pub enum Change {
 }
 
 impl Change {
-    /// The most points that can stand for a command.
+    /// The maximum number of points that can replace a command.
     pub const POINTS_MAX: u32 = 9_995;
     /// An change as a decision is a number below this.
     pub const BOUND: u64 = 10_000;
@@ -338,7 +337,7 @@ impl Change {
         }
     }
 
-    /// What a decision below [`Change::BOUND`] means.
+    /// Decodes a decision below [`Change::BOUND`].
     ///
     /// ```
     /// use sim::run::program::Change;
@@ -362,7 +361,7 @@ pub(crate) trait ProgramSource: Send + Sync {
     /// The program as it stands, in text.
     fn record(&self) -> ProgramRecord;
 
-    /// What shrinking has to know of its commands.
+    /// Returns the layout of its commands, for shrinking.
     fn layout(&self) -> Vec<CommandLayout>;
 
     /// As [`ProgramRecord::work`].

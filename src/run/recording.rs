@@ -2,14 +2,14 @@
 
 use unpause_check::history::HistoryRecord;
 
-/// When a recorded call might have been, in another order of the same steps.
+/// The possible times of a recorded call, in another order of the same steps.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Timed {
     /// The number of the call in its history.
     pub(crate) call: usize,
     /// As in [`Operation`](unpause_check::Operation).
     pub(crate) invoked: u64,
-    /// When it returned, if it did.
+    /// The time of its return, if it returned.
     pub(crate) returned: Option<u64>,
 }
 
@@ -18,7 +18,7 @@ pub(crate) trait HistorySource: Send + Sync {
     /// The history as it stands, in text.
     fn record(&self) -> HistoryRecord;
 
-    /// Whether it would be linearizable if it were of these calls alone, at these times. They are
-    /// listed by time of invocation. A check that ends without knowing says no.
+    /// Returns `true` if a history of these calls alone, at these times, is linearizable. `times` is sorted by
+    /// invocation. An undecided check returns `false`.
     fn holds_at(&self, times: &[Timed]) -> bool;
 }

@@ -38,7 +38,7 @@ impl Rng {
         if (wide as u64) < bound { self.unless_favoured(bound, wide) } else { (wide >> 64) as u64 }
     }
 
-    /// The number that `wide` gives, or the next one that favours nobody.
+    /// The number from `wide`, or from the next draws if that one would be biased.
     #[cold]
     #[inline(never)]
     fn unless_favoured(&mut self, bound: u64, mut wide: u128) -> u64 {

@@ -1,4 +1,4 @@
-//! What is shrunk: who stepped, in order, and what was drawn; and how it is replayed.
+//! Schedules: the decisions of a run as shrinking edits them, and their replay.
 //!
 //! A [`Schedule`] has the decisions of a run without what was done at each, so that a changed one
 //! still means something: [`Cursor`] follows it through a run that may not be the one it came from.
@@ -12,7 +12,7 @@ use crate::run::program::{CommandLayout, Fate, Part};
 use crate::run::trace::Trace;
 use crate::run::{DrawRecord, Run, StepRecord};
 
-/// Who stepped, in order, and what was drawn: the decisions of a run without what was done.
+/// The decisions of a run, turns and drawn values, without the operations.
 ///
 /// Tasks are named by their paths, so that a schedule means the same tasks in another run. Draws
 /// belong to the task that made them and not to a step: a task does the same things in the same
@@ -35,49 +35,49 @@ use crate::run::{DrawRecord, Run, StepRecord};
 /// ```
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Schedule {
-    /// The tasks of the run. A task that never stepped may stand here too.
+    /// The tasks of the run. A task that never stepped may be listed too.
     pub tasks: Vec<TaskPath>,
-    /// Who stepped how often, in order.
+    /// The turns, in order.
     pub turns: Vec<Turn>,
     /// `draws[t]` has the values that task `t` drew, in order. May be shorter than `tasks`:
     /// a value that is not there is 0.
     pub draws: Vec<Vec<u64>>,
-    /// The commands of generated programs. Known of a schedule that really ran only; a replay does
-    /// not read it, because what is left out of a program is said by values drawn.
+    /// The commands of generated programs. Known only of schedules that have run; a replay does not read it, because
+    /// drawn values determine the omissions from a program.
     pub commands: Vec<Command>,
 }
 
 /// A command of a generated program, as far as a schedule knows it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Command {
-    /// Where it stands.
+    /// Its position.
     pub part: Part,
-    /// What became of it.
+    /// Its fate.
     pub fate: Fate,
-    /// Which value its [`Change`](crate::run::program::Change) is: the task that drew it and the number of the
-    /// value among those that this task drew.
+    /// The drawn value that is its [`Change`](crate::run::program::Change): the task that drew it, and the index of
+    /// the value among those of this task.
     pub change: (usize, usize),
-    /// Which values of that task say what simpler command stands in its place, as in
+    /// The range of values of that task that select a simpler command, as in
     /// [`CommandLayout::simpler`](crate::run::program::CommandLayout::simpler).
     pub simpler: (usize, usize),
-    /// How many simpler commands the model has for it as it stands now.
+    /// The number of simpler commands that the model offers for its current form.
     pub candidates: u64,
     /// The task that ran it and which of that task's steps it took, if it was run.
     pub steps: Option<(usize, u32, u32)>,
-    /// Which of the values that this task drew were drawn while the command ran.
+    /// The range of values that this task drew while the command ran.
     pub draws: (usize, usize),
 }
 
 impl Command {
-    /// How often it was made simpler.
+    /// Returns the number of times it was simplified.
     fn simplified(&self) -> u64 {
         let (from, to) = self.simpler;
         // The last of them says that it is not made simpler any more.
         (to - from).saturating_sub(1) as u64
     }
 
-    /// How much there is to it: a command that runs beside others is more than one that does not,
-    /// and points in place of a command are less than a command.
+    /// Returns its weight in the cost: a command concurrent with others weighs more than one that is not, and points
+    /// in place of a command weigh less than a command.
     fn weight(&self) -> u64 {
         match (self.fate, self.part) {
             (Fate::Absent, _) => 0,
@@ -93,16 +93,16 @@ impl Command {
 pub struct Turn {
     /// The task: an index into [`Schedule::tasks`].
     pub task: usize,
-    /// How many steps it takes; [`Turn::OPEN`] means as many as it can.
+    /// The number of steps; [`Turn::OPEN`] means as many as possible.
     pub steps: u32,
-    /// Whether the task of the turn before could have gone on. Known of a turn that really ran
-    /// only; a replay does not read it.
+    /// True if the task of the previous turn was still enabled. Known only of turns that have run; a replay does not
+    /// read it.
     pub preempts: bool,
 }
 
 impl Turn {
-    /// The number of steps of a turn that goes on until the task waits or ends. Never in the
-    /// schedule of a run, only in one that is to be tried.
+    /// The number of steps of a turn that lasts until the task waits or ends. Never in the schedule of a run, only in
+    /// a candidate.
     pub const OPEN: u32 = u32::MAX;
 }
 
@@ -191,17 +191,17 @@ impl Schedule {
         self.draws[task].push(value);
     }
 
-    /// How many steps there are, open turns counted as [`Turn::OPEN`].
+    /// Returns the number of steps, open turns counted as [`Turn::OPEN`].
     pub fn steps(&self) -> u64 {
         self.turns.iter().map(|turn| u64::from(turn.steps)).sum()
     }
 
-    /// How many turns began although the task before could have gone on.
+    /// Returns the number of turns that began while the previous task was enabled.
     pub fn preemptions(&self) -> u64 {
         self.turns.iter().filter(|turn| turn.preempts).count() as u64
     }
 
-    /// What the schedule of a run costs. O(turns + draws).
+    /// Returns the cost of the schedule. O(turns + draws).
     pub fn cost(&self) -> Cost {
         let draws = self.draws.iter().flatten();
         Cost {
@@ -292,15 +292,15 @@ pub(crate) fn join(turns: impl IntoIterator<Item = Turn>) -> Vec<Turn> {
     joined
 }
 
-/// How much a person has to read to understand a schedule. The less, the better.
+/// The reading effort of a schedule, which shrinking minimizes.
 ///
 /// Compared first is the [program](Cost::program) that is left, then how often its commands were made
 /// [simpler](Cost::simpler), then the [weight](Cost::weight) of the schedule: its steps, each preemption counted as [`Cost::PREEMPTION`] steps more. Of equal weights the one
 /// with fewer preemptions is less, then that with fewer turns, then smaller values drawn.
 ///
-/// The weight is that of the screen: a step is a line; a preemption is a line of its own and makes the
-/// reader go back to where both tasks stood. Fewer preemptions at any price would be wrong, because a task
-/// that is never interrupted goes on to its end after it has done the harm.
+/// The weight is that of the screen: a step is a line; a preemption is another line, and makes the reader go back to
+/// the previous state of both tasks. Fewer preemptions at any price would be wrong, because a task that is never
+/// interrupted runs to its end after it has done the harm.
 ///
 /// Every part is a natural number, and how often a command of a program can be made simpler is bounded, so the
 /// order is total and has no infinite descent: a search that accepts only what costs less must end.
@@ -316,12 +316,12 @@ pub(crate) fn join(turns: impl IntoIterator<Item = Turn>) -> Vec<Turn> {
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Cost {
-    /// How much is left of generated programs: 4 for each command that runs beside others, 3 for
-    /// each that does not, 1 for each that only its points are left of. First, because each has to
-    /// be understood before the switches between them.
+    /// The weight of the commands left in generated programs: 4 for each that is concurrent with others, 3 for each
+    /// that is not, 1 for each of which only the points are left. Compared first, because a reader must understand
+    /// the commands before the switches between them.
     pub program: u64,
-    /// How often commands of generated programs were made simpler by `Program::shrink`, in all. The more
-    /// often, the less: this number alone counts the other way round.
+    /// The number of simplifications of commands by `Program::shrink`. More is better: this is the only number that
+    /// is maximized.
     pub simpler: u64,
     /// Switches away from a task that could have gone on.
     pub preemptions: u64,
@@ -331,12 +331,12 @@ pub struct Cost {
     pub steps: u64,
     /// The sum of all values drawn.
     pub draws_sum: u128,
-    /// How many of them are not the default, 0.
+    /// The number of draws that are not the default, 0.
     pub draws_set: u64,
 }
 
 impl Cost {
-    /// How many steps a preemption weighs as much as.
+    /// The weight of a preemption, in steps.
     pub const PREEMPTION: u64 = 4;
 
     /// Steps, and [`Cost::PREEMPTION`] for each preemption.
@@ -374,9 +374,8 @@ impl PartialOrd for Cost {
 /// - The turns are followed in order. A task whose turn it is but that cannot step (it waits, has
 ///   ended, was never spawned) loses its turn; the steps it did not get are added to its next turn,
 ///   so that it is cut where it would have been. (An open turn leaves nothing over.)
-/// - When the turns are used up, [`pick`](Cursor::pick) has no opinion, and the replayer goes on by
-///   default: the task of the last step while it can, else the candidate with the lowest
-///   [`TaskPath`].
+/// - After the last turn [`pick`](Cursor::pick) returns nothing, and the replayer continues by default: the task of
+///   the last step while it can, else the candidate with the lowest [`TaskPath`].
 /// - A draw that has no value in the schedule, or one that is not below its bound, is 0. Values
 ///   left over are ignored.
 ///
@@ -412,7 +411,7 @@ pub struct Cursor {
     left: u32,
     /// Steps a task should have had in its earlier turns.
     owed: Vec<u32>,
-    /// How many values a task has drawn.
+    /// The number of values drawn, by task.
     drawn: Vec<usize>,
 }
 

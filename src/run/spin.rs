@@ -1,14 +1,13 @@
-//! Tasks that go round in a loop and look at the same things: what a run that came to no end is to be
-//! told by.
+//! Spinning tasks, which read the same objects in a loop: the usual cause of a run that reaches its step limit.
 
 use super::Run;
 use crate::run::event::Event;
 use crate::run::ids::TaskId;
 use crate::run::op::Access;
 
-/// How many looks a loop may have.
+/// Maximum number of accesses in a round of a loop.
 const LOOKS_MAX: usize = 8;
-/// How often it is to have gone round.
+/// The least number of rounds of a loop.
 const TIMES_MIN: usize = 16;
 
 /// A task that, up to the end of a run, did nothing but look at the same things again and again and see
@@ -19,7 +18,7 @@ pub struct Spin {
     pub task: TaskId,
     /// Its last round: indices into [`Run::events`], in order.
     pub looks: Vec<usize>,
-    /// How many rounds it made.
+    /// The number of its rounds.
     pub times: usize,
 }
 

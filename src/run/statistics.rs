@@ -1,5 +1,5 @@
-//! What generated programs came to: which commands, how many of them beside others, how much of that
-//! overlapped in fact.
+//! Statistics of generated programs: their commands, the number that may run concurrently, and the number that did
+//! overlap.
 //!
 //! A generated test that passes says little if its commands never met. Statistics are a function of
 //! runs that were made anyway; nothing here makes one.
@@ -40,27 +40,26 @@ use unpause_check::history::HistoryRecord;
 /// ```
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Statistics {
-    /// How many runs were counted.
+    /// The number of runs counted.
     pub runs: u64,
     /// The commands that were run, by label.
     pub labels: BTreeMap<String, Count>,
-    /// What was left out of programs when they were generated.
+    /// The commands left out when programs were generated.
     pub omitted: Omitted,
-    /// How many operations the histories had.
+    /// The number of operations in the histories.
     pub operations: u64,
-    /// How many of them overlapped in time with another one. One that never returned overlaps with all
-    /// that came after it.
+    /// The number of them that overlapped with another one. An operation that never returned overlaps with all later
+    /// ones.
     pub overlapped: u64,
     /// `at_once[n]`: in how many runs `n` operations were open at some moment, and never more.
     pub at_once: Vec<u64>,
-    /// What [`sometimes!`](macro@crate::sometimes) and [`cover!`](macro@crate::cover) were asked about, by
-    /// name.
+    /// The conditions of [`sometimes!`](macro@crate::sometimes) and [`cover!`](macro@crate::cover), by name.
     pub conditions: Vec<Condition>,
     /// The histories, a hash for each that differs.
     pub(crate) histories: BTreeSet<u64>,
 }
 
-/// How often commands of a label were run.
+/// The number of runs of the commands of a label.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Count {
     /// In all.
@@ -129,7 +128,7 @@ impl Statistics {
         self.conditions.sort_by_key(|condition| condition.name);
     }
 
-    /// How many commands were run.
+    /// Returns the number of commands run.
     pub fn commands(&self) -> Count {
         let add = |sum: Count, count: &Count| Count {
             all: sum.all + count.all,
@@ -138,13 +137,13 @@ impl Statistics {
         self.labels.values().fold(Count::default(), add)
     }
 
-    /// How many histories differed: in their operations, their results or their order in time.
+    /// Returns the number of histories that differ in their operations, their results or their order in time.
     pub fn distinct_histories(&self) -> usize {
         self.histories.len()
     }
 }
 
-/// How many operations of a history overlap with another one, and how many are open at once at most.
+/// Returns the number of operations of a history that overlap with another one, and the maximum number open at once.
 fn overlap(history: &HistoryRecord) -> (u64, usize) {
     let mut moments: Vec<(u64, usize, bool)> = Vec::new();
     for (n, operation) in history.operations.iter().enumerate() {

@@ -14,13 +14,12 @@ use crate::run::program::{CommandRecord, Part};
 /// All decisions of a run, with what was done at each.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Trace {
-    /// Where the trace comes from and how its run ended.
+    /// The origin of the trace and the outcome of its run.
     pub header: Header,
-    /// What is left of the programs that were generated. For people, as the header: a replay
-    /// generates them anew from the values drawn.
+    /// The commands left of generated programs. For people, as the header is: a replay generates them again from the
+    /// drawn values.
     pub program: Vec<TraceCommand>,
-    /// The tasks, in the order they were spawned. The first is the body of the test; a parent
-    /// stands before its children.
+    /// The tasks, in the order they were spawned. The first is the body of the test; a parent precedes its children.
     pub tasks: Vec<TraceTask>,
     /// The shared objects, in the order the run got to know them.
     pub objects: Vec<TraceObject>,
@@ -85,7 +84,7 @@ pub fn show_values(event: &Event, run: &Run) -> String {
     }
 }
 
-/// Where a trace comes from and how its run ended. For people; a replay does not read it.
+/// The origin of a trace and the outcome of its run. For people; a replay does not read it.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Header {
     /// The test, as `module::path::name`.
@@ -96,16 +95,16 @@ pub struct Header {
     pub seed: Seed,
     /// The strategy that answered the choices.
     pub strategy: String,
-    /// How the run ended, in one line.
+    /// The outcome of the run, in one line.
     pub verdict: String,
 }
 
 /// A command of a generated program.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TraceCommand {
-    /// Where it stands.
+    /// Its position.
     pub part: Part,
-    /// What it asks.
+    /// The command.
     pub text: String,
 }
 
@@ -121,9 +120,9 @@ pub struct TraceTask {
 /// A shared object of a trace.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TraceObject {
-    /// What it is, such as `atomic`: one word of ASCII letters, digits and `-`.
+    /// Its kind, such as `atomic`: one word of ASCII letters, digits and `-`.
     pub kind: String,
-    /// Where it was created, as `file:line:column`.
+    /// The place that created it, as `file:line:column`.
     pub place: String,
 }
 
@@ -132,7 +131,7 @@ pub struct TraceObject {
 pub struct TraceStep {
     /// The task that stepped: an index into [`Trace::tasks`].
     pub task: usize,
-    /// What it did, in order.
+    /// Its operations, in order.
     pub deeds: Vec<Deed>,
     /// The values drawn in this step, in order.
     pub draws: Vec<TraceDraw>,
@@ -145,7 +144,7 @@ pub struct Deed {
     pub op: String,
     /// The object: an index into [`Trace::objects`].
     pub object: Option<usize>,
-    /// Where in the source, as `file:line:column`.
+    /// The place in the source, as `file:line:column`.
     pub place: String,
     /// The values involved, as text such as `0->1`, without white space; empty if there are none.
     pub values: String,

@@ -22,7 +22,7 @@ use super::jitter::{self, Shaker};
 use super::start::{START, Starts, release};
 use super::threads;
 use crate::run::ids::{Place, TaskId, TaskPath};
-use crate::run::panics::{self, Heard, Panicked};
+use crate::run::panics::{self, PanicHandling, Panicked};
 use crate::run::program::{ProgramRecord, ProgramSource};
 use crate::run::recording::HistorySource;
 use crate::run::{Condition, Failure, TaskRecord, panic_text};
@@ -463,22 +463,22 @@ pub(crate) fn fail(failure: impl FnOnce() -> Failure) {
 }
 
 /// Handles a panic for the panic hook of the process.
-pub(crate) fn hear(info: &std::panic::PanicHookInfo<'_>) -> Heard {
+pub(crate) fn hear(info: &std::panic::PanicHookInfo<'_>) -> PanicHandling {
     // A panic may come while the thread ends, when nothing is left of it to ask.
     let Ok(Some(member)) = CURRENT.try_with(|current| current.borrow().clone()) else {
-        return Heard::Foreign;
+        return PanicHandling::Foreign;
     };
     if member.run.is_over() {
-        return Heard::Foreign;
+        return PanicHandling::Foreign;
     }
     let panicked = panics::panicked(info);
     if panics::aborts(&panicked) {
         tell(&member);
-        return Heard::Taken;
+        return PanicHandling::Taken;
     }
     let before = panics::note(panicked);
     BEFORE.with(|last| *last.borrow_mut() = before);
-    if member.run.loud { Heard::Shown } else { Heard::Taken }
+    if member.run.loud { PanicHandling::Shown } else { PanicHandling::Taken }
 }
 
 /// Prints the panics that were recorded on this thread, because the process aborts now. Not with `eprint!`: a test

@@ -111,7 +111,7 @@ impl Strategy for Replay {
             return Err(Mismatch::new(
                 step,
                 "the end of the run".to_owned(),
-                format!("tasks that can go on: {}", candidates()),
+                format!("enabled tasks: {}", candidates()),
             ));
         };
         self.step += 1;

@@ -81,7 +81,7 @@ pub fn note(held: bool, percent: u32, name: &'static str) {
 pub fn cover(held: bool, percent: u32, name: &'static str) {
     assert!(
         (1..=100).contains(&percent),
-        "{name:?} is to hold in {percent} % of the runs: give a number from 1 to 100"
+        "{name:?} must hold in {percent} % of the runs: give a number from 1 to 100"
     );
     note(held, percent, name);
 }

@@ -189,7 +189,7 @@ impl Finding {
             Callers::Named => {
                 let _ = write!(out, " by {}", plural(self.history.clients.len(), "process"));
             }
-            Callers::Unnamed { .. } => out.push_str(" (by whom is not said)"),
+            Callers::Unnamed { .. } => out.push_str(" (by unnamed clients)"),
         }
         for (count, what) in [(self.failed, "failed"), (self.unanswered, "without an answer")] {
             if count > 0 {

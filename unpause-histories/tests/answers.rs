@@ -187,7 +187,7 @@ fn a_long_fork_is_found_without_a_word_about_processes() {
     let problem = check("strong-session-serializable", None, "edn", LONG_FORK).unwrap_err();
     assert!(problem.message.contains("the order of each process"), "{problem}");
     let text = check("serializable", None, "edn", LONG_FORK).unwrap();
-    assert!(text.text("file", &Default::default()).contains("by whom is not said"));
+    assert!(text.text("file", &Default::default()).contains("by unnamed clients"));
 }
 
 #[test]

@@ -1,5 +1,4 @@
-//! The arguments of the attribute: which there are, which go together, and what is said at each
-//! one that is wrong.
+//! The arguments of the attribute: their grammar, valid combinations, and an error at each invalid one.
 //!
 //! Reads on after an error, so that all are shown at once.
 
@@ -44,7 +43,7 @@ const CONFLICTS: [(&str, &str, &str); 6] = [
 /// these are all.
 const SEARCHES: [&str; 3] = ["exhaustive", "preemptions", "delays"];
 
-/// What the attribute says; `None` where it says nothing.
+/// The arguments of the attribute; `None` for those left out.
 #[derive(Default)]
 pub(crate) struct Arguments {
     /// From 1.
@@ -63,30 +62,30 @@ pub(crate) struct Arguments {
     pub(crate) limit_ms: Option<u64>,
     /// Not empty.
     pub(crate) replay: Option<LitStr>,
-    /// Whether the flag is there.
+    /// True if the flag is present.
     pub(crate) must_fail: bool,
-    /// Whether the flag is there.
+    /// True if the flag is present.
     pub(crate) coverage: bool,
-    /// Whether the flag is there.
+    /// True if the flag is present.
     pub(crate) closure: bool,
     /// Any.
     pub(crate) prove: Option<u64>,
-    /// Whether the flag is there. The strategy is then one of [`SEARCHES`].
+    /// True if the flag is present. The strategy is then one of [`SEARCHES`].
     pub(crate) must_prove: bool,
-    /// Whether the flag is there.
+    /// True if the flag is present.
     pub(crate) statistics: bool,
-    /// Where the library lives.
+    /// The path of the library.
     pub(crate) library: Option<Path>,
 }
 
-/// The arguments in `tokens`, and what is wrong with them in the order in which it stands there.
+/// Returns the arguments in `tokens`, and their errors in order of position.
 pub(crate) fn parse(tokens: TokenStream) -> (Arguments, Vec<Error>) {
     let mut arguments = Arguments::default();
     let mut errors = Vec::new();
     let mut seen: Vec<String> = Vec::new();
     let mut must_prove = None;
     for part in split(tokens, &mut errors) {
-        let result = Part::parse(part).and_then(|part| {
+        let result = Argument::parse(part).and_then(|part| {
             part.check(&seen)?;
             seen.push(part.name.clone());
             if part.name == "must_prove" {
@@ -96,7 +95,7 @@ pub(crate) fn parse(tokens: TokenStream) -> (Arguments, Vec<Error>) {
         });
         errors.extend(result.err());
     }
-    // Whatever is wrong with the strategy itself is told before.
+    // Errors of the strategy itself are reported before.
     let strategy_is_wrong =
         seen.iter().any(|name| name == "strategy") && arguments.strategy.is_none();
     if let (Some(span), false) = (must_prove, strategy_is_wrong) {
@@ -105,7 +104,7 @@ pub(crate) fn parse(tokens: TokenStream) -> (Arguments, Vec<Error>) {
     (arguments, errors)
 }
 
-/// Why a test with this strategy can prove nothing; none if it can.
+/// Returns the reason why a test with this strategy can prove nothing; none if it can.
 fn cannot_prove(strategy: Option<&LitStr>) -> Option<String> {
     let write = "write `strategy = \"exhaustive\"`";
     let Some(strategy) = strategy else {
@@ -139,15 +138,15 @@ fn split(tokens: TokenStream, errors: &mut Vec<Error>) -> Vec<Vec<TokenTree>> {
 }
 
 /// One argument: a name, alone or with `= value`.
-struct Part {
+struct Argument {
     name: String,
     span: Span,
-    /// What stands after `=`; `None` without one.
+    /// The tokens after `=`; `None` without one.
     value: Option<TokenStream>,
 }
 
-impl Part {
-    fn parse(tokens: Vec<TokenTree>) -> Result<Part, Error> {
+impl Argument {
+    fn parse(tokens: Vec<TokenTree>) -> Result<Argument, Error> {
         let whole = || tokens.iter().cloned().collect::<TokenStream>();
         let name = match &tokens[0] {
             TokenTree::Ident(name) => name,
@@ -181,10 +180,10 @@ impl Part {
         if !NAMES.contains(&text.as_str()) {
             return Err(unknown(name, &text));
         }
-        Ok(Part { name: text, span: name.span(), value })
+        Ok(Argument { name: text, span: name.span(), value })
     }
 
-    /// Whether it may stand after those of the names in `seen`.
+    /// Checks that it may follow the arguments in `seen`.
     fn check(&self, seen: &[String]) -> Result<(), Error> {
         if seen.contains(&self.name) {
             return Err(Error::new(self.span, format!("`{}` is given twice", self.name)));
@@ -254,7 +253,7 @@ impl Part {
     }
 }
 
-/// How the argument is written, as an example.
+/// Returns an example of the argument.
 pub(crate) fn form(name: &str) -> &'static str {
     match name {
         "seeds" => "`seeds = 1000`",
@@ -283,7 +282,7 @@ fn unknown(name: &Ident, text: &str) -> Error {
     Error::new(name.span(), message)
 }
 
-/// What to say about an argument that does not start with a name.
+/// Returns the error text for an argument that does not start with a name.
 fn nameless(token: &TokenTree) -> String {
     let meant = match token {
         TokenTree::Literal(literal) if literal.to_string().starts_with('"') => "strategy",

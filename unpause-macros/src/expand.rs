@@ -1,5 +1,5 @@
-//! Writes the test: a call of the library with the place, the arguments and the body, or, if
-//! something is wrong, the errors beside a function that type-checks the body and does no more.
+//! Writes the test: a call of the library with the place, the arguments and the body, or, if something is wrong, the
+//! errors and a function that only type-checks the body.
 
 use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens, quote, quote_spanned};
@@ -40,9 +40,9 @@ fn accepted(arguments: &Arguments, function: &Function) -> TokenStream {
     let file = quote_spanned!(name.span()=> ::core::file!());
     let line = quote_spanned!(name.span()=> ::core::line!());
 
-    // The call stands at the return type, so that one the library does not take is reported there;
-    // the compiler does so only if the whole call has the span of what the user wrote. All else has
-    // the hygiene of the expansion, so that lints know that nobody typed it.
+    // The call has the span of the return type, so that an unsupported type is reported there; the compiler does so
+    // only if the whole call has a span of user code. Everything else has the hygiene of the expansion, so that lints
+    // recognize generated code.
     let place = match &signature.output {
         ReturnType::Default => name.span(),
         ReturnType::Type(_, output) => output.span(),
@@ -126,8 +126,8 @@ fn option(value: Option<impl ToTokens>, of: TokenStream) -> TokenStream {
 /// The errors, and the function as an ordinary `async fn` without what was refused, so that the
 /// compiler finds what is wrong in the body too, and nothing else.
 ///
-/// The errors stand in the body: there they go away with a function that `#[cfg]` takes away, and
-/// a method of an `impl` may have them.
+/// The errors are in the body: there they vanish with a function that `#[cfg]` removes, and they are allowed in a
+/// method of an `impl`.
 fn refused(function: Function, errors: &[Error]) -> TokenStream {
     let errors = errors.iter().map(Error::to_compile_error);
     let uses_self = function.uses_self();

@@ -34,7 +34,7 @@ impl Function {
         for attribute in self.attributes.iter().filter(|it| Function::makes_a_test(it)) {
             refuse(attribute, "a second test attribute, the test would run twice: remove it");
         }
-        // Only the first: once they stand above, the others are no longer looked at from here.
+        // Only the first: once they are above, this attribute no longer sees the others.
         let misplaced = self.attributes.iter().find(|it| Function::makes_arguments(it));
         if let Some(attribute) = misplaced {
             let name = last_word(attribute).map(|word| word.to_string()).unwrap_or_default();
@@ -56,13 +56,13 @@ impl Function {
             refuse(&signature.fn_token, "`#[sim::test]` needs an `async fn`: write `async fn`");
         }
         if !signature.generics.params.is_empty() {
-            refuse(&signature.generics, "a test cannot be generic: nothing says for which types");
+            refuse(&signature.generics, "a test cannot be generic: remove the generic parameters");
         }
         if let Some(where_clause) = &signature.generics.where_clause {
             refuse(where_clause, "a test cannot have a `where` clause");
         }
         if let Some(receiver) = signature.receiver() {
-            refuse(receiver, "a test is a function of its own and has no `self`");
+            refuse(receiver, "a test cannot have a `self`: make it a free function");
         }
         let typed: Vec<_> =
             signature.inputs.iter().filter(|input| matches!(input, FnArg::Typed(_))).collect();
@@ -82,17 +82,17 @@ impl Function {
         errors
     }
 
-    /// Whether the body says `self` or `Self` somewhere.
+    /// Returns `true` if the body contains `self` or `Self`.
     pub(crate) fn uses_self(&self) -> bool {
         find(self.body.stream(), &["self", "Self"]).is_some()
     }
 
-    /// Whether the attribute makes a test of a function: `#[test]`, `#[tokio::test]` and so on.
+    /// Returns `true` if the attribute makes a test of a function: `#[test]`, `#[tokio::test]` and so on.
     pub(crate) fn makes_a_test(attribute: &Attribute) -> bool {
         last_word(attribute).is_some_and(|word| word == "test")
     }
 
-    /// Whether the attribute is one that calls the function with arguments.
+    /// Returns `true` if the attribute calls the function with arguments.
     pub(crate) fn makes_arguments(attribute: &Attribute) -> bool {
         last_word(attribute).is_some_and(|word| {
             ["rstest", "case", "test_case", "test_matrix"].iter().any(|other| word == other)
@@ -105,7 +105,7 @@ fn parts(input: ParseStream) -> Result<Function, Error> {
     let mut attributes = input.call(Attribute::parse_outer)?;
     let visibility: Visibility = input.parse()?;
     let first = input.cursor().token_tree().map_or_else(Span::call_site, |(token, _)| token.span());
-    let wrong = |_| Error::new(first, "`#[sim::test]` goes on an `async fn`");
+    let wrong = |_| Error::new(first, "`#[sim::test]` must be on an `async fn`");
     let signature: Signature = input.parse().map_err(wrong)?;
 
     let rest: TokenStream = input.parse()?;

@@ -1,8 +1,8 @@
 //! The attribute macro of unpause.
 //!
-//! It reads the arguments (`arguments`), checks the function (`function`) and writes the test
-//! (`expand`). What a test *does* is the library's; here is only what can be known at compile time.
-//! Not known here: which strategies exist, but for those that can prove something, and whether a replayed file does. The run says so.
+//! It reads the arguments (`arguments`), checks the function (`function`) and writes the test (`expand`). The library
+//! defines the behaviour of a test; this crate checks only what is known at compile time. It knows neither the
+//! strategies, except for those that can prove something, nor replayed files: the run reports errors in these.
 
 #![forbid(unsafe_code)]
 

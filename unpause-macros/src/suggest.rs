@@ -1,4 +1,4 @@
-//! Which known word was meant by an unknown one.
+//! Suggests the known word closest to an unknown one.
 
 /// Words that other tools use for what an argument here says.
 const SYNONYMS: [(&str, &str); 17] = [

@@ -9,8 +9,8 @@ use unpause_histories::format_of;
 use super::is_standard_input;
 use crate::Usage;
 
-/// A file that is to be checked, or is not because it is no history.
-pub(super) enum Found {
+/// A file to check, or one to skip because it is no history.
+pub(super) enum FoundFile {
     History(PathBuf),
     Other(PathBuf),
 }
@@ -27,16 +27,16 @@ pub(super) fn is_folder(path: &Path) -> bool {
 pub(super) fn all(
     paths: &[PathBuf],
     is_history: impl Fn(&Path) -> bool,
-) -> Result<Vec<Found>, Usage> {
+) -> Result<Vec<FoundFile>, Usage> {
     let mut found = Vec::new();
     for path in paths {
         if !is_folder(path) {
-            found.push(Found::History(path.clone()));
+            found.push(FoundFile::History(path.clone()));
             continue;
         }
         let before = found.len();
         inside(path, &is_history, &mut found)?;
-        if !found[before..].iter().any(|file| matches!(file, Found::History(_))) {
+        if !found[before..].iter().any(|file| matches!(file, FoundFile::History(_))) {
             return Err(Usage(format!(
                 "{}: there is no history in this folder; name the files, or say how they are written \
                  with --format",
@@ -50,7 +50,7 @@ pub(super) fn all(
 fn inside(
     folder: &Path,
     is_history: &impl Fn(&Path) -> bool,
-    found: &mut Vec<Found>,
+    found: &mut Vec<FoundFile>,
 ) -> Result<(), Usage> {
     let wrong = |error| Usage(format!("{}: cannot read this folder: {error}", folder.display()));
     let mut entries: Vec<_> =
@@ -64,14 +64,18 @@ fn inside(
         if kind.is_dir() {
             inside(&path, is_history, found)?;
         } else if path.is_file() {
-            found.push(if is_history(&path) { Found::History(path) } else { Found::Other(path) });
+            found.push(if is_history(&path) {
+                FoundFile::History(path)
+            } else {
+                FoundFile::Other(path)
+            });
         }
     }
     Ok(())
 }
 
-/// Whether a file begins like a history or is named like one. One that cannot be read is taken for one, so
-/// that it is said.
+/// Returns `true` if a file begins like a history or is named like one. A file that cannot be read counts as one, so
+/// that the error is reported.
 pub(super) fn looks_like_a_history(path: &Path) -> bool {
     let mut beginning = Vec::new();
     let read = File::open(path).and_then(|file| file.take(4096).read_to_end(&mut beginning));

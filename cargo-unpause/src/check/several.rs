@@ -1,11 +1,11 @@
 //! Several histories: a line for each, and a summary.
 
-use super::files::{Found, all, looks_like_a_history};
-use super::{Asked, called, exit_of, judge};
+use super::files::{FoundFile, all, looks_like_a_history};
+use super::{CheckArguments, called, exit_of, judge};
 use crate::{Exit, Terminal, Usage};
 
 /// Checks all that the command line means. The worst of the exits counts.
-pub(super) fn check(asked: &Asked, terminal: &mut Terminal) -> Result<Exit, Usage> {
+pub(super) fn check(asked: &CheckArguments, terminal: &mut Terminal) -> Result<Exit, Usage> {
     if asked.tree {
         let message = "--tree is for one file: name it alone";
         return Err(Usage(message.to_owned()));
@@ -15,8 +15,8 @@ pub(super) fn check(asked: &Asked, terminal: &mut Terminal) -> Result<Exit, Usag
     let (mut counts, mut others, mut unchecked) = ([0usize; 4], 0, 0);
     for file in &files {
         let file = match file {
-            Found::History(file) => file,
-            Found::Other(file) => {
+            FoundFile::History(file) => file,
+            FoundFile::Other(file) => {
                 others += 1;
                 terminal.print(&format!("no history  {}\n", file.display()));
                 continue;

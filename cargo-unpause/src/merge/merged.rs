@@ -3,11 +3,11 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use sim::__private::results::{End, Failed, Part, Segment, Subject, Tally, chain};
+use sim::__private::results::{EndRecord, Failed, ResultsFile, Segment, Subject, Tally, chain};
 use sim::report::Report;
 use sim::run::Condition;
 
-use super::seeds::{Every, Seeds, common};
+use super::seeds::{SeedStride, Seeds, common};
 use crate::Exit;
 
 /// The merged results of one subject.
@@ -17,7 +17,7 @@ pub(super) struct Merged<'a> {
     pub(super) asked: u128,
     pub(super) passed: u128,
     /// Seeds that neither passed nor failed.
-    pub(super) left: Vec<Every>,
+    pub(super) left: Vec<SeedStride>,
     /// The failures by kind and place, each with its seeds; the first of each is of the lowest seed.
     pub(super) failures: BTreeMap<(String, String), Vec<Failed>>,
     /// Counts over the passed runs, without those of files whose seeds overlap with others.
@@ -36,24 +36,25 @@ const BESIDE: [&str; 4] = ["too seldom", "unproven", "unreadable", "diverged"];
 impl<'a> Merged<'a> {
     /// # Errors
     /// If the numbers of shards do not go together.
-    pub(super) fn of(subject: &'a Subject, parts: Vec<Part>) -> Result<Merged<'a>, String> {
+    pub(super) fn of(subject: &'a Subject, parts: Vec<ResultsFile>) -> Result<Merged<'a>, String> {
         let Some(modulus) = common(parts.iter().map(|part| part.header.of)) else {
             let test = &subject.test;
             return Err(format!("{test}: these numbers of shards do not go together"));
         };
         let asked = parts.iter().map(|part| {
             let (from, count) = (part.header.first, part.header.count);
-            Every { from, of: 1, count }
+            SeedStride { from, of: 1, count }
         });
         let asked = Seeds::union(modulus, asked);
         let files = parts.len();
         let mut failures: BTreeMap<_, Vec<Failed>> = BTreeMap::new();
-        let (mut ends, mut shards): (Vec<End>, BTreeMap<_, Vec<Segment>>) = Default::default();
-        let explored = |part: &Part| (part.header.first, part.header.count);
+        let (mut ends, mut shards): (Vec<EndRecord>, BTreeMap<_, Vec<Segment>>) =
+            Default::default();
+        let explored = |part: &ResultsFile| (part.header.first, part.header.count);
         let whole = parts.first().map(explored);
         let whole = whole.filter(|whole| parts.iter().all(|part| explored(part) == *whole));
         for part in parts {
-            let shard = Shard::of(&part);
+            let shard = ShardKey::of(&part);
             ends.extend(part.ends);
             shards.entry(shard).or_default().extend(part.segments);
             for failure in part.failures {
@@ -70,7 +71,7 @@ impl<'a> Merged<'a> {
         let rows = shards.iter().map(|(shard, segments)| shard.row(segments));
         let passed = Seeds::union(modulus, rows);
         let failed = failures.values().flatten().filter_map(|failure| failure.seed);
-        let failed = failed.map(|from| Every { from, of: modulus, count: 1 });
+        let failed = failed.map(|from| SeedStride { from, of: modulus, count: 1 });
         let left = asked.without(&passed).without(&Seeds::union(modulus, failed)).rows();
         let remedy = missing(&shards, whole);
         let (tally, others) = counted(modulus, shards);
@@ -91,7 +92,7 @@ impl<'a> Merged<'a> {
     }
 
     /// Judges conditions over all runs, as a single run does at its end.
-    fn judge(&mut self, others: &[Tally], remedy: &str, ends: &[End]) {
+    fn judge(&mut self, others: &[Tally], remedy: &str, ends: &[EndRecord]) {
         if !self.failures.is_empty() {
             let beside = |(kind, _): &(String, String)| BESIDE.contains(&&**kind);
             self.failed_as_it_must = self.subject.must_fail && !self.failures.keys().any(beside);
@@ -154,7 +155,7 @@ impl<'a> Merged<'a> {
     }
 
     /// Sets the report of a single run of all seeds.
-    fn report(&mut self, ends: &[End]) {
+    fn report(&mut self, ends: &[EndRecord]) {
         if u128::from(self.tally.runs) != self.passed {
             return;
         }
@@ -163,8 +164,8 @@ impl<'a> Merged<'a> {
             let looked: Vec<bool> = ends.iter().filter_map(|end| end.foreign).collect();
             if looked.is_empty() {
                 self.unknown.push(
-                    "whether tasks share what is not of this library, so that coverage says nothing: no \
-                     process came to the end of its shard. Run one of the shards again"
+                    "whether tasks share data outside this library, which coverage does not see: no process \
+                     reached the end of its shard. Run one of the shards again"
                         .to_owned(),
                 );
                 return;
@@ -204,28 +205,28 @@ impl<'a> Merged<'a> {
 
 /// Every `of`-th seed from `from` on, the `number`-th part of those from `first` on.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-struct Shard {
+struct ShardKey {
     first: u64,
     of: u64,
     number: u64,
 }
 
-impl Shard {
-    fn of(part: &Part) -> Shard {
+impl ShardKey {
+    fn of(part: &ResultsFile) -> ShardKey {
         let header = &part.header;
-        Shard { first: header.first, of: header.of, number: header.shard }
+        ShardKey { first: header.first, of: header.of, number: header.shard }
     }
 
     /// The seeds of a chain of segments.
-    fn row(&self, segments: &[Segment]) -> Every {
+    fn row(&self, segments: &[Segment]) -> SeedStride {
         let count = segments.last().map_or(0, |segment| segment.to);
         // The first seed of a shard without seeds does not matter.
-        Every { from: self.first.saturating_add(self.number - 1), of: self.of, count }
+        SeedStride { from: self.first.saturating_add(self.number - 1), of: self.of, count }
     }
 }
 
 /// The number of seeds that each division into shards covers, by first seed and number of shards.
-fn divisions(shards: &[(Shard, Vec<Segment>)]) -> BTreeMap<(u64, u64), u64> {
+fn divisions(shards: &[(ShardKey, Vec<Segment>)]) -> BTreeMap<(u64, u64), u64> {
     let mut seeds = BTreeMap::new();
     for (shard, segments) in shards {
         *seeds.entry((shard.first, shard.of)).or_default() += shard.row(segments).count;
@@ -235,14 +236,14 @@ fn divisions(shards: &[(Shard, Vec<Segment>)]) -> BTreeMap<(u64, u64), u64> {
 
 /// The names of shards that a division lacks: of the one that covers the most seeds, if all files are of the same
 /// seeds, `whole`, from the first on.
-fn missing(shards: &[(Shard, Vec<Segment>)], whole: Option<(u64, u64)>) -> String {
+fn missing(shards: &[(ShardKey, Vec<Segment>)], whole: Option<(u64, u64)>) -> String {
     const SHOWN: usize = 6;
     let of = divisions(shards).into_iter().max_by_key(|(_, seeds)| *seeds).map(|((_, of), _)| of);
     let (Some((first, count)), Some(of)) = (whole, of) else {
         return "all shards of one number".to_owned();
     };
     let done = |number: u64| {
-        let is_own = |shard: &Shard| *shard == Shard { first, of, number };
+        let is_own = |shard: &ShardKey| *shard == ShardKey { first, of, number };
         let own = shards.iter().find(|(shard, _)| is_own(shard));
         own.map_or(0, |(shard, segments)| shard.row(segments).count)
     };
@@ -258,8 +259,8 @@ fn missing(shards: &[(Shard, Vec<Segment>)], whole: Option<(u64, u64)>) -> Strin
 
 /// Counts over shards that have no seed in common, and the counts of the other shards. Prefers the division into
 /// shards that covers the most seeds.
-fn counted(modulus: u64, mut shards: Vec<(Shard, Vec<Segment>)>) -> (Tally, Vec<Tally>) {
-    let alike = |shard: &Shard| (shard.first, shard.of);
+fn counted(modulus: u64, mut shards: Vec<(ShardKey, Vec<Segment>)>) -> (Tally, Vec<Tally>) {
+    let alike = |shard: &ShardKey| (shard.first, shard.of);
     let apart = shards.windows(2).all(|pair| alike(&pair[0].0) == alike(&pair[1].0));
     let first = shards.iter().map(|(shard, _)| shard.first).min().unwrap_or(0);
     let seeds = divisions(&shards);

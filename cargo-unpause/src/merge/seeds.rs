@@ -10,13 +10,13 @@ const REMAINDERS_MAX: u64 = 1_000_000;
 
 /// Every `of`-th seed from `from` on, `count` of them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Every {
+pub(super) struct SeedStride {
     pub(super) from: u64,
     pub(super) of: u64,
     pub(super) count: u64,
 }
 
-impl Every {
+impl SeedStride {
     fn last(self) -> Option<u64> {
         Some(self.from + self.of * self.count.checked_sub(1)?)
     }
@@ -45,7 +45,7 @@ pub(super) fn common(ofs: impl Iterator<Item = u64>) -> Option<u64> {
 
 impl Seeds {
     /// The seeds that are in one of `parts`, all of whose `of` divide `modulus`.
-    pub(super) fn union(modulus: u64, parts: impl Iterator<Item = Every>) -> Seeds {
+    pub(super) fn union(modulus: u64, parts: impl Iterator<Item = SeedStride>) -> Seeds {
         let mut ranges = vec![Vec::new(); modulus as usize];
         for part in parts {
             let Some(last) = part.last() else { continue };
@@ -87,7 +87,7 @@ impl Seeds {
     }
 
     /// Its seeds as few rows of seeds at the same distance.
-    pub(super) fn rows(&self) -> Vec<Every> {
+    pub(super) fn rows(&self) -> Vec<SeedStride> {
         let modulus = self.ranges.len() as u64;
         let all = |ranges: &Vec<Range<u128>>| ranges.len() == 1;
         // All seeds of a range, if that is what it is.
@@ -96,15 +96,15 @@ impl Seeds {
             let end = self.ranges.iter().map(|r| r[0].end).max();
             if let (Some(from), Some(end)) = (from, end) {
                 if end - from == count {
-                    return vec![Every { from: from as u64, of: 1, count: count as u64 }];
+                    return vec![SeedStride { from: from as u64, of: 1, count: count as u64 }];
                 }
             }
         }
-        let mut rows: Vec<Every> = self
+        let mut rows: Vec<SeedStride> = self
             .ranges
             .iter()
             .flatten()
-            .map(|range| Every {
+            .map(|range| SeedStride {
                 from: range.start as u64,
                 of: modulus,
                 count: (range.end - range.start).div_ceil(u128::from(modulus)) as u64,
@@ -143,14 +143,14 @@ mod tests {
 
     use super::*;
 
-    fn listed(parts: &[Every]) -> BTreeSet<u64> {
+    fn listed(parts: &[SeedStride]) -> BTreeSet<u64> {
         parts.iter().flat_map(|part| (0..part.count).map(|i| part.from + i * part.of)).collect()
     }
 
-    fn parts() -> impl Strategy<Value = Vec<Every>> {
+    fn parts() -> impl Strategy<Value = Vec<SeedStride>> {
         let part = (0u64..40, 1u64..7, 0u64..12);
         proptest::collection::vec(part, 0..6).prop_map(|parts| {
-            parts.into_iter().map(|(from, of, count)| Every { from, of, count }).collect()
+            parts.into_iter().map(|(from, of, count)| SeedStride { from, of, count }).collect()
         })
     }
 
@@ -158,7 +158,7 @@ mod tests {
         #[test]
         fn sets_are_as_if_every_seed_was_listed(asked in parts(), done in parts()) {
             let modulus = common(asked.iter().chain(&done).map(|part| part.of)).unwrap();
-            let set = |parts: &[Every]| Seeds::union(modulus, parts.iter().copied());
+            let set = |parts: &[SeedStride]| Seeds::union(modulus, parts.iter().copied());
             let (all, some) = (set(&asked), set(&done));
             prop_assert_eq!(all.len(), listed(&asked).len() as u128);
             let left = all.without(&some);
@@ -170,13 +170,13 @@ mod tests {
 
     #[test]
     fn a_whole_range_is_one_row() {
-        let shards = (0..4).map(|k| Every { from: 10 + k, of: 4, count: 25 });
-        assert_eq!(Seeds::union(4, shards).rows(), [Every { from: 10, of: 1, count: 100 }]);
+        let shards = (0..4).map(|k| SeedStride { from: 10 + k, of: 4, count: 25 });
+        assert_eq!(Seeds::union(4, shards).rows(), [SeedStride { from: 10, of: 1, count: 100 }]);
     }
 
     #[test]
     fn the_largest_seeds_do_not_overflow() {
-        let all = Every { from: 0, of: 1, count: u64::MAX };
+        let all = SeedStride { from: 0, of: 1, count: u64::MAX };
         let set = Seeds::union(3, [all].into_iter());
         assert_eq!(set.len(), u128::from(u64::MAX));
         assert_eq!(common([u64::MAX, 2].into_iter()), None);

@@ -6,7 +6,7 @@ use serde_json::{Value as Json, json};
 use sim::report::{Style, text};
 
 use super::merged::{Merged, as_u64};
-use super::seeds::Every;
+use super::seeds::SeedStride;
 use sim::__private::results::{Failed, Subject};
 
 /// More rows of seeds that were not run are no help.
@@ -109,7 +109,7 @@ fn whose(alike: &[Failed]) -> String {
 }
 
 /// `250,000 seeds: 3, 7, 11, …, 999,999`.
-fn in_words(row: Every) -> String {
+fn in_words(row: SeedStride) -> String {
     let seed = |i: u64| grouped(u128::from(row.from) + u128::from(row.of) * u128::from(i));
     let first: Vec<String> = (0..row.count.min(3)).map(seed).collect();
     let last = match row.count {

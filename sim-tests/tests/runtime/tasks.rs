@@ -114,7 +114,7 @@ fn a_detached_task_that_waits_for_ever_is_told_of() {
     };
     let told = warnings(true);
     assert_eq!(told.len(), 1, "{told:?}");
-    assert!(told[0].contains("the detached task 0.1 still waited"), "{told:?}");
+    assert!(told[0].contains("the detached task 0.1 was still blocked"), "{told:?}");
     assert!(told[0].contains("lock at "), "{told:?}");
     assert_eq!(warnings(false), Vec::<String>::new());
 }

@@ -12,9 +12,9 @@ fn a_real_lock_across_a_point_is_a_hang_that_names_the_task() {
     let ended = captured("holds_a_real_lock").env("SIM_HANG", "1s").fails();
     ended.says(&[
         "FAILED  shell::fixture::holds_a_real_lock  seed ",
-        ": 0.0 has not come back for 1 s\n",
+        ": 0.0 has not yielded for 1 s\n",
         "- a lock of std or parking_lot held across an await: use sim::Mutex\n",
-        "does not come back\n",
+        "does not yield\n",
     ]);
     // A process that ends on purpose leaves no mark of another end.
     let mark = "target/sim/sim-tests/underway/test-shell.fixture.holds_a_real_lock.1-of-1";
@@ -24,7 +24,7 @@ fn a_real_lock_across_a_point_is_a_hang_that_names_the_task() {
     let replay = replay.fails();
     // The name of a file is long: the line may end in any place.
     let words: Vec<&str> = replay.stderr.split_whitespace().collect();
-    assert!(words.join(" ").contains("1.simtrace: 0.0 has not come back for 1 s"), "{replay}");
+    assert!(words.join(" ").contains("1.simtrace: 0.0 has not yielded for 1 s"), "{replay}");
     assert_eq!(replay.schedule(), ended.schedule());
 }
 
@@ -54,9 +54,9 @@ fn a_process_that_stood_still_as_a_whole_does_not_hang() {
 #[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn a_test_without_end_is_told_of_with_its_circle() {
     child("never_ends").fails().says(&[
-        "seed 0: no end after 200 steps",
-        "The run goes round in a circle of 1 step.",
-        "spins       main did `load atomic = false` at sim-tests/tests/shell/fixture.rs:",
+        "seed 0: step limit reached after 200 steps",
+        "The run repeats a cycle of 1 step.",
+        "spins       main repeated `load atomic = false` at sim-tests/tests/shell/fixture.rs:",
         "199 times in",
         "Await `sim::spin_until(condition)` instead of such a loop.",
     ]);
@@ -107,7 +107,7 @@ fn a_run_that_ends_its_process_without_a_word_is_known_by_its_seed_at_a_later_st
     aborts().says_not("note:");
     let again = aborts();
     again.says(&[
-        "note: the last process that ran shell::fixture::aborts did not come to the end of the test.",
+        "note: the last process that ran shell::fixture::aborts ended before the test did.",
         "From now on each run is noted before it begins",
     ]);
     let third = aborts();

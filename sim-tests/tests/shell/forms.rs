@@ -17,7 +17,7 @@ fn a_test_that_must_fail_and_does_not_fails() {
     let ended = child("must_fail").env("UNPAUSE_VARIANT", "fixed").fails();
     ended.says(&[
         "FAILED  shell::fixture::must_fail: the test must fail (must_fail), but none of 1000 runs did",
-        "take must_fail away",
+        "remove must_fail",
     ]);
     ended.says_not("passed");
 }

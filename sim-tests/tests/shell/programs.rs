@@ -75,7 +75,7 @@ fn on_real_threads_a_failing_run_leaves_the_program_as_source_and_the_history() 
     for (variant, says) in [
         ("loses", "history is not linearizable"),
         ("panics", "no room"),
-        ("hangs", "no task has moved for 1 s"),
+        ("hangs", "no task has made progress for 1 s"),
     ] {
         let (test, out) = kept(variant);
         let ended = test.env("SIM_HANG", "1s").fails();
@@ -104,7 +104,7 @@ fn a_command_that_hangs_leaves_the_program_as_source() {
     let out = folder("program-hangs");
     let test = child("generated_with_time").env("UNPAUSE_VARIANT", "hangs").env("SIM_OUT", &out);
     let ended = test.env("SIM_HANG", "1s").fails();
-    ended.says(&["has not come back for 1 s", "trace:   "]);
+    ended.says(&["has not yielded for 1 s", "trace:   "]);
     let source = fs::read_to_string(root().join(ended.after("source:"))).unwrap();
     assert!(source.contains("Increment)"), "{source}");
 }
@@ -131,5 +131,5 @@ fn statistics_are_shown_if_asked_for() {
 #[test]
 fn a_case_that_is_too_seldom_fails_the_test_and_shows_the_programs() {
     let ended = child("counted").env("UNPAUSE_VARIANT", "wants too much").fails();
-    ended.says(&["held too seldom", "wanted in 99 %", "── programs ── ", "Increment"]);
+    ended.says(&["held in too few runs", "wanted in 99 %", "── programs ── ", "Increment"]);
 }

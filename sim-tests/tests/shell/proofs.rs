@@ -9,7 +9,8 @@ const SHORT: &str = "NOT A PROOF  shell::fixture::attempts: ";
 fn a_test_that_must_prove_fails_unless_it_does() {
     if !sim::SIMULATED {
         let ended = captured("proves").env("SIM_STRATEGY", "exhaustive").passes();
-        ended.says(&["note: shell::fixture::proves: ", "must_prove mean nothing on real threads"]);
+        ended
+            .says(&["note: shell::fixture::proves: ", "must_prove have no effect on real threads"]);
         return;
     }
     let proves = || child("proves").env("SIM_STRATEGY", "exhaustive");
@@ -18,11 +19,11 @@ fn a_test_that_must_prove_fails_unless_it_does() {
     ended.says_not("NOT A PROOF");
     let ended = proves().env("SIM_SEEDS", "2").fails();
     ended.says(&[
-        "FAILED  shell::fixture::proves  nothing is proven\n",
+        "FAILED  shell::fixture::proves  the search proved nothing\n",
         "tested      2 runs",
         "NOT A PROOF: not all interleavings were run (",
         "allow more with seeds = N",
-        "The test asks for a proof, with must_prove.",
+        "The test requires a proof (must_prove)",
     ]);
     // Nothing is left to replay.
     ended.says_not("replay:");
@@ -30,7 +31,7 @@ fn a_test_that_must_prove_fails_unless_it_does() {
     // A replay is no search, whatever the strategy.
     let inline = child("lost_update").fails().after("replay:");
     let inline = inline.strip_prefix("SIM_REPLAY=").unwrap().split(' ').next().unwrap().to_owned();
-    child("proves").env("SIM_REPLAY", inline).fails().says(&["the run left its trace"]);
+    child("proves").env("SIM_REPLAY", inline).fails().says(&["the run diverged from its trace"]);
 }
 
 #[test]
@@ -65,7 +66,9 @@ fn an_attempt_that_fell_short_says_so_to_who_sees_nothing_of_a_passing_test() {
     }
     // But a bound is no proof for a test that must prove.
     let bounded = child("attempts").env("SIM_STRATEGY", "preemptions:0").env("SIM_MUST_PROVE", "1");
-    bounded.fails().says(&["nothing is proven", "runs with more preemptions were not tried"]);
+    bounded
+        .fails()
+        .says(&["the search proved nothing", "runs with more preemptions were not tried"]);
 }
 
 #[test]
@@ -86,7 +89,7 @@ fn a_search_without_time_makes_a_run() {
 fn a_shard_without_seeds_runs_one_of_another() {
     let shard = captured("does_nothing").env("SIM_SHARD", "3/3").env("SIM_SEEDS", "2").passes();
     let line = "note: shell::fixture::does_nothing has no seed of its own in this shard, because there are 2 in all: \
-                it ran one of another shard, so that it does not pass without a run\n";
+                it ran a seed of another shard instead of passing without a run\n";
     assert!(shard.stderr.ends_with(line), "{shard}");
     if !sim::SIMULATED {
         return;

@@ -27,12 +27,12 @@ fn a_stale_trace_is_said_to_be_stale_step_by_step() {
         let ended = child("lost_update").env("SIM_REPLAY", &file);
         let ended = ended.env("UNPAUSE_VARIANT", variant).fails();
         let words: Vec<&str> = ended.stderr.split_whitespace().collect();
-        let headline = format!("the run left its trace at step {step}");
+        let headline = format!("the run diverged from its trace at step {step}");
         assert!(words.join(" ").contains(&headline), "{variant} {ended}");
         ended.says(&[
             &format!("  expected    {expected}"),
             &format!("  found       {found}"),
-            "The code is not the one the trace was written from.",
+            "The code has changed since the trace was written.",
         ]);
         let record = ended.after("record:");
         assert_eq!(record, "cargo test -p sim-tests --test shell fixture::lost_update -- --exact");
@@ -47,7 +47,10 @@ fn a_stale_trace_on_the_line_is_said_to_be_stale() {
     for variant in ["more steps", "fewer steps", "task missing", "fixed"] {
         let ended = child("lost_update").env("SIM_REPLAY", &inline);
         let ended = ended.env("UNPAUSE_VARIANT", variant).fails();
-        ended.says(&["replay of a given trace: the run left its trace at step", "record:  cargo"]);
+        ended.says(&[
+            "replay of a given trace: the run diverged from its trace at step",
+            "record:  cargo",
+        ]);
     }
 }
 
@@ -57,7 +60,7 @@ fn a_trace_of_another_test_is_said_to_be_one() {
     let (_, file) = trace("another");
     let ended = child("deadlocks").env("SIM_REPLAY", &file).fails();
     ended
-        .says(&["warning: the trace says that it is of another test, shell::fixture::lost_update (test shell)"]);
+        .says(&["warning: the trace is of another test, shell::fixture::lost_update (test shell)"]);
 }
 
 #[test]
@@ -131,7 +134,7 @@ fn unreadable(ended: &Ended, parts: &[&str]) {
 #[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn a_failure_that_is_wanted_is_not_a_trace_that_cannot_be_replayed() {
     child("must_fail").env("SIM_REPLAY", "nowhere").fails().says(&["cannot be read"]);
-    child("must_fail").env("SIM_REPLAY", "sim2:0x99").fails().says(&["left its trace"]);
+    child("must_fail").env("SIM_REPLAY", "sim2:0x99").fails().says(&["diverged from its trace"]);
     let passes = child("must_fail").env("SIM_REPLAY", "sim2:0,0.0x2,0.1x3,0.0,0x3");
     let ended = passes.env("UNPAUSE_VARIANT", "forgiving").fails();
     ended.says(&["the test must fail (must_fail), but the replay passed"]);

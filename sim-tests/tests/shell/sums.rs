@@ -87,7 +87,10 @@ fn results_of_another_program_do_not_count() {
     let at = text.find("\"binary\":\"").unwrap() + 10;
     let other = format!("{}{}{}", &text[..at], "0123456789abcdef", &text[at + 16..]);
     fs::write(file, &other).unwrap();
-    let said = &["it is of another run (program: 0123456789abcdef there,", "another program did"];
+    let said = &[
+        "it is of another run (program: 0123456789abcdef there,",
+        "results of another program do not apply",
+    ];
     never(&folder).fails().says(said);
     assert_eq!(fs::read_to_string(file).unwrap(), other, "it was changed");
 

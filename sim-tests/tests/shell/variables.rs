@@ -47,9 +47,9 @@ fn an_unknown_variable_is_a_warning_and_the_test_runs() {
     let ended = child("does_nothing").env("SIM_SEDE", "1").passes();
     ended.says(&[
         "passed  shell::fixture::does_nothing: 5 runs",
-        "warning: the environment variable SIM_SEDE means nothing: was SIM_SEED meant?",
+        "warning: unknown environment variable SIM_SEDE: did you mean SIM_SEED?",
     ]);
-    child("lost_update").env("SIM_SEDE", "1").fails().says(&["was SIM_SEED meant?", "1 of 2"]);
+    child("lost_update").env("SIM_SEDE", "1").fails().says(&["did you mean SIM_SEED?", "1 of 2"]);
 }
 
 #[test]
@@ -102,8 +102,11 @@ fn time_stops_before_the_seeds_are_used_up() {
 #[test]
 #[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn steps_from_the_environment_override_the_attribute() {
-    child("never_ends").fails().says(&["seed 0: no end after 200 steps"]);
-    child("never_ends").env("SIM_STEPS", "90").fails().says(&["seed 0: no end after 90 steps"]);
+    child("never_ends").fails().says(&["seed 0: step limit reached after 200 steps"]);
+    child("never_ends")
+        .env("SIM_STEPS", "90")
+        .fails()
+        .says(&["seed 0: step limit reached after 90 steps"]);
 }
 
 #[test]

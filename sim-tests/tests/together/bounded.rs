@@ -105,13 +105,12 @@ fn the_screen_says_which_bound_was_reached() {
     let searched = report.searched.clone().unwrap();
     assert_eq!((runs, searched.repeated), (3 + 3 + 2 * 3 + 3, 3));
     let expected = format!(
-        "passed bounded: explored all 15 runs with at most 1 preemption, {steps} steps (3 runs made \
-         again, to come to those that begin like them) NOT A PROOF: runs with more preemptions were \
-         not tried"
+        "passed bounded: explored all 15 runs with at most 1 preemption, {steps} steps (3 runs repeated \
+         to reach those with the same prefix) NOT A PROOF: runs with more preemptions were not tried"
     );
     assert_eq!(screen(&report), expected);
     let report = search("delays:0").run(async || busy(3, 3).await);
-    assert!(screen(&report).contains("explored the one run with no delay"), "{}", screen(&report));
+    assert!(screen(&report).contains("explored the only run with no delay"), "{}", screen(&report));
 }
 
 #[test]
@@ -262,7 +261,7 @@ fn an_exhaustive_search_that_was_stopped_points_to_them() {
     let search = search("exhaustive").time(Duration::from_millis(1));
     let report = search.run(|| window_before_a_crowd(true));
     let said = screen(&report);
-    assert!(said.contains("strategy = \"preemptions\" (or \"delays\") explores all"), "{said}");
+    assert!(said.contains("strategy = \"preemptions\" (or \"delays\"): it explores all"), "{said}");
 }
 
 #[test]

@@ -294,7 +294,7 @@ fn says_no_figure(report: &Report) {
     assert!(report.passed(), "{:?}", report.finding);
     assert!(report.coverage.as_ref().unwrap().foreign);
     let screen = text(report, &Style::default());
-    assert!(screen.contains("tasks share what is not of this library"), "{screen}");
+    assert!(screen.contains("tasks share data outside this library"), "{screen}");
     assert!(!screen.contains("% unseen"), "{screen}");
 }
 

@@ -107,7 +107,7 @@ fn who_waits_for_something_foreign_may_wait_for_a_thread() {
     assert!(matches!(failure(&finding.run), Failure::Deadlock { .. }));
     says(
         &report,
-        "if a thread or a timer outside of the run was to wake it, that is what is missing",
+        "If a thread or a timer outside of the run should have woken it: a run cannot wait for those",
     );
     never_says(&report, "Nobody is left");
 }
@@ -142,7 +142,7 @@ fn a_search_that_is_not_through_says_to_try_seeds() {
     for strategy in ["exhaustive", "preemptions", "delays"] {
         let report = runner(strategy).strategy(strategy).seeds(0..50).run(wide);
         assert!(!report.searched.as_ref().expect("it is a search").is_proof());
-        says(&report, "run seeds first: leave out the strategy");
+        says(&report, "run seeds first: remove the strategy");
     }
     let report = runner("through").strategy("exhaustive").run(async || {});
     never_says(&report, "run seeds first");

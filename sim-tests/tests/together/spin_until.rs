@@ -137,7 +137,7 @@ fn what_nobody_changes_is_a_deadlock_that_says_what_it_waits_for() {
     assert_eq!(waits.len(), 2, "one for each thing it looked at: {waits:?}");
     assert!(waits.iter().all(|wait| wait.place.line() == line && wait.holder.is_none()));
     let said = screen(&report);
-    assert!(said.contains("deadlock, 1 task waits for ever"), "{said}");
+    assert!(said.contains("deadlock, every remaining task is blocked"), "{said}");
     assert!(said.contains("main waits for atomic#0 to change"), "{said}");
     assert!(said.contains("waits for atomic#1 to change"), "{said}");
 }
@@ -304,7 +304,7 @@ fn a_plain_loop_without_end_is_told_by_what_it_looks_at() {
         assert_eq!((spin.task.0, spin.looks.len()), (1, 1));
         assert!(spin.times > 900, "{}", spin.times);
         let said = screen(&report);
-        let times = format!("0.0 did `load atomic = 0` at {}", place(run, spin.looks[0]));
+        let times = format!("0.0 repeated `load atomic = 0` at {}", place(run, spin.looks[0]));
         assert!(said.contains(&times) && said.contains("times in a row"), "{said}");
         assert!(said.contains("Await `sim::spin_until(condition)`"), "{said}");
     }

@@ -191,7 +191,8 @@ fn a_case_that_comes_up_often_enough_passes_and_one_that_does_not_fails() {
         }
         // What the programs were made of is shown unasked.
         let screen = text(&report, &Style::default());
-        for words in ["held too seldom", "wanted in 90 %", "── programs ──", "Increment"] {
+        for words in ["held in too few runs", "wanted in 90 %", "── programs ──", "Increment"]
+        {
             assert!(screen.contains(words), "{words:?} is not on {screen}");
         }
         assert_eq!(report.statistics.unwrap().runs, SEEDS);

@@ -1,4 +1,4 @@
-//! The values of variables, as they stand in the environment.
+//! The values of variables, as given in the environment.
 
 use std::ops::Range;
 use std::path::PathBuf;

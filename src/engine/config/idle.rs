@@ -1,12 +1,12 @@
 //! Settings that mean nothing to real threads, which follow no strategy and no trace and count no steps.
 //!
-//! Most change nothing but what is said of a test, so a test that has them runs all the same and says which they
-//! are. A replay that was asked for would be another test, and is an error.
+//! Most affect only the report, so a test that has them runs nevertheless and lists them. A requested replay would be
+//! another test, so it is an error.
 
 use super::{InvalidSetting, Settings};
 
 impl Settings {
-    /// What was said and means nothing to real threads: the names of arguments and of variables.
+    /// Returns the settings that have no effect on real threads: the names of arguments and of variables.
     pub(crate) fn idle_on_threads(&self) -> Vec<(&'static str, &'static str)> {
         let on = |flag: Option<bool>| flag == Some(true);
         [
@@ -24,7 +24,7 @@ impl Settings {
         .collect()
     }
 
-    /// The error of a replay that real threads are asked for.
+    /// The error of a requested replay on real threads.
     pub(super) fn replay_on_threads(&self) -> Result<(), InvalidSetting> {
         let Some(value) = self.replay.clone() else { return Ok(()) };
         let grammar = "left out in this build: real threads follow no trace. Build with the feature `sim` to \
@@ -33,16 +33,16 @@ impl Settings {
     }
 }
 
-/// What to say of settings that mean nothing to real threads.
+/// Returns the note about settings that have no effect on real threads.
 pub(crate) fn idle_text(names: &[&str]) -> Option<String> {
     let (last, rest) = names.split_last()?;
-    let means = if rest.is_empty() { "means" } else { "mean" };
+    let have = if rest.is_empty() { "has" } else { "have" };
     let names = if rest.is_empty() {
         (*last).to_owned()
     } else {
         format!("{} and {last}", rest.join(", "))
     };
-    Some(format!("{names} {means} nothing on real threads; build with the feature `sim`"))
+    Some(format!("{names} {have} no effect on real threads; build with the feature `sim`"))
 }
 
 #[cfg(test)]
@@ -63,8 +63,8 @@ mod tests {
         assert_eq!(idle, [("strategy", "SIM_STRATEGY"), ("jobs", "SIM_JOBS")]);
         let text = |names: &[&str]| idle_text(names).unwrap_or_default();
         assert_eq!(text(&[]), "");
-        let rest = "nothing on real threads; build with the feature `sim`";
-        assert_eq!(text(&["jobs"]), format!("jobs means {rest}"));
-        assert_eq!(text(&["a", "b", "c"]), format!("a, b and c mean {rest}"));
+        let rest = "no effect on real threads; build with the feature `sim`";
+        assert_eq!(text(&["jobs"]), format!("jobs has {rest}"));
+        assert_eq!(text(&["a", "b", "c"]), format!("a, b and c have {rest}"));
     }
 }

@@ -23,21 +23,18 @@ const VARIABLES: [&str; 19] = [
     "SIM_RESULTS",
 ];
 
-/// What to say about a variable that begins like one of ours and is none.
+/// Returns the warning about an unknown variable with our prefix.
 pub(super) fn unknown(name: &str) -> String {
     let near = VARIABLES.iter().min_by_key(|known| distance(name, known));
     match near {
         Some(near) if distance(name, near) <= 3 => {
-            format!("the environment variable {name} means nothing: was {near} meant?")
+            format!("unknown environment variable {name}: did you mean {near}?")
         }
-        _ => format!(
-            "the environment variable {name} means nothing; known: {}",
-            VARIABLES.join(", ")
-        ),
+        _ => format!("unknown environment variable {name}; known: {}", VARIABLES.join(", ")),
     }
 }
 
-/// How many letters must be inserted, left out or replaced to turn `a` into `b` (Levenshtein 1966).
+/// Returns the edit distance of `a` and `b` (Levenshtein 1966).
 fn distance(a: &str, b: &str) -> usize {
     let mut row: Vec<usize> = (0..=b.len()).collect();
     for (i, x) in a.bytes().enumerate() {

@@ -35,7 +35,7 @@ pub struct Subject {
 
 /// The first line: the subject and the seeds of the shard.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Header {
+pub struct ResultsHeader {
     /// The subject.
     pub subject: Subject,
     /// The first seed of all shards together.
@@ -50,15 +50,15 @@ pub struct Header {
 
 /// The content of one file.
 #[derive(Debug)]
-pub struct Part {
+pub struct ResultsFile {
     /// Its first line.
-    pub header: Header,
+    pub header: ResultsHeader,
     /// Positions that passed, in the order of the lines. They overlap if several processes wrote the file.
     pub segments: Vec<Segment>,
     /// The failures.
     pub failures: Vec<Failed>,
     /// A record for each process that reached the end of the test.
-    pub ends: Vec<End>,
+    pub ends: Vec<EndRecord>,
     /// Number of incomplete lines: the process was killed or the disk was full.
     pub damaged: usize,
 }
@@ -95,7 +95,7 @@ pub struct Failed {
 
 /// Results of a process that reached the end of the test without a failing seed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct End {
+pub struct EndRecord {
     /// Number of rehearsals of the strategy.
     pub rehearsals: u32,
     /// True if tasks share state that coverage does not see; none if coverage was off.
@@ -113,7 +113,7 @@ pub enum Unread {
     Line(usize, String),
 }
 
-impl Header {
+impl ResultsHeader {
     /// Number of seeds of the shard.
     pub fn positions(&self) -> u64 {
         self.count.checked_sub(self.shard).map_or(0, |left| left / self.of + 1)
@@ -127,7 +127,7 @@ impl Header {
 
     /// The line without its line feed.
     pub(super) fn line(&self) -> String {
-        let Header { subject, first, count, shard, of } = self;
+        let ResultsHeader { subject, first, count, shard, of } = self;
         let Subject { test, package, target, must_fail, strategy, steps, build, binary } = subject;
         format!(
             "{{\"sim\":{VERSION},\"package\":{},\"target\":{},\"test\":{},\"must_fail\":{must_fail},\
@@ -142,7 +142,7 @@ impl Header {
         )
     }
 
-    fn read(line: &Json) -> Result<Header, String> {
+    fn read(line: &Json) -> Result<ResultsHeader, String> {
         let (first, count) = (line.number("first")?, line.number("count")?);
         let (shard, of) = (line.number("shard")?, line.number("of")?);
         if !(1..=of).contains(&shard) {
@@ -161,14 +161,14 @@ impl Header {
             build: line.text("build")?,
             binary: line.text("binary")?,
         };
-        Ok(Header { subject, first, count, shard, of })
+        Ok(ResultsHeader { subject, first, count, shard, of })
     }
 
     /// The differing fields in words; empty if the headers are equal.
-    pub(super) fn differences(&self, other: &Header) -> Vec<String> {
+    pub(super) fn differences(&self, other: &ResultsHeader) -> Vec<String> {
         let (own, its) = (&self.subject, &other.subject);
-        let seeds = |header: &Header| format!("{} from {} on", header.count, header.first);
-        let shard = |header: &Header| format!("{}/{}", header.shard, header.of);
+        let seeds = |header: &ResultsHeader| format!("{} from {} on", header.count, header.first);
+        let shard = |header: &ResultsHeader| format!("{}/{}", header.shard, header.of);
         let fails = |subject: &Subject| subject.must_fail.to_string();
         let rows = [
             ("test", own.test.clone(), its.test.clone()),
@@ -187,14 +187,14 @@ impl Header {
     }
 }
 
-impl Part {
+impl ResultsFile {
     /// Reads a file. Incomplete lines are counted and skipped, so their seeds count as not run.
     ///
     /// # Errors
     /// [`Unread`] if there is no first line or a line contradicts it.
-    pub fn read(bytes: &[u8]) -> Result<Part, Unread> {
+    pub fn read(bytes: &[u8]) -> Result<ResultsFile, Unread> {
         let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
-        let (mut part, mut damaged) = (None::<Part>, 0);
+        let (mut part, mut damaged) = (None::<ResultsFile>, 0);
         // True for an empty file and for first lines that are cut off.
         let mut begun = true;
         for (line, number) in bytes.split(|byte| *byte == b'\n').zip(1..) {
@@ -213,13 +213,13 @@ impl Part {
                 None if json.get("sim").is_none() => return Err(Unread::Foreign),
                 None => head(&json).map(|header| {
                     let (segments, failures, ends) = Default::default();
-                    part = Some(Part { header, segments, failures, ends, damaged: 0 });
+                    part = Some(ResultsFile { header, segments, failures, ends, damaged: 0 });
                 }),
             };
             taken.map_err(|why| Unread::Line(number, why))?;
         }
         let why = if begun { Unread::Begun } else { Unread::Foreign };
-        part.map(|part| Part { damaged, ..part }).ok_or(why)
+        part.map(|part| ResultsFile { damaged, ..part }).ok_or(why)
     }
 
     fn take(&mut self, line: &Json) -> Result<(), String> {
@@ -236,7 +236,7 @@ impl Part {
         } else if let Some(seed) = line.get("failed") {
             let seed = if *seed == Json::Null { None } else { Some(line.number("failed")?) };
             if let Some(other) = seed.filter(|seed| !self.header.has(*seed)) {
-                return Err(format!("seed {other} is none of this shard"));
+                return Err(format!("seed {other} does not belong to this shard"));
             }
             self.failures.push(Failed {
                 seed,
@@ -251,7 +251,7 @@ impl Part {
             let rehearsals = u32::try_from(line.number("rehearsals")?).unwrap_or(u32::MAX);
             let asked = line.get("foreign").is_some_and(|foreign| *foreign != Json::Null);
             let foreign = asked.then(|| line.flag("foreign")).transpose()?;
-            self.ends.push(End { rehearsals, foreign });
+            self.ends.push(EndRecord { rehearsals, foreign });
         } else if line.get("sim").is_some() {
             // Two processes may create a file at the same time.
             if head(line)? != self.header {
@@ -264,9 +264,9 @@ impl Part {
     }
 }
 
-fn head(line: &Json) -> Result<Header, String> {
+fn head(line: &Json) -> Result<ResultsHeader, String> {
     match line.number("sim") {
-        Ok(VERSION) => Header::read(line),
+        Ok(VERSION) => ResultsHeader::read(line),
         _ => Err("it was written by another version of unpause".to_owned()),
     }
 }
@@ -296,7 +296,7 @@ impl Segment {
     }
 }
 
-impl End {
+impl EndRecord {
     /// The line with its line feed.
     pub(super) fn line(self) -> String {
         let foreign = self.foreign.map_or("null".to_owned(), |foreign| foreign.to_string());

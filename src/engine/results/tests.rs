@@ -4,7 +4,7 @@ use super::*;
 use crate::run::Condition;
 use crate::run::ids::Spot;
 
-fn header() -> Header {
+fn header() -> ResultsHeader {
     let subject = Subject {
         test: "t".to_owned(),
         package: "p 1".to_owned(),
@@ -15,7 +15,7 @@ fn header() -> Header {
         build: "sim".to_owned(),
         binary: "0123456789abcdef".to_owned(),
     };
-    Header { subject, first: 0, count: 100, shard: 1, of: 1 }
+    ResultsHeader { subject, first: 0, count: 100, shard: 1, of: 1 }
 }
 
 /// A file with this content, in a folder of the process.
@@ -100,10 +100,10 @@ fn what_contradicts_its_header_is_not_believed() {
             own.replace("100", "20"),
             "it is of another run (seeds: 20 from 0 on there, 100 from 0 on here)",
         ),
-        ("program", own.replace("abcdef", "000000"), "what another program did says nothing"),
+        ("program", own.replace("abcdef", "000000"), "results of another program do not apply"),
         ("version", own.replace("\"sim\":2", "\"sim\":1"), "another version of unpause"),
-        ("history", "{\"type\":\"invoke\"}".to_owned(), "does not begin as results do"),
-        ("bytes", "\u{1}\u{2}".to_owned(), "does not begin as results do"),
+        ("history", "{\"type\":\"invoke\"}".to_owned(), "is not a file of results"),
+        ("bytes", "\u{1}\u{2}".to_owned(), "is not a file of results"),
         ("beyond", format!("{own}\n{}", segment(0..101).line()), "line 2: seeds 0 to 101 cannot"),
         (
             "empty",
@@ -116,7 +116,11 @@ fn what_contradicts_its_header_is_not_believed() {
             "line 2: `done` is not",
         ),
         ("held", format!("{own}\n{}", whole.replace(",3]", ",8]")), "at most 7 runs"),
-        ("failed", format!("{own}\n{{\"failed\":100}}"), "line 2: seed 100 is none of this shard"),
+        (
+            "failed",
+            format!("{own}\n{{\"failed\":100}}"),
+            "line 2: seed 100 does not belong to this shard",
+        ),
         ("kind", format!("{own}\n{{\"failed\":1}}"), "line 2: `kind` is not text"),
         ("twice", format!("{own}\n{}", own.replace("100", "20")), "line 2: it begins again"),
         ("unknown", format!("{own}\n{{}}"), "line 2: neither `done` nor `failed`"),
@@ -133,17 +137,20 @@ fn what_contradicts_its_header_is_not_believed() {
 fn a_file_is_begun_as_long_as_it_has_no_first_line() {
     let own = header().line();
     for text in ["", "\n", "{", "{\n{\"sim", "{\"sim\":2,\"pack\n\n{\"si\n{\"sim\":2"] {
-        assert_eq!(Part::read(text.as_bytes()).unwrap_err(), Unread::Begun, "{text:?}");
+        assert_eq!(ResultsFile::read(text.as_bytes()).unwrap_err(), Unread::Begun, "{text:?}");
         let (_, _, segments) = open(&file("begun", text.as_bytes()), &header()).unwrap();
         assert_eq!(reached(&segments), 0);
         let whole = fs::read(file("begun", format!("{text}\n{own}\n").as_bytes())).unwrap();
-        assert_eq!(Part::read(&whole).unwrap().header, header());
+        assert_eq!(ResultsFile::read(&whole).unwrap().header, header());
     }
     for text in ["x", "{\"type\":", "{}", "{\"sim\nx"] {
-        assert_eq!(Part::read(text.as_bytes()).unwrap_err(), Unread::Foreign, "{text:?}");
+        assert_eq!(ResultsFile::read(text.as_bytes()).unwrap_err(), Unread::Foreign, "{text:?}");
     }
     // Some editors put a mark in front.
-    assert_eq!(Part::read(format!("\u{feff}{own}\n\n").as_bytes()).unwrap().header, header());
+    assert_eq!(
+        ResultsFile::read(format!("\u{feff}{own}\n\n").as_bytes()).unwrap().header,
+        header()
+    );
 }
 
 #[test]
@@ -173,7 +180,7 @@ fn a_hole_ends_what_is_known() {
 fn a_disk_that_is_full_for_a_moment_loses_nothing() {
     let path = file("full", b"");
     let (opened, torn, _) = open(&path, &header()).unwrap();
-    let mut ledger = Ledger::new(opened, torn, Tally::default(), 0);
+    let mut ledger = ResultsLedger::new(opened, torn, Tally::default(), 0);
     ledger.add(0..4, tally(0..4));
     ledger.write("", "");
     // The part of a line that a full disk left, and a file that takes nothing.
@@ -199,8 +206,8 @@ fn what_is_counted_is_of_all_seeds_up_to_the_first_that_is_not_done() {
     let mut random = crate::run::rng::Rng::new(7);
     for round in 0..200 {
         let path = file("ledger", b"");
-        let (opened, torn, _) = open(&path, &Header { count: 1000, ..header() }).unwrap();
-        let mut ledger = Ledger::new(opened, torn, Tally::default(), 0);
+        let (opened, torn, _) = open(&path, &ResultsHeader { count: 1000, ..header() }).unwrap();
+        let mut ledger = ResultsLedger::new(opened, torn, Tally::default(), 0);
         let mut bounds: Vec<u64> = (0..12).map(|_| random.below(100)).collect();
         bounds.extend([0, 100]);
         bounds.sort();
@@ -219,7 +226,7 @@ fn what_is_counted_is_of_all_seeds_up_to_the_first_that_is_not_done() {
             assert!(ledger.islands.len() <= 13);
         }
         ledger.write("", "");
-        let (_, _, segments) = open(&path, &Header { count: 1000, ..header() }).unwrap();
+        let (_, _, segments) = open(&path, &ResultsHeader { count: 1000, ..header() }).unwrap();
         let mut sum = Tally::default();
         segments.into_iter().for_each(|segment| sum.merge(segment.tally));
         assert_eq!(counts(&sum), counts(&tally(0..100)));
@@ -230,17 +237,17 @@ fn what_is_counted_is_of_all_seeds_up_to_the_first_that_is_not_done() {
 
 #[test]
 fn a_seed_that_is_none_of_the_shard_is_not_its_business() {
-    let header = Header { count: 2, shard: 3, of: 4, ..header() };
+    let header = ResultsHeader { count: 2, shard: 3, of: 4, ..header() };
     assert_eq!((header.positions(), header.has(0), header.has(2)), (0, false, false));
     let path = file("without seeds", b"");
     let (opened, torn, _) = open(&path, &header).unwrap();
-    let ledger = Mutex::new(Ledger::new(opened, torn, Tally::default(), 0));
-    let log = Log { path: path.clone(), name: "it".to_owned(), header, ledger };
+    let ledger = Mutex::new(ResultsLedger::new(opened, torn, Tally::default(), 0));
+    let log = ResultsLog { path: path.clone(), name: "it".to_owned(), header, ledger };
     let results = Results { log: Some(log), begin: 0 };
     let mut counted = tally(0..1);
     results.passed(0..1, &mut counted);
     assert_eq!(counted.runs, 1, "it was taken");
     assert_eq!((results.left(), results.counted().map(|tally| tally.runs)), (0, Some(0)));
     results.end(&mut Report { runs: 1, ..Report::default() });
-    assert_eq!(Part::read(&fs::read(&path).unwrap()).unwrap().segments.len(), 0);
+    assert_eq!(ResultsFile::read(&fs::read(&path).unwrap()).unwrap().segments.len(), 0);
 }

@@ -6,14 +6,14 @@
 //!
 //! # Coverage
 //!
-//! A test that passes says nothing unless asked: `#[sim::test(coverage)]`, [`Runner::coverage`] or
-//! `SIM_COVERAGE=1` adds a line, and [`Report::coverage`](crate::report::Report::coverage), with the number of
-//! classes of interleavings that were seen, where orders that make no difference count as one; how many
-//! were new in the last hundred runs; the probability that one run more would be of a new class; and what
-//! no run tried: objects nobody had to fight for, tasks nobody preempted, values never drawn.
-//! [`sometimes!`](macro@crate::sometimes) fails a test in which an interesting case never came up, [`cover!`](macro@crate::cover) one in which it came up
-//! in too few runs. `statistics`, [`Runner::statistics`] or `SIM_STATISTICS=1` adds a table of what generated
-//! programs were made of, and how much of it ran at the same time; a missed `cover!` shows it unasked.
+//! A passing test is silent by default: `#[sim::test(coverage)]`, [`Runner::coverage`] or `SIM_COVERAGE=1` adds a
+//! line, and [`Report::coverage`](crate::report::Report::coverage), with the number of classes of interleavings that
+//! were seen, where orders that make no difference count as one; the number that were new in the last hundred runs;
+//! the probability that the next run is of a new class; and the blind spots: objects without contention, tasks that
+//! were never preempted, values never drawn. [`sometimes!`](macro@crate::sometimes) fails a test in which an
+//! interesting case never came up, [`cover!`](macro@crate::cover) one in which it came up in too few runs.
+//! `statistics`, [`Runner::statistics`] or `SIM_STATISTICS=1` adds a table of the commands of generated programs and
+//! of the share that ran concurrently; a missed `cover!` always shows it.
 //!
 //! A recorded history is checked as it came in the run. With `#[sim::test(closure)]`, [`Runner::closure`] or
 //! `SIM_CLOSURE=1` it is also checked in all orders of its calls that would have been the same run to every
@@ -22,10 +22,10 @@
 //!
 //! # Proofs
 //!
-//! `exhaustive` is no sampling strategy but a search: it makes one run of each class of runs that differ only
-//! in the order of steps that do not conflict. When there is no other class it says `explored all N
-//! interleavings`, which is a proof: no interleaving of the body fails. If the runs that it may take are not
-//! enough, it says how many it made, that this is no proof, and an estimate of what is left.
+//! `exhaustive` is no sampling strategy but a search: it makes one run of each class of runs that differ only in the
+//! order of steps that do not conflict. After the last class it reports `explored all N interleavings`, which is a
+//! proof: no interleaving of the body fails. If its limit of runs is too small, it reports the number of runs, that
+//! this is no proof, and an estimate of the rest.
 //!
 //! ```
 //! # if !sim::SIMULATED { return }
@@ -47,9 +47,9 @@
 //! assert_eq!(report.runs, 6);
 //! ```
 //!
-//! A test that asks for a search and passes without a proof says so in a line that the test harness does
-//! not take, and passes all the same. With `must_prove`, [`Runner::must_prove`] or `SIM_MUST_PROVE=1` it
-//! fails: what it proved before, it must prove after every change.
+//! A test with a search that passes without a proof prints a line that the test harness does not capture, and still
+//! passes. With `must_prove`, [`Runner::must_prove`] or `SIM_MUST_PROVE=1` it fails, so that a change cannot lose the
+//! proof unnoticed.
 //!
 //! ```
 //! #[sim::test(strategy = "exhaustive", must_prove)]
@@ -68,40 +68,36 @@
 //! # fn main() {}
 //! ```
 //!
-//! What it proves, and what not:
+//! Limits of the proof:
 //!
 //! - Tasks still running when the body returns are dropped, and what they would have done is not explored.
 //!   Await them to include them in the proof.
-//! - Everything that tasks share must be of this library. Orders of what they do to anything else
-//!   (a channel of another crate, a lock of std, a thread-local) are not tried. Where tasks wake each other by
-//!   such a thing the report says so, and it is no proof.
-//! - A search that is through checks itself. It samples a hundred runs, looks up the class of each among those
-//!   that it explored, and makes each again with its steps in another order of the class. A run that fails, is of
-//!   an unknown class or shows something else in the other order takes the proof away: the report says whether
-//!   the search is at fault or tasks share something unseen ([`Searched::audit`](crate::report::Searched::audit)).
+//! - Everything that tasks share must be of this library. Orders of accesses to anything else (a channel of another
+//!   crate, a lock of std, a thread-local) are not tried. If tasks wake each other through such a thing, the report
+//!   says so, and it is no proof.
+//! - A complete search checks itself. It samples a hundred runs, looks up the class of each among those that it
+//!   explored, and repeats each with its steps in another order of the class. A run that fails, is of an unknown
+//!   class or behaves differently in the other order revokes the proof: the report says whether the search is at
+//!   fault or tasks share something invisible ([`Searched::audit`](crate::report::Searched::audit)).
 //! - One poll of a task is one step. A future that is polled once and then dropped does not take effect, and the
 //!   branches of one `join!` are not interleaved with each other. `now_or_never` on a [`JoinHandle`](crate::JoinHandle) is no
 //!   point: it takes the result if the task has ended.
-//! - Which call of a [`History`](crate::History) returned before which began is looked at in every order that the steps
-//!   of a run allow, without running them; an order that is not linearizable is then run, and that run is
-//!   the one reported. Where the body asks for [`History::operations`](crate::History::operations), which tells all orders apart, or
-//!   where calls have very many orders, each gets a run of its own: many more.
-//! - Every value that [`rand`](crate::rand) can draw is tried: keep the bounds small. A loop that waits by looking
-//!   again and again has runs without end, which fail by the limit of steps: await [`spin_until`](crate::spin_until)
-//!   instead.
+//! - The real-time order of the calls of a [`History`](crate::History) is checked in every variant that the steps of
+//!   a run allow, without running them; an order that is not linearizable is then run, and that run is reported. If
+//!   the body calls [`History::operations`](crate::History::operations), which distinguishes all orders, or if calls
+//!   have very many orders, each order gets its own run: many more.
+//! - Every value that [`rand`](crate::rand) can draw is tried: keep the bounds small. A loop that polls a value has
+//!   endless runs, which fail at the step limit: await [`spin_until`](crate::spin_until) instead.
 //!
-//! A test that is too large for that is explored within a bound. If half of the runs that it may take are
-//! made and it estimates that the other half will not be enough, the search gives them to `preemptions`
-//! by itself, and says how far both came. `preemptions` makes all runs in which no
-//! task is interrupted, then all in which one is, and so on; `delays` does the same for departures from a
-//! round-robin scheduler, which are fewer where there are many tasks. Runs that are made once more, to come to
-//! those that begin like them, count against the number of runs that the search may take. `preemptions:2` stops when it is
-//! through with two. Most bugs need one or two, and the first failing run that is found has the fewest
-//! that any has. To come to the runs with one more, those that they begin like are made once more; these
-//! count against the runs that the search may take, but are not among those of the report. The report says
-//! which bound was reached; where nothing was left out it is a proof, too,
-//! and one that does not depend on what tasks share. Orders that make no difference are not left out, so
-//! for a proof `exhaustive` takes far fewer runs.
+//! A larger test can be explored within a bound. If the search has used half of its runs and estimates that the other
+//! half will not be enough, it gives that half to `preemptions` by itself and reports the progress of both.
+//! `preemptions` makes all runs without a preemption, then all with one, and so on; `delays` does the same for
+//! departures from a round-robin scheduler, which are fewer if there are many tasks. `preemptions:2` stops after two.
+//! Most bugs need one or two, and the first failing run that is found has the fewest of all. To reach runs with one
+//! more, runs with the same prefix are repeated; these count against the runs that the search may take, but are not
+//! among those of the report. The report names the bound that was reached; if it excluded nothing, this is a proof,
+//! too, and one that does not depend on what tasks share. Equivalent orders are not pruned, so for a proof
+//! `exhaustive` takes far fewer runs.
 //!
 //! ```
 //! # if !sim::SIMULATED { return }
@@ -123,12 +119,12 @@
 //! assert_eq!(report.searched.unwrap().bound.unwrap().through, Some(1));
 //! ```
 //!
-//! Of a failing run, too, something can be proven. Shrinking leaves what is least to read, never more steps
-//! than were found: few steps and few preemptions, of which each weighs as much as
-//! [four steps](crate::run::schedule::Cost). With `prove = 100000`, [`Runner::prove`] or `SIM_PROVE` all runs with fewer
-//! preemptions are made, if there are not more than that: either one of them fails in the same way and takes
-//! the place of the trace, unless it is longer than the run that was found, or the screen says `no failing
-//! run has fewer than 2 preemptions`. What a search found is proven without being asked for.
+//! A failing run can have a proof, too. Shrinking minimizes the reading effort, never with more steps than were
+//! found: few steps and few preemptions, each of which weighs as much as [four steps](crate::run::schedule::Cost).
+//! With `prove = 100000`, [`Runner::prove`] or `SIM_PROVE` all runs with fewer preemptions are made, if there are not
+//! more than that: either one of them fails in the same way and takes the place of the trace, unless it is longer
+//! than the run that was found, or the screen says `no failing run has fewer than 2 preemptions`. For a failure found
+//! by a search the proof needs no setting.
 //!
 //! # Environment
 //!
@@ -178,7 +174,7 @@ pub use self::test::{Attributes, TestSite, test, wants_color};
 pub use crate::engine::config::InvalidSetting;
 
 use self::outcome::FunctionBody;
-use self::part::{Part, Ran};
+use self::part::{SeedPart, TestRun};
 use crate::engine::backend;
 use crate::engine::config::{Config, Settings, idle_text};
 use crate::engine::results::Results;
@@ -245,6 +241,13 @@ impl Runner {
     ///
     /// # Errors
     /// [`InvalidSetting`] if a setting, or a variable of the environment, cannot be used.
+    ///
+    /// ```
+    /// # if !sim::SIMULATED { return }
+    /// let runner = sim::Runner::new().hermetic().strategy("alphabetical");
+    /// let error = runner.try_run(async || ()).unwrap_err();
+    /// assert_eq!(error.name, "strategy");
+    /// ```
     pub fn try_run<B, R>(&self, body: B) -> Result<Report, InvalidSetting>
     where
         B: AsyncFn() -> R + Sync,
@@ -253,27 +256,31 @@ impl Runner {
         Ok(self.try_run_body(&FunctionBody::new(body), false)?.report)
     }
 
-    fn try_run_body(&self, body: &dyn TestBody, must_fail: bool) -> Result<Ran, InvalidSetting> {
+    fn try_run_body(
+        &self,
+        body: &dyn TestBody,
+        must_fail: bool,
+    ) -> Result<TestRun, InvalidSetting> {
         let (config, warnings) = self.config()?;
         let mut notes = self.idle()?;
         if config.borrows() {
             let (_, seeds) = config.seeds();
             notes.push(format!(
-                "{} has no seed of its own in this shard, because there are {seeds} in all: it ran one of another \
-                 shard, so that it does not pass without a run",
+                "{} has no seed of its own in this shard, because there are {seeds} in all: it ran a seed of another \
+                 shard instead of passing without a run",
                 self.site.test
             ));
         }
         let results = Results::open(&config, &self.site, must_fail)?;
         let mut report = backend::run(&config, &self.site, &results, body);
-        let part = Part::of(&config, &results);
+        let part = SeedPart::of(&config, &results);
         if let Some(part) = part {
             part.spare_conditions(&mut report);
         }
         results.end(&mut report);
         report.warnings.splice(0..0, warnings);
         report.notes.extend(notes);
-        Ok(Ran { report, part })
+        Ok(TestRun { report, part })
     }
 
     /// Notes about settings that mean nothing in this build.

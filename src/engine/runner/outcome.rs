@@ -9,6 +9,15 @@ use std::task::{Context, Poll};
 use futures::future::OptionFuture;
 
 /// The result of a test body: nothing, or a `Result` whose error fails the run.
+///
+/// ```
+/// #[sim::test(seeds = 1)]
+/// async fn seven_is_a_number() -> Result<(), std::num::ParseIntError> {
+///     assert_eq!("7".parse::<u32>()?, 7);
+///     Ok(())
+/// }
+/// # fn main() {}
+/// ```
 pub trait TestResult {
     /// The text of the error, if the result is one.
     fn error(self) -> Option<String>;
@@ -32,24 +41,24 @@ impl TestResult for std::convert::Infallible {
     }
 }
 
-/// The body of a test, whatever its type. The engines are compiled once, in this crate, and not for
-/// each test anew: that would take long, and a debug build of the tests would have them unoptimized.
+/// The body of a test, whatever its type. The engines are compiled once, in this crate, and not again for each test:
+/// that would take long, and a debug build of the tests would have them unoptimized.
 pub(crate) trait TestBody: Sync {
     /// Calls `act` with a new future of the body. It gives the text of the error, if it ends with one.
     fn begin(&self, act: &mut dyn FnMut(TestFuture<'_>));
 }
 
 /// A body that has begun. Dropping this drops the future of the test, and so within the run.
-pub(crate) struct TestFuture<'a>(Pin<&'a mut dyn Begun>);
+pub(crate) struct TestFuture<'a>(Pin<&'a mut dyn BegunBody>);
 
 /// A future that can be dropped where it is.
-trait Begun {
+trait BegunBody {
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<String>>;
 
     fn clear(self: Pin<&mut Self>);
 }
 
-impl<F: Future<Output = Option<String>>> Begun for OptionFuture<F> {
+impl<F: Future<Output = Option<String>>> BegunBody for OptionFuture<F> {
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<String>> {
         Future::poll(self, cx).map(Option::flatten)
     }

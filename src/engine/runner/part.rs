@@ -5,26 +5,26 @@ use crate::engine::results::Results;
 use crate::report::Report;
 
 /// A report, and the part of the seeds that it is about; none if it is about all of them.
-pub(super) struct Ran {
+pub(super) struct TestRun {
     pub(super) report: Report,
-    pub(super) part: Option<Part>,
+    pub(super) part: Option<SeedPart>,
 }
 
 /// A part of the seeds.
 #[derive(Clone, Copy)]
-pub(super) struct Part {
+pub(super) struct SeedPart {
     /// True if results are written, so that `cargo sim merge` can judge all seeds.
     written: bool,
 }
 
-impl Part {
+impl SeedPart {
     /// None if all seeds were run, now or before.
-    pub(super) fn of(config: &Config, results: &Results) -> Option<Part> {
+    pub(super) fn of(config: &Config, results: &Results) -> Option<SeedPart> {
         let all = config.shard.of == 1 && results.left() == 0;
-        (!all).then(|| Part { written: results.are_written() })
+        (!all).then(|| SeedPart { written: results.are_written() })
     }
 
-    /// Turns a finding about conditions that held too seldom into a note.
+    /// Turns a finding about conditions that held in too few runs into a note.
     pub(super) fn spare_conditions(self, report: &mut Report) {
         if let Some(what) = report.spare_conditions() {
             self.note(report, &what);
@@ -35,7 +35,7 @@ impl Part {
     pub(super) fn note(self, report: &mut Report, what: &str) {
         let judge = match self.written {
             true => "cargo sim merge judges all of them",
-            false => "nobody judges all of them: set SIM_RESULTS, and run cargo sim merge",
+            false => "to judge all of them, set SIM_RESULTS and run cargo sim merge",
         };
         let note = format!("{}: {what} (in this part of the seeds; {judge})", report.test);
         report.notes.push(note);

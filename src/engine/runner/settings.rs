@@ -36,9 +36,9 @@ impl Runner {
     /// The strategy that answers the choices: a name of [`STRATEGIES`](crate::strategy::STRATEGIES) or of
     /// [`SEARCHES`](crate::strategy::SEARCHES).
     ///
-    /// A search goes on until it is through, or through with its bound; [`seeds`](Self::seeds) then limits
-    /// the number of its runs (the end of the range; a million by default), and a seed is the number of a run. It
-    /// uses one thread. [`Report::searched`](crate::report::Report::searched) has its progress.
+    /// A search continues until it is complete, or complete within its bound; [`seeds`](Self::seeds) then limits the
+    /// number of its runs (the end of the range; a million by default), and a seed is the number of a run. It uses
+    /// one thread. [`Report::searched`](crate::report::Report::searched) has its progress.
     ///
     /// Half-way through the runs that it may take, `exhaustive` reads its estimate of the number of all runs. If
     /// the estimate is higher, the other half goes to `preemptions`: all runs with no preemption, then all with
@@ -86,10 +86,9 @@ impl Runner {
         self
     }
 
-    /// A [`Strategy`] of your own answers the choices. `name` stands in reports and traces; no registered
-    /// strategy may have it. `create` makes one for each worker thread, and for each seed that is run alone:
-    /// all must behave alike, so that a seed is one run. `SIM_STRATEGY` names another one for a single run of
-    /// the test.
+    /// A [`Strategy`] of your own answers the choices. `name` appears in reports and traces, and must not be that of
+    /// a registered strategy. `create` makes one for each worker thread, and for each seed that is run alone: all
+    /// must behave alike, so that a seed is one run. `SIM_STRATEGY` names another one for a single run of the test.
     ///
     /// Shrinking, replays, proofs and traces work as with any strategy: they take decisions, not seeds.
     ///
@@ -149,6 +148,21 @@ impl Runner {
     }
 
     /// Steps that a run may take, at least 1; one that would take more fails.
+    ///
+    /// ```
+    /// use sim::run::{Failure, Outcome};
+    ///
+    /// # if !sim::SIMULATED { return }
+    /// let runner = sim::Runner::new().hermetic().max_steps(100);
+    /// # let runner = runner.out(std::env::temp_dir().join("sim-docs"));
+    /// let report = runner.run(async || {
+    ///     for _ in 0..1000 {
+    ///         sim::task::yield_now().await;
+    ///     }
+    /// });
+    /// let outcome = report.finding.unwrap().run.outcome;
+    /// assert!(matches!(outcome, Outcome::Failed(Failure::StepLimit { steps: 100, .. })));
+    /// ```
     #[must_use]
     pub fn max_steps(mut self, steps: u32) -> Runner {
         self.settings.steps_max = Some(steps);
@@ -156,6 +170,14 @@ impl Runner {
     }
 
     /// Stop after this time even if seeds are left. The seed in progress is finished.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// let runner = sim::Runner::new().hermetic().seeds(0..1_000_000_000);
+    /// let report = runner.time(Duration::from_millis(20)).run(async || ());
+    /// assert!(report.passed());
+    /// ```
     #[must_use]
     pub fn time(mut self, time: Duration) -> Runner {
         self.settings.time = Some(time);
@@ -178,8 +200,8 @@ impl Runner {
         self
     }
 
-    /// The time limit of a run on real threads whose tasks go on, after which the process is ended; zero for no
-    /// limit. The default is 60 seconds. In a simulated run, [`max_steps`](Self::max_steps) is the limit.
+    /// The time limit of a run on real threads whose tasks make progress, after which the process is ended; zero for
+    /// no limit. The default is 60 seconds. In a simulated run, [`max_steps`](Self::max_steps) is the limit.
     #[must_use]
     pub fn limit(mut self, time: Duration) -> Runner {
         self.settings.limit = Some(time);
@@ -188,6 +210,13 @@ impl Runner {
 
     /// Replay this and run no seed: a trace file, or an inline trace `sim2:…`. In a build that cannot simulate
     /// it is an error: real threads follow no trace.
+    ///
+    /// ```
+    /// # if !sim::SIMULATED { return }
+    /// let runner = sim::Runner::new().hermetic().replay("sim2:0x2");
+    /// let report = runner.run(async || sim::task::yield_now().await);
+    /// assert_eq!((report.passed(), report.runs, report.steps), (true, 1, 2));
+    /// ```
     #[must_use]
     pub fn replay(mut self, source: impl Into<String>) -> Runner {
         self.settings.replay = Some(source.into());
@@ -201,9 +230,9 @@ impl Runner {
         self
     }
 
-    /// Write down in this folder which seeds passed, in a file for each test and shard. A later run of
-    /// the same seeds by the same program goes on from there; `cargo sim merge` puts shards together.
-    /// Another program, or other settings, is an [`InvalidSetting`](crate::engine::runner::InvalidSetting): use another folder.
+    /// Write down in this folder which seeds passed, in a file for each test and shard. A later run of the same seeds
+    /// by the same program continues from there; `cargo sim merge` puts shards together. Another program, or other
+    /// settings, is an [`InvalidSetting`](crate::engine::runner::InvalidSetting): use another folder.
     ///
     /// Conditions over all runs, such as [`sometimes!`](macro@crate::sometimes), are judged by the run that reaches
     /// the last seed, with the counts of earlier runs. A shard, and a run that ends earlier, only warn.
@@ -215,6 +244,21 @@ impl Runner {
 
     /// Count the classes of interleavings, and what was never tried: [`Report::coverage`](crate::report::Report::coverage). Costs about
     /// as much as the runs, and memory for each class.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use sim::{Atomic, Ordering::SeqCst};
+    ///
+    /// let report = sim::Runner::new().hermetic().coverage(true).run(async || {
+    ///     let word = Arc::new(Atomic::new(0));
+    ///     let other = word.clone();
+    ///     let task = sim::spawn(async move { other.store(1, SeqCst).await });
+    ///     word.store(2, SeqCst).await;
+    ///     task.await.unwrap();
+    /// });
+    /// // The stores conflict, so their two orders are two classes.
+    /// assert!(!sim::SIMULATED || report.coverage.unwrap().classes == 2);
+    /// ```
     #[must_use]
     pub fn coverage(mut self, wanted: bool) -> Runner {
         self.settings.coverage = Some(wanted);
@@ -225,9 +269,9 @@ impl Runner {
     /// they came alone (*history closure*): [`Report::closure`](crate::report::Report::closure).
     ///
     /// A checker of linearizability reads only which calls returned before which others began, and no task notices
-    /// that order. A run in which the order makes no difference to any task stands for all these histories. A
-    /// history that is violated is run once, to confirm that it comes about, and reported as a failure of the seed.
-    /// Up to 1000 orders of each history are checked; none where the body reads a history
+    /// that order. A run represents all these histories if their order makes no difference to any task. A history
+    /// that is violated is run once, to confirm that it comes about, and reported as a failure of the seed. Up to
+    /// 1000 orders of each history are checked; none where the body reads a history
     /// ([`History::operations`](crate::History::operations)), because it may act on it.
     ///
     /// A run costs about twice as much (1.4 to 3.7 times, for the nine programs with a history of the

@@ -4,7 +4,7 @@ use std::panic::Location;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use super::target::{Target, without_hash};
+use super::target::{TestTarget, without_hash};
 
 /// The place of a test.
 #[derive(Clone, Debug)]
@@ -12,7 +12,7 @@ pub(crate) struct Site {
     /// `module::path::name`.
     pub(crate) test: String,
     /// The target of the package that it is compiled into.
-    pub(crate) target: Target,
+    pub(crate) target: TestTarget,
     /// The name of its package.
     pub(crate) package: String,
     /// The version of its package.
@@ -37,7 +37,7 @@ impl Site {
         // A harness calls the thread of a test as the test. Other names of threads are no test's.
         let thread = std::thread::current().name().map(str::to_owned);
         let is_path = |name: &String| name.split("::").all(is_identifier);
-        let target = Target::running(program(), place.file(), manifest_dir.as_deref());
+        let target = TestTarget::running(program(), place.file(), manifest_dir.as_deref());
         // A copied test program looks like one without a harness, and that may call its threads anything but the
         // path of a test, or of the test that its arguments name.
         let asked = |name: &String| std::env::args().skip(1).any(|argument| argument == *name);
@@ -189,7 +189,7 @@ mod tests {
     fn site(program: &str, filter: Option<&str>) -> Site {
         Site {
             test: "crate_name::module::name".to_owned(),
-            target: Target::running(Path::new(program), "src/lib.rs", None),
+            target: TestTarget::running(Path::new(program), "src/lib.rs", None),
             package: "demo".to_owned(),
             version: "1.0.0".to_owned(),
             manifest_dir: None,

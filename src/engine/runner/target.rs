@@ -13,8 +13,8 @@ use super::site::quoted;
 
 /// A target of Cargo.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Target {
-    kind: Kind,
+pub(crate) struct TestTarget {
+    kind: TargetKind,
     /// Empty if the package has only one target of this kind.
     name: String,
     /// True if `name` is the one in the manifest. If not, it is the name of the crate, in which `-` is replaced by
@@ -23,7 +23,7 @@ pub(crate) struct Target {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Kind {
+enum TargetKind {
     Lib,
     Bin,
     Example,
@@ -33,11 +33,11 @@ enum Kind {
     Doc,
     /// A program without a test harness.
     Program,
-    /// A test program of an unknown kind; its name is that of its file.
+    /// A test program of an unknown kind, named after its file.
     Crate,
 }
 
-impl Target {
+impl TestTarget {
     /// The target of an attribute. `binary` is `CARGO_BIN_NAME`, which binaries and examples have; `integration` is
     /// true if `CARGO_TARGET_TMPDIR` is set, as for integration tests and benchmarks.
     pub(crate) fn compiled(
@@ -46,41 +46,45 @@ impl Target {
         file: &str,
         crate_name: &str,
         program: &Path,
-    ) -> Target {
+    ) -> TestTarget {
         match binary {
             // An example may have its root anywhere, and its program may be anywhere: one of both is usual.
             Some(name)
                 if folder_of(program) == "examples"
-                    || Target::below(&[("examples", Kind::Example)], file, crate_name)
-                        .is_some() =>
+                    || TestTarget::below(
+                        &[("examples", TargetKind::Example)],
+                        file,
+                        crate_name,
+                    )
+                    .is_some() =>
             {
-                Target::exact(Kind::Example, name)
+                TestTarget::exact(TargetKind::Example, name)
             }
-            Some(name) => Target::exact(Kind::Bin, name),
-            None if !integration => Target::exact(Kind::Lib, ""),
+            Some(name) => TestTarget::exact(TargetKind::Bin, name),
+            None if !integration => TestTarget::exact(TargetKind::Lib, ""),
             None => {
-                let found = Target::below(&FOLDERS, file, crate_name);
-                found.unwrap_or_else(|| Target::guessed(Kind::Test, crate_name))
+                let found = TestTarget::below(&FOLDERS, file, crate_name);
+                found.unwrap_or_else(|| TestTarget::guessed(TargetKind::Test, crate_name))
             }
         }
     }
 
     /// The target of a running program, as far as the file name of the program, the place of a runner in it and the
     /// folder of its package determine it.
-    pub(crate) fn running(program: &Path, file: &str, package: Option<&Path>) -> Target {
+    pub(crate) fn running(program: &Path, file: &str, package: Option<&Path>) -> TestTarget {
         let stem = program.file_stem().unwrap_or_default().to_string_lossy();
         match (folder_of(program), without_hash(&stem)) {
-            ("examples", name) => Target::exact(Kind::Example, name.unwrap_or(&stem)),
-            ("deps", Some(name)) => Target::of_harness(name, &stem, file, package),
-            _ if stem == "rust_out" => Target::exact(Kind::Doc, ""),
-            _ => Target::exact(Kind::Program, &stem),
+            ("examples", name) => TestTarget::exact(TargetKind::Example, name.unwrap_or(&stem)),
+            ("deps", Some(name)) => TestTarget::of_harness(name, &stem, file, package),
+            _ if stem == "rust_out" => TestTarget::exact(TargetKind::Doc, ""),
+            _ => TestTarget::exact(TargetKind::Program, &stem),
         }
     }
 
     /// The target of a test program with this crate name and file name.
-    fn of_harness(crate_name: &str, stem: &str, file: &str, package: Option<&Path>) -> Target {
-        let folders = [FOLDERS[0], FOLDERS[1], ("bin", Kind::Bin)];
-        if let Some(target) = Target::below(&folders, file, crate_name) {
+    fn of_harness(crate_name: &str, stem: &str, file: &str, package: Option<&Path>) -> TestTarget {
+        let folders = [FOLDERS[0], FOLDERS[1], ("bin", TargetKind::Bin)];
+        if let Some(target) = TestTarget::below(&folders, file, crate_name) {
             return target;
         }
         let has = |path: &str| package.is_some_and(|package| package.join(path).exists());
@@ -93,37 +97,41 @@ impl Target {
             if let Some(name) =
                 names.iter().filter(|_| parts(file).any(|p| p == folder)).find(|n| root(n))
             {
-                return Target::exact(kind, name);
+                return TestTarget::exact(kind, name);
             }
         }
         let alone = has("src/lib.rs") && !has("src/main.rs") && !has("src/bin");
         match file {
-            file if file.ends_with("src/main.rs") => Target::guessed(Kind::Bin, crate_name),
-            file if file.ends_with("src/lib.rs") => Target::exact(Kind::Lib, ""),
+            file if file.ends_with("src/main.rs") => {
+                TestTarget::guessed(TargetKind::Bin, crate_name)
+            }
+            file if file.ends_with("src/lib.rs") => TestTarget::exact(TargetKind::Lib, ""),
             // No other target of the package has modules in this folder.
-            file if alone && parts(file).any(|part| part == "src") => Target::exact(Kind::Lib, ""),
+            file if alone && parts(file).any(|part| part == "src") => {
+                TestTarget::exact(TargetKind::Lib, "")
+            }
             // The hash is another one in each target, and also in each build with other flags.
-            _ => Target::exact(Kind::Crate, stem),
+            _ => TestTarget::exact(TargetKind::Crate, stem),
         }
     }
 
     /// The target whose root is in one of these folders, where Cargo looks for it, if `file` belongs to that root and
     /// was compiled as `crate_name`.
-    fn below(folders: &[(&str, Kind)], file: &str, crate_name: &str) -> Option<Target> {
+    fn below(folders: &[(&str, TargetKind)], file: &str, crate_name: &str) -> Option<TestTarget> {
         folders.iter().find_map(|(folder, kind)| {
             let target = parts(file).skip_while(|part| part != folder).nth(1)?;
             let target = target.strip_suffix(".rs").unwrap_or(target);
             let same = target.replace('-', "_") == crate_name.replace('-', "_");
-            same.then(|| Target::exact(*kind, target))
+            same.then(|| TestTarget::exact(*kind, target))
         })
     }
 
-    fn exact(kind: Kind, name: &str) -> Target {
-        Target { kind, name: name.to_owned(), exact: true }
+    fn exact(kind: TargetKind, name: &str) -> TestTarget {
+        TestTarget { kind, name: name.to_owned(), exact: true }
     }
 
-    fn guessed(kind: Kind, name: &str) -> Target {
-        Target { kind, name: name.to_owned(), exact: false }
+    fn guessed(kind: TargetKind, name: &str) -> TestTarget {
+        TestTarget { kind, name: name.to_owned(), exact: false }
     }
 
     /// The kind and the name in words, such as `lib` or `bin tool`.
@@ -137,8 +145,8 @@ impl Target {
     pub(crate) fn key(&self, test: &str) -> String {
         let (word, name) = (self.kind.word(), &self.name);
         let label = match self.kind {
-            Kind::Lib => return test.to_owned(),
-            Kind::Doc => "doc-tests".to_owned(),
+            TargetKind::Lib => return test.to_owned(),
+            TargetKind::Doc => "doc-tests".to_owned(),
             _ => format!("{word}-{name}"),
         };
         let own = test.split_once("::").filter(|(first, _)| *first == name.replace('-', "_"));
@@ -153,43 +161,44 @@ impl Target {
             false => self.name.replace('_', "[-_]"),
         };
         match self.kind {
-            Kind::Lib | Kind::Doc => Some(format!("--{}", self.kind.word())),
-            Kind::Program | Kind::Crate => None,
+            TargetKind::Lib | TargetKind::Doc => Some(format!("--{}", self.kind.word())),
+            TargetKind::Program | TargetKind::Crate => None,
             _ => Some(format!("--{} {}", self.kind.word(), quoted(&name))),
         }
     }
 
     pub(super) fn is_program(&self) -> bool {
-        self.kind == Kind::Program
+        self.kind == TargetKind::Program
     }
 
     pub(super) fn is_doc(&self) -> bool {
-        self.kind == Kind::Doc
+        self.kind == TargetKind::Doc
     }
 
     pub(super) fn example(&self) -> Option<&str> {
-        (self.kind == Kind::Example).then_some(&self.name)
+        (self.kind == TargetKind::Example).then_some(&self.name)
     }
 }
 
-impl Kind {
+impl TargetKind {
     /// As Cargo's option has it, for kinds that have one.
     fn word(self) -> &'static str {
         match self {
-            Kind::Lib => "lib",
-            Kind::Bin => "bin",
-            Kind::Example => "example",
-            Kind::Test => "test",
-            Kind::Bench => "bench",
-            Kind::Doc => "doc",
-            Kind::Program => "program",
-            Kind::Crate => "crate",
+            TargetKind::Lib => "lib",
+            TargetKind::Bin => "bin",
+            TargetKind::Example => "example",
+            TargetKind::Test => "test",
+            TargetKind::Bench => "bench",
+            TargetKind::Doc => "doc",
+            TargetKind::Program => "program",
+            TargetKind::Crate => "crate",
         }
     }
 }
 
 /// The folders in which Cargo looks for the roots of targets whose tests can share modules.
-const FOLDERS: [(&str, Kind); 2] = [("tests", Kind::Test), ("benches", Kind::Bench)];
+const FOLDERS: [(&str, TargetKind); 2] =
+    [("tests", TargetKind::Test), ("benches", TargetKind::Bench)];
 
 fn parts(file: &str) -> impl Iterator<Item = &str> {
     file.split(['/', '\\'])
@@ -212,9 +221,9 @@ pub(super) fn without_hash(stem: &str) -> Option<&str> {
 mod tests {
     use super::*;
 
-    fn compiled(binary: Option<&str>, integration: bool, file: &str, name: &str) -> Target {
+    fn compiled(binary: Option<&str>, integration: bool, file: &str, name: &str) -> TestTarget {
         let program = format!("t/debug/deps/{name}-0123456789abcdef");
-        Target::compiled(binary, integration, file, name, Path::new(&program))
+        TestTarget::compiled(binary, integration, file, name, Path::new(&program))
     }
 
     #[test]
@@ -237,7 +246,7 @@ mod tests {
                 "--bench both",
             ),
             (
-                Target::compiled(Some("both"), false, "examples/both.rs", "both", example),
+                TestTarget::compiled(Some("both"), false, "examples/both.rs", "both", example),
                 "example both",
                 "example-both::a::b",
                 "--example both",
@@ -251,7 +260,7 @@ mod tests {
 
     #[test]
     fn a_name_with_a_dash_is_known_as_the_manifest_has_it_or_asked_for_by_a_pattern() {
-        let argument = |target: Target| target.argument().unwrap();
+        let argument = |target: TestTarget| target.argument().unwrap();
         assert_eq!(
             argument(compiled(Some("my-tool"), false, "src/main.rs", "my_tool")),
             "--bin my-tool"
@@ -290,10 +299,10 @@ mod tests {
             (deps("sim"), "src/sync/mutex.rs", "lib"),
             (deps("other"), "tests/common/mod.rs", "crate other-0123456789abcdef"),
         ] {
-            let target = Target::running(Path::new(&program), file, Some(package));
+            let target = TestTarget::running(Path::new(&program), file, Some(package));
             assert_eq!(target.label(), label, "{program} {file}");
         }
-        let unknown = Target::running(Path::new(&deps("both")), "src/part.rs", None);
+        let unknown = TestTarget::running(Path::new(&deps("both")), "src/part.rs", None);
         assert_eq!(unknown.argument(), None);
         assert_eq!(unknown.key("main_7"), "crate-both-0123456789abcdef::main_7");
     }

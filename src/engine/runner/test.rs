@@ -8,9 +8,9 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use super::outcome::{FunctionBody, TestBody};
-use super::part::Ran;
+use super::part::TestRun;
 use super::site::{self, Site};
-use super::target::Target;
+use super::target::TestTarget;
 use super::{Runner, TestResult};
 use crate::engine::config::Settings;
 use crate::report::{Report, Style, one_line, text};
@@ -106,7 +106,7 @@ fn test_body(
     // A harness leaves out the name of the crate.
     let (crate_name, path) = site.test.split_once("::").unwrap_or((site.test, site.test));
     let target =
-        Target::compiled(site.binary, site.integration, site.file, crate_name, site::program());
+        TestTarget::compiled(site.binary, site.integration, site.file, crate_name, site::program());
     let site = Site {
         test: site.test.to_owned(),
         target,
@@ -138,8 +138,8 @@ fn beside_manifest(source: &str, manifest_dir: &str) -> String {
 }
 
 /// Shows the report and fails the test if it has to.
-fn judge(ran: Ran, attributes: Attributes) {
-    let Ran { mut report, part } = ran;
+fn judge(ran: TestRun, attributes: Attributes) {
+    let TestRun { mut report, part } = ran;
     let mut must_fail = attributes.must_fail;
     let passed = report.finding.is_none() && report.replayed.is_none() && report.runs > 0;
     if let (true, true, Some(part)) = (must_fail && passed, crate::seam::SIMULATED, part) {
@@ -149,7 +149,7 @@ fn judge(ran: Ran, attributes: Attributes) {
     let report = &report;
     let screen = text(report, &Style { color: color(), ..Style::default() });
     let Some(finding) = report.finding.as_deref() else {
-        // Not `eprint!`: a test harness takes that and, of a test that passes, shows none of it.
+        // Not `eprint!`, because a test harness captures that and discards it if the test passes.
         let _ = io::stderr().lock().write_all(remarks(report).as_bytes());
         if must_fail && crate::seam::SIMULATED {
             let what = match &report.replayed {
@@ -212,8 +212,8 @@ fn remarks(report: &Report) -> String {
 }
 
 const MUST_FAIL: &str = "
-  help    If what it shows has been put right, take must_fail away. If not, it needs more seeds
-          or another strategy.
+  help    If the bug it shows is fixed, remove must_fail. If not, use more seeds or another
+          strategy.
 ";
 
 fn show_warnings(report: &Report, screen: &str) {

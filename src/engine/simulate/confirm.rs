@@ -1,9 +1,9 @@
-//! What is done with a failing run: it is run again, shrunk, replayed, written down.
+//! Failing runs: confirmed by a second run, shrunk, replayed and written as a trace.
 
 use std::sync::Arc;
 
 use super::session::Session;
-use super::watchdog::{Job, Unwatch};
+use super::watchdog::{Unwatch, WorkerJob};
 use super::{hook, prove, seek};
 use crate::engine::persistence;
 use crate::report::{Finding, Origin, Proof, Report, Shrinking, Size};
@@ -22,7 +22,7 @@ const REPLAYS: u64 = 4000;
 const SOUGHT: u64 = 30_000;
 /// Steps that shrinking may take in all: about a second.
 const STEPS: u64 = 20_000_000;
-/// How many steps of a run take as long as a step from state to state when a program is made.
+/// The number of steps of a run that take as long as a model step when a program is generated.
 const PLANNED: u64 = 10;
 
 /// Reports a failing run: confirmed, shrunk, replayed, written to a file.
@@ -74,24 +74,24 @@ pub(super) fn report(session: &Session<'_>, run: Run, from: Origin, runs: u64) -
     report
 }
 
-/// Whether the decisions of `run` lead to the same run again, as far as they can say.
+/// Checks that the decisions of `run` lead to the same run again, as far as they determine it.
 fn confirmed(session: &Session<'_>, run: &Run) -> Result<(), Failure> {
     if is_undecided(run) { Ok(()) } else { same_again(session, run) }
 }
 
-/// Whether it failed because a check was not through in its time or with its budget. It took seconds, and so would
-/// each run that the shrinker tries; and how far it gets in its time is not for the decisions to say.
+/// Returns `true` if it failed because a check ran out of time or budget. The check took seconds, and so would each
+/// run that the shrinker tries; and its progress within a time limit does not depend on the decisions alone.
 fn is_undecided(run: &Run) -> bool {
     let outcome = &run.outcome;
     matches!(outcome, Outcome::Failed(Failure::History { verdict: Verdict::Unknown(_), .. }))
 }
 
-/// Whether the decisions of `run` lead to the same run again.
+/// Checks that the decisions of `run` lead to the same run again.
 ///
 /// # Errors
 /// The failure that reports the first step that differs.
 pub(super) fn same_again(session: &Session<'_>, run: &Run) -> Result<(), Failure> {
-    let job = Job::Again(Arc::new(run.clone()));
+    let job = WorkerJob::Again(Arc::new(run.clone()));
     let again = session.run_with(job.strategy(), "again", run.seed, job);
     // What was generated comes before all that was run.
     same_programs(run, &again)?;
@@ -118,7 +118,7 @@ pub(super) fn same_again(session: &Session<'_>, run: &Run) -> Result<(), Failure
     Err(Failure::NonDeterminism { step, first: tell(run), second: tell(&again) })
 }
 
-/// Whether the same programs were generated from the same decisions.
+/// Checks that the same programs were generated from the same decisions.
 fn same_programs(run: &Run, again: &Run) -> Result<(), Failure> {
     for (one, other) in run.programs.iter().zip(&again.programs) {
         let draw = run.draws.get(one.draws.start);
@@ -146,7 +146,7 @@ fn letters(text: &str) -> Vec<char> {
     letters
 }
 
-/// Whether two runs did the same before step `end`.
+/// Checks that two runs did the same before step `end`.
 fn same_deeds(run: &Run, again: &Run, end: u32) -> Result<(), Failure> {
     if run.events == again.events {
         return Ok(());
@@ -178,20 +178,21 @@ fn same_deeds(run: &Run, again: &Run, end: u32) -> Result<(), Failure> {
     Ok(())
 }
 
-/// That clients were told something else when the same decisions were taken again.
+/// Returns a warning if the calls of clients returned other results when the same decisions were taken again.
 fn other_history(run: &Run, again: &Run) -> Option<String> {
-    let (first, second) = told(run).zip(told(again)).find(|(first, second)| first != second)?;
+    let (first, second) =
+        results_of(run).zip(results_of(again)).find(|(first, second)| first != second)?;
     let tell = |(op, ret): (&str, Option<&str>)| format!("{op} → {}", ret.unwrap_or("?"));
     let (first, second) = (tell(first), tell(second));
     Some(format!(
-        "`{first}` was `{second}` when the same decisions were taken again, so something decides that the \
-         scheduler does not control: often a static that keeps its value from run to run. Create what is \
-         tested in the body of the test"
+        "`{first}` was `{second}` when the same decisions were taken again: the test depends on something that \
+         the scheduler does not control, often a static that keeps its value from run to run. Create all \
+         state in the body of the test"
     ))
 }
 
 /// Each operation and its answer, unless it had none.
-fn told(run: &Run) -> impl Iterator<Item = (&str, Option<&str>)> {
+fn results_of(run: &Run) -> impl Iterator<Item = (&str, Option<&str>)> {
     let operations = run.histories.iter().flat_map(|history| &history.operations);
     operations.map(|o| (o.op.as_str(), o.returned.as_ref().map(|(ret, _)| ret.as_str())))
 }
@@ -211,7 +212,7 @@ fn same_failure(a: &Run, b: &Run) -> bool {
 /// more steps than `run`.
 fn smallest(session: &Session<'_>, run: Run) -> (Run, Option<Shrinking>, Option<Proof>) {
     let original = Size::of(&run);
-    // Whoever wants the fewest preemptions is not given more of them because that saves steps.
+    // If the fewest preemptions are proven, a shorter run with more of them must not replace it.
     let most = (session.config.prove > 0).then_some(original.preemptions);
     let (mut run, shrinking) = shrunk(session, run, most);
     let Some(mut shrinking) = shrinking.filter(|_| session.config.prove > 0) else {
@@ -254,8 +255,8 @@ fn shrunk(
     let by_steps = STEPS / (run.steps.len() as u64).max(1);
     let replays = REPLAYS.min(by_steps).max(20);
     let sought = SOUGHT.min(by_steps);
-    let worker = Worker::new(Job::Follow(Arc::default()).strategy());
-    let job = Job::Follow(Arc::default());
+    let worker = Worker::new(WorkerJob::Follow(Arc::default()).strategy());
+    let job = WorkerJob::Follow(Arc::default());
     let watched = session.watch.follow(worker.progress(), job, run.seed);
     // A schedule with a piece cut out may never end: tasks that spawn each other can keep all others
     // waiting. One that takes more steps than the run it came from is no smaller one.
@@ -268,10 +269,10 @@ fn shrunk(
     let wants = wanted.clone();
     let (steps, _memo) = (0, Memo::begin());
     let mut lenient =
-        Lenient { session, worker, watched, limits, wants, preemptions_max, steps, _memo };
+        ShrinkReplayer { session, worker, watched, limits, wants, preemptions_max, steps, _memo };
     let result = shrink(Schedule::of(&run), &mut lenient, &Budget { replays, sought });
     drop(lenient);
-    let job = Job::Follow(Arc::new(result.schedule));
+    let job = WorkerJob::Follow(Arc::new(result.schedule));
     let small = session.run_with(job.strategy(), "follow", run.seed, job);
     // The decisions alone must lead to the same failure, twice.
     let fails = signature(&small) == Some(wanted) && same_again(session, &small).is_ok();
@@ -289,7 +290,7 @@ fn shrunk(
 }
 
 /// Tries schedules for the shrinker.
-pub(super) struct Lenient<'a, 'b> {
+pub(super) struct ShrinkReplayer<'a, 'b> {
     session: &'a Session<'b>,
     pub(super) worker: Worker,
     pub(super) watched: Unwatch<'a>,
@@ -302,7 +303,7 @@ pub(super) struct Lenient<'a, 'b> {
     _memo: Memo,
 }
 
-impl Lenient<'_, '_> {
+impl ShrinkReplayer<'_, '_> {
     /// Makes one run.
     pub(super) fn once(&mut self) -> Option<Failure> {
         let failure = self.session.once(&mut self.worker, crate::run::ids::Seed(0), &self.limits);
@@ -314,24 +315,24 @@ impl Lenient<'_, '_> {
         failure.is_some_and(|failure| failure.signature() == self.wants)
     }
 
-    /// Whether the failure is one of a history.
+    /// Returns `true` if the failure is one of a history.
     pub(super) fn wants_history(&self) -> bool {
         self.wants.kind == "history"
     }
 
-    /// Whether it has no more preemptions than are allowed.
+    /// Returns `true` if it has no more preemptions than are allowed.
     pub(super) fn may_be(&self, ran: &Schedule) -> bool {
         ran.preemptions() <= self.preemptions_max
     }
 }
 
-impl Replayer for Lenient<'_, '_> {
+impl Replayer for ShrinkReplayer<'_, '_> {
     fn is_spent(&self) -> bool {
         self.steps > 2 * STEPS
     }
 
     fn replay(&mut self, schedule: &Schedule) -> Option<Schedule> {
-        let job = Job::Follow(Arc::new(schedule.clone()));
+        let job = WorkerJob::Follow(Arc::new(schedule.clone()));
         self.worker.set_strategy(job.strategy());
         self.watched.watched.begin_job(job);
         let failure = self.once();

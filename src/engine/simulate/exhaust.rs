@@ -15,7 +15,7 @@ use super::explore::{Explored, remarks};
 use super::passed::Passed;
 use super::reorder::{self, Reordered};
 use super::session::Session;
-use super::watchdog::Job;
+use super::watchdog::WorkerJob;
 use crate::report::{Bound, Fallback, Origin, Searched};
 use crate::rt::Worker;
 use crate::run::ids::Seed;
@@ -23,19 +23,19 @@ use crate::run::{Failure, Outcome, Run};
 use crate::strategy::Search;
 use crate::strategy::search::{Progress, Within};
 
-/// What is done with each run of a search.
-pub(super) enum Visit<'a> {
+/// The visitor of the runs of a search.
+pub(super) enum RunVisitor<'a> {
     /// Stop at the first that fails.
     UntilFailure,
-    /// Show it, whether it failed or not, and go on.
+    /// Visit every run, whether it failed or not.
     Each(&'a mut dyn FnMut(Run)),
     /// Only this one counts.
     One(u64),
 }
 
-/// How it came that no more runs were made.
+/// The reason why a search ended.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum End {
+enum SearchEnd {
     /// There is no other.
     Complete,
     /// One was found, the time was up, or there were as many as allowed.
@@ -50,7 +50,7 @@ enum End {
 pub(super) fn exhaust(
     session: &Session<'_>,
     search: &Arc<dyn Search>,
-    mut visit: Visit<'_>,
+    mut visit: RunVisitor<'_>,
 ) -> Explored {
     let config = session.config;
     let name = config.strategy.name();
@@ -58,35 +58,35 @@ pub(super) fn exhaust(
     let mut explored = Explored { passed, ..Explored::default() };
     if config.shard.of > 1 || config.results.is_some() {
         explored.warnings.push(format!(
-            "{name} makes each run from those before: it is not divided into shards, and there are no \
-             results to go on from. This was the whole search, whatever SIM_SHARD says"
+            "{name} plans each run from those before: it is not divided into shards, and keeps no results to \
+             continue from. This was the whole search, whatever SIM_SHARD is"
         ));
     }
     let end = match visit {
-        Visit::One(one) => one.saturating_add(1),
+        RunVisitor::One(one) => one.saturating_add(1),
         _ => config.end(),
     };
-    // Whoever is shown each run wants each once.
-    let each = matches!(visit, Visit::Each(_));
+    // A visitor of every run must see each once.
+    let each = matches!(visit, RunVisitor::Each(_));
     let fallback = config.strategy.fallback().filter(|_| !each);
     if each {
         search.tell_orders_apart();
     }
     let half = fallback.is_some().then_some(config.runs / 2);
     let deadline = config.time.map(|time| Instant::now() + time);
-    let within = Limits { deadline, numbers: 0..end, give_up_at: half };
-    let ended = go(session, search, &mut visit, within, &mut explored);
+    let within = SearchLimits { deadline, numbers: 0..end, give_up_at: half };
+    let ended = explore_all(session, search, &mut visit, within, &mut explored);
     let mut searched = how_far(search.progress(), ended);
     let before = explored.runs;
-    if let (Some(fallback), Some(half), End::GivenUp) = (fallback.clone(), half, ended) {
-        let within = Limits { deadline, numbers: half..end, give_up_at: None };
-        let ended = go(session, &fallback, &mut visit, within, &mut explored);
+    if let (Some(fallback), Some(half), SearchEnd::GivenUp) = (fallback.clone(), half, ended) {
+        let within = SearchLimits { deadline, numbers: half..end, give_up_at: None };
+        let ended = explore_all(session, &fallback, &mut visit, within, &mut explored);
         let (runs, searched_then) = (explored.runs - before, how_far(fallback.progress(), ended));
         searched.fallback = Some(Box::new(Fallback { runs, searched: searched_then }));
     }
     // One that makes every run has no classes, and rests on nothing that could be wrong.
-    let reduces = search.has_class(0).is_some() && !matches!(visit, Visit::One(_));
-    if reduces && ended == End::Complete && explored.found.is_none() {
+    let reduces = search.has_class(0).is_some() && !matches!(visit, RunVisitor::One(_));
+    if reduces && ended == SearchEnd::Complete && explored.found.is_none() {
         let sample = || audit::audit(session, Some(search), audit::RUNS, each);
         let Sampled { audit, found, blind } = session.quietly(sample);
         let missed = audit.missed.is_some();
@@ -97,8 +97,8 @@ pub(super) fn exhaust(
             explored.origin = Some(origin);
         } else if let (true, Some(fallback)) = (missed, fallback) {
             // The search is wrong. One that leaves nothing out gets the runs that are left.
-            let within = Limits { deadline, numbers: explored.runs..end, give_up_at: None };
-            let ended = go(session, &fallback, &mut visit, within, &mut explored);
+            let within = SearchLimits { deadline, numbers: explored.runs..end, give_up_at: None };
+            let ended = explore_all(session, &fallback, &mut visit, within, &mut explored);
             let (runs, searched_then) =
                 (explored.runs - before, how_far(fallback.progress(), ended));
             searched.fallback = Some(Box::new(Fallback { runs, searched: searched_then }));
@@ -108,8 +108,8 @@ pub(super) fn exhaust(
     explored
 }
 
-/// How far a search may go.
-struct Limits {
+/// The limits of a search.
+struct SearchLimits {
     deadline: Option<Instant>,
     /// The numbers of its runs. Those that do not count have one, too, so that a number is one run.
     numbers: Range<u64>,
@@ -118,18 +118,19 @@ struct Limits {
 }
 
 /// Makes the runs of a search.
-fn go(
+fn explore_all(
     session: &Session<'_>,
     search: &Arc<dyn Search>,
-    visit: &mut Visit<'_>,
-    within: Limits,
+    visit: &mut RunVisitor<'_>,
+    within: SearchLimits,
     explored: &mut Explored,
-) -> End {
+) -> SearchEnd {
     let config = session.config;
     let mut worker = Worker::new(search.strategy());
-    let watched = session.watch.follow(worker.progress(), Job::Seeds(config.strategy), Seed(0));
+    let watched =
+        session.watch.follow(worker.progress(), WorkerJob::Seeds(config.strategy), Seed(0));
     session.rehearse(&mut worker, &watched.watched);
-    watched.watched.begin_job(Job::Search(search.clone()));
+    watched.watched.begin_job(WorkerJob::Search(search.clone()));
     let before = explored.runs;
     let mut runs = Runs { session, search, visit, explored, worker, number: 0 };
     let limits = session.limits();
@@ -138,10 +139,10 @@ fn go(
             // A test without a run would be no test.
             let late = within.deadline.is_some_and(|deadline| Instant::now() >= deadline);
             if late && runs.explored.runs > 0 {
-                return End::Stopped;
+                return SearchEnd::Stopped;
             }
             if within.give_up_at == Some(number) && search.progress().part < 0.5 {
-                return End::GivenUp;
+                return SearchEnd::GivenUp;
             }
             watched.watched.begin(number);
             runs.number = number;
@@ -149,16 +150,16 @@ fn go(
             let next = runs.judge(failure);
             runs.worker.forget_histories();
             match next {
-                Next::Again => {}
-                Next::Complete => return End::Complete,
-                Next::Found(run, origin) => {
+                AfterRun::Again => {}
+                AfterRun::Complete => return SearchEnd::Complete,
+                AfterRun::Found(run, origin) => {
                     runs.explored.origin = origin;
                     runs.explored.found = Some((number, *run));
-                    return End::Stopped;
+                    return SearchEnd::Stopped;
                 }
             }
         }
-        End::Stopped
+        SearchEnd::Stopped
     });
     if explored.found.is_none() {
         // Those before it began anew are none.
@@ -167,13 +168,13 @@ fn go(
     ended
 }
 
-/// What follows a run of a search.
-enum Next {
+/// The continuation after a run of a search.
+enum AfterRun {
     /// The next run.
     Again,
     /// There is no other run.
     Complete,
-    /// This run is what the search was for: it failed, or was asked for. With the origin of its decisions, if that
+    /// This run is the result of the search: it failed, or was requested. With the origin of its decisions, if that
     /// is not its number.
     Found(Box<Run>, Option<Origin>),
 }
@@ -182,7 +183,7 @@ enum Next {
 struct Runs<'r, 'v, 's> {
     session: &'r Session<'s>,
     search: &'r Arc<dyn Search>,
-    visit: &'r mut Visit<'v>,
+    visit: &'r mut RunVisitor<'v>,
     explored: &'r mut Explored,
     worker: Worker,
     /// The number of the last run.
@@ -191,7 +192,7 @@ struct Runs<'r, 'v, 's> {
 
 impl Runs<'_, '_, '_> {
     /// Counts the last run, shows it, and advances the search.
-    fn judge(&mut self, failure: Option<Failure>) -> Next {
+    fn judge(&mut self, failure: Option<Failure>) -> AfterRun {
         let (session, search) = (self.session, self.search);
         let seed = Seed(self.number);
         // A blocked run is cut short where it would repeat another one: it counts for nothing.
@@ -201,44 +202,44 @@ impl Runs<'_, '_, '_> {
             self.count();
         }
         let wanted = match self.visit {
-            Visit::UntilFailure => true,
-            Visit::Each(_) => false,
-            Visit::One(one) => self.number == *one,
+            RunVisitor::UntilFailure => true,
+            RunVisitor::Each(_) => false,
+            RunVisitor::One(one) => self.number == *one,
         };
         let stray = matches!(failure, Some(Failure::NonDeterminism { .. }));
         if wanted && failure.is_some() || stray {
-            return Next::Found(Box::new(self.extract(failure.as_ref())), None);
+            return AfterRun::Found(Box::new(self.extract(failure.as_ref())), None);
         }
         if self.number == 0 {
             let run = self.extract(failure.as_ref());
             self.explored.warnings.extend(remarks(&run));
             if let Err(failure) = confirm::same_again(session, &run) {
                 let run = Run { outcome: Outcome::Failed(failure), ..run };
-                return Next::Found(Box::new(run), None);
+                return AfterRun::Found(Box::new(run), None);
             }
         }
-        if !blocked && matches!(self.visit, Visit::Each(_)) {
+        if !blocked && matches!(self.visit, RunVisitor::Each(_)) {
             let run = self.extract(failure.as_ref());
-            if let Visit::Each(visit) = &mut self.visit {
+            if let RunVisitor::Each(visit) = &mut self.visit {
                 visit(run);
             }
         }
         let more = search.advance(ends_by_a_step(failure.as_ref()));
         let reordered = match &failure {
-            None => reorder::look(session, search, &self.worker, seed),
+            None => reorder::check(session, search, &self.worker, seed),
             Some(_) => Reordered::Passes,
         };
         let anew = matches!(reordered, Reordered::Anew);
         match (&*self.visit, reordered) {
             (_, Reordered::Fails(run)) if wanted => {
                 let origin = Origin::Reordered(run.seed);
-                Next::Found(run, Some(origin))
+                AfterRun::Found(run, Some(origin))
             }
-            (Visit::One(_), _) if wanted => {
-                Next::Found(Box::new(self.extract(failure.as_ref())), None)
+            (RunVisitor::One(_), _) if wanted => {
+                AfterRun::Found(Box::new(self.extract(failure.as_ref())), None)
             }
-            _ if more || anew => Next::Again,
-            _ => Next::Complete,
+            _ if more || anew => AfterRun::Again,
+            _ => AfterRun::Complete,
         }
     }
 
@@ -260,9 +261,9 @@ impl Runs<'_, '_, '_> {
     }
 }
 
-/// How far a search is, for the report.
-fn how_far(progress: Progress, ended: End) -> Searched {
-    let complete = ended == End::Complete;
+/// Returns the progress of a search, for the report.
+fn how_far(progress: Progress, ended: SearchEnd) -> Searched {
+    let complete = ended == SearchEnd::Complete;
     let bound = |within: Within| Bound { what: within.what.to_owned(), through: within.through };
     Searched {
         blocked: progress.blocked,
@@ -277,7 +278,7 @@ fn how_far(progress: Progress, ended: End) -> Searched {
     }
 }
 
-/// Whether the last step of a run ended it, although tasks may have been left that could go on.
+/// Returns `true` if the last step of a run ended it while other tasks may have been enabled.
 pub(super) fn ends_by_a_step(failure: Option<&Failure>) -> bool {
     !matches!(failure, Some(Failure::Deadlock { .. } | Failure::StepLimit { .. }))
 }

@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 
 use super::confirm;
 use super::passed::Passed;
-use super::reorder::Closing;
+use super::reorder::ClosureCollector;
 use super::session::Session;
-use super::watchdog::Job;
+use super::watchdog::WorkerJob;
 use crate::report::{Origin, Searched};
 use crate::rt::Worker;
 use crate::run::ids::Seed;
@@ -24,35 +24,35 @@ const ALONE: Duration = Duration::from_millis(3);
 /// After so many steps, or sixteen runs, a thread looks at the clock.
 const LOOK: u64 = 4096;
 
-/// What came of running the seeds.
+/// The result of running the seeds.
 #[derive(Default)]
 pub(super) struct Explored {
     pub(super) runs: u64,
     pub(super) steps: u64,
     /// The failing run of the lowest seed, and the position of that seed.
     pub(super) found: Option<(u64, Run)>,
-    /// Where the decisions of that run came from, if not from its seed alone.
+    /// The source of the decisions of that run, if not its seed alone.
     pub(super) origin: Option<Origin>,
     pub(super) warnings: Vec<String>,
     /// Counts over passed runs.
     pub(super) passed: Passed,
-    /// How far a search got; none if seeds were drawn from.
+    /// The progress of a search; none for a sampling strategy.
     pub(super) searched: Option<Searched>,
 }
 
-/// What the threads share.
-struct Shared {
+/// The state shared by the worker threads.
+struct SharedProgress {
     /// The position of the next seed to run.
     next: AtomicU64,
     jobs: u64,
     /// The lowest position known to fail.
     lowest: AtomicU64,
-    /// Whether the time is up.
+    /// True if the time is up.
     late: AtomicBool,
     total: Mutex<Explored>,
 }
 
-impl Shared {
+impl SharedProgress {
     /// The positions of the next seeds of a thread. One at a time to begin with, so that a few long
     /// runs are shared out; then more, because threads with short runs would pass the counter to and
     /// fro.
@@ -83,7 +83,7 @@ pub(super) fn explore<'scope>(
             return explored;
         }
         session.results.passed(begin..begin + 1, &mut explored.passed.tally);
-        let shared = std::sync::Arc::new(Shared {
+        let shared = std::sync::Arc::new(SharedProgress {
             next: AtomicU64::new(begin + 1),
             jobs: session.config.jobs as u64,
             lowest: AtomicU64::new(u64::MAX),
@@ -126,7 +126,7 @@ fn with_earlier(session: &Session<'_>, explored: Explored) -> Explored {
 /// The first seed is run twice, to see that a run is a function of its decisions.
 fn first_seed(session: &Session<'_>, position: u64, seed: Seed) -> Explored {
     let mut passed = Passed::of_seeds(session.config);
-    let (run, reordered) = session.quietly(|| one(session, position, seed, &mut passed));
+    let (run, reordered) = session.quietly(|| run_seed(session, position, seed, &mut passed));
     let (runs, steps) = (position + 1, run.steps.len() as u64);
     let mut explored = Explored { runs, steps, passed, ..Explored::default() };
     if run.outcome != Outcome::Passed {
@@ -145,25 +145,25 @@ fn first_seed(session: &Session<'_>, position: u64, seed: Seed) -> Explored {
 
 /// The run of one seed, and a run that fails with its calls in another order. Adds the run to `passed` if it
 /// passed.
-pub(super) fn one(
+pub(super) fn run_seed(
     session: &Session<'_>,
     position: u64,
     seed: Seed,
     passed: &mut Passed,
 ) -> (Run, Option<Run>) {
     let chosen = session.config.strategy;
-    let (mut closing, strategy) = Closing::of(session, chosen);
+    let (mut closing, strategy) = ClosureCollector::of(session, chosen);
     let look = |worker: &Worker, has_passed: bool| {
-        let reordered = has_passed.then(|| closing.look(session, worker, seed))?;
+        let reordered = has_passed.then(|| closing.check(session, worker, seed))?;
         passed.note(position, seed, chosen.name(), worker);
         passed.take_closure(&mut closing);
         reordered
     };
-    session.run_and(strategy, chosen.name(), seed, Job::Seeds(chosen), look)
+    session.run_and(strategy, chosen.name(), seed, WorkerJob::Seeds(chosen), look)
 }
 
-/// What is to be said of a run that passed: of tasks that had not ended when the body did, of programs
-/// that are too large to be checked.
+/// Returns warnings about a run that passed: tasks that were still running when the body ended, and programs that are
+/// too large to check.
 pub(super) fn remarks(run: &Run) -> impl Iterator<Item = String> {
     let leaks = run.leaked.iter().map(|task| {
         let task = &run.tasks[task.index()];
@@ -179,7 +179,7 @@ pub(super) fn remarks(run: &Run) -> impl Iterator<Item = String> {
 /// Runs seeds on this thread until there are none left. `between` is called now and then.
 fn work(
     session: &Session<'_>,
-    shared: &Shared,
+    shared: &SharedProgress,
     deadline: Option<Instant>,
     between: &mut dyn FnMut(u64),
 ) {
@@ -191,9 +191,9 @@ fn work(
         return;
     }
     let strategy = session.config.strategy;
-    let (mut closing, answers) = Closing::of(session, strategy);
+    let (mut closing, answers) = ClosureCollector::of(session, strategy);
     let mut worker = Worker::new(answers);
-    let watched = session.watch.follow(worker.progress(), Job::Seeds(strategy), Seed(0));
+    let watched = session.watch.follow(worker.progress(), WorkerJob::Seeds(strategy), Seed(0));
     let limits = session.limits();
     let mut passed = Passed::of_seeds(session.config);
     let mut found = None;
@@ -218,7 +218,7 @@ fn work(
             runs += 1;
             steps += worker.steps();
             let reordered = match failure {
-                None => closing.look(session, &worker, Seed(seed)),
+                None => closing.check(session, &worker, Seed(seed)),
                 Some(_) => None,
             };
             if failure.is_some() || reordered.is_some() {

@@ -7,29 +7,29 @@ use std::panic::PanicHookInfo;
 
 use crate::report::is_std;
 use crate::rt::in_run;
-use crate::run::panics::{self, Heard, Panicked};
+use crate::run::panics::{self, PanicHandling, Panicked};
 
 thread_local! {
-    /// Whether panics in runs are passed on as well.
+    /// True if panics in runs are passed on to the previous hook as well.
     static LOUD: Cell<bool> = const { Cell::new(false) };
-    /// Whether a second panic of the current step has been told of.
+    /// True if a second panic of the current step has been reported.
     static SECOND: Cell<bool> = const { Cell::new(false) };
-    /// Where the run was at the last panic.
+    /// The position of the run at the last panic.
     static PANICKED_AT: Cell<Option<(u64, u32)>> = const { Cell::new(None) };
-    /// Whether it is to be found out who called what panics in the standard library.
+    /// True if a panic in the standard library captures the place of its caller.
     static TRACES_CALLS: Cell<bool> = const { Cell::new(false) };
-    /// Who called what panicked there last.
+    /// The caller of the last function of the standard library that panicked.
     static CALLED_FROM: RefCell<Option<String>> = const { RefCell::new(None) };
 }
 
 /// Installs the hook, the first time it is called.
 pub(super) fn install() {
-    panics::install(hear);
+    panics::install(on_panic);
 }
 
-fn hear(info: &PanicHookInfo<'_>) -> Heard {
+fn on_panic(info: &PanicHookInfo<'_>) -> PanicHandling {
     if !in_run() {
-        return Heard::Foreign;
+        return PanicHandling::Foreign;
     }
     let panicked = panics::panicked(info);
     if TRACES_CALLS.get() {
@@ -37,7 +37,7 @@ fn hear(info: &PanicHookInfo<'_>) -> Heard {
         CALLED_FROM.replace(caller);
     }
     let position = super::watchdog::position();
-    // A panic that the program caught in an earlier step is none of this one's business.
+    // A panic that the program caught in an earlier step does not matter for this one.
     let same_step = PANICKED_AT.replace(position) == position;
     match panics::note(panicked.clone()) {
         // Nothing may be lost: unless the program catches this panic, it came while the other unwound,
@@ -50,7 +50,7 @@ fn hear(info: &PanicHookInfo<'_>) -> Heard {
         }
         _ => SECOND.set(false),
     }
-    if LOUD.get() { Heard::Shown } else { Heard::Taken }
+    if LOUD.get() { PanicHandling::Shown } else { PanicHandling::Taken }
 }
 
 /// Tells of two panics, one of which came while the other unwound. Not with `eprint!`: a test harness

@@ -30,7 +30,7 @@ use crate::run::trace::Trace;
 use crate::run::{Condition, Failure, Outcome, Run};
 
 use self::exhaust::audit::{Sampled, audit};
-use self::exhaust::{Visit, exhaust};
+use self::exhaust::{RunVisitor, exhaust};
 use self::explore::Explored;
 use self::passed::Passed;
 use self::recount::recount;
@@ -62,11 +62,12 @@ pub(crate) fn run_seed(config: &Config, site: &Site, body: &dyn TestBody, seed: 
         let _ended = watched(&session, scope);
         if let Some(search) = config.strategy.search() {
             // The runs of a search are made from one another.
-            let found = exhaust(&session, &search, Visit::One(seed.0)).found;
+            let found = exhaust(&session, &search, RunVisitor::One(seed.0)).found;
             return found.map_or_else(|| Run::empty(seed, no_such_run(seed)), |(_, run)| run);
         }
         let mut uncounted = Passed::default();
-        let (run, reordered) = session.loudly(|| explore::one(&session, 0, seed, &mut uncounted));
+        let (run, reordered) =
+            session.loudly(|| explore::run_seed(&session, 0, seed, &mut uncounted));
         reordered.unwrap_or(run)
     })
 }
@@ -86,12 +87,12 @@ pub(crate) fn each_run(
         let _ended = watched(&session, scope);
         let search = config.strategy.search().unwrap_or_else(|| {
             panic!(
-                "the strategy {:?} draws runs from seeds and never knows that it has seen all: use \
+                "the strategy {:?} samples runs and never explores them all: use \
                  a search, such as \"exhaustive\"",
                 config.strategy.name()
             )
         });
-        let explored = exhaust(&session, &search, Visit::Each(visit));
+        let explored = exhaust(&session, &search, RunVisitor::Each(visit));
         let mut report = session.report(explored.runs, explored.steps);
         report.warnings.extend(explored.warnings);
         report.searched = explored.searched;
@@ -106,23 +107,20 @@ pub(crate) fn each_run(
 /// The search was through before it came to the run with this number.
 fn no_such_run(seed: Seed) -> Failure {
     Failure::Misuse {
-        message: format!("the search has no run number {seed}: it was through before"),
+        message: format!("the search has no run number {seed}: it was complete before that"),
         place: String::new(),
     }
 }
 
 fn refuse_nesting() {
-    assert!(
-        !in_run(),
-        "a Runner was started inside a run: start it outside, and let the body be one program"
-    );
+    assert!(!in_run(), "a Runner was started inside a run: start it outside of the body");
 }
 
-/// Starts the watchdog, if there is to be one. It ends with what is returned, even in a panic.
+/// Starts the watchdog, unless it is disabled. It ends with what is returned, even in a panic.
 fn watched<'scope, 'env>(
     session: &'env Session<'env>,
     scope: &'scope std::thread::Scope<'scope, 'env>,
-) -> watchdog::EndOnDrop<'env> {
+) -> watchdog::EndWatchdogOnDrop<'env> {
     if let Some(patience) = session.config.hang {
         scope.spawn(move || watchdog::watch(session, patience));
     }
@@ -157,7 +155,7 @@ fn report_replay(session: &Session<'_>, run: Run, from: Origin, trace: Trace) ->
     // Older traces do not name the target.
     let own = [String::new(), session.site.title(), session.site.test.clone()].contains(of);
     if diverged && !own {
-        report.warnings.push(format!("the trace says that it is of another test, {of}"));
+        report.warnings.push(format!("the trace is of another test, {of}"));
     }
     let source = match &from {
         Origin::File(file) => file.clone(),
@@ -188,14 +186,14 @@ fn surplus(trace: &Trace, run: &Run) -> Option<String> {
     let left: Vec<String> = left.into_iter().flatten().collect();
     (!left.is_empty()).then(|| {
         format!(
-            "the trace has {} than this run took before it failed: this is not the failure that the trace \
-             was written from",
+            "the trace has {} than this run took before it failed: this is another failure than the one it \
+             was written for",
             left.join(" and ")
         )
     })
 }
 
-/// A trace that cannot be read fails the test: nobody must believe it was replayed.
+/// A trace that cannot be read fails the test: otherwise a user could believe it was replayed.
 fn cannot_read(session: &Session<'_>, from: Origin, why: &Unreadable) -> Report {
     let run = Run::empty(Seed(0), Failure::Unreadable { message: why.to_string() });
     let mut report = session.report(0, 0);
@@ -223,13 +221,13 @@ fn search<'scope>(
         }
     };
     for path in kept_traces {
-        if let Some(mut report) = kept(session, path, &mut warnings) {
+        if let Some(mut report) = replay_kept(session, path, &mut warnings) {
             report.warnings.splice(0..0, warnings);
             return report;
         }
     }
     let explored = match session.config.strategy.search() {
-        Some(search) => exhaust(session, &search, Visit::UntilFailure),
+        Some(search) => exhaust(session, &search, RunVisitor::UntilFailure),
         None => explore::explore(session, scope),
     };
     let mut explored = explored;
@@ -272,7 +270,7 @@ fn search<'scope>(
 const UNCOUNTED: &str = "coverage and statistics are not shown: some of the seeds were run before without \
     them. Name another folder for the results to have them of all seeds";
 
-/// What is wrong with a test that must prove something and passed.
+/// Returns the failure of a test that must prove something, passed and proved nothing.
 fn unproven(searched: Option<&Searched>) -> Option<Box<Finding>> {
     let why = match searched {
         Some(searched) => searched.shortfall()?,
@@ -281,10 +279,10 @@ fn unproven(searched: Option<&Searched>) -> Option<Box<Finding>> {
     Some(Box::new(Finding::without_replay(Run::empty(Seed(0), Failure::Unproven { why }))))
 }
 
-/// How many runs are sampled to see whether coverage speaks of all that tasks share.
+/// The number of runs sampled to check that coverage sees everything that tasks share.
 const COVERAGE_SAMPLES: u64 = 20;
 
-/// Where coverage is to be told of runs that passed: whether tasks share what it does not see.
+/// Checks, for coverage of runs that passed, that tasks share nothing that it does not see.
 fn look_for_unseen(session: &Session<'_>, explored: &mut Explored) {
     let Some(census) = explored.passed.tally.census.as_mut().filter(|_| explored.found.is_none())
     else {
@@ -301,8 +299,7 @@ fn look_for_unseen(session: &Session<'_>, explored: &mut Explored) {
     }
 }
 
-/// What is wrong if conditions held in too few runs. One seed alone is run to look at it, and shows one
-/// run.
+/// Returns the failure if conditions held in too few runs. A single seed is exempt: it is run to inspect one run.
 fn too_seldom(
     session: &Session<'_>,
     conditions: Vec<Condition>,
@@ -314,8 +311,8 @@ fn too_seldom(
     Some(Box::new(Finding::without_replay(Run::empty(seed, failure))))
 }
 
-/// Whether a condition is missed that was to hold in a part of the runs, so that what they were made of
-/// explains it.
+/// Returns `true` if a missed condition had to hold in a share of the runs, so that statistics of the programs
+/// explain it.
 fn asks_for_a_part(finding: &Finding) -> bool {
     match &finding.run.outcome {
         Outcome::Failed(Failure::TooSeldom { conditions, .. }) => {
@@ -326,7 +323,7 @@ fn asks_for_a_part(finding: &Finding) -> bool {
 }
 
 /// Replays a trace that the user keeps. Gives a report if it fails.
-fn kept(session: &Session<'_>, path: PathBuf, warnings: &mut Vec<String>) -> Option<Report> {
+fn replay_kept(session: &Session<'_>, path: PathBuf, warnings: &mut Vec<String>) -> Option<Report> {
     let short = persistence::shorter(path.clone(), session.site);
     let name = short.display().to_string();
     let from = Origin::File(name.clone());
@@ -341,8 +338,7 @@ fn kept(session: &Session<'_>, path: PathBuf, warnings: &mut Vec<String>) -> Opt
             // The code has changed since. The decisions are still a good guess.
             warnings.push(format!(
                 "{name} is stale from step {step} on (expected {expected}; found {found}): it was \
-                 followed as far as it fits. Delete it, or replace it by a new trace of the failure \
-                 it stands for"
+                 followed as far as it fits. Delete it, or replace it by a new trace of that failure"
             ));
             let run = session.quietly(|| session.follow_trace(&trace));
             (run.outcome != Outcome::Passed).then(|| confirm::report(session, run, from, 1))

@@ -1,6 +1,6 @@
 //! The record of passed runs: counts that add up, and the first warning about a detached task.
 
-use super::reorder::Closing;
+use super::reorder::ClosureCollector;
 use crate::engine::config::Config;
 use crate::engine::results::Tally;
 use crate::rt::Worker;
@@ -46,7 +46,7 @@ impl Passed {
     }
 
     /// Adds the results of reordered calls, and leaves none there.
-    pub(super) fn take_closure(&mut self, closing: &mut Closing) {
+    pub(super) fn take_closure(&mut self, closing: &mut ClosureCollector) {
         if let (Some(all), Some(own)) = (&mut self.tally.closure, &mut closing.closure) {
             all.add(&std::mem::take(own));
         }
@@ -71,8 +71,8 @@ fn warning(run: &Run) -> Option<String> {
         count => format!(" (and {} more)", count - 1),
     };
     Some(format!(
-        "seed {}: the detached task {task}{more} still waited when the test body had ended, with nobody left to \
-         let it go on: {doing}",
+        "seed {}: the detached task {task}{more} was still blocked when the test body had ended, and no task \
+         was left to wake it: {doing}",
         run.seed
     ))
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::confirm::signature;
 use super::session::Session;
-use super::watchdog::Job;
+use super::watchdog::WorkerJob;
 use crate::report::{Proof, Size};
 use crate::rt::Worker;
 use crate::run::schedule::Schedule;
@@ -17,8 +17,7 @@ use crate::strategy::Search;
 use crate::strategy::bounded::{Bounded, PREEMPTIONS};
 use crate::strategy::held::Held;
 
-/// Steps that a proof may take for each run that it may take: runs that go on for ever are not to have
-/// it go on for ever.
+/// Maximum number of steps of a proof per run that it may take, because endless runs must not make the proof endless.
 const STEPS: u64 = 1000;
 
 /// Looks for a run that fails as `run` does with fewer preemptions, in at most `runs_max` runs. If there
@@ -31,7 +30,7 @@ pub(super) fn prove(session: &Session<'_>, run: &Run, runs_max: u64) -> (Proof, 
     let search: Arc<dyn Search> = Arc::new(Bounded::new(&PREEMPTIONS, Some(most)));
     let held = Held::new(search.strategy(), &Schedule::of(run), false);
     let mut worker = Worker::new(Box::new(held));
-    let job = Job::Search(search.clone());
+    let job = WorkerJob::Search(search.clone());
     let watched = session.watch.follow(worker.progress(), job, run.seed);
     let (wanted, limits) = (signature(run), session.limits());
     let mut steps = 0;

@@ -1,23 +1,23 @@
-//! Statistics of runs that nobody looked at when they were made: they are made again.
+//! Statistics of runs that were not recorded when they were made: the runs are repeated.
 
 use super::session::Session;
-use super::watchdog::Job;
+use super::watchdog::WorkerJob;
 use crate::rt::Worker;
 use crate::run::ids::Seed;
 use crate::run::statistics::Statistics;
 
-/// How many runs are made again at the most.
+/// Maximum number of repeated runs.
 const RUNS: u64 = 1000;
 
-/// What the first of so many runs were made of; none if no program was generated in them, or if the runs of the
-/// strategy are made from one another.
+/// Returns the statistics of the first of so many runs; none if they generated no program, or if the strategy plans
+/// runs from earlier ones.
 pub(super) fn recount(session: &Session<'_>, runs: u64) -> Option<Statistics> {
     let strategy = session.config.strategy;
     if strategy.search().is_some() {
         return None;
     }
     let mut worker = Worker::new(strategy.create());
-    let watched = session.watch.follow(worker.progress(), Job::Seeds(strategy), Seed(0));
+    let watched = session.watch.follow(worker.progress(), WorkerJob::Seeds(strategy), Seed(0));
     let mut statistics = Statistics::new();
     session.quietly(|| {
         let seeds = (0..).map_while(|n| session.config.seed(n));

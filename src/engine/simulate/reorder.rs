@@ -1,4 +1,4 @@
-//! The orders of recorded calls that one run stands for, besides its own.
+//! The orders of recorded calls that one run represents, besides its own.
 //!
 //! They are checked without being run. One that is violated is run once before anybody hears of it: if
 //! tasks share something that is not of this library, the run may not be the one that was foreseen.
@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use super::session::Session;
-use super::watchdog::Job;
+use super::watchdog::WorkerJob;
 use crate::report::Closure;
 use crate::rt::Worker;
 use crate::run::choice::Strategy;
@@ -18,22 +18,22 @@ use crate::strategy::exhaustive::Orders;
 use crate::strategy::witness::Witness;
 use crate::strategy::{Chosen, Search};
 
-/// How many orders of the calls of a history are looked at for one seed: what a seed costs is to stay in
+/// Maximum number of orders of the calls of a history checked for one seed: the cost of a seed must stay in
 /// proportion to its run.
 const ORDERS_MAX: u32 = 1000;
 
-/// What became of the last run of a search, which passed, in other orders of its calls.
+/// The outcome of the last run of a search, which passed, with its calls in other orders.
 pub(super) enum Reordered {
     /// It passes in all.
     Passes,
     /// It fails in this one.
     Fails(Box<Run>),
-    /// That cannot be told from here: the search began anew, with a run for each order.
+    /// Undecidable within one run: the search restarted, with a run for each order.
     Anew,
 }
 
-/// Looks at them. To be called after the search was told to advance.
-pub(super) fn look(
+/// Looks at them. Call it after the search has advanced.
+pub(super) fn check(
     session: &Session<'_>,
     search: &Arc<dyn Search>,
     worker: &Worker,
@@ -53,27 +53,30 @@ pub(super) fn look(
 }
 
 /// Looks at them for runs that are drawn from seeds, if that is wanted.
-pub(super) struct Closing {
+pub(super) struct ClosureCollector {
     witness: Option<Witness>,
-    /// What came of it; none if it is not wanted.
+    /// Its counts; none if it is not requested.
     pub(super) closure: Option<Closure>,
 }
 
-impl Closing {
-    /// With the strategy that is to answer the choices.
-    pub(super) fn of(session: &Session<'_>, strategy: Chosen) -> (Closing, Box<dyn Strategy>) {
+impl ClosureCollector {
+    /// Returns the collector and the strategy that answers the choices.
+    pub(super) fn of(
+        session: &Session<'_>,
+        strategy: Chosen,
+    ) -> (ClosureCollector, Box<dyn Strategy>) {
         let strategy = strategy.create();
         if !session.config.closure {
-            return (Closing { witness: None, closure: None }, strategy);
+            return (ClosureCollector { witness: None, closure: None }, strategy);
         }
         let witness = Witness::default();
         let strategy = witness.watch(strategy);
-        (Closing { witness: Some(witness), closure: Some(Closure::default()) }, strategy)
+        (ClosureCollector { witness: Some(witness), closure: Some(Closure::default()) }, strategy)
     }
 
     /// The last run in another order of its calls in which it fails; none if it passes in all that were
     /// looked at. To be called if it passed.
-    pub(super) fn look(
+    pub(super) fn check(
         &mut self,
         session: &Session<'_>,
         worker: &Worker,
@@ -102,20 +105,20 @@ impl Closing {
     }
 }
 
-/// Whether a history of the last run is allowed with its calls at these times.
+/// Returns `true` if a history of the last run satisfies its condition with its calls at these times.
 pub(super) fn holds(worker: &Worker, history: usize, times: &[Timed]) -> bool {
     worker.history(history).is_none_or(|history| history.holds_at(times))
 }
 
 /// The last run with its steps in this order, if it fails.
 fn run_again(session: &Session<'_>, worker: &Worker, seed: Seed, tasks: &[TaskId]) -> Option<Run> {
-    let job = Job::Follow(Arc::new(in_order(worker, tasks)));
+    let job = WorkerJob::Follow(Arc::new(in_order(worker, tasks)));
     let name = session.config.strategy.name();
     let run = session.run_with(job.strategy(), name, seed, job);
     (run.outcome != Outcome::Passed).then_some(run)
 }
 
-/// What was decided in the last run, with its steps in this order.
+/// Returns the schedule of the last run with its steps in this order.
 pub(super) fn in_order(worker: &Worker, tasks: &[TaskId]) -> Schedule {
     let mut schedule = worker.schedule();
     schedule.turns.clear();

@@ -7,10 +7,10 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use super::confirm::Lenient;
+use super::confirm::ShrinkReplayer;
 use super::exhaust::ends_by_a_step;
 use super::reorder::{holds, in_order};
-use super::watchdog::Job;
+use super::watchdog::WorkerJob;
 use crate::rt::Worker;
 use crate::run::Failure;
 use crate::run::schedule::Schedule;
@@ -22,7 +22,7 @@ use crate::strategy::held::Held;
 /// Looks for a run with the values of `schedule` that fails as wanted and is `smaller`, in at most `runs_max`
 /// runs of the first search and a third of that in the second.
 pub(super) fn seek(
-    lenient: &mut Lenient<'_, '_>,
+    lenient: &mut ShrinkReplayer<'_, '_>,
     schedule: &Schedule,
     runs_max: u64,
     smaller: &dyn Fn(&Schedule) -> bool,
@@ -40,7 +40,7 @@ pub(super) fn seek(
 
 /// One search. Tells whether values were drawn that are not part of a program.
 fn pass(
-    lenient: &mut Lenient<'_, '_>,
+    lenient: &mut ShrinkReplayer<'_, '_>,
     schedule: &Schedule,
     programs_only: bool,
     runs_max: u64,
@@ -52,7 +52,7 @@ fn pass(
     let first = held();
     let drew = first.others();
     lenient.worker.set_strategy(Box::new(first));
-    lenient.watched.watched.begin_job(Job::Search(search.clone()));
+    lenient.watched.watched.begin_job(WorkerJob::Search(search.clone()));
     let mut through = false;
     for number in 0..runs_max {
         if lenient.is_spent() {
@@ -92,7 +92,7 @@ fn pass(
                     break;
                 }
                 lenient.worker.set_strategy(Box::new(held()));
-                lenient.watched.watched.begin_job(Job::Search(search.clone()));
+                lenient.watched.watched.begin_job(WorkerJob::Search(search.clone()));
                 anew = true;
             }
             if anew {

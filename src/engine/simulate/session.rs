@@ -1,15 +1,15 @@
-//! What the parts of the engine share: the body, its settings, and ways to run it once.
+//! A session: the body of a test, its settings, and ways to run it once. All parts of the engine share it.
 
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::hook;
-use super::watchdog::{Job, Watch, Watched};
-use crate::engine::config::{Config, Log};
+use super::watchdog::{Watchdog, WatchedWorker, WorkerJob};
+use crate::engine::config::{Config, LogMode};
 use crate::engine::results::Results;
 use crate::engine::runner::{Site, TestBody};
-use crate::engine::underway::Notes;
+use crate::engine::underway::RunNotes;
 use crate::report::Report;
 use crate::rt::{Limits, TaskBody, WORLD, Worker};
 use crate::run::choice::Strategy;
@@ -28,8 +28,8 @@ pub(crate) struct Session<'a> {
     pub(super) site: &'a Site,
     pub(super) results: &'a Results,
     pub(super) body: &'a dyn TestBody,
-    pub(super) watch: Watch,
-    /// How many runs the strategy rehearses before it serves.
+    pub(super) watch: Watchdog,
+    /// The number of rehearsals of the strategy.
     rehearsals: AtomicU32,
 }
 
@@ -40,12 +40,12 @@ impl<'a> Session<'a> {
         results: &'a Results,
         body: &'a dyn TestBody,
     ) -> Session<'a> {
-        let (watch, rehearsals) = (Watch::new(site, config.hang), AtomicU32::new(0));
+        let (watch, rehearsals) = (Watchdog::new(site, config.hang), AtomicU32::new(0));
         Session { config, site, results, body, watch, rehearsals }
     }
 
     /// The same, with each run noted before it begins, if that is wanted.
-    pub(super) fn noted_in(self, notes: Option<Arc<Notes>>) -> Session<'a> {
+    pub(super) fn noted_in(self, notes: Option<Arc<RunNotes>>) -> Session<'a> {
         Session { watch: self.watch.noted_in(notes), ..self }
     }
 
@@ -71,14 +71,14 @@ impl<'a> Session<'a> {
 
     /// Makes the strategy of `worker` ready for a seed.
     #[inline]
-    pub(super) fn prepare(&self, worker: &mut Worker, watched: &Watched, seed: Seed) {
+    pub(super) fn prepare(&self, worker: &mut Worker, watched: &WatchedWorker, seed: Seed) {
         worker.prepare(seed);
         self.rehearse(worker, watched);
     }
 
-    /// The runs that the strategy of `worker` has to see before it serves. How they end is forgotten:
-    /// one that fails is no run of any seed.
-    pub(super) fn rehearse(&self, worker: &mut Worker, watched: &Watched) {
+    /// Makes the rehearsals of the strategy of `worker`. Their outcome is ignored, because a rehearsal is not the run
+    /// of any seed.
+    pub(super) fn rehearse(&self, worker: &mut Worker, watched: &WatchedWorker) {
         if worker.rehearsals() == 0 {
             return;
         }
@@ -87,7 +87,7 @@ impl<'a> Session<'a> {
         let job = watched.job();
         self.quietly(|| {
             for n in 0..worker.rehearsals() {
-                watched.begin_job(Job::Rehearse(Box::new(job.clone()), n));
+                watched.begin_job(WorkerJob::Rehearse(Box::new(job.clone()), n));
                 self.once(worker, Seed(n.into()), &self.limits());
                 worker.forget_histories();
             }
@@ -101,7 +101,7 @@ impl<'a> Session<'a> {
         strategy: Box<dyn Strategy>,
         name: &str,
         seed: Seed,
-        job: Job,
+        job: WorkerJob,
     ) -> Run {
         self.run_and(strategy, name, seed, job, |_, _| ()).0
     }
@@ -113,7 +113,7 @@ impl<'a> Session<'a> {
         strategy: Box<dyn Strategy>,
         name: &str,
         seed: Seed,
-        job: Job,
+        job: WorkerJob,
         look: impl FnOnce(&Worker, bool) -> T,
     ) -> (Run, T) {
         let mut worker = Worker::new(strategy);
@@ -128,13 +128,13 @@ impl<'a> Session<'a> {
 
     /// The run of a trace, strictly.
     pub(super) fn replay(&self, trace: &Trace) -> Run {
-        let job = Job::Replay(Arc::new(trace.clone()));
+        let job = WorkerJob::Replay(Arc::new(trace.clone()));
         self.run_with(job.strategy(), "replay", trace.header.seed, job)
     }
 
     /// A run that follows a trace as far as it fits.
     pub(super) fn follow_trace(&self, trace: &Trace) -> Run {
-        let job = Job::Follow(Arc::new(Schedule::from_trace(trace)));
+        let job = WorkerJob::Follow(Arc::new(Schedule::from_trace(trace)));
         self.run_with(job.strategy(), "follow", trace.header.seed, job)
     }
 
@@ -143,16 +143,16 @@ impl<'a> Session<'a> {
     pub(super) fn loudly<T>(&self, act: impl FnOnce() -> T) -> T {
         let act = || hook::tracing_calls(act);
         match (self.config.log, self.config.backtrace) {
-            (Log::Off, _) => self.quietly(act),
+            (LogMode::Off, _) => self.quietly(act),
             (_, true) => hook::loudly(act),
             (_, false) => act(),
         }
     }
 
-    /// Does `act` with runs unheard, unless all are to be heard.
+    /// Calls `act` with `tracing` off in runs, unless all runs are logged.
     pub(super) fn quietly<T>(&self, act: impl FnOnce() -> T) -> T {
         // Setting a subscriber costs something on every later event, so only if there is one.
-        if self.config.log == Log::All || !tracing::dispatcher::has_been_set() {
+        if self.config.log == LogMode::All || !tracing::dispatcher::has_been_set() {
             return act();
         }
         let silence = tracing::Dispatch::new(tracing::subscriber::NoSubscriber::new());
@@ -199,7 +199,7 @@ impl<'a> Session<'a> {
         Trace::of(run, header)
     }
 
-    /// The command that replays a trace that stands in `file`.
+    /// Returns the command that replays the trace in `file`.
     pub(super) fn replay_command(&self, trace: &Trace, file: &str) -> String {
         let inline = format::inline(trace);
         let short = inline.len() <= INLINE_MAX || file.is_empty();
@@ -208,16 +208,16 @@ impl<'a> Session<'a> {
     }
 }
 
-impl Job {
+impl WorkerJob {
     /// Answers the choices of this job.
     pub(super) fn strategy(&self) -> Box<dyn Strategy> {
         match self {
-            Job::Seeds(chosen) => chosen.create(),
-            Job::Rehearse(job, _) => job.strategy(),
-            Job::Replay(trace) => Box::new(Replay::new((**trace).clone())),
-            Job::Again(run) => Box::new(Again::new(run)),
-            Job::Follow(schedule) => Box::new(Follow::new(schedule.clone())),
-            Job::Search(search) => {
+            WorkerJob::Seeds(chosen) => chosen.create(),
+            WorkerJob::Rehearse(job, _) => job.strategy(),
+            WorkerJob::Replay(trace) => Box::new(Replay::new((**trace).clone())),
+            WorkerJob::Again(run) => Box::new(Again::new(run)),
+            WorkerJob::Follow(schedule) => Box::new(Follow::new(schedule.clone())),
+            WorkerJob::Search(search) => {
                 let (steps, draws) = search.decisions();
                 Box::new(Again::of_decisions(steps, draws))
             }

@@ -1,9 +1,8 @@
 //! Catches a task that never comes back to the scheduler.
 //!
-//! A step that takes for ever cannot be interrupted and its worker cannot be asked. But a run is a
-//! function of its decisions: the watchdog, on a thread of its own, does the same run again up to
-//! the step that hangs, and so gets its trace, its task and what it was about to do. Then it ends
-//! the process.
+//! A step that hangs cannot be interrupted, and its worker cannot report. But a run is a function of its decisions:
+//! the watchdog repeats the run on its own thread up to the step that hangs, and so gets its trace, its task and its
+//! pending operation. Then it ends the process.
 
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -14,7 +13,7 @@ use super::session::Session;
 use crate::engine::patience::Patience;
 use crate::engine::persistence;
 use crate::engine::runner::{Site, end_process};
-use crate::engine::underway::{Note, Notes};
+use crate::engine::underway::{Note, RunNotes};
 use crate::report::{Finding, Origin, Size, Style, text};
 use crate::rt::{Limits, Worker};
 use crate::run::ids::Seed;
@@ -24,13 +23,13 @@ use crate::run::{Failure, Run};
 use crate::seam::beat::{self, Watcher};
 use crate::strategy::{Chosen, Search};
 
-/// What a worker is doing, well enough to do it again.
+/// The current job of a worker, complete enough to repeat it.
 #[derive(Clone)]
-pub(crate) enum Job {
+pub(crate) enum WorkerJob {
     /// One seed after another, under a strategy that this makes.
     Seeds(Chosen),
     /// A run that the strategy of another job has to see first, counted from 0.
-    Rehearse(Box<Job>, u32),
+    Rehearse(Box<WorkerJob>, u32),
     /// One trace, strictly.
     Replay(Arc<Trace>),
     /// One run of this process, strictly.
@@ -42,42 +41,42 @@ pub(crate) enum Job {
 }
 
 /// The workers that are watched.
-pub(crate) struct Watch {
+pub(crate) struct Watchdog {
     site: Arc<Site>,
-    /// How long a step may take.
+    /// The time limit of a step.
     hang: Option<Duration>,
-    /// Where each run is noted before it begins, if an earlier process ended within one.
-    notes: Option<Arc<Notes>>,
-    state: Mutex<State>,
+    /// The notes in which each run is entered before it begins, if an earlier process ended within a run.
+    notes: Option<Arc<RunNotes>>,
+    state: Mutex<WatchState>,
     ended: Condvar,
 }
 
 #[derive(Default)]
-struct State {
+struct WatchState {
     ended: bool,
-    watched: Vec<Arc<Watched>>,
+    watched: Vec<Arc<WatchedWorker>>,
 }
 
-/// How many runs a worker has begun, the step it is in, and how many signs of life it gave.
-type Progress = (u64, u32, u64);
+/// The number of runs a worker has begun, its current step, and its number of signs of life.
+type WorkerProgress = (u64, u32, u64);
 
 /// One worker.
-pub(crate) struct Watched {
+pub(crate) struct WatchedWorker {
     /// The step it is in.
     step: Arc<AtomicU32>,
     /// Signs of life within the step.
     beats: Arc<AtomicU64>,
-    /// How many runs it has begun.
+    /// The number of runs it has begun.
     pub(super) runs: AtomicU64,
     /// The seed of the current one.
     pub(super) seed: AtomicU64,
-    job: Mutex<Job>,
+    job: Mutex<WorkerJob>,
     site: Arc<Site>,
     /// With the line of this worker.
-    notes: Option<(Arc<Notes>, usize)>,
+    notes: Option<(Arc<RunNotes>, usize)>,
 }
 
-impl Watched {
+impl WatchedWorker {
     /// The worker begins a run.
     #[inline]
     pub(super) fn begin(&self, seed: u64) {
@@ -90,25 +89,25 @@ impl Watched {
     }
 
     /// The worker begins a run of another kind.
-    pub(super) fn begin_job(&self, job: Job) {
+    pub(super) fn begin_job(&self, job: WorkerJob) {
         self.note(&job);
         *self.job.lock().unwrap_or_else(PoisonError::into_inner) = job;
         self.runs.fetch_add(1, Ordering::Relaxed);
     }
 
-    fn note(&self, job: &Job) {
+    fn note(&self, job: &WorkerJob) {
         let Some((notes, line)) = &self.notes else { return };
         let seed = Seed(self.seed.load(Ordering::Relaxed));
         let note = match job {
-            Job::Seeds(_) | Job::Search(_) => Note::Seed(seed),
-            Job::Rehearse(_, n) => Note::Rehearsal(*n),
-            Job::Replay(_) | Job::Again(_) | Job::Follow(_) => Note::From(seed),
+            WorkerJob::Seeds(_) | WorkerJob::Search(_) => Note::Seed(seed),
+            WorkerJob::Rehearse(_, n) => Note::Rehearsal(*n),
+            WorkerJob::Replay(_) | WorkerJob::Again(_) | WorkerJob::Follow(_) => Note::From(seed),
         };
         notes.note(*line, note);
     }
 
-    /// What it is doing.
-    pub(super) fn job(&self) -> Job {
+    /// Its current job.
+    pub(super) fn job(&self) -> WorkerJob {
         self.job.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
@@ -116,15 +115,15 @@ impl Watched {
         (self.runs.load(Ordering::Relaxed), self.step.load(Ordering::Relaxed))
     }
 
-    /// What changes as long as it does not hang.
-    fn progress(&self) -> Progress {
+    /// A value that changes as long as it does not hang.
+    fn progress(&self) -> WorkerProgress {
         let (runs, step) = self.position();
         (runs, step, self.beats.load(Ordering::Relaxed))
     }
 }
 
 thread_local! {
-    static HERE: RefCell<Option<Arc<Watched>>> = const { RefCell::new(None) };
+    static HERE: RefCell<Option<Arc<WatchedWorker>>> = const { RefCell::new(None) };
 }
 
 /// The run and the step this thread is in, if it is in any.
@@ -132,7 +131,7 @@ pub(super) fn position() -> Option<(u64, u32)> {
     HERE.with(|here| here.borrow().as_ref().map(|watched| watched.position()))
 }
 
-/// What this thread is running, in words, for a message before an abort.
+/// Returns the run of this thread as text, for a message before an abort.
 pub(super) fn whereabouts() -> String {
     HERE.with(|here| match &*here.borrow() {
         Some(watched) => {
@@ -141,27 +140,27 @@ pub(super) fn whereabouts() -> String {
             let site = &watched.site;
             let job = watched.job.lock().unwrap_or_else(PoisonError::into_inner);
             match *job {
-                Job::Seeds(_) | Job::Rehearse(..) | Job::Search(_) => format!(
+                WorkerJob::Seeds(_) | WorkerJob::Rehearse(..) | WorkerJob::Search(_) => format!(
                     "It was step {step} of seed {seed}. To run it again:\n\n  \
                      {}\n",
                     site.seed_command(seed),
                 ),
                 _ => format!(
-                    "It was step {step} of a run made from one of seed {seed} while that was \
-                     replayed or shrunk. To come here again:\n\n  {}\n",
+                    "It was step {step} of a run derived from seed {seed} while that was \
+                     replayed or shrunk. To repeat it:\n\n  {}\n",
                     site.command(),
                 ),
             }
         }
-        None => "It is not known in which run.".to_owned(),
+        None => "The run is not known.".to_owned(),
     })
 }
 
 /// Stops watching a worker when dropped.
 pub(crate) struct Unwatch<'a> {
-    watch: &'a Watch,
-    pub(super) watched: Arc<Watched>,
-    before: Option<Arc<Watched>>,
+    watch: &'a Watchdog,
+    pub(super) watched: Arc<WatchedWorker>,
+    before: Option<Arc<WatchedWorker>>,
     watcher_before: Watcher,
 }
 
@@ -177,43 +176,43 @@ impl Drop for Unwatch<'_> {
 }
 
 /// Ends the watch when dropped.
-pub(crate) struct EndOnDrop<'a>(&'a Watch);
+pub(crate) struct EndWatchdogOnDrop<'a>(&'a Watchdog);
 
-impl Drop for EndOnDrop<'_> {
+impl Drop for EndWatchdogOnDrop<'_> {
     fn drop(&mut self) {
         self.0.lock().ended = true;
         self.0.ended.notify_all();
     }
 }
 
-impl Watch {
+impl Watchdog {
     /// Watches nothing yet.
-    pub(super) fn new(site: &Site, hang: Option<Duration>) -> Watch {
+    pub(super) fn new(site: &Site, hang: Option<Duration>) -> Watchdog {
         let site = Arc::new(site.clone());
-        Watch { site, hang, notes: None, state: Mutex::default(), ended: Condvar::new() }
+        Watchdog { site, hang, notes: None, state: Mutex::default(), ended: Condvar::new() }
     }
 
     /// The same, with runs noted.
-    pub(super) fn noted_in(self, notes: Option<Arc<Notes>>) -> Watch {
-        Watch { notes, ..self }
+    pub(super) fn noted_in(self, notes: Option<Arc<RunNotes>>) -> Watchdog {
+        Watchdog { notes, ..self }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, WatchState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn end_on_drop(&self) -> EndOnDrop<'_> {
-        EndOnDrop(self)
+    pub(super) fn end_on_drop(&self) -> EndWatchdogOnDrop<'_> {
+        EndWatchdogOnDrop(self)
     }
 
-    /// Watches a worker of the current thread, whose step is kept in `step`. The seed is that of its
-    /// first run, or the one that what it replays came from.
-    pub(super) fn follow(&self, step: Arc<AtomicU32>, job: Job, seed: Seed) -> Unwatch<'_> {
+    /// Watches a worker of the current thread, whose step is kept in `step`. The seed is that of its first run, or
+    /// the seed from which the replayed run was derived.
+    pub(super) fn follow(&self, step: Arc<AtomicU32>, job: WorkerJob, seed: Seed) -> Unwatch<'_> {
         let (runs, seed, job) = (AtomicU64::new(0), AtomicU64::new(seed.0), Mutex::new(job));
         let notes = self.notes.clone().map(|notes| (notes.clone(), notes.open()));
         let (beats, site) = (Arc::<AtomicU64>::default(), self.site.clone());
         let watched =
-            Arc::new(Watched { step, beats: beats.clone(), runs, seed, job, site, notes });
+            Arc::new(WatchedWorker { step, beats: beats.clone(), runs, seed, job, site, notes });
         watched.note(&watched.job());
         self.lock().watched.push(watched.clone());
         let before = HERE.with(|here| here.borrow_mut().replace(watched.clone()));
@@ -226,10 +225,10 @@ impl Watch {
 pub(super) fn watch(session: &Session<'_>, patience: Duration) {
     let mut clock = Patience::new(patience);
     // Where each worker was when it was first seen there, and when.
-    let mut seen: Vec<(Arc<Watched>, Progress, Duration)> = Vec::new();
+    let mut seen: Vec<(Arc<WatchedWorker>, WorkerProgress, Duration)> = Vec::new();
     let mut state = session.watch.lock();
     while !state.ended {
-        let now = clock.look();
+        let now = clock.elapsed();
         seen.retain(|(old, ..)| state.watched.iter().any(|new| Arc::ptr_eq(old, new)));
         let mut hung = None;
         for watched in &state.watched {
@@ -255,21 +254,21 @@ pub(super) fn watch(session: &Session<'_>, patience: Duration) {
 }
 
 /// Tells of the hang and ends the process.
-fn end(session: &Session<'_>, watched: &Watched, step: u32, patience: Duration) -> ! {
+fn end(session: &Session<'_>, watched: &WatchedWorker, step: u32, patience: Duration) -> ! {
     let job = watched.job();
     let seed = match &job {
-        Job::Rehearse(_, n) => Seed((*n).into()),
+        WorkerJob::Rehearse(_, n) => Seed((*n).into()),
         _ => Seed(watched.seed.load(Ordering::Relaxed)),
     };
     let mut report = session.report(watched.runs.load(Ordering::Relaxed), u64::from(step));
-    let first = matches!(job, Job::Seeds(_) | Job::Rehearse(..) | Job::Search(_));
+    let first = matches!(job, WorkerJob::Seeds(_) | WorkerJob::Rehearse(..) | WorkerJob::Search(_));
     if !first && session.config.replay.is_none() {
         report.warnings.push(
             "the hang was met while a failing run was replayed or shrunk, not while seeds were run"
                 .to_owned(),
         );
     }
-    if let Job::Rehearse(..) = job {
+    if let WorkerJob::Rehearse(..) = job {
         report.warnings.push(
             "the hang was met in one of the runs that the strategy learns from, which are no runs of a \
              seed: the trace leads to it"
@@ -283,7 +282,7 @@ fn end(session: &Session<'_>, watched: &Watched, step: u32, patience: Duration) 
             let hang = Some((step, patience.as_secs()));
             worker.prepare(Seed(watched.seed.load(Ordering::Relaxed)));
             let rehearsed = match &job {
-                Job::Rehearse(_, n) => *n,
+                WorkerJob::Rehearse(_, n) => *n,
                 _ => worker.rehearsals(),
             };
             for n in 0..rehearsed {
@@ -291,7 +290,7 @@ fn end(session: &Session<'_>, watched: &Watched, step: u32, patience: Duration) 
                 worker.forget_histories();
             }
             session.once(&mut worker, seed, &Limits { hang, ..session.limits() });
-            // Nobody listens any more if it took too long.
+            // The receiver is gone if it took too long.
             let _ = send.send(worker.extract(seed, session.config.strategy.name()));
         });
         let run = receive.recv_timeout(patience).unwrap_or_else(|_| lost(seed, patience));
@@ -317,7 +316,7 @@ fn end(session: &Session<'_>, watched: &Watched, step: u32, patience: Duration) 
     })
 }
 
-/// What is left to say if the run did not get to the hang again.
+/// Returns the run to report if the replay did not reach the hang again.
 fn lost(seed: Seed, patience: Duration) -> Run {
     let last = "unknown: the run did not come to the same step again".to_owned();
     let task = crate::run::ids::TaskId::MAIN;

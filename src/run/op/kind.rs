@@ -1,9 +1,8 @@
 //! The relation of the operations on one object: which of them may not be swapped, and which of them
 //! enable or disable which.
 //!
-//! A *machine* is what an object does: a word of memory, a lock, a task. It declares its kinds of
-//! operations, a file and a row of [`MACHINES`] each. Whatever reasons about orders (happens-before, the
-//! exhaustive search) knows kinds and no machine.
+//! A *machine* is what an object does: a word of memory, a lock, a task. It declares its kinds of operations, a file
+//! and a row of [`MACHINES`] each. Happens-before and the exhaustive search know kinds only, and no machine.
 //!
 //! The law of a declaration: two steps that do not conflict give the same state, the same answers and
 //! the same footprints in either order, wherever both can be taken; and whatever turns a guard conflicts
@@ -55,7 +54,7 @@ impl Kind {
         Kind { disables: kinds, ..self }
     }
 
-    /// Whether two operations that took effect may not be swapped.
+    /// Returns `true` if two operations that took effect conflict, so that they must not be swapped.
     #[inline]
     pub(crate) fn conflicts(self, other: Kind) -> bool {
         #[cfg(test)]
@@ -65,7 +64,7 @@ impl Kind {
         self.conflicts & other.bit != 0 || other.conflicts & self.bit != 0
     }
 
-    /// Whether this operation, which took effect, may have turned the guard of the other one to true.
+    /// Returns `true` if this operation, which took effect, may have turned the guard of the other one to true.
     #[inline]
     pub(crate) fn may_enable(self, asked: Kind) -> bool {
         #[cfg(test)]
@@ -75,7 +74,7 @@ impl Kind {
         self.enables & asked.bit != 0
     }
 
-    /// Whether this operation, which took effect, may have turned the guard of the other one to false.
+    /// Returns `true` if this operation, which took effect, may have turned the guard of the other one to false.
     #[inline]
     pub(crate) fn may_disable(self, asked: Kind) -> bool {
         #[cfg(test)]
@@ -85,13 +84,13 @@ impl Kind {
         self.disables & asked.bit != 0
     }
 
-    /// Whether this operation, which took effect, may have turned the guard of any other one to false.
+    /// Returns `true` if this operation, which took effect, may have turned the guard of any other one to false.
     #[inline]
     pub(crate) fn may_disable_some(self) -> bool {
         self.disables != 0
     }
 
-    /// Whether whatever conflicts with `other` conflicts with this kind, too.
+    /// Returns `true` if every kind that conflicts with `other` conflicts with this kind, too.
     #[inline]
     pub(crate) fn covers(self, other: Kind) -> bool {
         other.bit != WATCHES && other.conflicts & !self.conflicts == 0

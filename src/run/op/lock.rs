@@ -1,4 +1,4 @@
-//! A lock that one task holds at a time. Whoever is chosen gets it: no queue.
+//! A lock that one task holds at a time. It has no queue: the waiter that is chosen next gets it.
 
 use super::kind::{Bits, Kind, WATCHES};
 

@@ -22,8 +22,8 @@ pub(crate) const LOOK: Kind = Kind::of(LOOKS).conflicts_with(ENDS);
 /// Another task took its result. Guard: it has ended.
 pub(crate) const JOIN: Kind = Kind::of(JOINS).conflicts_with(ENDS);
 
-/// Another task asked it to end before its next step. It can step then, whatever it waits for, and what it
-/// waits for is not done.
+/// Another task aborted it before its next step. It can step then, whatever it waits for, and what it waits for is
+/// not done.
 pub(crate) const ABORT: Kind =
     Kind::of(ABORTS).conflicts_with(LIVES | ENDS).enables(LIVES).disables(LIVES);
 

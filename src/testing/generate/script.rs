@@ -136,7 +136,7 @@ impl<Op> Script<Op> {
 
     #[track_caller]
     fn last(&mut self) -> &mut Line<Op> {
-        self.commands.last_mut().expect("there is no command yet of which this could be said")
+        self.commands.last_mut().expect("there is no command yet to apply this to")
     }
 }
 

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use super::ends_by_a_step;
 use crate::engine::simulate::reorder::in_order;
 use crate::engine::simulate::session::Session;
-use crate::engine::simulate::watchdog::{Job, Watched};
+use crate::engine::simulate::watchdog::{WatchedWorker, WorkerJob};
 use crate::report::{Audit, Origin};
 use crate::rt::Worker;
 use crate::run::event::{Event, ValueKind, Values};
@@ -25,7 +25,7 @@ use crate::strategy::happens_before::HappensBefore;
 use crate::strategy::witness::Witness;
 use crate::strategy::{Chosen, Search};
 
-/// How many runs are sampled.
+/// The number of sampled runs.
 pub(in crate::engine::simulate) const RUNS: u64 = 100;
 
 /// So many of each strategy are made again in another order; of the others, those of a new class.
@@ -43,7 +43,7 @@ pub(in crate::engine::simulate) struct Sampled {
     pub(in crate::engine::simulate) audit: Audit,
     /// A run that fails, though the search passed, with where it came from.
     pub(in crate::engine::simulate) found: Option<(Run, Origin)>,
-    /// Whether tasks woke each other by something that is not of this library: their classes mean nothing then.
+    /// True if tasks woke each other through something outside this library: their classes mean nothing then.
     pub(in crate::engine::simulate) blind: bool,
 }
 
@@ -65,7 +65,7 @@ pub(in crate::engine::simulate) fn audit(
             witness.tell_orders_apart();
         }
         let mut worker = Worker::new(witness.watch(strategy.create()));
-        let watched = session.watch.follow(worker.progress(), Job::Seeds(strategy), Seed(0));
+        let watched = session.watch.follow(worker.progress(), WorkerJob::Seeds(strategy), Seed(0));
         session.rehearse(&mut worker, &watched.watched);
         for number in 0..runs / STRATEGIES.len() as u64 {
             let seed = Seed(number);
@@ -90,7 +90,7 @@ pub(in crate::engine::simulate) fn audit(
                 sampled.audit.missed = Some(format::inline(&session.trace(&run)));
             } else if let Some(tasks) = tasks {
                 sampled.make_again(session, (&mut worker, &watched.watched), seed, &tasks);
-                watched.watched.begin_job(Job::Seeds(strategy));
+                watched.watched.begin_job(WorkerJob::Seeds(strategy));
             }
             worker.forget_histories();
             if sampled.blind || !sampled.audit.agrees() {
@@ -112,7 +112,7 @@ impl Sampled {
     fn make_again(
         &mut self,
         session: &Session<'_>,
-        (worker, watched): (&mut Worker, &Watched),
+        (worker, watched): (&mut Worker, &WatchedWorker),
         seed: Seed,
         tasks: &[TaskId],
     ) {
@@ -120,7 +120,7 @@ impl Sampled {
         if run.steps.iter().map(|step| step.task).eq(tasks.iter().copied()) {
             return;
         }
-        let job = Job::Follow(Arc::new(in_order(worker, tasks)));
+        let job = WorkerJob::Follow(Arc::new(in_order(worker, tasks)));
         worker.forget_histories();
         let strategy = worker.set_strategy(job.strategy());
         watched.begin_job(job);

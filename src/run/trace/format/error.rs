@@ -1,4 +1,4 @@
-//! What can be wrong with the text of a trace, and where.
+//! Errors in the text of a trace, with their position.
 //!
 //! Found text is kept cut to a few characters, so that an error is small whatever the file holds.
 
@@ -25,11 +25,11 @@ use crate::run::ids::InvalidTaskPath;
 pub struct TraceError {
     /// The line, counted from 1. For a truncated file, the one after the last line feed.
     pub line: usize,
-    /// What is wrong.
+    /// The kind of the error.
     pub kind: ErrorKind,
 }
 
-/// What is wrong with a line of a trace file.
+/// An error in a line of a trace file.
 ///
 /// Texts in here are as found in the file, cut after 40 characters.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -45,13 +45,13 @@ pub enum ErrorKind {
     UnknownVersion(u64),
     /// The line begins with this unknown word.
     UnknownKeyword(String),
-    /// A line of this kind must not stand here.
+    /// A line of this kind is not allowed here.
     Misplaced(&'static str),
     /// An `also` line that follows no operation.
     StrayAlso,
     /// The line ends before this field.
     MissingField(&'static str),
-    /// The line goes on where it should end.
+    /// The line has more text than it should.
     ExtraField(String),
     /// A field begins with `#`.
     Comment,
@@ -63,7 +63,7 @@ pub enum ErrorKind {
     Word {
         /// The field.
         name: &'static str,
-        /// What stands there.
+        /// The text or number found.
         found: String,
     },
     /// A field that must be a kind and a number is not.
@@ -72,7 +72,7 @@ pub enum ErrorKind {
     Number {
         /// The field.
         name: &'static str,
-        /// What stands there.
+        /// The text or number found.
         found: String,
     },
     /// A field that must be a part of a program is none.
@@ -91,14 +91,14 @@ pub enum ErrorKind {
     ObjectNumber {
         /// The number that is due.
         expected: u64,
-        /// What stands there.
+        /// The text or number found.
         found: u64,
     },
     /// The steps are not numbered from 0 on.
     StepNumber {
         /// The number that is due.
         expected: u64,
-        /// What stands there.
+        /// The text or number found.
         found: u64,
     },
     /// A draw that is not `drew=value/bound` with value below bound.
@@ -107,7 +107,7 @@ pub enum ErrorKind {
     StepCount {
         /// The number of `step` lines.
         expected: u64,
-        /// What the `end` line says.
+        /// The number in the `end` line.
         found: u64,
     },
     /// The file ends before its `end` line.
@@ -116,7 +116,7 @@ pub enum ErrorKind {
     Checksum {
         /// The checksum of the lines.
         expected: String,
-        /// What stands there.
+        /// The text or number found.
         found: String,
     },
 }
@@ -169,13 +169,13 @@ impl fmt::Display for ErrorKind {
                 "`{keyword}` must not stand here, or not twice: the order is simtrace, test, \
                  package, seed, strategy, verdict, task, object, step and also, end, checksum"
             ),
-            ErrorKind::StrayAlso => f.write_str(
-                "`also` follows no operation: it stands below a `step` line that has one",
-            ),
+            ErrorKind::StrayAlso => {
+                f.write_str("`also` follows no operation: put it below a `step` line that has one")
+            }
             ErrorKind::MissingField(name) => write!(f, "the {name} is missing"),
             ErrorKind::ExtraField(found) => write!(
                 f,
-                "`{found}` is one field too many: a text with spaces stands in double quotes"
+                "`{found}` is one field too many: put a text with spaces in double quotes"
             ),
             ErrorKind::Comment => f.write_str(
                 "a field begins with `#`: a comment has a line of its own, and a text that \
@@ -266,13 +266,13 @@ impl fmt::Display for ErrorKind {
 /// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct InlineError {
-    /// Where the faulty part begins, counted in characters from 1.
+    /// The first character of the faulty part, counted from 1.
     pub column: usize,
-    /// What is wrong.
+    /// The kind of the error.
     pub kind: InlineErrorKind,
 }
 
-/// What is wrong with an inline trace.
+/// An error in an inline trace.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum InlineErrorKind {
@@ -284,9 +284,9 @@ pub enum InlineErrorKind {
     TaskPath(InvalidTaskPath),
     /// After a task path comes neither `,` nor `x` nor `=`.
     Unexpected(char),
-    /// What follows an `x` is not a number above 0.
+    /// The text after an `x` is not a number above 0.
     RunLength,
-    /// What follows an `=` is not a value, `/` and a bound above it.
+    /// The text after an `=` is not a value, `/` and a bound above it.
     Draw,
     /// More than [`INLINE_STEPS_MAX`] steps.
     TooManySteps,

@@ -36,7 +36,7 @@ fn is_bare(text: &str) -> bool {
         && !text.chars().any(|c| c == ' ' || c == '"' || is_invisible(c))
 }
 
-/// Whether a reader of the file would not see `c`, or see the rest of the line in another order.
+/// Returns `true` if `c` is invisible, or changes the visible order of the rest of the line.
 ///
 /// A list of our own: the tables of the standard library follow Unicode, and the text of a trace
 /// must not depend on the compiler.
@@ -127,7 +127,7 @@ impl Field<'_> {
         }
     }
 
-    /// The text of a field where `-` stands for the empty text.
+    /// The text of a field in which `-` means the empty text.
     pub(super) fn into_values(self) -> String {
         match self {
             Field::Bare("-") => String::new(),
@@ -203,12 +203,12 @@ pub(super) fn task_path(text: &str) -> Result<TaskPath, InvalidTaskPath> {
     if text.split('.').all(canonical) { text.parse() } else { Err(InvalidTaskPath) }
 }
 
-/// Whether `word` may be the name of an operation.
+/// Returns `true` if `word` may be the name of an operation.
 pub(super) fn is_op(word: &str) -> bool {
     !word.is_empty() && word.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-')
 }
 
-/// Whether `word` may be the kind of an object.
+/// Returns `true` if `word` may be the kind of an object.
 pub(super) fn is_kind(word: &str) -> bool {
     is_op(word) && !word.contains('_')
 }

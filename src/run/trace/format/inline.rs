@@ -18,10 +18,10 @@ const INLINE_SEGMENTS_MAX: usize = 1_000_000;
 
 /// The decisions of a trace as one word: which task stepped, and what was drawn.
 ///
-/// It consists of ASCII letters, digits and `.` `,` `:` `=` `/`, which no POSIX shell touches. A
-/// run of steps of one task is written once with its length, except that a step with draws stands
-/// alone. [`parse_inline`] reads it back if the trace has at most [`INLINE_STEPS_MAX`] steps; the
-/// word of a longer one does not fit a command line anyway, and belongs in a file.
+/// It consists of ASCII letters, digits and `.` `,` `:` `=` `/`, which no POSIX shell touches. A run of steps of one
+/// task is written once with its length, except that a step with draws is written alone. [`parse_inline`] reads it
+/// back if the trace has at most [`INLINE_STEPS_MAX`] steps; the word of a longer one does not fit a command line
+/// anyway, and belongs in a file.
 ///
 /// # Panics
 /// If a step names a task that the trace does not have, or drew a value not below its bound.
@@ -52,7 +52,7 @@ pub fn inline(trace: &Trace) -> String {
     out
 }
 
-/// Whether `text` is meant as an inline trace, of whatever version, and not as the name of a file.
+/// Returns `true` if `text` is an inline trace of any version, and not the name of a file.
 ///
 /// ```
 /// use sim::run::trace::format::is_inline;
@@ -98,7 +98,7 @@ pub fn parse_inline(text: &str) -> Result<Trace, InlineError> {
         None => return Err(error(4, InlineErrorKind::NotInline)),
     }
 
-    let mut parser = Parser::new();
+    let mut parser = InlineParser::new();
     // Everything before the first fault is ASCII, so bytes and characters are the same.
     let mut column = text.len() - steps.len() + 1;
     if !steps.is_empty() {
@@ -111,9 +111,9 @@ pub fn parse_inline(text: &str) -> Result<Trace, InlineError> {
 }
 
 /// A fault and how many characters into the item it is.
-type Fault = (usize, InlineErrorKind);
+type InlineFault = (usize, InlineErrorKind);
 
-struct Parser<'a> {
+struct InlineParser<'a> {
     trace: Trace,
     // Invariant: the index in `trace.tasks` by the text of the path.
     tasks: BTreeMap<&'a str, usize>,
@@ -121,15 +121,16 @@ struct Parser<'a> {
     segments: usize,
 }
 
-impl<'a> Parser<'a> {
-    fn new() -> Parser<'a> {
-        let mut parser = Parser { trace: Trace::default(), tasks: BTreeMap::new(), segments: 0 };
+impl<'a> InlineParser<'a> {
+    fn new() -> InlineParser<'a> {
+        let mut parser =
+            InlineParser { trace: Trace::default(), tasks: BTreeMap::new(), segments: 0 };
         parser.task("0").expect("the body of the test is a task path");
         parser
     }
 
-    /// Takes in what stands between two commas.
-    fn item(&mut self, item: &'a str) -> Result<(), Fault> {
+    /// Parses the text between two commas.
+    fn item(&mut self, item: &'a str) -> Result<(), InlineFault> {
         let of_path = |c: char| c.is_ascii_digit() || c == '.';
         let (path, rest) = item.split_at(item.find(|c| !of_path(c)).unwrap_or(item.len()));
         let task = self.task(path).map_err(|kind| (0, kind))?;
@@ -198,7 +199,7 @@ fn run_length(digits: &str) -> Result<usize, InlineErrorKind> {
 }
 
 /// The draws of `=value/bound=value/bound`, which begins `at` characters into its item.
-fn draws(text: &str, mut at: usize) -> Result<Vec<TraceDraw>, Fault> {
+fn draws(text: &str, mut at: usize) -> Result<Vec<TraceDraw>, InlineFault> {
     let mut draws = Vec::new();
     for part in text[1..].split('=') {
         draws.push(draw(part).ok_or((at, InlineErrorKind::Draw))?);

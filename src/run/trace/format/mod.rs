@@ -38,9 +38,8 @@
 //! checksum 170eae55e0d6ddb0
 //! ```
 //!
-//! The text is UTF-8. A line ends in LF or CR LF and its fields are separated by spaces or tabs.
-//! Lines stand in the order of this table; blank lines, and lines whose first visible character is
-//! `#`, mean nothing.
+//! The text is UTF-8. A line ends in LF or CR LF and its fields are separated by spaces or tabs. Lines have the order
+//! of this table; blank lines, and lines whose first visible character is `#`, mean nothing.
 //!
 //! | line | times | means |
 //! |---|---|---|
@@ -57,13 +56,13 @@
 //! - A **deed** is an operation (one word of ASCII letters, digits, `_`, `-`), an object or `-`,
 //!   the values as text or `-`, and the place as text.
 //! - A **draw** is `drew=` value `/` bound: the answer of a random draw, and what it was below.
-//! - A **text** is a bare word or stands in double quotes, where `\"`, `\\`, `\n`, `\r`, `\t` and
-//!   `\u{...}` are escapes. A bare word has no escapes, so that a Windows path can be one. Control
-//!   characters stand in neither, and the writer escapes invisible and direction-changing ones too.
+//! - A **text** is a bare word or in double quotes, where `\"`, `\\`, `\n`, `\r`, `\t` and `\u{...}` are escapes. A
+//!   bare word has no escapes, so that a Windows path can be one. Control characters are allowed in neither, and the
+//!   writer escapes invisible and direction-changing ones too.
 //! - A **number** is decimal and below 2^64.
 //!
-//! The checksum leaves out what means nothing: comments, blank lines, white space around a line,
-//! CR. It is there to notice damage. Whoever edits a trace on purpose removes that line.
+//! The checksum excludes insignificant text: comments, blank lines, white space around a line, CR. It detects damage.
+//! To edit a trace on purpose, remove that line.
 //!
 //! # The word
 //!

@@ -34,7 +34,7 @@ use crate::run::trace::{Deed, Trace, TraceCommand, TraceDraw, TraceObject, Trace
 pub fn parse(text: &[u8]) -> Result<Trace, TraceError> {
     // Some editors begin a file with a byte order mark.
     let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
-    let mut parser = Parser::new();
+    let mut parser = FileParser::new();
     let mut line = 0;
     for bytes in text.split(|&byte| byte == b'\n') {
         line += 1;
@@ -43,7 +43,7 @@ pub fn parse(text: &[u8]) -> Result<Trace, TraceError> {
     parser.finish().map_err(|kind| TraceError { line, kind })
 }
 
-/// What a line is about, in the order in which lines must come.
+/// The subject of a line, in the required order of lines.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Section {
     Start,
@@ -61,8 +61,8 @@ enum Section {
     Checksum,
 }
 
-struct Parser<'a> {
-    /// What the last line was about.
+struct FileParser<'a> {
+    /// The subject of the last line.
     section: Section,
     trace: Trace,
     // Invariant: the index in `trace.tasks` by the text of the path.
@@ -74,9 +74,9 @@ struct Parser<'a> {
     checksum: Checksum,
 }
 
-impl<'a> Parser<'a> {
-    fn new() -> Parser<'a> {
-        Parser {
+impl<'a> FileParser<'a> {
+    fn new() -> FileParser<'a> {
+        FileParser {
             section: Section::Start,
             trace: Trace::default(),
             tasks: BTreeMap::new(),
@@ -111,7 +111,7 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// Checks that a line with this keyword may stand here.
+    /// Checks that a line with this keyword is allowed here.
     fn enter(&mut self, keyword: &str) -> Result<(), ErrorKind> {
         let (section, keyword) = match keyword {
             "simtrace" => (Section::Version, "simtrace"),
@@ -165,7 +165,7 @@ impl<'a> Parser<'a> {
     fn command(&mut self, fields: &mut Fields<'a>) -> Result<(), ErrorKind> {
         let word = fields.word("part")?;
         let part = Part::parse(word).ok_or_else(|| ErrorKind::Part(clip(word)))?;
-        let text = fields.text("what it asks")?;
+        let text = fields.text("command")?;
         self.trace.program.push(TraceCommand { part, text });
         Ok(())
     }

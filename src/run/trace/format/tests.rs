@@ -66,7 +66,7 @@ pub(super) fn compact(text: &str) -> String {
     text.lines().filter(counts).map(|line| format!("{line}\n")).collect()
 }
 
-/// What a replay needs, in terms that do not depend on the order of the tasks.
+/// The decisions that a replay needs, in terms that do not depend on the order of the tasks.
 pub(super) fn decisions(trace: &Trace) -> Vec<(TaskPath, Vec<TraceDraw>)> {
     let step = |step: &TraceStep| (trace.tasks[step.task].path.clone(), step.draws.clone());
     trace.steps.iter().map(step).collect()
@@ -267,7 +267,7 @@ fn every_fault_of_a_file_has_its_line_and_remedy() {
         "simtrace 2\nseed 1\ntest a"
             line 3: `test` must not stand here, or not twice: the order is simtrace, test, package, seed, strategy, verdict, task, object, step and also, end, checksum
         "simtrace 2\ntest two words"
-            line 2: `words` is one field too many: a text with spaces stands in double quotes
+            line 2: `words` is one field too many: put a text with spaces in double quotes
         "simtrace 2\ntest two # words"
             line 2: a field begins with `#`: a comment has a line of its own, and a text that begins so stands in double quotes
         "simtrace 2\ntest \"open"
@@ -313,9 +313,9 @@ fn every_fault_of_a_file_has_its_line_and_remedy() {
         "simtrace 2\ntask 0\nstep 0 0 load - - place drawn"
             line 3: `drawn` is no draw: expected `drew=value/bound` with value below bound
         "simtrace 2\ntask 0\nalso load - - place"
-            line 3: `also` follows no operation: it stands below a `step` line that has one
+            line 3: `also` follows no operation: put it below a `step` line that has one
         "simtrace 2\ntask 0\nstep 0 0\nalso load - - place"
-            line 4: `also` follows no operation: it stands below a `step` line that has one
+            line 4: `also` follows no operation: put it below a `step` line that has one
         "simtrace 2\ntask 0\nstep 0 0\nend 2"
             line 4: `end` counts 2 steps and the file has 1: lines are missing, or the number is to be 1
         "simtrace 2\nend 0\nstep 0 0"

@@ -14,7 +14,7 @@ use crate::run::{Failure, Run};
 use crate::strategy::Search;
 use crate::strategy::bounded::{Bounded, DELAYS, Measure, PREEMPTIONS};
 
-/// How many preemptions and delays a run has; `enabled` are those who could take each step. As the
+/// Returns the numbers of preemptions and delays of a run; `enabled` has the tasks enabled at each step. As the
 /// definitions have it, and not as the search counts them.
 fn costs(run: &Run, enabled: &[Vec<TaskId>]) -> [u32; 2] {
     let preemptions = run.steps.iter().filter(|step| step.preempts).count() as u32;
@@ -46,7 +46,7 @@ fn costs(run: &Run, enabled: &[Vec<TaskId>]) -> [u32; 2] {
     [preemptions, delays]
 }
 
-/// What each run of the program costs and came to; none if there are too many.
+/// Returns the costs and the result of each run of the program; none if there are too many.
 fn all_runs(program: &Program, runs_max: usize) -> Option<Vec<([u32; 2], Seen)>> {
     let brute = Brute::default();
     let mut worker = Worker::new(Box::new(brute.clone()));
@@ -65,7 +65,7 @@ fn all_runs(program: &Program, runs_max: usize) -> Option<Vec<([u32; 2], Seen)>>
     }
 }
 
-/// What the runs of a search came to, and what it says of itself.
+/// Returns the results of the runs of a search, and its own report.
 fn searched(program: &Program, measure: &'static Measure, most: u32) -> (Vec<Seen>, Bounded) {
     let search = Bounded::new(measure, Some(most));
     let mut worker = Worker::new(search.strategy());

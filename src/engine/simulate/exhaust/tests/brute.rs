@@ -18,7 +18,7 @@ struct Path {
     steps: u32,
     /// By step: who could take it.
     enabled: Vec<Vec<TaskId>>,
-    /// Whether tasks were left when the last run ended that could have gone on or waited for a lock.
+    /// True if enabled tasks, or tasks waiting for a lock, were left when the last run ended.
     leaves: bool,
 }
 
@@ -56,12 +56,12 @@ impl Brute {
         path.order.class()
     }
 
-    /// Who could take each step of the run that ended.
+    /// The tasks enabled at each step of the run that ended.
     pub(super) fn enabled(&self) -> Vec<Vec<TaskId>> {
         self.path().enabled.clone()
     }
 
-    /// Whether tasks were left when it ended that could have gone on or waited for a lock.
+    /// True if enabled tasks, or tasks waiting for a lock, were left when it ended.
     pub(super) fn leaves(&self) -> bool {
         self.path().leaves
     }

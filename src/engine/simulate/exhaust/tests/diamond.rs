@@ -35,7 +35,7 @@ struct Script {
     steps: usize,
     /// A task was told to step that could not.
     stuck: bool,
-    /// Who could step after the script.
+    /// The tasks enabled after the script.
     enabled: Vec<TaskId>,
 }
 
@@ -91,19 +91,19 @@ impl Strategy for Scripted {
     }
 }
 
-/// What programs are made of.
+/// The instructions of programs.
 type Acts = &'static [fn(&mut Rng) -> Act];
 
-/// What came of a script.
+/// The result of a script.
 #[derive(PartialEq, Debug)]
 struct Told {
     stuck: bool,
     enabled: Vec<TaskId>,
     /// By step, what it did and what its task asks for then.
     footprints: Vec<(Vec<Item>, Vec<Item>)>,
-    /// Whether the run went beyond the script.
+    /// True if the run went beyond the script.
     goes_on: bool,
-    /// What everybody saw, to the end of the run.
+    /// The values seen by all tasks, to the end of the run.
     seen: super::Seen,
 }
 
@@ -195,7 +195,7 @@ fn compare(program: &Program, prefix: &[TaskId], (p, q): (TaskId, TaskId), found
     }
 }
 
-/// Whether the run ended with the step at `at`, or with the one behind it.
+/// Returns `true` if the run ended with the step at `at`, or with the one behind it.
 fn is_last(told: &Told, at: usize) -> bool {
     told.footprints.len() == at + 1 || !told.goes_on
 }

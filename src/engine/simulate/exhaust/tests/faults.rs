@@ -10,7 +10,7 @@ use crate::strategy::exhaustive::{Rule, without};
 
 type Kind = &'static [fn(&mut Rng) -> Act];
 
-/// How many programs each fault is tried on, and how many of those in which it matters are looked at.
+/// The number of programs on which each fault is tried, and the number of those checked in which it matters.
 const PROGRAMS: u64 = 400;
 const LOOKED_AT: usize = 12;
 
@@ -23,7 +23,7 @@ fn report(program: &Program) -> Report {
         .run(async || body(program).await)
 }
 
-/// Whether the fault matters to the program; and if so, whether sampled runs tell.
+/// Returns `Some` if the fault matters to the program: `true` if sampled runs reveal it.
 fn matters_and_is_told(rule: Rule, program: &Program) -> Option<bool> {
     let whole = by_search(program);
     let passes = whole.results.iter().all(|(outcome, ..)| outcome == "passed");
@@ -41,7 +41,7 @@ fn matters_and_is_told(rule: Rule, program: &Program) -> Option<bool> {
     assert!(report.passed() && !searched.is_proof());
     assert!(searched.fallback.is_some(), "it goes on within a bound");
     let screen = text(&report, &Style { color: false, width: 1000 });
-    assert!(screen.contains("a fault of unpause") && screen.contains(trace), "{screen}");
+    assert!(screen.contains("a bug of unpause") && screen.contains(trace), "{screen}");
     assert!(!screen.contains("explored all"), "{screen}");
     Some(true)
 }

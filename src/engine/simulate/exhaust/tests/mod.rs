@@ -1,7 +1,7 @@
 //! The search against brute force: every run of a small program, in the same runtime.
 //!
-//! What is compared: the set of results (how the run ended, and all that each task saw), which does
-//! not know what a conflict is; the set of classes of runs; and that no class was run twice.
+//! Compares the set of results (how the run ended, and all that each task saw), which does not know what a conflict
+//! is; the set of classes of runs; and that no class was run twice.
 
 mod bounded;
 mod brute;
@@ -23,7 +23,7 @@ use crate::run::{Failure, Outcome, Run};
 use crate::strategy::Search;
 use crate::strategy::exhaustive::Exhaustive;
 
-/// How a run ended, by task what it saw, and which recorded calls returned before which others began.
+/// The outcome of a run, the values seen by each task, and the real-time order of the recorded calls.
 type Seen = (String, BTreeMap<String, Vec<String>>, BTreeSet<String>);
 
 fn seen(run: &Run) -> Seen {
@@ -73,7 +73,7 @@ struct All {
     runs: u64,
     blocked: u64,
     astray: u64,
-    /// Whether a step ended a run while tasks were left.
+    /// True if a step ended a run while tasks were left.
     cut_short: bool,
 }
 
@@ -192,7 +192,7 @@ impl Tally {
     }
 }
 
-/// How many programs of each kind, and how many runs of one by brute force.
+/// The number of programs of each kind, and the maximum number of runs of one by brute force.
 fn effort() -> (u64, u64) {
     match std::env::var("UNPAUSE_LONG") {
         Ok(_) => (4_000, 2_000),

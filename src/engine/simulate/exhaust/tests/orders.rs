@@ -29,7 +29,7 @@ enum Call {
     Read(usize, Option<usize>),
 }
 
-/// How a call is recorded, and what it does besides.
+/// The recording of a call, and its other effects.
 #[derive(Clone, Copy, Debug)]
 struct Way {
     explicit: bool,

@@ -9,7 +9,7 @@ use crate::sync::Ordering::SeqCst;
 use crate::{Atomic, History, JoinHandle, Mutex, MutexGuard};
 use unpause_check::models::{Counter, CounterOp, CounterRet};
 
-/// What a task does next.
+/// The next act of a task.
 #[derive(Clone, Debug)]
 pub(super) enum Act {
     Load(usize),
@@ -148,7 +148,7 @@ pub(super) struct Program {
     tasks: Arc<Vec<Vec<Act>>>,
     /// Tasks that are there from the start.
     early: usize,
-    /// How many of them are awaited.
+    /// The number of them that are awaited.
     awaited: usize,
 }
 
@@ -190,13 +190,13 @@ impl Program {
         Program { awaited, ..self }
     }
 
-    /// Whether its tasks draw values.
+    /// Returns `true` if its tasks draw values.
     pub(super) fn draws(&self) -> bool {
         self.tasks.iter().flatten().any(|act| matches!(act, Act::StoreDrawn(_)))
     }
 
-    /// Whether classes differ in what is no operation: which call returned first, whether a branch found
-    /// that another task had ended, which of several branches a step was, or how many of the writes that could
+    /// Returns `true` if classes differ in facts other than operations: which call returned first, whether a branch
+    /// found that another task had ended, which of several branches a step was, or how many of the writes that could
     /// wake it had come before a wait for several words looked at the first of them again.
     pub(super) fn tells_more_than_its_operations(&self) -> bool {
         use Act::{AwaitBeside, AwaitBoth, AwaitEither, Both, Call, Finished};
@@ -210,7 +210,7 @@ impl Program {
     }
 }
 
-/// What tasks share.
+/// The state shared by tasks.
 struct Shared {
     program: Program,
     words: [Atomic<u64>; 2],
@@ -240,7 +240,7 @@ pub(super) async fn body(program: &Program) {
     }
 }
 
-/// What one task has.
+/// The state of one task.
 struct Local {
     number: usize,
     depth: usize,

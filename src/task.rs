@@ -155,7 +155,7 @@ impl<T> fmt::Debug for JoinHandle<T> {
 /// ```
 #[track_caller]
 pub fn yield_now() -> impl Future<Output = ()> + Send {
-    seam::Turn::new(&YIELD, here())
+    seam::YieldPoint::new(&YIELD, here())
 }
 
 /// Does `work` for every item, each in a task of its own, and gives the results in the order of the

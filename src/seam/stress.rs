@@ -47,12 +47,12 @@ pub(crate) struct StressRun {
     place: Place,
     /// The run has ended. Tasks that go on nevertheless are no longer a part of it.
     over: AtomicBool,
-    state: Mutex<State>,
+    state: Mutex<StressState>,
     pub(super) changed: Condvar,
 }
 
 #[derive(Default)]
-pub(super) struct State {
+pub(super) struct StressState {
     /// By [`TaskId`], the body being the first.
     tasks: Vec<Task>,
     /// Also by [`TaskId`].
@@ -156,7 +156,7 @@ impl StressRun {
     /// Returns those that go on nevertheless. A task that no thread has polled never starts.
     pub(crate) fn finish(&self, patience: Duration) -> Vec<TaskRecord> {
         self.abort_all();
-        let left = |state: &mut State| state.tasks.iter().any(|task| !task.ended);
+        let left = |state: &mut StressState| state.tasks.iter().any(|task| !task.ended);
         drop(self.changed.wait_timeout_while(self.lock(), patience, left));
         self.over.store(true, Ordering::Release);
         self.left_that(|starts, task| starts.has_arrived(task))
@@ -249,7 +249,7 @@ impl StressRun {
         sources.iter().map(|source| source.record()).collect()
     }
 
-    pub(super) fn lock(&self) -> MutexGuard<'_, State> {
+    pub(super) fn lock(&self) -> MutexGuard<'_, StressState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -357,7 +357,7 @@ impl Member {
     /// Blocks the thread until the task may start.
     pub(crate) fn wait_for_start(&self) {
         self.arrive();
-        let early = |state: &mut State| !state.starts.may_start(self.task.index());
+        let early = |state: &mut StressState| !state.starts.may_start(self.task.index());
         drop(self.run.changed.wait_timeout_while(self.run.lock(), START, early));
     }
 

@@ -101,7 +101,7 @@ impl<T: Value> Atomic<T> {
             !matches!(order, Ordering::Release | Ordering::AcqRel),
             "there is no such thing as a release load: use Relaxed, Acquire or SeqCst"
         );
-        self.word.point(&LOAD, here, move |at| self.word.load(at, order))
+        self.word.point(&LOAD, here, move |backend| self.word.load(backend, order))
     }
 
     /// Writes `value`.
@@ -116,7 +116,9 @@ impl<T: Value> Atomic<T> {
             "there is no such thing as an acquire store: use Relaxed, Release or SeqCst"
         );
         let raw = value.into_raw();
-        self.word.point(&STORE, here(), move |at| self.word.store(at, T::from_raw(&raw), order))
+        self.word.point(&STORE, here(), move |backend| {
+            self.word.store(backend, T::from_raw(&raw), order)
+        })
     }
 
     /// Writes `value` and returns the one before.
@@ -124,7 +126,8 @@ impl<T: Value> Atomic<T> {
     #[inline]
     pub fn swap(&self, value: T, order: Ordering) -> impl Future<Output = T> + Send + use<'_, T> {
         let raw = value.into_raw();
-        self.word.point(&SWAP, here(), move |at| self.word.swap(at, T::from_raw(&raw), order))
+        self.word
+            .point(&SWAP, here(), move |backend| self.word.swap(backend, T::from_raw(&raw), order))
     }
 
     /// Writes `new` if the value is `current`. Returns the value there was, as `Ok` if it was
@@ -230,8 +233,8 @@ macro_rules! fetch {
                 order: Ordering,
             ) -> impl Future<Output = T> + Send + use<'_, T> {
                 let raw = value.into_raw();
-                self.word.point(&$op, here(), move |at| {
-                    self.word.$method(at, $kind, T::from_raw(&raw), order)
+                self.word.point(&$op, here(), move |backend| {
+                    self.word.$method(backend, $kind, T::from_raw(&raw), order)
                 })
             }
         )*}

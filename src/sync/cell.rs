@@ -81,26 +81,26 @@ impl<T: Clone + Send + 'static> Cell<T> {
     /// Reads the value: a clone of it.
     #[track_caller]
     pub fn get(&self) -> impl Future<Output = T> + Send + use<'_, T> {
-        self.slot.point(&GET, here(), move |at| {
-            self.slot.access(at, |value| value.clone(), |value, _| read(value))
+        self.slot.point(&GET, here(), move |backend| {
+            self.slot.access(backend, |value| value.clone(), |value, _| read(value))
         })
     }
 
     /// Writes `value`.
     #[track_caller]
     pub fn set(&self, value: T) -> impl Future<Output = ()> + Send + use<'_, T> {
-        self.slot.point(&SET, here(), move |at| {
+        self.slot.point(&SET, here(), move |backend| {
             // The old value is dropped when nothing is held any more.
             let show = |_: &T, new: &T| bits_of(new).map_or(Values::None, Values::Wrote);
-            drop(self.slot.access(at, |place| std::mem::replace(place, value), show));
+            drop(self.slot.access(backend, |place| std::mem::replace(place, value), show));
         })
     }
 
     /// Writes `value` and returns the one before, in one.
     #[track_caller]
     pub fn replace(&self, value: T) -> impl Future<Output = T> + Send + use<'_, T> {
-        self.slot.point(&REPLACE, here(), move |at| {
-            self.slot.access(at, |place| std::mem::replace(place, value), changed)
+        self.slot.point(&REPLACE, here(), move |backend| {
+            self.slot.access(backend, |place| std::mem::replace(place, value), changed)
         })
     }
 
@@ -110,7 +110,8 @@ impl<T: Clone + Send + 'static> Cell<T> {
     where
         T: Default,
     {
-        self.slot.point(&TAKE, here(), move |at| self.slot.access(at, std::mem::take, changed))
+        self.slot
+            .point(&TAKE, here(), move |backend| self.slot.access(backend, std::mem::take, changed))
     }
 }
 

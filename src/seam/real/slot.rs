@@ -3,7 +3,7 @@
 use std::sync::{Mutex, PoisonError};
 
 use super::Here;
-use super::point::{At, Point};
+use super::point::{Backend, Point};
 use crate::run::event::Values;
 use crate::run::op::Op;
 use crate::seam::nameless::Object;
@@ -39,7 +39,7 @@ impl<T> Slot<T> {
     #[inline(always)]
     pub(crate) fn point<F, R>(&self, _: &'static Op, _: Here, effect: F) -> Point<'_, F>
     where
-        F: FnOnce(&At<'_>) -> R,
+        F: FnOnce(&Backend<'_>) -> R,
     {
         Point::new(effect)
     }
@@ -48,7 +48,7 @@ impl<T> Slot<T> {
     #[inline]
     pub(crate) fn access<R>(
         &self,
-        _: &At<'_>,
+        _: &Backend<'_>,
         access: impl FnOnce(&mut T) -> R,
         _: impl FnOnce(&R, &T) -> Values,
     ) -> R

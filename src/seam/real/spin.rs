@@ -3,7 +3,7 @@
 use std::future::Future;
 
 use super::Here;
-use super::point::Turn;
+use super::point::YieldPoint;
 use crate::run::op::Op;
 use crate::seam::backoff::Backoff;
 
@@ -26,8 +26,8 @@ impl Spin {
     }
 
     /// Pauses after the condition did not hold.
-    pub(crate) fn rest(&mut self, op: &'static Op) -> Turn {
+    pub(crate) fn rest(&mut self, op: &'static Op) -> YieldPoint {
         self.backoff.pause();
-        Turn::new(op, self.here)
+        YieldPoint::new(op, self.here)
     }
 }

@@ -3,8 +3,8 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::Here;
-use super::point::{At, Point, Source};
-use crate::rt::{Object, WORLD, World, in_run, meet};
+use super::point::{Backend, Point, RunObject};
+use crate::rt::{Object, WORLD, World, in_run, object_id};
 use crate::run::event::Values;
 use crate::run::ids::{ObjectId, Place};
 use crate::run::op::Op;
@@ -25,7 +25,7 @@ struct SlotValues<T> {
     /// The value with which each run begins and, unless this is a static, the one outside runs. None of a slot that
     /// was made in a run: it has that one, and a copy kept beside would keep alive what the program dropped.
     initial: Option<T>,
-    /// Of a static, the value outside runs, once somebody looked at it.
+    /// Of a static, the value outside runs, from its first use on.
     outside: Option<T>,
     /// A cell made in a run has one run; in place, so that making one allocates nothing.
     in_first: Option<InRun<T>>,
@@ -35,7 +35,7 @@ struct SlotValues<T> {
 
 #[derive(Debug)]
 struct InRun<T> {
-    /// Which worker's run: its next one replaces this entry.
+    /// The worker whose run it is: the worker's next run replaces this entry.
     world: u64,
     run: u64,
     value: T,
@@ -101,40 +101,42 @@ impl<T> Slot<T> {
         op: &'static Op,
         here: Here,
         effect: F,
-    ) -> Point<'_, Self, impl FnMut(&At<'_>) -> R + use<T, F, R>>
+    ) -> Point<'_, Self, impl FnMut(&Backend<'_>) -> R + use<T, F, R>>
     where
-        F: FnOnce(&At<'_>) -> R,
+        F: FnOnce(&Backend<'_>) -> R,
         T: 'static,
     {
         // It moves a value. The point does an effect once.
         let mut effect = Some(effect);
-        Point::new(self, op, here, move |at: &At<'_>| effect.take().expect(SPENT)(at))
+        Point::new(self, op, here, move |backend: &Backend<'_>| {
+            effect.take().expect(SPENT)(backend)
+        })
     }
 
-    /// Lends the value to `access`; `show` tells the trace what happened.
+    /// Calls `access` with the value; `show` returns the values for the trace.
     pub(crate) fn access<R>(
         &self,
-        at: &At<'_>,
+        backend: &Backend<'_>,
         access: impl FnOnce(&mut T) -> R,
         show: impl FnOnce(&R, &T) -> Values,
     ) -> R
     where
         T: Clone,
     {
-        let At::Run(deed) = at else {
+        let Backend::Run(pending) = backend else {
             let mut values = self.lock();
             if self.is_static && values.outside.is_none() {
                 values.outside = values.initial.clone();
             }
             return access(values.real());
         };
-        deed.pass();
+        pending.finish();
         let (number, run) = WORLD.with(|world| (world.number(), world.run()));
         let mut values = self.lock();
         let found = values.position(|v| v.run == run);
         let mut stale = None;
         let at = found.unwrap_or_else(|| {
-            // A run that meets the slot of another one has failed before it comes here.
+            // A slot of another run has no initial value, but its use has failed this run before it comes here.
             let value = values.initial.clone().expect(SOME);
             let fresh = InRun { world: number, run, value };
             let old = values.position(|v| v.world == number);
@@ -155,7 +157,7 @@ impl<T> Slot<T> {
     }
 }
 
-/// Why there is a value.
+/// The reason why there is a value.
 const SOME: &str = "a slot is made with a value, in a run or outside of runs";
 
 impl<T> SlotValues<T> {
@@ -191,9 +193,9 @@ impl<T> SlotValues<T> {
     }
 }
 
-impl<T: 'static> Source for Slot<T> {
+impl<T: 'static> RunObject for Slot<T> {
     #[inline]
-    fn meet(&self, place: Place) -> Option<ObjectId> {
-        Some(meet(&self.object, kind_of::<T>(), place, || 0))
+    fn id_in_run(&self, place: Place) -> Option<ObjectId> {
+        Some(object_id(&self.object, kind_of::<T>(), place, || 0))
     }
 }

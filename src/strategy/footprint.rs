@@ -1,34 +1,34 @@
-//! The footprint of a step: what one poll of a task did, and which two steps may not be swapped.
+//! The footprint of a step: the effects of one poll of a task, and the conflicts between two steps.
 //!
 //! An item of a footprint is an operation on an object, and a task is an object too. It was *done*, with or
-//! without a point, or *asked*: announced by the task, not done in the step although the task was polled, so
-//! that the step acted on its guard. How the operations on one object relate is declared in
-//! [`op`](crate::run::op); here are the objects, the calls of histories and the end of the run.
+//! without a point, or it is *guarded*: announced by the task and not done in the step although the task was polled,
+//! so that the step depends on the guard of the operation. [`op`](crate::run::op) declares the conflicts of the
+//! operations on one object; this file adds the objects, the calls of histories and the end of the run.
 
 use crate::run::board::CallPoint;
 use crate::run::ids::{ObjectId, TaskId};
 use crate::run::op::kind::Kind;
 use crate::run::op::task::LIVE;
 
-/// One thing that a step did.
+/// One effect of a step, or one guarded operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Item {
-    /// An operation on an object. `key` is its [key](crate::run::choice::View::key_of), the same in every run,
-    /// which `object` need not be.
+    /// An operation on an object. `key` is its [key](crate::run::choice::View::key_of), which is the same in every run;
+    /// `object` may differ.
     Object { object: ObjectId, key: u64, kind: Kind, done: bool },
     /// An operation on a task.
     Task { target: TaskId, kind: Kind, done: bool },
-    /// The creation of a task. Whatever it does comes later, so there is nothing to swap.
+    /// The creation of a task. All steps of the task come later, so it conflicts with none.
     Spawned(TaskId),
-    /// Something became of this history; `strict` tells whether it matters which of two calls that no
-    /// step orders was first, other than to a check.
+    /// A call of this history reached a point. `strict` is true if returns and invocations that no step orders
+    /// conflict.
     Called { history: usize, point: CallPoint, strict: bool },
-    /// The end of the run: what was left of other tasks never happened.
+    /// The end of the run: no other task takes a step after it.
     Over,
 }
 
 impl Item {
-    /// Whether an item of a step and one of a step of another task in the same run may not be swapped.
+    /// Returns `true` if an item of a step conflicts with an item of a step of another task in the same run.
     #[inline]
     pub(crate) fn conflicts(&self, other: &Item) -> bool {
         match (*self, *other) {
@@ -57,26 +57,26 @@ impl Item {
         }
     }
 
-    /// Whether this item may turn the guard of an operation that is asked for to true.
-    pub(crate) fn may_enable(&self, asked: &Item) -> bool {
-        self.turns(asked, Kind::may_enable)
+    /// Returns `true` if this item may turn the guard of the operation `guarded` to true.
+    pub(crate) fn may_enable(&self, guarded: &Item) -> bool {
+        self.turns(guarded, Kind::may_enable)
     }
 
-    /// Whether this item may turn the guard of an operation that is asked for to false.
-    pub(crate) fn may_disable(&self, asked: &Item) -> bool {
-        self.turns(asked, Kind::may_disable)
+    /// Returns `true` if this item may turn the guard of the operation `guarded` to false.
+    pub(crate) fn may_disable(&self, guarded: &Item) -> bool {
+        self.turns(guarded, Kind::may_disable)
     }
 
-    fn turns(&self, asked: &Item, may: impl Fn(Kind, Kind) -> bool) -> bool {
-        match (*self, *asked) {
+    fn turns(&self, guarded: &Item, may: impl Fn(Kind, Kind) -> bool) -> bool {
+        match (*self, *guarded) {
             (
                 Item::Object { object: a, kind, done: true, .. },
-                Item::Object { object: b, kind: asked, .. },
-            ) => a == b && may(kind, asked),
+                Item::Object { object: b, kind: guarded, .. },
+            ) => a == b && may(kind, guarded),
             (
                 Item::Task { target: a, kind, done: true },
-                Item::Task { target: b, kind: asked, .. },
-            ) => a == b && may(kind, asked),
+                Item::Task { target: b, kind: guarded, .. },
+            ) => a == b && may(kind, guarded),
             _ => false,
         }
     }
@@ -87,7 +87,7 @@ impl Item {
     }
 }
 
-/// Whether two operations on one object may not be swapped; each was done, or else asked.
+/// Returns `true` if two operations on one object conflict; each was done or is guarded.
 #[inline]
 fn relate((a, a_done): (Kind, bool), (b, b_done): (Kind, bool)) -> bool {
     match (a_done, b_done) {
@@ -98,17 +98,17 @@ fn relate((a, a_done): (Kind, bool), (b, b_done): (Kind, bool)) -> bool {
     }
 }
 
-/// The footprint of a step, for runs that begin as the one in which it was taken, up to the step.
+/// The footprint of a step, for all runs with the same steps before it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Footprint {
     pub(crate) task: TaskId,
     pub(crate) items: Vec<Item>,
-    /// How many objects there were before the step: these are the same in all such runs.
+    /// The number of objects before the step: these objects are the same in all such runs.
     pub(crate) objects: usize,
 }
 
 impl Footprint {
-    /// Whether the order of this step and of one of another such run can make a difference.
+    /// Returns `true` if this step may conflict with a step of another such run.
     pub(crate) fn conflicts(&self, task: TaskId, items: &[Item]) -> bool {
         self.task == task
             || disturbs(&self.items, task)
@@ -131,7 +131,7 @@ impl Footprint {
     }
 }
 
-/// Whether steps of two tasks in one run may not be swapped. Every step has [`Item::lives`], which is not
+/// Returns `true` if steps of two tasks in one run conflict. Every step has [`Item::lives`], which is not
 /// among the items.
 #[cfg(test)]
 pub(crate) fn dependent(
@@ -143,7 +143,7 @@ pub(crate) fn dependent(
         || items.iter().any(|a| others.iter().any(|b| a.conflicts(b)))
 }
 
-/// Whether one of the items conflicts with every step of `task`.
+/// Returns `true` if one of the items conflicts with every step of `task`.
 fn disturbs(items: &[Item], task: TaskId) -> bool {
     let lives = Item::lives(task);
     items.iter().any(|item| *item == Item::Over || item.conflicts(&lives))

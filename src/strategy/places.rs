@@ -82,7 +82,7 @@ impl Places {
 
     /// One that can step may not be picked from now on, if it may yet.
     #[inline]
-    pub(super) fn hold_one(&mut self, task: TaskId) {
+    pub(super) fn hold_if_free(&mut self, task: TaskId) {
         if self.is_free(task) {
             self.hold(task);
         }
@@ -90,7 +90,7 @@ impl Places {
 
     /// One that can step may be picked from now on, if it may not yet.
     #[inline]
-    pub(super) fn free_one(&mut self, task: TaskId) {
+    pub(super) fn free_if_held(&mut self, task: TaskId) {
         if self.is_held(task) {
             self.free(task);
         }

@@ -159,7 +159,7 @@ fn an_access_that_was_not_expected_can_still_be_the_first() {
 }
 
 /// Orders that has learnt what there is to learn of a program.
-fn learnt(program: &Program) -> Orders {
+fn finish_rehearsals(program: &Program) -> Orders {
     let mut orders = Orders::<Rng>::default();
     while orders.rehearsals() > 0 {
         run(program, &mut orders);
@@ -171,7 +171,7 @@ fn learnt(program: &Program) -> Orders {
 /// Whom runs favour at the first object, as far as a hundred show.
 fn favours(program: &Program) -> BTreeSet<Favour> {
     let mut rng = Rng::new(1);
-    let contested = &learnt(program).contested[0];
+    let contested = &finish_rehearsals(program).contested[0];
     (0..100).map(|_| contested.draw_favour(&mut rng)).collect()
 }
 
@@ -232,7 +232,7 @@ fn a_run_that_looks_for_circles_meets_every_circle() {
 #[test]
 fn circles_are_looked_for_by_one_run_of_five_if_there_are_chains() {
     let looks = |program: &Program| {
-        let mut orders = learnt(program);
+        let mut orders = finish_rehearsals(program);
         let mut looks = |seed| {
             orders.begin(Seed(seed));
             orders.circles

@@ -115,7 +115,7 @@ fn tell(program: &Program, turns: &[TaskId]) -> Told {
     let run = worker.extract(Seed(0), "scripted");
     worker.forget_histories();
     let script = scripted.0.lock().unwrap();
-    let of = |step| (plain(script.order.items_of(step)), plain(script.order.asked_after(step)));
+    let of = |step| (plain(script.order.items_of(step)), plain(script.order.guarded_after(step)));
     Told {
         stuck: script.stuck,
         enabled: script.enabled.clone(),

@@ -48,7 +48,7 @@ use self::chains::Chains;
 use self::contested::{Contested, Counts, MOST};
 use super::accesses::Accesses;
 use super::dice::Dice;
-use super::places::Places;
+use super::places::Candidates;
 use super::rehearsal::Rehearsal;
 use super::tally::Tally;
 use crate::run::board::{Announced, Announcements, Status};
@@ -99,7 +99,7 @@ pub(crate) struct Orders<D = Rng> {
     step: u64,
     /// By task of this run: the task of the rehearsals with the same spawn path, if there is one.
     known: Vec<Option<usize>>,
-    places: Places,
+    places: Candidates,
     /// By task of this run: the accesses of its next step, as long as it can step.
     next_accesses: Vec<NextAccess>,
     chains: Chains,

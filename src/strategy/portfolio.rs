@@ -4,11 +4,11 @@
 //! much worse than its best member: a member that gets a share s of the seeds finds a bug after 1/s times
 //! the runs it would take alone, at worst.
 //!
-//! **Who runs which seed.** The seed times the golden ratio, the part behind the point: the sequence of
-//! Weyl, which shares out any run of seeds, and any shard of it, in proportion. A seed is the same run as
-//! that seed under its member alone.
+//! **Member of a seed.** The fractional part of the seed times the golden ratio: the Weyl sequence, which divides any
+//! interval of seeds, and any shard of it, in proportion to the shares. A seed is the same run as that seed under its
+//! member alone.
 //!
-//! **What is learnt.** All members see the same rehearsals, so they cost no more than for one.
+//! **Learning.** All members see the same rehearsals, so rehearsals cost no more than for one member.
 
 use super::orders::Orders;
 use super::pct::Pct;
@@ -48,9 +48,9 @@ type Create = fn() -> Box<dyn Strategy>;
 /// The portfolio. A step costs what it costs the member.
 pub(crate) struct Portfolio {
     members: Vec<Box<dyn Strategy>>,
-    /// The one that serves.
+    /// The member of the current seed.
     member: usize,
-    /// Whether the current run is a rehearsal, which all see.
+    /// True if the current run is a rehearsal, which all members see.
     rehearses: bool,
 }
 
@@ -61,7 +61,7 @@ impl Default for Portfolio {
     }
 }
 
-/// Who runs this seed.
+/// The member that runs this seed.
 fn member_of(seed: Seed) -> usize {
     let shares: u64 = MEMBERS.iter().map(|(_, share)| share).sum();
     let part = seed.0.wrapping_mul(GOLDEN);
@@ -97,7 +97,7 @@ impl Strategy for Portfolio {
     #[inline]
     fn pick(&mut self, view: &View<'_>) -> Result<usize, Mismatch> {
         if self.rehearses {
-            // All pick alike, and each counts what it has to.
+            // All members pick the same task in a rehearsal, and each updates its counts.
             let picks = self.members.iter_mut().map(|member| member.pick(view));
             return picks.last().unwrap_or(Ok(0));
         }

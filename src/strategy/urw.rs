@@ -6,13 +6,13 @@
 //! favours schedules that change tasks evenly; in this one a short task is as likely to come late as early.
 //!
 //! **Promise.** If the numbers of steps are what was counted and nothing waits, all interleavings have
-//! the same probability. Whatever the counts, every interleaving is possible. The tests compute both.
+//! the same probability. With any counts, every interleaving is possible. The tests compute both.
 //!
-//! **What is learnt.** The steps of each task, known by its spawn path: the mean of a few rehearsals,
+//! **Learning.** The steps of each task, known by its spawn path: the mean of a few rehearsals,
 //! rounded up. A task that has used up its count, or was never seen, weighs one step.
 //!
-//! **What is not promised.** Uniform over the orders of *all* steps is thin where few of them matter:
-//! SURW is for that. Tasks that wait for each other bend the distribution.
+//! **Not promised.** A uniform distribution over the orders of *all* steps gives little to each order of the few steps
+//! that matter; SURW is for that. Tasks that wait for each other distort the distribution.
 
 use super::dice::Dice;
 use super::rehearsal::Rehearsal;
@@ -33,13 +33,13 @@ pub(crate) struct Urw<D = Rng> {
     counts: Vec<u64>,
     /// By task of this run: the steps that it and its descendants not yet spawned have left.
     left: Vec<u64>,
-    /// The same for those that can step.
+    /// The same for tasks that can step; 0 for others.
     weights: Weights,
     last: Option<TaskId>,
 }
 
 impl<D: Dice> Urw<D> {
-    /// Takes in tasks that were spawned: what they are expected to do was expected of their parents.
+    /// Adds the tasks that were spawned: their expected steps move from their parents to them.
     fn take_in(&mut self, view: &View<'_>) {
         for id in self.left.len()..view.tasks().len() {
             let known = self.tally.known(view, TaskId(id as u32), false);
@@ -53,13 +53,13 @@ impl<D: Dice> Urw<D> {
         }
     }
 
-    /// Has the task weigh what it has left, if it can step.
+    /// Sets the weight of the task to the steps that it has left, if it can step.
     fn weigh(&mut self, view: &View<'_>, task: TaskId) {
         let ready = view.task(task).status == Status::Ready;
         self.weights.set(task.index(), if ready { self.left[task.index()] } else { 0 });
     }
 
-    /// A rehearsal: counts the last step, whoever chose it.
+    /// Counts the last step of a rehearsal.
     fn count(&mut self, view: &View<'_>) {
         let Some(last) = view.last() else { return };
         if let Some(task) = self.tally.known(view, last, true) {
@@ -105,7 +105,7 @@ impl<D: Dice> Strategy for Urw<D> {
         }
         loop {
             let Some(task) = self.weights.draw(&mut self.dice) else {
-                // Cannot be: whoever can step has arrived, and weighs something.
+                // Unreachable: each task that can step has arrived, and has a weight.
                 return Ok(0);
             };
             let task = TaskId(task as u32);
@@ -116,7 +116,7 @@ impl<D: Dice> Strategy for Urw<D> {
                 self.last = Some(task);
                 return Ok(row.candidate());
             }
-            // It was blocked by another.
+            // Another task has blocked it.
             self.weights.set(task.index(), 0);
         }
     }

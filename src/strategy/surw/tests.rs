@@ -20,7 +20,7 @@ fn surw(dice: All) -> Surw<All> {
         counts: Vec::new(),
         weights: Weights::default(),
         tasks: 0,
-        places: Places::default(),
+        places: Candidates::default(),
         intended: None,
         waited: 0,
     }

@@ -22,7 +22,7 @@ const SPAWN: Op = Op::new("spawn", Access::Spawn);
 const ABORT: Op = Op::new("abort", Access::Abort);
 const UNLOCK: Op = Op::new("unlock", Access::Unlock);
 
-/// How a task ended.
+/// The end of a task.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Ended {
     Completed,

@@ -73,7 +73,7 @@ struct Task {
     moves: Arc<AtomicU64>,
 }
 
-/// One task of a stress run. When it is dropped the task has ended.
+/// One task of a stress run. Its drop marks the task as ended.
 pub(crate) struct Member {
     pub(super) run: Arc<StressRun>,
     task: TaskId,

@@ -137,7 +137,7 @@ impl StressRun {
         };
         let record = TaskRecord { path, name: name.map(str::to_owned), place: self.place };
         let client = (threads::new_client(), record.to_string());
-        // By the path, which does not depend on who of two spawners was first.
+        // By the path, which does not depend on the order of two spawners.
         let mix =
             |seed: u64, nth: &u32| (seed ^ u64::from(*nth)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let seed = record
@@ -152,8 +152,8 @@ impl StressRun {
         Arc::new(Member { run: self.clone(), task, client, seed, moves, deadline })
     }
 
-    /// Lets every task start, aborts those that are left, waits for them for at most `patience`.
-    /// Returns those that go on nevertheless. A task that no thread has polled never starts.
+    /// Lets every task start, aborts the tasks that have not ended, waits for them for at most `patience`.
+    /// Returns the tasks that still have not ended. A task that no thread has polled never starts.
     pub(crate) fn finish(&self, patience: Duration) -> Vec<TaskRecord> {
         self.abort_all();
         let left = |state: &mut StressState| state.tasks.iter().any(|task| !task.ended);
@@ -312,7 +312,7 @@ impl<F: Future> Future for InRun<F> {
                 member.panicked(&*payload);
             }
         }
-        // It waits or has ended: whom it spawned may start.
+        // It waits or has ended: the tasks that it spawned may start.
         release();
         polled
     }
@@ -391,7 +391,7 @@ impl Drop for Member {
     fn drop(&mut self) {
         let mut state = self.run.lock();
         state.tasks[self.task.index()].ended = true;
-        // One that no thread will ever poll is not waited for.
+        // A task that no thread will ever poll is not waited for.
         let _ = state.starts.arrive(self.task.index());
         drop(state);
         self.run.changed.notify_all();

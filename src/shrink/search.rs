@@ -72,7 +72,7 @@ impl<'a> Search<'a> {
         &self.best
     }
 
-    /// What it costs. See [`Cost`] for what counts how much.
+    /// Its cost. See [`Cost`] for what counts how much.
     pub fn cost(&self) -> Cost {
         self.cost
     }

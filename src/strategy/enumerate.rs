@@ -12,7 +12,7 @@ use crate::run::event::{Event, Values};
 use crate::run::ids::{ObjectId, Seed, TaskId};
 use crate::run::op::{Access, Op};
 
-/// What a task does at one of its points.
+/// An operation of a task at one of its points.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Act {
     /// Reads, writes or does the like to an object.
@@ -33,7 +33,7 @@ const UNLOCK: Op = Op::new("unlock", Access::Write);
 const SPAWN: Op = Op::new("spawn", Access::Spawn);
 const YIELD: Op = Op::new("yield", Access::Yield);
 
-/// Tasks by number, each what it does; those that some task spawns are not there from the start. A
+/// The operations of each task, by number; tasks that another one spawns do not exist from the start. A
 /// task has a first step that does nothing, as in a run.
 pub(super) type Program = Vec<Vec<Act>>;
 
@@ -77,7 +77,7 @@ impl Exact {
     }
 }
 
-/// The choices of one run, and where it is in them.
+/// The choices of one run, and the position in them.
 #[derive(Default, Debug)]
 struct Path {
     /// Answer and bound.
@@ -298,7 +298,7 @@ impl Interpreter<'_> {
         });
     }
 
-    /// Brings the board up to date with who can step. Returns whether somebody can.
+    /// Updates the tasks on the board that can step. Returns `true` if there is one.
     fn look(&mut self) -> bool {
         for id in 0..self.tasks.len() {
             let (number, next) = self.tasks[id];

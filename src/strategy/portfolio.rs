@@ -25,10 +25,10 @@ const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 /// Measured on the bug corpus (`sim-bench corpus`): orders is the quickest of all on the mean, and needs at
 /// most 2.7 times the runs of the best there. That is no bound: on programs outside the corpus it needed up
 /// to 10.6 times the runs of the best. The others bring it down to 2 on the corpus. POS needs no counts, so
-/// it goes on where those of the rehearsals mislead. URW does not think of objects one by one, which does
-/// not fit where tasks pass through the same ones in different orders: at ring buffers and deques with an
-/// ABA it took 18 runs where the mix took 68. PCT is best at few orderings far apart, of which small programs
-/// have few, but it alone keeps a task away for long whatever that does. Every interleaving is possible in
+/// it still works if the counts of the rehearsals mislead. URW does not draw orders for each object, which is better
+/// if tasks pass through the same objects in different orders: at ring buffers and deques with an
+/// ABA it took 18 runs where the mix took 68. PCT is best at few orderings far apart, which are rare in small
+/// programs, but only PCT delays a task for long in all cases. Every interleaving is possible in
 /// the first three.
 ///
 /// Not among them: SURW, which does for one object what orders does for all; and the random walk, which is

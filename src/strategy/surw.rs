@@ -9,7 +9,7 @@
 //!
 //! **Promise.** If the numbers of accesses are what was counted and no task waits for another, all
 //! orders of the accesses to the object have the same probability, however many other steps there are.
-//! Whatever the counts, every interleaving is possible. The tests compute both.
+//! With any counts, every interleaving is possible. The tests compute both.
 //!
 //! **Learning.** A few rehearsals count the accesses of each task to the objects that several tasks access,
 //! not all of them to read; the mean, rounded up. An object is selected in proportion to the
@@ -226,7 +226,7 @@ impl<D: Dice> Strategy for Surw<D> {
             self.intend_held(view);
         }
         let Some(task) = self.pick_free(view) else {
-            // Cannot be: whoever can step has arrived.
+            // Unreachable: each task that can step has arrived.
             return Ok(0);
         };
         if self.accesses(view, task) {

@@ -95,7 +95,7 @@ mod tests {
     use super::*;
     use crate::run::rng::Rng;
 
-    /// Dice that show what they are told to.
+    /// Dice with a fixed result.
     #[derive(Debug, Default)]
     struct Shown(u64);
 

@@ -7,7 +7,7 @@ use super::point::YieldPoint;
 use crate::run::op::Op;
 use crate::seam::backoff::Backoff;
 
-/// Asks a condition until it holds.
+/// Evaluates a condition until it holds.
 #[derive(Debug)]
 pub(crate) struct Spin {
     backoff: Backoff,
@@ -19,7 +19,7 @@ impl Spin {
         Spin { backoff: Backoff::default(), here }
     }
 
-    /// Asks it once.
+    /// Evaluates it once.
     #[inline(always)]
     pub(crate) fn ask<F: Future<Output = bool>>(&mut self, condition: F) -> F {
         condition

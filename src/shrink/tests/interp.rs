@@ -49,7 +49,7 @@ pub(super) struct Program {
     pub tasks: Vec<Vec<Op>>,
 }
 
-/// How a run failed: the same kind in the same place is the same failure.
+/// The failure of a run: the same kind in the same place is the same failure.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub(super) enum Fail {
     /// This `FailIf` or `FailFrom` of this task.

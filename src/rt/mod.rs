@@ -43,7 +43,7 @@ pub(crate) use self::world::{WORLD, World};
 
 use self::executor::Executor;
 use self::numbers::Numbers;
-use self::record::Record;
+use self::record::RunRecord;
 use self::seat::{Seats, Signals};
 use self::state::RunState;
 use crate::run::choice::Strategy;
@@ -218,7 +218,7 @@ impl Worker {
     /// The decisions of the last run.
     pub(crate) fn schedule(&self) -> Schedule {
         let state = self.world.state();
-        let Record { steps, draws, programs, .. } = &state.record;
+        let RunRecord { steps, draws, programs, .. } = &state.record;
         let commands: Vec<_> = programs.iter().flat_map(|source| source.layout()).collect();
         let steps: Vec<_> = steps.iter().map(|step| step.record()).collect();
         Schedule::of_records(paths(&state), &steps, draws, &commands)

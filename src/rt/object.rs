@@ -167,7 +167,7 @@ pub(crate) struct Objects {
 
 /// The reason why an object cannot be used.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Unusable {
+pub(crate) enum UnusableObject {
     /// It belongs to another run.
     OtherRun,
     /// The run has too many objects.
@@ -195,7 +195,7 @@ impl Objects {
         object: &Object,
         values: ValueKind,
         creator: Option<(TaskId, u32)>,
-    ) -> Result<Lookup, Unusable> {
+    ) -> Result<Lookup, UnusableObject> {
         match object.in_run(self.run) {
             Some(id) => Ok(Lookup::Known(id)),
             None => self.find_or_add_slowly(object, values, creator),
@@ -218,7 +218,7 @@ impl Objects {
         object: &Object,
         values: ValueKind,
         creator: Option<(TaskId, u32)>,
-    ) -> Result<Lookup, Unusable> {
+    ) -> Result<Lookup, UnusableObject> {
         let mut slot = object.slot.load(Ordering::Relaxed);
         if slot & NAMED != 0 {
             slot &= !NAMED;
@@ -238,10 +238,10 @@ impl Objects {
                 }
             }
         } else if slot != 0 {
-            return Err(Unusable::OtherRun);
+            return Err(UnusableObject::OtherRun);
         }
         if self.rows.len() as u64 > INDEX_MAX {
-            return Err(Unusable::TooMany);
+            return Err(UnusableObject::TooMany);
         }
         let id = ObjectId::new(self.rows.len() as u32);
         let Object { kind, place, name, .. } = *object;

@@ -30,7 +30,7 @@ impl PackedStep {
 
 /// The decisions of one run, and its histories. The vectors keep their allocations from run to run.
 #[derive(Default)]
-pub(crate) struct Record {
+pub(crate) struct RunRecord {
     pub(crate) steps: Vec<PackedStep>,
     pub(crate) draws: Vec<DrawRecord>,
     pub(crate) histories: Vec<Arc<dyn HistorySource>>,
@@ -42,7 +42,7 @@ pub(crate) struct Record {
     pub(crate) foreign: bool,
 }
 
-impl Record {
+impl RunRecord {
     pub(crate) fn clear(&mut self) {
         self.steps.clear();
         self.draws.clear();
@@ -55,7 +55,7 @@ impl Record {
 
 /// The shortest sequence of steps that the end of the run repeats at least four times. Steps are
 /// the same if the same task did the same operations to the same objects, whatever the values.
-pub(crate) fn repeated_suffix(record: &Record, events: &[Event]) -> Vec<StepRecord> {
+pub(crate) fn repeated_suffix(record: &RunRecord, events: &[Event]) -> Vec<StepRecord> {
     const LONGEST: usize = 256;
     const REPEATS: usize = 4;
     let steps = record.steps.len();

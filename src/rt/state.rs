@@ -14,7 +14,7 @@ use super::body::BoxBody;
 use super::choose::Chooser;
 use super::now;
 use super::object::{AnnouncementId, ObjectRow, Objects};
-use super::record::Record;
+use super::record::RunRecord;
 use super::slot::{Announcement, TaskSlot};
 use crate::rt::memory::Memory;
 use crate::run::Failure;
@@ -40,7 +40,7 @@ pub(crate) struct RunState {
     pub(crate) slots: Pool<TaskSlot>,
     pub(crate) objects: Objects,
     pub(crate) memory: Memory,
-    pub(crate) record: Record,
+    pub(crate) record: RunRecord,
     pub(crate) failure: Option<Failure>,
     /// The body of the test has ended, or the run has failed.
     pub(crate) over: bool,
@@ -75,7 +75,7 @@ impl RunState {
             slots: Pool::default(),
             objects: Objects::default(),
             memory: Memory::default(),
-            record: Record::default(),
+            record: RunRecord::default(),
             failure: None,
             over: false,
             inbox: Vec::new(),

@@ -15,7 +15,7 @@ use scoped_tls::scoped_thread_local;
 
 use super::choose::Choice;
 use super::now;
-use super::object::{AnnouncementId, Lookup, Object, Unusable};
+use super::object::{AnnouncementId, Lookup, Object, UnusableObject};
 use super::panics::halt;
 use super::pending::{PendingOp, Readiness};
 use super::seat::Signals;
@@ -280,15 +280,15 @@ impl World {
     }
 }
 
-fn misuse(object: &Object, unusable: Unusable, place: Place) -> Failure {
+fn misuse(object: &Object, unusable: UnusableObject, place: Place) -> Failure {
     let (kind, created) = (object.kind(), object.place());
     let message = match unusable {
-        Unusable::OtherRun => format!(
+        UnusableObject::OtherRun => format!(
             "the {kind} created at {created} was used by an earlier run, and each run must start \
              afresh: create it inside the test body (only atomics, and cells made with const_new, may stand \
              in a static)"
         ),
-        Unusable::TooMany => format!(
+        UnusableObject::TooMany => format!(
             "the run has more than 16777215 shared objects, the last created at {created}: \
              create them once, outside of loops"
         ),

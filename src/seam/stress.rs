@@ -304,7 +304,7 @@ impl<F: Future> Future for InRun<F> {
             *this.started = true;
         }
         member.moves.fetch_add(1, Ordering::Relaxed);
-        let _entered = Entered::enter(member, this.shaker);
+        let _entered = PollGuard::enter(member, this.shaker);
         let polled = poll(this.future.as_mut(), cx);
         if polled.is_ready() {
             // Destructors belong to the run too.
@@ -319,20 +319,20 @@ impl<F: Future> Future for InRun<F> {
 }
 
 /// The current thread polls a task until dropped.
-struct Entered<'a> {
+struct PollGuard<'a> {
     before: (Option<Arc<Member>>, Option<Shaker>),
     shaker: &'a mut Option<Shaker>,
 }
 
-impl<'a> Entered<'a> {
-    fn enter(member: &Arc<Member>, shaker: &'a mut Option<Shaker>) -> Entered<'a> {
+impl<'a> PollGuard<'a> {
+    fn enter(member: &Arc<Member>, shaker: &'a mut Option<Shaker>) -> PollGuard<'a> {
         let outer = CURRENT.with(|current| current.replace(Some(member.clone())));
         let before = (outer, jitter::set(shaker.take()));
-        Entered { before, shaker }
+        PollGuard { before, shaker }
     }
 }
 
-impl Drop for Entered<'_> {
+impl Drop for PollGuard<'_> {
     fn drop(&mut self) {
         let (member, shaker) = std::mem::take(&mut self.before);
         // Bound, not dropped inside: it may be the last of its run.
@@ -369,7 +369,7 @@ impl Member {
     /// Drops a value that the task left over, as a part of the task: its destructor belongs to the run.
     pub(crate) fn drops<T>(self: &Arc<Member>, abort: AbortHandle, value: T) {
         let mut shaker = Some(self.shaker(abort, 1));
-        let _entered = Entered::enter(self, &mut shaker);
+        let _entered = PollGuard::enter(self, &mut shaker);
         if let Err(payload) = catch_unwind(AssertUnwindSafe(|| drop(value))) {
             self.panicked(&*payload);
         }

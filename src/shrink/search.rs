@@ -72,7 +72,7 @@ impl<'a> Search<'a> {
         &self.best
     }
 
-    /// Its cost. See [`Cost`] for what counts how much.
+    /// The cost of the best schedule: see [`Cost`].
     pub fn cost(&self) -> Cost {
         self.cost
     }

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::rehearsal::{REHEARSALS, Rehearsal};
-use super::tally::Tally;
+use super::tally::TaskCounts;
 use crate::run::choice::View;
 use crate::run::ids::ObjectId;
 use crate::run::op::Access;
@@ -21,7 +21,7 @@ pub(super) struct Accesses {
 
 impl Accesses {
     /// Adds the accesses of a rehearsal that has ended.
-    pub(super) fn learn(&mut self, view: &View<'_>, tally: &mut Tally, rehearsal: &Rehearsal) {
+    pub(super) fn learn(&mut self, view: &View<'_>, tally: &mut TaskCounts, rehearsal: &Rehearsal) {
         for event in view.events() {
             // An operation without a point cannot be held.
             let access = event.op.access;

@@ -12,7 +12,7 @@ use crate::run::op::task::LIVE;
 
 /// One effect of a step, or one guarded operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Item {
+pub(crate) enum StepItem {
     /// An operation on an object. `key` is its [key](crate::run::choice::View::key_of), which is the same in every run;
     /// `object` may differ.
     Object { object: ObjectId, key: u64, kind: Kind, done: bool },
@@ -27,22 +27,22 @@ pub(crate) enum Item {
     Over,
 }
 
-impl Item {
+impl StepItem {
     /// Returns `true` if an item of a step conflicts with an item of a step of another task in the same run.
     #[inline]
-    pub(crate) fn conflicts(&self, other: &Item) -> bool {
+    pub(crate) fn conflicts(&self, other: &StepItem) -> bool {
         match (*self, *other) {
             (
-                Item::Object { object: a, kind, done, .. },
-                Item::Object { object: b, kind: other, done: other_done, .. },
+                StepItem::Object { object: a, kind, done, .. },
+                StepItem::Object { object: b, kind: other, done: other_done, .. },
             ) => a == b && relate((kind, done), (other, other_done)),
             (
-                Item::Task { target: a, kind, done },
-                Item::Task { target: b, kind: other, done: other_done },
+                StepItem::Task { target: a, kind, done },
+                StepItem::Task { target: b, kind: other, done: other_done },
             ) => a == b && relate((kind, done), (other, other_done)),
             (
-                Item::Called { history: a, point, strict },
-                Item::Called { history: b, point: other, .. },
+                StepItem::Called { history: a, point, strict },
+                StepItem::Called { history: b, point: other, .. },
             ) => {
                 use CallPoint::{Checked, Invoked, Returned, Shown};
                 let matter = match (point, other) {
@@ -58,32 +58,32 @@ impl Item {
     }
 
     /// Returns `true` if this item may turn the guard of the operation `guarded` to true.
-    pub(crate) fn may_enable(&self, guarded: &Item) -> bool {
+    pub(crate) fn may_enable(&self, guarded: &StepItem) -> bool {
         self.turns(guarded, Kind::may_enable)
     }
 
     /// Returns `true` if this item may turn the guard of the operation `guarded` to false.
-    pub(crate) fn may_disable(&self, guarded: &Item) -> bool {
+    pub(crate) fn may_disable(&self, guarded: &StepItem) -> bool {
         self.turns(guarded, Kind::may_disable)
     }
 
-    fn turns(&self, guarded: &Item, may: impl Fn(Kind, Kind) -> bool) -> bool {
+    fn turns(&self, guarded: &StepItem, may: impl Fn(Kind, Kind) -> bool) -> bool {
         match (*self, *guarded) {
             (
-                Item::Object { object: a, kind, done: true, .. },
-                Item::Object { object: b, kind: guarded, .. },
+                StepItem::Object { object: a, kind, done: true, .. },
+                StepItem::Object { object: b, kind: guarded, .. },
             ) => a == b && may(kind, guarded),
             (
-                Item::Task { target: a, kind, done: true },
-                Item::Task { target: b, kind: guarded, .. },
+                StepItem::Task { target: a, kind, done: true },
+                StepItem::Task { target: b, kind: guarded, .. },
             ) => a == b && may(kind, guarded),
             _ => false,
         }
     }
 
     /// The item of every step of a task.
-    pub(crate) fn lives(task: TaskId) -> Item {
-        Item::Task { target: task, kind: LIVE, done: true }
+    pub(crate) fn lives(task: TaskId) -> StepItem {
+        StepItem::Task { target: task, kind: LIVE, done: true }
     }
 }
 
@@ -102,25 +102,25 @@ fn relate((a, a_done): (Kind, bool), (b, b_done): (Kind, bool)) -> bool {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Footprint {
     pub(crate) task: TaskId,
-    pub(crate) items: Vec<Item>,
+    pub(crate) items: Vec<StepItem>,
     /// The number of objects before the step: these objects are the same in all such runs.
     pub(crate) objects: usize,
 }
 
 impl Footprint {
     /// Returns `true` if this step may conflict with a step of another such run.
-    pub(crate) fn conflicts(&self, task: TaskId, items: &[Item]) -> bool {
+    pub(crate) fn conflicts(&self, task: TaskId, items: &[StepItem]) -> bool {
         self.task == task
             || disturbs(&self.items, task)
             || disturbs(items, self.task)
             || self.items.iter().any(|a| items.iter().any(|b| self.may_conflict(a, b)))
     }
 
-    fn may_conflict(&self, own: &Item, other: &Item) -> bool {
+    fn may_conflict(&self, own: &StepItem, other: &StepItem) -> bool {
         match (*own, *other) {
             (
-                Item::Object { object: a, key: own_key, kind, done },
-                Item::Object { object: b, key, kind: other, done: other_done },
+                StepItem::Object { object: a, key: own_key, kind, done },
+                StepItem::Object { object: b, key, kind: other, done: other_done },
             ) => {
                 let is_known = a.index().min(b.index()) < self.objects;
                 let is_same = if is_known { a == b } else { own_key == key };
@@ -131,12 +131,12 @@ impl Footprint {
     }
 }
 
-/// Returns `true` if steps of two tasks in one run conflict. Every step has [`Item::lives`], which is not
+/// Returns `true` if steps of two tasks in one run conflict. Every step has [`StepItem::lives`], which is not
 /// among the items.
 #[cfg(test)]
 pub(crate) fn dependent(
-    (task, items): (TaskId, &[Item]),
-    (other_task, others): (TaskId, &[Item]),
+    (task, items): (TaskId, &[StepItem]),
+    (other_task, others): (TaskId, &[StepItem]),
 ) -> bool {
     disturbs(items, other_task)
         || disturbs(others, task)
@@ -144,7 +144,7 @@ pub(crate) fn dependent(
 }
 
 /// Returns `true` if one of the items conflicts with every step of `task`.
-fn disturbs(items: &[Item], task: TaskId) -> bool {
-    let lives = Item::lives(task);
-    items.iter().any(|item| *item == Item::Over || item.conflicts(&lives))
+fn disturbs(items: &[StepItem], task: TaskId) -> bool {
+    let lives = StepItem::lives(task);
+    items.iter().any(|item| *item == StepItem::Over || item.conflicts(&lives))
 }

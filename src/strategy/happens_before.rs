@@ -8,7 +8,7 @@
 //! Shapes: `clock[t]` counts the steps of task `t` that happened before and at the step. A step costs
 //! O(tasks + conflicting steps before it).
 
-use super::footprint::Item;
+use super::footprint::StepItem;
 use crate::run::ids::TaskId;
 use crate::run::op::kind::Kind;
 use crate::run::op::task::END;
@@ -21,14 +21,14 @@ pub(crate) type Index = u32;
 pub(crate) struct HappensBefore {
     steps: Vec<ClockedStep>,
     /// The items of all steps, one after the other: the footprint of each, then the guarded operations of its task.
-    items: Vec<Item>,
+    items: Vec<StepItem>,
     /// The clocks of all steps, one after the other.
     clocks: Vec<u32>,
     tasks: Vec<TaskLog>,
     /// By object: the steps with an item on it, in order.
-    objects: Vec<Vec<(Index, Item)>>,
+    objects: Vec<Vec<(Index, StepItem)>>,
     /// By history: the points that its calls reached, in order.
-    histories: Vec<Vec<(Index, Item)>>,
+    histories: Vec<Vec<(Index, StepItem)>>,
     /// The steps that race with the last one, latest first.
     races: Vec<Index>,
     scratch: Vec<u32>,
@@ -54,7 +54,7 @@ struct TaskLog {
     /// The step that created it.
     creator: Option<Index>,
     /// Operations of other tasks on it, in order.
-    notes: Vec<(Index, Item)>,
+    notes: Vec<(Index, StepItem)>,
     ended: bool,
     /// The number of tasks that it has created.
     children: u32,
@@ -66,9 +66,9 @@ struct TaskLog {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct NewStep<'a> {
     pub(crate) task: TaskId,
-    pub(crate) items: &'a [Item],
+    pub(crate) items: &'a [StepItem],
     /// The guarded operations that the task has announced after the step.
-    pub(crate) guarded: &'a [Item],
+    pub(crate) guarded: &'a [StepItem],
     /// The values that it drew, with their bounds.
     pub(crate) draws: &'a [(u64, u64)],
 }
@@ -81,17 +81,17 @@ impl HappensBefore {
             let (from, to, _) = step.items;
             for item in &self.items[from as usize..to as usize] {
                 match item {
-                    Item::Object { object, .. } => drop(self.objects[object.index()].pop()),
-                    Item::Called { history, .. } => drop(self.histories[*history].pop()),
-                    Item::Task { target, .. } if *target == step.task => {
+                    StepItem::Object { object, .. } => drop(self.objects[object.index()].pop()),
+                    StepItem::Called { history, .. } => drop(self.histories[*history].pop()),
+                    StepItem::Task { target, .. } if *target == step.task => {
                         self.tasks[target.index()].ended = false;
                     }
-                    Item::Task { target, .. } => drop(self.tasks[target.index()].notes.pop()),
-                    Item::Spawned(child) => {
+                    StepItem::Task { target, .. } => drop(self.tasks[target.index()].notes.pop()),
+                    StepItem::Spawned(child) => {
                         self.tasks[child.index()].creator = None;
                         self.tasks[step.task.index()].children -= 1;
                     }
-                    Item::Over => {}
+                    StepItem::Over => {}
                 }
             }
             self.tasks[step.task.index()].steps.pop();
@@ -142,19 +142,19 @@ impl HappensBefore {
     }
 
     /// Adds the items of a new step to the logs.
-    fn note(&mut self, task: TaskId, index: Index, items: &[Item]) {
+    fn note(&mut self, task: TaskId, index: Index, items: &[StepItem]) {
         self.log(task).steps.push(index);
         for item in items {
             match item {
-                Item::Object { object, .. } => {
+                StepItem::Object { object, .. } => {
                     entry(&mut self.objects, object.index()).push((index, *item));
                 }
-                Item::Called { history, .. } => {
+                StepItem::Called { history, .. } => {
                     entry(&mut self.histories, *history).push((index, *item));
                 }
-                Item::Task { target, .. } if *target == task => self.log(task).ended = true,
-                Item::Task { target, .. } => self.log(*target).notes.push((index, *item)),
-                Item::Spawned(child) => {
+                StepItem::Task { target, .. } if *target == task => self.log(task).ended = true,
+                StepItem::Task { target, .. } => self.log(*target).notes.push((index, *item)),
+                StepItem::Spawned(child) => {
                     let parent = self.log(task);
                     let name = mix(parent.name, u64::from(parent.children));
                     parent.children += 1;
@@ -162,27 +162,27 @@ impl HappensBefore {
                     (child.creator, child.name, child.children) = (Some(index), name, 0);
                     child.ended = false;
                 }
-                Item::Over => {}
+                StepItem::Over => {}
             }
         }
     }
 
     /// Collects the steps of other tasks that conflict with a step of `task`. May leave out a step that certainly
     /// happened before another collected one.
-    fn collect_rivals(&self, task: TaskId, items: &[Item], rivals: &mut Vec<Index>) {
+    fn collect_rivals(&self, task: TaskId, items: &[StepItem], rivals: &mut Vec<Index>) {
         let mut add = |index: Index| {
             if self.steps[index as usize].task != task {
                 rivals.push(index);
             }
         };
         for (index, note) in &self.tasks[task.index()].notes {
-            if note.conflicts(&Item::lives(task)) {
+            if note.conflicts(&StepItem::lives(task)) {
                 add(*index);
             }
         }
         for item in items {
             match item {
-                Item::Object { object, kind, .. } => {
+                StepItem::Object { object, kind, .. } => {
                     let Some(log) = self.objects.get(object.index()) else { continue };
                     for (index, other) in log.iter().rev() {
                         if item.conflicts(other) {
@@ -194,14 +194,14 @@ impl HappensBefore {
                         }
                     }
                 }
-                Item::Called { history, .. } => {
+                StepItem::Called { history, .. } => {
                     for (index, other) in self.histories.get(*history).into_iter().flatten() {
                         if item.conflicts(other) {
                             add(*index);
                         }
                     }
                 }
-                Item::Task { target, kind, .. } if *target == task => {
+                StepItem::Task { target, kind, .. } if *target == task => {
                     debug_assert_eq!(*kind, END);
                     for (index, note) in &self.tasks[task.index()].notes {
                         if note.conflicts(item) {
@@ -209,19 +209,19 @@ impl HappensBefore {
                         }
                     }
                 }
-                Item::Task { target, .. } => {
+                StepItem::Task { target, .. } => {
                     let Some(log) = self.tasks.get(target.index()) else { continue };
-                    let end = Item::Task { target: *target, kind: END, done: true };
+                    let end = StepItem::Task { target: *target, kind: END, done: true };
                     let with_end = log.ended && item.conflicts(&end);
-                    if with_end || item.conflicts(&Item::lives(*target)) {
+                    if with_end || item.conflicts(&StepItem::lives(*target)) {
                         log.steps.last().into_iter().for_each(|last| add(*last));
                     }
                 }
-                Item::Over => {
+                StepItem::Over => {
                     let last = self.tasks.iter().filter_map(|log| log.steps.last());
                     last.for_each(|index| add(*index));
                 }
-                Item::Spawned(_) => {}
+                StepItem::Spawned(_) => {}
             }
         }
     }
@@ -265,9 +265,9 @@ impl HappensBefore {
     }
 
     /// The steps with items on the object of `item`, with these items, in order.
-    pub(crate) fn touches(&self, item: &Item) -> &[(Index, Item)] {
+    pub(crate) fn touches(&self, item: &StepItem) -> &[(Index, StepItem)] {
         match item {
-            Item::Object { object, .. } => {
+            StepItem::Object { object, .. } => {
                 self.objects.get(object.index()).map_or(&[], Vec::as_slice)
             }
             _ => &[],
@@ -295,13 +295,13 @@ impl HappensBefore {
     }
 
     /// The items of a step.
-    pub(crate) fn items_of(&self, index: Index) -> &[Item] {
+    pub(crate) fn items_of(&self, index: Index) -> &[StepItem] {
         let (from, to, _) = self.steps[index as usize].items;
         &self.items[from as usize..to as usize]
     }
 
     /// The guarded operations that the task of a step has announced after the step.
-    pub(crate) fn guarded_after(&self, index: Index) -> &[Item] {
+    pub(crate) fn guarded_after(&self, index: Index) -> &[StepItem] {
         let (_, from, to) = self.steps[index as usize].items;
         &self.items[from as usize..to as usize]
     }
@@ -368,12 +368,12 @@ impl HappensBefore {
 }
 
 /// Returns `true` if all operations that conflict with an operation of this kind conflict with `item`, too.
-fn covers(item: &Item, kind: Kind) -> bool {
-    matches!(item, Item::Object { kind: other, done: true, .. } if other.covers(kind))
+fn covers(item: &StepItem, kind: Kind) -> bool {
+    matches!(item, StepItem::Object { kind: other, done: true, .. } if other.covers(kind))
 }
 
 /// The log at `index`, created if there is none.
-fn entry(logs: &mut Vec<Vec<(Index, Item)>>, index: usize) -> &mut Vec<(Index, Item)> {
+fn entry(logs: &mut Vec<Vec<(Index, StepItem)>>, index: usize) -> &mut Vec<(Index, StepItem)> {
     if logs.len() <= index {
         logs.resize_with(index + 1, Vec::new);
     }

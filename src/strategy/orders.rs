@@ -50,7 +50,7 @@ use super::accesses::Accesses;
 use super::dice::Dice;
 use super::places::Candidates;
 use super::rehearsal::Rehearsal;
-use super::tally::Tally;
+use super::tally::TaskCounts;
 use crate::run::board::{Announced, Announcements, Status};
 use crate::run::choice::{Draw, Mismatch, Strategy, View};
 use crate::run::ids::{Seed, TaskId};
@@ -85,7 +85,7 @@ enum NextAccess {
 pub(crate) struct Orders<D = Rng> {
     dice: D,
     rehearsal: Rehearsal,
-    tally: Tally,
+    tally: TaskCounts,
     accesses: Accesses,
     /// By object: its position in `contested`.
     positions: Vec<Option<u32>>,

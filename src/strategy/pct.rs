@@ -21,7 +21,7 @@
 //! random walk, which is fair, because a task probably waits in a loop. The bound holds for neither case.
 
 use super::dice::{Dice, PRIORITY_BITS};
-use super::queue::PriorityQueue;
+use super::queue::TaskQueue;
 use super::rehearsal::Rehearsal;
 use crate::run::choice::{Draw, Mismatch, Strategy, View};
 use crate::run::ids::{Seed, TaskId};
@@ -45,7 +45,7 @@ pub(crate) struct Pct<D = Rng> {
     passed: usize,
     /// Steps so far at which several tasks could go.
     step: u64,
-    queue: PriorityQueue,
+    queue: TaskQueue,
     /// By task: its priority, 0 before it has one.
     priorities: Vec<u64>,
     /// By task: true if it was demoted for the yield that it has announced.
@@ -71,7 +71,7 @@ impl<D: Dice> Pct<D> {
             points: Vec::new(),
             passed: 0,
             step: 0,
-            queue: PriorityQueue::default(),
+            queue: TaskQueue::default(),
             priorities: Vec::new(),
             has_yielded: Vec::new(),
             lowest: HIGH,

@@ -23,7 +23,7 @@
 //! tasks, and as much for each pending operation that conflicts with the one done.
 
 use super::dice::{Dice, PRIORITY_BITS};
-use super::queue::PriorityQueue;
+use super::queue::TaskQueue;
 use super::rehearsal::Rehearsal;
 use super::stands::PendingByObject;
 use crate::run::board::{Announced, Status, TaskRow};
@@ -59,7 +59,7 @@ pub(crate) struct Pos<D = Rng> {
     /// The maximum number of steps of a rehearsal, and the number of private steps of this run.
     steps_max: u64,
     private_steps: u64,
-    queue: PriorityQueue,
+    queue: TaskQueue,
     stands: PendingByObject,
     /// Tasks that may get another priority after the last step, and may be private.
     again: Vec<TaskId>,

@@ -25,7 +25,7 @@ const OUT: u64 = 0;
 
 /// A queue of tasks, the highest key first; among equal keys, the task that was spawned first.
 #[derive(Debug, Default)]
-pub(super) struct PriorityQueue {
+pub(super) struct TaskQueue {
     /// By task; the length is a multiple of four.
     entries: Vec<u64>,
     /// If there are more than [`ROW`]: node `i` is the higher of `2i` and `2i + 1`, and the second half
@@ -36,7 +36,7 @@ pub(super) struct PriorityQueue {
     stale: bool,
 }
 
-impl PriorityQueue {
+impl TaskQueue {
     pub(super) fn clear(&mut self) {
         self.entries.clear();
         self.winners.clear();
@@ -185,7 +185,7 @@ mod tests {
     #[test]
     fn the_highest_is_the_one_that_a_look_at_all_finds() {
         let mut rng = Rng::new(1);
-        let mut queue = PriorityQueue::default();
+        let mut queue = TaskQueue::default();
         for tasks in [1, 3, 16, 17, 40, 256, 257, 700, 5000, 20] {
             queue.clear();
             let mut keys: Vec<Option<u64>> = Vec::new();

@@ -83,6 +83,15 @@ pub(crate) struct Within {
     pub(crate) through: Option<u32>,
 }
 
+/// A value that a step drew, as a node of a search.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Drawn {
+    pub(super) value: u64,
+    pub(super) bound: u64,
+    /// True if the value is given and no other one is explored.
+    pub(super) given: bool,
+}
+
 /// A search that can be chosen by name.
 #[derive(Clone, Copy)]
 pub struct SearchRow {

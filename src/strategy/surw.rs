@@ -25,7 +25,7 @@ use super::accesses::Accesses;
 use super::dice::Dice;
 use super::places::Candidates;
 use super::rehearsal::Rehearsal;
-use super::tally::Tally;
+use super::tally::TaskCounts;
 use super::weights::Weights;
 use crate::run::board::Status;
 use crate::run::choice::{Draw, Mismatch, Strategy, View};
@@ -37,7 +37,7 @@ use crate::run::rng::Rng;
 pub(crate) struct Surw<D = Rng> {
     dice: D,
     rehearsal: Rehearsal,
-    tally: Tally,
+    tally: TaskCounts,
     accesses: Accesses,
     /// Objects that tasks compete for, each with the number of these tasks.
     contested: Vec<(ObjectId, u64)>,

@@ -13,7 +13,7 @@ const UNKNOWN: u32 = u32::MAX;
 
 /// Counts by task.
 #[derive(Debug, Default)]
-pub(super) struct Tally {
+pub(super) struct TaskCounts {
     /// Tasks by parent and number. The body of the test is the child of [`UNKNOWN`].
     children: BTreeMap<(u32, u32), u32>,
     /// By task: its parent, which comes before it.
@@ -22,7 +22,7 @@ pub(super) struct Tally {
     of_run: Vec<u32>,
 }
 
-impl Tally {
+impl TaskCounts {
     /// Begins a run.
     pub(super) fn restart(&mut self) {
         self.of_run.clear();

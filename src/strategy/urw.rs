@@ -16,7 +16,7 @@
 
 use super::dice::Dice;
 use super::rehearsal::Rehearsal;
-use super::tally::Tally;
+use super::tally::TaskCounts;
 use super::weights::Weights;
 use crate::run::board::Status;
 use crate::run::choice::{Draw, Mismatch, Strategy, View};
@@ -28,7 +28,7 @@ use crate::run::rng::Rng;
 pub(crate) struct Urw<D = Rng> {
     dice: D,
     rehearsal: Rehearsal,
-    tally: Tally,
+    tally: TaskCounts,
     /// By task of the rehearsals: its steps in all of them, then the mean for it and its descendants.
     counts: Vec<u64>,
     /// By task of this run: the steps that it and its descendants not yet spawned have left.

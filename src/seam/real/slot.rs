@@ -7,23 +7,23 @@ use super::point::{Backend, Point};
 use crate::run::event::Values;
 use crate::run::op::Op;
 use crate::seam::nameless::Object;
-use crate::seam::statics::Own;
+use crate::seam::statics::StaticValues;
 
 /// A value of any type that is read and written as a whole.
 #[derive(Debug)]
 pub(crate) struct Slot<T> {
     value: Mutex<T>,
-    own: Own<Mutex<T>>,
+    own: StaticValues<Mutex<T>>,
     pub(crate) object: Object,
 }
 
 impl<T> Slot<T> {
     pub(crate) const fn new(value: T, _: Here) -> Slot<T> {
-        Slot { value: Mutex::new(value), own: Own::none(), object: Object }
+        Slot { value: Mutex::new(value), own: StaticValues::none(), object: Object }
     }
 
     pub(crate) const fn of_static(value: T, _: Here) -> Slot<T> {
-        Slot { value: Mutex::new(value), own: Own::of_static(), object: Object }
+        Slot { value: Mutex::new(value), own: StaticValues::of_static(), object: Object }
     }
 
     pub(crate) fn get_mut(&mut self) -> &mut T {

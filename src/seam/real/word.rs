@@ -11,14 +11,14 @@ use crate::run::op::Op;
 use crate::seam::SPENT;
 use crate::seam::jitter::jitter;
 use crate::seam::nameless::Object;
-use crate::seam::statics::Own;
+use crate::seam::statics::StaticValues;
 use crate::seam::value::{BitChange, Bits, Number, NumberChange, Value};
 
 /// A word of shared memory.
 #[derive(Debug)]
 pub(crate) struct Word<T: Value> {
     std: T::Std,
-    own: Own<T::Std>,
+    own: StaticValues<T::Std>,
     pub(crate) object: Object,
 }
 
@@ -39,11 +39,11 @@ macro_rules! on {
 impl<T: Value> Word<T> {
     #[inline(always)]
     pub(crate) fn new(value: T, _: Here) -> Word<T> {
-        Word { std: value.std(), own: Own::none(), object: Object }
+        Word { std: value.std(), own: StaticValues::none(), object: Object }
     }
 
     pub(crate) const fn of_static(std: T::Std, _: Here) -> Word<T> {
-        Word { std, own: Own::of_static(), object: Object }
+        Word { std, own: StaticValues::of_static(), object: Object }
     }
 
     #[inline(always)]

@@ -28,13 +28,13 @@ struct SlotValues<T> {
     /// Of a static, the value outside runs, from its first use on.
     outside: Option<T>,
     /// A cell made in a run has one run; in place, so that making one allocates nothing.
-    in_first: Option<InRun<T>>,
+    in_first: Option<RunValue<T>>,
     /// Further workers whose runs use a cell that was made outside of them.
-    in_others: Vec<InRun<T>>,
+    in_others: Vec<RunValue<T>>,
 }
 
 #[derive(Debug)]
-struct InRun<T> {
+struct RunValue<T> {
     /// The worker whose run it is: the worker's next run replaces this entry.
     world: u64,
     run: u64,
@@ -54,7 +54,7 @@ impl<T> Slot<T> {
         } else {
             WORLD.with(|world| {
                 world.created(&object, kind_of::<T>(), 0);
-                values.in_first = Some(InRun { world: world.number(), run: world.run(), value });
+                values.in_first = Some(RunValue { world: world.number(), run: world.run(), value });
             });
         }
         Slot { object, is_static: false, values: Mutex::new(values) }
@@ -138,7 +138,7 @@ impl<T> Slot<T> {
         let at = found.unwrap_or_else(|| {
             // A slot of another run has no initial value, but its use has failed this run before it comes here.
             let value = values.initial.clone().expect(SOME);
-            let fresh = InRun { world: number, run, value };
+            let fresh = RunValue { world: number, run, value };
             let old = values.position(|v| v.world == number);
             match old {
                 Some(at) => stale = Some(std::mem::replace(values.at(at), fresh)),
@@ -180,12 +180,12 @@ impl<T> SlotValues<T> {
         self.position(|v| v.run == run)
     }
 
-    fn position(&self, is: impl FnMut(&InRun<T>) -> bool) -> Option<usize> {
+    fn position(&self, is: impl FnMut(&RunValue<T>) -> bool) -> Option<usize> {
         self.in_first.iter().chain(&self.in_others).position(is)
     }
 
     /// The entry at a [`position`](Self::position).
-    fn at(&mut self, position: usize) -> &mut InRun<T> {
+    fn at(&mut self, position: usize) -> &mut RunValue<T> {
         match (position, &mut self.in_first) {
             (0, Some(first)) => first,
             _ => &mut self.in_others[position - 1],

@@ -24,7 +24,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 pub(crate) use self::delays::DELAYS;
 pub(crate) use self::preemptions::PREEMPTIONS;
 
-use super::search::{Progress, Search, Within};
+use super::search::{Drawn, Progress, Search, Within};
 use crate::run::board::Status;
 use crate::run::choice::{Draw, Mismatch, Strategy, View};
 use crate::run::ids::{Seed, TaskId};
@@ -107,15 +107,6 @@ struct BoundedFrame {
     draws: Vec<Drawn>,
     /// The number of events before it.
     events: usize,
-}
-
-/// A value that a step drew.
-#[derive(Clone, Copy, Debug)]
-struct Drawn {
-    value: u64,
-    bound: u64,
-    /// True if the value is given and no other one is explored.
-    given: bool,
 }
 
 /// The current path of the search, in the tree of all runs.

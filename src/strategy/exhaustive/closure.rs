@@ -23,7 +23,7 @@ use std::ops::ControlFlow;
 use crate::run::board::CallPoint;
 use crate::run::ids::TaskId;
 use crate::run::recording::Timed;
-use crate::strategy::footprint::Item;
+use crate::strategy::footprint::StepItem;
 use crate::strategy::happens_before::{HappensBefore, Index};
 
 /// The result of the check of all orders of a run.
@@ -38,14 +38,14 @@ pub(crate) enum Orders {
 }
 
 /// A step in which calls of the history begin or return.
-struct Moment {
+struct CallMoment {
     step: Index,
     points: Vec<CallPoint>,
     /// The moments that are before it in every order.
     before: u128,
 }
 
-impl Moment {
+impl CallMoment {
     fn returns(&self) -> bool {
         self.points.iter().any(|point| matches!(point, CallPoint::Returned(_)))
     }
@@ -107,15 +107,15 @@ fn check_history(
 }
 
 /// The moments before the last check of the history; `None` if there are more than bits in a set.
-fn moments(order: &HappensBefore, history: usize) -> Option<Vec<Moment>> {
+fn moments(order: &HappensBefore, history: usize) -> Option<Vec<CallMoment>> {
     let points = |step: Index| {
-        let point = move |item: &Item| match item {
-            Item::Called { history: of, point, .. } if *of == history => Some(*point),
+        let point = move |item: &StepItem| match item {
+            StepItem::Called { history: of, point, .. } if *of == history => Some(*point),
             _ => None,
         };
         order.items_of(step).iter().filter_map(point)
     };
-    let mut moments: Vec<Moment> = Vec::new();
+    let mut moments: Vec<CallMoment> = Vec::new();
     // At the last check: the number of moments before it, and of points of the next moment before it.
     let mut checked = (0, 0);
     for step in 0..order.len() {
@@ -128,13 +128,13 @@ fn moments(order: &HappensBefore, history: usize) -> Option<Vec<Moment>> {
         }
         if !own.is_empty() {
             let clock = order.clock(step);
-            let known = |moment: &Moment| order.knows(clock, moment.step);
+            let known = |moment: &CallMoment| order.knows(clock, moment.step);
             let bit = |at: usize| 1u128.checked_shl(at as u32);
             let mut before = 0;
             for (at, _) in moments.iter().enumerate().filter(|(_, moment)| known(moment)) {
                 before |= bit(at)?;
             }
-            moments.push(Moment { step, points: own, before });
+            moments.push(CallMoment { step, points: own, before });
         }
     }
     moments.truncate(checked.0 + usize::from(checked.1 > 0));
@@ -146,7 +146,7 @@ fn moments(order: &HappensBefore, history: usize) -> Option<Vec<Moment>> {
 
 /// The depth-first search over the strongest orders.
 struct OrderSearch<'a> {
-    moments: &'a [Moment],
+    moments: &'a [CallMoment],
     sequence: Vec<usize>,
 }
 
@@ -186,7 +186,7 @@ impl OrderSearch<'_> {
 }
 
 /// The calls in this order of moments; `None` if a call returned whose beginning is not recorded.
-fn times(moments: &[Moment], sequence: &[usize]) -> Option<Vec<Timed>> {
+fn times(moments: &[CallMoment], sequence: &[usize]) -> Option<Vec<Timed>> {
     let mut times: Vec<Timed> = Vec::new();
     let points = sequence.iter().flat_map(|at| &moments[*at].points);
     for (time, point) in (0..).zip(points) {

@@ -37,7 +37,7 @@ use self::classes::Classes;
 use self::plan::{OpenReversal, Rules};
 use super::footprint::Footprint;
 use super::happens_before::{HappensBefore, Index};
-use super::search::Progress;
+use super::search::{Drawn, Progress};
 use crate::run::choice::{Draw, Mismatch, View};
 use crate::run::ids::TaskId;
 use crate::run::recording::Timed;
@@ -67,15 +67,6 @@ struct SearchFrame {
     objects: usize,
     /// Reversals of races with this step that later steps, of this run or of others, may make possible.
     open: Vec<OpenReversal>,
-}
-
-/// A value that a step drew.
-#[derive(Clone, Copy, Debug)]
-struct Drawn {
-    value: u64,
-    bound: u64,
-    /// True if the value is given and no other one is explored.
-    given: bool,
 }
 
 impl SearchFrame {

@@ -12,7 +12,7 @@ use crate::run::ids::{ObjectId, TaskId};
 use crate::run::op::kind::{Kind, WATCH};
 use crate::run::op::task::{ABORT, DISARM, END, JOIN, LOOK, WAKE};
 use crate::run::op::{Access, lock};
-use crate::strategy::footprint::Item;
+use crate::strategy::footprint::StepItem;
 use crate::strategy::happens_before::{HappensBefore, NewStep};
 
 /// Makes footprints of steps.
@@ -32,8 +32,8 @@ pub(crate) struct Observer {
     woken: Vec<bool>,
     /// True if the task is dropped in the step.
     dies: bool,
-    items: Vec<Item>,
-    guarded: Vec<Item>,
+    items: Vec<StepItem>,
+    guarded: Vec<StepItem>,
     /// Values drawn in the step, with their bounds.
     draws: Vec<(u64, u64)>,
 }
@@ -83,23 +83,24 @@ impl Observer {
                 Contact::Looked => LOOK,
                 Contact::Disarmed => DISARM,
             };
-            self.items.push(Item::Task { target: mark.target, kind, done: true });
+            self.items.push(StepItem::Task { target: mark.target, kind, done: true });
         }
         self.add_calls(view);
         for (task, woken) in self.woken.iter().enumerate() {
             let target = TaskId(task as u32);
             if target != self.task && !woken && view.task(target).woken {
-                self.items.push(Item::Task { target, kind: WAKE, done: true });
+                self.items.push(StepItem::Task { target, kind: WAKE, done: true });
                 self.blind = true;
             }
         }
         // The effects of a task on itself are ordered by its steps.
-        let own = |item: &Item| matches!(item, Item::Task { target, .. } if *target == self.task);
+        let own =
+            |item: &StepItem| matches!(item, StepItem::Task { target, .. } if *target == self.task);
         self.items.retain(|item| !own(item));
         self.guarded.clear();
         let row = view.task(self.task);
         if row.status == Status::Done {
-            self.items.push(Item::Task { target: self.task, kind: END, done: true });
+            self.items.push(StepItem::Task { target: self.task, kind: END, done: true });
         } else {
             add_guarded(view, self.task, &mut self.guarded);
         }
@@ -107,7 +108,7 @@ impl Observer {
 
     /// Records that the step ended the run, although other tasks may still be enabled.
     pub(crate) fn over(&mut self) {
-        self.items.push(Item::Over);
+        self.items.push(StepItem::Over);
     }
 
     /// Adds the points of recorded calls that the step reached.
@@ -120,9 +121,9 @@ impl Observer {
         let strict = self.strict;
         // An invocation is stamped with the first operation of its task after it was announced. The order of the
         // points within a step counts.
-        let mut marks: Vec<(usize, Item)> = Vec::new();
+        let mut marks: Vec<(usize, StepItem)> = Vec::new();
         for (index, mark) in view.calls().iter().enumerate() {
-            let called = |point| Item::Called { history: mark.history, point, strict };
+            let called = |point| StepItem::Called { history: mark.history, point, strict };
             match mark.point {
                 CallPoint::Announced(call) if mark.task == self.task => {
                     let since = &view.events()[mark.events..];
@@ -174,7 +175,7 @@ impl Observer {
     }
 
     /// The items of the step.
-    pub(crate) fn items(&self) -> &[Item] {
+    pub(crate) fn items(&self) -> &[StepItem] {
         &self.items
     }
 
@@ -186,12 +187,12 @@ impl Observer {
 }
 
 /// The item of an event; none if no other task can observe it.
-fn item(view: &View<'_>, event: &Event) -> Option<Item> {
-    let on = |target, kind| Some(Item::Task { target, kind, done: true });
+fn item(view: &View<'_>, event: &Event) -> Option<StepItem> {
+    let on = |target, kind| Some(StepItem::Task { target, kind, done: true });
     match (event.op.access, event.values) {
         (Access::Join, Values::Task(target)) => on(target, JOIN),
         (Access::Abort, Values::Task(target)) => on(target, ABORT),
-        (Access::Spawn, Values::Task(child)) => Some(Item::Spawned(child)),
+        (Access::Spawn, Values::Task(child)) => Some(StepItem::Spawned(child)),
         (access, _) => {
             let kind = access.kind(event.is_look())?;
             Some(object(view, event.object?, kind, true))
@@ -200,14 +201,14 @@ fn item(view: &View<'_>, event: &Event) -> Option<Item> {
 }
 
 /// Adds the guarded operations that a task has announced.
-fn add_guarded(view: &View<'_>, task: TaskId, guarded: &mut Vec<Item>) {
+fn add_guarded(view: &View<'_>, task: TaskId, guarded: &mut Vec<StepItem>) {
     for Announced { op, object: on, target, .. } in view.task(task).announced.iter() {
         match (op.access, on, target) {
             (Access::Lock, Some(on), _) => {
                 guarded.push(object(view, *on, lock::ACQUIRE, false));
             }
             (Access::Join, _, Some(target)) => {
-                guarded.push(Item::Task { target: *target, kind: JOIN, done: false });
+                guarded.push(StepItem::Task { target: *target, kind: JOIN, done: false });
             }
             _ => {}
         }
@@ -217,6 +218,6 @@ fn add_guarded(view: &View<'_>, task: TaskId, guarded: &mut Vec<Item>) {
     }
 }
 
-fn object(view: &View<'_>, object: ObjectId, kind: Kind, done: bool) -> Item {
-    Item::Object { object, key: view.key_of(object), kind, done }
+fn object(view: &View<'_>, object: ObjectId, kind: Kind, done: bool) -> StepItem {
+    StepItem::Object { object, key: view.key_of(object), kind, done }
 }

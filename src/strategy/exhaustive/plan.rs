@@ -32,7 +32,7 @@ pub(crate) use self::rules::{Rule, Rules};
 use super::{Explorer, SearchFrame};
 use crate::run::ids::TaskId;
 use crate::run::op::task::ABORT;
-use crate::strategy::footprint::Item;
+use crate::strategy::footprint::StepItem;
 use crate::strategy::happens_before::{HappensBefore, Index};
 
 /// A reversal at a frame that is not complete: the task is not enabled there or sleeps there, so later steps may add
@@ -50,7 +50,7 @@ impl Explorer {
         let Explorer { frames, depth, kept, order, races, astray, rules, .. } = self;
         let length = order.len();
         debug_assert!(length as usize <= *depth);
-        let mut plan = Plan { frames, order, rules: *rules, astray };
+        let mut plan = Planner { frames, order, rules: *rules, astray };
         for at in 0..(*kept as Index).min(length) {
             plan.revisit(at, *kept as Index);
         }
@@ -65,14 +65,14 @@ impl Explorer {
     }
 }
 
-struct Plan<'a> {
+struct Planner<'a> {
     frames: &'a mut [SearchFrame],
     order: &'a HappensBefore,
     rules: Rules,
     astray: &'a mut u64,
 }
 
-impl Plan<'_> {
+impl Planner<'_> {
     /// Reverses step `at` with the pending operations that it may have disabled.
     fn add_disabled_by(&mut self, at: Index) {
         let order = self.order;
@@ -111,7 +111,7 @@ impl Plan<'_> {
     /// unless a test leaves out a part of the rule.
     fn competes(&self, at: Index, task: TaskId) -> bool {
         let order = self.order;
-        let aborted = Item::Task { target: task, kind: ABORT, done: true };
+        let aborted = StepItem::Task { target: task, kind: ABORT, done: true };
         let died = |step: Index| (0..step).any(|before| order.items_of(before).contains(&aborted));
         self.rules.are_whole()
             || match order.next_of(task, at) {
@@ -191,7 +191,7 @@ impl Plan<'_> {
         stays_open(frame);
         let guarded = guarded_by(order, task, order.base_at(task, at));
         for step in from..self.enablers_end(task, at) {
-            let enables = |item: &Item| enables(item, task, guarded);
+            let enables = |item: &StepItem| enables(item, task, guarded);
             if !order.is_before(at, step) && order.items_of(step).iter().any(enables) {
                 self.add_initial(at, step, task);
             }
@@ -233,30 +233,31 @@ impl Plan<'_> {
 }
 
 /// The guarded operations that a task with this base has announced; none before its first step.
-fn guarded_by(order: &HappensBefore, task: TaskId, base: Option<Index>) -> &[Item] {
+fn guarded_by(order: &HappensBefore, task: TaskId, base: Option<Index>) -> &[StepItem] {
     let own = base.filter(|base| order.task_of(*base) == task);
     own.map_or(&[], |own| order.guarded_after(own))
 }
 
 /// Returns `true` if the item may disable some operation of another task.
-fn may_disable_some(item: &Item) -> bool {
+fn may_disable_some(item: &StepItem) -> bool {
     match item {
-        Item::Object { kind, done, .. } | Item::Task { kind, done, .. } => {
+        StepItem::Object { kind, done, .. } | StepItem::Task { kind, done, .. } => {
             *done && kind.may_disable_some()
         }
-        Item::Over => true,
-        Item::Spawned(_) | Item::Called { .. } => false,
+        StepItem::Over => true,
+        StepItem::Spawned(_) | StepItem::Called { .. } => false,
     }
 }
 
 /// Returns `true` if an item of another task may disable a step of `task`, which has announced `guarded`.
-fn disables(item: &Item, task: TaskId, guarded: &[Item]) -> bool {
-    *item == Item::Over
-        || item.may_disable(&Item::lives(task))
+fn disables(item: &StepItem, task: TaskId, guarded: &[StepItem]) -> bool {
+    *item == StepItem::Over
+        || item.may_disable(&StepItem::lives(task))
         || guarded.iter().any(|guarded| item.may_disable(guarded))
 }
 
 /// Returns `true` if an item of another task may enable a step of `task`, which has announced `guarded`.
-fn enables(item: &Item, task: TaskId, guarded: &[Item]) -> bool {
-    item.may_enable(&Item::lives(task)) || guarded.iter().any(|guarded| item.may_enable(guarded))
+fn enables(item: &StepItem, task: TaskId, guarded: &[StepItem]) -> bool {
+    item.may_enable(&StepItem::lives(task))
+        || guarded.iter().any(|guarded| item.may_enable(guarded))
 }

@@ -115,7 +115,7 @@ impl Tried {
         }
         for (task, (count, preempted)) in run.tasks.iter().zip(steps) {
             if count > 1 {
-                note(&mut self.tasks, &task.path, preempted);
+                record_preemption(&mut self.tasks, &task.path, preempted);
             }
         }
     }
@@ -142,7 +142,7 @@ impl Tried {
             }
         }
         for (path, preempted) in other.tasks {
-            note(&mut self.tasks, &path, preempted);
+            record_preemption(&mut self.tasks, &path, preempted);
         }
         for (draw, values) in other.draws {
             *self.draws.entry(draw).or_default() |= values;
@@ -173,7 +173,7 @@ impl Tried {
 }
 
 /// Records for a task if it was preempted.
-fn note(tasks: &mut BTreeMap<TaskPath, bool>, path: &TaskPath, preempted: bool) {
+fn record_preemption(tasks: &mut BTreeMap<TaskPath, bool>, path: &TaskPath, preempted: bool) {
     match tasks.get_mut(path) {
         Some(known) => *known |= preempted,
         None => drop(tasks.insert(path.clone(), preempted)),

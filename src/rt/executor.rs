@@ -67,7 +67,7 @@ impl Executor<'_> {
             state.take_in_done();
         }
         if !state.inbox.is_empty() {
-            self.take_in(state);
+            self.empty_inbox(state);
         }
         state.leave_step();
         if state.over {
@@ -128,9 +128,9 @@ impl Executor<'_> {
     }
 
     /// Takes the bodies of spawned tasks out of the inbox.
-    fn take_in(&mut self, state: &mut RunState) {
+    fn empty_inbox(&mut self, state: &mut RunState) {
         while let Some((task, body)) = state.inbox.pop() {
-            self.seats.take_in(task, body);
+            self.seats.set_body(task, body);
         }
     }
 
@@ -291,7 +291,7 @@ impl Executor<'_> {
         let mut next = 1;
         for _ in 0..DROP_ROUNDS_MAX {
             let mut state = self.world.unsettled();
-            self.take_in(&mut state);
+            self.empty_inbox(&mut state);
             let tasks = state.board.tasks.len();
             drop(state);
             for index in next..tasks {

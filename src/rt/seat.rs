@@ -82,7 +82,7 @@ impl Seats {
     }
 
     /// Seats a task.
-    pub(crate) fn take_in(&mut self, task: TaskId, body: Option<BoxBody>) {
+    pub(crate) fn set_body(&mut self, task: TaskId, body: Option<BoxBody>) {
         if self.seats.len() <= task.index() {
             self.make(task);
         }

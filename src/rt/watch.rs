@@ -66,7 +66,7 @@ impl World {
     pub(crate) fn before_condition(&self, reads: &mut ReadSet) {
         let state = self.state();
         for event in &state.board.events[reads.events..] {
-            note(event, &reads.objects, &mut reads.changes);
+            note_change(event, &reads.objects, &mut reads.changes);
         }
         reads.events = state.board.events.len();
         reads.draws = state.record.draws.len();
@@ -156,7 +156,7 @@ impl RunState {
         let mut watches = std::mem::take(&mut self.board.watches);
         for watch in &mut watches {
             for event in &self.board.events[watch.seen..] {
-                note(event, &watch.objects, &mut watch.changes);
+                note_change(event, &watch.objects, &mut watch.changes);
             }
             watch.seen = self.board.events.len();
             let id = AnnouncementId::new(watch.task, watch.key);
@@ -167,7 +167,7 @@ impl RunState {
 }
 
 /// Records the step of an event if it changed one of the objects.
-fn note(event: &Event, objects: &[ObjectId], changes: &mut Vec<u32>) {
+fn note_change(event: &Event, objects: &[ObjectId], changes: &mut Vec<u32>) {
     let of_these = event.object.is_some_and(|object| objects.contains(&object));
     // A write, of another value as far as that is known, or an unlock.
     let changed = match event.op.access {

@@ -258,7 +258,7 @@ impl World {
     }
 
     /// Sets the values of the last event, which are known only after its effect.
-    pub(crate) fn note(&self, values: Values) {
+    pub(crate) fn set_values(&self, values: Values) {
         if now::is_done() {
             return now::do_turn(values);
         }

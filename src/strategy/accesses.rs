@@ -28,7 +28,7 @@ impl Accesses {
             let (Some(object), false) = (event.object, access == Access::Unlock) else { continue };
             let Some(task) = tally.known(view, event.task, true) else { continue };
             let (counts, kinds) = self.seen.entry((object, task as u32)).or_default();
-            counts[rehearsal.left() as usize] += 1;
+            counts[rehearsal.remaining() as usize] += 1;
             *kinds |= bit(access);
         }
     }
@@ -47,7 +47,7 @@ impl Accesses {
     }
 
     /// The tasks that access an object, with the numbers of their accesses.
-    pub(super) fn of(&self, object: ObjectId) -> impl Iterator<Item = (usize, &Counts)> {
+    pub(super) fn by_task(&self, object: ObjectId) -> impl Iterator<Item = (usize, &Counts)> {
         let those = self.seen.range((object, 0)..=(object, u32::MAX));
         those.map(|((_, task), (counts, _))| (*task as usize, counts))
     }

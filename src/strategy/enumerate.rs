@@ -299,7 +299,7 @@ impl Interpreter<'_> {
     }
 
     /// Updates the tasks on the board that can step. Returns `true` if there is one.
-    fn look(&mut self) -> bool {
+    fn update_ready(&mut self) -> bool {
         for id in 0..self.tasks.len() {
             let (number, next) = self.tasks[id];
             let act = next.map(|next| self.program[number].get(next));
@@ -397,7 +397,7 @@ pub(super) fn run<S: Strategy>(program: &Program, strategy: &mut S) -> Order {
     }
     let mut order = Vec::new();
     strategy.begin(Seed(0));
-    while interpreter.look() {
+    while interpreter.update_ready() {
         let view = View::of(&interpreter.board);
         let forced = view.candidates().len() == 1 && !strategy.sees_forced_steps();
         let at = if forced { 0 } else { strategy.pick(&view).unwrap() };

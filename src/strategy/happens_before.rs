@@ -138,11 +138,11 @@ impl HappensBefore {
         let items_at = (item_at, guarded_at, self.items.len() as u32);
         let clock_at = (clock_at, self.clocks.len() as u32);
         self.steps.push(ClockedStep { task, nth, base, items: items_at, clock: clock_at, class });
-        self.note(task, index, items);
+        self.log_items(task, index, items);
     }
 
     /// Adds the items of a new step to the logs.
-    fn note(&mut self, task: TaskId, index: Index, items: &[StepItem]) {
+    fn log_items(&mut self, task: TaskId, index: Index, items: &[StepItem]) {
         self.log(task).steps.push(index);
         for item in items {
             match item {

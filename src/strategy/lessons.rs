@@ -164,7 +164,7 @@ mod tests {
         }
 
         fn rehearsals(&self) -> u32 {
-            self.rehearsal.left()
+            self.rehearsal.remaining()
         }
 
         fn pick(&mut self, _: &View<'_>) -> Result<usize, Mismatch> {

@@ -133,7 +133,7 @@ impl<D: Dice> Orders<D> {
             self.positions.resize(object.index() + 1, None);
             self.positions[object.index()] = Some(position);
             self.contested.push(Contested::default());
-            for (task, counts) in accesses.of(object) {
+            for (task, counts) in accesses.by_task(object) {
                 let own = all.entry((task, position)).or_default();
                 own[..MOST].copy_from_slice(counts);
                 own[MOST] = counts.iter().copied().max().unwrap_or(0);
@@ -174,7 +174,7 @@ impl<D: Dice> Orders<D> {
 
     /// Adds the tasks that were spawned: expected accesses, and perhaps intentions, move from their parents to them.
     #[cold]
-    fn take_in(&mut self, view: &View<'_>) {
+    fn add_tasks(&mut self, view: &View<'_>) {
         for id in self.known.len()..view.tasks().len() {
             let task = TaskId(id as u32);
             let known = self.tally.known(view, task, false);
@@ -185,7 +185,7 @@ impl<D: Dice> Orders<D> {
                 let Expected { object, accessor } = self.expected[at];
                 // If the parent is intended no longer, it has just stepped and is updated next.
                 let contested = &mut self.contested[object as usize];
-                contested.take_in(accessor as usize, task, &mut self.dice);
+                contested.add_task(accessor as usize, task, &mut self.dice);
             }
         }
     }
@@ -365,7 +365,7 @@ impl<D: Dice> Strategy for Orders<D> {
     }
 
     fn rehearsals(&self) -> u32 {
-        self.rehearsal.left()
+        self.rehearsal.remaining()
     }
 
     fn sees_forced_steps(&self) -> bool {
@@ -381,7 +381,7 @@ impl<D: Dice> Strategy for Orders<D> {
             return Ok(self.dice.below(view.candidates().len() as u64) as usize);
         }
         if self.known.len() < view.tasks().len() {
-            self.take_in(view);
+            self.add_tasks(view);
         }
         if self.circles {
             self.chains.watch(view);

@@ -131,7 +131,7 @@ impl<D: Dice> Strategy for Pct<D> {
     }
 
     fn rehearsals(&self) -> u32 {
-        self.rehearsal.left()
+        self.rehearsal.remaining()
     }
 
     // `true`, because it reads all arrivals.

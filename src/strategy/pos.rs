@@ -184,7 +184,7 @@ impl<D: Dice> Strategy for Pos<D> {
     }
 
     fn rehearsals(&self) -> u32 {
-        self.rehearsal.left()
+        self.rehearsal.remaining()
     }
 
     fn sees_forced_steps(&self) -> bool {
@@ -198,7 +198,7 @@ impl<D: Dice> Strategy for Pos<D> {
         if let Some(task) = self.last {
             self.redeal(view, task);
             let row = view.task(task);
-            self.stands.note(task, &row.announced);
+            self.stands.update(task, &row.announced);
             if row.status == Status::Ready {
                 let key = self.deal(row, task);
                 self.queue.set(task, key);

@@ -93,14 +93,14 @@ impl TaskQueue {
     #[inline]
     fn highest(&mut self) -> u64 {
         if self.stale {
-            self.look();
+            self.find_first();
         }
         self.first
     }
 
     // Four at a time, because the compiler vectorizes a plain loop, and vectors cannot compare such numbers.
     #[inline]
-    fn look(&mut self) {
+    fn find_first(&mut self) {
         let mut highest = OUT;
         for four in self.entries.chunks_exact(4) {
             if let &[a, b, c, d] = four {

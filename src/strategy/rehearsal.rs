@@ -48,7 +48,7 @@ impl Rehearsal {
     }
 
     /// The number of remaining rehearsals.
-    pub(super) fn left(&self) -> u32 {
+    pub(super) fn remaining(&self) -> u32 {
         self.left
     }
 
@@ -67,7 +67,7 @@ impl Rehearsal {
     }
 
     /// The mean of a sum over all rehearsals, rounded up.
-    pub(super) fn mean(sum: u64) -> u64 {
+    pub(super) fn mean_of_runs(sum: u64) -> u64 {
         sum.div_ceil(u64::from(REHEARSALS))
     }
 }

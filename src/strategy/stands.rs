@@ -115,9 +115,9 @@ impl PendingByObject {
 
     /// Replaces the pending operations of the task.
     #[inline]
-    pub(super) fn note(&mut self, task: TaskId, announced: &Announcements) {
+    pub(super) fn update(&mut self, task: TaskId, announced: &Announcements) {
         if self.has_lists {
-            return self.note_in_lists(task, announced);
+            return self.update_lists(task, announced);
         }
         let (object, access) = match announced.only() {
             Some(Announced { object: Some(object), op, .. }) => {
@@ -146,7 +146,7 @@ impl PendingByObject {
     }
 
     #[inline]
-    fn note_in_lists(&mut self, task: TaskId, announced: &Announcements) {
+    fn update_lists(&mut self, task: TaskId, announced: &Announcements) {
         if self.places.len() <= task.index() {
             self.places.resize_with(task.index() + 1, Vec::new);
         }
@@ -163,12 +163,12 @@ impl PendingByObject {
                     self.places[task.index()][0] = self.enter(object, task, access);
                 }
             }
-            _ => self.note_several(task, announced),
+            _ => self.update_several(task, announced),
         }
     }
 
     #[inline(never)]
-    fn note_several(&mut self, task: TaskId, announced: &Announcements) {
+    fn update_several(&mut self, task: TaskId, announced: &Announcements) {
         while let Some(place) = self.places[task.index()].pop() {
             self.leave(place);
         }
@@ -191,7 +191,7 @@ impl PendingByObject {
                 self.places[at].push(place);
             }
         }
-        self.note_in_lists(task, announced);
+        self.update_lists(task, announced);
     }
 
     /// Adds an operation to the list of its object. Returns its position.
@@ -269,7 +269,7 @@ mod tests {
                 let task = rng.below(tasks.min(1 + turn / 10)) as usize;
                 all.resize_with(all.len().max(task + 1), Announcements::default);
                 all[task] = announcements(&mut rng, several && turn > 200);
-                stands.note(TaskId(task as u32), &all[task]);
+                stands.update(TaskId(task as u32), &all[task]);
                 let of = rng.below(all.len() as u64) as usize;
                 let mut found = Vec::new();
                 stands.rivals(TaskId(of as u32), |object, other| found.push((object, other)));

@@ -76,7 +76,7 @@ impl<D: Dice> Surw<D> {
         self.counts.clear();
         self.counts.resize(self.tally.len(), 0);
         if let Some(object) = self.object {
-            for (task, counts) in self.accesses.of(object) {
+            for (task, counts) in self.accesses.by_task(object) {
                 self.counts[task] = counts.iter().sum();
             }
         }
@@ -85,7 +85,7 @@ impl<D: Dice> Surw<D> {
 
     /// Adds the tasks that were spawned: their expected accesses, and perhaps the intention, move from their parents to
     /// them.
-    fn take_in(&mut self, view: &View<'_>) {
+    fn add_tasks(&mut self, view: &View<'_>) {
         for id in self.tasks..view.tasks().len() {
             let task = TaskId(id as u32);
             let known = self.tally.known(view, task, false);
@@ -206,7 +206,7 @@ impl<D: Dice> Strategy for Surw<D> {
     }
 
     fn rehearsals(&self) -> u32 {
-        self.rehearsal.left()
+        self.rehearsal.remaining()
     }
 
     fn sees_forced_steps(&self) -> bool {
@@ -217,7 +217,7 @@ impl<D: Dice> Strategy for Surw<D> {
         if self.rehearsal.is_on() {
             return Ok(self.rehearsal.pick(&mut self.dice, view));
         }
-        self.take_in(view);
+        self.add_tasks(view);
         self.places.let_in(view);
         self.waited += 1;
         if self.intended.is_none() {

@@ -66,7 +66,7 @@ impl TaskCounts {
     /// all its descendants.
     pub(super) fn gather(&self, counts: &mut Vec<u64>) {
         counts.resize(self.parents.len(), 0);
-        counts.iter_mut().for_each(|count| *count = Rehearsal::mean(*count));
+        counts.iter_mut().for_each(|count| *count = Rehearsal::mean_of_runs(*count));
         for task in (0..counts.len()).rev() {
             if let Some(of_parent) = counts.get(self.parents[task] as usize).copied() {
                 counts[self.parents[task] as usize] = of_parent + counts[task];

@@ -40,7 +40,7 @@ pub(crate) struct Urw<D = Rng> {
 
 impl<D: Dice> Urw<D> {
     /// Adds the tasks that were spawned: their expected steps move from their parents to them.
-    fn take_in(&mut self, view: &View<'_>) {
+    fn add_tasks(&mut self, view: &View<'_>) {
         for id in self.left.len()..view.tasks().len() {
             let known = self.tally.known(view, TaskId(id as u32), false);
             let count = known.map_or(0, |known| self.counts[known]);
@@ -84,7 +84,7 @@ impl<D: Dice> Strategy for Urw<D> {
     }
 
     fn rehearsals(&self) -> u32 {
-        self.rehearsal.left()
+        self.rehearsal.remaining()
     }
 
     fn sees_forced_steps(&self) -> bool {
@@ -96,7 +96,7 @@ impl<D: Dice> Strategy for Urw<D> {
             self.count(view);
             return Ok(self.rehearsal.pick(&mut self.dice, view));
         }
-        self.take_in(view);
+        self.add_tasks(view);
         if let Some(last) = self.last {
             self.weigh(view, last);
         }

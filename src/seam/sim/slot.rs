@@ -152,7 +152,7 @@ impl<T> Slot<T> {
         let shown = show(&result, value);
         drop(values);
         drop(stale);
-        WORLD.with(|world| world.note(shown));
+        WORLD.with(|world| world.set_values(shown));
         result
     }
 }

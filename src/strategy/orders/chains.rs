@@ -43,12 +43,12 @@ impl Chains {
     pub(super) fn watch(&mut self, view: &View<'_>) {
         let events = view.events();
         for event in &events[self.seen..] {
-            self.take_in(event);
+            self.read_event(event);
         }
         self.seen = events.len();
     }
 
-    fn take_in(&mut self, event: &Event) {
+    fn read_event(&mut self, event: &Event) {
         let Some(object) = event.object else { return };
         match event.op.access {
             Access::Lock => self.take(event.task, object),
@@ -100,7 +100,7 @@ mod tests {
     fn chains(acts: &[(u32, &'static Op, u32, bool)]) -> bool {
         let mut chains = Chains::default();
         for (task, op, object, succeeds) in acts {
-            chains.take_in(&Event {
+            chains.read_event(&Event {
                 step: 0,
                 task: TaskId(*task),
                 object: Some(ObjectId::new(*object)),

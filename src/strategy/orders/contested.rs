@@ -133,7 +133,7 @@ impl Contested {
 
     /// Adds the task of an accessor, when it is spawned: its weight, and perhaps the intention, move from its parent to
     /// it.
-    pub(super) fn take_in(&mut self, at: usize, task: TaskId, dice: &mut impl Dice) {
+    pub(super) fn add_task(&mut self, at: usize, task: TaskId, dice: &mut impl Dice) {
         let Accessor { weight, parent, .. } = self.accessors[at];
         self.accessors[at].task = Some(task);
         self.left.set(at, weight);
@@ -219,7 +219,7 @@ mod tests {
         let mut contested = contested(3);
         contested.restart(MOST, favour);
         let mut dice = Rng::new(1);
-        (0..there).for_each(|at| contested.take_in(at, TaskId(at as u32), &mut dice));
+        (0..there).for_each(|at| contested.add_task(at, TaskId(at as u32), &mut dice));
         (0..5).map(|at| contested.left.get(at)).collect()
     }
 
@@ -241,7 +241,7 @@ mod tests {
         let mut contested = contested(3);
         contested.restart(MOST, Favour::First(READER));
         let mut dice = Rng::new(1);
-        (0..5).for_each(|at| contested.take_in(at, TaskId(at as u32), &mut dice));
+        (0..5).for_each(|at| contested.add_task(at, TaskId(at as u32), &mut dice));
         let left: Vec<u64> = (0..3)
             .map(|_| {
                 contested.count(1);

@@ -143,6 +143,7 @@ fn move_draws(
             carried.push(Carried { main, at, part: ANY_BRANCH, values });
         }
     }
+    // A stable sort, because values of the same part at the same position keep the order of their commands.
     carried.sort_by_key(|carried| (carried.main, carried.at, carried.part));
     for (task, (draws, stays)) in draws.iter_mut().zip(&stays).enumerate() {
         let mut come = carried.iter().filter(|carried| carried.main == task).peekable();

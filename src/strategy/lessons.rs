@@ -176,7 +176,7 @@ mod tests {
         }
     }
 
-    /// Runs seeds as a worker does; returns what was begun, and how many rehearsals there were.
+    /// Runs seeds as a worker does. Returns the runs that each lesson began, and the number of rehearsals.
     fn begun(seeds: impl Iterator<Item = u64>) -> (Vec<Begun>, u64) {
         let mut lessons = Lessons::new(Notes::default);
         let (mut all, mut rehearsals) = (Vec::new(), 0);

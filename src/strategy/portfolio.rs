@@ -45,7 +45,7 @@ const MEMBERS: &[(Create, u64)] = &[
 /// Makes a member.
 type Create = fn() -> Box<dyn Strategy>;
 
-/// The portfolio. A step costs what it costs the member.
+/// The portfolio. A step costs as much as a step of the member.
 pub(crate) struct Portfolio {
     members: Vec<Box<dyn Strategy>>,
     /// The member of the current seed.

@@ -48,6 +48,7 @@ impl Replay {
         if !self.tells_deeds {
             return Ok(());
         }
+        // Called when the next step is chosen or the run has ended: the events of the step are the last ones.
         let from = view.events().iter().rposition(|e| e.step as usize != last);
         let news = &view.events()[from.map_or(0, |i| i + 1)..];
         let same = |deed: &Deed, event: &Event| {

@@ -5,7 +5,7 @@
 //! proportion to the steps that it and its descendants not yet spawned have left. The plain random walk
 //! favours schedules that change tasks evenly; in this one a short task is as likely to come late as early.
 //!
-//! **Promise.** If the numbers of steps are what was counted and nothing waits, all interleavings have
+//! **Promise.** If the numbers of steps are as counted and nothing waits, all interleavings have
 //! the same probability. With any counts, every interleaving is possible. The tests compute both.
 //!
 //! **Learning.** The steps of each task, known by its spawn path: the mean of a few rehearsals,

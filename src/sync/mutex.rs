@@ -77,7 +77,7 @@ impl<T: ?Sized> Mutex<T> {
         Lock { enter, pass: None, mutex: Some(&self.inner), waits: None }
     }
 
-    /// Takes the lock if no task holds it; an await point, unlike tokio's, because what it finds
+    /// Takes the lock if no task holds it; an await point, unlike tokio's, because the result
     /// depends on the other tasks.
     #[track_caller]
     pub fn try_lock(&self) -> impl Future<Output = Option<MutexGuard<'_, T>>> + Send + use<'_, T>

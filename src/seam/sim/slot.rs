@@ -11,8 +11,8 @@ use crate::run::op::Op;
 use crate::seam::SPENT;
 use crate::seam::value::kind_of;
 
-/// A value of any type that is read and written as a whole. Each run has its own. That of a slot made in the run
-/// is the very value that it was made with; any other starts as a clone of the one before any run.
+/// A value of any type that is read and written as a whole. Each run has its own value: the original one if the slot was
+/// made in the run, else a clone of the value outside runs.
 #[derive(Debug)]
 pub(crate) struct Slot<T> {
     pub(crate) object: Object,
@@ -22,14 +22,14 @@ pub(crate) struct Slot<T> {
 
 #[derive(Debug)]
 struct SlotValues<T> {
-    /// The value with which each run begins and, unless this is a static, the one outside runs. None of a slot that
-    /// was made in a run: it has that one, and a copy kept beside would keep alive what the program dropped.
+    /// The value with which each run begins and, unless this is a static, the one outside runs. `None` for a slot that
+    /// was made in a run, because a copy would keep alive objects that the program has dropped.
     initial: Option<T>,
     /// Of a static, the value outside runs, from its first use on.
     outside: Option<T>,
-    /// A cell made in a run has one run; in place, so that making one allocates nothing.
+    /// The value of the first run. In place, so that the creation of a cell in a run allocates nothing.
     in_first: Option<RunValue<T>>,
-    /// Further workers whose runs use a cell that was made outside of them.
+    /// The values of other workers' runs, for a cell that was made outside of runs.
     in_others: Vec<RunValue<T>>,
 }
 

@@ -1,4 +1,4 @@
-//! Each pass alone, on runs that do exactly what they are told.
+//! Each pass alone, on runs that follow their schedules exactly.
 
 use crate::run::ids::TaskPath;
 use crate::run::schedule::{Schedule, Turn};

@@ -166,6 +166,7 @@ impl Explorer {
             let same = frame.enabled.len() == view.candidates().len()
                 && view.candidates().contains(&frame.task)
                 && frame.events == view.events().len();
+            // The prefix was run before, and a run is a function of its decisions.
             if !same {
                 return Err(differs(frame, view));
             }
@@ -173,6 +174,7 @@ impl Explorer {
             self.add_frame(view);
             let frame = &self.frames[step];
             let awake = |task: &TaskId| !frame.sleeps(*task);
+            // Goes on with the last task if it can, so that the first run of a subtree has few switches.
             let last = view.last().filter(|last| frame.enabled.contains(last) && awake(last));
             let Some(task) = last.or_else(|| frame.enabled.iter().copied().find(awake)) else {
                 self.depth -= 1;

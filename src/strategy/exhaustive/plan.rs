@@ -175,6 +175,7 @@ impl Planner<'_> {
             if !self.rules.has(Rule::Sleepers) {
                 return;
             }
+            // Earlier runs explored its step here. Its continuation is new only after a step that conflicts with it.
             stays_open(frame);
             for step in from..order.len() {
                 let other = order.task_of(step);
@@ -188,6 +189,7 @@ impl Planner<'_> {
         if !self.rules.has(Rule::Enablers) {
             return;
         }
+        // It needs a step that enables it, which must then come before `at`, unless that step depends on `at`.
         stays_open(frame);
         let guarded = guarded_by(order, task, order.base_at(task, at));
         for step in from..self.enablers_end(task, at) {

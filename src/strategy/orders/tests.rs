@@ -128,7 +128,7 @@ fn an_object_that_is_left_out_is_walked() {
     };
     let walked = orders_of(&program, leaves_out);
     assert_eq!(walked.into_keys().collect::<Vec<_>>(), all_orders(&program));
-    // Seeds draw it, and what they expect.
+    // Seeds draw it, and the counts that they expect.
     let drawn = orders_of(&program, orders);
     assert_eq!(drawn.into_keys().collect::<Vec<_>>(), all_orders(&program));
 }
@@ -184,7 +184,7 @@ fn of_one_access(readers: usize, writers: usize) -> Program {
 
 #[test]
 fn a_part_that_few_have_is_favoured_or_all_others_are() {
-    // Parts are numbered in the order of what is done: writes before reads, here.
+    // Parts are numbered in the order of the accesses: here, writes before reads.
     let part = |part| BTreeSet::from([Favour::Nobody, Favour::First(part), Favour::Last(part)]);
     let of = |readers, writers| favours(&of_one_access(readers, writers));
     assert_eq!(of(1, 3), part(0));
@@ -225,7 +225,7 @@ fn circle(tasks: u32) -> Program {
     (0..tasks).map(task).collect()
 }
 
-/// Each has its first lock, and nobody can go on.
+/// Each task has its first lock, and no task can go on.
 fn is_stuck(order: &Order) -> bool {
     order.iter().all(|(_, act)| *act == 0)
 }

@@ -4,8 +4,8 @@
 //! After Zhao, Wolff, Mathur, Roychoudhury, *Selectively Uniform Concurrency Testing* (ASPLOS 2025,
 //! doi 10.1145/3669940.3707214). Each seed selects an object for which tasks compete. At any time one task is
 //! *intended* to access it next, drawn in proportion to the accesses that it and its descendants not yet
-//! spawned have left. A random walk chooses the task of each step; a task that would access the object and is not intended
-//! is held until it is.
+//! spawned have left. A random walk chooses the task of each step; a task that would access the object and is
+//! not intended is held until it is.
 //!
 //! **Promise.** If the numbers of accesses are as counted and no task waits for another, all
 //! orders of the accesses to the object have the same probability, however many other steps there are.

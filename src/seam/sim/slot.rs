@@ -11,8 +11,8 @@ use crate::run::op::Op;
 use crate::seam::SPENT;
 use crate::seam::value::kind_of;
 
-/// A value of any type that is read and written as a whole. Each run has its own value: the original one if the slot was
-/// made in the run, else a clone of the value outside runs.
+/// A value of any type that is read and written as a whole. Each run has its own value: the original one if the slot
+/// was made in the run, else a clone of [`SlotValues::initial`].
 #[derive(Debug)]
 pub(crate) struct Slot<T> {
     pub(crate) object: Object,

@@ -1,7 +1,7 @@
 //! Random values that a run decides.
 //!
-//! In a run these are decisions like any other: drawn from the seed, part of the trace, replayed,
-//! and made small by shrinking. None is a point. In a stress test they come from the seed of the
+//! In a run these values are decisions like any other: drawn from the seed, part of the trace, replayed,
+//! and made small by shrinking. A draw is not a point. In a stress test the values come from the seed of the
 //! test; elsewhere they differ each time.
 
 use std::ops::Range;

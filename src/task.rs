@@ -1,6 +1,6 @@
 //! Tasks: spawning, waiting, yielding.
 //!
-//! In a run, a task is one more line of execution of the simulated program. Outside one it goes to
+//! In a run, a task is one more thread of execution of the simulated program. Outside a run it goes to
 //! the program's spawner, set once with [`set_spawner`], or to an OS thread of its own.
 
 use std::fmt;
@@ -85,10 +85,9 @@ impl Builder {
 
 /// Waits for a task and gives its result: tokio's `JoinHandle`.
 ///
-/// Awaiting it is a point: even if the task has ended, others may step first. Polled with a waker that wakes
-/// nobody (`now_or_never`), it is none, and gives the result if there is one. Such a waker is known by its data,
-/// which are null, as those of [`Waker::noop`](std::task::Waker::noop). Polled again after it gave the result, it
-/// panics.
+/// The await is a point: even if the task has ended, others may step first. A poll with a no-op waker
+/// (`now_or_never`) is not a point, and returns the result if there is one. A no-op waker is recognized by its null
+/// data, as in [`Waker::noop`](std::task::Waker::noop). A poll after the result was returned panics.
 ///
 /// Dropping it detaches the task. A run reports tasks that had not ended when the test body did,
 /// unless they were detached before.
@@ -116,7 +115,7 @@ impl<T> JoinHandle<T> {
         self.handle.as_ref().is_none_or(seam::Handle::is_finished)
     }
 
-    /// Lets the task go on by itself: it is not reported if it is still there at the end.
+    /// Detaches the task: it is not reported if it has not ended at the end of the run.
     pub fn detach(mut self) {
         if let Some(handle) = self.handle.take() {
             handle.detach();
@@ -155,13 +154,13 @@ impl<T> fmt::Debug for JoinHandle<T> {
 /// ```
 #[track_caller]
 pub fn yield_now() -> impl Future<Output = ()> + Send {
-    seam::Turn::new(&YIELD, here())
+    seam::YieldPoint::new(&YIELD, here())
 }
 
 /// Does `work` for every item, each in a task of its own, and gives the results in the order of the
 /// items.
 ///
-/// The tasks are spawned when the future is first polled. Dropping it aborts those that are left.
+/// The tasks are spawned when the future is first polled. Dropping it aborts the tasks that have not ended.
 ///
 /// # Panics
 /// If a task panicked or was aborted, the future panics with it.
@@ -198,7 +197,7 @@ where
     }
 }
 
-/// Aborts a task that nobody will wait for.
+/// Aborts a task when its handle is dropped.
 struct AbortOnDrop<T>(JoinHandle<T>);
 
 impl<T> Drop for AbortOnDrop<T> {

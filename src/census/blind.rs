@@ -1,8 +1,8 @@
-//! What was there and was never tried.
+//! Blind spots: alternatives that were possible and that no run tried.
 //!
-//! An object is *contested* once two accesses that conflict, known by their tasks and their numbers among
-//! the accesses of these tasks to it, came next to each other in both orders: then it was chance that
-//! decided. What a task does before it spawns another, or after it has waited for it, never does.
+//! An object is *contested* once two conflicting accesses, identified by their tasks and their numbers among
+//! the accesses of these tasks to it, were adjacent in both orders: then the schedule decides the
+//! order. Accesses of a task before it spawns another one, or after it has joined it, never are.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,16 +12,16 @@ use crate::run::event::Event;
 use crate::run::ids::{Spot, TaskPath};
 use crate::run::op::Access;
 
-/// Draws of a larger bound are not looked at: nobody expects all of their values.
+/// Draws of a larger bound are ignored, because tests rarely need all of their values.
 const BOUND_MAX: u64 = 64;
 
-/// What runs tried.
+/// The alternatives that runs tried.
 #[derive(Debug, Default)]
 pub(crate) struct Tried {
     pub(crate) objects: BTreeMap<ObjectName, Object>,
-    /// By task: whether it was preempted. Those of one step are not in it.
+    /// By task: true if it was preempted. Tasks of one step are left out.
     pub(crate) tasks: BTreeMap<TaskPath, bool>,
-    /// By task, number among its draws and bound: the values that came, a bit each.
+    /// By task, number among its draws and bound: the values that occurred, a bit each.
     pub(crate) draws: BTreeMap<(TaskPath, u32, u64), u64>,
 }
 
@@ -33,8 +33,7 @@ pub(crate) type Visit = (TaskPath, u32);
 
 #[derive(Debug)]
 pub(crate) enum Object {
-    /// By several tasks, if by more than one; and the pairs of accesses that conflicted, the first one
-    /// first.
+    /// Not contested: the tasks that accessed it, and the pairs of conflicting accesses, in their order.
     Quiet {
         visitors: Visitors,
         pairs: BTreeSet<(Visit, Visit)>,
@@ -49,7 +48,7 @@ pub(crate) enum Visitors {
 }
 
 impl Tried {
-    /// Takes in a run.
+    /// Adds a run.
     pub(super) fn add(&mut self, run: &Run) {
         self.add_objects(run);
         self.add_tasks(run);
@@ -57,8 +56,8 @@ impl Tried {
     }
 
     fn add_objects(&mut self, run: &Run) {
-        // By object: the last access that was not a read, and the reads since; by task, how many.
-        struct Now<'a> {
+        // By object: the last access that was not a read, and the reads since; by task, the number of accesses.
+        struct ObjectLog<'a> {
             known: &'a mut Object,
             changed: Option<Visit>,
             reads: Vec<Visit>,
@@ -71,7 +70,7 @@ impl Tried {
                 continue;
             };
             let name = (object.kind, object.place.into(), object.ordinal);
-            // Who frees a lock is never next to who takes it in the other order.
+            // An unlock and the next lock never occur in the other order.
             if event.op.access == Access::Unlock {
                 continue;
             }
@@ -84,7 +83,8 @@ impl Tried {
             let first = Visitors::One(path(events[0]));
             let quiet = Object::Quiet { visitors: first, pairs: BTreeSet::new() };
             let known = self.objects.entry(name).or_insert(quiet);
-            let mut now = Now { known, changed: None, reads: Vec::new(), visits: BTreeMap::new() };
+            let mut now =
+                ObjectLog { known, changed: None, reads: Vec::new(), visits: BTreeMap::new() };
             for event in events {
                 let nth = now.visits.entry(event.task.0).or_default();
                 let visit = (path(event), *nth);
@@ -115,7 +115,7 @@ impl Tried {
         }
         for (task, (count, preempted)) in run.tasks.iter().zip(steps) {
             if count > 1 {
-                note(&mut self.tasks, &task.path, preempted);
+                record_preemption(&mut self.tasks, &task.path, preempted);
             }
         }
     }
@@ -133,7 +133,7 @@ impl Tried {
         }
     }
 
-    /// Takes in what another one was fed.
+    /// Adds the counts of another one.
     pub(super) fn merge(&mut self, other: Tried) {
         for (name, object) in other.objects {
             match self.objects.get_mut(&name) {
@@ -142,14 +142,14 @@ impl Tried {
             }
         }
         for (path, preempted) in other.tasks {
-            note(&mut self.tasks, &path, preempted);
+            record_preemption(&mut self.tasks, &path, preempted);
         }
         for (draw, values) in other.draws {
             *self.draws.entry(draw).or_default() |= values;
         }
     }
 
-    /// What was never tried.
+    /// The alternatives that were never tried.
     pub(super) fn blind(&self) -> Blind {
         let quiet =
             |object: &Object| matches!(object, Object::Quiet { visitors: Visitors::Several, .. });
@@ -172,8 +172,8 @@ impl Tried {
     }
 }
 
-/// Notes of a task whether it was preempted.
-fn note(tasks: &mut BTreeMap<TaskPath, bool>, path: &TaskPath, preempted: bool) {
+/// Records for a task if it was preempted.
+fn record_preemption(tasks: &mut BTreeMap<TaskPath, bool>, path: &TaskPath, preempted: bool) {
     match tasks.get_mut(path) {
         Some(known) => *known |= preempted,
         None => drop(tasks.insert(path.clone(), preempted)),
@@ -189,7 +189,7 @@ impl Object {
         }
     }
 
-    /// Two accesses by tasks conflicted in this order.
+    /// Records two adjacent conflicting accesses, in this order.
     fn conflicted(&mut self, before: &Visit, after: &Visit) {
         let Object::Quiet { pairs, .. } = self else { return };
         if before.0 == after.0 {

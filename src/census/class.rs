@@ -1,26 +1,31 @@
 //! One number for the class of a run.
 //!
-//! Each event gets a hash made of what came before it in the happens-before order, and of nothing else:
-//! the last event of its task and, for its object, the last access that changed it, with all since that
-//! did not if it is not one itself. A compare-exchange that failed changed nothing. Reads since are added up, because they have no order. The number of a
-//! run is the sum over its events, so it does not depend on the order in which independent steps were
-//! taken; two runs of different classes have the same number with a probability of about 2^-64.
+//! Each event gets a hash of its predecessors in the happens-before order only:
+//! the last event of its task and, for its object, the last access that changed it. If the event itself changes the
+//! object, the hash includes the sum of the reads since, because they have no order. A failed compare-exchange counts
+//! as a read. The number of a
+//! run is the sum over its events, so it does not depend on the order of independent steps;
+//! two runs of different classes have the same number with a probability of about 2^-64.
 //! (Musuvathi and Qadeer, *Fair Stateless Model Checking*, PLDI 2008, hash happens-before graphs in
 //! this way.) One update for each event.
 //!
-//! **Not in it:** values, which follow from the order; what tasks tell each other past this library, such
-//! as by a channel of another one; in real time, which call returned before which began: an exhaustive
-//! search that is shown run by run has more runs where calls are recorded (68 for the 28 classes of the
-//! list of Harris in the corpus), because it tells that order apart, too; whether a
-//! task that has several branches found that another one had ended; how many writes came before a wait for
-//! several objects looked again. An object made by a `const`
-//! constructor is known by its place and number, which is what it is called in the run.
+//! **Not included:**
+//!
+//! - values, which follow from the order;
+//! - communication of tasks by other means than this library, such as a channel of another one;
+//! - the real-time order of returns and invocations of calls. An exhaustive
+//!   search that is shown run by run has more runs if calls are recorded (68 for the 28 classes of the
+//!   list of Harris in the corpus), because it distinguishes that order;
+//! - the branch of a task with several branches that found another task ended;
+//! - the number of writes before a wait for several objects read them again.
+//!
+//! An object made by a `const` constructor is identified by its place and number, which is its name in the run.
 
 use crate::run::event::{Event, Values};
 use crate::run::op::Access;
 use crate::run::{ObjectRecord, Run, TaskRecord};
 
-/// The class of a run: the same number for two runs that differ in the order of independent steps only.
+/// The class of a run: the same number for two runs that differ only in the order of independent steps.
 ///
 /// ```
 /// use sim::{Atomic, Ordering::SeqCst, Runner};
@@ -39,8 +44,11 @@ use crate::run::{ObjectRecord, Run, TaskRecord};
 /// ```
 pub fn class_of(run: &Run) -> u64 {
     let mut tasks: Vec<u64> = run.tasks.iter().map(name_of_task).collect();
-    let mut objects: Vec<Seen> =
-        run.objects.iter().map(|record| Seen::nothing(name_of_object(record, &tasks))).collect();
+    let mut objects: Vec<ObjectHash> = run
+        .objects
+        .iter()
+        .map(|record| ObjectHash::nothing(name_of_object(record, &tasks)))
+        .collect();
     let mut sum = 0u64;
     let (mut draws, mut events) = (run.draws.iter().peekable(), run.events.iter().peekable());
     for (number, step) in (0..).zip(&run.steps) {
@@ -50,28 +58,28 @@ pub fn class_of(run: &Run) -> u64 {
             sum = sum.wrapping_add(*task);
         }
         while let Some(event) = events.next_if(|event| event.step == number) {
-            sum = sum.wrapping_add(take_in(event, &mut tasks, &mut objects));
+            sum = sum.wrapping_add(event_hash(event, &mut tasks, &mut objects));
         }
     }
     sum
 }
 
-/// What was done to an object.
-struct Seen {
+/// The hash of the accesses to an object.
+struct ObjectHash {
     /// The hash of the last access that changed it; at first, its name.
     changed: u64,
     /// The sum of the hashes of the accesses since, which read.
     reads: u64,
 }
 
-impl Seen {
-    fn nothing(name: u64) -> Seen {
-        Seen { changed: name, reads: 0 }
+impl ObjectHash {
+    fn nothing(name: u64) -> ObjectHash {
+        ObjectHash { changed: name, reads: 0 }
     }
 }
 
-/// The hash of an event, which is the last one of its task from now on.
-fn take_in(event: &Event, tasks: &mut [u64], objects: &mut [Seen]) -> u64 {
+/// Returns the hash of an event, and records the event as the last one of its task.
+fn event_hash(event: &Event, tasks: &mut [u64], objects: &mut [ObjectHash]) -> u64 {
     let access = event.op.access;
     let mut hash = mix(tasks[event.task.index()], access as u64);
     if let Some(seen) = event.object.and_then(|object| objects.get_mut(object.index())) {
@@ -80,11 +88,11 @@ fn take_in(event: &Event, tasks: &mut [u64], objects: &mut [Seen]) -> u64 {
             seen.reads = seen.reads.wrapping_add(hash);
         } else {
             hash = mix(hash, seen.reads);
-            *seen = Seen { changed: hash, reads: 0 };
+            *seen = ObjectHash { changed: hash, reads: 0 };
         }
     }
     if let (Access::Abort, Values::Task(target)) = (access, event.values) {
-        // It matters how far the other one was.
+        // The effect of an abort depends on the progress of its target.
         hash = mix(hash, tasks[target.index()]);
         tasks[target.index()] = mix(tasks[target.index()], hash);
     }
@@ -108,7 +116,7 @@ fn name_of_object(object: &ObjectRecord, tasks: &[u64]) -> u64 {
     }
 }
 
-/// Two numbers to one: the order counts. The finalizer of SplitMix64 (Steele, Lea, Flood 2014).
+/// A hash of two numbers; their order counts. The finalizer of SplitMix64 (Steele, Lea, Flood 2014).
 fn mix(a: u64, b: u64) -> u64 {
     let mut word = a.rotate_left(23).wrapping_add(b).wrapping_add(0x9e37_79b9_7f4a_7c15);
     word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -1,7 +1,7 @@
-//! Which classes of interleavings runs were of, and what none of them tried.
+//! The census of runs: the classes of their interleavings, and the alternatives that no run tried.
 //!
-//! A `Census` is fed runs, one at a time, each with its position among the seeds; those of several
-//! workers are merged. What comes out does not depend on how the runs were shared out.
+//! A `Census` counts runs, one at a time, each with its position among the seeds; the censuses of several
+//! workers are merged. The result does not depend on the distribution of the runs among the workers.
 
 mod blind;
 mod class;
@@ -14,18 +14,18 @@ pub(crate) use self::blind::{Object, Tried, Visit, Visitors};
 use crate::run::Run;
 use crate::run::coverage::Coverage;
 
-/// What runs were of.
+/// Counts over runs.
 #[derive(Debug, Default)]
 pub(crate) struct Census {
     pub(crate) runs: u64,
     pub(crate) foreign: bool,
-    /// By class: how many runs, and the position of the first one.
+    /// By class: the number of runs, and the position of the first one.
     pub(crate) classes: BTreeMap<u64, (u64, u64)>,
     pub(crate) tried: Tried,
 }
 
 impl Census {
-    /// Takes in a run, the `position`-th of all. Linear in its events.
+    /// Adds a run, the `position`-th of all. Linear in its events.
     pub(crate) fn add(&mut self, position: u64, run: &Run) {
         self.runs += 1;
         self.foreign |= run.foreign;
@@ -35,7 +35,7 @@ impl Census {
         self.tried.add(run);
     }
 
-    /// Tasks share what is not of this library.
+    /// Records that tasks share something that is not of this library.
     pub(crate) fn shares_unseen(&mut self) {
         self.foreign = true;
     }
@@ -45,7 +45,7 @@ impl Census {
         self.classes.values_mut().for_each(|(_, first)| *first = to(*first));
     }
 
-    /// Takes in what another one was fed.
+    /// Adds the counts of another census.
     pub(crate) fn merge(&mut self, other: Census) {
         self.runs += other.runs;
         self.foreign |= other.foreign;
@@ -56,7 +56,7 @@ impl Census {
         self.tried.merge(other.tried);
     }
 
-    /// What it came to. Positions are those of all runs, from 0 on.
+    /// The coverage of the runs. Positions are those of all runs, from 0 on.
     pub(crate) fn coverage(&self) -> Coverage {
         let mut new_per_hundred = vec![0; self.runs.div_ceil(100) as usize];
         for (_, first) in self.classes.values() {

@@ -1,7 +1,7 @@
 //! The future of a task, with its result once it has one.
 //!
-//! One box holds both: the future until it ends, its result until the handle asks for it. The
-//! executor sees it as [`Body`], the handle takes the result out by its type.
+//! One box holds both: the future until it ends, then its result until the handle takes it. The
+//! executor uses it as a [`Body`], the handle takes the result out by its type.
 
 use std::any::Any;
 use std::future::Future;
@@ -10,7 +10,7 @@ use std::task::{Context, Poll};
 
 use pin_project_lite::pin_project;
 
-/// What the executor needs of a task's future.
+/// The executor's interface to the future of a task.
 pub(crate) trait Body {
     /// Runs the task to its next point. `Ready` once.
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()>;
@@ -18,7 +18,7 @@ pub(crate) trait Body {
     /// Drops the future or the result, whichever there is.
     fn clear(self: Pin<&mut Self>);
 
-    /// Moves the result into `into`, which is an `Option<T>`; false if there is none to take.
+    /// Moves the result into `into`, which is an `Option<T>`. Returns `false` if there is none to take.
     fn take(self: Pin<&mut Self>, into: &mut dyn Any) -> bool;
 }
 

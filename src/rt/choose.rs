@@ -1,6 +1,6 @@
-//! The only door for nondeterminism: every choice of a run is put to its strategy here.
+//! The only door for nondeterminism: the strategy answers every choice of a run here.
 
-use super::state::State;
+use super::state::RunState;
 use super::world::World;
 use crate::run::Failure;
 use crate::run::choice::{Draw, Mismatch, Strategy, View};
@@ -8,18 +8,18 @@ use crate::run::ids::Seed;
 
 /// A question with a bounded answer.
 pub(super) enum Choice<'a> {
-    /// Which of the candidates steps: the answer is a position in `Board::ready`.
+    /// The task of the next step. The answer is a position in `Board::ready`.
     Task,
-    /// Which value a draw gives.
+    /// The value of a draw.
     Value(&'a Draw),
-    /// Which value a draw gives that is not explored: this one, unless a trace is replayed.
+    /// The value of a draw that is not explored: the given one, unless a trace is replayed.
     Given(&'a Draw, u64),
 }
 
-/// A strategy, with what it says of itself.
+/// A strategy, with its constant properties.
 pub(crate) struct Chooser {
     strategy: Box<dyn Strategy>,
-    /// Whether it is asked for steps that only one task can take.
+    /// True if it also answers choices with only one candidate.
     sees_forced_steps: bool,
 }
 
@@ -30,12 +30,12 @@ impl Chooser {
 }
 
 impl World {
-    /// Answers a choice. Every bit of nondeterminism of a run passes here.
+    /// Answers a choice. All nondeterminism of a run comes from here.
     //
     // Inlined, so that the kind of the choice is known.
     #[inline(always)]
-    pub(super) fn choose(state: &mut State, choice: Choice<'_>) -> Result<u64, Box<Failure>> {
-        let State { board, chooser, .. } = state;
+    pub(super) fn choose(state: &mut RunState, choice: Choice<'_>) -> Result<u64, Box<Failure>> {
+        let RunState { board, chooser, .. } = state;
         let bound = match &choice {
             Choice::Task => board.ready.len() as u64,
             Choice::Value(draw) | Choice::Given(draw, _) => draw.bound,
@@ -55,36 +55,36 @@ impl World {
         }
     }
 
-    /// Another strategy answers from the next run on. Returns the one before.
+    /// Replaces the strategy, from the next run on. Returns the previous one.
     pub(super) fn set_strategy(&self, strategy: Box<dyn Strategy>) -> Box<dyn Strategy> {
         let chooser = Chooser::new(strategy);
         std::mem::replace(&mut self.state().chooser, chooser).strategy
     }
 
-    /// Tells the strategy the seed of the next run that is no rehearsal.
+    /// Gives the strategy the seed of the next run that is not a rehearsal.
     pub(super) fn prepare(&self, seed: Seed) {
         self.state().chooser.strategy.prepare(seed);
     }
 
-    /// How many runs the strategy has still to see before it serves.
+    /// The number of rehearsals that the strategy still needs before it can serve a seed.
     pub(super) fn rehearsals(&self) -> u32 {
         self.state().chooser.strategy.rehearsals()
     }
 }
 
-impl State {
-    /// A run with this seed begins.
+impl RunState {
+    /// Begins a run with this seed.
     pub(super) fn begin_choices(&mut self, seed: Seed) {
         self.chooser.strategy.begin(seed);
     }
 
-    /// The run has ended: whether the strategy agrees.
+    /// Ends the run. Fails if a replayed trace has not ended with it.
     pub(super) fn end_choices(&mut self) -> Result<(), Mismatch> {
         self.chooser.strategy.end(&View::of(&self.board))
     }
 }
 
-/// Why the strategy's answer to a choice of `bound` is none.
+/// The failure of a run whose strategy gave no valid answer to a choice of `bound`.
 #[cold]
 fn no_answer(answer: Result<u64, Mismatch>, bound: u64) -> Box<Failure> {
     Box::new(match answer {

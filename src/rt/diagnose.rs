@@ -1,8 +1,8 @@
-//! Why a run cannot go on, as far as its state tells.
+//! Diagnoses of a run that cannot go on, from its state.
 
 use std::sync::atomic::Ordering;
 
-use super::state::State;
+use super::state::RunState;
 use super::world::World;
 use crate::run::board::Watch;
 use crate::run::event::Event;
@@ -10,9 +10,9 @@ use crate::run::ids::{Place, TaskId};
 use crate::run::op::{Access, Op};
 use crate::run::{Failure, Wait};
 
-/// Who waits for what, held by whom.
+/// The waits of all tasks that have not ended, with the holders of the locks.
 #[cold]
-fn waits(state: &State) -> Vec<Wait> {
+fn waits(state: &RunState) -> Vec<Wait> {
     let mut waits = Vec::new();
     for (index, row) in state.board.tasks.iter().enumerate() {
         let task = TaskId(index as u32);
@@ -51,20 +51,19 @@ fn waits(state: &State) -> Vec<Wait> {
     waits
 }
 
-/// What a task did last, unless that was to wait for another: a join is known by where its task was spawned.
-fn last(state: &State, task: TaskId) -> Option<&Event> {
+/// The last event of a task, except joins: the place of a join is where the joined task was spawned.
+fn last(state: &RunState, task: TaskId) -> Option<&Event> {
     let events = state.board.events.iter().rev();
     events.filter(|event| event.op.access != Access::Join).find(|event| event.task == task)
 }
 
-/// Where a task is, as far as is known if it has announced nothing: where it did something last, or where it
-/// was spawned.
-fn last_place(state: &State, task: TaskId) -> Place {
+/// The last known place of a task without announcements: that of its last event, or the place where it was spawned.
+fn last_place(state: &RunState, task: TaskId) -> Place {
     last(state, task).map_or(state.board.tasks[task.index()].place, |event| event.place)
 }
 
-/// What a blocked task waits for, for a report.
-pub(super) fn waiting(state: &State, task: TaskId) -> String {
+/// Describes what a blocked task waits for, for a report.
+pub(super) fn waiting(state: &RunState, task: TaskId) -> String {
     let row = &state.board.tasks[task.index()];
     match row.announced.is_empty() {
         true => format!("something foreign, last access at {}", last_place(state, task)),
@@ -72,8 +71,8 @@ pub(super) fn waiting(state: &State, task: TaskId) -> String {
     }
 }
 
-/// What a task is about to do, for a report.
-pub(super) fn doing(state: &State, task: TaskId) -> String {
+/// Describes the pending operation of a task, for a report.
+pub(super) fn doing(state: &RunState, task: TaskId) -> String {
     let row = &state.board.tasks[task.index()];
     match row.announced.iter().next() {
         Some(announced) => format!("{} at {}", announced.op.name, announced.place),
@@ -84,9 +83,9 @@ pub(super) fn doing(state: &State, task: TaskId) -> String {
     }
 }
 
-/// Why no task can step.
+/// The failure of a run in which no task can step.
 #[cold]
-pub(super) fn stuck(world: &World, state: &State) -> Failure {
+pub(super) fn stuck(world: &World, state: &RunState) -> Failure {
     match world.signals.strayed.load(Ordering::Acquire) {
         0 => Failure::Deadlock { waits: waits(state) },
         strayed => woken_from_outside(state, TaskId(strayed - 1)),
@@ -94,7 +93,7 @@ pub(super) fn stuck(world: &World, state: &State) -> Failure {
 }
 
 #[cold]
-pub(super) fn woken_from_outside(state: &State, task: TaskId) -> Failure {
+pub(super) fn woken_from_outside(state: &RunState, task: TaskId) -> Failure {
     let known = state.board.tasks.get(task.index()).is_some();
     let place = if known { last_place(state, task).to_string() } else { String::new() };
     Failure::Misuse {

@@ -1,4 +1,4 @@
-//! The executor: who steps next, its poll up to its next point, and the end of the run.
+//! The executor: has the strategy choose a task, polls it up to its next point, and ends the run.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -14,13 +14,13 @@ use super::now;
 use super::panics::{self, Panicked};
 use super::record::repeated_suffix;
 use super::seat::Seats;
-use super::state::State;
+use super::state::RunState;
 use super::world::World;
 use crate::run::Failure;
 use crate::run::board::{Status, TaskRow};
 use crate::run::ids::TaskId;
 
-/// How often the tasks that destructors spawned at the end of a run are dropped in their turn.
+/// The maximum number of rounds in which tasks are dropped that destructors spawned at the end of a run.
 const DROP_ROUNDS_MAX: u32 = 100;
 
 /// A run in progress.
@@ -33,8 +33,7 @@ pub(super) struct Executor<'a> {
 }
 
 impl Executor<'_> {
-    /// Takes steps until the run is over. A function of its own: inlined, its registers would have to
-    /// serve what surrounds it as well.
+    /// Takes steps until the run is over. Not inlined, because the loop then has the registers for itself.
     #[inline(never)]
     pub(super) fn run(&mut self) {
         let hang = self.limits.hang.map_or(u32::MAX, |(step, _)| step);
@@ -61,14 +60,14 @@ impl Executor<'_> {
         }
     }
 
-    /// Sees to all that the end of a step can bring. False if the run is over.
+    /// Ends a step that is not plain. Returns `false` if the run is over.
     #[inline(never)]
-    fn leave(&mut self, state: &mut State) -> bool {
+    fn leave(&mut self, state: &mut RunState) -> bool {
         if now::is_done() {
             state.take_in_done();
         }
         if !state.inbox.is_empty() {
-            self.take_in(state);
+            self.empty_inbox(state);
         }
         state.leave_step();
         if state.over {
@@ -87,10 +86,10 @@ impl Executor<'_> {
         true
     }
 
-    /// Who takes the next step, and whose turn is it then? None if there is no answer and the run is
-    /// over.
+    /// Has the strategy choose a task. Returns the task and the key of the announcement whose turn it is. `None` if
+    /// the strategy gives no valid answer; the run is then over.
     #[inline(always)]
-    fn choose(&mut self, state: &mut State) -> Option<(TaskId, u32)> {
+    fn choose(&mut self, state: &mut RunState) -> Option<(TaskId, u32)> {
         match World::choose(state, Choice::Task) {
             Ok(answer) => {
                 let task = state.board.ready[answer as usize];
@@ -104,8 +103,7 @@ impl Executor<'_> {
         }
     }
 
-    /// Has the chosen task take its step, where there may be more to it than to poll it. False if the
-    /// run is over.
+    /// Executes the step of the chosen task if it may need more than a poll. Returns `false` if the run is over.
     #[cold]
     fn take_step(&mut self, step: u32, task: TaskId) -> bool {
         let mut state = self.world.unsettled();
@@ -129,10 +127,10 @@ impl Executor<'_> {
         true
     }
 
-    /// Takes in the bodies of tasks that were spawned.
-    fn take_in(&mut self, state: &mut State) {
+    /// Takes the bodies of spawned tasks out of the inbox.
+    fn empty_inbox(&mut self, state: &mut RunState) {
         while let Some((task, body)) = state.inbox.pop() {
-            self.seats.take_in(task, body);
+            self.seats.set_body(task, body);
         }
     }
 
@@ -186,20 +184,20 @@ impl Executor<'_> {
         }
     }
 
-    /// Notes the panic of a task, unless it was unwound because its run had failed.
+    /// Records the panic of a task, unless the task was unwound because its run had failed.
     #[cold]
     fn panicked(&mut self, task: TaskId, payload: Box<dyn Any + Send>) {
         if let Some(Panicked { message, place }) = panics::take(&*payload) {
             self.world.state().fail(Failure::Panic { task, message, place });
         }
-        // A payload has a destructor too. What panics there is forgotten: it may do so again.
+        // A payload has a destructor too. A second payload, of a panic in it, is forgotten: it may panic again.
         if let Err(payload) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
             panics::take(&*payload);
             std::mem::forget(payload);
         }
     }
 
-    /// Wakes the branches of a combinator that have wakers of their own and can go on now.
+    /// Wakes the branches of combinators that have wakers of their own and an enabled operation.
     #[cold]
     fn wake_branches(&mut self, step: u32, task: TaskId) {
         now::enter_step(step, task, now::NO_KEY, &self.seats.at(task).waker);
@@ -207,7 +205,7 @@ impl Executor<'_> {
             let state = self.world.state();
             let row: &TaskRow = &state.board.tasks[task.index()];
             let can = |key| row.announced.iter().any(|a| a.key == key && a.enabled);
-            // Cloned below, without the borrow: `clone` is user code.
+            // Cloned below, without the borrow, because `clone` is user code.
             let count =
                 state.foreign.iter().filter(|(w, _)| w.task() == task && can(w.key())).count();
             drop(state);
@@ -220,21 +218,21 @@ impl Executor<'_> {
         self.world.state().board.tasks.at_mut(task.index()).woken = false;
     }
 
-    /// The waker of the `nth` announcement of `task` that can go on and has one of its own.
+    /// The waker of the `nth` enabled announcement of `task` that has a waker of its own.
     fn foreign_waker(&self, task: TaskId, nth: usize) -> Option<Waker> {
         let mut state = self.world.state();
-        let State { foreign, board, .. } = &mut *state;
+        let RunState { foreign, board, .. } = &mut *state;
         let row = board.tasks.at(task.index());
         let can = |key| row.announced.iter().any(|a| a.key == key && a.enabled);
         let at = (0..foreign.len())
             .filter(|i| foreign[*i].0.task() == task && can(foreign[*i].0.key()))
             .nth(nth)?;
-        let (waiter, waker) = foreign.swap_remove(at);
+        let (id, waker) = foreign.swap_remove(at);
         drop(state);
         let copy = waker.clone();
         let mut state = self.world.state();
         let end = state.foreign.len();
-        state.foreign.push((waiter, waker));
+        state.foreign.push((id, waker));
         state.foreign.swap(at, end);
         Some(copy)
     }
@@ -265,8 +263,7 @@ impl Executor<'_> {
         }
     }
 
-    /// The run is over: asks the strategy whether it agrees, then drops what is left of the
-    /// tasks, inside the run.
+    /// Ends the run: the strategy may report a mismatch, then the remaining tasks are dropped inside the run.
     pub(super) fn finish(&mut self) {
         now::end();
         let mut state = self.world.unsettled();
@@ -294,7 +291,7 @@ impl Executor<'_> {
         let mut next = 1;
         for _ in 0..DROP_ROUNDS_MAX {
             let mut state = self.world.unsettled();
-            self.take_in(&mut state);
+            self.empty_inbox(&mut state);
             let tasks = state.board.tasks.len();
             drop(state);
             for index in next..tasks {
@@ -316,7 +313,7 @@ impl Executor<'_> {
         std::mem::forget(left);
     }
 
-    /// Drops what is left of a task: its future, or its result that nobody asked for.
+    /// Drops the future of a task that has not ended, or the result of a task that was not joined.
     #[inline]
     fn drop_task(&mut self, task: TaskId) {
         let mut state = self.world.unsettled();
@@ -340,9 +337,9 @@ impl Executor<'_> {
     }
 }
 
-/// Notes the detached tasks that wait although nobody can step.
-fn note_stuck(state: &mut State) {
-    // A handle that was dropped with the body is told of as one that was kept.
+/// Records the detached tasks that still wait when no task can step.
+fn note_stuck(state: &mut RunState) {
+    // A handle that was dropped together with the body counts as kept: such a task is leaked, not stuck.
     let last = state.board.step.saturating_sub(1);
     for index in 1..state.board.tasks.len() {
         let task = TaskId(index as u32);

@@ -1,10 +1,10 @@
-//! Locks: who holds one, and who is told that it is free or taken.
+//! Locks: the holder of each lock, and the waiters that it enables and disables.
 
-use super::state::State;
+use super::state::RunState;
 use crate::run::Holder;
 use crate::run::ids::{ObjectId, Place};
 
-impl State {
+impl RunState {
     /// The current task takes the free lock `object`.
     pub(crate) fn acquire(&mut self, object: ObjectId, place: Place) {
         let holder = Holder { task: self.current(), step: self.board.step, place };
@@ -18,8 +18,8 @@ impl State {
         self.mark_dirty(object);
     }
 
-    /// Waiters are told at the end of the step, so that a lock taken and freed within one costs
-    /// nothing for them.
+    /// Has the waiters of a lock updated at the end of the step, because a lock that is taken and freed within one
+    /// step then costs them nothing.
     fn mark_dirty(&mut self, object: ObjectId) {
         let row = self.row(object);
         if !row.dirty {
@@ -34,7 +34,7 @@ impl State {
         row.dirty = false;
         let free = row.holder.is_none();
         if row.told_free == free {
-            // An announcement made between taking and freeing has seen what was told before.
+            // An announcement made between taking and freeing has read `told_free` as it is now, too.
             return;
         }
         row.told_free = free;

@@ -1,15 +1,14 @@
 //! One run: tasks, points, steps.
 //!
-//! [`Worker::run`] does one run. Its executor asks the strategy who steps, polls that task up to its
-//! next point, and goes on until the body of the test has ended or something is wrong. All that a
-//! primitive may ask is in [`world`](World); the executor has no special case for any of them.
+//! [`Worker::run`] executes one run. Its executor has the strategy choose a task, polls that task up to its
+//! next point, and repeats this until the body of the test has ended or the run has failed. Primitives reach
+//! the run through [`World`]; the executor has no special case for any of them.
 //!
-//! A worker owns all that runs need and uses it again for the next one: after the first few runs
-//! a run allocates what its body allocates and one box for each task it spawns.
+//! A worker owns the memory of its runs and reuses it: after the first few runs, a run allocates only for
+//! its body, and one box for each task it spawns.
 
 mod body;
 mod choose;
-mod deed;
 mod diagnose;
 mod executor;
 mod lock;
@@ -19,6 +18,7 @@ mod numbers;
 mod object;
 mod ordinals;
 mod panics;
+mod pending;
 mod record;
 mod seat;
 mod services;
@@ -33,43 +33,43 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 pub(crate) use self::body::{Body, TaskBody};
-pub(crate) use self::deed::{Arrival, Deed, meet};
 pub(crate) use self::now::{in_run, is_turn_of, run};
 pub(crate) use self::object::Object;
+pub(crate) use self::pending::{PendingOp, Readiness, object_id};
 pub(crate) use self::services::Ended;
-pub(crate) use self::slot::Ticket;
-pub(crate) use self::watch::{Held, Look};
+pub(crate) use self::slot::Announcement;
+pub(crate) use self::watch::{HeldOp, ReadSet};
 pub(crate) use self::world::{WORLD, World};
 
 use self::executor::Executor;
 use self::numbers::Numbers;
-use self::record::Record;
+use self::record::RunRecord;
 use self::seat::{Seats, Signals};
-use self::state::State;
+use self::state::RunState;
 use crate::run::choice::Strategy;
 use crate::run::ids::{Place, Seed, TaskId, TaskPath};
 use crate::run::recording::HistorySource;
 use crate::run::schedule::Schedule;
 use crate::run::{Condition, Failure, Outcome, Run, TaskRecord};
 
-/// How far a run may go.
+/// The limits of a run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
-    /// Steps a run may take.
+    /// The maximum number of steps of a run.
     pub(crate) steps_max: u32,
-    /// A step before which the run is to stop, as hung; `seconds` is for the report.
+    /// A step before which the run must stop, as hung, and the number of seconds for the report.
     pub(crate) hang: Option<(u32, u64)>,
-    /// Whether a search goes through all runs, so that nothing may be made from their seeds.
+    /// True if a search enumerates the runs; their seeds are then numbers, from which nothing may be derived.
     pub(crate) searched: bool,
 }
 
-/// Runs test bodies, one after the other, on the thread it is on.
+/// Runs test bodies, one after the other, on one thread.
 pub(crate) struct Worker {
     world: World,
     seats: Seats,
     /// The numbers of the next runs.
     numbers: Numbers,
-    /// How far the current run is, for the watchdog.
+    /// The current step, for the watchdog.
     progress: Arc<AtomicU32>,
 }
 
@@ -89,28 +89,28 @@ impl Worker {
         }
     }
 
-    /// Has another strategy answer the next run's choices; returns the one before.
+    /// Replaces the strategy, from the next run on. Returns the previous one.
     pub(crate) fn set_strategy(&mut self, strategy: Box<dyn Strategy>) -> Box<dyn Strategy> {
         self.world.set_strategy(strategy)
     }
 
-    /// Tells the strategy the seed of the next run that is no rehearsal.
+    /// Gives the strategy the seed of the next run that is not a rehearsal.
     #[inline]
     pub(crate) fn prepare(&self, seed: Seed) {
         self.world.prepare(seed);
     }
 
-    /// How many runs the strategy has still to see before it serves.
+    /// The number of rehearsals that the strategy still needs before it can serve a seed.
     pub(crate) fn rehearsals(&self) -> u32 {
         self.world.rehearsals()
     }
 
-    /// The number of the step being taken, kept up to date while a run is on.
+    /// The number of the current step, kept up to date during a run.
     pub(crate) fn progress(&self) -> Arc<AtomicU32> {
         self.progress.clone()
     }
 
-    /// Runs `body` once. Returns its failure, if it fails; [`Worker::extract`] tells the rest.
+    /// Runs `body` once. Returns its failure, if it fails; [`Worker::extract`] returns the whole run.
     pub(crate) fn run(
         &mut self,
         seed: Seed,
@@ -157,7 +157,7 @@ impl Worker {
         run
     }
 
-    /// The last run as data of its own, but for its histories and programs.
+    /// The last run as data of its own, without its histories and programs.
     pub(crate) fn outline(&self, seed: Seed, strategy: &str) -> Run {
         let state = self.world.state();
         let mut tasks: Vec<TaskRecord> = Vec::with_capacity(state.board.tasks.len());
@@ -195,22 +195,22 @@ impl Worker {
         self.world.state().record.histories.get(number).cloned()
     }
 
-    /// Adds to `all` what the last run was asked to note.
+    /// Adds the conditions of the last run to `all`.
     pub(crate) fn add_conditions(&self, all: &mut Vec<Condition>) {
         self.world.state().record.conditions.iter().for_each(|condition| condition.add(all));
     }
 
-    /// Detached tasks that the last run left waiting for ever: see [`Run::stuck`].
+    /// Returns `true` if detached tasks of the last run wait for ever: see [`Run::stuck`].
     pub(crate) fn left_waiting(&self) -> bool {
         !self.world.state().record.stuck.is_empty()
     }
 
-    /// How many steps the last run took.
+    /// The number of steps of the last run.
     pub(crate) fn steps(&self) -> u64 {
         u64::from(self.world.state().board.step)
     }
 
-    /// How many steps from state to state of their models it took to make the programs of the last run.
+    /// The number of model steps that the generation of the last run's programs took.
     pub(crate) fn planned(&self) -> u64 {
         self.world.state().record.programs.iter().map(|program| program.work()).sum()
     }
@@ -218,13 +218,13 @@ impl Worker {
     /// The decisions of the last run.
     pub(crate) fn schedule(&self) -> Schedule {
         let state = self.world.state();
-        let Record { steps, draws, programs, .. } = &state.record;
+        let RunRecord { steps, draws, programs, .. } = &state.record;
         let commands: Vec<_> = programs.iter().flat_map(|source| source.layout()).collect();
         let steps: Vec<_> = steps.iter().map(|step| step.record()).collect();
         Schedule::of_records(paths(&state), &steps, draws, &commands)
     }
 
-    /// Lets go of what the user's code recorded in the last run.
+    /// Drops the histories and programs of the last run.
     pub(crate) fn forget_histories(&mut self) {
         let mut state = self.world.state();
         let histories = std::mem::take(&mut state.record.histories);
@@ -234,8 +234,8 @@ impl Worker {
     }
 }
 
-/// The structural names of the tasks.
-fn paths(state: &State) -> Vec<TaskPath> {
+/// The spawn paths of the tasks.
+fn paths(state: &RunState) -> Vec<TaskPath> {
     let mut paths: Vec<TaskPath> = Vec::with_capacity(state.board.tasks.len());
     for row in state.board.tasks.iter() {
         paths.push(match row.parent {
@@ -246,7 +246,7 @@ fn paths(state: &State) -> Vec<TaskPath> {
     paths
 }
 
-fn leaked(state: &State) -> Vec<TaskId> {
+fn leaked(state: &RunState) -> Vec<TaskId> {
     if state.failure.is_some() {
         return Vec::new();
     }

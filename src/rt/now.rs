@@ -1,14 +1,13 @@
-//! Where the run on this thread is: what every point asks and notes.
+//! The position of the run on this thread: the state that every point reads and writes.
 //!
-//! Kept in the thread and not in the world, so that announcing an operation, asking for its turn and
-//! doing it are a few loads and stores, without a call and without a borrow. The world takes it in
-//! between two steps, or when it is asked for anything else in the step.
+//! It is thread-local and not in the world, because a point is then a few loads and stores, without a call and
+//! without a borrow. The world takes the changes in between two steps, or at the first call of the world in the step.
 
 use std::cell::Cell;
 use std::task::Waker;
 
-use super::object::Waiter;
-use super::slot::Ticket;
+use super::object::AnnouncementId;
+use super::slot::Announcement;
 use crate::run::board::Announced;
 use crate::run::event::Values;
 use crate::run::ids::{ObjectId, Place, TaskId};
@@ -20,11 +19,11 @@ pub(super) const NO_KEY: u32 = 0;
 /// Marks the keys of announcements that wait for nothing and have no waker of their own.
 const PLAIN: u32 = 1 << 31;
 
-/// Stands where the key of an announcement stood that was done. No announcement has it.
+/// Replaces the key of an announcement whose operation was done. No announcement has this key.
 const DONE: u32 = PLAIN - 1;
 
-/// The key of an announcement that waits for nothing. A task makes one of them in a step, so the step
-/// tells it apart.
+/// The key of an announcement that waits for nothing. A task makes at most one of them in a step, so the step
+/// identifies it.
 #[inline]
 pub(super) fn plain_key(step: u32) -> u32 {
     step | PLAIN
@@ -34,33 +33,32 @@ thread_local! {
     static NOW: Now = const { Now::new() };
 }
 
-/// Where a run is.
+/// The position of a run.
 //
-// What takes the time at a point is what it stores: a processor puts one word after the other into its
-// cache, while it does four other things in that time. So there are no flags that are set and cleared,
-// but keys that say which step they belong to; and what is written together is one word.
+// The cost of a point is its stores: a processor commits one store at a time, and does four other operations in the
+// same time. Therefore no flag is set and cleared; keys contain their step instead, and fields that are written
+// together are one word.
 //
-// In this order, and the operation in parts: what is written here in two stores and read soon after in
-// one, or the other way round, keeps the processor waiting until it is in the cache. Fields that stand
-// side by side there are not side by side here, so that the compiler does not make one of two.
+// The order of the fields matters, and the operation is kept in parts: a load that covers two recent stores, or a
+// part of one, stalls until the stores are in the cache. Fields that are adjacent on the board are not adjacent here,
+// so that the compiler does not merge two accesses into one.
 #[repr(C)]
 pub(crate) struct Now {
-    /// The number of the run, 0 while none is on.
+    /// The number of the current run, 0 if there is none.
     run: Cell<u64>,
-    /// The operation that the current task announced last, if it is one that needs no looking at.
+    /// The operation that the current task announced last, if the thread could record it.
     op: Cell<&'static Op>,
-    /// Tells the waker of the task from those that combinators make of it.
+    /// The address that tells the task's own waker from the wakers of combinators.
     waker: Cell<usize>,
     place: Cell<Place>,
-    /// The current task, and the [key](plain_key) of what it announces in this step.
-    current: Cell<Waiter>,
-    /// The object of the announcement, and in the upper half its key; [`NO_KEY`] if it was taken back.
+    /// The current task, and the [key](plain_key) of its announcement in this step.
+    current: Cell<AnnouncementId>,
+    /// The object of the announcement, and in the upper half its key; [`NO_KEY`] if it was retracted.
     mark: Cell<u64>,
-    /// The announcement of the current task whose turn it is in this step, if it waits for nothing and
-    /// needs no looking at; [`NO_KEY`] if there is none; [`DONE`] if it was done and the world has not
-    /// seen it.
+    /// The key of the announcement whose turn it is in this step, if the thread can decide that; else [`NO_KEY`].
+    /// [`DONE`] if its operation was done and the world has not seen it.
     turn: Cell<u32>,
-    /// With what values it was done.
+    /// The values of the operation that was done.
     values: Cell<Values>,
 }
 
@@ -71,20 +69,20 @@ impl Now {
             op: Cell::new(Announced::NOTHING.op),
             waker: Cell::new(0),
             place: Cell::new(Announced::NOTHING.place),
-            current: Cell::new(Waiter::new(TaskId::MAIN, PLAIN)),
+            current: Cell::new(AnnouncementId::new(TaskId::MAIN, PLAIN)),
             mark: Cell::new(0),
             turn: Cell::new(NO_KEY),
             values: Cell::new(Values::None),
         }
     }
 
-    /// The run with this number begins, 0 if it is none. What an announcement or a deed says of itself is
-    /// set with it.
+    /// Begins the run with this number, or ends the current one if it is 0. The parts of an announcement and the
+    /// values are not reset: they are written before they are read.
     #[inline]
     fn begin(&self, run: u64) {
         self.run.set(run);
         self.waker.set(0);
-        self.current.set(Waiter::new(TaskId::MAIN, PLAIN));
+        self.current.set(AnnouncementId::new(TaskId::MAIN, PLAIN));
         self.mark.set(0);
         self.turn.set(NO_KEY);
     }
@@ -95,9 +93,9 @@ impl Now {
         (self.mark.get() >> 32) as u32
     }
 
-    /// The current task is at a point: it will do this operation, which waits for nothing, when it
-    /// steps next. `None` if the world must have a look: it is not the first operation that the task
-    /// announces in this step, or some combinator gave it a waker of its own.
+    /// Announces an operation that waits for nothing: the current task does it in its next step. `None` if the world
+    /// must record it, because the task has announced another operation in this step, or because a combinator
+    /// passed a waker of its own.
     #[inline]
     pub(super) fn announce(
         &self,
@@ -105,15 +103,15 @@ impl Now {
         object: Option<ObjectId>,
         place: Place,
         waker: &Waker,
-    ) -> Option<Ticket> {
-        let waiter = self.current.get();
-        if waker.data().addr() != self.waker.get() || self.key() == waiter.key() {
+    ) -> Option<Announcement> {
+        let id = self.current.get();
+        if waker.data().addr() != self.waker.get() || self.key() == id.key() {
             return None;
         }
         self.op.set(op);
         self.place.set(place);
-        self.mark.set((u64::from(waiter.key()) << 32) | u64::from(bits(object)));
-        Some(Ticket { run: self.run.get(), waiter })
+        self.mark.set((u64::from(id.key()) << 32) | u64::from(bits(object)));
+        Some(Announcement { run: self.run.get(), id })
     }
 }
 
@@ -123,31 +121,31 @@ fn bits(object: Option<ObjectId>) -> u32 {
     object.map_or(0, |object| object.index() as u32 + 1)
 }
 
-/// Does `act` with what the thread knows of its run.
+/// Calls `act` with the position of this thread's run.
 #[inline]
 pub(super) fn with<R>(act: impl FnOnce(&Now) -> R) -> R {
     NOW.with(act)
 }
 
-/// Whether a run is on on this thread.
+/// Returns `true` inside a run.
 #[inline]
 pub(crate) fn in_run() -> bool {
     run() != 0
 }
 
-/// The number of the run that is on on this thread, 0 if none is.
+/// The number of the current run of this thread, 0 if there is none.
 #[inline]
 pub(crate) fn run() -> u64 {
     NOW.with(|now| now.run.get())
 }
 
-/// Whether this is the task that takes the step.
+/// Returns `true` for the task that takes the current step.
 #[inline]
 pub(super) fn is_current(task: TaskId) -> bool {
     NOW.with(|now| now.current.get().task() == task)
 }
 
-/// Whether this is the waker that the executor gave to the current task.
+/// Returns `true` for the waker that the executor passed to the current task.
 #[inline]
 pub(super) fn is_own_waker(waker: &Waker) -> bool {
     NOW.with(|now| now.waker.get() == waker.data().addr())
@@ -155,25 +153,24 @@ pub(super) fn is_own_waker(waker: &Waker) -> bool {
 
 // ---- a step
 
-/// `task` is about to be polled. `turn` is the key of the announcement whose turn it is, [`NO_KEY`] if
-/// the world must have a look.
+/// Enters a step, in which `task` is polled. `turn` is the key of the announcement whose turn it is, [`NO_KEY`] if
+/// the world must decide that.
 #[inline]
 pub(super) fn enter_step(step: u32, task: TaskId, turn: u32, waker: &Waker) {
     NOW.with(|now| {
-        now.current.set(Waiter::new(task, plain_key(step)));
+        now.current.set(AnnouncementId::new(task, plain_key(step)));
         now.turn.set(turn);
         now.waker.set(waker.data().addr());
     });
 }
 
-/// Whether it is the turn of an announcement: the task that made it was chosen since, and it waits for
-/// nothing.
+/// Returns `true` if it is the turn of an announcement: its task was chosen since, and it waits for nothing.
 #[inline]
-pub(crate) fn is_turn_of(ticket: &Ticket) -> bool {
-    NOW.with(|now| ticket.waiter.key() == now.turn.get() && ticket.run == now.run.get())
+pub(crate) fn is_turn_of(announcement: &Announcement) -> bool {
+    NOW.with(|now| announcement.id.key() == now.turn.get() && announcement.run == now.run.get())
 }
 
-/// The current task did the announcement whose turn it was. Said again, with other values, it counts once.
+/// Marks the operation whose turn it is as done. A second call replaces the values.
 #[inline]
 pub(super) fn do_turn(values: Values) {
     NOW.with(|now| {
@@ -182,28 +179,28 @@ pub(super) fn do_turn(values: Values) {
     });
 }
 
-/// Whether the announcement was done whose turn it was, and the world has not seen it.
+/// Returns `true` if the operation whose turn it was is done, and the world has not seen it.
 #[inline]
 pub(super) fn is_done() -> bool {
     NOW.with(|now| now.turn.get() == DONE)
 }
 
-/// Hands out the values of what was done last when its turn had come.
+/// Calls `see` with the values of the last operation that was done in its turn.
 //
-// Not returned: `with` puts what it returns into an `Option` first, and looks whether it is there.
+// Not returned, because `with` wraps its result in an `Option` and checks it.
 #[inline(always)]
 pub(super) fn with_done(see: impl FnOnce(Values)) {
     NOW.with(|now| see(now.values.get()));
 }
 
-/// The world has seen that the announcement was done.
+/// Marks the operation that was done as seen by the world.
 pub(super) fn forget_done() {
     NOW.with(|now| now.turn.set(NO_KEY));
 }
 
-// ---- what was announced
+// ---- the announcement
 
-/// Whether the task that took this step [`announced`] an operation in it.
+/// Returns `true` if the task that took this step [`announced`] an operation in it.
 #[inline]
 pub(super) fn announces_in(step: u32) -> bool {
     NOW.with(|now| now.key() == plain_key(step))
@@ -223,8 +220,8 @@ pub(super) fn announced() -> Announced {
     })
 }
 
-/// The current task has ended, or the run: what it announced last is announced no more, if its future was
-/// forgotten without being dropped, and nothing has its turn.
+/// Clears the announcement and the turn, at the end of a task or of the run. A future that was forgotten has not
+/// retracted its announcement.
 pub(super) fn end() {
     NOW.with(|now| {
         now.mark.set(0);
@@ -232,7 +229,7 @@ pub(super) fn end() {
     });
 }
 
-/// Whether the current task has announced an operation in this step that the world has not seen.
+/// Returns `true` if the current task has announced an operation in this step that the world has not seen.
 pub(super) fn has_announced() -> bool {
     NOW.with(|now| now.key() == now.current.get().key())
 }
@@ -242,9 +239,10 @@ pub(super) fn unseen() -> Option<Announced> {
     has_announced().then(announced)
 }
 
-/// Takes an announcement back that the world has not seen; false if it is not such a one.
-pub(super) fn retract(ticket: &Ticket) -> bool {
-    let found = ticket.run == run() && unseen().is_some_and(|a| a.key == ticket.waiter.key());
+/// Retracts an announcement that the world has not seen. Returns `false`, with nothing changed, for any other one.
+pub(super) fn retract(announcement: &Announcement) -> bool {
+    let found =
+        announcement.run == run() && unseen().is_some_and(|a| a.key == announcement.id.key());
     if found {
         NOW.with(|now| now.mark.set(0));
     }
@@ -253,20 +251,20 @@ pub(super) fn retract(ticket: &Ticket) -> bool {
 
 // ---- a run
 
-/// Does `act` as a part of the run with this number. There is none on on this thread: to start one within
-/// another is refused.
+/// Calls `act` as a part of the run with this number. No other run may be on this thread; the callers refuse nested
+/// runs.
 pub(super) fn during<T>(run: u64, act: impl FnOnce() -> T) -> T {
     /// Ends the run, also when `act` panics.
-    struct End;
+    struct EndRun;
 
-    impl Drop for End {
+    impl Drop for EndRun {
         fn drop(&mut self) {
             NOW.with(|now| now.begin(0));
         }
     }
 
     debug_assert!(!in_run());
-    let _end = End;
+    let _end = EndRun;
     NOW.with(|now| now.begin(run));
     act()
 }

@@ -1,21 +1,21 @@
-//! Numbers that nobody else in the process has: of worlds, of runs, of shared objects.
+//! Process-wide unique numbers: of worlds, of runs, of shared objects.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The first number that nobody has taken. 0 is none.
+/// The first number that is not taken. 0 is never given out.
 static FREE: AtomicU64 = AtomicU64::new(1);
 
-/// A worker takes so many at a time: workers that run short bodies would otherwise pass the counter to and
-/// fro.
+/// The number of values that a worker takes at a time, because workers with short bodies would otherwise contend for
+/// the counter.
 const AT_ONCE: u64 = 1024;
 
-/// Numbers to be given out, only ever compared for equality.
+/// A block of unique numbers, which are only compared for equality.
 #[derive(Debug, Default)]
 pub(super) struct Numbers(Range<u64>);
 
 impl Numbers {
-    /// One that was not given out before, by whomever.
+    /// Returns a number that no other call in the process returns.
     pub(super) fn next(&mut self) -> u64 {
         if self.0.is_empty() {
             let first = FREE.fetch_add(AT_ONCE, Ordering::Relaxed);

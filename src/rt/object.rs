@@ -1,13 +1,13 @@
-//! How a run gets to know the shared objects of the program.
+//! The shared objects of the program, and their rows in a run.
 //!
-//! A primitive carries an [`Object`]: its identity. The run keeps a row for it, found by the index
-//! that the object remembers together with the number of the run it is good for.
+//! A primitive contains an [`Object`]: its identity. The run has a row for it, found by the index
+//! that the object stores together with the number of the run in which the index is valid.
 //!
-//! Two kinds of objects: *local* ones (a mutex) belong to the run that created or first met them,
-//! and using them in a second run is an error; *shared* ones (an atomic, a cell) may stand in a
+//! There are two kinds of objects. *Local* ones (a mutex) belong to the run that created or first used them;
+//! their use in a second run is an error. *Shared* ones (an atomic, a cell) may be in a
 //! `static` and be used by several workers at once, each with a row and a value of its own. Such an
-//! object has a process-wide number too, by which a worker finds its row again after another
-//! worker's run overwrote the remembered index.
+//! object also has a process-wide number, by which a worker finds its row again after another
+//! worker's run overwrote the stored index.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -19,8 +19,8 @@ use crate::run::{Holder, ObjectRecord};
 /// Bits of a slot that hold the index; the rest hold the number of the run.
 const INDEX_BITS: u32 = 24;
 const INDEX_MAX: u64 = (1 << INDEX_BITS) - 1;
-/// Set in a slot if the object got its name after a run had met it: no run has so high a number, so the next
-/// use does not find the row at once and looks at the name.
+/// Set in a slot if the object got its name after its first use in a run. No run has so high a number, so the next
+/// use takes the slow path, which reads the name.
 const NAMED: u64 = 1 << 63;
 
 /// A number for the place of an object. Two places may have the same.
@@ -35,17 +35,17 @@ const MADE: u64 = 1 << 63;
 /// The identity of a primitive, kept inside it.
 #[derive(Debug)]
 pub(crate) struct Object {
-    /// What the primitive is.
+    /// The kind of primitive.
     kind: &'static str,
-    /// Where it was created.
+    /// The place of its creation.
     place: Place,
-    /// What the user calls it.
+    /// The name that the user gave it.
     name: Option<&'static str>,
-    /// Whether it may be used by several runs.
+    /// True if several runs may use it.
     shared: bool,
-    /// Number of the run and index of its row there; 0 before any run met it.
+    /// Number of the run and index of its row there; 0 before its first use in a run.
     slot: AtomicU64,
-    /// Process-wide number of a shared object; 0 before any run met it.
+    /// Process-wide number of a shared object; 0 before its first use in a run.
     number: AtomicU64,
 }
 
@@ -71,30 +71,30 @@ impl Object {
         }
     }
 
-    /// The place it was created at.
+    /// The place of its creation.
     pub(crate) fn place(&self) -> Place {
         self.place
     }
 
-    /// What it is.
+    /// The kind of primitive.
     pub(crate) fn kind(&self) -> &'static str {
         self.kind
     }
 
-    /// The next run or the next use meets it as a new object.
+    /// Forgets its rows: the next use adds it as a new object.
     pub(crate) fn forget(&mut self) {
         *self.slot.get_mut() = 0;
         *self.number.get_mut() = 0;
     }
 
-    /// Its row in this run, if this run has met it and no other has since.
+    /// Its row in this run, if this run was the last to use it.
     #[inline]
     pub(crate) fn in_run(&self, run: u64) -> Option<ObjectId> {
         let slot = self.slot.load(Ordering::Relaxed);
         (slot >> INDEX_BITS == run).then(|| ObjectId::new((slot & INDEX_MAX) as u32))
     }
 
-    /// Its number, the next one if it had none.
+    /// Its process-wide number, allotted by the first call.
     fn number(&self, numbers: &mut Numbers) -> u64 {
         match self.number.load(Ordering::Relaxed) {
             0 => {}
@@ -108,16 +108,16 @@ impl Object {
     }
 }
 
-/// A waiting announcement: whose, and which of its announcements.
+/// The identity of an announcement within a run: its task and its key.
 //
 // One word: every point stores one.
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Waiter(u64);
+pub(crate) struct AnnouncementId(u64);
 
-impl Waiter {
+impl AnnouncementId {
     #[inline]
-    pub(crate) const fn new(task: TaskId, key: u32) -> Waiter {
-        Waiter(((task.0 as u64) << 32) | key as u64)
+    pub(crate) const fn new(task: TaskId, key: u32) -> AnnouncementId {
+        AnnouncementId(((task.0 as u64) << 32) | key as u64)
     }
 
     #[inline]
@@ -131,7 +131,7 @@ impl Waiter {
     }
 }
 
-impl std::fmt::Debug for Waiter {
+impl std::fmt::Debug for AnnouncementId {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{} of {:?}", self.key(), self.task())
     }
@@ -144,14 +144,14 @@ pub(crate) struct ObjectRow {
     number: u64,
     /// See [`View::key_of`](crate::run::choice::View::key_of).
     pub(crate) key: u64,
-    /// Who holds it, if it is a lock and held.
+    /// Its holder, if it is a lock and held.
     pub(crate) holder: Option<Holder>,
-    /// Whether its waiters were last told that it is free.
+    /// True if its waiters were last updated when it was free.
     pub(crate) told_free: bool,
-    /// Whether it is among those whose waiters are to be told.
+    /// True if it is in `RunState::dirty`: its waiters must be updated.
     pub(crate) dirty: bool,
-    /// All announcements that need it free, whether they can go on now or not.
-    pub(crate) waiters: Vec<Waiter>,
+    /// All announcements that wait until it is free, enabled or not.
+    pub(crate) waiters: Vec<AnnouncementId>,
 }
 
 /// The objects of one run.
@@ -159,23 +159,23 @@ pub(crate) struct ObjectRow {
 pub(crate) struct Objects {
     pub(crate) rows: crate::run::pool::Pool<ObjectRow>,
     run: u64,
-    /// Shared objects that another worker's run took the slot of: number and index.
+    /// Shared objects whose slot another worker's run overwrote: number and index.
     contended: Vec<(u64, ObjectId)>,
     /// Numbers for shared objects.
     numbers: Numbers,
 }
 
-/// Why an object cannot be used.
+/// The reason why an object cannot be used.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Unusable {
+pub(crate) enum UnusableObject {
     /// It belongs to another run.
     OtherRun,
     /// The run has too many objects.
     TooMany,
 }
 
-/// An object just met or met before.
-pub(crate) enum Met {
+/// The id of an object that was in the run already, or was just added.
+pub(crate) enum Lookup {
     Known(ObjectId),
     New(ObjectId),
 }
@@ -188,17 +188,17 @@ impl Objects {
         self.run = run;
     }
 
-    /// The row of `object`, made if this is the first the run sees of it.
+    /// Returns the row of `object`, which the first use in the run adds.
     #[inline]
-    pub(crate) fn meet(
+    pub(crate) fn find_or_add(
         &mut self,
         object: &Object,
         values: ValueKind,
         creator: Option<(TaskId, u32)>,
-    ) -> Result<Met, Unusable> {
+    ) -> Result<Lookup, UnusableObject> {
         match object.in_run(self.run) {
-            Some(id) => Ok(Met::Known(id)),
-            None => self.meet_slowly(object, values, creator),
+            Some(id) => Ok(Lookup::Known(id)),
+            None => self.find_or_add_slowly(object, values, creator),
         }
     }
 
@@ -213,19 +213,19 @@ impl Objects {
         Some(id)
     }
 
-    fn meet_slowly(
+    fn find_or_add_slowly(
         &mut self,
         object: &Object,
         values: ValueKind,
         creator: Option<(TaskId, u32)>,
-    ) -> Result<Met, Unusable> {
+    ) -> Result<Lookup, UnusableObject> {
         let mut slot = object.slot.load(Ordering::Relaxed);
         if slot & NAMED != 0 {
             slot &= !NAMED;
             object.slot.store(slot, Ordering::Relaxed);
             if let Some(id) = object.in_run(self.run) {
                 self.rows.at_mut(id.index()).record.name = object.name;
-                return Ok(Met::Known(id));
+                return Ok(Lookup::Known(id));
             }
         }
         let mut number = 0;
@@ -234,14 +234,14 @@ impl Objects {
             if slot != 0 {
                 if let Some(id) = self.find_contended(number) {
                     object.slot.store(self.slot(id), Ordering::Relaxed);
-                    return Ok(Met::Known(id));
+                    return Ok(Lookup::Known(id));
                 }
             }
         } else if slot != 0 {
-            return Err(Unusable::OtherRun);
+            return Err(UnusableObject::OtherRun);
         }
         if self.rows.len() as u64 > INDEX_MAX {
-            return Err(Unusable::TooMany);
+            return Err(UnusableObject::TooMany);
         }
         let id = ObjectId::new(self.rows.len() as u32);
         let Object { kind, place, name, .. } = *object;
@@ -257,7 +257,7 @@ impl Objects {
         });
         row.record = record;
         row.number = number;
-        // One that the run made is known by its maker, whatever others made meanwhile.
+        // The key of an object made in the run depends on its creator only, not on the objects of other tasks.
         row.key = match creator {
             Some((task, nth)) => MADE | u64::from(task.0) << 32 | u64::from(nth),
             None => place_key(object.place),
@@ -267,14 +267,14 @@ impl Objects {
         row.dirty = false;
         row.waiters.clear();
         object.slot.store(self.slot(id), Ordering::Relaxed);
-        Ok(Met::New(id))
+        Ok(Lookup::New(id))
     }
 
     fn slot(&self, id: ObjectId) -> u64 {
         self.run << INDEX_BITS | id.index() as u64
     }
 
-    /// The row of `object` if this run has met it. For drops, which must not make rows.
+    /// The row of `object`, if it has one in this run. For destructors, which must not add rows.
     pub(crate) fn find(&self, object: &Object) -> Option<ObjectId> {
         let slot = object.slot.load(Ordering::Relaxed) & !NAMED;
         (slot >> INDEX_BITS == self.run).then(|| ObjectId::new((slot & INDEX_MAX) as u32))

@@ -1,13 +1,12 @@
 //! The numbers that tell objects of one place in the source apart.
 //!
-//! They are computed for a report or the census, and not in a run: most runs are looked at by nobody.
+//! They are computed for a report or the census, and not in a run, because most runs are never reported.
 
 use std::collections::BTreeMap;
 
 use crate::run::ObjectRecord;
 
-/// Gives each record its number among those of its kind and place. Costs, for each, the logarithm of the
-/// number of places.
+/// Gives each record its number among the records of its kind and place, in O(log p) each for p places.
 pub(super) fn number(records: &mut [ObjectRecord]) {
     // Lines first: two places mostly differ in them, and names of files take longer to compare.
     let key = |record: &ObjectRecord| {
@@ -20,7 +19,7 @@ pub(super) fn number(records: &mut [ObjectRecord]) {
     }
 }
 
-/// How many keys equal to it come before each.
+/// For each key, the number of equal keys before it.
 fn ordinals<K: Ord>(keys: impl Iterator<Item = K>) -> impl Iterator<Item = u32> {
     let mut next: BTreeMap<K, u32> = BTreeMap::new();
     keys.map(move |key| {
@@ -67,7 +66,7 @@ mod tests {
         }
     }
 
-    /// How many comparisons it takes to number so many objects at so many places.
+    /// The number of comparisons for `objects` objects at `places` places.
     fn comparisons(objects: u32, places: u32) -> u64 {
         let compared = Cell::new(0);
         let keys = (0..objects).map(|n| Counted(n % places, &compared));

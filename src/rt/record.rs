@@ -1,4 +1,4 @@
-//! What a run leaves behind, in the form it is collected in.
+//! The record of a run, in the form in which it is collected.
 
 use std::sync::Arc;
 
@@ -10,13 +10,13 @@ use crate::run::{Condition, DrawRecord, StepRecord};
 
 /// One step, in one word: it is stored at every step.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Step(u64);
+pub(crate) struct PackedStep(u64);
 
-impl Step {
-    /// `task` is chosen among so many. There are less than 2^31 tasks.
+impl PackedStep {
+    /// A step of `task`, chosen among `candidates` tasks. There are less than 2^31 tasks.
     #[inline]
-    pub(crate) fn new(task: TaskId, candidates: u32, preempts: bool) -> Step {
-        Step((u64::from(task.0) << 32) | (u64::from(candidates) << 1) | u64::from(preempts))
+    pub(crate) fn new(task: TaskId, candidates: u32, preempts: bool) -> PackedStep {
+        PackedStep((u64::from(task.0) << 32) | (u64::from(candidates) << 1) | u64::from(preempts))
     }
 
     pub(crate) fn record(self) -> StepRecord {
@@ -30,8 +30,8 @@ impl Step {
 
 /// The decisions of one run, and its histories. The vectors keep their allocations from run to run.
 #[derive(Default)]
-pub(crate) struct Record {
-    pub(crate) steps: Vec<Step>,
+pub(crate) struct RunRecord {
+    pub(crate) steps: Vec<PackedStep>,
     pub(crate) draws: Vec<DrawRecord>,
     pub(crate) histories: Vec<Arc<dyn HistorySource>>,
     pub(crate) conditions: Vec<Condition>,
@@ -42,7 +42,7 @@ pub(crate) struct Record {
     pub(crate) foreign: bool,
 }
 
-impl Record {
+impl RunRecord {
     pub(crate) fn clear(&mut self) {
         self.steps.clear();
         self.draws.clear();
@@ -55,22 +55,22 @@ impl Record {
 
 /// The shortest sequence of steps that the end of the run repeats at least four times. Steps are
 /// the same if the same task did the same operations to the same objects, whatever the values.
-pub(crate) fn repeated_suffix(record: &Record, events: &[Event]) -> Vec<StepRecord> {
+pub(crate) fn repeated_suffix(record: &RunRecord, events: &[Event]) -> Vec<StepRecord> {
     const LONGEST: usize = 256;
     const REPEATS: usize = 4;
     let steps = record.steps.len();
     let window = steps.min(LONGEST * REPEATS);
     let from = steps - window;
-    // What each of the last steps did: the events are in the order of their steps.
-    let mut deeds: Vec<Vec<(&str, Option<ObjectId>)>> = vec![Vec::new(); window];
+    // The operations of each of the last steps; the events are in the order of their steps.
+    let mut operations: Vec<Vec<(&str, Option<ObjectId>)>> = vec![Vec::new(); window];
     for event in events.iter().rev().take_while(|event| event.step as usize >= from) {
-        if let Some(deeds) = deeds.get_mut(event.step as usize - from) {
-            deeds.push((event.op.name, event.object));
+        if let Some(operations) = operations.get_mut(event.step as usize - from) {
+            operations.push((event.op.name, event.object));
         }
     }
     let same = |i: usize, j: usize| {
         let task = |i: usize| record.steps[from + i].record().task;
-        task(i) == task(j) && deeds[i] == deeds[j]
+        task(i) == task(j) && operations[i] == operations[j]
     };
     let repeats = |p: &usize| (window - (REPEATS - 1) * p..window).all(|i| same(i, i - p));
     let period = (1..=window / REPEATS).find(repeats).unwrap_or(0);

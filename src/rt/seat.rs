@@ -1,5 +1,5 @@
-//! The seats of tasks: the body, and the waker by which futures that are not of this library reach
-//! the ready set.
+//! The seat of a task: its body, and the waker by which futures that are not of this library put the task
+//! into the ready set.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -10,12 +10,12 @@ use super::now::in_run;
 use super::world::WORLD;
 use crate::run::ids::TaskId;
 
-/// What a waker called on another thread leaves for the executor.
+/// The flags that wakers share with the executor, across threads.
 #[derive(Debug)]
 pub(crate) struct Signals {
     /// The number of the world: a thread may run one within another.
     pub(crate) world: u64,
-    /// Whether a run is on.
+    /// True during a run.
     pub(crate) running: AtomicBool,
     /// One more than the task that was woken from another thread; 0 if none was.
     pub(crate) strayed: AtomicU32,
@@ -24,7 +24,7 @@ pub(crate) struct Signals {
 /// Wakes one task. Made once for each position in the task table and used by run after run.
 pub(crate) struct TaskWaker {
     task: TaskId,
-    /// Cleared when a run ended and somebody kept the waker: it must not wake the next run's task.
+    /// Cleared if a copy of the waker outlives its run: it must not wake the next run's task.
     alive: AtomicBool,
     signals: Arc<Signals>,
 }
@@ -52,12 +52,12 @@ impl Wake for TaskWaker {
     }
 }
 
-/// What the executor needs to poll a task.
+/// The body and the waker of a task.
 pub(crate) struct Seat {
     shared: Arc<TaskWaker>,
     pub(crate) waker: Waker,
-    /// None before the task was spawned, for the body of the test and what it lends, and when the
-    /// task has ended.
+    /// None before the task was spawned and after it has ended; always none for the body of the test and the tasks
+    /// that are a part of it.
     pub(crate) body: Option<BoxBody>,
 }
 
@@ -82,7 +82,7 @@ impl Seats {
     }
 
     /// Seats a task.
-    pub(crate) fn take_in(&mut self, task: TaskId, body: Option<BoxBody>) {
+    pub(crate) fn set_body(&mut self, task: TaskId, body: Option<BoxBody>) {
         if self.seats.len() <= task.index() {
             self.make(task);
         }
@@ -106,7 +106,7 @@ impl Seats {
         (shared.clone(), shared.into())
     }
 
-    /// A run of `tasks` tasks is over: puts wakers that somebody kept out of use.
+    /// After a run of `tasks` tasks, replaces the wakers of which copies are left.
     pub(crate) fn retire_kept(&mut self, tasks: usize) {
         for index in 0..tasks.min(self.seats.len()) {
             // Ours are the `Arc` and the `Waker`.

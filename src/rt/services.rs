@@ -1,14 +1,14 @@
-//! What primitives may ask of a run besides points: locks, tasks, histories.
+//! The operations of a run that primitives use besides points: locks, tasks, histories.
 
 use std::cell::RefMut;
 use std::sync::Arc;
 use std::task::Waker;
 
 use super::body::BoxBody;
-use super::deed::Deed;
 use super::object::Object;
-use super::slot::Ticket;
-use super::state::State;
+use super::pending::PendingOp;
+use super::slot::Announcement;
+use super::state::RunState;
 use super::world::World;
 use crate::run::Condition;
 use crate::run::board::{CallMark, CallPoint, Contact};
@@ -22,7 +22,7 @@ const SPAWN: Op = Op::new("spawn", Access::Spawn);
 const ABORT: Op = Op::new("abort", Access::Abort);
 const UNLOCK: Op = Op::new("unlock", Access::Unlock);
 
-/// How a task ended.
+/// The end of a task.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Ended {
     Completed,
@@ -32,35 +32,35 @@ pub(crate) enum Ended {
 impl World {
     // ---- locks
 
-    /// Takes the lock that the announced operation asked for.
-    pub(crate) fn acquire(&self, deed: &Deed) {
-        acquire(self.state(), deed);
+    /// Takes the lock of the announced operation.
+    pub(crate) fn acquire(&self, pending: &PendingOp) {
+        acquire(self.state(), pending);
     }
 
-    /// The same if it is the turn of the operation, which has announced itself alone or first. False, with
-    /// nothing changed, if it has to wait: another branch of the task may have the lock since.
-    pub(crate) fn acquire_in_turn(&self, deed: &Deed) -> bool {
+    /// Takes the lock if it is the turn of the operation, which is the only or the first announcement of its task.
+    /// Returns `false`, with nothing changed, if it must wait: another branch of the task may have taken the lock.
+    pub(crate) fn acquire_in_turn(&self, pending: &PendingOp) -> bool {
         let state = self.state();
         let first = &state.board.tasks.at(state.current().index()).announced.first;
-        let is_first = first.key == deed.ticket.waiter.key() && first.enabled;
+        let is_first = first.key == pending.announcement.id.key() && first.enabled;
         let is_free = |object: ObjectId| state.objects.rows[object.index()].holder.is_none();
-        let turns = is_first && deed.object.is_some_and(is_free);
+        let turns = is_first && pending.object.is_some_and(is_free);
         if turns {
-            acquire(state, deed);
+            acquire(state, pending);
         }
         turns
     }
 
     /// Takes the lock if it is free.
-    pub(crate) fn try_acquire(&self, deed: &Deed) -> bool {
-        let mut state = self.retract_to_do(&deed.ticket);
-        let object = deed.object.expect("a lock is an object");
+    pub(crate) fn try_acquire(&self, pending: &PendingOp) -> bool {
+        let mut state = self.retract_to_do(&pending.announcement);
+        let object = pending.object.expect("a lock is an object");
         let free = state.row(object).holder.is_none();
         if free {
-            state.acquire(object, deed.place);
+            state.acquire(object, pending.place);
         }
         let values = if free { Values::None } else { Values::Failed };
-        state.happened(deed.op, deed.object, deed.place, values);
+        state.happened(pending.op, pending.object, pending.place, values);
         free
     }
 
@@ -79,7 +79,7 @@ impl World {
 
     // ---- tasks
 
-    /// Spawns a task. Not a point: it is a candidate at the next one.
+    /// Spawns a task. Not a point: the task is a candidate from the next point on.
     pub(crate) fn spawn(&self, body: BoxBody, name: Option<Arc<str>>, place: Place) -> TaskId {
         let mut state = self.state();
         let parent = state.current();
@@ -89,9 +89,9 @@ impl World {
         task
     }
 
-    /// Spawns a task whose future is a part of the body of the test: it may borrow from it. When the
-    /// task steps the body is polled, as the [`client`](World::client) that the task is, and has to
-    /// poll that part of itself and nothing else; when that is ready it says [`World::end_lent`].
+    /// Spawns a task whose future is a part of the body of the test and may borrow from it. A step of the task
+    /// polls the body, which must read [`World::client`], poll only the part that belongs to that task, and call
+    /// [`World::end_lent`] when the part is ready.
     pub(crate) fn lend(&self, place: Place) -> TaskId {
         let mut state = self.state();
         let parent = state.current();
@@ -101,7 +101,7 @@ impl World {
         task
     }
 
-    /// The current task, which was [lent](World::lend), has ended.
+    /// Ends the current task, which was spawned by [`World::lend`].
     pub(crate) fn end_lent(&self) {
         let mut state = self.state();
         let task = state.current();
@@ -115,25 +115,26 @@ impl World {
         self.signals.world
     }
 
-    /// Whether `task` has ended; the current task acts on it, and it is no join.
+    /// Returns `true` if `task` has ended. Recorded as a contact, because the current task acts on the answer
+    /// without a join.
     pub(crate) fn has_ended(&self, task: TaskId) -> bool {
         let mut state = self.state();
         state.touch(task, Contact::Looked);
         state.is_done(task)
     }
 
-    /// Joins `target`, which has ended; the result is handed out to be taken apart without a borrow.
-    /// The ticket is that of the announcement, open if there was one.
+    /// Joins `target`, which has ended. Returns its body, from which the caller takes the result without a borrow.
+    /// `announcement` is open if the join was announced.
     pub(crate) fn join(
         &self,
-        ticket: &Ticket,
+        announcement: &Announcement,
         op: &'static Op,
         target: TaskId,
         place: Place,
     ) -> (Ended, Option<BoxBody>) {
         let mut state = self.state();
         debug_assert!(state.is_done(target));
-        let waker = if ticket.is_open() { state.retract(ticket.waiter) } else { None };
+        let waker = if announcement.is_open() { state.retract(announcement.id) } else { None };
         state.happened(op, None, place, Values::Task(target));
         let slot = state.slots.at_mut(target.index());
         let ended = if slot.cancelled { Ended::Cancelled } else { Ended::Completed };
@@ -143,14 +144,14 @@ impl World {
         (ended, body)
     }
 
-    /// Asks a task to end before its next step. Not a point.
+    /// Aborts a task: it ends before its next step. Not a point.
     pub(crate) fn abort(&self, run: u64, task: TaskId, place: Place) {
         let mut state = self.state();
         if run != state.run {
             return;
         }
         if state.is_done(task) {
-            // Too late, which it need not have been.
+            // Too late in this run; in another one the abort may come before the end.
             state.touch(task, Contact::Looked);
             return;
         }
@@ -158,8 +159,8 @@ impl World {
         state.happened(&ABORT, None, place, Values::Task(task));
     }
 
-    /// The handle of a task was given up. `drops` tells whether it matters when the result of the task is
-    /// dropped: here, or when the task ends, whichever comes later.
+    /// Detaches a task whose handle is dropped. `drops` is true if the result of the task has a destructor: it runs
+    /// here or at the end of the task, whichever comes later, and is therefore recorded as a contact.
     pub(crate) fn detach(&self, run: u64, task: TaskId, for_good: bool, drops: bool) {
         let mut state = self.state();
         if run != state.run {
@@ -170,7 +171,7 @@ impl World {
         }
         let step = state.board.step;
         let slot = &mut state.slots[task.index()];
-        // Given up on purpose counts as given up before the run began.
+        // Detached on purpose counts as detached before the run began.
         slot.detached = Some(if for_good { 0 } else { step });
         let body = slot.ended.take();
         drop(state);
@@ -179,13 +180,12 @@ impl World {
 
     // ---- histories
 
-    /// The clock of histories: how many operations have taken effect.
+    /// The clock of histories: the number of operations that have taken effect.
     pub(crate) fn clock(&self) -> u64 {
         self.state().board.events.len() as u64
     }
 
-    /// The number of the first operation of the task with this number, as [`World::client`] gives
-    /// it, since `mark` operations had been done.
+    /// The index of the first event, at or after index `mark`, of the task whose [`World::client`] is `task`.
     pub(crate) fn first_access_since(&self, mark: u64, task: u64) -> Option<u64> {
         let state = self.state();
         let later = state.board.events.get(mark as usize..)?;
@@ -219,35 +219,35 @@ impl World {
         }
     }
 
-    /// A call of the current task got to a point.
+    /// Records that a call of the current task reached `point`.
     pub(crate) fn mark_call(&self, history: usize, point: CallPoint) {
         let mut state = self.state();
         let (task, events) = (state.current(), state.board.events.len());
         state.board.calls.push(CallMark { task, history, point, events });
     }
 
-    /// A generated program belongs to this run.
+    /// Adds a generated program to the run.
     pub(crate) fn add_program(&self, program: Arc<dyn ProgramSource>) {
         self.state().record.programs.push(program);
     }
 
-    /// A history belongs to this run. Returns its number in it.
+    /// Adds a history to the run. Returns its number.
     pub(crate) fn add_history(&self, history: Arc<dyn HistorySource>) -> usize {
         let mut state = self.state();
         state.record.histories.push(history);
         state.record.histories.len() - 1
     }
 
-    /// A condition was asked about.
+    /// Counts one evaluation of a condition.
     pub(crate) fn note_condition(&self, condition: Condition) {
         condition.note(&mut self.state().record.conditions);
     }
 }
 
-fn acquire(mut state: RefMut<'_, State>, deed: &Deed) {
-    let waker = state.retract(deed.ticket.waiter);
-    state.acquire(deed.object.expect("a lock is an object"), deed.place);
-    state.happened(deed.op, deed.object, deed.place, Values::None);
+fn acquire(mut state: RefMut<'_, RunState>, pending: &PendingOp) {
+    let waker = state.retract(pending.announcement.id);
+    state.acquire(pending.object.expect("a lock is an object"), pending.place);
+    state.happened(pending.op, pending.object, pending.place, Values::None);
     drop(state);
     drop(waker);
 }

@@ -1,43 +1,42 @@
-//! What the executor keeps of a task besides the row it shows, and what a future keeps of an
-//! announcement it made.
+//! The private part of a task's row, and the announcement that a future holds.
 
 use super::body::BoxBody;
-use super::object::Waiter;
+use super::object::AnnouncementId;
 
-/// What the executor keeps of a task besides its row.
+/// The data of a task that strategies do not see; the rest is its row on the board.
 #[derive(Default)]
-pub(crate) struct Slot {
-    /// Ended by being dropped.
+pub(crate) struct TaskSlot {
+    /// The task ended because its future was dropped.
     pub(crate) cancelled: bool,
-    /// Who waits for its end.
-    pub(super) joiner: Option<Waiter>,
-    /// The step in which its handle was given up; none while there is a handle.
+    /// The announcement that waits for the end of the task.
+    pub(super) joiner: Option<AnnouncementId>,
+    /// The step in which the handle was dropped; none while there is a handle.
     pub(crate) detached: Option<u32>,
-    /// Its body with the result, from its end until the handle takes it.
+    /// The body with the result, from the end of the task until the handle takes it.
     pub(crate) ended: Option<BoxBody>,
-    /// How many objects it has created.
+    /// The number of objects that the task has created.
     pub(super) objects: u32,
-    /// Was there when the body of the test had ended.
+    /// The task had not ended when the body of the test ended.
     pub(crate) left_over: bool,
 }
 
-/// An announcement, as the future that made it remembers it.
+/// An announcement of a pending operation, as its future holds it. Closed by default.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Ticket {
+pub(crate) struct Announcement {
     pub(crate) run: u64,
-    pub(crate) waiter: Waiter,
+    pub(crate) id: AnnouncementId,
 }
 
-impl Ticket {
-    /// Whether there is an announcement that was neither done nor taken back.
+impl Announcement {
+    /// Returns `true` from the announcement until the operation is done or retracted.
     #[inline]
     pub(crate) fn is_open(&self) -> bool {
         self.run != 0
     }
 
-    /// The announcement was done or taken back.
+    /// Marks the operation as done or retracted.
     #[inline]
-    pub(crate) fn settle(&mut self) {
+    pub(crate) fn close(&mut self) {
         self.run = 0;
     }
 }

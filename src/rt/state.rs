@@ -1,11 +1,11 @@
-//! The state of a run: tasks, who can step, what is announced, what happened.
+//! The state of a run: its tasks, the ready set, the pending operations, the events.
 //!
 //! Plain data and plain work. Nothing here calls user code, so a borrow of the state may be held
-//! around every function; wakers and bodies that have to be dropped are handed out.
+//! around every function; wakers and bodies that must be dropped are returned to the caller.
 //!
-//! A task can step if it was woken, is to be aborted, or has an announced operation that can be
-//! done now. `ready` holds those tasks, in no meaningful order, each knowing its position, so that
-//! entering and leaving cost the same whatever the number of tasks.
+//! A task can step if it was woken, was aborted, or has an enabled pending operation.
+//! `ready` holds these tasks, in no meaningful order. Each row stores its position in `ready`, so that
+//! insertion and removal take constant time.
 
 use std::sync::Arc;
 use std::task::Waker;
@@ -13,9 +13,9 @@ use std::task::Waker;
 use super::body::BoxBody;
 use super::choose::Chooser;
 use super::now;
-use super::object::{ObjectRow, Objects, Waiter};
-use super::record::Record;
-use super::slot::{Slot, Ticket};
+use super::object::{AnnouncementId, ObjectRow, Objects};
+use super::record::RunRecord;
+use super::slot::{Announcement, TaskSlot};
 use crate::rt::memory::Memory;
 use crate::run::Failure;
 use crate::run::board::{Announced, Announcements, Board, Contact, ContactMark, Status, TaskRow};
@@ -32,50 +32,50 @@ pub(super) const NOT_READY: u32 = u32::MAX;
 const FIRST_KEY: u32 = 1;
 
 /// The state of one run.
-pub(crate) struct State {
-    /// Who answers the run's choices. Only [`World::choose`](super::World) and its neighbours ask it.
+pub(crate) struct RunState {
+    /// Answers the run's choices. Used by [`World::choose`](super::World) and its neighbours only.
     pub(super) chooser: Chooser,
     pub(crate) run: u64,
     pub(crate) board: Board,
-    pub(crate) slots: Pool<Slot>,
+    pub(crate) slots: Pool<TaskSlot>,
     pub(crate) objects: Objects,
     pub(crate) memory: Memory,
-    pub(crate) record: Record,
+    pub(crate) record: RunRecord,
     pub(crate) failure: Option<Failure>,
-    /// The body of the test has ended, or something is wrong.
+    /// The body of the test has ended, or the run has failed.
     pub(crate) over: bool,
     /// Tasks spawned in this step, with their bodies; a lent task has none.
     pub(crate) inbox: Vec<(TaskId, Option<BoxBody>)>,
     /// Wakers of announcements made inside combinators that have wakers of their own.
-    pub(crate) foreign: Vec<(Waiter, Waker)>,
+    pub(crate) foreign: Vec<(AnnouncementId, Waker)>,
     /// Locks taken or freed in this step.
     pub(super) dirty: Vec<ObjectId>,
-    /// Whether the end of a step may bring more than that its task did what it had announced and
-    /// announced the next: it is the first or the last, it spawned, locked or freed something, somebody
-    /// is to be aborted, or waits for a change, or has a waker of a combinator. Set by whatever
-    /// brings it, cleared where it was seen to.
+    /// True if the end of the step needs more work than to record one event and one announcement: the step is
+    /// the first or the last, or it spawned a task, or locked or freed something; or a task was aborted, waits
+    /// for a change, or has a waker of a combinator. Set by the functions that cause such work, cleared by
+    /// `leave_step`, which does it.
     pub(super) attention: bool,
-    /// How many tasks are to be aborted.
+    /// The number of tasks that were aborted and have not ended.
     pub(super) aborts: u32,
-    /// Whether the task that took the last step can go on and did not yield: to let another one
-    /// step is then a preemption.
+    /// True if the task that took the last step can go on and did not yield: a step of another task
+    /// is then a preemption.
     pub(super) goes_on: bool,
     /// The key of the next announcement that is kept here.
     next_key: u32,
-    /// The last step in which there was one, and the key of the first in it.
+    /// The last step with an announcement kept here, and the key of the first one in that step.
     fresh: (u32, u32),
 }
 
-impl State {
-    pub(super) fn new(strategy: Box<dyn Strategy>) -> State {
-        State {
+impl RunState {
+    pub(super) fn new(strategy: Box<dyn Strategy>) -> RunState {
+        RunState {
             chooser: Chooser::new(strategy),
             run: 0,
             board: Board::default(),
             slots: Pool::default(),
             objects: Objects::default(),
             memory: Memory::default(),
-            record: Record::default(),
+            record: RunRecord::default(),
             failure: None,
             over: false,
             inbox: Vec::new(),
@@ -89,9 +89,9 @@ impl State {
         }
     }
 
-    /// Forgets the last run. Hands out what must be dropped without a borrow.
+    /// Forgets the last run. Returns the wakers that the caller must drop without a borrow.
     #[must_use]
-    pub(crate) fn begin(&mut self, run: u64) -> Vec<(Waiter, Waker)> {
+    pub(crate) fn begin(&mut self, run: u64) -> Vec<(AnnouncementId, Waker)> {
         self.run = run;
         self.board.step = 0;
         self.board.current = TaskId::MAIN;
@@ -122,7 +122,7 @@ impl State {
         self.board.current
     }
 
-    /// The first failure is the one that counts.
+    /// Ends the run as failed. The first failure counts.
     pub(crate) fn fail(&mut self, failure: Failure) {
         self.failure.get_or_insert(failure);
         self.end();
@@ -167,7 +167,7 @@ impl State {
         row.place = place;
         row.children = 0;
         row.enabled = 0;
-        // Of a task of an earlier run that did not end.
+        // The row may be that of a task of an earlier run that did not end.
         if !row.announced.is_empty() {
             row.announced.clear();
         }
@@ -178,7 +178,7 @@ impl State {
         row.ready_at = self.board.ready.len() as u32;
         self.board.ready.push(id);
         self.board.arrived.push(id);
-        let slot = self.slots.push(Slot::default);
+        let slot = self.slots.push(TaskSlot::default);
         slot.cancelled = false;
         slot.joiner = None;
         slot.detached = None;
@@ -187,7 +187,7 @@ impl State {
         id
     }
 
-    /// The executor seats a task that was spawned when the step is over.
+    /// Keeps the body of a spawned task until the executor takes it in, at the end of the step.
     pub(crate) fn take_body(&mut self, task: TaskId, body: Option<BoxBody>) {
         self.inbox.push((task, body));
         self.attention = true;
@@ -198,18 +198,18 @@ impl State {
         self.board.tasks.at(task.index()).status == Status::Done
     }
 
-    /// The current task had this effect on `target`.
+    /// Records an effect of the current task on `target`.
     pub(crate) fn touch(&mut self, target: TaskId, contact: Contact) {
         self.board.contacts.push(ContactMark { target, contact });
     }
 
-    /// A new object has this first word.
+    /// Adds a new object with the word `initial`.
     pub(crate) fn add_object(&mut self, object: ObjectId, initial: u64) {
         self.memory.push(initial);
         self.board.object_keys.push(self.objects.rows[object.index()].key);
     }
 
-    /// Something that is not of this library woke `task`.
+    /// Wakes `task` on behalf of a future that is not of this library.
     pub(crate) fn wake(&mut self, task: TaskId) {
         self.record.foreign |= task != self.board.current && !self.over;
         if task.index() < self.board.tasks.len() && !self.is_done(task) {
@@ -218,7 +218,7 @@ impl State {
         }
     }
 
-    /// Asks `task` to end before its next step.
+    /// Aborts `task`: it ends before its next step.
     pub(crate) fn abort(&mut self, task: TaskId) {
         let row = self.board.tasks.at_mut(task.index());
         if row.status != Status::Done && !std::mem::replace(&mut row.aborted, true) {
@@ -228,15 +228,15 @@ impl State {
         }
     }
 
-    /// The run is over and what is left of `task` is being dropped.
+    /// Makes `task` the current one while its future is dropped after the end of the run.
     pub(crate) fn resume(&mut self, task: TaskId) {
         self.board.current = task;
         self.slots.at_mut(task.index()).left_over = true;
     }
 
-    /// `task` ended; `body` holds its result. Hands back the body if nobody will ask for it, and wakers
-    /// to be called: a future that the task polled and others share lives on without it, and one of
-    /// those others has to poll it now.
+    /// Ends `task`, whose result `body` holds. Returns the body if the task is detached, and wakers that the
+    /// caller must call: if the task polled a future that it shares with other tasks, one of these tasks must
+    /// poll the future now.
     #[must_use]
     pub(crate) fn end_task(
         &mut self,
@@ -253,7 +253,7 @@ impl State {
         self.remove_ready(task);
         let row = self.board.tasks.at_mut(task.index());
         row.status = Status::Done;
-        // By itself, in its last step.
+        // It was aborted, and ended by itself in the same step.
         self.aborts -= u32::from(std::mem::take(&mut row.aborted));
         if task == TaskId::MAIN {
             self.end();
@@ -271,26 +271,26 @@ impl State {
         (None, wakers)
     }
 
-    /// Takes back what `task` has announced; adds the wakers kept for it to `wakers`.
+    /// Retracts the announcements of `task`; adds the wakers kept for them to `wakers`.
     #[cold]
     fn retract_all(&mut self, task: TaskId, wakers: &mut Vec<Waker>) {
-        let left = |state: &State| {
+        let left = |state: &RunState| {
             let mut left = state.board.tasks.at(task.index()).announced.iter();
             left.next().map(|announced| announced.key)
         };
         while let Some(key) = left(self) {
-            wakers.extend(self.retract(Waiter::new(task, key)));
+            wakers.extend(self.retract(AnnouncementId::new(task, key)));
         }
     }
 
     // ---- announcements
 
-    /// How many there have been, those not counted that wait for nothing.
+    /// The number of announcements kept here so far, plus one. The thread keeps those that wait for nothing.
     pub(crate) fn announcements(&self) -> u32 {
         self.next_key
     }
 
-    /// The current task will do `op` when it steps next and the operation is enabled.
+    /// Announces `op`, which the current task does in a later step in which it is enabled.
     #[inline]
     pub(crate) fn announce(
         &mut self,
@@ -298,22 +298,22 @@ impl State {
         object: Option<ObjectId>,
         target: Option<TaskId>,
         place: Place,
-    ) -> Ticket {
+    ) -> Announcement {
         let task = self.current();
         let key = self.next_key;
         self.next_key += 1;
         if self.fresh.0 != self.board.step {
             self.fresh = (self.board.step, key);
         }
-        let waiter = Waiter::new(task, key);
+        let id = AnnouncementId::new(task, key);
         let enabled = match (op.access, object, target) {
             (Access::Lock, Some(object), _) => {
                 let row = &mut self.objects.rows[object.index()];
-                row.waiters.push(waiter);
+                row.waiters.push(id);
                 row.told_free
             }
             (Access::Join, _, Some(target)) => {
-                self.slots.at_mut(target.index()).joiner = Some(waiter);
+                self.slots.at_mut(target.index()).joiner = Some(id);
                 self.is_done(target)
             }
             _ => true,
@@ -321,24 +321,24 @@ impl State {
         self.board.tasks.at_mut(task.index()).enabled += u32::from(enabled);
         let announced = Announced { op, object, target, place, enabled, key, passed_over: false };
         self.board.tasks.at_mut(task.index()).announced.push(announced);
-        Ticket { run: self.run, waiter }
+        Announcement { run: self.run, id }
     }
 
-    /// Whether this was announced in the step that is being taken. Asked of what is kept here: what the
-    /// thread has noted comes here when its step is over.
+    /// Returns `true` if the announcement with this key was made in the current step. For announcements kept here:
+    /// that of the thread comes here at the end of its step.
     pub(crate) fn is_of_this_step(&self, key: u32) -> bool {
         let (step, first) = self.fresh;
         step == self.board.step && (first..self.next_key).contains(&key)
     }
 
-    /// The current task took a step: what it had announced before, could do and did not poll does not make it a
-    /// candidate any more.
+    /// Marks the older announcements of the current task that were enabled in its step but not polled: they do not
+    /// make it a candidate any more.
     pub(super) fn pass_over(&mut self) {
         let (step, first) = self.fresh;
         let fresh = if step == self.board.step { first..self.next_key } else { 0..0 };
-        // A lock that another branch took or freed in the step: its waiters are told next.
+        // Another branch took or freed the lock in this step: its waiters are updated next.
         let objects = &self.objects;
-        let is_told = |announced: &Announced| {
+        let is_updated_next = |announced: &Announced| {
             let object = announced.object.filter(|_| announced.op.access == Access::Lock);
             object.is_some_and(|object| objects.rows[object.index()].dirty)
         };
@@ -346,24 +346,24 @@ impl State {
         let Announcements { first, more } = &mut row.announced;
         for announced in std::iter::once(first).chain(more) {
             let is_old = announced.is_something() && !fresh.contains(&announced.key);
-            if is_old && announced.enabled && !is_told(announced) {
+            if is_old && announced.enabled && !is_updated_next(announced) {
                 (announced.enabled, announced.passed_over) = (false, true);
                 row.enabled -= 1;
             }
         }
     }
 
-    /// Takes an announcement back, because it is done now or because its future was dropped.
-    /// Hands out the waker kept for it.
+    /// Retracts an announcement, because its operation is done now or because its future was dropped.
+    /// Returns the waker kept for it.
     #[inline]
-    pub(crate) fn retract(&mut self, waiter: Waiter) -> Option<Waker> {
-        let row = self.board.tasks.at_mut(waiter.task().index());
-        let announced = row.announced.remove(waiter.key())?;
+    pub(crate) fn retract(&mut self, id: AnnouncementId) -> Option<Waker> {
+        let row = self.board.tasks.at_mut(id.task().index());
+        let announced = row.announced.remove(id.key())?;
         row.enabled -= u32::from(announced.enabled);
         match (announced.op.access, announced.object, announced.target) {
             (Access::Lock, Some(object), _) => {
                 let waiters = &mut self.objects.rows[object.index()].waiters;
-                if let Some(at) = waiters.iter().position(|w| *w == waiter) {
+                if let Some(at) = waiters.iter().position(|w| *w == id) {
                     waiters.swap_remove(at);
                 }
             }
@@ -372,22 +372,22 @@ impl State {
         }
         let mut waker = None;
         if !self.foreign.is_empty() {
-            if let Some(at) = self.foreign.iter().position(|(w, _)| *w == waiter) {
-                // Those of one task stay in order, whatever the others do.
+            if let Some(at) = self.foreign.iter().position(|(w, _)| *w == id) {
+                // Not `swap_remove`: the wakers of a task stay in order.
                 waker = Some(self.foreign.remove(at).1);
             }
         }
-        // A future dropped by another task than the one that made it: that one may be stuck now.
-        if waiter.task() != self.current() {
-            self.touch(waiter.task(), Contact::Disarmed);
-            if !self.can_step(waiter.task()) {
-                self.remove_ready(waiter.task());
+        // Another task dropped the future: the task that announced the operation may be stuck now.
+        if id.task() != self.current() {
+            self.touch(id.task(), Contact::Disarmed);
+            if !self.can_step(id.task()) {
+                self.remove_ready(id.task());
             }
         }
         waker
     }
 
-    /// Something took effect.
+    /// Records an operation of the current task that took effect.
     #[inline]
     pub(crate) fn happened(
         &mut self,
@@ -400,9 +400,9 @@ impl State {
         self.board.events.push(Event { step, task, object, op, place, values });
     }
 
-    /// An announcement can be done now, or can be no longer.
-    pub(super) fn set_enabled(&mut self, waiter: Waiter, enabled: bool) {
-        let (task, key) = (waiter.task(), waiter.key());
+    /// Enables or disables an announcement.
+    pub(super) fn set_enabled(&mut self, id: AnnouncementId, enabled: bool) {
+        let (task, key) = (id.task(), id.key());
         let row = self.board.tasks.at_mut(task.index());
         let Some(announced) = row.announced.find_mut(key) else { return };
         announced.passed_over &= enabled;
@@ -428,7 +428,7 @@ impl State {
         &mut self.objects.rows[object.index()]
     }
 
-    /// The number the current task's next object gets among those it creates.
+    /// Returns the number of the current task's next object, among the objects that it creates.
     pub(crate) fn next_creation(&mut self) -> (TaskId, u32) {
         let task = self.current();
         let objects = &mut self.slots.at_mut(task.index()).objects;

@@ -1,18 +1,18 @@
-//! A step, from its end to the next one's beginning: what did the polled task do and announce, who can step
-//! now, and what is noted of who was chosen.
+//! The transition between two steps: takes in the effect and the announcement of the polled task, updates the ready
+//! set, and records the next chosen task.
 
 use super::now;
-use super::record::Step;
-use super::state::{NOT_READY, State, can_step};
+use super::record::PackedStep;
+use super::state::{NOT_READY, RunState, can_step};
 use crate::run::board::Announced;
 use crate::run::event::Event;
 use crate::run::ids::TaskId;
 use crate::run::op::Access;
 
-impl State {
-    /// The polled task came back, having announced an operation. Nearly always that is all: it did the one
-    /// thing it had announced before, if any, and can go on. False, with nothing changed, if there is more
-    /// to see to, or the next step is `stop` or later.
+impl RunState {
+    /// Ends a plain step: the polled task did the one operation that it had announced before, if any, announced
+    /// another one, and can go on. Nearly all steps are plain. Returns `false`, with nothing changed, if the step
+    /// needs more work, or if the next step is `stop` or later.
     #[inline(always)]
     pub(crate) fn leave_plain_step(&mut self, stop: u32) -> bool {
         let step = self.record.steps.len() as u32;
@@ -34,7 +34,7 @@ impl State {
             now::with_done(|values| {
                 push(events, || Event { step, task, object, op, place, values });
             });
-            // The rest is so already.
+            // The other fields have these values already.
             debug_assert!(row.enabled == 1 && first.enabled && first.target.is_none());
             let next = now::announced();
             (first.op, first.object) = (next.op, next.object);
@@ -48,14 +48,14 @@ impl State {
         true
     }
 
-    /// Takes in what the current task did when its turn had come.
+    /// Takes in the operation that the current task did in its turn.
     #[cold]
     pub(super) fn take_in_done(&mut self) {
         debug_assert_eq!(now::run(), self.run);
         now::forget_done();
         now::with_done(|values| {
             let row = self.board.tasks.at_mut(self.board.current.index());
-            // Whatever else the task does in the step, the world is asked for it and has come here first.
+            // It is the first event of the step: any other operation of the step calls the world, which calls this.
             let Announced { op, object, place, key, .. } = row.announced.first;
             row.announced.remove(key);
             row.enabled -= 1;
@@ -63,26 +63,26 @@ impl State {
         });
     }
 
-    /// The polled task came back: what did it announce, if anything, and who can step now?
+    /// Ends a step: takes in the announcement of the polled task, if there is one, and updates the ready set.
     pub(crate) fn leave_step(&mut self) {
         let steps = self.record.steps.len() as u32;
         if steps > self.board.step {
             let announced = now::announces_in(self.board.step).then(now::announced);
             self.pass_over();
             self.board.step = steps;
-            self.settle(self.board.current, announced);
+            self.update_ready(self.board.current, announced);
         }
         self.attention =
             !self.board.watches.is_empty() || !self.foreign.is_empty() || self.aborts > 0;
     }
 
-    fn settle(&mut self, task: TaskId, announced: Option<Announced>) {
+    fn update_ready(&mut self, task: TaskId, announced: Option<Announced>) {
         let row = self.board.tasks.at_mut(task.index());
         if let Some(announced) = announced {
             row.announced.push(announced);
             row.enabled += 1;
         }
-        // Who waits may be the task itself: it can still step if it has announced something else.
+        // The waiter may be the task itself: it can still step if it has announced another operation.
         while let Some(object) = self.dirty.pop() {
             self.tell_waiters(object);
         }
@@ -91,22 +91,22 @@ impl State {
             self.remove_ready(task);
         }
         if !self.board.watches.is_empty() {
-            self.look_at_watches();
+            self.update_watches();
         }
         let row = self.board.tasks.at_mut(task.index());
         let does_more = row.announced.any(|a| a.op.access != Access::Yield);
         self.goes_on = row.ready_at != NOT_READY && does_more;
     }
 
-    /// The chosen task is about to be polled. Returns the key of the announcement whose turn it is, if
-    /// nothing more is to be seen to.
+    /// Begins the step of the chosen task. Returns the key of the announcement whose turn it is; valid only if the
+    /// state needs no attention, else see [`turn`](Self::turn).
     #[inline]
     pub(crate) fn enter_step(&mut self, task: TaskId) -> u32 {
         let candidates = self.board.ready.len() as u32;
         let preempts = self.goes_on && self.board.current != task;
-        push(&mut self.record.steps, || Step::new(task, candidates, preempts));
+        push(&mut self.record.steps, || PackedStep::new(task, candidates, preempts));
         self.board.current = task;
-        // To look costs less than to store.
+        // A check costs less than a store.
         if !self.board.arrived.is_empty() {
             self.board.arrived.clear();
         }
@@ -117,14 +117,14 @@ impl State {
         row.announced.first.key
     }
 
-    /// The key of the announcement whose turn it is now that the current task was chosen,
-    /// [`now::NO_KEY`] if that must be looked for.
+    /// The key of the announcement whose turn it is in the step of the current task, [`now::NO_KEY`] if the world must
+    /// check each announcement when it is polled.
     pub(super) fn turn(&self) -> u32 {
         let first = &self.board.tasks.at(self.board.current.index()).announced.first;
         if first.enabled && self.foreign.is_empty() { first.key } else { now::NO_KEY }
     }
 
-    /// Whether the current task, which was just chosen, is to be dropped instead of being polled.
+    /// Returns `true` if the current task, which was just chosen, was aborted: it must be dropped, not polled.
     pub(crate) fn takes_abort(&mut self) -> bool {
         let row = self.board.tasks.at_mut(self.board.current.index());
         let aborted = std::mem::take(&mut row.aborted);
@@ -133,7 +133,7 @@ impl State {
     }
 }
 
-/// Adds an item. Nearly always there is room: then nothing has to be kept for a call.
+/// Adds an item. Inlined for the common case of enough capacity, in which no registers must be saved for a call.
 #[inline(always)]
 fn push<T>(list: &mut Vec<T>, make: impl Fn() -> T) {
     match list.len() < list.capacity() {

@@ -1,105 +1,104 @@
 //! Tasks that wait until something changes.
 //!
-//! A condition that is asked over and over, and was false, is false for as long as nothing that it
-//! looked at has changed. So it is asked again at once, up to its first point, and the operation
-//! that it announces there is held: the task is no candidate until an operation of somebody else
-//! has changed one of those objects. (The assume/await transformation of model checkers; Kokologiannakis,
-//! Ren, Vafeiadis: Dynamic Partial Order Reductions for Spinloops, FMCAD 2021.) To be let go on and to
-//! look again is one step, and a run in which nobody changes anything is a deadlock.
+//! A condition of a spin loop that was false stays false until one of the objects that it read has changed. It is
+//! therefore polled again at once, up to its first point, but the operation that it announces there is held: the task
+//! is no candidate until an operation of another task has changed one of these objects. (The assume/await
+//! transformation of model checkers; Kokologiannakis, Ren, Vafeiadis: Dynamic Partial Order Reductions for
+//! Spinloops, FMCAD 2021.) Release and the next read are one step, and a run in which no task changes any of these
+//! objects is a deadlock.
 //!
-//! That holds for conditions that only look. One that did more when it was last asked, or looked at
-//! what the run does not see, is not held.
+//! That holds for conditions that only read. A condition that did more when it was last polled, or read values that
+//! the run does not see, is not held.
 
 use std::task::Waker;
 
 use super::now;
-use super::object::Waiter;
-use super::state::State;
+use super::object::AnnouncementId;
+use super::state::RunState;
 use super::world::{WORLD, World};
 use crate::run::board::Watch;
 use crate::run::event::Event;
 use crate::run::ids::{ObjectId, Place};
 use crate::run::op::Access;
 
-/// What a condition looks at while it is asked.
+/// The objects that one evaluation of a condition reads.
 #[derive(Debug)]
-pub(crate) struct Look {
+pub(crate) struct ReadSet {
     objects: Vec<ObjectId>,
-    /// The steps in which one of these was changed since it was looked at.
+    /// The steps in which one of these objects was changed since it was read.
     changes: Vec<u32>,
-    /// Whether it did anything else.
+    /// True if the condition did anything besides reads.
     more: bool,
-    /// How much had happened in the run when it was last polled: operations, values drawn, effects
-    /// on other tasks.
+    /// The numbers of events, drawn values and contacts in the run when the condition was last polled.
     events: usize,
     draws: usize,
     contacts: usize,
-    /// The number of the next announcement, and whether there was one that the world has not seen.
+    /// The key of the next announcement, and true if there is one that the world has not seen.
     announcements: (u32, bool),
 }
 
-impl Look {
-    /// Whether it looked at something and did nothing else.
+impl ReadSet {
+    /// Returns `true` if the condition read an object and did nothing else.
     pub(crate) fn is_all(&self) -> bool {
         !self.more && !self.objects.is_empty()
     }
 }
 
-/// An announcement that is held until something changes. Let go when dropped.
+/// An announcement that is held until one of the watched objects changes, or until this is dropped.
 #[derive(Debug)]
-pub(crate) struct Held {
+pub(crate) struct HeldOp {
     run: u64,
     /// The step in which it was announced.
     step: u32,
-    waiter: Waiter,
+    id: AnnouncementId,
 }
 
 impl World {
-    /// A condition is about to be asked.
-    pub(crate) fn look(&self) -> Look {
+    /// Begins an evaluation of a condition.
+    pub(crate) fn begin_reads(&self) -> ReadSet {
         let events = self.state().board.events.len();
         let (objects, changes) = (Vec::new(), Vec::new());
         let (more, draws, contacts, announcements) = (false, 0, 0, (0, false));
-        Look { objects, changes, more, events, draws, contacts, announcements }
+        ReadSet { objects, changes, more, events, draws, contacts, announcements }
     }
 
-    /// The condition is about to be polled.
-    pub(crate) fn before_look(&self, look: &mut Look) {
+    /// Called before each poll of the condition.
+    pub(crate) fn before_condition(&self, reads: &mut ReadSet) {
         let state = self.state();
-        for event in &state.board.events[look.events..] {
-            note(event, &look.objects, &mut look.changes);
+        for event in &state.board.events[reads.events..] {
+            note_change(event, &reads.objects, &mut reads.changes);
         }
-        look.events = state.board.events.len();
-        look.draws = state.record.draws.len();
-        look.contacts = state.board.contacts.len();
-        look.announcements = (state.announcements(), now::has_announced());
+        reads.events = state.board.events.len();
+        reads.draws = state.record.draws.len();
+        reads.contacts = state.board.contacts.len();
+        reads.announcements = (state.announcements(), now::has_announced());
     }
 
-    /// The condition was polled: what happened meanwhile is its doing.
-    pub(crate) fn after_look(&self, look: &mut Look) {
+    /// Called after each poll of the condition: all events since the call before are its own.
+    pub(crate) fn after_condition(&self, reads: &mut ReadSet) {
         let state = self.state();
-        for event in &state.board.events[look.events..] {
+        for event in &state.board.events[reads.events..] {
             match event.object {
                 Some(object) if event.is_look() => {
-                    if !look.objects.contains(&object) {
-                        look.objects.push(object);
+                    if !reads.objects.contains(&object) {
+                        reads.objects.push(object);
                     }
                 }
-                _ => look.more = true,
+                _ => reads.more = true,
             }
         }
-        look.events = state.board.events.len();
-        look.more |= look.draws < state.record.draws.len();
-        look.more |= look.contacts < state.board.contacts.len();
+        reads.events = state.board.events.len();
+        reads.more |= reads.draws < state.record.draws.len();
+        reads.more |= reads.contacts < state.board.contacts.len();
     }
 
-    /// The current task began to ask a condition again, which is `look`, and announced its first
-    /// operation: that is held until something changes that the condition looked at `before`. None if
-    /// there is no such operation, or it waits for something itself.
-    pub(crate) fn hold(&self, look: &Look, before: Look, place: Place) -> Option<Held> {
+    /// Holds the first operation that the new evaluation `reads` of a condition announced, until an object in
+    /// `before`, the read set of the previous evaluation, changes. `None` if there is no such operation, or if it
+    /// waits itself.
+    pub(crate) fn hold(&self, reads: &ReadSet, before: ReadSet, place: Place) -> Option<HeldOp> {
         let mut state = self.state();
         let task = state.current();
-        let (next, unseen) = look.announcements;
+        let (next, unseen) = reads.announcements;
         let announced = match (state.announcements() - next, now::unseen()) {
             (0, Some(announced)) if !unseen => announced,
             (1, seen) if seen.is_some() == unseen => {
@@ -111,18 +110,18 @@ impl World {
         if waits || announced.object.is_none() {
             return None;
         }
-        let Look { objects, changes, .. } = before;
+        let ReadSet { objects, changes, .. } = before;
         let (key, seen) = (announced.key, state.board.events.len());
         state.board.watches.push(Watch { task, key, place, objects, changes, seen });
         state.attention = true;
-        Some(Held { run: state.run, step: state.board.step, waiter: Waiter::new(task, key) })
+        Some(HeldOp { run: state.run, step: state.board.step, id: AnnouncementId::new(task, key) })
     }
 
-    /// Whether the current task has to go on waiting; if not, it is let go. `waker` wakes whoever waits.
-    pub(crate) fn keeps_waiting(&self, held: &Held, waker: &Waker) -> bool {
+    /// Returns `true` if the current task must go on waiting; `waker` is then kept.
+    pub(crate) fn keeps_waiting(&self, held: &HeldOp, waker: &Waker) -> bool {
         let state = self.state();
-        let (task, key) = (held.waiter.task(), held.waiter.key());
-        // Polled by another task, it is asked anew.
+        let (task, key) = (held.id.task(), held.id.key());
+        // Polled by another task, the condition is evaluated again.
         if held.run != state.run || !now::is_current(task) {
             return false;
         }
@@ -131,46 +130,46 @@ impl World {
         let waits = held_back || held.step == state.board.step;
         drop(state);
         if waits {
-            self.look_at_waker(held.waiter, waker);
+            self.keep_foreign_waker(held.id, waker);
         }
         waits
     }
 }
 
-impl Drop for Held {
+impl Drop for HeldOp {
     fn drop(&mut self) {
         if now::run() != self.run {
             return;
         }
-        let (task, key) = (self.waiter.task(), self.waiter.key());
+        let (task, key) = (self.id.task(), self.id.key());
         WORLD.with(|world| {
             world.state().board.watches.retain(|watch| (watch.task, watch.key) != (task, key));
         });
     }
 }
 
-impl State {
-    /// A step is over: lets those go on who wait for something that it changed, and has those wait who
-    /// began to in it.
+impl RunState {
+    /// At the end of a step, enables the held operations whose objects it changed, and disables those that it began to
+    /// hold.
     #[cold]
-    pub(super) fn look_at_watches(&mut self) {
+    pub(super) fn update_watches(&mut self) {
         let mut watches = std::mem::take(&mut self.board.watches);
         for watch in &mut watches {
             for event in &self.board.events[watch.seen..] {
-                note(event, &watch.objects, &mut watch.changes);
+                note_change(event, &watch.objects, &mut watch.changes);
             }
             watch.seen = self.board.events.len();
-            let waiter = Waiter::new(watch.task, watch.key);
-            self.set_enabled(waiter, !watch.changes.is_empty());
+            let id = AnnouncementId::new(watch.task, watch.key);
+            self.set_enabled(id, !watch.changes.is_empty());
         }
         self.board.watches = watches;
     }
 }
 
-/// Notes the step of an event if it changed one of the objects.
-fn note(event: &Event, objects: &[ObjectId], changes: &mut Vec<u32>) {
+/// Records the step of an event if it changed one of the objects.
+fn note_change(event: &Event, objects: &[ObjectId], changes: &mut Vec<u32>) {
     let of_these = event.object.is_some_and(|object| objects.contains(&object));
-    // Written, with another value as far as that is known, or given up.
+    // A write, of another value as far as that is known, or an unlock.
     let changed = match event.op.access {
         Access::Write | Access::Unlock => true,
         Access::ReadModifyWrite => !event.is_look(),

@@ -1,9 +1,9 @@
-//! What a primitive may ask of the run it is in.
+//! The interface between primitives and the current run: values, objects and points.
 //!
 //! A [`World`] is one worker's simulated machine, used for one run after another and reached from
 //! primitives through [`WORLD`]. Its functions borrow the state, do plain work and give the borrow
 //! back: no user code (a `Drop`, a `Clone`, a waker, a strategy that calls primitives) ever runs
-//! while the state is lent.
+//! while the state is borrowed. Locks, tasks and histories are in `services.rs`.
 //!
 //! [`World::choose`] is the only door for nondeterminism.
 
@@ -14,13 +14,13 @@ use std::task::Waker;
 use scoped_tls::scoped_thread_local;
 
 use super::choose::Choice;
-use super::deed::{Arrival, Deed};
 use super::now;
-use super::object::{Met, Object, Unusable, Waiter};
+use super::object::{AnnouncementId, Lookup, Object, UnusableObject};
 use super::panics::halt;
+use super::pending::{PendingOp, Readiness};
 use super::seat::Signals;
-use super::slot::Ticket;
-use super::state::State;
+use super::slot::Announcement;
+use super::state::RunState;
 use crate::run::choice::{Draw, Strategy};
 use crate::run::event::{ValueKind, Values};
 use crate::run::ids::{ObjectId, Place, Seed, TaskId};
@@ -31,20 +31,20 @@ scoped_thread_local!(pub(crate) static WORLD: World);
 
 /// One worker's simulated machine.
 pub(crate) struct World {
-    state: RefCell<State>,
-    /// The seed of the run that is on; none in a search, whose runs have numbers instead.
+    state: RefCell<RunState>,
+    /// The seed of the current run; none in a search, whose runs have numbers instead.
     pub(super) seed: Cell<Option<Seed>>,
     pub(super) signals: Arc<Signals>,
 }
 
 impl World {
     pub(super) fn new(strategy: Box<dyn Strategy>, signals: Arc<Signals>) -> World {
-        World { state: RefCell::new(State::new(strategy)), seed: Cell::new(None), signals }
+        World { state: RefCell::new(RunState::new(strategy)), seed: Cell::new(None), signals }
     }
 
-    /// The state, with all that has happened so far.
+    /// The state, including the effect that the thread has recorded in the current step.
     #[inline]
-    pub(super) fn state(&self) -> RefMut<'_, State> {
+    pub(super) fn state(&self) -> RefMut<'_, RunState> {
         let mut state = self.unsettled();
         if now::is_done() {
             state.take_in_done();
@@ -52,9 +52,9 @@ impl World {
         state
     }
 
-    /// The state without what the thread has [noted](now::do_turn) in the step that is being taken.
+    /// The state without the effect that the thread has [recorded](now::do_turn) in the current step.
     #[inline]
-    pub(super) fn unsettled(&self) -> RefMut<'_, State> {
+    pub(super) fn unsettled(&self) -> RefMut<'_, RunState> {
         match self.state.try_borrow_mut() {
             Ok(state) => state,
             Err(_) => Self::lent(),
@@ -66,8 +66,8 @@ impl World {
         panic!("a strategy used a primitive of the run it was deciding")
     }
 
-    /// A value below `bound` drawn from the decisions. Once the run is over there is nothing left
-    /// to decide: destructors that draw get 0.
+    /// Draws a value below `bound` from the decisions. Returns 0 once the run is over, for destructors
+    /// that draw.
     pub(crate) fn draw(&self, bound: u64, why: &'static str) -> u64 {
         self.decide(bound, Choice::Value(&Draw { bound, why }))
     }
@@ -82,7 +82,7 @@ impl World {
         self.seed.get()
     }
 
-    /// How many values have been drawn in the run, and the step it is in.
+    /// The number of values drawn in the run, and its current step.
     pub(crate) fn position(&self) -> (usize, u32) {
         let state = self.state();
         (state.record.draws.len(), state.board.step)
@@ -122,7 +122,7 @@ impl World {
         now::run()
     }
 
-    /// Wakes a task for something that is not of this library.
+    /// Wakes a task on behalf of a future that is not of this library.
     pub(super) fn wake(&self, task: TaskId) {
         if let Ok(mut state) = self.state.try_borrow_mut() {
             state.wake(task);
@@ -131,8 +131,8 @@ impl World {
 
     // ---- objects
 
-    /// The object's row. The first time, `initial` gives its word.
-    pub(super) fn meet(
+    /// Returns the object's id. The first use adds the object, with the word `initial()`.
+    pub(super) fn object_id(
         &self,
         object: &Object,
         values: ValueKind,
@@ -140,9 +140,9 @@ impl World {
         initial: impl FnOnce() -> u64,
     ) -> ObjectId {
         let mut state = self.unsettled();
-        match state.objects.meet(object, values, None) {
-            Ok(Met::Known(id)) => id,
-            Ok(Met::New(id)) => {
+        match state.objects.find_or_add(object, values, None) {
+            Ok(Lookup::Known(id)) => id,
+            Ok(Lookup::New(id)) => {
                 state.add_object(id, initial());
                 id
             }
@@ -153,11 +153,11 @@ impl World {
         }
     }
 
-    /// An object was created by the current task.
+    /// Adds an object that the current task creates.
     pub(crate) fn created(&self, object: &Object, values: ValueKind, initial: u64) {
         let mut state = self.unsettled();
         let creator = state.next_creation();
-        if let Ok(Met::New(id)) = state.objects.meet(object, values, Some(creator)) {
+        if let Ok(Lookup::New(id)) = state.objects.find_or_add(object, values, Some(creator)) {
             state.add_object(id, initial);
         }
     }
@@ -170,51 +170,51 @@ impl World {
 
     // ---- points
 
-    /// The current task is at a point: it will do the deed when it steps next and the deed can be
-    /// done. For what [`now::announce`] does not take, and for a deed that waits for a lock.
-    pub(crate) fn announce(&self, deed: &mut Deed, waker: &Waker) {
+    /// Announces an operation of the current task, which does it in a later step in which it is enabled. For
+    /// operations that [`Now::announce`](now::Now::announce) does not take, and for those that wait for a lock.
+    pub(crate) fn announce(&self, pending: &mut PendingOp, waker: &Waker) {
         let mut state = self.state();
-        deed.ticket = state.announce(deed.op, deed.object, None, deed.place);
+        pending.announcement = state.announce(pending.op, pending.object, None, pending.place);
         drop(state);
-        self.look_at_waker(deed.ticket.waiter, waker);
+        self.keep_foreign_waker(pending.announcement.id, waker);
     }
 
-    /// The current task will go on when `target` has ended.
+    /// Announces that the current task waits for the end of `target`.
     pub(crate) fn announce_join(
         &self,
         op: &'static Op,
         target: TaskId,
         place: Place,
         waker: &Waker,
-    ) -> Ticket {
+    ) -> Announcement {
         let mut state = self.state();
-        let ticket = state.announce(op, None, Some(target), place);
+        let announcement = state.announce(op, None, Some(target), place);
         drop(state);
-        self.look_at_waker(ticket.waiter, waker);
-        ticket
+        self.keep_foreign_waker(announcement.id, waker);
+        announcement
     }
 
-    /// A number that another announcement changes.
+    /// A number that changes with each announcement.
     pub(crate) fn announced(&self) -> u32 {
         2 * self.state().announcements() + u32::from(now::has_announced())
     }
 
     #[inline]
-    pub(super) fn look_at_waker(&self, waiter: Waiter, waker: &Waker) {
+    pub(super) fn keep_foreign_waker(&self, id: AnnouncementId, waker: &Waker) {
         if !now::is_own_waker(waker) {
-            self.keep_waker(waiter, waker);
+            self.keep_waker(id, waker);
         }
     }
 
-    /// Keeps the waker that a combinator gave to an announcement's future.
+    /// Keeps the waker that a combinator passed to the future of an announcement.
     #[cold]
-    fn keep_waker(&self, waiter: Waiter, waker: &Waker) {
+    fn keep_waker(&self, id: AnnouncementId, waker: &Waker) {
         let waker = waker.clone();
         let mut state = self.state();
-        let old = match state.foreign.iter_mut().find(|(w, _)| *w == waiter) {
+        let old = match state.foreign.iter_mut().find(|(w, _)| *w == id) {
             Some((_, kept)) => Some(std::mem::replace(kept, waker)),
             None => {
-                state.foreign.push((waiter, waker));
+                state.foreign.push((id, waker));
                 state.attention = true;
                 None
             }
@@ -223,42 +223,42 @@ impl World {
         drop(old);
     }
 
-    /// Whether the announcement's turn has come: its task was chosen after it was made, and it is
-    /// enabled.
+    /// Checks whether an announced operation can be done: its task was chosen after it was announced, and it
+    /// is enabled.
     #[cold]
-    pub(crate) fn arrived(&self, ticket: &Ticket, waker: &Waker) -> Arrival {
-        if ticket.run != now::run() || !now::is_current(ticket.waiter.task()) {
-            return Arrival::Moved;
+    pub(crate) fn readiness(&self, announcement: &Announcement, waker: &Waker) -> Readiness {
+        if announcement.run != now::run() || !now::is_current(announcement.id.task()) {
+            return Readiness::Stale;
         }
         let state = self.state();
-        let task = ticket.waiter.task();
+        let task = announcement.id.task();
         let row = &state.board.tasks[task.index()];
-        let Some(announced) = row.announced.iter().find(|a| a.key == ticket.waiter.key()) else {
-            return Arrival::Moved;
+        let Some(announced) = row.announced.iter().find(|a| a.key == announcement.id.key()) else {
+            return Readiness::Stale;
         };
         // A lock may have been taken in this very step, by another branch of a `join!`.
         let free = announced.object.is_none_or(|o| state.objects.rows[o.index()].holder.is_none());
         let open = announced.enabled || announced.passed_over;
         let enabled = open && (announced.op.access != Access::Lock || free);
-        if enabled && !state.is_of_this_step(ticket.waiter.key()) {
-            return Arrival::Now;
+        if enabled && !state.is_of_this_step(announcement.id.key()) {
+            return Readiness::Ready;
         }
         drop(state);
-        self.look_at_waker(ticket.waiter, waker);
-        Arrival::Later
+        self.keep_foreign_waker(announcement.id, waker);
+        Readiness::Waiting
     }
 
-    /// The state, with an announcement that is being done now taken back.
-    pub(super) fn retract_to_do(&self, ticket: &Ticket) -> RefMut<'_, State> {
+    /// Retracts an announcement whose operation is done now. Returns the state.
+    pub(super) fn retract_to_do(&self, announcement: &Announcement) -> RefMut<'_, RunState> {
         let mut state = self.state();
-        let Some(waker) = state.retract(ticket.waiter) else { return state };
+        let Some(waker) = state.retract(announcement.id) else { return state };
         drop(state);
         drop(waker);
         self.state()
     }
 
-    /// Completes the last event with the values its effect turned out to have.
-    pub(crate) fn note(&self, values: Values) {
+    /// Sets the values of the last event, which are known only after its effect.
+    pub(crate) fn set_values(&self, values: Values) {
         if now::is_done() {
             return now::do_turn(values);
         }
@@ -267,27 +267,28 @@ impl World {
         }
     }
 
-    /// Takes back an announcement whose future is dropped.
-    pub(crate) fn retract(&self, ticket: &Ticket) {
-        if now::retract(ticket) {
+    /// Retracts an announcement whose future is dropped.
+    pub(crate) fn retract(&self, announcement: &Announcement) {
+        if now::retract(announcement) {
             return;
         }
         let mut state = self.state();
-        let waker = if ticket.run == state.run { state.retract(ticket.waiter) } else { None };
+        let waker =
+            if announcement.run == state.run { state.retract(announcement.id) } else { None };
         drop(state);
         drop(waker);
     }
 }
 
-fn misuse(object: &Object, unusable: Unusable, place: Place) -> Failure {
+fn misuse(object: &Object, unusable: UnusableObject, place: Place) -> Failure {
     let (kind, created) = (object.kind(), object.place());
     let message = match unusable {
-        Unusable::OtherRun => format!(
+        UnusableObject::OtherRun => format!(
             "the {kind} created at {created} was used by an earlier run, and each run must start \
              afresh: create it inside the test body (only atomics, and cells made with const_new, may stand \
              in a static)"
         ),
-        Unusable::TooMany => format!(
+        UnusableObject::TooMany => format!(
             "the run has more than 16777215 shared objects, the last created at {created}: \
              create them once, outside of loops"
         ),

@@ -39,7 +39,7 @@ fn give_way(cx: &mut Context<'_>) -> Poll<()> {
     Poll::Pending
 }
 
-/// Starts the count anew when the task waits, because others run then.
+/// Restarts the count when the task waits, because others run then.
 #[inline]
 pub(crate) fn refill() {
     LEFT.set(FULL);

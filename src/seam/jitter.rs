@@ -172,8 +172,8 @@ fn shake(counts: bool) -> bool {
     false
 }
 
-/// Notes that the current task has spawned another, which has its thread. Where points are not disturbed, only here
-/// can both start together.
+/// Records that the current task has spawned another, which has its thread. Both can start together only here if points
+/// are not disturbed.
 pub(crate) fn spawned() {
     let drawn = SHAKER.with(|shaker| {
         let mut shaker = shaker.borrow_mut();

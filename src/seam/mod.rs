@@ -1,17 +1,17 @@
 //! The contract between primitives and a run.
 //!
-//! A primitive is written once, over this module, and never asks which build it is in. In a build
-//! with the `sim` feature the seam leads to the run that is on, and to the real thing when none is;
-//! in a build without, it is the real thing and nothing else, at no cost.
+//! A primitive is written once, over this module, without conditional compilation. In a build
+//! with the `sim` feature the seam uses the current run, and the real object if there is none;
+//! in a build without the feature, it is the real object only, at no cost.
 //!
 //! | item | in a run | outside one, and in the real build |
 //! |---|---|---|
 //! | [`Word<T>`] | a word of the run's memory | the std atomic |
 //! | [`Slot<T>`] | a value of its own for each run | a value behind a std mutex |
-//! | [`Gate`] | a lock that the scheduler knows of | nothing: the real lock does the work |
+//! | [`Gate`] | a lock that the scheduler knows | nothing: the real lock does the work |
 //! | [`Point`] | announces, waits for its turn, takes effect | takes effect |
 //! | [`spawn`] | a task of the run | a task of the program's spawner |
-//! | [`Spin`] | waits until what a condition looked at has changed | asks it again after a pause |
+//! | [`Spin`] | waits until an object that a condition read has changed | evaluates it again after a pause |
 //! | [`Crew`] | tasks that are parts of the body of the test | threads of a scope |
 //! | [`draw`] | a decision of the run | a random number |
 //! | [`clock`] | operations that took effect in the run | a counter |
@@ -49,11 +49,11 @@ pub(crate) use self::real::*;
 #[cfg(all(feature = "sim", not(sim_real)))]
 pub(crate) use self::sim::*;
 
-/// Returns `true` for a waker that wakes nobody: the caller reads whether the future is ready now and does not come
-/// back (`now_or_never`).
+/// Returns `true` for a no-op waker: the caller checks once if the future is ready and does not poll again
+/// (`now_or_never`).
 ///
-/// Such a waker has no data, and one that wakes somebody has to know whom. The tables of functions are no mark: each
-/// crate, and each unit of code that is generated of it, may have its own copy of the table of `Waker::noop`.
+/// Such a waker has no data, while a waker that wakes a task needs data to identify it. Its function table cannot be
+/// compared, because each crate, and each codegen unit, may have its own copy of the table of `Waker::noop`.
 #[inline]
 pub(crate) fn wakes_nobody(waker: &Waker) -> bool {
     waker.data().is_null()

@@ -5,10 +5,10 @@
 //! over when the next run begins.
 //!
 //! Own values take room in each primitive and a branch at each point, so only builds with debug assertions have them.
-//! In others an [`Own`] is empty, and a static has one value for all runs and outside, as in std.
+//! In others a [`StaticValues`] is empty, and a static has one value for all runs and outside, as in std.
 
 #[cfg(debug_assertions)]
-pub(crate) use self::own::Own;
+pub(crate) use self::own::StaticValues;
 
 #[cfg(debug_assertions)]
 mod own {
@@ -18,7 +18,7 @@ mod own {
 
     /// The values of a static beside the one that it was made with, which does not change.
     #[derive(Debug)]
-    pub(crate) struct Own<S> {
+    pub(crate) struct StaticValues<S> {
         is_static: bool,
         /// The value outside of runs, once it was used.
         outside: OnceLock<S>,
@@ -31,19 +31,19 @@ mod own {
         value: Arc<S>,
     }
 
-    impl<S> Own<S> {
+    impl<S> StaticValues<S> {
         /// For a primitive that is no static.
-        pub(crate) const fn none() -> Own<S> {
-            Own::new(false)
+        pub(crate) const fn none() -> StaticValues<S> {
+            StaticValues::new(false)
         }
 
         /// For a static.
-        pub(crate) const fn of_static() -> Own<S> {
-            Own::new(true)
+        pub(crate) const fn of_static() -> StaticValues<S> {
+            StaticValues::new(true)
         }
 
-        const fn new(is_static: bool) -> Own<S> {
-            Own { is_static, outside: OnceLock::new(), of_runs: RwLock::new(Vec::new()) }
+        const fn new(is_static: bool) -> StaticValues<S> {
+            StaticValues { is_static, outside: OnceLock::new(), of_runs: RwLock::new(Vec::new()) }
         }
 
         /// Does `act` to the value. For a static, this is the value of the run of this thread or the one outside of
@@ -119,16 +119,16 @@ mod own {
 /// Nothing: a static has one value.
 #[cfg(not(debug_assertions))]
 #[derive(Debug)]
-pub(crate) struct Own<S>(std::marker::PhantomData<fn() -> S>);
+pub(crate) struct StaticValues<S>(std::marker::PhantomData<fn() -> S>);
 
 #[cfg(not(debug_assertions))]
-impl<S> Own<S> {
-    pub(crate) const fn none() -> Own<S> {
-        Own(std::marker::PhantomData)
+impl<S> StaticValues<S> {
+    pub(crate) const fn none() -> StaticValues<S> {
+        StaticValues(std::marker::PhantomData)
     }
 
-    pub(crate) const fn of_static() -> Own<S> {
-        Own::none()
+    pub(crate) const fn of_static() -> StaticValues<S> {
+        StaticValues::none()
     }
 
     #[inline(always)]

@@ -47,12 +47,12 @@ pub(crate) struct StressRun {
     place: Place,
     /// The run has ended. Tasks that go on nevertheless are no longer a part of it.
     over: AtomicBool,
-    state: Mutex<State>,
+    state: Mutex<StressState>,
     pub(super) changed: Condvar,
 }
 
 #[derive(Default)]
-pub(super) struct State {
+pub(super) struct StressState {
     /// By [`TaskId`], the body being the first.
     tasks: Vec<Task>,
     /// Also by [`TaskId`].
@@ -73,7 +73,7 @@ struct Task {
     moves: Arc<AtomicU64>,
 }
 
-/// One task of a stress run. When it is dropped the task has ended.
+/// One task of a stress run. Its drop marks the task as ended.
 pub(crate) struct Member {
     pub(super) run: Arc<StressRun>,
     task: TaskId,
@@ -137,7 +137,7 @@ impl StressRun {
         };
         let record = TaskRecord { path, name: name.map(str::to_owned), place: self.place };
         let client = (threads::new_client(), record.to_string());
-        // By the path, which does not depend on who of two spawners was first.
+        // By the path, which does not depend on the order of two spawners.
         let mix =
             |seed: u64, nth: &u32| (seed ^ u64::from(*nth)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let seed = record
@@ -152,11 +152,11 @@ impl StressRun {
         Arc::new(Member { run: self.clone(), task, client, seed, moves, deadline })
     }
 
-    /// Lets every task start, aborts those that are left, waits for them for at most `patience`.
-    /// Returns those that go on nevertheless. A task that no thread has polled never starts.
+    /// Lets every task start, aborts the tasks that have not ended, waits for them for at most `patience`.
+    /// Returns the tasks that still have not ended. A task that no thread has polled never starts.
     pub(crate) fn finish(&self, patience: Duration) -> Vec<TaskRecord> {
         self.abort_all();
-        let left = |state: &mut State| state.tasks.iter().any(|task| !task.ended);
+        let left = |state: &mut StressState| state.tasks.iter().any(|task| !task.ended);
         drop(self.changed.wait_timeout_while(self.lock(), patience, left));
         self.over.store(true, Ordering::Release);
         self.left_that(|starts, task| starts.has_arrived(task))
@@ -249,7 +249,7 @@ impl StressRun {
         sources.iter().map(|source| source.record()).collect()
     }
 
-    pub(super) fn lock(&self) -> MutexGuard<'_, State> {
+    pub(super) fn lock(&self) -> MutexGuard<'_, StressState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -304,7 +304,7 @@ impl<F: Future> Future for InRun<F> {
             *this.started = true;
         }
         member.moves.fetch_add(1, Ordering::Relaxed);
-        let _entered = Entered::enter(member, this.shaker);
+        let _entered = PollGuard::enter(member, this.shaker);
         let polled = poll(this.future.as_mut(), cx);
         if polled.is_ready() {
             // Destructors belong to the run too.
@@ -312,27 +312,27 @@ impl<F: Future> Future for InRun<F> {
                 member.panicked(&*payload);
             }
         }
-        // It waits or has ended: whom it spawned may start.
+        // It waits or has ended: the tasks that it spawned may start.
         release();
         polled
     }
 }
 
 /// The current thread polls a task until dropped.
-struct Entered<'a> {
+struct PollGuard<'a> {
     before: (Option<Arc<Member>>, Option<Shaker>),
     shaker: &'a mut Option<Shaker>,
 }
 
-impl<'a> Entered<'a> {
-    fn enter(member: &Arc<Member>, shaker: &'a mut Option<Shaker>) -> Entered<'a> {
+impl<'a> PollGuard<'a> {
+    fn enter(member: &Arc<Member>, shaker: &'a mut Option<Shaker>) -> PollGuard<'a> {
         let outer = CURRENT.with(|current| current.replace(Some(member.clone())));
         let before = (outer, jitter::set(shaker.take()));
-        Entered { before, shaker }
+        PollGuard { before, shaker }
     }
 }
 
-impl Drop for Entered<'_> {
+impl Drop for PollGuard<'_> {
     fn drop(&mut self) {
         let (member, shaker) = std::mem::take(&mut self.before);
         // Bound, not dropped inside: it may be the last of its run.
@@ -357,7 +357,7 @@ impl Member {
     /// Blocks the thread until the task may start.
     pub(crate) fn wait_for_start(&self) {
         self.arrive();
-        let early = |state: &mut State| !state.starts.may_start(self.task.index());
+        let early = |state: &mut StressState| !state.starts.may_start(self.task.index());
         drop(self.run.changed.wait_timeout_while(self.run.lock(), START, early));
     }
 
@@ -369,7 +369,7 @@ impl Member {
     /// Drops a value that the task left over, as a part of the task: its destructor belongs to the run.
     pub(crate) fn drops<T>(self: &Arc<Member>, abort: AbortHandle, value: T) {
         let mut shaker = Some(self.shaker(abort, 1));
-        let _entered = Entered::enter(self, &mut shaker);
+        let _entered = PollGuard::enter(self, &mut shaker);
         if let Err(payload) = catch_unwind(AssertUnwindSafe(|| drop(value))) {
             self.panicked(&*payload);
         }
@@ -391,7 +391,7 @@ impl Drop for Member {
     fn drop(&mut self) {
         let mut state = self.run.lock();
         state.tasks[self.task.index()].ended = true;
-        // One that no thread will ever poll is not waited for.
+        // A task that no thread will ever poll is not waited for.
         let _ = state.starts.arrive(self.task.index());
         drop(state);
         self.run.changed.notify_all();

@@ -55,7 +55,7 @@ where
         async move {
             let outcome = outcome(member.as_deref(), future.await);
             finished.store(true, Ordering::Release);
-            // The handle may be gone, and nobody takes the result of the task.
+            // The handle may be dropped: then no task takes the result.
             if let (Err(unwanted), Some(member)) = (send.send(outcome), &member) {
                 member.drops(abort, unwanted);
             }

@@ -1,13 +1,13 @@
-//! Puts simpler commands of the model in the place of commands: those of `Program::shrink`, level by level, until
+//! Replaces commands with simpler ones of the model: those of `Program::shrink`, level by level, until
 //! none of them fails.
 //!
-//! A level is a value drawn, so that a trace has it: 0 for the command as it is, `k` for the `k`-th of the
+//! A level is a drawn value, so that a trace contains it: 0 for the command as it is, `k` for the `k`-th of the
 //! simpler ones, after which the next level follows.
 
 use super::Search;
 use crate::run::program::Fate;
 
-/// Fresh schedules that are tried with a simpler command that lost the failure. Few, as the same command with
+/// Fresh schedules that are tried with a simpler command that lost the failure. Few, because the same command with
 /// other arguments mostly fails under the same schedule.
 const FRESH: u64 = 4;
 
@@ -17,7 +17,7 @@ pub(super) fn run(search: &mut Search<'_>) {
     }
 }
 
-/// Tries what is simpler than the command at this place.
+/// Tries the commands that are simpler than the one at this place.
 fn simplify(search: &mut Search<'_>, at: usize) -> bool {
     let Some(command) = search.best().commands.get(at).copied() else { return false };
     command.fate == Fate::Runs

@@ -1,26 +1,24 @@
-//! Looks for schedules with fewer preemptions that have nothing in common with the best so far.
+//! Enumerates schedules with fewer preemptions, independently of the best one so far.
 //!
-//! The other passes change one thing at a time and so can get stuck: where another task would do
-//! the same harm with one preemption less, or where a preemption can go only if another one moves.
-//! This pass asks the other way round: which schedules with fewer preemptions are there at all?
-//! It goes through lists of turns, short ones first, in which all turns are open but fewer than the
-//! best schedule has preemptions, which are cut after some number of steps: iterative context
+//! The other passes make one change at a time and can get stuck: if another task would do
+//! the same harm with one preemption less, or if a preemption can be removed only when another one moves.
+//! This pass enumerates lists of turns, short ones first. All turns are open, except a number of them, less than the
+//! best schedule has preemptions, that are cut after some number of steps: iterative context
 //! bounding (Musuvathi and Qadeer, PLDI 2007, section 3), over lenient schedules. For a small run
-//! that is nearly all there is; for a large one it stops after [`CANDIDATES`].
+//! the enumeration is nearly complete; for a large one it stops after [`CANDIDATES`].
 
 use crate::run::schedule::{Cost, Turn};
 
 use super::Search;
 
-/// How many candidates are looked at in each part, those that were tried before
-/// included: so what this pass does depends on the best schedule alone, and shrinking a result
-/// again changes nothing.
+/// The number of candidates in each part, including those that were tried before,
+/// because the pass then depends on the best schedule only, and shrinking a result again changes nothing.
 const CANDIDATES: u64 = 600;
 
-/// How many with a preemption more: they must be far shorter to be worth it, and seldom are.
+/// The number of candidates with one more preemption: they must be far shorter for a gain, and seldom are.
 const CANDIDATES_MORE: u64 = 150;
 
-/// How many places to cut a task at are tried.
+/// The number of places at which a task is cut.
 const PLACES: usize = 24;
 
 pub(super) fn run(search: &mut Search<'_>) {
@@ -28,30 +26,30 @@ pub(super) fn run(search: &mut Search<'_>) {
     let turns = search.best().turns.len();
     let places = places(search);
     let waits = waits(search);
-    // Fewer preemptions first; then as many, but fewer turns or steps; then one more, which is worth it
-    // only if that may save more steps than it weighs.
+    // Fewer preemptions first; then as many, but fewer turns or steps; then one more, which pays
+    // only if it may save more steps than it costs.
     let fewer = (0..preemptions, turns + 1, CANDIDATES);
     let equal = (preemptions..preemptions + 1, turns, CANDIDATES);
     let dear = search.cost().steps > Cost::PREEMPTION + 1;
     let more = (preemptions + 1..preemptions + 1 + usize::from(dear), turns + 1, CANDIDATES_MORE);
     for (cuts, turns, most) in [fewer, equal, more] {
         let left = search.worth(most);
-        let mut walk = Walk { places: &places, waits: &waits, turns: Vec::new(), left };
+        let mut lists = TurnLists { places: &places, waits: &waits, turns: Vec::new(), left };
         for length in 1..=turns {
             for cuts in cuts.clone().take_while(|cuts| *cuts < length) {
-                if walk.extend(search, length, cuts) {
+                if lists.extend(search, length, cuts) {
                     return;
                 }
             }
-            if walk.left == 0 || search.spent() {
+            if lists.left == 0 || search.spent() {
                 break;
             }
         }
     }
 }
 
-struct Walk<'a> {
-    /// Where each task may be cut: after so many steps since it was cut before.
+struct TurnLists<'a> {
+    /// By task: the numbers of steps, since its last cut, after which it may be cut.
     places: &'a [Vec<u32>],
     /// Tasks that may go on after an open turn.
     waits: &'a [bool],
@@ -59,9 +57,9 @@ struct Walk<'a> {
     left: u64,
 }
 
-impl Walk<'_> {
-    /// Tries all lists that begin with `self.turns` and go on with `length` turns, `cuts` of them
-    /// cut. Tells whether one was better. The last turn is never cut: nothing comes after it.
+impl TurnLists<'_> {
+    /// Tries all lists that begin with `self.turns` and continue with `length` turns, `cuts` of them
+    /// cut. Returns `true` if one was better. The last turn is never cut, because nothing comes after it.
     fn extend(&mut self, search: &mut Search<'_>, length: usize, cuts: usize) -> bool {
         if length == 0 {
             self.left = self.left.saturating_sub(1);
@@ -69,7 +67,7 @@ impl Walk<'_> {
         }
         let tasks: Vec<usize> = (0..self.places.len()).filter(|t| self.can_follow(*t)).collect();
         if tasks.is_empty() {
-            // There may be more dead ends than lists: they count as well.
+            // Dead ends count as well, because there may be more of them than lists.
             self.left = self.left.saturating_sub(1);
         }
         for task in tasks {
@@ -98,7 +96,7 @@ impl Walk<'_> {
     }
 }
 
-/// Which tasks were seen waiting: they went on after a turn that was not cut.
+/// By task: true if it was seen waiting, that is, it continued after a turn that was not cut.
 fn waits(search: &Search<'_>) -> Vec<bool> {
     let best = search.best();
     let mut waits = vec![false; best.tasks.len()];
@@ -110,7 +108,8 @@ fn waits(search: &Search<'_>) -> Vec<bool> {
     waits
 }
 
-/// Where each task may be cut: anywhere if it is short, else where it was cut and close to that.
+/// By task: the places where it may be cut. All of them if the task is short, else the places of its cuts and their
+/// neighbours.
 fn places(search: &Search<'_>) -> Vec<Vec<u32>> {
     let best = search.best();
     let mut taken = vec![0u32; best.tasks.len()];

@@ -1,7 +1,7 @@
-//! Replaces the values drawn by the default, 0, or by smaller ones.
+//! Replaces drawn values with the default, 0, or with smaller ones.
 //!
-//! All of them first, then pieces of each task's draws, then single values: 0, and if that will not
-//! do, as far down as halves, quarters, … of it can be taken away.
+//! All of them first, then pieces of each task's draws, then single values: 0 or, if that loses the failure, the value
+//! minus as many halves, quarters, … of it as possible.
 
 use super::Search;
 
@@ -13,7 +13,7 @@ pub(super) fn run(search: &mut Search<'_>) {
     let mut task = 0;
     while task < search.best().draws.len() && !search.spent() {
         clear(search, task);
-        // Many replays for each value: only when few are left or all else is done.
+        // Only when few values are left or the pieces are the smallest, because each value takes many replays.
         if search.finest(search.cost().draws_set as usize) == 1 {
             lower(search, task);
         }
@@ -50,7 +50,7 @@ fn lower(search: &mut Search<'_>, task: usize) {
     while let Some(first) = value(search, nth) {
         let mut less = first.div_ceil(2);
         while less > 0 && !search.spent() {
-            // Another table of tasks may have come with a better schedule.
+            // A better schedule may have another table of tasks.
             let Some(now) = value(search, nth) else { break };
             if less > now {
                 less = now;

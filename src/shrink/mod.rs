@@ -1,43 +1,42 @@
 //! Makes failing runs small: passes over schedules, to a fixpoint, within a budget.
 //!
 //! A random interleaving that breaks a program has thousands of switches, of which one or two matter.
-//! [`shrink()`] looks for the [`Schedule`] with the least [`Cost`](crate::run::schedule::Cost) that still fails in
-//! the same way. It knows a run only as a schedule and a [`Replayer`], and nothing of tasks, primitives or
-//! how a run is made; so it is tested with an interpreter of toy programs, against the true minimum.
+//! [`shrink()`] searches for the [`Schedule`] with the least [`Cost`](crate::run::schedule::Cost) that still fails in
+//! the same way. It uses only schedules and a [`Replayer`], and does not depend on tasks, primitives or
+//! the runtime; so it is tested with an interpreter of toy programs, against the true minimum.
 //!
-//! # What smaller means
+//! # Order
 //!
-//! Less to read: fewer steps up to the failure, a preemption counted as four of them; then fewer turns; then
-//! smaller values drawn ([`Cost`](crate::run::schedule::Cost)). Never more steps than the run has that is being
-//! shrunk: for a preemption less it is not made longer. What counts is the schedule that *really ran*, never the one proposed:
+//! A smaller schedule is easier to read: it has fewer steps up to the failure, where a preemption counts as four of
+//! them; then fewer turns; then smaller drawn values ([`Cost`](crate::run::schedule::Cost)). It never has more steps
+//! than the original run, not even to save a preemption. The schedule that *really ran* counts, never the candidate:
 //! a candidate is followed leniently ([`Cursor`](crate::run::schedule::Cursor)), so almost any list of turns is a
-//! run, and what a pass proposes need not be exact to be useful. A candidate is accepted only if it fails in
-//! the same way and costs strictly less, and costs have no infinite descent: so the search ends, whatever the
-//! passes do. It is deterministic, and shrinking a result again changes nothing as long as the budget was
-//! enough the first time.
+//! run, and the candidates of a pass need not be exact to be useful. A candidate is accepted only if it fails in
+//! the same way and costs strictly less. Costs have no infinite descent, so the search always ends.
+//! The search is deterministic, and shrinking a result again changes nothing if the budget was
+//! sufficient the first time.
 //!
 //! # The search
 //!
-//! [`PASSES`] are run in order, over and over, until a whole round finds nothing: first with a few
+//! [`PASSES`] run in order, in rounds, until a whole round finds nothing: first with a few
 //! big pieces of the schedule each (delta debugging: Zeller and Hildebrandt, "Simplifying and
 //! isolating failure-inducing input", TSE 2002), then with ever smaller ones. A run of 10^5 steps
 //! is down to a handful of turns after some dozens of replays. Schedules that were tried are
-//! remembered and not tried again. Passes that are dear ([`When::Stuck`]) wait until the others are
-//! at their end.
+//! not tried again. Expensive passes ([`PassPhase::Stuck`]) wait until the others find nothing more.
 //!
-//! That a failure has no schedule with fewer preemptions is not shown here, and need not be so: one of them
-//! may be worth the steps that it saves, and the passes do not go through all schedules. To prove it takes
-//! all runs with fewer, which whoever shrinks may make afterwards.
+//! The result is not proved to have the fewest preemptions: a preemption may be worth the steps that it saves, and
+//! the passes do not enumerate all schedules. The caller may prove it by an exploration of all runs with fewer
+//! preemptions.
 //!
 //! # Programs
 //!
-//! A program that was generated is made smaller first, together with its schedule: what becomes of a
-//! command is a value drawn ([`Change`](crate::run::program::Change)), so a smaller program is a schedule with
-//! other draws. When a command is left out, everything after it happens at other steps. So its steps,
-//! and the values that it drew, are taken out of the schedule too (`project.rs`), and tasks that are left
-//! with nothing to do with them; if that loses the failure, some fresh schedules are tried; and if those do, a tombstone
-//! takes its place: points with no effect, so that the schedule fits as it is. When nothing else makes the run smaller, each
-//! command that is left is left out once more, and all schedules of the rest are searched for the failure
+//! A generated program is made smaller first, together with its schedule: the fate of a
+//! command is a drawn value ([`Change`](crate::run::program::Change)), so a smaller program is a schedule with
+//! other draws. Without a command, all later operations happen at other steps. Therefore the steps of the command,
+//! its drawn values, and tasks that have nothing left to do are removed from the schedule too (`project.rs`). If that
+//! loses the failure, some fresh schedules are tried. If these lose it as well, a tombstone replaces the command:
+//! points without effect, with which the schedule fits unchanged. When nothing else makes the run smaller, each
+//! remaining command is removed once more, and all schedules of the rest are searched for the failure
 //! (`needed.rs`).
 
 mod project;
@@ -70,11 +69,11 @@ pub trait Replayer {
     /// in the same way (kind and place) as the one that is being shrunk; otherwise the schedule that really
     /// ran, up to the failure, with [`preempts`](crate::run::schedule::Turn::preempts) as it was.
     ///
-    /// Must be a function of the schedule. The table of tasks may be in any order, and may have
-    /// tasks that never stepped: the search then knows of them.
+    /// Must be a function of the schedule. The table of tasks may be in any order, and may contain
+    /// tasks that never stepped, which the search may then use.
     fn replay(&mut self, schedule: &Schedule) -> Option<Schedule>;
 
-    /// Looks among all schedules of the program that the values drawn in `schedule` make, whatever its turns, for
+    /// Searches all schedules of the program that the drawn values in `schedule` generate, ignoring its turns, for
     /// a run that fails in the same way and is `smaller`; in at most `runs_max` runs, or a small multiple of
     /// that. By default there is no such search.
     ///
@@ -89,8 +88,8 @@ pub trait Replayer {
         Sought::default()
     }
 
-    /// Whether replays took so long that no more are to be made, whatever the [budget](Budget) says. Must be a
-    /// function of what was replayed.
+    /// Returns `true` if replays took so long that no more must be made, even within the [budget](Budget). Must be a
+    /// function of the replays so far.
     fn is_spent(&self) -> bool {
         false
     }
@@ -102,24 +101,24 @@ impl<F: FnMut(&Schedule) -> Option<Schedule>> Replayer for F {
     }
 }
 
-/// What a search among the schedules of one program came to.
+/// The result of a search over the schedules of one program.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Sought {
     /// A run that fails in the same way, as [`Replayer::replay`] returns it.
     pub found: Option<Schedule>,
-    /// How many runs were made.
+    /// The number of runs.
     pub runs: u64,
-    /// Whether all schedules were searched, up to orders that make no difference.
+    /// True if all schedules were searched, up to equivalence.
     pub through: bool,
 }
 
-/// How much a search may do.
+/// The limits of a search.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Budget {
-    /// Replays, the first one included, which is made in any case. 2,000 by default: a small run
+    /// The maximum number of replays, including the first one, which is always made. 2,000 by default: a small run
     /// takes a few dozen to some hundreds.
     pub replays: u64,
-    /// Runs that searches of small programs ([`Replayer::seek`]) may take, besides. 15,000 by default.
+    /// The maximum number of additional runs in searches of small programs ([`Replayer::seek`]). 15,000 by default.
     pub sought: u64,
 }
 
@@ -129,74 +128,73 @@ impl Default for Budget {
     }
 }
 
-/// What a search came to.
+/// The result of a search.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Shrunk {
-    /// The schedule with the least cost that was found, as it ran, with no more steps than the one that was
-    /// to be shrunk; tasks are sorted by path. If the one that was to be shrunk did not fail when replayed,
-    /// that one.
+    /// The schedule with the least cost that was found, as it ran, with no more steps than the original one; tasks are
+    /// sorted by path. The original schedule if its replay did not fail.
     pub schedule: Schedule,
-    /// Whether the schedule that was to be shrunk failed when it was replayed. If not, the program
-    /// depends on something that is not in its decisions, and nothing was done.
+    /// True if the replay of the original schedule failed. If not, the program
+    /// depends on something that is not in its decisions, and nothing was shrunk.
     pub reproduced: bool,
-    /// Whether a fixpoint was reached: no pass finds anything smaller. False if the budget was used
-    /// up before.
+    /// True if a fixpoint was reached: no pass finds anything smaller. False if the budget was exhausted
+    /// before.
     pub complete: bool,
-    /// How many replays it took, the first one and the runs of searches included.
+    /// The number of replays, including the first one and the runs of searches.
     pub replays: u64,
-    /// What each pass did, in the order of the passes.
+    /// The statistics of each pass, in the order of the passes.
     pub passes: Vec<PassStats>,
 }
 
-/// What a pass did in a search.
+/// The statistics of a pass in a search.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct PassStats {
     /// The name of the pass.
     pub name: &'static str,
-    /// How many candidates of it were replayed.
+    /// The number of its candidates that were replayed.
     pub replays: u64,
-    /// How many of them were smaller and failed.
+    /// The number of replayed candidates that were smaller and failed.
     pub accepted: u64,
 }
 
-/// One way of looking for smaller schedules.
+/// One method to find smaller schedules.
 #[derive(Clone, Copy, Debug)]
 pub struct Pass {
-    /// What it is called, one word.
+    /// Its name, one word.
     pub name: &'static str,
-    /// What it does, in a few words.
+    /// A summary in a few words.
     pub summary: &'static str,
-    /// When its turn comes.
-    pub when: When,
-    /// Proposes candidates. It should depend on the best schedule alone, and should propose big
+    /// The rounds in which it runs.
+    pub phase: PassPhase,
+    /// Tries candidates. It should depend on the best schedule only, and should try big
     /// changes first.
     pub run: fn(&mut Search<'_>),
 }
 
-/// When the turn of a pass comes.
+/// The rounds in which a pass runs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum When {
+pub enum PassPhase {
     /// In every round.
     Always,
-    /// Only when no pass before it finds anything any more, even by looking closely.
+    /// Only in rounds in which no pass before it finds anything, with the smallest pieces.
     Stuck,
 }
 
-/// All passes, in the order in which they are run: what may take most away comes first.
+/// All passes, in the order in which they run: passes that may remove the most come first.
 pub const PASSES: &[Pass] = &[
-    Pass::new("commands", "drop commands of a program", When::Always, commands::run),
-    Pass::new("places", "run commands before or after", When::Always, places::run),
-    Pass::new("tail", "drop the end", When::Always, tail::run),
-    Pass::new("tasks", "drop tasks", When::Always, tasks::run),
-    Pass::new("regroup", "switch less in a stretch", When::Always, regroup::run),
-    Pass::new("turns", "drop turns or join them", When::Always, turns::run),
-    Pass::new("steps", "cut turns shorter", When::Always, steps::run),
-    Pass::new("draws", "draw smaller values", When::Always, draws::run),
-    Pass::new("arguments", "try simpler commands of the model", When::Stuck, arguments::run),
-    Pass::new("order", "let turns change places", When::Stuck, order::run),
-    Pass::new("split", "let parts of turns change places", When::Stuck, split::run),
-    Pass::new("bounded", "look everywhere with fewer preemptions", When::Stuck, bounded::run),
-    Pass::new("needed", "drop commands that no schedule needs", When::Stuck, needed::run),
+    Pass::new("commands", "drop commands of a program", PassPhase::Always, commands::run),
+    Pass::new("places", "run commands before or after", PassPhase::Always, places::run),
+    Pass::new("tail", "drop the end", PassPhase::Always, tail::run),
+    Pass::new("tasks", "drop tasks", PassPhase::Always, tasks::run),
+    Pass::new("regroup", "switch less in a stretch", PassPhase::Always, regroup::run),
+    Pass::new("turns", "drop turns or join them", PassPhase::Always, turns::run),
+    Pass::new("steps", "cut turns shorter", PassPhase::Always, steps::run),
+    Pass::new("draws", "draw smaller values", PassPhase::Always, draws::run),
+    Pass::new("arguments", "try simpler commands of the model", PassPhase::Stuck, arguments::run),
+    Pass::new("order", "let turns change places", PassPhase::Stuck, order::run),
+    Pass::new("split", "let parts of turns change places", PassPhase::Stuck, split::run),
+    Pass::new("bounded", "look everywhere with fewer preemptions", PassPhase::Stuck, bounded::run),
+    Pass::new("needed", "drop commands that no schedule needs", PassPhase::Stuck, needed::run),
 ];
 
 impl Pass {
@@ -204,17 +202,17 @@ impl Pass {
     const fn new(
         name: &'static str,
         summary: &'static str,
-        when: When,
+        phase: PassPhase,
         run: fn(&mut Search<'_>),
     ) -> Pass {
-        Pass { name, summary, when, run }
+        Pass { name, summary, phase, run }
     }
 }
 
-/// Into about how many pieces a schedule is cut, from far away to close up.
+/// The approximate numbers of pieces into which a schedule is cut, from coarse to fine.
 const PIECES: [usize; 4] = [16, 128, 1024, Search::CLOSE];
 
-/// Looks for the smallest schedule that fails as `start` does, by all of [`PASSES`].
+/// Searches for the smallest schedule that fails as `start` does, with all of [`PASSES`].
 ///
 /// The time is that of the replays, plus O(turns) for each.
 ///
@@ -259,7 +257,7 @@ pub fn shrink(start: Schedule, replayer: &mut dyn Replayer, budget: &Budget) -> 
     shrink_with(PASSES, start, replayer, budget)
 }
 
-/// Looks for the smallest schedule that fails as `start` does, by these passes. As [`shrink()`].
+/// Searches for the smallest schedule that fails as `start` does, with these passes. As [`shrink()`].
 ///
 /// ```
 /// use sim::run::schedule::Schedule;
@@ -290,11 +288,11 @@ pub fn shrink_with(
     Shrunk { schedule: search.into_best(), reproduced: true, complete, replays, passes: stats }
 }
 
-/// Runs all passes once. Tells whether another round is worth it.
+/// Runs all passes once. Returns `true` if another round is worthwhile.
 fn round(passes: &[Pass], search: &mut Search<'_>, stats: &mut [PassStats]) -> bool {
     let mut better = false;
     for (pass, stats) in passes.iter().zip(stats) {
-        if pass.when == When::Stuck && (better || !search.is_close()) {
+        if pass.phase == PassPhase::Stuck && (better || !search.is_close()) {
             continue;
         }
         (pass.run)(search);

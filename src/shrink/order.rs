@@ -1,11 +1,11 @@
-//! Lets two neighbouring groups of turns change places.
+//! Swaps two neighbouring groups of turns.
 //!
-//! Who runs first decides which switches are preemptions: in a ring of locks, a task that comes when
-//! its second lock is taken already stops by itself. A group may be a single turn.
+//! The order of the tasks determines which switches are preemptions: in a ring of locks, a task that comes when
+//! its second lock is already taken stops by itself. A group may be a single turn.
 
 use super::Search;
 
-/// How many candidates are looked at, those that were tried before included. All there are for up
+/// The number of candidates, including those that were tried before. All of them for up
 /// to 11 turns, else groups that are short together first.
 const CANDIDATES: u64 = 220;
 

@@ -5,9 +5,9 @@ use crate::run::program::{Change, Fate, Part};
 use crate::run::rng::Rng;
 use crate::run::schedule::{Command, Schedule, Turn, join};
 
-/// `schedule` with these changes of its commands, without the steps of commands that are left out, and
-/// with those of commands that are moved at the task that runs them now. Tasks that have nothing left
-/// to do are taken out, and their siblings named as they will be without them.
+/// Applies changes of commands to `schedule`. Steps of commands that are left out are removed; steps of commands that
+/// are moved go to the task that runs them now. Tasks that have nothing left to do are removed, and their siblings
+/// renamed accordingly.
 pub(super) fn project(schedule: &Schedule, changes: &[(usize, Change)]) -> Schedule {
     let mut projected = schedule.clone();
     let mut after = schedule.commands.clone();
@@ -25,7 +25,7 @@ pub(super) fn project(schedule: &Schedule, changes: &[(usize, Change)]) -> Sched
     for (before, after) in schedule.commands.iter().zip(&after) {
         if let Some((task, from, to)) = before.steps {
             if after.fate == Fate::Absent || after.part != before.part {
-                take_out(schedule, &mut projected.turns, task, from..to);
+                remove_steps(schedule, &mut projected.turns, task, from..to);
             }
         }
     }
@@ -39,17 +39,17 @@ pub(super) fn project(schedule: &Schedule, changes: &[(usize, Change)]) -> Sched
             }
         }
     }
-    let gone = gone(schedule, &after);
-    carry(schedule, &after, &gone, &mut projected.draws);
+    let gone = removed_tasks(schedule, &after);
+    move_draws(schedule, &after, &gone, &mut projected.draws);
     rename(&mut projected, &gone);
     projected.turns = join(projected.turns);
     projected.commands.clear();
     projected
 }
 
-/// Takes the steps of a task with these numbers out of the turns; `turns` are those of `schedule`, of
+/// Removes the steps of a task with these numbers from the turns; `turns` are those of `schedule`, of
 /// which some may have been made shorter.
-fn take_out(schedule: &Schedule, turns: &mut [Turn], task: usize, steps: std::ops::Range<u32>) {
+fn remove_steps(schedule: &Schedule, turns: &mut [Turn], task: usize, steps: std::ops::Range<u32>) {
     let mut at = 0;
     for (turn, original) in turns.iter_mut().zip(&schedule.turns) {
         if original.task == task {
@@ -61,9 +61,9 @@ fn take_out(schedule: &Schedule, turns: &mut [Turn], task: usize, steps: std::op
     }
 }
 
-/// What becomes of the tasks that have nothing left to do, and of those that are left alone in their
-/// stage: the task that takes their steps, or none.
-fn gone(schedule: &Schedule, after: &[Command]) -> Vec<(usize, Option<usize>)> {
+/// The tasks that the change removes: tasks that have nothing left to do, with `None`; and tasks that are left alone in
+/// their stage, with the task that takes their steps.
+fn removed_tasks(schedule: &Schedule, after: &[Command]) -> Vec<(usize, Option<usize>)> {
     let stage = |command: &Command| match command.part {
         Part::Branch { stage, .. } => Some(stage),
         Part::Prefix | Part::Suffix => None,
@@ -99,12 +99,12 @@ fn gone(schedule: &Schedule, after: &[Command]) -> Vec<(usize, Option<usize>)> {
     gone
 }
 
-/// Values that another task draws from now on.
+/// Drawn values that move to another task.
 struct Carried {
     main: usize,
-    /// Before which of the values that it drew.
+    /// The position among the values that it drew.
     at: usize,
-    /// What comes to the same place comes in the order of the parts.
+    /// The order of values at the same position.
     part: Part,
     values: Vec<u64>,
 }
@@ -112,10 +112,9 @@ struct Carried {
 /// Between the prefix and the suffix.
 const ANY_BRANCH: Part = Part::Branch { stage: 0, branch: 0 };
 
-/// Has values drawn go with the commands that drew them: those of one that does not run are gone, those of
-/// one that is moved are drawn by the task that runs it now, and so are those of a branch that is
-/// left alone.
-fn carry(
+/// Moves drawn values with the commands that drew them: values of a command that does not run are removed; values of
+/// a command that is moved, or of a branch that is left alone, go to the task that runs it now.
+fn move_draws(
     schedule: &Schedule,
     after: &[Command],
     gone: &[(usize, Option<usize>)],
@@ -144,6 +143,7 @@ fn carry(
             carried.push(Carried { main, at, part: ANY_BRANCH, values });
         }
     }
+    // A stable sort, because values of the same part at the same position keep the order of their commands.
     carried.sort_by_key(|carried| (carried.main, carried.at, carried.part));
     for (task, (draws, stays)) in draws.iter_mut().zip(&stays).enumerate() {
         let mut come = carried.iter().filter(|carried| carried.main == task).peekable();
@@ -160,8 +160,8 @@ fn carry(
     }
 }
 
-/// Before which of the values that `main` draws those of one more command of this part are drawn: one more
-/// of the prefix is the last there, one of the suffix the first.
+/// The position, among the values that `main` draws, of the values of one more command of this part: it is the last
+/// of the prefix, or the first of the suffix.
 fn boundary(schedule: &Schedule, main: usize, part: Part) -> usize {
     let commands = schedule.commands.iter().filter(|command| command.change.0 == main);
     let own = commands.clone().filter(|command| {
@@ -178,7 +178,7 @@ fn boundary(schedule: &Schedule, main: usize, part: Part) -> usize {
     .min(schedule.draws[main].len())
 }
 
-/// Takes tasks out of the table, with those they spawned, and names the others as they will be.
+/// Removes tasks from the table, with the tasks that they spawned, and renames the others accordingly.
 fn rename(schedule: &mut Schedule, gone: &[(usize, Option<usize>)]) {
     if gone.is_empty() {
         return;
@@ -218,7 +218,7 @@ fn rename(schedule: &mut Schedule, gone: &[(usize, Option<usize>)]) {
     schedule.tasks = kept;
 }
 
-/// The path that a task has when these are not spawned.
+/// The path of a task if the tasks `gone` are not spawned.
 fn without(path: &TaskPath, gone: &[TaskPath]) -> TaskPath {
     let segments = path.segments();
     let mut renamed = TaskPath::main();
@@ -235,7 +235,7 @@ fn without(path: &TaskPath, gone: &[TaskPath]) -> TaskPath {
     renamed
 }
 
-/// Other turns of the same tasks, the same for the same number.
+/// Random turns of the same tasks, a function of `nth`.
 pub(super) fn scatter(schedule: &Schedule, nth: u64) -> Schedule {
     let mut rng = Rng::new(nth);
     let tasks = schedule.tasks.len() as u64;

@@ -1,9 +1,9 @@
-//! Lets every task take its steps of a stretch in one go.
+//! Merges the steps of each task in a stretch of turns into one turn.
 //!
-//! After the stretch each task is where it was, so what follows still fits: this is what makes
-//! long schedules short, when only a small part of the switches matters. The tasks go in the order
-//! of their last turns in the stretch, so that it ends with the task it ended with, or in the order of
-//! their first ones.
+//! After the stretch each task has taken the same steps as before, so the rest still fits. This pass makes
+//! long schedules short if only a small part of the switches matters. The tasks are in the order
+//! of their last turns in the stretch, which keeps the last task of the stretch, or in the order of
+//! their first turns.
 
 use std::ops::Range;
 
@@ -16,18 +16,18 @@ pub(super) fn run(search: &mut Search<'_>) {
 }
 
 fn by_first(turns: &[Turn], piece: Range<usize>) -> Option<Vec<Turn>> {
-    let order = met(turns[piece.clone()].iter());
+    let order = tasks_in_order(turns[piece.clone()].iter());
     grouped(turns, piece, &order)
 }
 
 fn by_last(turns: &[Turn], piece: Range<usize>) -> Option<Vec<Turn>> {
-    let mut order = met(turns[piece.clone()].iter().rev());
+    let mut order = tasks_in_order(turns[piece.clone()].iter().rev());
     order.reverse();
     grouped(turns, piece, &order)
 }
 
-/// The tasks of these turns as they are met for the first time.
-fn met<'a>(turns: impl Iterator<Item = &'a Turn>) -> Vec<usize> {
+/// The tasks of these turns, in the order of their first turns.
+fn tasks_in_order<'a>(turns: impl Iterator<Item = &'a Turn>) -> Vec<usize> {
     let mut seen: Vec<bool> = Vec::new();
     let mut order = Vec::new();
     for turn in turns {
@@ -41,7 +41,7 @@ fn met<'a>(turns: impl Iterator<Item = &'a Turn>) -> Vec<usize> {
     order
 }
 
-/// The steps of a piece, one turn for each task in this order; `None` if it is so already.
+/// The turns with one turn for each task of the piece, in this order; `None` if that changes nothing.
 fn grouped(turns: &[Turn], piece: Range<usize>, order: &[usize]) -> Option<Vec<Turn>> {
     if order.len() == piece.len() {
         return None;

@@ -1,4 +1,4 @@
-//! What every pass is given: the smallest failing schedule so far, and a way to try another.
+//! The state that all passes share: the smallest failing schedule so far, and functions that try candidates.
 
 // tidy: never iterated: looked up only
 use std::collections::HashSet;
@@ -13,37 +13,36 @@ use crate::run::schedule::{Command, Cost, Schedule, Turn, join};
 /// A search for smaller schedules that fail in the same way.
 ///
 /// Accepts a candidate only if the schedule that really ran costs less than the best so far, so
-/// it ends whatever the passes do, and only if it has no more steps than the first one. Remembers what it
-/// tried: a pass may propose the same thing again and again for free.
+/// it always ends, and only if it has no more steps than the first one. A repeated candidate costs no replay.
 pub struct Search<'a> {
     replayer: &'a mut dyn Replayer,
     best: Schedule,
     cost: Cost,
-    /// How many steps there were at first. None that is accepted has more.
+    /// The number of steps of the first schedule. No accepted schedule has more.
     steps_max: u64,
     /// Hashes of the task paths of `best`.
     names: Vec<u64>,
-    /// Hashes of the schedules that were replayed and of those that came out. It has at most two
-    /// for every replay, so the budget bounds it. What did not cost less than an earlier best does
-    /// not cost less than this one, so nothing in it is worth a second replay.
+    /// Hashes of the replayed candidates and of the resulting schedules: at most two
+    /// for every replay, so the budget bounds the set. A schedule that did not cost less than an earlier best does
+    /// not cost less than the current one, so no second replay is needed.
     tried: HashSet<u64>,
     budget: Budget,
     replays: u64,
-    /// Runs that searches of small programs took.
+    /// The number of runs in searches of small programs.
     sought: u64,
-    /// Hashes of the values drawn in programs that were searched.
+    /// Hashes of the drawn values of programs that were searched.
     searched: HashSet<u64>,
-    /// Passes cut a schedule in at most about this many pieces.
+    /// The approximate maximum number of pieces into which passes cut a schedule.
     pieces: usize,
     /// Candidates replayed and accepted since the last `take_counts`.
     counts: (u64, u64),
 }
 
 impl<'a> Search<'a> {
-    /// The number of pieces that stands for single turns.
+    /// The number of pieces that means single turns.
     pub(super) const CLOSE: usize = usize::MAX;
 
-    /// Replays `start` and goes on from what really ran; `None` if it does not fail.
+    /// Replays `start` and begins with the schedule that really ran; `None` if it does not fail.
     pub(super) fn begin(
         start: &Schedule,
         replayer: &'a mut dyn Replayer,
@@ -73,13 +72,13 @@ impl<'a> Search<'a> {
         &self.best
     }
 
-    /// What it costs. See [`Cost`] for what counts how much.
+    /// The cost of the best schedule: see [`Cost`].
     pub fn cost(&self) -> Cost {
         self.cost
     }
 
-    /// Whether the budget is used up. Nothing is replayed from then on, so a pass need not ask for
-    /// the sake of the budget, but only to end sooner.
+    /// Returns `true` if the budget is exhausted. No candidate is replayed from then on, so a pass checks this only to
+    /// end sooner.
     pub fn spent(&self) -> bool {
         let Budget { replays, sought } = self.budget;
         self.replays >= replays
@@ -87,8 +86,8 @@ impl<'a> Search<'a> {
             || self.replayer.is_spent()
     }
 
-    /// Tries these turns with the draws of the best schedule. Tells whether that was better; then
-    /// it is the best from now on.
+    /// Tries these turns with the draws of the best schedule. Returns `true` if the result is better; it is then the
+    /// best schedule.
     pub fn attempt_turns(&mut self, turns: impl IntoIterator<Item = Turn>) -> bool {
         let candidate = Schedule {
             tasks: self.best.tasks.clone(),
@@ -102,8 +101,7 @@ impl<'a> Search<'a> {
     /// Tries the turns of the best schedule with these draws. As
     /// [`attempt_turns`](Search::attempt_turns).
     ///
-    /// What a generated program leaves out stays left out, and what it has made simpler stays so, whatever these
-    /// draws say.
+    /// Commands of a generated program that are left out or made simpler stay so: their draws are not changed.
     pub fn attempt_draws(&mut self, mut draws: Vec<Vec<u64>>) -> bool {
         for command in &self.best.commands {
             let ((task, nth), (from, to)) = (command.change, command.simpler);
@@ -117,8 +115,8 @@ impl<'a> Search<'a> {
         self.attempt(Schedule { tasks, turns, draws, ..Schedule::default() })
     }
 
-    /// Goes through the turns of the best schedule in pieces, big ones first, and tries each
-    /// `edit` on each piece: the turns it gives replace the whole schedule's. Pieces overlap by
+    /// Divides the turns of the best schedule into pieces, big ones first, and tries each
+    /// `edit` on each piece: the turns that it returns replace those of the whole schedule. Pieces overlap by
     /// half. O(turns) per candidate; about 4 candidates for each edit and piece of the finest size.
     pub fn sweep(&mut self, smallest: usize, edits: &[Edit]) {
         let smallest = smallest.max(1);
@@ -148,21 +146,21 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// The smallest piece to be tried now of something with `len` parts, at least 1.
+    /// The current minimum size of a piece of a list with `len` parts, at least 1.
     ///
-    /// The search begins with few big pieces in all passes and looks closer only when nothing more
-    /// comes of that, so that one pass on a long schedule does not eat the budget of all.
+    /// The search begins with few big pieces in all passes and uses smaller ones only when these find nothing more,
+    /// because one pass on a long schedule would otherwise exhaust the budget of all.
     pub fn finest(&self, len: usize) -> usize {
         (len / self.pieces).max(1)
     }
 
-    /// How many replays the best schedule is worth to a pass that tries this and that: at least 1,
-    /// at most `most`. A long run is not worth many, as they see but little of what there is.
+    /// The number of replays for a pass that enumerates candidates of the best schedule: at least 1,
+    /// at most `most`. A long run gets few, because they cover only a small part of its candidates.
     ///
-    /// Says the same for the same schedule, whatever is left of the budget: so that shrinking a
+    /// Depends on the schedule only, not on the remaining budget, so that shrinking a
     /// result again changes nothing.
     pub fn worth(&self, most: u64) -> u64 {
-        /// Steps that such a pass may have replayed.
+        /// The number of steps that such a pass may replay.
         const STEPS: u64 = 2_000_000;
         most.min(STEPS / self.cost.steps.max(1)).max(1)
     }
@@ -171,17 +169,17 @@ impl<'a> Search<'a> {
         self.pieces = pieces;
     }
 
-    /// Whether the search looks as closely as it ever does.
+    /// Returns `true` if the pieces are the smallest ones.
     pub(super) fn is_close(&self) -> bool {
         self.pieces == Search::CLOSE
     }
 
-    /// Those of searches included.
+    /// The number of replays, including the runs of searches.
     pub(super) fn replays(&self) -> u64 {
         self.replays + self.sought
     }
 
-    /// How many candidates were replayed and accepted since this was asked last.
+    /// Returns the numbers of candidates that were replayed and accepted since the last call.
     pub(super) fn take_counts(&mut self) -> (u64, u64) {
         std::mem::take(&mut self.counts)
     }
@@ -191,7 +189,7 @@ impl<'a> Search<'a> {
     }
 
     /// Tries a smaller program: the commands at these positions of [`Schedule::commands`] get these
-    /// changes. First with the schedule projected on what is left; if that loses the failure, with up
+    /// changes. First with the schedule projected on the remaining commands; if that loses the failure, with up
     /// to `fresh` other schedules. As [`attempt_turns`](Search::attempt_turns).
     pub fn attempt_program(&mut self, changes: &[(usize, Change)], fresh: u64) -> bool {
         let projected = project(&self.best, changes);
@@ -208,13 +206,13 @@ impl<'a> Search<'a> {
         let mut candidate = self.best.clone();
         candidate.commands.clear();
         candidate.draws[task][to - 1] = nth;
-        // The next level, at which it is left as it is.
+        // The next level, at which the command stays as it is.
         candidate.draws[task].insert(to, 0);
         self.attempt_or_fresh(candidate, fresh)
     }
 
     fn attempt_or_fresh(&mut self, projected: Schedule, fresh: u64) -> bool {
-        // What is asked again has other schedules to be asked with only if there is something new.
+        // `attempt` returns `false` at once for schedules that were tried.
         if self.attempt(projected.clone()) {
             return true;
         }
@@ -263,7 +261,7 @@ impl<'a> Search<'a> {
         self.take(ran.into_canonical())
     }
 
-    /// Has a run that fails be the best one, if it is smaller.
+    /// Makes a failing run the best one, if it is smaller.
     fn take(&mut self, ran: Schedule) -> bool {
         let names = names(&ran);
         self.tried.insert(hash(&names, &ran));
@@ -279,8 +277,7 @@ impl<'a> Search<'a> {
     }
 }
 
-/// Makes other turns of the turns of a schedule, by changing something in a piece of them. `None`
-/// if there is nothing to change.
+/// Returns the turns of a schedule with a change in a piece of them. `None` if there is nothing to change.
 pub type Edit = fn(&[Turn], Range<usize>) -> Option<Vec<Turn>>;
 
 fn names(schedule: &Schedule) -> Vec<u64> {
@@ -292,8 +289,8 @@ fn names(schedule: &Schedule) -> Vec<u64> {
     schedule.tasks.iter().map(hash).collect()
 }
 
-/// A hash that is equal for schedules that mean the same in every run: how long the last turn is
-/// does not matter, as its task goes on by default. `names[t]` is the hash of the path of task `t`,
+/// A hash that is equal for equivalent schedules. The length of the last turn
+/// does not matter, because its task goes on by default. `names[t]` is the hash of the path of task `t`,
 /// so schedules with different tables can be compared.
 fn hash(names: &[u64], schedule: &Schedule) -> u64 {
     let mut hasher = DefaultHasher::new();

@@ -1,14 +1,13 @@
-//! Splits a turn and lets a part of it change its place.
+//! Splits a turn and moves a part of it to another place.
 //!
-//! A task that waits has not been preempted. So it can pay to let a task run earlier, as far as a
-//! lock that is taken, or to leave to a later turn what it does after one: a turn more, but a
-//! preemption less.
+//! A task that waits was not preempted. One more turn may therefore save a preemption: the task runs earlier, up to a
+//! lock that is taken, or does the steps after a lock in a later turn.
 
 use crate::run::schedule::Turn;
 
 use super::Search;
 
-/// How many candidates are looked at, those that were tried before included. All there are for small
+/// The number of candidates, including those that were tried before. All of them for small
 /// runs, else those that split turns at equal distances.
 const CANDIDATES: u64 = 500;
 
@@ -27,8 +26,8 @@ pub(super) fn run(search: &mut Search<'_>) {
     }
 }
 
-/// The first `steps` steps of turn `from` are done before turn `to`, if that is earlier; else those
-/// after them are done after it.
+/// Moves the first `steps` steps of turn `from` before turn `to`, if that is earlier; else moves the rest of turn
+/// `from` after it.
 fn moved(turns: &[Turn], from: usize, steps: u32, to: usize) -> Vec<Turn> {
     let mut candidate = turns.to_vec();
     let first = Turn { steps, ..turns[from] };

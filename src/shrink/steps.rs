@@ -1,8 +1,8 @@
 //! Cuts turns shorter: the steps after the cut are done in the task's next turn, or after all turns.
 //!
-//! To cut a turn that was not cut is a preemption more, and pays if it saves more steps than that is worth:
-//! a task that has done the harm need not go on to its end. Only when so few turns are left that single ones
-//! are looked at.
+//! To cut a turn that was not cut is one more preemption. It pays if it saves more steps than a preemption costs,
+//! because a task that has done the harm need not go on to its end. Runs only when so few turns are left that single
+//! turns are tried.
 
 use crate::run::schedule::{Cost, Turn};
 
@@ -19,8 +19,7 @@ pub(super) fn run(search: &mut Search<'_>) {
     }
 }
 
-/// How many steps the turn at this position must lose for that to be worth it; none if nothing comes after
-/// it.
+/// The minimum number of steps that the turn at this position must lose for a gain; `None` for the last turn.
 fn least(turns: &[Turn], at: usize) -> Option<u32> {
     let next = turns.get(at + 1)?;
     Some(if next.preempts { 1 } else { Cost::PREEMPTION as u32 })

@@ -1,6 +1,6 @@
-//! Drops the end of a schedule: from there on the run goes by default, without preemptions.
+//! Drops the end of a schedule: from there on the run continues by default, without preemptions.
 //!
-//! What matters for a failure has often happened long before it shows. Tries to keep nothing, then
+//! The cause of a failure is often long before the failure. Tries to keep nothing, then
 //! half, then three quarters, and so on: about log2(turns) replays.
 
 use super::Search;

@@ -1,7 +1,7 @@
-//! Drops tasks, so that they run last or never; or lets a task run in one go.
+//! Drops tasks, so that they run last or never; or merges the turns of a task into one.
 //!
-//! All tasks together first, then halves, quarters, down to single ones. Tasks that cannot be dropped
-//! may still do with one turn each: the place of its first, or that of its last.
+//! All tasks together first, then halves, quarters, down to single ones. A task that cannot be dropped
+//! may need only one turn, at the place of its first or of its last one.
 
 use std::ops::Range;
 
@@ -13,7 +13,7 @@ pub(super) fn run(search: &mut Search<'_>) {
     let mut size = search.best().tasks.len();
     while size > 0 && !search.spent() {
         let mut from = 0;
-        // The table of tasks changes with the best schedule, so its length is asked each time.
+        // The table of tasks changes with the best schedule, so its length is read each time.
         while from < search.best().tasks.len() {
             for edit in [without, into_first, into_last] {
                 let candidate = edit(&search.best().turns, from..from + size);
@@ -32,21 +32,21 @@ fn without(turns: &[Turn], tasks: Range<usize>) -> Vec<Turn> {
     turns.iter().filter(|turn| !tasks.contains(&turn.task)).copied().collect()
 }
 
-/// Each of the tasks does in its first turn what it did in all.
+/// Moves all steps of each of the tasks into its first turn.
 fn into_first(turns: &[Turn], tasks: Range<usize>) -> Vec<Turn> {
     let mut candidate = turns.to_vec();
     gather(candidate.iter_mut(), tasks);
     candidate
 }
 
-/// Each of the tasks does in its last turn what it did in all.
+/// Moves all steps of each of the tasks into its last turn.
 fn into_last(turns: &[Turn], tasks: Range<usize>) -> Vec<Turn> {
     let mut candidate = turns.to_vec();
     gather(candidate.iter_mut().rev(), tasks);
     candidate
 }
 
-/// Adds the steps of later turns of a task to the first that comes.
+/// Adds the steps of later turns of a task to its first one in this sequence.
 fn gather<'a>(turns: impl Iterator<Item = &'a mut Turn>, tasks: Range<usize>) {
     let mut first: Vec<Option<&mut Turn>> = tasks.clone().map(|_| None).collect();
     for turn in turns.filter(|turn| tasks.contains(&turn.task)) {

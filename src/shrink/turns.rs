@@ -1,4 +1,4 @@
-//! Drops turns, or lets them join another turn of their task.
+//! Drops turns, or merges them into another turn of their task.
 
 use std::ops::Range;
 
@@ -10,12 +10,12 @@ pub(super) fn run(search: &mut Search<'_>) {
     search.sweep(1, &[without, open, later, earlier]);
 }
 
-/// The turns of the piece are left out: the tasks do later what they did in them.
+/// Removes the turns of the piece: the tasks take these steps later.
 fn without(turns: &[Turn], piece: Range<usize>) -> Option<Vec<Turn>> {
     Some([&turns[..piece.start], &turns[piece.end..]].concat())
 }
 
-/// The first turn of the piece goes on for as long as it can, and the others are left out.
+/// Makes the first turn of the piece an open one, and removes the others.
 fn open(turns: &[Turn], piece: Range<usize>) -> Option<Vec<Turn>> {
     let mut candidate = without(turns, piece.start + 1..piece.end)?;
     candidate[piece.start].steps = Turn::OPEN;

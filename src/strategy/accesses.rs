@@ -1,10 +1,10 @@
-//! What tasks do to objects in the rehearsals: for which objects they compete, how often each accesses
-//! them, and which tasks do the same.
+//! The accesses of tasks to objects in the rehearsals: the contended objects, the number of accesses of each task,
+//! and the tasks with the same accesses.
 
 use std::collections::BTreeMap;
 
 use super::rehearsal::{REHEARSALS, Rehearsal};
-use super::tally::Tally;
+use super::tally::TaskCounts;
 use crate::run::choice::View;
 use crate::run::ids::ObjectId;
 use crate::run::op::Access;
@@ -15,21 +15,20 @@ pub(super) type Counts = [u64; REHEARSALS as usize];
 /// The accesses of the rehearsals.
 #[derive(Debug, Default)]
 pub(super) struct Accesses {
-    /// By object and task of the rehearsals: the accesses, and which kinds of access there were, a bit
-    /// for each.
+    /// By object and task of the rehearsals: the accesses, and the kinds of access, a bit for each.
     seen: BTreeMap<(ObjectId, u32), (Counts, u32)>,
 }
 
 impl Accesses {
-    /// A rehearsal has ended.
-    pub(super) fn learn(&mut self, view: &View<'_>, tally: &mut Tally, rehearsal: &Rehearsal) {
+    /// Adds the accesses of a rehearsal that has ended.
+    pub(super) fn learn(&mut self, view: &View<'_>, tally: &mut TaskCounts, rehearsal: &Rehearsal) {
         for event in view.events() {
-            // What is done without a point holds nobody up.
+            // An operation without a point cannot be held.
             let access = event.op.access;
             let (Some(object), false) = (event.object, access == Access::Unlock) else { continue };
             let Some(task) = tally.known(view, event.task, true) else { continue };
             let (counts, kinds) = self.seen.entry((object, task as u32)).or_default();
-            counts[rehearsal.left() as usize] += 1;
+            counts[rehearsal.remaining() as usize] += 1;
             *kinds |= bit(access);
         }
     }
@@ -47,14 +46,14 @@ impl Accesses {
         contested.map(|(object, (count, _))| (object, count)).collect()
     }
 
-    /// The tasks that access an object, and how often.
-    pub(super) fn of(&self, object: ObjectId) -> impl Iterator<Item = (usize, &Counts)> {
+    /// The tasks that access an object, with the numbers of their accesses.
+    pub(super) fn by_task(&self, object: ObjectId) -> impl Iterator<Item = (usize, &Counts)> {
         let those = self.seen.range((object, 0)..=(object, u32::MAX));
         those.map(|((_, task), (counts, _))| (*task as usize, counts))
     }
 
-    /// What part each task has: tasks that do the same kinds of access to the same of these objects, in
-    /// order, have the same part, a number from 0 on. By task; none for one that accesses none of them.
+    /// The part of each task: tasks with the same kinds of access to the same of these objects, in
+    /// order, have the same part, a number from 0 on. `None` for a task that accesses none of them.
     pub(super) fn parts(&self, objects: &[ObjectId], tasks: usize) -> Vec<Option<u32>> {
         let mut does: Vec<Vec<(ObjectId, u32)>> = vec![Vec::new(); tasks];
         for ((object, task), (_, kinds)) in &self.seen {

@@ -1,8 +1,8 @@
 //! The same run again, in the same process: the decisions of a [`Run`], and an error at the first
-//! one that does not fit.
+//! decision that does not fit.
 //!
-//! Runs of one program with the same decisions number their tasks alike, so nothing has to be
-//! matched. What was done at each step is for the caller to compare.
+//! Runs of one program with the same decisions number their tasks alike, so no tasks have to be
+//! matched. The caller compares the operations of each step.
 
 use crate::run::choice::{Draw, Mismatch, Strategy, View};
 use crate::run::ids::Seed;
@@ -18,12 +18,12 @@ pub struct Again {
 }
 
 impl Again {
-    /// Will repeat `run`.
+    /// A strategy that repeats `run`.
     pub fn new(run: &Run) -> Again {
         Again::of_decisions(run.steps.clone(), run.draws.clone())
     }
 
-    /// Will repeat the run with these decisions.
+    /// A strategy that repeats the run with these decisions.
     pub(crate) fn of_decisions(steps: Vec<StepRecord>, draws: Vec<DrawRecord>) -> Again {
         Again { steps, draws, step: 0, drawn: 0 }
     }

@@ -1,21 +1,21 @@
-//! Where strategies get their random numbers from: the frozen stream of a seed or, in tests, a source
-//! that goes through all of them, so that probabilities are computed and not estimated.
+//! The source of random numbers of strategies: the frozen stream of a seed or, in tests, a source
+//! that enumerates all numbers, so that probabilities are computed and not estimated.
 
 use crate::run::ids::Seed;
 use crate::run::rng::Rng;
 
-/// How long a priority is: a queue has room for as many keys above them.
+/// The number of bits of a priority. A queue has room for as many keys above the priorities.
 pub(super) const PRIORITY_BITS: u32 = super::queue::KEY_BITS - 1;
 
 /// A source of random numbers.
 pub(crate) trait Dice: Send {
-    /// From here on the numbers are those of `seed`.
+    /// Restarts the source with the numbers of `seed`.
     fn reseed(&mut self, seed: Seed);
 
-    /// A number below `bound`, which is at least 1; every one with the same probability.
+    /// A number below `bound`, which is at least 1; each has the same probability.
     fn below(&mut self, bound: u64) -> u64;
 
-    /// A number of which only the order among other such numbers counts: any order of several has the
+    /// A number whose order among other such numbers is all that counts: each order of several has the
     /// same probability. Less than 2 to the power of [`PRIORITY_BITS`].
     fn priority(&mut self) -> u64;
 }

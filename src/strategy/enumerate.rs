@@ -12,9 +12,9 @@ use crate::run::event::{Event, Values};
 use crate::run::ids::{ObjectId, Seed, TaskId};
 use crate::run::op::{Access, Op};
 
-/// What a task does at one of its points.
+/// An operation of a task at one of its points.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Act {
+pub(super) enum AbstractOp {
     /// Reads, writes or does the like to an object.
     To(u32, &'static Op),
     /// Waits until a lock, an object, is free, and takes it.
@@ -33,9 +33,9 @@ const UNLOCK: Op = Op::new("unlock", Access::Write);
 const SPAWN: Op = Op::new("spawn", Access::Spawn);
 const YIELD: Op = Op::new("yield", Access::Yield);
 
-/// Tasks by number, each what it does; those that some task spawns are not there from the start. A
+/// The operations of each task, by number; tasks that another one spawns do not exist from the start. A
 /// task has a first step that does nothing, as in a run.
-pub(super) type Program = Vec<Vec<Act>>;
+pub(super) type Program = Vec<Vec<AbstractOp>>;
 
 /// The acts in the order in which they were done: task, number of its act.
 pub(super) type Order = Vec<(usize, usize)>;
@@ -77,7 +77,7 @@ impl Exact {
     }
 }
 
-/// The choices of one run, and where it is in them.
+/// The choices of one run, and the position in them.
 #[derive(Default, Debug)]
 struct Path {
     /// Answer and bound.
@@ -212,14 +212,14 @@ pub(super) fn assert_uniform<K: std::fmt::Debug>(sums: BTreeMap<K, Exact>, count
 
 /// All orders that a program can have.
 pub(super) fn all_orders(program: &Program) -> Vec<Order> {
-    let found = orders(program, Walk);
+    let found = orders(program, AnyTask);
     found.into_keys().collect()
 }
 
 /// The random walk over any dice.
-struct Walk(All);
+struct AnyTask(All);
 
-impl Strategy for Walk {
+impl Strategy for AnyTask {
     fn begin(&mut self, _: Seed) {}
 
     fn pick(&mut self, view: &View<'_>) -> Result<usize, crate::run::choice::Mismatch> {
@@ -232,9 +232,9 @@ impl Strategy for Walk {
 }
 
 /// A strategy that begins its runs otherwise.
-pub(super) struct Begun<S, F>(pub(super) S, pub(super) F);
+pub(super) struct WithBegin<S, F>(pub(super) S, pub(super) F);
 
-impl<S: Strategy, F: Fn(&mut S, Seed) + Send> Strategy for Begun<S, F> {
+impl<S: Strategy, F: Fn(&mut S, Seed) + Send> Strategy for WithBegin<S, F> {
     fn begin(&mut self, seed: Seed) {
         (self.1)(&mut self.0, seed);
     }
@@ -298,24 +298,24 @@ impl Interpreter<'_> {
         });
     }
 
-    /// Brings the board up to date with who can step. Returns whether somebody can.
-    fn look(&mut self) -> bool {
+    /// Updates the tasks on the board that can step. Returns `true` if there is one.
+    fn update_ready(&mut self) -> bool {
         for id in 0..self.tasks.len() {
             let (number, next) = self.tasks[id];
             let act = next.map(|next| self.program[number].get(next));
             let can = match act {
-                Some(Some(Act::Lock(lock))) => !self.holders.contains_key(lock),
+                Some(Some(AbstractOp::Lock(lock))) => !self.holders.contains_key(lock),
                 Some(None) => false,
                 _ => true,
             };
             let row = self.board.tasks.at_mut(id);
             row.announced.clear();
             let (op, object) = match act.flatten() {
-                Some(Act::To(object, op)) => (*op, Some(*object)),
-                Some(Act::Lock(object)) => (&LOCK, Some(*object)),
-                Some(Act::Unlock(object)) => (&UNLOCK, Some(*object)),
-                Some(Act::Spawn(_)) => (&SPAWN, None),
-                Some(Act::Yield) => (&YIELD, None),
+                Some(AbstractOp::To(object, op)) => (*op, Some(*object)),
+                Some(AbstractOp::Lock(object)) => (&LOCK, Some(*object)),
+                Some(AbstractOp::Unlock(object)) => (&UNLOCK, Some(*object)),
+                Some(AbstractOp::Spawn(_)) => (&SPAWN, None),
+                Some(AbstractOp::Yield) => (&YIELD, None),
                 None => (&YIELD, None),
             };
             if act.flatten().is_some() {
@@ -365,17 +365,17 @@ impl Interpreter<'_> {
             });
         };
         match self.program[number][next] {
-            Act::To(object, op) => event(op, object),
-            Act::Lock(object) => {
+            AbstractOp::To(object, op) => event(op, object),
+            AbstractOp::Lock(object) => {
                 event(&LOCK, object);
                 assert!(self.holders.insert(object, number).is_none());
             }
-            Act::Unlock(object) => {
+            AbstractOp::Unlock(object) => {
                 event(&UNLOCK, object);
                 assert_eq!(self.holders.remove(&object), Some(number));
             }
-            Act::Spawn(child) => self.spawn(child, Some(task)),
-            Act::Yield => {}
+            AbstractOp::Spawn(child) => self.spawn(child, Some(task)),
+            AbstractOp::Yield => {}
         }
         self.tasks[task.index()].1 = Some(next + 1);
         self.board.step += 1;
@@ -390,13 +390,14 @@ pub(super) fn run<S: Strategy>(program: &Program, strategy: &mut S) -> Order {
         tasks: Vec::new(),
         holders: BTreeMap::new(),
     };
-    let spawned = |number: usize| program.iter().flatten().any(|act| *act == Act::Spawn(number));
+    let spawned =
+        |number: usize| program.iter().flatten().any(|act| *act == AbstractOp::Spawn(number));
     for number in (0..program.len()).filter(|number| !spawned(*number)) {
         interpreter.spawn(number, None);
     }
     let mut order = Vec::new();
     strategy.begin(Seed(0));
-    while interpreter.look() {
+    while interpreter.update_ready() {
         let view = View::of(&interpreter.board);
         let forced = view.candidates().len() == 1 && !strategy.sees_forced_steps();
         let at = if forced { 0 } else { strategy.pick(&view).unwrap() };
@@ -409,5 +410,5 @@ pub(super) fn run<S: Strategy>(program: &Program, strategy: &mut S) -> Order {
 
 /// A program of tasks that write one object so often.
 pub(super) fn writers(acts: &[usize]) -> Program {
-    acts.iter().map(|acts| vec![Act::To(0, &WRITE); *acts]).collect()
+    acts.iter().map(|acts| vec![AbstractOp::To(0, &WRITE); *acts]).collect()
 }

@@ -1,5 +1,5 @@
 //! Lenient replay: follows a schedule as far as it fits and fills in the rest, by the rules of
-//! [`Cursor`]. For shrinking, whose schedules have had pieces cut out.
+//! [`Cursor`]. For shrinking, which removes pieces of schedules.
 
 use std::sync::Arc;
 
@@ -14,12 +14,12 @@ pub struct Follow {
     schedule: Arc<Schedule>,
     cursor: Cursor,
     roster: Roster,
-    /// The task of the step being taken, as the schedule numbers it.
+    /// The task of the current step, as the schedule numbers it.
     stepping: Option<usize>,
 }
 
 impl Follow {
-    /// Will follow `schedule`.
+    /// A strategy that follows `schedule`.
     pub fn new(schedule: impl Into<Arc<Schedule>>) -> Follow {
         let schedule = schedule.into();
         let (cursor, roster) = (Cursor::new(schedule.clone()), Roster::new(&schedule.tasks));

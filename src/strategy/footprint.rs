@@ -1,48 +1,48 @@
-//! The footprint of a step: what one poll of a task did, and which two steps may not be swapped.
+//! The footprint of a step: the effects of one poll of a task, and the conflicts between two steps.
 //!
 //! An item of a footprint is an operation on an object, and a task is an object too. It was *done*, with or
-//! without a point, or *asked*: announced by the task, not done in the step although the task was polled, so
-//! that the step acted on its guard. How the operations on one object relate is declared in
-//! [`op`](crate::run::op); here are the objects, the calls of histories and the end of the run.
+//! without a point, or it is *guarded*: announced by the task and not done in the step although the task was polled,
+//! so that the step depends on the guard of the operation. [`op`](crate::run::op) declares the conflicts of the
+//! operations on one object; this file adds the objects, the calls of histories and the end of the run.
 
 use crate::run::board::CallPoint;
 use crate::run::ids::{ObjectId, TaskId};
 use crate::run::op::kind::Kind;
 use crate::run::op::task::LIVE;
 
-/// One thing that a step did.
+/// One effect of a step, or one guarded operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Item {
-    /// An operation on an object. `key` is its [key](crate::run::choice::View::key_of), the same in every run,
-    /// which `object` need not be.
+pub(crate) enum StepItem {
+    /// An operation on an object. `key` is its [key](crate::run::choice::View::key_of), which is the same in every run;
+    /// `object` may differ.
     Object { object: ObjectId, key: u64, kind: Kind, done: bool },
     /// An operation on a task.
     Task { target: TaskId, kind: Kind, done: bool },
-    /// The creation of a task. Whatever it does comes later, so there is nothing to swap.
+    /// The creation of a task. All steps of the task come later, so it conflicts with none.
     Spawned(TaskId),
-    /// Something became of this history; `strict` tells whether it matters which of two calls that no
-    /// step orders was first, other than to a check.
+    /// A call of this history reached a point. `strict` is true if returns and invocations that no step orders
+    /// conflict.
     Called { history: usize, point: CallPoint, strict: bool },
-    /// The end of the run: what was left of other tasks never happened.
+    /// The end of the run: no other task takes a step after it.
     Over,
 }
 
-impl Item {
-    /// Whether an item of a step and one of a step of another task in the same run may not be swapped.
+impl StepItem {
+    /// Returns `true` if an item of a step conflicts with an item of a step of another task in the same run.
     #[inline]
-    pub(crate) fn conflicts(&self, other: &Item) -> bool {
+    pub(crate) fn conflicts(&self, other: &StepItem) -> bool {
         match (*self, *other) {
             (
-                Item::Object { object: a, kind, done, .. },
-                Item::Object { object: b, kind: other, done: other_done, .. },
+                StepItem::Object { object: a, kind, done, .. },
+                StepItem::Object { object: b, kind: other, done: other_done, .. },
             ) => a == b && relate((kind, done), (other, other_done)),
             (
-                Item::Task { target: a, kind, done },
-                Item::Task { target: b, kind: other, done: other_done },
+                StepItem::Task { target: a, kind, done },
+                StepItem::Task { target: b, kind: other, done: other_done },
             ) => a == b && relate((kind, done), (other, other_done)),
             (
-                Item::Called { history: a, point, strict },
-                Item::Called { history: b, point: other, .. },
+                StepItem::Called { history: a, point, strict },
+                StepItem::Called { history: b, point: other, .. },
             ) => {
                 use CallPoint::{Checked, Invoked, Returned, Shown};
                 let matter = match (point, other) {
@@ -57,37 +57,37 @@ impl Item {
         }
     }
 
-    /// Whether this item may turn the guard of an operation that is asked for to true.
-    pub(crate) fn may_enable(&self, asked: &Item) -> bool {
-        self.turns(asked, Kind::may_enable)
+    /// Returns `true` if this item may turn the guard of the operation `guarded` to true.
+    pub(crate) fn may_enable(&self, guarded: &StepItem) -> bool {
+        self.turns(guarded, Kind::may_enable)
     }
 
-    /// Whether this item may turn the guard of an operation that is asked for to false.
-    pub(crate) fn may_disable(&self, asked: &Item) -> bool {
-        self.turns(asked, Kind::may_disable)
+    /// Returns `true` if this item may turn the guard of the operation `guarded` to false.
+    pub(crate) fn may_disable(&self, guarded: &StepItem) -> bool {
+        self.turns(guarded, Kind::may_disable)
     }
 
-    fn turns(&self, asked: &Item, may: impl Fn(Kind, Kind) -> bool) -> bool {
-        match (*self, *asked) {
+    fn turns(&self, guarded: &StepItem, may: impl Fn(Kind, Kind) -> bool) -> bool {
+        match (*self, *guarded) {
             (
-                Item::Object { object: a, kind, done: true, .. },
-                Item::Object { object: b, kind: asked, .. },
-            ) => a == b && may(kind, asked),
+                StepItem::Object { object: a, kind, done: true, .. },
+                StepItem::Object { object: b, kind: guarded, .. },
+            ) => a == b && may(kind, guarded),
             (
-                Item::Task { target: a, kind, done: true },
-                Item::Task { target: b, kind: asked, .. },
-            ) => a == b && may(kind, asked),
+                StepItem::Task { target: a, kind, done: true },
+                StepItem::Task { target: b, kind: guarded, .. },
+            ) => a == b && may(kind, guarded),
             _ => false,
         }
     }
 
     /// The item of every step of a task.
-    pub(crate) fn lives(task: TaskId) -> Item {
-        Item::Task { target: task, kind: LIVE, done: true }
+    pub(crate) fn lives(task: TaskId) -> StepItem {
+        StepItem::Task { target: task, kind: LIVE, done: true }
     }
 }
 
-/// Whether two operations on one object may not be swapped; each was done, or else asked.
+/// Returns `true` if two operations on one object conflict; each was done or is guarded.
 #[inline]
 fn relate((a, a_done): (Kind, bool), (b, b_done): (Kind, bool)) -> bool {
     match (a_done, b_done) {
@@ -98,29 +98,29 @@ fn relate((a, a_done): (Kind, bool), (b, b_done): (Kind, bool)) -> bool {
     }
 }
 
-/// The footprint of a step, for runs that begin as the one in which it was taken, up to the step.
+/// The footprint of a step, for all runs with the same steps before it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Footprint {
     pub(crate) task: TaskId,
-    pub(crate) items: Vec<Item>,
-    /// How many objects there were before the step: these are the same in all such runs.
+    pub(crate) items: Vec<StepItem>,
+    /// The number of objects before the step: these objects are the same in all such runs.
     pub(crate) objects: usize,
 }
 
 impl Footprint {
-    /// Whether the order of this step and of one of another such run can make a difference.
-    pub(crate) fn conflicts(&self, task: TaskId, items: &[Item]) -> bool {
+    /// Returns `true` if this step may conflict with a step of another such run.
+    pub(crate) fn conflicts(&self, task: TaskId, items: &[StepItem]) -> bool {
         self.task == task
             || disturbs(&self.items, task)
             || disturbs(items, self.task)
             || self.items.iter().any(|a| items.iter().any(|b| self.may_conflict(a, b)))
     }
 
-    fn may_conflict(&self, own: &Item, other: &Item) -> bool {
+    fn may_conflict(&self, own: &StepItem, other: &StepItem) -> bool {
         match (*own, *other) {
             (
-                Item::Object { object: a, key: own_key, kind, done },
-                Item::Object { object: b, key, kind: other, done: other_done },
+                StepItem::Object { object: a, key: own_key, kind, done },
+                StepItem::Object { object: b, key, kind: other, done: other_done },
             ) => {
                 let is_known = a.index().min(b.index()) < self.objects;
                 let is_same = if is_known { a == b } else { own_key == key };
@@ -131,20 +131,20 @@ impl Footprint {
     }
 }
 
-/// Whether steps of two tasks in one run may not be swapped. Every step has [`Item::lives`], which is not
+/// Returns `true` if steps of two tasks in one run conflict. Every step has [`StepItem::lives`], which is not
 /// among the items.
 #[cfg(test)]
 pub(crate) fn dependent(
-    (task, items): (TaskId, &[Item]),
-    (other_task, others): (TaskId, &[Item]),
+    (task, items): (TaskId, &[StepItem]),
+    (other_task, others): (TaskId, &[StepItem]),
 ) -> bool {
     disturbs(items, other_task)
         || disturbs(others, task)
         || items.iter().any(|a| others.iter().any(|b| a.conflicts(b)))
 }
 
-/// Whether one of the items conflicts with every step of `task`.
-fn disturbs(items: &[Item], task: TaskId) -> bool {
-    let lives = Item::lives(task);
-    items.iter().any(|item| *item == Item::Over || item.conflicts(&lives))
+/// Returns `true` if one of the items conflicts with every step of `task`.
+fn disturbs(items: &[StepItem], task: TaskId) -> bool {
+    let lives = StepItem::lives(task);
+    items.iter().any(|item| *item == StepItem::Over || item.conflicts(&lives))
 }

@@ -1,7 +1,7 @@
-//! A search with values of a schedule: its tasks step as the search says and draw what the schedule says.
+//! A search over the runs of one generated program: the search chooses the tasks, a schedule gives the drawn values.
 //!
-//! For searches among the runs of one generated program, whose commands and arguments are values drawn. What
-//! the search itself knows of these values is that they are given, so it has no other branches for them.
+//! The commands and arguments of a generated program are drawn values. The search receives them as given
+//! values, so it has no branches for them.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,23 +12,23 @@ use crate::run::ids::Seed;
 use crate::run::program::is_of_program;
 use crate::run::schedule::{Cursor, Schedule};
 
-/// Holds draws fast for another strategy.
+/// Answers draws from a schedule, and all other choices with another strategy.
 pub(crate) struct Held {
     inner: Box<dyn Strategy>,
     schedule: Arc<Schedule>,
     cursor: Cursor,
     roster: Roster,
-    /// The task of the step being taken, as the schedule numbers it.
+    /// The task of the current step, as the schedule numbers it.
     stepping: Option<usize>,
-    /// Whether only programs are held, and the values that commands draw themselves are left to `inner`.
+    /// True if `inner` answers the draws of commands, and the schedule only those of generated programs.
     programs_only: bool,
-    /// Whether a value was drawn that is not part of a program.
+    /// True if a value was drawn that is not a part of a program.
     others: Arc<AtomicBool>,
 }
 
 impl Held {
-    /// Will draw as in this schedule: all values, or those only that programs are generated from. What the
-    /// schedule says of turns does not matter.
+    /// A strategy with the values of this schedule: all of them, or only those that programs are generated from. The
+    /// turns of the schedule are ignored.
     pub(crate) fn new(inner: Box<dyn Strategy>, schedule: &Schedule, programs_only: bool) -> Held {
         let schedule = Arc::new(Schedule { turns: Vec::new(), ..schedule.clone() });
         Held {
@@ -42,12 +42,12 @@ impl Held {
         }
     }
 
-    /// Whether a value was drawn, in any of the runs, that is not part of a program. Set as runs are made.
+    /// A flag that a draw sets, in any of the runs, if its value is not a part of a program.
     pub(crate) fn others(&self) -> Arc<AtomicBool> {
         self.others.clone()
     }
 
-    /// The value that the schedule has for the next draw.
+    /// The value of the schedule for the next draw.
     fn value(&mut self, bound: u64) -> u64 {
         self.stepping.map_or(0, |task| self.cursor.draw(task, bound))
     }

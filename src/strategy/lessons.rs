@@ -1,15 +1,15 @@
-//! Lessons: what a strategy learns is learnt again, from other rehearsals, while seeds are run.
+//! Lessons: several instances of a strategy, each with rehearsals of its own, for different blocks of seeds.
 //!
-//! Rehearsals depend on the body alone, and four of them can mislead: where none has a task at an object,
-//! because it found a flag not set and returned, no order is drawn for the task there, and a bug behind
-//! that flag takes ten times the runs. If all seeds learnt from the same four, such a body would be unlucky
-//! for ever. So each [block](BLOCK) of seeds has a *lesson*: a strategy of its own, which has learnt from
+//! Rehearsals depend on the body only, and four of them can mislead: if a task returns early in all of them, because
+//! a flag is not set, no order is drawn for its later accesses, and a bug behind
+//! that flag takes ten times the runs. If all seeds learnt from the same four, such a body would stay
+//! unlucky. Therefore each [block](BLOCK) of seeds has a *lesson*: a strategy of its own, which has learnt from
 //! rehearsals of its own.
 //!
 //! **The lesson of a block** is a function of its number, so a seed is the same run alone, in any shard
 //! and on any worker. Block 0 has lesson 0. Blocks 1, 3, 7, 15 and so on begin one lesson more each, up to
 //! [`LESSONS`]; every other block draws one of the lessons begun before it. Drawing shares them out evenly
-//! in every shard, where taking turns would give a shard of 16 one lesson only.
+//! in every shard, while a fixed rotation would give each of 16 shards one lesson only.
 //!
 //! **Cost.** A worker learns a lesson when it first comes to a seed of it, and keeps it: 3 lessons, 12
 //! rehearsals, in the first 100 seeds; 6 lessons, 24 rehearsals, in the first 1000; 16 lessons, 64
@@ -20,11 +20,11 @@ use crate::run::choice::{Draw, Mismatch, Strategy, View};
 use crate::run::ids::Seed;
 use crate::run::rng::Rng;
 
-/// How many seeds, one after the other, have the same lesson. A first lesson that misleads costs so many
-/// runs; fewer seeds would have more rehearsals than runs at the beginning.
+/// The number of consecutive seeds with the same lesson. A misleading first lesson costs that many
+/// runs; with a smaller block, there would be more rehearsals than runs at the beginning.
 const BLOCK: u64 = 16;
 
-/// How many lessons there are at most.
+/// The maximum number of lessons.
 const LESSONS: u32 = 16;
 
 /// A strategy that learns, with a lesson for each block of seeds.
@@ -43,7 +43,7 @@ impl<S> Lessons<S> {
         Lessons { create, serves: create(), number: 0, kept: Vec::new() }
     }
 
-    /// The lesson with this number serves from now on.
+    /// Makes the lesson with this number the current one.
     #[cold]
     fn change(&mut self, number: u32) {
         let slots = self.number.max(number) as usize + 1;
@@ -164,7 +164,7 @@ mod tests {
         }
 
         fn rehearsals(&self) -> u32 {
-            self.rehearsal.left()
+            self.rehearsal.remaining()
         }
 
         fn pick(&mut self, _: &View<'_>) -> Result<usize, Mismatch> {
@@ -176,7 +176,7 @@ mod tests {
         }
     }
 
-    /// Runs seeds as a worker does; returns what was begun, and how many rehearsals there were.
+    /// Runs seeds as a worker does. Returns the runs that each lesson began, and the number of rehearsals.
     fn begun(seeds: impl Iterator<Item = u64>) -> (Vec<Begun>, u64) {
         let mut lessons = Lessons::new(Notes::default);
         let (mut all, mut rehearsals) = (Vec::new(), 0);

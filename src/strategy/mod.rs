@@ -1,10 +1,10 @@
-//! Strategies: they answer the choices of a run. One file for each, and one row in [`STRATEGIES`], or in
-//! [`SEARCHES`] if it plans each run from those before it.
+//! Strategies: they answer the choices of a run. Each has a file, and a row in [`STRATEGIES`], or in
+//! [`SEARCHES`] if it plans each run from the runs before it.
 //!
 //! # The registered strategies
 //!
 //! `strategy = "..."`, [`Runner::strategy`](crate::Runner::strategy) or `SIM_STRATEGY` selects one. Each is good at
-//! other bugs, and none at all of them; the default has each seed run by one of the others.
+//! different bugs, and none at all of them; the default runs each seed with one of the others.
 //!
 //! | name | good at | promise | where it is weak |
 //! |---|---|---|---|
@@ -16,11 +16,11 @@
 //! | `orders` | several contended objects, one task among many, locks taken in a circle | each possible choice of an order of the accesses for every object has at least the probability of drawing it, if nothing waits, in a run that leaves no object out and favours nobody | tasks that go through the same objects in different orders |
 //! | `surw` | one contended object | all orders of the accesses to one object, drawn by the seed, have the same probability, if nothing waits | bugs between several objects |
 //!
-//! All but `random` learn from a few rehearsals of the body first: its steps, tasks and accesses. Rehearsals belong to
-//! no seed, and how they end does not count. So a test of one seed executes its body more than once and reports
-//! `1 run`; a seed run alone is the run that it is among others. The file of each strategy names its paper.
+//! All but `random` first count steps, tasks and accesses in a few rehearsals of the body. Rehearsals belong to
+//! no seed, and their outcomes do not count. A test of one seed therefore executes its body more than once and reports
+//! `1 run`; a seed that is run alone gives the same run as among others. The file of each strategy names its paper.
 //!
-//! Searches ([`SEARCHES`]) plan each run from those before: [`runner`](crate::runner#proofs) has them.
+//! Searches ([`SEARCHES`]) plan each run from the runs before: see [`runner`](crate::runner#proofs).
 //! [`Runner::strategy_with`](crate::Runner::strategy_with) takes a strategy of your own.
 
 mod again;
@@ -37,7 +37,7 @@ mod stands;
 mod surw;
 mod urw;
 
-// What they are made of.
+// Parts of strategies.
 mod accesses;
 mod dice;
 pub(crate) mod footprint;
@@ -72,15 +72,15 @@ use std::sync::Arc;
 /// A strategy that can be chosen by name.
 #[derive(Clone, Copy, Debug)]
 pub struct StrategyRow {
-    /// What it is called in `strategy = "..."` and `SIM_STRATEGY`.
+    /// Its name in `strategy = "..."` and `SIM_STRATEGY`.
     pub name: &'static str,
-    /// What it does, in one line.
+    /// A summary in one line.
     pub summary: &'static str,
-    /// Whether every interleaving has a probability above zero. If not, only what its file promises.
+    /// True if every interleaving has a probability above zero. If not, only the promise of its file holds.
     pub reaches_all: bool,
-    /// Makes one.
+    /// Creates the strategy.
     pub create: fn() -> Box<dyn Strategy>,
-    /// The same strategy with a number: what can be written behind the name and a colon.
+    /// The same strategy with a number, written after the name and a colon.
     pub numbered: &'static [Numbered],
 }
 
@@ -89,7 +89,7 @@ pub struct StrategyRow {
 pub struct Numbered {
     /// The name with the parameter.
     pub name: &'static str,
-    /// Makes one.
+    /// Creates the strategy.
     pub create: fn() -> Box<dyn Strategy>,
 }
 
@@ -171,7 +171,7 @@ pub fn find(name: &str) -> Option<&'static StrategyRow> {
 }
 
 impl StrategyRow {
-    /// What can be written to choose it: `random`, or `pct or pct:1 to pct:8`.
+    /// The grammar of its names: `random`, or `pct (pct:1 to pct:8)`.
     pub(crate) fn grammar(&self) -> String {
         let numbered: Vec<_> = self.numbered.iter().map(|form| form.name).collect();
         grammar(self.name, &numbered)
@@ -196,11 +196,11 @@ fn grammar(name: &str, numbered: &[&str]) -> String {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Chosen {
     name: &'static str,
-    how: How,
+    kind: ChosenKind,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum How {
+enum ChosenKind {
     Sample(fn() -> Box<dyn Strategy>),
     /// With its bound, if it has one.
     Search(&'static SearchRow, Option<u32>),
@@ -210,21 +210,21 @@ impl Chosen {
     /// A strategy of the user, under a name that no registered one has.
     pub(crate) fn own(Numbered { name, create }: Numbered) -> Option<Chosen> {
         let is_new = !name.is_empty() && Chosen::parse(name).is_none();
-        is_new.then_some(Chosen { name, how: How::Sample(create) })
+        is_new.then_some(Chosen { name, kind: ChosenKind::Sample(create) })
     }
 
     /// The strategy that `text` names: a name of [`STRATEGIES`] or [`SEARCHES`], with a number or
     /// without.
     pub(crate) fn parse(text: &str) -> Option<Chosen> {
-        let rows = STRATEGIES.iter().map(|row| (row.name, How::Sample(row.create)));
+        let rows = STRATEGIES.iter().map(|row| (row.name, ChosenKind::Sample(row.create)));
         let numbered = STRATEGIES.iter().flat_map(|row| row.numbered);
-        let numbered = numbered.map(|form| (form.name, How::Sample(form.create)));
-        let searches = SEARCHES.iter().map(|row| (row.name, How::Search(row, None)));
+        let numbered = numbered.map(|form| (form.name, ChosenKind::Sample(form.create)));
+        let searches = SEARCHES.iter().map(|row| (row.name, ChosenKind::Search(row, None)));
         let bounded = SEARCHES.iter().flat_map(|row| {
-            (0..).zip(row.numbered).map(move |(n, name)| (*name, How::Search(row, Some(n))))
+            (0..).zip(row.numbered).map(move |(n, name)| (*name, ChosenKind::Search(row, Some(n))))
         });
         let mut all = rows.chain(numbered).chain(searches).chain(bounded);
-        all.find(|(name, _)| *name == text).map(|(name, how)| Chosen { name, how })
+        all.find(|(name, _)| *name == text).map(|(name, kind)| Chosen { name, kind })
     }
 
     /// Its name, with the parameter.
@@ -232,31 +232,32 @@ impl Chosen {
         self.name
     }
 
-    /// Makes one, at the beginning of its search if it is one.
+    /// Creates the strategy; that of a search is at the beginning.
     pub(crate) fn create(self) -> Box<dyn Strategy> {
-        match self.how {
-            How::Sample(create) => create(),
-            How::Search(row, most) => (row.create)(most).strategy(),
+        match self.kind {
+            ChosenKind::Sample(create) => create(),
+            ChosenKind::Search(row, most) => (row.create)(most).strategy(),
         }
     }
 
-    /// What is searched if this is a search that will not be through.
+    /// The search that takes over if this is a search that will not finish.
     pub(crate) fn fallback(self) -> Option<Arc<dyn Search>> {
-        match self.how {
-            How::Sample(_) => None,
-            How::Search(row, _) => Chosen::parse(row.fallback?)?.search(),
+        match self.kind {
+            ChosenKind::Sample(_) => None,
+            ChosenKind::Search(row, _) => Chosen::parse(row.fallback?)?.search(),
         }
     }
 
-    /// Begins the search, if it is one.
+    /// Returns `true` if it is a search.
     pub(crate) fn is_search(self) -> bool {
-        matches!(self.how, How::Search(..))
+        matches!(self.kind, ChosenKind::Search(..))
     }
 
+    /// Creates the search, if it is one.
     pub(crate) fn search(self) -> Option<Arc<dyn Search>> {
-        match self.how {
-            How::Sample(_) => None,
-            How::Search(row, most) => Some((row.create)(most)),
+        match self.kind {
+            ChosenKind::Sample(_) => None,
+            ChosenKind::Search(row, most) => Some((row.create)(most)),
         }
     }
 }

@@ -1,41 +1,41 @@
-//! Orders: for every object that tasks compete for, each order of the accesses to it has the same
-//! probability; all else is walked at random.
+//! Orders: for each contended object, every order of the accesses to it has the same probability; all other choices are
+//! a random walk.
 //!
-//! Two schedules differ, for the tasks, in no more than the order of the accesses to each object. A
-//! random walk draws far more than that, and favours orders that many schedules have. Here each object
-//! draws its own: one task is *intended* to access it next, in proportion to the accesses that it and its
-//! descendants not yet spawned have left, and a task that would access the object and is not intended is
-//! held until it is. So it is SURW (see there for the paper) with an intention for each object in the
-//! place of one for all; what follows from that is ours.
+//! Two schedules differ, for the tasks, only in the order of the accesses to each object. A
+//! random walk draws more than that, and favours orders that many schedules have. This strategy draws an order for each
+//! object: one task is *intended* to access it next, with a probability in proportion to the accesses that it and its
+//! descendants not yet spawned have left, and any other task that would access the object is
+//! held until it is the intended one. The strategy is SURW (see there for the paper), but with an intention for each
+//! object instead of one for all; the consequences of that are ours.
 //!
-//! **Promise.** If the numbers of accesses are what is expected and no task waits for another, a run in
-//! which no object is left out and nobody is favoured has any one choice of an order for each object, as
-//! far as the program allows it, with a probability of at least the product, over the objects, of 1 /
-//! (number of orders of its accesses): a choice of intentions that does not contradict the program is
-//! always carried out. It is exactly that if the program allows all choices. Whatever the counts, every
-//! interleaving is possible. The tests compute all of it.
+//! **Promise.** Assume that the numbers of accesses are as expected and that no task waits for another. A run without
+//! left-out objects and favours then has any possible combination of an order for each object
+//! with a probability of at least the product, over the objects, of 1 /
+//! (number of orders of its accesses), because a combination of intentions that does not contradict the program is
+//! always carried out. The probability is exactly that if the program allows all combinations. Whatever the counts,
+//! every interleaving is possible. The tests compute all of it.
 //!
-//! **Some objects are left out.** A seed leaves each object to the walk with a probability of
-//! [1/6](LEFT_OUT). Rules for all are a burden to bugs in which one object matters and has others around
-//! it: much of what was drawn for those is then not what the bug needs.
+//! **Some objects are left out.** A seed leaves each object to the random walk with a probability of
+//! [1/6](LEFT_OUT). Orders for all objects are a burden for bugs in which only one object matters, because the orders
+//! drawn for the other objects then often exclude the bug.
 //!
-//! **Few among many.** That one reader is there before forty writers is one order of forty-one classes of
-//! orders that differ for nobody but the reader. So where few of the tasks at an object have a *part* of
-//! their own, which is what they do to all the objects, each of two thirds of the seeds puts one part before
-//! all others there, or all others before it: [`contested`] has how.
+//! **Few among many.** One reader before forty writers is one order of forty-one classes of
+//! orders that differ for the reader only. If few of the tasks at an object have a *part* of
+//! their own, that is, their accesses to all objects differ from those of the others, two thirds of the seeds put one
+//! part before all other tasks there, or all others before it: see [`contested`].
 //!
 //! **Circles.** If a task takes a lock while it holds another, one run of [5](CIRCLES) has no order for
-//! any object and looks for tasks that wait for each other: [`chains`] has how.
+//! any object and looks for tasks that wait for each other: see [`chains`].
 //!
-//! **What is learnt.** As in SURW: in a few rehearsals, which objects several tasks access, not all of
-//! them to read, and how often each task does. Half of the seeds expect the most of each; the others
-//! what one rehearsal had, which was possible as a whole: the most are the accesses of both branches of
-//! an `if`.
+//! **Learning.** As in SURW, a few rehearsals count the accesses of each task to each object that several tasks access,
+//! not all of them to read. Half of the seeds expect the maximum of each count over the rehearsals; the others
+//! expect the counts of one rehearsal, which were possible as a whole: the maxima may be the accesses of both branches
+//! of an `if`.
 //!
-//! **What is not promised.** If all that can step are held, because the intentions contradict each other
-//! or because of counts that are wrong, any of them goes on; it is then the order of another choice. A run of
-//! more than twice the steps of any rehearsal goes on as a random walk. Where tasks go through the same
-//! objects in different orders, drawing for each object by itself draws much that is not possible: URW is
+//! **Not promised.** If all tasks that can step are held, because intentions contradict each other
+//! or counts are wrong, any of them goes on, which gives the order of another combination. A run of
+//! more than twice the steps of any rehearsal continues as a random walk. If tasks go through the same
+//! objects in different orders, independent draws for each object give many impossible combinations; URW is
 //! better there.
 
 mod chains;
@@ -48,36 +48,36 @@ use self::chains::Chains;
 use self::contested::{Contested, Counts, MOST};
 use super::accesses::Accesses;
 use super::dice::Dice;
-use super::places::Places;
+use super::places::Candidates;
 use super::rehearsal::Rehearsal;
-use super::tally::Tally;
+use super::tally::TaskCounts;
 use crate::run::board::{Announced, Announcements, Status};
 use crate::run::choice::{Draw, Mismatch, Strategy, View};
 use crate::run::ids::{Seed, TaskId};
 use crate::run::rng::Rng;
 
-/// One object of so many is left to the walk.
+/// The seed leaves one object in this many to the random walk.
 const LEFT_OUT: u64 = 6;
 
-/// If there are chains of locks, one run of so many looks for circles.
+/// If there are chains of locks, one run in this many looks for circles.
 const CIRCLES: u64 = 5;
 
-/// An object at which a task is expected, itself or by its descendants.
+/// An object that a task, or a descendant of it, is expected to access.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Expected {
     /// The object, as a position in [`Orders::contested`].
     object: u32,
     /// The position of the task there.
-    taker: u32,
+    accessor: u32,
 }
 
-/// What a task accesses when it steps, of the objects that have an order.
+/// The accesses of a task's next step, among the objects that have an order in this run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Stand {
-    Nowhere,
-    At(Expected),
+enum NextAccess {
+    Unordered,
+    One(Expected),
     /// Several objects, inside a `join!`.
-    AtSeveral,
+    Several,
 }
 
 /// Orders. A step costs the logarithm of the number of tasks and that of the number of objects.
@@ -85,46 +85,46 @@ enum Stand {
 pub(crate) struct Orders<D = Rng> {
     dice: D,
     rehearsal: Rehearsal,
-    tally: Tally,
+    tally: TaskCounts,
     accesses: Accesses,
     /// By object: its position in `contested`.
     positions: Vec<Option<u32>>,
     contested: Vec<Contested>,
     /// In the order of the tasks of the rehearsals, for each in that of the objects.
     expected: Vec<Expected>,
-    /// By task of the rehearsals: where its part of `expected` begins; at the end where the last one ends.
+    /// By task of the rehearsals: the begin of its part of `expected`; then the end of the last part.
     parts: Vec<usize>,
-    /// The most steps that a rehearsal took, and those of this run.
+    /// The maximum number of steps of a rehearsal, and the number of steps of this run.
     steps_max: u64,
     step: u64,
-    /// By task of this run: the task of the rehearsals, if one had it.
+    /// By task of this run: the task of the rehearsals with the same spawn path, if there is one.
     known: Vec<Option<usize>>,
-    places: Places,
-    /// By task of this run: where it stands, as long as it can step.
-    stands: Vec<Stand>,
+    places: Candidates,
+    /// By task of this run: the accesses of its next step, as long as it can step.
+    next_accesses: Vec<NextAccess>,
     chains: Chains,
-    /// Whether this run looks for circles of locks, and nothing else.
+    /// True if this run only looks for circles of locks.
     circles: bool,
 }
 
 impl<D: Dice> Orders<D> {
-    /// A run begins; false if it is a rehearsal, otherwise what a seed draws is still to be drawn.
+    /// Begins a run. Returns `false` if it is a rehearsal; otherwise the caller must draw the choices of the seed.
     fn restart(&mut self, seed: Seed) -> bool {
         if self.rehearsal.begin() {
-            self.learnt();
+            self.finish_rehearsals();
         }
         self.dice.reseed(seed);
         self.tally.restart();
         self.known.clear();
         self.places.clear();
-        self.stands.clear();
+        self.next_accesses.clear();
         self.step = 0;
         self.chains.restart();
         !self.rehearsal.is_on()
     }
 
-    /// The rehearsals are over: what do tasks compete for, and how often does each access it?
-    fn learnt(&mut self) {
+    /// Computes the contended objects and the expected accesses of each task, at the end of the rehearsals.
+    fn finish_rehearsals(&mut self) {
         let accesses = std::mem::take(&mut self.accesses);
         let objects: Vec<_> = accesses.contested().into_iter().map(|(object, _)| object).collect();
         let parts = accesses.parts(&objects, self.tally.len());
@@ -133,12 +133,12 @@ impl<D: Dice> Orders<D> {
             self.positions.resize(object.index() + 1, None);
             self.positions[object.index()] = Some(position);
             self.contested.push(Contested::default());
-            for (task, counts) in accesses.of(object) {
+            for (task, counts) in accesses.by_task(object) {
                 let own = all.entry((task, position)).or_default();
                 own[..MOST].copy_from_slice(counts);
                 own[MOST] = counts.iter().copied().max().unwrap_or(0);
-                // What a task does is expected of its parent until it is spawned. Who is there already
-                // has all its ancestors there.
+                // The accesses of a task are expected of its parent until the task is spawned. A task with an entry
+                // already has entries for all its ancestors.
                 let mut child = task;
                 while let Some(parent) = self.tally.parent(child) {
                     let Entry::Vacant(entry) = all.entry((parent, position)) else { break };
@@ -151,20 +151,20 @@ impl<D: Dice> Orders<D> {
             self.parts.resize(task + 1, self.expected.len());
             let parent = self.tally.parent(task);
             let part = parts[task].filter(|_| counts[MOST] > 0);
-            let parent = self.expected_at(parent, object).map(|parent| parent.taker as usize);
-            let taker = self.contested[object as usize].add(counts, part, parent) as u32;
-            self.expected.push(Expected { object, taker });
+            let parent = self.expected_at(parent, object).map(|parent| parent.accessor as usize);
+            let accessor = self.contested[object as usize].add(counts, part, parent) as u32;
+            self.expected.push(Expected { object, accessor });
         }
         self.parts.resize(self.tally.len() + 1, self.expected.len());
         self.contested.iter_mut().for_each(Contested::count_parts);
     }
 
-    /// The positions of what is expected of a task of the rehearsals.
+    /// The range in `expected` of a task of the rehearsals.
     fn part(&self, known: Option<usize>) -> std::ops::Range<usize> {
         known.map_or(0..0, |known| self.parts[known]..self.parts[known + 1])
     }
 
-    /// What is expected of a task of the rehearsals at an object, if anything is.
+    /// The expectation for a task of the rehearsals at an object, if there is one.
     #[inline(never)]
     fn expected_at(&self, known: Option<usize>, object: u32) -> Option<Expected> {
         let part = &self.expected[self.part(known)];
@@ -172,87 +172,85 @@ impl<D: Dice> Orders<D> {
         Some(part[at])
     }
 
-    /// Takes in tasks that were spawned: the accesses expected of them were expected of their
-    /// parents, and so may be the intentions.
+    /// Adds the tasks that were spawned: expected accesses, and perhaps intentions, move from their parents to them.
     #[cold]
-    fn take_in(&mut self, view: &View<'_>) {
+    fn add_tasks(&mut self, view: &View<'_>) {
         for id in self.known.len()..view.tasks().len() {
             let task = TaskId(id as u32);
             let known = self.tally.known(view, task, false);
             self.known.push(known);
             self.places.arrive();
-            self.stands.push(Stand::Nowhere);
+            self.next_accesses.push(NextAccess::Unordered);
             for at in self.part(known) {
-                let Expected { object, taker } = self.expected[at];
-                // If the parent was intended and is no longer: it has just stepped, and is looked at next.
+                let Expected { object, accessor } = self.expected[at];
+                // If the parent is intended no longer, it has just stepped and is updated next.
                 let contested = &mut self.contested[object as usize];
-                contested.take_in(taker as usize, task, &mut self.dice);
+                contested.add_task(accessor as usize, task, &mut self.dice);
             }
         }
     }
 
-    /// A task that has ended accesses nothing any more, whatever was expected of it.
+    /// Removes a task that has ended from the objects that it was still expected to access.
     #[cold]
     fn dismiss(&mut self, view: &View<'_>, task: TaskId) {
         for at in self.part(self.known[task.index()]) {
-            let Expected { object, taker } = self.expected[at];
-            if self.contested[object as usize].dismiss(taker as usize, task) {
-                self.intend_anew(view, object as usize);
+            let Expected { object, accessor } = self.expected[at];
+            if self.contested[object as usize].dismiss(accessor as usize, task) {
+                self.intend_again(view, object as usize);
             }
         }
     }
 
-    /// What the task has announced may be another than it was, or can be done now: finds where it stands,
-    /// and whether it is to wait there.
+    /// Updates the next accesses of a task that has stepped or become enabled, and holds or frees it.
     #[inline(never)]
-    fn look_at(&mut self, view: &View<'_>, task: TaskId) {
-        let stand = self.stand(view, task);
-        self.stands[task.index()] = stand;
-        let waits = match stand {
-            Stand::Nowhere => self.circles && self.chains.is_in_one(view, task),
-            Stand::At(access) => self.is_to_wait(view, task, access),
-            Stand::AtSeveral => self.is_to_wait_somewhere(view, task),
+    fn update_task(&mut self, view: &View<'_>, task: TaskId) {
+        let next = self.next_access(view, task);
+        self.next_accesses[task.index()] = next;
+        let waits = match next {
+            NextAccess::Unordered => self.circles && self.chains.extends_chain(view, task),
+            NextAccess::One(access) => self.must_wait(view, task, access),
+            NextAccess::Several => self.must_wait_at_any(view, task),
         };
         match waits {
-            true => self.places.hold_one(task),
-            false => self.places.free_one(task),
+            true => self.places.hold_if_free(task),
+            false => self.places.free_if_held(task),
         }
     }
 
     #[cold]
-    fn is_to_wait_somewhere(&mut self, view: &View<'_>, task: TaskId) -> bool {
-        // It is asked at all of them: what is expected at one does not depend on the others.
+    fn must_wait_at_any(&mut self, view: &View<'_>, task: TaskId) -> bool {
+        // All objects are updated, because the expectation at one does not depend on the others.
         let mut waits = false;
         for announced in view.task(task).announced.iter() {
             if let Some(access) = self.access(task, announced) {
-                waits |= self.is_to_wait(view, task, access);
+                waits |= self.must_wait(view, task, access);
             }
         }
         waits
     }
 
-    /// Where the task stands. An object at which no rehearsal saw it is left to the walk.
+    /// The accesses of the task's next step. An object that it did not access in any rehearsal is left to the walk.
     #[inline]
-    fn stand(&self, view: &View<'_>, task: TaskId) -> Stand {
+    fn next_access(&self, view: &View<'_>, task: TaskId) -> NextAccess {
         if self.circles {
-            return Stand::Nowhere;
+            return NextAccess::Unordered;
         }
         let Announcements { first, more } = &view.task(task).announced;
         if !more.is_empty() {
-            return Stand::AtSeveral;
+            return NextAccess::Several;
         }
-        let Some(object) = self.object(first) else { return Stand::Nowhere };
-        match self.stands[task.index()] {
-            // Mostly where it was.
-            Stand::At(access) if access.object == object => Stand::At(access),
+        let Some(object) = self.object(first) else { return NextAccess::Unordered };
+        match self.next_accesses[task.index()] {
+            // Mostly the same object as before.
+            NextAccess::One(access) if access.object == object => NextAccess::One(access),
             _ => {
                 let expected = self.expected_at(self.known[task.index()], object);
-                expected.map_or(Stand::Nowhere, Stand::At)
+                expected.map_or(NextAccess::Unordered, NextAccess::One)
             }
         }
     }
 
-    /// The object with an order that is accessed, as a position in `contested`.
+    /// The object of the access, as a position in `contested`, if it has an order in this run.
     #[inline]
     fn object(&self, announced: &Announced) -> Option<u32> {
         let object = announced.object.filter(|_| announced.enabled)?;
@@ -264,47 +262,47 @@ impl<D: Dice> Orders<D> {
         self.expected_at(self.known[task.index()], self.object(announced)?)
     }
 
-    /// The task stands at an object: whether another one is intended there.
+    /// Returns `true` if another task is intended at the object of this next access.
     #[inline(always)]
-    fn is_to_wait(&mut self, view: &View<'_>, task: TaskId, access: Expected) -> bool {
-        let Expected { object, taker } = access;
+    fn must_wait(&mut self, view: &View<'_>, task: TaskId, access: Expected) -> bool {
+        let Expected { object, accessor } = access;
         let object = object as usize;
         let before = self.contested[object].intended();
-        if self.contested[object].expect(taker as usize, task, &mut self.dice) {
+        if self.contested[object].expect(accessor as usize, task, &mut self.dice) {
             self.displace(before, object);
         }
         if before.is_none() {
-            self.intend_anew(view, object);
+            self.intend_again(view, object);
         }
         self.contested[object].intended() != Some(task)
     }
 
-    /// A task that was the intended one at an object may be it no longer: then it waits if it stands there.
+    /// Holds the task that was intended at an object before, if it is intended no longer and accesses the object next.
     #[cold]
     fn displace(&mut self, before: Option<TaskId>, object: usize) {
         let Some(task) = before.filter(|_| before != self.contested[object].intended()) else {
             return;
         };
-        let waits = match self.stands[task.index()] {
-            Stand::Nowhere => false,
-            Stand::At(access) => access.object as usize == object,
-            // If it stands elsewhere it goes on when nobody else can.
-            Stand::AtSeveral => true,
+        let waits = match self.next_accesses[task.index()] {
+            NextAccess::Unordered => false,
+            NextAccess::One(access) => access.object as usize == object,
+            // If it accesses other objects, it goes on when no other task can.
+            NextAccess::Several => true,
         };
         if waits && self.places.is_free(task) {
             self.places.hold(task);
         }
     }
 
-    /// Draws who is intended to access an object next. If it was held there it is free.
+    /// Draws the task that is intended to access an object next, and frees it if it was held there.
     #[inline(always)]
     fn intend(&mut self, view: &View<'_>, object: usize) {
         let drawn = self.contested[object].intend(&mut self.dice);
         if let Some(task) = drawn.filter(|task| self.places.is_held(*task)) {
-            let is_free = match self.stands[task.index()] {
-                Stand::Nowhere => false,
-                Stand::At(access) => access.object as usize == object,
-                Stand::AtSeveral => self.is_intended_everywhere(view, task),
+            let is_free = match self.next_accesses[task.index()] {
+                NextAccess::Unordered => false,
+                NextAccess::One(access) => access.object as usize == object,
+                NextAccess::Several => self.is_intended_everywhere(view, task),
             };
             if is_free {
                 self.places.free(task);
@@ -313,7 +311,7 @@ impl<D: Dice> Orders<D> {
     }
 
     #[cold]
-    fn intend_anew(&mut self, view: &View<'_>, object: usize) {
+    fn intend_again(&mut self, view: &View<'_>, object: usize) {
         self.intend(view, object);
     }
 
@@ -325,19 +323,19 @@ impl<D: Dice> Orders<D> {
         announced.filter_map(|announced| self.access(task, announced)).all(is_intended)
     }
 
-    /// The task steps: each object that it accesses goes to whoever is intended next.
+    /// Counts the accesses of a step of the task, and draws the next intended task for each object.
     #[inline]
     fn pass_on(&mut self, view: &View<'_>, task: TaskId) {
-        match self.stands[task.index()] {
-            Stand::Nowhere => {}
-            Stand::At(access) => self.pass_on_one(view, access),
-            Stand::AtSeveral => self.pass_on_several(view, task),
+        match self.next_accesses[task.index()] {
+            NextAccess::Unordered => {}
+            NextAccess::One(access) => self.pass_on_object(view, access),
+            NextAccess::Several => self.pass_on_several(view, task),
         }
     }
 
     #[inline(always)]
-    fn pass_on_one(&mut self, view: &View<'_>, Expected { object, taker }: Expected) {
-        self.contested[object as usize].count(taker as usize);
+    fn pass_on_object(&mut self, view: &View<'_>, Expected { object, accessor }: Expected) {
+        self.contested[object as usize].count(accessor as usize);
         self.intend(view, object as usize);
     }
 
@@ -345,7 +343,7 @@ impl<D: Dice> Orders<D> {
     fn pass_on_several(&mut self, view: &View<'_>, task: TaskId) {
         for announced in view.task(task).announced.iter() {
             if let Some(access) = self.access(task, announced) {
-                self.pass_on_one(view, access);
+                self.pass_on_object(view, access);
             }
         }
     }
@@ -367,7 +365,7 @@ impl<D: Dice> Strategy for Orders<D> {
     }
 
     fn rehearsals(&self) -> u32 {
-        self.rehearsal.left()
+        self.rehearsal.remaining()
     }
 
     fn sees_forced_steps(&self) -> bool {
@@ -383,14 +381,14 @@ impl<D: Dice> Strategy for Orders<D> {
             return Ok(self.dice.below(view.candidates().len() as u64) as usize);
         }
         if self.known.len() < view.tasks().len() {
-            self.take_in(view);
+            self.add_tasks(view);
         }
         if self.circles {
             self.chains.watch(view);
         }
         if let Some(last) = view.last() {
             match view.task(last).status {
-                Status::Ready => self.look_at(view, last),
+                Status::Ready => self.update_task(view, last),
                 Status::Blocked => {}
                 Status::Done => self.dismiss(view, last),
             }
@@ -398,12 +396,12 @@ impl<D: Dice> Strategy for Orders<D> {
         self.places.let_in(view);
         for task in view.arrived() {
             if view.task(*task).status == Status::Ready {
-                self.look_at(view, *task);
+                self.update_task(view, *task);
             }
         }
         let free = self.places.draw_free(&mut self.dice, view);
         let Some(task) = free.or_else(|| self.places.draw_held(&mut self.dice, view)) else {
-            // Cannot be: whoever can step has arrived.
+            // Unreachable: each task that can step has arrived.
             return Ok(0);
         };
         self.pass_on(view, task);

@@ -6,23 +6,22 @@
 //! *about to* step goes below all others, *before* it steps, once for each point that falls there.
 //!
 //! **Promise.** A bug that needs d orderings between steps of different tasks is met by a run with a
-//! probability of at least 1 / (n k^(d-1)), where n is the number of tasks: whatever else the program
-//! does, as long as it has at most k steps. The tests compute it for all bugs of small programs.
+//! probability of at least 1 / (n k^(d-1)), where n is the number of tasks, for every program with at most k
+//! steps. The tests compute it for all bugs of small programs.
 //! Demoting the task that has *just* stepped instead, or drawing distinct points, as other
 //! implementations do, leaves some bugs with a probability of zero.
 //!
-//! **What is learnt.** k is the largest number of steps of a few rehearsals; n is not needed. Only
+//! **Learning.** k is the largest number of steps of a few rehearsals; n is not needed. Only
 //! steps at which several tasks could go are counted towards a change point, which leaves the bound
 //! as it is. With no depth given, each seed draws one: 2 with probability 1/2, 3 with 1/4, 4 and 5
 //! with 1/8.
 //!
-//! **What is not promised.** Interleavings with more than d - 1 enforced switches have a probability
-//! of zero. A yield counts as a wish to let others go, and the task that announces it goes below them;
-//! a run of more than 2 k such steps is one in which somebody waits in a loop, and goes on as a random walk,
-//! which is fair. The bound holds for neither.
+//! **Not promised.** Interleavings with more than d - 1 enforced switches have a probability
+//! of zero. A task that announces a yield goes below all others. A run of more than 2 k such steps continues as a
+//! random walk, which is fair, because a task probably waits in a loop. The bound holds for neither case.
 
 use super::dice::{Dice, PRIORITY_BITS};
-use super::queue::Queue;
+use super::queue::TaskQueue;
 use super::rehearsal::Rehearsal;
 use crate::run::choice::{Draw, Mismatch, Strategy, View};
 use crate::run::ids::{Seed, TaskId};
@@ -36,7 +35,7 @@ const HIGH: u64 = 1 << PRIORITY_BITS;
 #[derive(Debug)]
 pub(crate) struct Pct<D = Rng> {
     dice: D,
-    /// None: each seed draws one.
+    /// The depth; if none, each seed draws one.
     depth: Option<u32>,
     rehearsal: Rehearsal,
     /// The most steps that a rehearsal took, at least 1.
@@ -46,17 +45,17 @@ pub(crate) struct Pct<D = Rng> {
     passed: usize,
     /// Steps so far at which several tasks could go.
     step: u64,
-    queue: Queue,
+    queue: TaskQueue,
     /// By task: its priority, 0 before it has one.
     priorities: Vec<u64>,
-    /// By task: whether it was demoted for the yield that it has announced.
+    /// By task: true if it was demoted for the yield that it has announced.
     has_yielded: Vec<bool>,
     /// The lowest priority so far.
     lowest: u64,
 }
 
 impl<D: Dice + Default> Pct<D> {
-    /// For bugs of this depth, at least 1.
+    /// PCT for bugs of this depth, which is at least 1.
     pub(crate) fn with_depth(depth: Option<u32>) -> Pct<D> {
         Pct::new(D::default(), depth)
     }
@@ -72,14 +71,14 @@ impl<D: Dice> Pct<D> {
             points: Vec::new(),
             passed: 0,
             step: 0,
-            queue: Queue::default(),
+            queue: TaskQueue::default(),
             priorities: Vec::new(),
             has_yielded: Vec::new(),
             lowest: HIGH,
         }
     }
 
-    /// A depth for this seed.
+    /// Draws a depth for this seed.
     fn draw_depth(&mut self) -> u32 {
         match self.dice.below(8) {
             0..=3 => 2,
@@ -132,10 +131,10 @@ impl<D: Dice> Strategy for Pct<D> {
     }
 
     fn rehearsals(&self) -> u32 {
-        self.rehearsal.left()
+        self.rehearsal.remaining()
     }
 
-    // To hear of all arrivals.
+    // `true`, because it reads all arrivals.
     fn sees_forced_steps(&self) -> bool {
         true
     }
@@ -154,7 +153,7 @@ impl<D: Dice> Strategy for Pct<D> {
         self.step += u64::from(candidates.len() > 1);
         loop {
             let Some((_, task)) = self.queue.top(view) else {
-                // Cannot be: whoever can step has arrived.
+                // Unreachable: each task that can step has arrived.
                 return Ok(0);
             };
             let row = view.task(task);

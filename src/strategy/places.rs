@@ -1,24 +1,23 @@
-//! Who may be picked and who is held back: for strategies that have some tasks wait although they can
-//! step.
+//! The candidates of a strategy that holds some tasks back although they can step.
 
 use super::dice::Dice;
 use crate::run::board::Status;
 use crate::run::choice::View;
 use crate::run::ids::TaskId;
 
-/// The tasks that can step. A move costs the same however many they are.
+/// The tasks that can step, free or held. A move between the groups takes constant time.
 #[derive(Debug, Default)]
-pub(super) struct Places {
-    /// All tasks: first the free, then the held, then those that cannot step, as far as is known.
+pub(super) struct Candidates {
+    /// All tasks: first the free ones, then the held ones, then those that cannot step, as of the last update.
     order: Vec<TaskId>,
-    /// By task: its position there.
+    /// By task: its position in `order`.
     at: Vec<u32>,
-    /// Where the free end and where the held end.
+    /// The ends of the free tasks and of the held tasks in `order`.
     free: u32,
     held: u32,
 }
 
-impl Places {
+impl Candidates {
     pub(super) fn clear(&mut self) {
         self.order.clear();
         self.at.clear();
@@ -26,14 +25,14 @@ impl Places {
         self.held = 0;
     }
 
-    /// The next task, which is not known to be able to step.
+    /// Adds the next task, as one that cannot step.
     pub(super) fn arrive(&mut self) {
         let at = self.at.len() as u32;
         self.at.push(at);
         self.order.push(TaskId(at));
     }
 
-    /// Who has just become able to step may be picked.
+    /// Frees the tasks that have just become able to step.
     #[inline(always)]
     pub(super) fn let_in(&mut self, view: &View<'_>) {
         for task in view.arrived() {
@@ -60,43 +59,43 @@ impl Places {
         self.at[task.index()] < self.free
     }
 
-    /// Those held.
+    /// The held tasks.
     #[inline]
     pub(super) fn held(&self) -> &[TaskId] {
         &self.order[self.free as usize..self.held as usize]
     }
 
-    /// One that was held may be picked from now on.
+    /// Frees a held task.
     #[inline]
     pub(super) fn free(&mut self, task: TaskId) {
         self.swap(self.at[task.index()], self.free);
         self.free += 1;
     }
 
-    /// One that was free may not be picked from now on.
+    /// Holds a free task.
     #[inline]
     pub(super) fn hold(&mut self, task: TaskId) {
         self.free -= 1;
         self.swap(self.at[task.index()], self.free);
     }
 
-    /// One that can step may not be picked from now on, if it may yet.
+    /// Holds a task that can step, if it is free.
     #[inline]
-    pub(super) fn hold_one(&mut self, task: TaskId) {
+    pub(super) fn hold_if_free(&mut self, task: TaskId) {
         if self.is_free(task) {
             self.hold(task);
         }
     }
 
-    /// One that can step may be picked from now on, if it may not yet.
+    /// Frees a task that can step, if it is held.
     #[inline]
-    pub(super) fn free_one(&mut self, task: TaskId) {
+    pub(super) fn free_if_held(&mut self, task: TaskId) {
         if self.is_held(task) {
             self.free(task);
         }
     }
 
-    /// It cannot step.
+    /// Removes a task that cannot step.
     #[cold]
     fn leave(&mut self, task: TaskId) {
         if !self.is_held(task) {
@@ -115,28 +114,28 @@ impl Places {
         self.at[second.index()] = a;
     }
 
-    /// One of the free that can step, any of them; those that cannot are neither free nor held from now on.
+    /// Draws one of the free tasks that can step, uniformly, and removes drawn tasks that cannot.
     #[inline]
     pub(super) fn draw_free(&mut self, dice: &mut impl Dice, view: &View<'_>) -> Option<TaskId> {
-        self.draw(|places| &places.order[..places.free as usize], dice, view)
+        self.draw(|candidates| &candidates.order[..candidates.free as usize], dice, view)
     }
 
-    /// The same among those held.
+    /// As [`draw_free`](Self::draw_free), among the held tasks.
     pub(super) fn draw_held(&mut self, dice: &mut impl Dice, view: &View<'_>) -> Option<TaskId> {
-        self.draw(Places::held, dice, view)
+        self.draw(Candidates::held, dice, view)
     }
 
-    // One copy for each list: as a call it would be the longest of a step.
+    // One copy for each list, because a call would be the most expensive one of a step.
     #[inline(always)]
     fn draw(
         &mut self,
-        list: impl Fn(&Places) -> &[TaskId],
+        list: impl Fn(&Candidates) -> &[TaskId],
         dice: &mut impl Dice,
         view: &View<'_>,
     ) -> Option<TaskId> {
         while !list(self).is_empty() {
             let tasks = list(self);
-            // One in most cases of those in which there are some held.
+            // If some tasks are held, mostly one is free.
             let at = if tasks.len() == 1 { 0 } else { dice.below(tasks.len() as u64) as usize };
             let task = tasks[at];
             if view.task(task).status == Status::Ready {
@@ -163,7 +162,7 @@ mod tests {
     #[test]
     fn every_task_is_where_it_was_last_sent() {
         let mut rng = Rng::new(1);
-        let mut places = Places::default();
+        let mut places = Candidates::default();
         for tasks in [1, 2, 7, 40] {
             places.clear();
             let mut known: Vec<Is> = Vec::new();
@@ -178,11 +177,11 @@ mod tests {
                 let at = rng.below(known.len() as u64) as usize;
                 let task = TaskId(at as u32);
                 let stays = rng.below(2) == 0;
-                let (sent, is): (fn(&mut Places, TaskId), Is) = match (known[at], stays) {
-                    (Is::Out, _) => (Places::enter, Is::Free),
-                    (Is::Free, true) => (Places::hold, Is::Held),
-                    (Is::Held, true) => (Places::free, Is::Free),
-                    (_, false) => (Places::leave, Is::Out),
+                let (sent, is): (fn(&mut Candidates, TaskId), Is) = match (known[at], stays) {
+                    (Is::Out, _) => (Candidates::enter, Is::Free),
+                    (Is::Free, true) => (Candidates::hold, Is::Held),
+                    (Is::Held, true) => (Candidates::free, Is::Free),
+                    (_, false) => (Candidates::leave, Is::Out),
                 };
                 sent(&mut places, task);
                 known[at] = is;

@@ -4,11 +4,11 @@
 //! much worse than its best member: a member that gets a share s of the seeds finds a bug after 1/s times
 //! the runs it would take alone, at worst.
 //!
-//! **Who runs which seed.** The seed times the golden ratio, the part behind the point: the sequence of
-//! Weyl, which shares out any run of seeds, and any shard of it, in proportion. A seed is the same run as
-//! that seed under its member alone.
+//! **Member of a seed.** The fractional part of the seed times the golden ratio: the Weyl sequence, which divides any
+//! interval of seeds, and any shard of it, in proportion to the shares. A seed is the same run as that seed under its
+//! member alone.
 //!
-//! **What is learnt.** All members see the same rehearsals, so they cost no more than for one.
+//! **Learning.** All members see the same rehearsals, so rehearsals cost no more than for one member.
 
 use super::orders::Orders;
 use super::pct::Pct;
@@ -25,10 +25,10 @@ const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 /// Measured on the bug corpus (`sim-bench corpus`): orders is the quickest of all on the mean, and needs at
 /// most 2.7 times the runs of the best there. That is no bound: on programs outside the corpus it needed up
 /// to 10.6 times the runs of the best. The others bring it down to 2 on the corpus. POS needs no counts, so
-/// it goes on where those of the rehearsals mislead. URW does not think of objects one by one, which does
-/// not fit where tasks pass through the same ones in different orders: at ring buffers and deques with an
-/// ABA it took 18 runs where the mix took 68. PCT is best at few orderings far apart, of which small programs
-/// have few, but it alone keeps a task away for long whatever that does. Every interleaving is possible in
+/// it still works if the counts of the rehearsals mislead. URW does not draw orders for each object, which is better
+/// if tasks pass through the same objects in different orders: at ring buffers and deques with an
+/// ABA it took 18 runs where the mix took 68. PCT is best at few orderings far apart, which are rare in small
+/// programs, but only PCT delays a task for long in all cases. Every interleaving is possible in
 /// the first three.
 ///
 /// Not among them: SURW, which does for one object what orders does for all; and the random walk, which is
@@ -45,12 +45,12 @@ const MEMBERS: &[(Create, u64)] = &[
 /// Makes a member.
 type Create = fn() -> Box<dyn Strategy>;
 
-/// The portfolio. A step costs what it costs the member.
+/// The portfolio. A step costs as much as a step of the member.
 pub(crate) struct Portfolio {
     members: Vec<Box<dyn Strategy>>,
-    /// The one that serves.
+    /// The member of the current seed.
     member: usize,
-    /// Whether the current run is a rehearsal, which all see.
+    /// True if the current run is a rehearsal, which all members see.
     rehearses: bool,
 }
 
@@ -61,7 +61,7 @@ impl Default for Portfolio {
     }
 }
 
-/// Who runs this seed.
+/// The member that runs this seed.
 fn member_of(seed: Seed) -> usize {
     let shares: u64 = MEMBERS.iter().map(|(_, share)| share).sum();
     let part = seed.0.wrapping_mul(GOLDEN);
@@ -97,7 +97,7 @@ impl Strategy for Portfolio {
     #[inline]
     fn pick(&mut self, view: &View<'_>) -> Result<usize, Mismatch> {
         if self.rehearses {
-            // All pick alike, and each counts what it has to.
+            // All members pick the same task in a rehearsal, and each updates its counts.
             let picks = self.members.iter_mut().map(|member| member.pick(view));
             return picks.last().unwrap_or(Ok(0));
         }

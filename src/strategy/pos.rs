@@ -1,43 +1,43 @@
-//! POS: each announced operation has a random priority and the highest goes first; what conflicts with
-//! it gets a new one.
+//! POS: each pending operation has a random priority, and the one with the highest priority goes first; operations that
+//! conflict with it get new priorities.
 //!
-//! After Yuan, Yang, Gu, *Partial Order Aware Concurrency Sampling* (CAV 2018). When an
-//! operation was done, the task's next one gets a priority, and so does every announced operation that
-//! conflicts with it: their order is then decided anew, while the order of what does not conflict,
-//! which makes no difference, is not drawn twice.
+//! After Yuan, Yang, Gu, *Partial Order Aware Concurrency Sampling* (CAV 2018). After an
+//! operation, the task's next one gets a priority, and each pending operation that
+//! conflicts with the one done gets a new one. The order of conflicting operations is thus drawn again, but the order
+//! of operations that do not conflict, which makes no difference, is not.
 //!
 //! **Promise.** Every partial order of a program has a probability above zero, with a lower bound that
 //! the paper gives; the tests compute that of all partial orders of small programs. Almost surely
 //! fair. It needs no count of steps or tasks.
 //!
-//! **Private operations go first.** What touches an object that only one task was seen to touch in a
-//! few rehearsals, a yield, the first step of a task and a join that can be done run before all else:
-//! deciding on their order only dilutes what is left (a lost update behind twenty private operations
-//! falls from one run in three to one in forty otherwise). Two things would get lost: what a step does
-//! beside its operation (drop a guard) would never come late, and an object might be shared in other
-//! runs only. So one seed in [four](PLAIN) has no private operations; nor has the
-//! rest of a run in which there were more of them than a rehearsal had steps: somebody waits in a loop.
+//! **Private operations go first.** An operation is private if only one task accessed its object in a
+//! few rehearsals, or if it is a yield, the first step of a task or an enabled join. Private operations run before all
+//! others, because random orders of them only dilute the rest (a lost update behind twenty private operations
+//! falls from one run in three to one in forty otherwise). That would exclude two cases: a side effect of a private
+//! step (such as the drop of a guard) that comes late, and an object that is shared in other
+//! runs only. Therefore one seed in [four](PLAIN) has no private operations. Neither has the
+//! rest of a run with more private steps than a rehearsal has steps, because a task probably waits in a loop.
 //!
-//! **What is not promised.** Probability shrinks with the number of conflicting operations, and bugs
-//! of few orderings far apart are better left to PCT. A step costs the logarithm of the number of
-//! tasks, and as much for each announced operation that conflicts with the one done.
+//! **Not promised.** Probability shrinks with the number of conflicting operations, and PCT is better at bugs
+//! of few orderings far apart. A step costs the logarithm of the number of
+//! tasks, and as much for each pending operation that conflicts with the one done.
 
 use super::dice::{Dice, PRIORITY_BITS};
-use super::queue::Queue;
+use super::queue::TaskQueue;
 use super::rehearsal::Rehearsal;
-use super::stands::Stands;
+use super::stands::PendingByObject;
 use crate::run::board::{Announced, Status, TaskRow};
 use crate::run::choice::{Draw, Mismatch, Strategy, View};
 use crate::run::ids::{Seed, TaskId};
 use crate::run::rng::Rng;
 
-/// One seed of so many has no private operations.
+/// One seed in this many has no private operations.
 const PLAIN: u64 = 4;
 
 /// Keys of private operations are at least this.
 const FIRST: u64 = 1 << PRIORITY_BITS;
 
-/// Who was seen to touch an object.
+/// The tasks that accessed an object in a rehearsal.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Touched {
     Nobody,
@@ -50,20 +50,20 @@ enum Touched {
 pub(crate) struct Pos<D = Rng> {
     dice: D,
     rehearsal: Rehearsal,
-    /// By object: whether several tasks touched it in a rehearsal. Others are shared, too.
+    /// By object: true if several tasks touched it in a rehearsal. Unknown objects count as shared.
     shared: Vec<bool>,
     /// By object, for the rehearsal that ends.
     touched: Vec<Touched>,
-    /// Whether this run has no private operations.
+    /// True if this run has no private operations.
     plain: bool,
-    /// The most steps that a rehearsal took, and the private ones of this run.
+    /// The maximum number of steps of a rehearsal, and the number of private steps of this run.
     steps_max: u64,
     private_steps: u64,
-    queue: Queue,
-    stands: Stands,
+    queue: TaskQueue,
+    stands: PendingByObject,
     /// Tasks that may get another priority after the last step, and may be private.
     again: Vec<TaskId>,
-    /// By task: whether it has stepped.
+    /// By task: true if it has stepped.
     started: Vec<bool>,
     /// The task that was chosen last.
     last: Option<TaskId>,
@@ -77,10 +77,10 @@ impl<D: Dice> Pos<D> {
         }
     }
 
-    /// The key of what the task does next.
+    /// Draws the key of the task's next step.
     #[inline(always)]
     fn deal(&mut self, row: &TaskRow, task: TaskId) -> u64 {
-        // Of one that something else woke it is not known what it is going to do.
+        // The next operation of a task that was woken without an announcement is unknown.
         let private = match row.announced.is_empty() {
             true => self.started.get(task.index()) != Some(&true),
             false => !row.announced.any(|announced| !self.is_private(announced)),
@@ -91,7 +91,7 @@ impl<D: Dice> Pos<D> {
         }
     }
 
-    /// The task stepped: what conflicts with what it did gets new priorities.
+    /// Draws new priorities for the pending operations that conflict with the last step, which was the task's.
     #[inline]
     fn redeal(&mut self, view: &View<'_>, task: TaskId) {
         let Pos { stands, shared, plain, queue, dice, .. } = self;
@@ -103,8 +103,8 @@ impl<D: Dice> Pos<D> {
         }
     }
 
-    /// As [`redeal`](Self::redeal), where there are lists of tasks or several are at an object that only
-    /// one was seen to touch.
+    /// As [`redeal`](Self::redeal), if there are lists of tasks, or if several tasks are at an object that counted as
+    /// private.
     #[inline(never)]
     fn redeal_some(&mut self, view: &View<'_>, task: TaskId) {
         let Pos { stands, shared, plain, queue, dice, again, .. } = self;
@@ -120,7 +120,7 @@ impl<D: Dice> Pos<D> {
         }
     }
 
-    /// Several tasks are at an object that only one was seen to touch.
+    /// Draws the keys of tasks at an object that counted as private.
     #[cold]
     fn deal_again(&mut self, view: &View<'_>) {
         while let Some(task) = self.again.pop() {
@@ -131,7 +131,7 @@ impl<D: Dice> Pos<D> {
         }
     }
 
-    /// The task takes its first step.
+    /// Records the first step of the task.
     #[cold]
     fn start(&mut self, task: TaskId) {
         if self.started.len() <= task.index() {
@@ -149,7 +149,7 @@ impl<D: Dice> Pos<D> {
         self.last = None;
     }
 
-    /// Takes in a rehearsal.
+    /// Learns from a rehearsal.
     fn learn(&mut self, view: &View<'_>) {
         self.touched.clear();
         for event in view.events() {
@@ -165,7 +165,7 @@ impl<D: Dice> Pos<D> {
             };
         }
         for (object, touched) in self.touched.iter().enumerate() {
-            // What nobody touched may be anything.
+            // An object without accesses may be shared in other runs.
             let shared = !matches!(touched, Touched::By(_));
             match self.shared.get_mut(object) {
                 Some(known) => *known |= shared,
@@ -184,7 +184,7 @@ impl<D: Dice> Strategy for Pos<D> {
     }
 
     fn rehearsals(&self) -> u32 {
-        self.rehearsal.left()
+        self.rehearsal.remaining()
     }
 
     fn sees_forced_steps(&self) -> bool {
@@ -198,7 +198,7 @@ impl<D: Dice> Strategy for Pos<D> {
         if let Some(task) = self.last {
             self.redeal(view, task);
             let row = view.task(task);
-            self.stands.note(task, &row.announced);
+            self.stands.update(task, &row.announced);
             if row.status == Status::Ready {
                 let key = self.deal(row, task);
                 self.queue.set(task, key);
@@ -214,11 +214,11 @@ impl<D: Dice> Strategy for Pos<D> {
             }
         }
         let Some((key, task)) = self.queue.top(view) else {
-            // Cannot be: whoever can step has arrived.
+            // Unreachable: each task that can step has arrived.
             return Ok(0);
         };
         if key == FIRST {
-            // Somebody may wait in a loop for something that is not of this library.
+            // A task may wait in a loop for something that is not of this library.
             self.private_steps += 1;
             self.plain |= self.private_steps > self.steps_max;
         }

@@ -1,10 +1,10 @@
-//! Tasks by priority: the highest, and a change, in the logarithm of their number.
+//! A priority queue of tasks: maximum and update in O(log n).
 //!
-//! An entry is one number, above the key, below it whose it is: so the higher one of two is one
-//! comparison, and needs no branch. A few entries stand in a row, and the highest is looked for when
-//! it is asked for. More are the leaves of a tree of winners: each node is the higher one of the two
-//! below it, and a change plays the games on its way up again. Tasks that can step no more are
-//! taken out when they come up, not when it happens: nobody tells.
+//! An entry is one number, with the key in the high bits and the task in the low bits, so that the maximum of two
+//! entries is one comparison without a branch. A small queue is an array, and the maximum is computed on
+//! demand. A larger queue is a tournament tree: each node is the maximum of its two
+//! children, and an update recomputes the path to the root. Tasks that can no longer step are
+//! removed when they come to the top, because the queue is not notified earlier.
 
 use crate::run::board::Status;
 use crate::run::choice::View;
@@ -13,43 +13,43 @@ use crate::run::ids::TaskId;
 /// Keys are less than 2 to the power of this.
 pub(super) const KEY_BITS: u32 = 64 - TASK_BITS;
 
-/// How much of an entry says whose it is. Tasks that it cannot name, sixteen million on, are never in.
+/// The bits of an entry for the task. Tasks with larger numbers, from sixteen million on, are never in the queue.
 const TASK_BITS: u32 = 24;
 const TASK_MAX: u64 = (1 << TASK_BITS) - 1;
 
-/// Up to so many stand in a row.
+/// The maximum number of entries of an array without a tree.
 const ROW: usize = 16;
 
-/// The entry of what is not in: lower than all others.
+/// The entry of a task that is not in the queue: lower than all others.
 const OUT: u64 = 0;
 
-/// A queue of tasks, the highest key first; of equal ones the first to be spawned.
+/// A queue of tasks, the highest key first; among equal keys, the task that was spawned first.
 #[derive(Debug, Default)]
-pub(super) struct Queue {
-    /// By task, four at a time.
+pub(super) struct TaskQueue {
+    /// By task; the length is a multiple of four.
     entries: Vec<u64>,
     /// If there are more than [`ROW`]: node `i` is the higher of `2i` and `2i + 1`, and the second half
     /// are the entries.
     winners: Vec<u64>,
-    /// The highest of all, unless it has to be looked for.
+    /// The highest entry, unless it is `stale`.
     first: u64,
     stale: bool,
 }
 
-impl Queue {
+impl TaskQueue {
     pub(super) fn clear(&mut self) {
         self.entries.clear();
         self.winners.clear();
         self.stale = true;
     }
 
-    /// Whether the task is in.
+    /// Returns `true` if the task is in the queue.
     #[inline]
     pub(super) fn has(&self, task: TaskId) -> bool {
         self.entries.get(task.index()).is_some_and(|entry| *entry != OUT)
     }
 
-    /// Puts the task in with this key, or gives it this key.
+    /// Adds the task with this key, or changes its key.
     #[inline]
     pub(super) fn set(&mut self, task: TaskId, key: u64) {
         if self.entries.len() <= task.index() {
@@ -58,7 +58,7 @@ impl Queue {
         self.put(task, entry_of(task, key));
     }
 
-    /// Gives the task another key, if it is in.
+    /// Changes the key of the task, if it is in the queue.
     #[inline]
     pub(super) fn renew(&mut self, task: TaskId, key: impl FnOnce() -> u64) {
         if self.has(task) {
@@ -66,7 +66,7 @@ impl Queue {
         }
     }
 
-    /// Takes the task out, if it is in.
+    /// Removes the task, if it is in the queue.
     #[inline]
     pub(super) fn remove(&mut self, task: TaskId) {
         if self.has(task) {
@@ -74,7 +74,7 @@ impl Queue {
         }
     }
 
-    /// The task of highest key that can step, with that key.
+    /// The task with the highest key that can step, with that key.
     #[inline]
     pub(super) fn top(&mut self, view: &View<'_>) -> Option<(u64, TaskId)> {
         loop {
@@ -93,14 +93,14 @@ impl Queue {
     #[inline]
     fn highest(&mut self) -> u64 {
         if self.stale {
-            self.look();
+            self.find_first();
         }
         self.first
     }
 
-    // Four at a time: one by one, the compiler takes vectors, which cannot compare such numbers.
+    // Four at a time, because the compiler vectorizes a plain loop, and vectors cannot compare such numbers.
     #[inline]
-    fn look(&mut self) {
+    fn find_first(&mut self) {
         let mut highest = OUT;
         for four in self.entries.chunks_exact(4) {
             if let &[a, b, c, d] = four {
@@ -128,7 +128,7 @@ impl Queue {
         }
     }
 
-    /// An entry has changed: plays the games on its way up again.
+    /// Recomputes the path from a changed entry to the root.
     #[inline(never)]
     fn play(&mut self, task: TaskId, entry: u64) {
         let mut at = self.winners.len() / 2 + task.index();
@@ -142,7 +142,7 @@ impl Queue {
         self.first = winner;
     }
 
-    /// Makes room for so many tasks, if they can be named.
+    /// Grows the queue to this number of tasks, as far as entries can represent them.
     #[cold]
     fn grow(&mut self, tasks: usize) {
         if tasks > TASK_MAX as usize {
@@ -168,7 +168,7 @@ impl Queue {
 #[inline]
 fn entry_of(task: TaskId, key: u64) -> u64 {
     debug_assert!(key >> KEY_BITS == 0, "{key}");
-    // Of equal keys that of the lower number is the higher one.
+    // Among equal keys, the entry of the lower task number is the higher one.
     (key << TASK_BITS) | (TASK_MAX - u64::from(task.0))
 }
 
@@ -185,7 +185,7 @@ mod tests {
     #[test]
     fn the_highest_is_the_one_that_a_look_at_all_finds() {
         let mut rng = Rng::new(1);
-        let mut queue = Queue::default();
+        let mut queue = TaskQueue::default();
         for tasks in [1, 3, 16, 17, 40, 256, 257, 700, 5000, 20] {
             queue.clear();
             let mut keys: Vec<Option<u64>> = Vec::new();

@@ -1,7 +1,7 @@
 //! The random walk: every candidate with the same probability, at every step.
 //!
 //! A run of k steps with at most n candidates each has a probability of at least n^-k, so every
-//! interleaving is possible; almost surely fair. Needs to know nothing of the program.
+//! interleaving is possible; almost surely fair. It needs no information about the program.
 
 use crate::run::choice::{Draw, Mismatch, Strategy, View};
 use crate::run::ids::Seed;

@@ -1,25 +1,25 @@
-//! The runs a strategy learns from before it serves.
+//! Rehearsals: the runs from which a strategy learns before it serves seeds.
 //!
-//! They have seeds of their own, so what is learnt depends on nothing but the body and the
-//! [lesson](super::lessons) of the seed: a seed that is run again, alone, is the same run. Learning from
-//! earlier seeds would need them all.
+//! They have seeds of their own, so the result depends only on the body and the
+//! [lesson](super::lessons) of the seed: a seed that is run again, alone, is the same run. If a strategy learnt from
+//! earlier seeds, all of them would have to be run again.
 //!
-//! Half of them are random walks. A random walk hardly ever lets a task do ten steps in a row, and what a
-//! task does then, because nobody has come between, may be another branch of the program. So in the
-//! other half a task that can go on mostly does.
+//! Half of them are random walks. A random walk hardly ever lets a task do ten steps in a row, but without
+//! interference the task may take another branch of the program. In the other half, therefore, a task that can go on
+//! mostly does.
 
 use super::dice::Dice;
 use crate::run::board::Status;
 use crate::run::choice::View;
 use crate::run::op::Access;
 
-/// How many runs: enough that one which fails early does not stand for the program.
+/// The number of rehearsals: enough that one early failure does not determine the result.
 pub(super) const REHEARSALS: u32 = 4;
 
-/// In the second half of them a task that can go on does so, but for one of so many steps.
+/// In the second half of them, a task that can go on does so, except in one step of this many.
 const STAYS: u64 = 8;
 
-/// How far a strategy is with its rehearsals.
+/// The progress of a strategy with its rehearsals.
 #[derive(Debug)]
 pub(super) struct Rehearsal {
     left: u32,
@@ -33,7 +33,7 @@ impl Default for Rehearsal {
 }
 
 impl Rehearsal {
-    /// A run begins; true if it is the first that counts.
+    /// Begins a run. Returns `true` if it is the first one after the rehearsals.
     pub(super) fn begin(&mut self) -> bool {
         let before = self.on;
         self.on = self.left > 0;
@@ -41,22 +41,22 @@ impl Rehearsal {
         before && !self.on
     }
 
-    /// Whether the current run is a rehearsal.
+    /// Returns `true` if the current run is a rehearsal.
     #[inline]
     pub(super) fn is_on(&self) -> bool {
         self.on
     }
 
-    /// How many there are still to be.
-    pub(super) fn left(&self) -> u32 {
+    /// The number of remaining rehearsals.
+    pub(super) fn remaining(&self) -> u32 {
         self.left
     }
 
-    /// Who steps in a rehearsal, as an index of the candidates.
+    /// Chooses the task of a step of a rehearsal, as an index of the candidates.
     pub(super) fn pick(&self, dice: &mut impl Dice, view: &View<'_>) -> usize {
         if self.left < REHEARSALS / 2 {
             let goes_on = view.last().map(|task| view.task(task)).filter(|row| {
-                // Who yields wants others to go first.
+                // A task that yields lets others go first.
                 row.status == Status::Ready && !row.announced.is_only(Access::Yield)
             });
             if let Some(row) = goes_on.filter(|_| dice.below(STAYS) != 0) {
@@ -67,7 +67,7 @@ impl Rehearsal {
     }
 
     /// The mean of a sum over all rehearsals, rounded up.
-    pub(super) fn mean(sum: u64) -> u64 {
+    pub(super) fn mean_of_runs(sum: u64) -> u64 {
         sum.div_ceil(u64::from(REHEARSALS))
     }
 }

@@ -1,7 +1,6 @@
-//! Strict replay: the decisions of a trace, and an error at the first step that is not the one
-//! the trace tells of.
+//! Strict replay: the decisions of a trace, and an error at the first step that differs from the trace.
 //!
-//! Compared are tasks, operations and objects. Values and source lines may differ, so that a trace
+//! It compares tasks, operations and objects. Values and source lines may differ, so that a trace
 //! survives an edit that moves code.
 
 use super::roster::{Roster, path_of};
@@ -12,7 +11,7 @@ use crate::run::trace::{Deed, Trace, TraceDraw};
 
 /// Replays a trace strictly.
 ///
-/// An inline trace tells who stepped but not what was done; then only that is compared.
+/// An inline trace contains the tasks of the steps but not their operations; then only the tasks are compared.
 #[derive(Debug)]
 pub struct Replay {
     trace: Trace,
@@ -21,19 +20,19 @@ pub struct Replay {
     step: usize,
     /// Draws answered in the current step.
     drawn: usize,
-    /// Whether the trace tells what was done.
+    /// True if the trace contains the operations.
     tells_deeds: bool,
 }
 
 impl Replay {
-    /// Will replay `trace`.
+    /// A strategy that replays `trace`.
     pub fn new(trace: Trace) -> Replay {
         let roster = Roster::new(trace.tasks.iter().map(|task| &task.path));
         let tells_deeds = trace.steps.iter().any(|step| !step.deeds.is_empty());
         Replay { trace, roster, step: 0, drawn: 0, tells_deeds }
     }
 
-    /// Compares what the last step did with what the trace says it did.
+    /// Compares the operations of the last step with those in the trace.
     fn compare_last(&mut self, view: &View<'_>) -> Result<(), Mismatch> {
         let Some(last) = self.step.checked_sub(1) else {
             return Ok(());
@@ -49,6 +48,7 @@ impl Replay {
         if !self.tells_deeds {
             return Ok(());
         }
+        // Called when the next step is chosen or the run has ended: the events of the step are the last ones.
         let from = view.events().iter().rposition(|e| e.step as usize != last);
         let news = &view.events()[from.map_or(0, |i| i + 1)..];
         let same = |deed: &Deed, event: &Event| {
@@ -77,7 +77,7 @@ impl Replay {
     }
 }
 
-/// What the report calls a task: `main`, `0.1`.
+/// The name of a task in reports: `main`, `0.1`.
 fn name(path: &TaskPath) -> String {
     match path.segments().len() {
         1 => "main".to_owned(),
@@ -127,7 +127,7 @@ impl Strategy for Replay {
     }
 
     fn given(&mut self, draw: &Draw, _: u64) -> Result<u64, Mismatch> {
-        // What is given may come to have more meanings, and a trace that knows fewer keeps its own.
+        // A later version may give values with a larger bound; the value of an older trace stays valid.
         let step = self.trace.steps.get(self.step.saturating_sub(1));
         let bound = step.and_then(|step| step.draws.get(self.drawn)).map(|drawn| drawn.bound);
         let bound = bound.filter(|bound| *bound < draw.bound).unwrap_or(draw.bound);

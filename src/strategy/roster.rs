@@ -1,4 +1,4 @@
-//! Which task of a run is which task of a trace.
+//! The roster: matches the tasks of a run with the tasks of a trace.
 //!
 //! Runs number tasks in the order they are spawned, which depends on the interleaving; a trace
 //! names them by path. The roster matches them as they appear, one look-up for each spawn.
@@ -13,9 +13,9 @@ use crate::run::ids::{TaskId, TaskPath};
 pub(crate) struct Roster {
     /// The trace's tasks: child number `nth` of trace task `parent`.
     children: BTreeMap<(usize, u32), usize>,
-    /// By task of the run: the trace's task, if it has it.
+    /// By task of the run: the task of the trace, if there is one.
     of_run: Vec<Option<usize>>,
-    /// By task of the trace: the run's task, once it is there.
+    /// By task of the trace: the task of the run, once it is spawned.
     of_trace: Vec<Option<TaskId>>,
     main: Option<usize>,
 }
@@ -43,13 +43,13 @@ impl Roster {
         roster
     }
 
-    /// A new run begins.
+    /// Begins a new run.
     pub(crate) fn restart(&mut self) {
         self.of_run.clear();
         self.of_trace.fill(None);
     }
 
-    /// Takes in the tasks spawned since.
+    /// Adds the tasks that were spawned since the last call.
     pub(crate) fn update(&mut self, view: &View<'_>) {
         for id in self.of_run.len()..view.tasks().len() {
             let row = &view.tasks()[id];
@@ -76,7 +76,7 @@ impl Roster {
     }
 }
 
-/// The structural name of a task of a run in progress.
+/// The spawn path of a task of a run in progress.
 pub(crate) fn path_of(view: &View<'_>, task: TaskId) -> TaskPath {
     // A loop and not a recursion: tasks may spawn each other in a chain of any length.
     let (mut nths, mut row) = (Vec::new(), view.task(task));

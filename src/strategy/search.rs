@@ -1,8 +1,7 @@
-//! Searches: strategies that go through runs in an order of their own and know when they are through.
+//! Searches: strategies that enumerate runs and detect when none is left.
 //!
-//! A sampling strategy draws a run from a seed. A search makes each run from those before it, so
-//! one value serves all of them, one after the other, and the number of a run stands where the seed
-//! of others does.
+//! A sampling strategy draws a run from a seed. A search plans each run from the runs before it. One search
+//! therefore makes all runs, one after the other, and the number of a run takes the place of a seed.
 
 use std::sync::Arc;
 
@@ -12,35 +11,35 @@ use crate::run::choice::Strategy;
 use crate::run::recording::Timed;
 use crate::run::{DrawRecord, StepRecord};
 
-/// A search. Its [`strategy`](Self::strategy) answers the choices of a run; then it is told how the run
-/// ended, and turns to the next.
+/// A search. Its [`strategy`](Self::strategy) answers the choices of a run; after each run, its driver calls
+/// [`advance`](Self::advance).
 pub(crate) trait Search: Send + Sync {
     /// Answers the choices of all runs, one after the other.
     fn strategy(&self) -> Box<dyn Strategy>;
 
-    /// Turns to the next run; false if there is none. `cut` tells whether a step ended the last one:
-    /// the body returned or something failed. Else nobody could go on, or it was too long.
+    /// Advances to the next run. Returns `false` if there is none. `cut` is true if a step ended the last run, because
+    /// the body returned or the run failed; it is false if no task could step, or if the run was too long.
     fn advance(&self, cut: bool) -> bool;
 
-    /// Whether the run that was on does not count: it was given up, because all it could still do had
-    /// been done, or it was an earlier one once more.
+    /// Returns `true` if the last run does not count: it was given up, because earlier runs had explored all its
+    /// continuations, or it repeated an earlier run.
     fn is_blocked(&self) -> bool;
 
-    /// Asks `holds` about the histories, by number, that the last run stands for besides its own. To be
-    /// called after [`advance`](Self::advance). A search whose runs have one history each has none.
+    /// Calls `holds` with the number and the calls of each other history in the class of the last run. Valid after
+    /// [`advance`](Self::advance). A search without classes of runs has no other histories.
     fn look_at_orders(&self, _holds: &mut dyn FnMut(usize, &[Timed]) -> bool) -> Orders {
         Orders::Hold
     }
 
-    /// Begins anew, so that each order of recorded calls is a run of its own.
+    /// Starts again, so that each order of recorded calls is a run of its own.
     fn tell_orders_apart(&self) {}
 
-    /// Whether it does, from the start or since it had to.
+    /// Returns `true` if each order of recorded calls is a run of its own.
     fn tells_orders_apart(&self) -> bool {
         false
     }
 
-    /// Whether one of its runs was of this class, by [`HappensBefore::class`]; none if it does not know
+    /// Returns `true` if one of its runs was of this class, by [`HappensBefore::class`]. `None` if it does not compute
     /// classes, because it makes every run.
     ///
     /// [`HappensBefore::class`]: super::happens_before::HappensBefore::class
@@ -48,56 +47,64 @@ pub(crate) trait Search: Send + Sync {
         None
     }
 
-    /// How far it is. To be asked after [`advance`](Self::advance).
+    /// The progress of the search. Valid after [`advance`](Self::advance).
     fn progress(&self) -> Progress;
 
-    /// The decisions of the run that is on, for doing it again.
+    /// The decisions of the current run, for repeating it.
     fn decisions(&self) -> (Vec<StepRecord>, Vec<DrawRecord>);
 }
 
-/// How far a search is.
+/// The progress of a search.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub(crate) struct Progress {
-    /// Runs that came to their end.
+    /// The number of complete runs.
     pub(crate) runs: u64,
-    /// Runs that were given up.
+    /// The number of runs that were given up.
     pub(crate) blocked: u64,
-    /// Runs that were made once more. Not among `runs`.
+    /// The number of repeated runs, not counted in `runs`.
     pub(crate) repeated: u64,
-    /// The part of the tree of runs that is done, from 0 to 1, if every branch that is known is as
-    /// large as its siblings: Knuth's estimate (1975), from the one path the search is on. Of a search
-    /// within a bound: the part of the runs within the number that is on.
+    /// The estimated explored part of the tree of runs, from 0 to 1: Knuth's estimate (1975), from the current path,
+    /// under the assumption that siblings have equally large subtrees. For a bounded search, the part of the runs
+    /// within the current bound.
     pub(crate) part: f64,
-    /// Whether tasks woke each other by something that is not of this library. What they share is not
+    /// True if tasks woke each other by something that is not of this library. Their shared state is not
     /// seen, so not all orders were tried.
     pub(crate) blind: bool,
-    /// What the search is restricted to; none if it left nothing out.
+    /// The bound of the search; none if it left nothing out.
     pub(crate) within: Option<Within>,
 }
 
-/// What a search is restricted to.
+/// The bound of a search.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Within {
-    /// What is counted in a run, one of it in a word.
+    /// The name of the counted quantity, in the singular.
     pub(crate) what: &'static str,
-    /// All runs with at most this many are done; none if not even those with none are.
+    /// All runs with at most this many are explored; none if not even the runs with 0 are.
     pub(crate) through: Option<u32>,
+}
+
+/// A value that a step drew, as a node of a search.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Drawn {
+    pub(super) value: u64,
+    pub(super) bound: u64,
+    /// True if the value is given and no other one is explored.
+    pub(super) given: bool,
 }
 
 /// A search that can be chosen by name.
 #[derive(Clone, Copy)]
 pub struct SearchRow {
-    /// What it is called in `strategy = "..."` and `SIM_STRATEGY`.
+    /// Its name in `strategy = "..."` and `SIM_STRATEGY`.
     pub name: &'static str,
-    /// What it does, in one line.
+    /// A summary in one line.
     pub summary: &'static str,
-    /// Its names with a bound, which is their position here: what can be written behind the name and a
-    /// colon. With the name alone there is no bound.
+    /// Its names with a bound; the bound is the position in this list. The name alone has no bound.
     pub numbered: &'static [&'static str],
-    /// The search that gets the rest of the runs if this one will not be through: see
+    /// The search that gets the remaining runs if this one will not finish: see
     /// [`Runner::strategy`](crate::Runner::strategy).
     pub fallback: Option<&'static str>,
-    /// Makes one, with that bound.
+    /// Creates the search, with an optional bound.
     pub(crate) create: fn(Option<u32>) -> Arc<dyn Search>,
 }
 
@@ -107,7 +114,7 @@ impl std::fmt::Debug for SearchRow {
     }
 }
 
-/// All searches that can be chosen by name, beside [`STRATEGIES`](super::STRATEGIES).
+/// All searches that can be chosen by name, in addition to [`STRATEGIES`](super::STRATEGIES).
 pub const SEARCHES: &[SearchRow] = &[
     SearchRow {
         name: "exhaustive",

@@ -1,28 +1,28 @@
-//! Who has announced to touch what, and so who competes with a task.
+//! Pending operations by object: finds the tasks whose pending operations conflict with those of a task.
 //!
-//! While tasks are few and each has announced one operation at most, that is a bit for each task in a
-//! word for each object. Otherwise there is a list for each object, and each task knows its places in
-//! them. What it costs to find the others at an object does not depend on how many tasks there are.
+//! As long as there are few tasks, and each has announced at most one operation, the index is one word for each
+//! object, with a bit for each task. Otherwise there is a list for each object, and each task stores its positions in
+//! the lists. The cost of a look-up of an object does not depend on the number of tasks.
 
 use crate::run::board::{Announced, Announcements};
 use crate::run::ids::{ObjectId, TaskId};
 use crate::run::op::Access;
 
-/// So many are few: a bit for each.
+/// The maximum number of tasks for the index of words: one bit for each.
 const FEW: usize = u32::BITS as usize;
 
-/// Stands at no object, where others have the index of one, plus 1.
+/// No object; an object is its index plus 1.
 const NOWHERE: u32 = 0;
 
 /// Tasks at one object.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Few {
+pub(super) struct FewTasks {
     pub(super) object: ObjectId,
-    /// A bit for each.
+    /// A bit for each task.
     tasks: u32,
 }
 
-impl Few {
+impl FewTasks {
     pub(super) fn tasks(self) -> impl Iterator<Item = TaskId> {
         let mut left = self.tasks;
         std::iter::from_fn(move || {
@@ -33,26 +33,26 @@ impl Few {
     }
 }
 
-/// Who has announced to touch what.
+/// The pending operations of all tasks, by object.
 #[derive(Debug)]
-pub(super) struct Stands {
-    /// By task: the object, and what it does there. Not kept any more once there are lists.
+pub(super) struct PendingByObject {
+    /// By task: the object of its operation, and its access. Not kept up to date once there are lists.
     objects: [u32; FEW],
     accesses: [Access; FEW],
-    /// By the number in `objects`: a bit for each task that stands there.
+    /// By the number in `objects`: a bit for each task with an operation on that object.
     here: Vec<u32>,
-    /// Those who read: they conflict with all others there, but not with each other.
+    /// A bit for each task that reads. Reads do not conflict with each other.
     reads: u32,
     has_lists: bool,
-    /// By object: the tasks that have announced to touch it, and how.
+    /// By object: the tasks with an operation on it, and their accesses.
     lists: Vec<Vec<(TaskId, Access)>>,
-    /// By task: the objects under which it stands in `lists`, and at which places.
+    /// By task: the objects of its operations, and its positions in `lists`.
     places: Vec<Vec<(ObjectId, u32)>>,
 }
 
-impl Default for Stands {
-    fn default() -> Stands {
-        Stands {
+impl Default for PendingByObject {
+    fn default() -> PendingByObject {
+        PendingByObject {
             objects: [NOWHERE; FEW],
             accesses: [Access::Start; FEW],
             here: Vec::new(),
@@ -64,7 +64,7 @@ impl Default for Stands {
     }
 }
 
-impl Stands {
+impl PendingByObject {
     pub(super) fn clear(&mut self) {
         self.objects.fill(NOWHERE);
         self.here.clear();
@@ -73,8 +73,7 @@ impl Stands {
         self.places.iter_mut().for_each(Vec::clear);
     }
 
-    /// The other tasks that have announced something that conflicts with what this one has, each with
-    /// the object that it is about.
+    /// Calls `each` with the tasks whose pending operations conflict with those of `task`, and with the object.
     pub(super) fn rivals(&self, task: TaskId, mut each: impl FnMut(ObjectId, TaskId)) {
         match self.few_rivals(task) {
             Some(few) => few.tasks().for_each(|other| each(few.object, other)),
@@ -82,10 +81,10 @@ impl Stands {
         }
     }
 
-    /// The same, all at one object. None if they have to be looked for in lists.
+    /// The conflicting tasks, all at one object. `None` if there are lists: see `rivals`.
     #[inline]
-    pub(super) fn few_rivals(&self, task: TaskId) -> Option<Few> {
-        let nobody = Few { object: ObjectId::new(0), tasks: 0 };
+    pub(super) fn few_rivals(&self, task: TaskId) -> Option<FewTasks> {
+        let nobody = FewTasks { object: ObjectId::new(0), tasks: 0 };
         if self.has_lists {
             return self.places.get(task.index()).is_none_or(Vec::is_empty).then_some(nobody);
         }
@@ -95,7 +94,7 @@ impl Stands {
         };
         let own = 1 << task.0;
         let no_rivals = if self.reads & own == 0 { own } else { self.reads };
-        Some(Few {
+        Some(FewTasks {
             object: ObjectId::new(object - 1),
             tasks: self.here[object as usize] & !no_rivals,
         })
@@ -114,11 +113,11 @@ impl Stands {
         }
     }
 
-    /// This is what the task has announced now.
+    /// Replaces the pending operations of the task.
     #[inline]
-    pub(super) fn note(&mut self, task: TaskId, announced: &Announcements) {
+    pub(super) fn update(&mut self, task: TaskId, announced: &Announcements) {
         if self.has_lists {
-            return self.note_in_lists(task, announced);
+            return self.update_lists(task, announced);
         }
         let (object, access) = match announced.only() {
             Some(Announced { object: Some(object), op, .. }) => {
@@ -147,11 +146,11 @@ impl Stands {
     }
 
     #[inline]
-    fn note_in_lists(&mut self, task: TaskId, announced: &Announcements) {
+    fn update_lists(&mut self, task: TaskId, announced: &Announcements) {
         if self.places.len() <= task.index() {
             self.places.resize_with(task.index() + 1, Vec::new);
         }
-        // Nearly always one before and one now.
+        // Nearly always one operation before and one now.
         let object = announced.only().map(|only| only.object);
         match (&self.places[task.index()][..], object) {
             ([], Some(None)) => {}
@@ -164,12 +163,12 @@ impl Stands {
                     self.places[task.index()][0] = self.enter(object, task, access);
                 }
             }
-            _ => self.note_several(task, announced),
+            _ => self.update_several(task, announced),
         }
     }
 
     #[inline(never)]
-    fn note_several(&mut self, task: TaskId, announced: &Announcements) {
+    fn update_several(&mut self, task: TaskId, announced: &Announcements) {
         while let Some(place) = self.places[task.index()].pop() {
             self.leave(place);
         }
@@ -180,7 +179,7 @@ impl Stands {
         }
     }
 
-    /// From now on there are lists, for which there is a reason.
+    /// Switches to lists.
     #[cold]
     fn make_lists(&mut self, task: TaskId, announced: &Announcements) {
         self.has_lists = true;
@@ -192,10 +191,10 @@ impl Stands {
                 self.places[at].push(place);
             }
         }
-        self.note_in_lists(task, announced);
+        self.update_lists(task, announced);
     }
 
-    /// Takes a place among those who touch the object.
+    /// Adds an operation to the list of its object. Returns its position.
     #[inline]
     fn enter(&mut self, object: ObjectId, task: TaskId, access: Access) -> (ObjectId, u32) {
         if self.lists.len() <= object.index() {
@@ -206,7 +205,7 @@ impl Stands {
         (object, here.len() as u32 - 1)
     }
 
-    /// The last one takes the place that is left.
+    /// Removes an operation from a list; the last one of the list moves to its position.
     #[inline]
     fn leave(&mut self, (object, at): (ObjectId, u32)) {
         let here = &mut self.lists[object.index()];
@@ -262,7 +261,7 @@ mod tests {
     #[test]
     fn rivals_are_those_that_a_look_at_all_finds() {
         let mut rng = Rng::new(1);
-        let mut stands = Stands::default();
+        let mut stands = PendingByObject::default();
         for (tasks, several) in [(2, false), (16, false), (5, true), (17, false), (40, true)] {
             stands.clear();
             let mut all: Vec<Announcements> = Vec::new();
@@ -270,7 +269,7 @@ mod tests {
                 let task = rng.below(tasks.min(1 + turn / 10)) as usize;
                 all.resize_with(all.len().max(task + 1), Announcements::default);
                 all[task] = announcements(&mut rng, several && turn > 200);
-                stands.note(TaskId(task as u32), &all[task]);
+                stands.update(TaskId(task as u32), &all[task]);
                 let of = rng.below(all.len() as u64) as usize;
                 let mut found = Vec::new();
                 stands.rivals(TaskId(of as u32), |object, other| found.push((object, other)));

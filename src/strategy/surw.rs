@@ -4,28 +4,28 @@
 //! After Zhao, Wolff, Mathur, Roychoudhury, *Selectively Uniform Concurrency Testing* (ASPLOS 2025,
 //! doi 10.1145/3669940.3707214). Each seed selects an object for which tasks compete. At any time one task is
 //! *intended* to access it next, drawn in proportion to the accesses that it and its descendants not yet
-//! spawned have left. A random walk picks who steps; a task that would access the object and is not intended
-//! is held until it is.
+//! spawned have left. A random walk chooses the task of each step; a task that would access the object and is
+//! not intended is held until it is.
 //!
-//! **Promise.** If the numbers of accesses are what was counted and no task waits for another, all
+//! **Promise.** If the numbers of accesses are as counted and no task waits for another, all
 //! orders of the accesses to the object have the same probability, however many other steps there are.
-//! Whatever the counts, every interleaving is possible. The tests compute both.
+//! With any counts, every interleaving is possible. The tests compute both.
 //!
-//! **What is learnt.** In a few rehearsals: which objects several tasks access, not all of them to read,
-//! and how often each task does; the mean, rounded up. An object is selected in proportion to the
+//! **Learning.** A few rehearsals count the accesses of each task to the objects that several tasks access,
+//! not all of them to read; the mean, rounded up. An object is selected in proportion to the
 //! number of those tasks. Tasks are known by their spawn path, objects by the number the run gives
 //! them, which differs from run to run for those that competing tasks create; then counts are wrong.
 //!
-//! **What is not promised.** A bug between accesses to several objects is met as a random walk would
+//! **Not promised.** A bug between accesses to several objects is met as a random walk would
 //! meet it, within the orders of the one. If all that can step are held, because the intended task
 //! waits for one of them, or if the intended task has not come to its access after twice as many steps
 //! as a run has, because it waits in a loop, another one is intended.
 
 use super::accesses::Accesses;
 use super::dice::Dice;
-use super::places::Places;
+use super::places::Candidates;
 use super::rehearsal::Rehearsal;
-use super::tally::Tally;
+use super::tally::TaskCounts;
 use super::weights::Weights;
 use crate::run::board::Status;
 use crate::run::choice::{Draw, Mismatch, Strategy, View};
@@ -37,11 +37,11 @@ use crate::run::rng::Rng;
 pub(crate) struct Surw<D = Rng> {
     dice: D,
     rehearsal: Rehearsal,
-    tally: Tally,
+    tally: TaskCounts,
     accesses: Accesses,
     /// Objects that tasks compete for, each with the number of these tasks.
     contested: Vec<(ObjectId, u64)>,
-    /// The most steps that a rehearsal took.
+    /// The maximum number of steps of a rehearsal.
     steps_max: u64,
     /// The object of this seed.
     object: Option<ObjectId>,
@@ -49,9 +49,9 @@ pub(crate) struct Surw<D = Rng> {
     counts: Vec<u64>,
     /// By task of this run: the accesses that it and its descendants not yet spawned have left.
     weights: Weights,
-    /// How many tasks have been taken in.
+    /// The number of tasks added so far.
     tasks: usize,
-    places: Places,
+    places: Candidates,
     intended: Option<TaskId>,
     /// Steps since a task was last intended.
     waited: u64,
@@ -76,16 +76,16 @@ impl<D: Dice> Surw<D> {
         self.counts.clear();
         self.counts.resize(self.tally.len(), 0);
         if let Some(object) = self.object {
-            for (task, counts) in self.accesses.of(object) {
+            for (task, counts) in self.accesses.by_task(object) {
                 self.counts[task] = counts.iter().sum();
             }
         }
         self.tally.gather(&mut self.counts);
     }
 
-    /// Takes in tasks that were spawned: the accesses expected of them were expected of their
-    /// parents, and so may be the intention.
-    fn take_in(&mut self, view: &View<'_>) {
+    /// Adds the tasks that were spawned: their expected accesses, and perhaps the intention, move from their parents to
+    /// them.
+    fn add_tasks(&mut self, view: &View<'_>) {
         for id in self.tasks..view.tasks().len() {
             let task = TaskId(id as u32);
             let known = self.tally.known(view, task, false);
@@ -103,7 +103,7 @@ impl<D: Dice> Surw<D> {
         self.tasks = view.tasks().len();
     }
 
-    /// Intends a task. If it was held it is free.
+    /// Makes a task the intended one, and frees it if it was held.
     #[inline]
     fn intend(&mut self, task: Option<TaskId>) {
         self.intended = task;
@@ -115,7 +115,7 @@ impl<D: Dice> Surw<D> {
         }
     }
 
-    /// Nobody is to be waited for.
+    /// Frees all held tasks.
     #[cold]
     fn free_all(&mut self) {
         while let Some(task) = self.places.held().last().copied() {
@@ -123,7 +123,7 @@ impl<D: Dice> Surw<D> {
         }
     }
 
-    /// Intends one of those that are held and can step, any of them.
+    /// Intends one of the held tasks that can step, uniformly.
     fn intend_held(&mut self, view: &View<'_>) {
         let held = self.places.draw_held(&mut self.dice, view);
         match held {
@@ -132,17 +132,16 @@ impl<D: Dice> Surw<D> {
         }
     }
 
-    /// Whether the task accesses the object when it steps.
+    /// Returns `true` if the task accesses the object in its next step.
     #[inline]
     fn accesses(&self, view: &View<'_>, task: TaskId) -> bool {
         let mut announced = view.task(task).announced.iter();
         self.object.is_some() && announced.any(|a| a.enabled && a.object == self.object)
     }
 
-    /// Whether the task accesses the object although another is intended. One that has accesses left
-    /// although none was expected becomes the intended one with the probability that it would have if
-    /// this one had been expected.
-    fn is_to_wait(&mut self, view: &View<'_>, task: TaskId) -> bool {
+    /// Returns `true` if the task accesses the object although another one is intended. An unexpected access makes the
+    /// task the intended one with the probability that it would have if the access had been expected.
+    fn must_wait(&mut self, view: &View<'_>, task: TaskId) -> bool {
         if self.intended.is_none_or(|intended| intended == task) || !self.accesses(view, task) {
             return false;
         }
@@ -155,7 +154,7 @@ impl<D: Dice> Surw<D> {
         self.intended != Some(task)
     }
 
-    /// Draws who is intended among those that have accesses left.
+    /// Draws the intended task among the tasks that have accesses left.
     fn draw_intended(&mut self, view: &View<'_>) {
         let drawn = loop {
             let drawn = self.weights.draw(&mut self.dice).map(|task| TaskId(task as u32));
@@ -179,7 +178,7 @@ impl<D: Dice> Surw<D> {
                 self.intend_held(view);
                 continue;
             };
-            if self.is_to_wait(view, task) {
+            if self.must_wait(view, task) {
                 self.places.hold(task);
             } else {
                 return Some(task);
@@ -207,7 +206,7 @@ impl<D: Dice> Strategy for Surw<D> {
     }
 
     fn rehearsals(&self) -> u32 {
-        self.rehearsal.left()
+        self.rehearsal.remaining()
     }
 
     fn sees_forced_steps(&self) -> bool {
@@ -218,7 +217,7 @@ impl<D: Dice> Strategy for Surw<D> {
         if self.rehearsal.is_on() {
             return Ok(self.rehearsal.pick(&mut self.dice, view));
         }
-        self.take_in(view);
+        self.add_tasks(view);
         self.places.let_in(view);
         self.waited += 1;
         if self.intended.is_none() {
@@ -227,7 +226,7 @@ impl<D: Dice> Strategy for Surw<D> {
             self.intend_held(view);
         }
         let Some(task) = self.pick_free(view) else {
-            // Cannot be: whoever can step has arrived.
+            // Unreachable: each task that can step has arrived.
             return Ok(0);
         };
         if self.accesses(view, task) {

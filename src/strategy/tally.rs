@@ -1,7 +1,6 @@
-//! Which task of a run is which task of the rehearsals, and what each was counted to do.
+//! Counts by task over the rehearsals, and the match of a run's tasks with those of the rehearsals.
 //!
-//! Tasks are known by their spawn path: the parent, then the n-th child. The look-up is one for each
-//! spawn.
+//! A task is identified by its spawn path: the parent, then the n-th child. Each spawn costs one look-up.
 
 use std::collections::BTreeMap;
 
@@ -9,27 +8,27 @@ use super::rehearsal::Rehearsal;
 use crate::run::choice::View;
 use crate::run::ids::TaskId;
 
-/// A task that no rehearsal had is this.
+/// A task that was in no rehearsal.
 const UNKNOWN: u32 = u32::MAX;
 
 /// Counts by task.
 #[derive(Debug, Default)]
-pub(super) struct Tally {
-    /// By parent and number: a task. The body of the test is the child of [`UNKNOWN`].
+pub(super) struct TaskCounts {
+    /// Tasks by parent and number. The body of the test is the child of [`UNKNOWN`].
     children: BTreeMap<(u32, u32), u32>,
     /// By task: its parent, which comes before it.
     parents: Vec<u32>,
-    /// By task of the current run.
+    /// By task of the current run: the task of the rehearsals.
     of_run: Vec<u32>,
 }
 
-impl Tally {
-    /// A run begins.
+impl TaskCounts {
+    /// Begins a run.
     pub(super) fn restart(&mut self) {
         self.of_run.clear();
     }
 
-    /// The number of tasks known.
+    /// The number of tasks of the rehearsals.
     pub(super) fn len(&self) -> usize {
         self.parents.len()
     }
@@ -40,7 +39,7 @@ impl Tally {
         (parent != UNKNOWN).then_some(parent as usize)
     }
 
-    /// The task of the rehearsals that a task of this run is. While `learning` it is added.
+    /// The task of the rehearsals with the spawn path of a task of this run; added if it is new and `learning` is true.
     pub(super) fn known(&mut self, view: &View<'_>, task: TaskId, learning: bool) -> Option<usize> {
         for id in self.of_run.len()..=task.index() {
             let row = &view.tasks()[id];
@@ -63,11 +62,11 @@ impl Tally {
         (known != UNKNOWN).then_some(known as usize)
     }
 
-    /// Makes the sums over all rehearsals that stand in `counts`, by task, means for the task with
+    /// Replaces the sums over all rehearsals in `counts`, by task, with the means for each task and
     /// all its descendants.
     pub(super) fn gather(&self, counts: &mut Vec<u64>) {
         counts.resize(self.parents.len(), 0);
-        counts.iter_mut().for_each(|count| *count = Rehearsal::mean(*count));
+        counts.iter_mut().for_each(|count| *count = Rehearsal::mean_of_runs(*count));
         for task in (0..counts.len()).rev() {
             if let Some(of_parent) = counts.get(self.parents[task] as usize).copied() {
                 counts[self.parents[task] as usize] = of_parent + counts[task];

@@ -5,18 +5,18 @@
 //! proportion to the steps that it and its descendants not yet spawned have left. The plain random walk
 //! favours schedules that change tasks evenly; in this one a short task is as likely to come late as early.
 //!
-//! **Promise.** If the numbers of steps are what was counted and nothing waits, all interleavings have
-//! the same probability. Whatever the counts, every interleaving is possible. The tests compute both.
+//! **Promise.** If the numbers of steps are as counted and nothing waits, all interleavings have
+//! the same probability. With any counts, every interleaving is possible. The tests compute both.
 //!
-//! **What is learnt.** The steps of each task, known by its spawn path: the mean of a few rehearsals,
+//! **Learning.** The steps of each task, known by its spawn path: the mean of a few rehearsals,
 //! rounded up. A task that has used up its count, or was never seen, weighs one step.
 //!
-//! **What is not promised.** Uniform over the orders of *all* steps is thin where few of them matter:
-//! SURW is for that. Tasks that wait for each other bend the distribution.
+//! **Not promised.** A uniform distribution over the orders of *all* steps gives little to each order of the few steps
+//! that matter; SURW is for that. Tasks that wait for each other distort the distribution.
 
 use super::dice::Dice;
 use super::rehearsal::Rehearsal;
-use super::tally::Tally;
+use super::tally::TaskCounts;
 use super::weights::Weights;
 use crate::run::board::Status;
 use crate::run::choice::{Draw, Mismatch, Strategy, View};
@@ -28,19 +28,19 @@ use crate::run::rng::Rng;
 pub(crate) struct Urw<D = Rng> {
     dice: D,
     rehearsal: Rehearsal,
-    tally: Tally,
+    tally: TaskCounts,
     /// By task of the rehearsals: its steps in all of them, then the mean for it and its descendants.
     counts: Vec<u64>,
     /// By task of this run: the steps that it and its descendants not yet spawned have left.
     left: Vec<u64>,
-    /// The same for those that can step.
+    /// The same for tasks that can step; 0 for others.
     weights: Weights,
     last: Option<TaskId>,
 }
 
 impl<D: Dice> Urw<D> {
-    /// Takes in tasks that were spawned: what they are expected to do was expected of their parents.
-    fn take_in(&mut self, view: &View<'_>) {
+    /// Adds the tasks that were spawned: their expected steps move from their parents to them.
+    fn add_tasks(&mut self, view: &View<'_>) {
         for id in self.left.len()..view.tasks().len() {
             let known = self.tally.known(view, TaskId(id as u32), false);
             let count = known.map_or(0, |known| self.counts[known]);
@@ -53,13 +53,13 @@ impl<D: Dice> Urw<D> {
         }
     }
 
-    /// Has the task weigh what it has left, if it can step.
+    /// Sets the weight of the task to the steps that it has left, if it can step.
     fn weigh(&mut self, view: &View<'_>, task: TaskId) {
         let ready = view.task(task).status == Status::Ready;
         self.weights.set(task.index(), if ready { self.left[task.index()] } else { 0 });
     }
 
-    /// A rehearsal: counts the last step, whoever chose it.
+    /// Counts the last step of a rehearsal.
     fn count(&mut self, view: &View<'_>) {
         let Some(last) = view.last() else { return };
         if let Some(task) = self.tally.known(view, last, true) {
@@ -84,7 +84,7 @@ impl<D: Dice> Strategy for Urw<D> {
     }
 
     fn rehearsals(&self) -> u32 {
-        self.rehearsal.left()
+        self.rehearsal.remaining()
     }
 
     fn sees_forced_steps(&self) -> bool {
@@ -96,7 +96,7 @@ impl<D: Dice> Strategy for Urw<D> {
             self.count(view);
             return Ok(self.rehearsal.pick(&mut self.dice, view));
         }
-        self.take_in(view);
+        self.add_tasks(view);
         if let Some(last) = self.last {
             self.weigh(view, last);
         }
@@ -105,7 +105,7 @@ impl<D: Dice> Strategy for Urw<D> {
         }
         loop {
             let Some(task) = self.weights.draw(&mut self.dice) else {
-                // Cannot be: whoever can step has arrived, and weighs something.
+                // Unreachable: each task that can step has arrived, and has a weight.
                 return Ok(0);
             };
             let task = TaskId(task as u32);
@@ -116,7 +116,7 @@ impl<D: Dice> Strategy for Urw<D> {
                 self.last = Some(task);
                 return Ok(row.candidate());
             }
-            // It was blocked by another.
+            // Another task has blocked it.
             self.weights.set(task.index(), 0);
         }
     }

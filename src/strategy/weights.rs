@@ -1,22 +1,22 @@
-//! Drawing a number with a probability in proportion to its weight, and changing a weight, each in the
-//! logarithm of how many there are to a large base.
+//! Weighted random draws: draws a number with a probability in proportion to its weight, and changes a weight, each in
+//! logarithmic time.
 //!
-//! Above every [`WIDTH`] weights stands their sum, level by level. A change is added to one sum on each
-//! level, and none of these additions waits for another; a draw goes through one block on each level
+//! Each [`WIDTH`] weights have their sum in the level above. A change adds to one sum on each
+//! level, and these additions are independent of each other; a draw searches one block on each level
 //! without a branch.
 
 use super::dice::Dice;
 
-/// How many entries have one above them.
+/// The number of entries with one sum above them.
 const WIDTH: usize = 4;
 
-/// A weight for each number from 0 on, such as that of a task; those never set weigh nothing.
+/// A weight for each number from 0 on, such as a task number. Weights that were never set are 0.
 #[derive(Debug, Default)]
 pub(super) struct Weights {
-    /// The weights; the sums of each [`WIDTH`] of them; the sums of each so many of those; until there are
-    /// no more than so many. One level at least, once anything was set, and each of whole blocks.
+    /// The weights; the sums of each [`WIDTH`] of them; the sums of each [`WIDTH`] of those; until a level has at most
+    /// [`WIDTH`] entries. At least one level once a weight was set, and each level consists of whole blocks.
     levels: Vec<Vec<u64>>,
-    /// The sum of all.
+    /// The sum of all weights.
     sum: u64,
 }
 
@@ -30,7 +30,7 @@ impl Weights {
         self.levels.first().and_then(|weights| weights.get(number)).copied().unwrap_or(0)
     }
 
-    /// The sum of all.
+    /// The sum of all weights.
     pub(super) fn sum(&self) -> u64 {
         self.sum
     }
@@ -67,7 +67,7 @@ impl Weights {
         }
     }
 
-    /// A number in proportion to its weight; none if nothing weighs anything.
+    /// Draws a number in proportion to its weight; `None` if all weights are 0.
     #[inline]
     pub(super) fn draw(&self, dice: &mut impl Dice) -> Option<usize> {
         if self.sum == 0 {
@@ -95,7 +95,7 @@ mod tests {
     use super::*;
     use crate::run::rng::Rng;
 
-    /// Dice that show what they are told to.
+    /// Dice with a fixed result.
     #[derive(Debug, Default)]
     struct Shown(u64);
 

@@ -1,11 +1,10 @@
-//! Watches runs that another strategy makes, to know what happened before what in them.
+//! Happens-before of runs that another strategy makes.
 //!
-//! A run stands for all that differ from it in the order of steps that do not conflict, whoever made
-//! it; what the calls of its histories could have looked like is found without running anything
-//! ([`closure`](super::exhaustive::closure)). Each run is looked at for itself, so that what is found
-//! in it does not depend on those before.
+//! A run represents all runs that differ from it only in the order of steps that do not conflict; the other
+//! histories of this class are computed without more runs ([`closure`](super::exhaustive::closure)). Each run is
+//! observed by itself, so that the result does not depend on earlier runs.
 //!
-//! Costs, for each step, a clock as long as there are tasks, and what conflicts with it before.
+//! A step costs O(tasks + conflicting steps before it).
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -15,13 +14,13 @@ use crate::run::choice::{Draw, Mismatch, Strategy, View};
 use crate::run::ids::Seed;
 use crate::run::recording::Timed;
 
-/// What was seen of the last run.
+/// The happens-before order of the last run.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Witness(Arc<Mutex<Seen>>);
+pub(crate) struct Witness(Arc<Mutex<Observation>>);
 
 #[derive(Debug, Default)]
-struct Seen {
-    /// Whether each order of recorded calls is a class of its own.
+struct Observation {
+    /// True if each order of recorded calls is a class of its own.
     strict: bool,
     order: HappensBefore,
     observer: Observer,
@@ -30,13 +29,17 @@ struct Seen {
 }
 
 impl Witness {
-    /// A strategy that does what `strategy` does, and is watched.
+    /// Wraps `strategy`, so that its runs are observed.
     pub(crate) fn watch(&self, strategy: Box<dyn Strategy>) -> Box<dyn Strategy> {
-        Box::new(Watched { sees_all: strategy.sees_forced_steps(), strategy, seen: self.clone() })
+        Box::new(WitnessedStrategy {
+            sees_all: strategy.sees_forced_steps(),
+            strategy,
+            seen: self.clone(),
+        })
     }
 
-    /// Asks `holds` about the strongest orders of the calls of each history of the last run, which
-    /// passed: about so many at most.
+    /// Calls `holds` with the strongest orders of the calls of each history of the last run, which passed: with at
+    /// most `orders_max` of each.
     pub(crate) fn look_at_orders(
         &self,
         orders_max: u32,
@@ -45,34 +48,34 @@ impl Witness {
         let mut seen = self.seen();
         seen.finish(true);
         match seen.observer.tells_orders_apart() {
-            // The body was shown a history: in another order it may have gone on in another way.
+            // The body read a history, so in another order it may have gone on differently.
             true => Orders::Hold,
-            false => closure::look(&seen.order, orders_max, holds),
+            false => closure::check_orders(&seen.order, orders_max, holds),
         }
     }
 
-    /// From the next run on, each order of recorded calls is a class of its own.
+    /// Makes each order of recorded calls a class of its own, from the next run on.
     pub(crate) fn tell_orders_apart(&self) {
         self.seen().strict = true;
     }
 
-    /// Shows what happened before what in the last run. `cut` tells whether its last step ended it, although
-    /// tasks may have been left that could go on.
+    /// Calls `look` with the happens-before order of the last run. `cut` is true if its last step ended it, although
+    /// other tasks may still be enabled.
     pub(crate) fn look<T>(&self, cut: bool, look: impl FnOnce(&HappensBefore) -> T) -> T {
         look(self.seen().finish(cut))
     }
 
-    /// Whether tasks of the last run shared what is not of this library, as far as was seen.
+    /// Returns `true` if tasks of the last run were seen to share something that is not of this library.
     pub(crate) fn is_blind(&self) -> bool {
         self.seen().observer.is_blind()
     }
 
-    fn seen(&self) -> MutexGuard<'_, Seen> {
+    fn seen(&self) -> MutexGuard<'_, Observation> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Seen {
+impl Observation {
     fn begin(&mut self) {
         self.order.truncate(0);
         self.ends = false;
@@ -82,7 +85,7 @@ impl Seen {
         }
     }
 
-    /// Takes in the last step of the run, once.
+    /// Adds the last step of the run, once.
     fn finish(&mut self, cut: bool) -> &HappensBefore {
         if std::mem::take(&mut self.ends) {
             if cut {
@@ -93,21 +96,21 @@ impl Seen {
         &self.order
     }
 
-    /// Takes in the step that is over, the last of those so far.
+    /// Adds the step that has just ended.
     fn add_step(&mut self) {
         self.observer.add_to(&mut self.order);
     }
 }
 
-/// A strategy that is watched.
-struct Watched {
+/// A strategy whose runs are observed.
+struct WitnessedStrategy {
     strategy: Box<dyn Strategy>,
-    /// Whether it wants to be asked of steps that one task alone can take.
+    /// True if it also answers choices with only one candidate.
     sees_all: bool,
     seen: Witness,
 }
 
-impl Strategy for Watched {
+impl Strategy for WitnessedStrategy {
     fn prepare(&mut self, seed: Seed) {
         self.strategy.prepare(seed);
     }

@@ -31,10 +31,10 @@ const FETCH_XOR: Op = Op::new("fetch_xor", Access::ReadModifyWrite);
 /// operation; the real build without debug assertions adds nothing to it, neither size nor instructions.
 ///
 /// In a run the value lives in the run: an atomic in a `static`, made with
-/// [`const_new`](Self::const_new), starts every run with the value it was made with, in several workers at
-/// once, whatever its value is outside of runs. So it does in the stress tests of a real build with debug
-/// assertions; without them a `static` has one value for all. Memory is sequentially consistent in a run, whatever
-/// the [`Ordering`] arguments are, so a run does not show what weaker orderings allow. A weak compare-exchange does
+/// [`const_new`](Self::const_new), starts every run with its initial value, in several workers at
+/// once, independently of its value outside of runs. The same holds in the stress tests of a real build with debug
+/// assertions; without them a `static` has one value for all runs. Memory is sequentially consistent in a run, for all
+/// [`Ordering`] arguments, so a run does not show the behaviours of weaker orderings. A weak compare-exchange does
 /// not fail spuriously.
 ///
 /// The future of an operation gives its result once: it panics if it is polled again after that.
@@ -101,7 +101,7 @@ impl<T: Value> Atomic<T> {
             !matches!(order, Ordering::Release | Ordering::AcqRel),
             "there is no such thing as a release load: use Relaxed, Acquire or SeqCst"
         );
-        self.word.point(&LOAD, here, move |at| self.word.load(at, order))
+        self.word.point(&LOAD, here, move |backend| self.word.load(backend, order))
     }
 
     /// Writes `value`.
@@ -116,7 +116,9 @@ impl<T: Value> Atomic<T> {
             "there is no such thing as an acquire store: use Relaxed, Release or SeqCst"
         );
         let raw = value.into_raw();
-        self.word.point(&STORE, here(), move |at| self.word.store(at, T::from_raw(&raw), order))
+        self.word.point(&STORE, here(), move |backend| {
+            self.word.store(backend, T::from_raw(&raw), order)
+        })
     }
 
     /// Writes `value` and returns the one before.
@@ -124,10 +126,11 @@ impl<T: Value> Atomic<T> {
     #[inline]
     pub fn swap(&self, value: T, order: Ordering) -> impl Future<Output = T> + Send + use<'_, T> {
         let raw = value.into_raw();
-        self.word.point(&SWAP, here(), move |at| self.word.swap(at, T::from_raw(&raw), order))
+        self.word
+            .point(&SWAP, here(), move |backend| self.word.swap(backend, T::from_raw(&raw), order))
     }
 
-    /// Writes `new` if the value is `current`. Returns the value there was, as `Ok` if it was
+    /// Writes `new` if the value is `current`. Returns the previous value, as `Ok` if it was
     /// replaced and as `Err` if not.
     ///
     /// # Panics
@@ -176,10 +179,10 @@ impl<T: Value> Atomic<T> {
         self.word.exchange(&COMPARE_EXCHANGE, here, (current, new), orders, weak)
     }
 
-    /// Replaces the value by what `update` makes of it, trying again when another task got in
-    /// between, until that worked or `update` gives `None`. A load, then a weak compare-exchange
-    /// for each try: each a point of its own, `update` running between them. Returns the last
-    /// value seen, as `Ok` if it was replaced.
+    /// Replaces the value with the result of `update`, and tries again if another task has changed the value
+    /// meanwhile, until that succeeds or `update` returns `None`. A load, then a weak compare-exchange
+    /// for each try: each is a point of its own, and `update` runs between them. Returns the last
+    /// value that was read, as `Ok` if it was replaced.
     ///
     /// # Panics
     /// If `fetch_order` is `Release` or `AcqRel`, as std does.
@@ -230,8 +233,8 @@ macro_rules! fetch {
                 order: Ordering,
             ) -> impl Future<Output = T> + Send + use<'_, T> {
                 let raw = value.into_raw();
-                self.word.point(&$op, here(), move |at| {
-                    self.word.$method(at, $kind, T::from_raw(&raw), order)
+                self.word.point(&$op, here(), move |backend| {
+                    self.word.$method(backend, $kind, T::from_raw(&raw), order)
                 })
             }
         )*}
@@ -265,7 +268,7 @@ macro_rules! const_new {
         impl$(<$generic: 'static>)? Atomic<$type> {
             /// An atomic that holds `value`, for a `static`.
             ///
-            /// A run numbers what it creates; a `static` is created by no run and is known by its
+            /// A run numbers the objects that it creates; a `static` is not created by a run and is identified by its
             /// place in the source instead. Elsewhere, use [`new`](Self::new).
             ///
             /// ```
@@ -300,7 +303,7 @@ impl<T: Value> From<T> for Atomic<T> {
 }
 
 impl<T: Value> fmt::Debug for Atomic<T> {
-    /// Shows no value: reading it would be an access.
+    /// Shows no value, because reading it would be an access.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Atomic").finish_non_exhaustive()
     }

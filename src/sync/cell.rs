@@ -16,10 +16,10 @@ const TAKE: Op = Op::new("take", Access::ReadModifyWrite);
 /// Plain shared memory: a value that tasks read and write as a whole.
 ///
 /// Each operation is one access and an await point, so `get` then `set` is a race, as it would be on
-/// plain memory. A cell made in a run holds the value that it was made with and belongs to that run; in another
-/// one it fails the run, as a [`Mutex`](crate::Mutex) does. Of a cell made outside, each run has a value of its
-/// own, a clone of the one outside; of one in a `static`, made with [`const_new`](Self::const_new), a clone of the
-/// one that it was made with (in the real build only with debug assertions). Outside a run and in the real
+/// plain memory. A cell made in a run holds its initial value and belongs to that run; its use in another
+/// run fails that run, as for a [`Mutex`](crate::Mutex). A cell made outside of runs has a value of its own in each
+/// run, a clone of the value outside; a cell in a `static`, made with [`const_new`](Self::const_new), a clone of the
+/// initial value (in the real build only with debug assertions). Outside a run and in the real
 /// build the value is behind a std mutex, held for one access: plain memory cannot be shared in safe Rust.
 ///
 /// ```
@@ -81,36 +81,37 @@ impl<T: Clone + Send + 'static> Cell<T> {
     /// Reads the value: a clone of it.
     #[track_caller]
     pub fn get(&self) -> impl Future<Output = T> + Send + use<'_, T> {
-        self.slot.point(&GET, here(), move |at| {
-            self.slot.access(at, |value| value.clone(), |value, _| read(value))
+        self.slot.point(&GET, here(), move |backend| {
+            self.slot.access(backend, |value| value.clone(), |value, _| read(value))
         })
     }
 
     /// Writes `value`.
     #[track_caller]
     pub fn set(&self, value: T) -> impl Future<Output = ()> + Send + use<'_, T> {
-        self.slot.point(&SET, here(), move |at| {
-            // The old value is dropped when nothing is held any more.
+        self.slot.point(&SET, here(), move |backend| {
+            // The old value is dropped after all locks are released.
             let show = |_: &T, new: &T| bits_of(new).map_or(Values::None, Values::Wrote);
-            drop(self.slot.access(at, |place| std::mem::replace(place, value), show));
+            drop(self.slot.access(backend, |place| std::mem::replace(place, value), show));
         })
     }
 
-    /// Writes `value` and returns the one before, in one.
+    /// Writes `value` and returns the previous value, in one access.
     #[track_caller]
     pub fn replace(&self, value: T) -> impl Future<Output = T> + Send + use<'_, T> {
-        self.slot.point(&REPLACE, here(), move |at| {
-            self.slot.access(at, |place| std::mem::replace(place, value), changed)
+        self.slot.point(&REPLACE, here(), move |backend| {
+            self.slot.access(backend, |place| std::mem::replace(place, value), changed)
         })
     }
 
-    /// Writes the default and returns the value before, in one.
+    /// Writes the default and returns the previous value, in one access.
     #[track_caller]
     pub fn take(&self) -> impl Future<Output = T> + Send + use<'_, T>
     where
         T: Default,
     {
-        self.slot.point(&TAKE, here(), move |at| self.slot.access(at, std::mem::take, changed))
+        self.slot
+            .point(&TAKE, here(), move |backend| self.slot.access(backend, std::mem::take, changed))
     }
 }
 
@@ -140,7 +141,7 @@ impl<T: 'static> From<T> for Cell<T> {
 }
 
 impl<T> fmt::Debug for Cell<T> {
-    /// Shows no value: reading it would be an access.
+    /// Shows no value, because reading it would be an access.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Cell").finish_non_exhaustive()
     }

@@ -1,4 +1,4 @@
-//! Shared memory and locks: what concurrent code is written with.
+//! Shared memory and locks: the primitives of concurrent code.
 //!
 //! The names and the meaning are those of std and tokio; every access is an await point. Each
 //! primitive is one file, written once over the seam.

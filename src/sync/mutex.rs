@@ -18,13 +18,13 @@ const TRY_LOCK: Op = Op::new("try_lock", Access::TryLock);
 /// A value that one task at a time may use, as tokio's `Mutex`.
 ///
 /// Locking is an await point. A task that waits cannot step; when the guard is dropped every waiter
-/// can, and whoever is chosen gets the lock, so a run shows every order that any fair or unfair lock
-/// could. Dropping the guard is no point. There is no poisoning: a panic ends the run anyway.
+/// can, and the chosen one gets the lock, so a run may show every order that any fair or unfair lock
+/// allows. Dropping the guard is not a point. There is no poisoning, because a panic ends the run anyway.
 ///
 /// Outside a run and in the real build it is the mutex of the crate `async-lock`, which is fair in the end: a task
-/// that has waited for half a millisecond is the next, before any that comes later. A run promises less: that a task
-/// waits while others take the lock again and again is an order like any other, so a loop that relies on its turn
-/// may be found to take no end. A task that finds the real lock free 128 times in a row gives way to the other tasks
+/// that has waited for half a millisecond is the next, before any that comes later. A run promises less: a task may
+/// wait while others take the lock again and again, so a loop that relies on fairness
+/// may not end. A task that finds the real lock free 128 times in a row gives way to the other tasks
 /// of its thread, as in tokio; a loop over atomics or cells never does.
 ///
 /// In a run a mutex belongs to that run. One that an earlier run used, in a `static` for instance,
@@ -77,7 +77,7 @@ impl<T: ?Sized> Mutex<T> {
         Lock { enter, pass: None, mutex: Some(&self.inner), waits: None }
     }
 
-    /// Takes the lock if no task holds it; an await point, unlike tokio's, because what it finds
+    /// Takes the lock if no task holds it; an await point, unlike tokio's, because the result
     /// depends on the other tasks.
     #[track_caller]
     pub fn try_lock(&self) -> impl Future<Output = Option<MutexGuard<'_, T>>> + Send + use<'_, T>
@@ -118,7 +118,7 @@ impl<'a, T: ?Sized> Future for Lock<'a, T> {
         if this.pass.is_none() {
             this.pass = Some(ready!(Pin::new(&mut this.enter).poll(cx)));
         }
-        // In a run whoever holds the pass finds the lock free; outside one, this is the lock.
+        // In a run the holder of the pass finds the lock free; outside a run, this takes the lock.
         let inner = ready!(take(mutex, &mut this.waits, cx));
         this.mutex = None;
         let pass = this.pass.take().expect("it was got above");
@@ -148,10 +148,10 @@ fn take<'a, T: ?Sized>(
     polled
 }
 
-/// Leave to use the value of a [`Mutex`]; dropping it frees the lock.
+/// The guard of a locked [`Mutex`]; dropping it frees the lock.
 #[must_use = "if unused, the mutex is freed at once"]
 pub struct MutexGuard<'a, T: ?Sized> {
-    // Dropped in this order: whoever is let in next must find the lock free.
+    // Dropped in this order, because the next holder of the pass must find the lock free.
     inner: RealGuard<'a, T>,
     _pass: Pass<'a>,
 }

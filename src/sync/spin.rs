@@ -1,35 +1,35 @@
-//! Waiting for a condition on shared memory, without a loop that looks over and over.
+//! Waiting for a condition on shared memory, without a busy loop.
 
 use std::future::Future;
 
 use crate::run::op::Op;
 use crate::seam::{Spin, here};
 
-/// Asks `condition` until it is true.
+/// Waits until `condition` is true.
 ///
-/// What a loop like `while !flag.load(Acquire).await {}` is meant to do. In a run such a loop has the
-/// scheduler try every number of turns of it: a search comes to no end, and a run in which nobody sets
-/// the flag takes all the steps it may. Here the task is asked again when something has changed that the
-/// condition looked at, and waits until then: it takes no steps, and if nobody is left who could change
-/// anything, the run is a deadlock that says what it waits for.
+/// Replaces loops like `while !flag.load(Acquire).await {}`. In a run, the scheduler explores every number of
+/// iterations of such a loop: a search does not end, and a run in which no task sets
+/// the flag reaches its step limit. `spin_until` evaluates the condition again only after a change of an object that
+/// the condition has read. Until then the task takes no steps, and if no task is left that could change
+/// one of these objects, the run fails as a deadlock whose report names them.
 ///
-/// The condition is asked at once, and then at every change of an object it looked at the last time, by
-/// whichever task. It should only look: load atomics, get cells, or try what changes nothing if it fails
-/// (a compare-exchange, a `try_lock`). If it did more (stored, took a lock, drew a value, asked whether a
-/// task has ended), or looked at nothing of this library, it is asked again and again with a
-/// [`yield_now`](crate::task::yield_now) in between. What it looks at besides, such as a static of std,
-/// is not seen to change. The operations in it are points of their own: between two loads of one
-/// condition others may go.
+/// The condition is evaluated at once, and then at every change of an object that its last evaluation read, by
+/// any task. It should only read: load atomics, get cells, or try operations that change nothing if they fail
+/// (a compare-exchange, a `try_lock`). If it did more (stored, took a lock, drew a value, checked if a
+/// task has ended), or read nothing of this library, it is evaluated again and again with a
+/// [`yield_now`](crate::task::yield_now) in between. Changes of other state that it reads, such as a static of std,
+/// are not detected. The operations in it are points of their own: other tasks may step between two loads of one
+/// condition.
 ///
-/// Outside a run and in the real build it is the loop, with pauses: first of a few spins, then the
-/// thread is given up each time. It also gives way to other tasks of the same executor. For a wait
-/// that may be long, something that sleeps is better.
+/// Outside a run and in the real build it is a loop with pauses: first of a few spins, then the
+/// thread is yielded each time. It also yields to other tasks of the same executor. For a wait
+/// that may be long, a primitive that sleeps is better.
 ///
 /// ```
 /// use std::sync::Arc;
 /// use sim::{Atomic, Ordering::{Acquire, Release}, Runner};
 ///
-/// // What was published before the flag was set is seen by whoever has seen the flag.
+/// // A task that has seen the flag sees the value that was stored before it.
 /// let report = Runner::new().strategy("exhaustive").run(async || {
 ///     let shared = Arc::new((Atomic::new(0), Atomic::new(false)));
 ///     let writer = sim::spawn({
@@ -46,7 +46,7 @@ use crate::seam::{Spin, here};
 /// assert!(report.passed());
 /// ```
 ///
-/// A condition of several looks is an async closure:
+/// A condition with several reads is an async closure:
 ///
 /// ```
 /// # use sim::{Atomic, Ordering::SeqCst};
@@ -58,7 +58,7 @@ use crate::seam::{Spin, here};
 #[track_caller]
 pub fn spin_until<C, F>(mut condition: C) -> impl Future<Output = ()> + use<C, F>
 where
-    // Not `AsyncFnMut`, of whose futures nobody can say as yet that they are `Send`.
+    // Not `AsyncFnMut`, because a bound cannot state yet that its futures are `Send`.
     C: FnMut() -> F,
     F: Future<Output = bool>,
 {

@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 pub(crate) use self::handle::{Crew, Handle, spawn};
 pub(crate) use self::locks::{Enter, Gate, Pass};
-pub(crate) use self::point::Turn;
+pub(crate) use self::point::YieldPoint;
 pub(crate) use self::slot::Slot;
 pub(crate) use self::spin::Spin;
 pub(crate) use self::word::Word;

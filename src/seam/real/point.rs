@@ -12,7 +12,7 @@ use crate::seam::jitter::{jitter, jitter_at_turn};
 
 /// The object that an operation changes: the real one.
 #[derive(Debug)]
-pub(crate) struct At<'a>(PhantomData<&'a ()>);
+pub(crate) struct Backend<'a>(PhantomData<&'a ()>);
 
 /// An operation that takes effect when it is polled.
 #[derive(Debug)]
@@ -34,7 +34,7 @@ impl<F> Unpin for Point<'_, F> {}
 
 impl<F, R> Future for Point<'_, F>
 where
-    F: FnOnce(&At<'_>) -> R,
+    F: FnOnce(&Backend<'_>) -> R,
 {
     type Output = R;
 
@@ -44,23 +44,23 @@ where
             return give_way(cx);
         }
         let effect = self.effect.take().expect(SPENT);
-        Poll::Ready(effect(&At(PhantomData)))
+        Poll::Ready(effect(&Backend(PhantomData)))
     }
 }
 
 /// Lets other tasks go first, once.
 #[derive(Debug, Default)]
-pub(crate) struct Turn {
+pub(crate) struct YieldPoint {
     yielded: bool,
 }
 
-impl Turn {
-    pub(crate) fn new(_: &'static Op, _: Here) -> Turn {
-        Turn { yielded: false }
+impl YieldPoint {
+    pub(crate) fn new(_: &'static Op, _: Here) -> YieldPoint {
+        YieldPoint { yielded: false }
     }
 }
 
-impl Future for Turn {
+impl Future for YieldPoint {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {

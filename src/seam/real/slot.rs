@@ -3,27 +3,27 @@
 use std::sync::{Mutex, PoisonError};
 
 use super::Here;
-use super::point::{At, Point};
+use super::point::{Backend, Point};
 use crate::run::event::Values;
 use crate::run::op::Op;
 use crate::seam::nameless::Object;
-use crate::seam::statics::Own;
+use crate::seam::statics::StaticValues;
 
 /// A value of any type that is read and written as a whole.
 #[derive(Debug)]
 pub(crate) struct Slot<T> {
     value: Mutex<T>,
-    own: Own<Mutex<T>>,
+    own: StaticValues<Mutex<T>>,
     pub(crate) object: Object,
 }
 
 impl<T> Slot<T> {
     pub(crate) const fn new(value: T, _: Here) -> Slot<T> {
-        Slot { value: Mutex::new(value), own: Own::none(), object: Object }
+        Slot { value: Mutex::new(value), own: StaticValues::none(), object: Object }
     }
 
     pub(crate) const fn of_static(value: T, _: Here) -> Slot<T> {
-        Slot { value: Mutex::new(value), own: Own::of_static(), object: Object }
+        Slot { value: Mutex::new(value), own: StaticValues::of_static(), object: Object }
     }
 
     pub(crate) fn get_mut(&mut self) -> &mut T {
@@ -39,7 +39,7 @@ impl<T> Slot<T> {
     #[inline(always)]
     pub(crate) fn point<F, R>(&self, _: &'static Op, _: Here, effect: F) -> Point<'_, F>
     where
-        F: FnOnce(&At<'_>) -> R,
+        F: FnOnce(&Backend<'_>) -> R,
     {
         Point::new(effect)
     }
@@ -48,7 +48,7 @@ impl<T> Slot<T> {
     #[inline]
     pub(crate) fn access<R>(
         &self,
-        _: &At<'_>,
+        _: &Backend<'_>,
         access: impl FnOnce(&mut T) -> R,
         _: impl FnOnce(&R, &T) -> Values,
     ) -> R

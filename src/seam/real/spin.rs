@@ -3,11 +3,11 @@
 use std::future::Future;
 
 use super::Here;
-use super::point::Turn;
+use super::point::YieldPoint;
 use crate::run::op::Op;
 use crate::seam::backoff::Backoff;
 
-/// Asks a condition until it holds.
+/// Evaluates a condition until it holds.
 #[derive(Debug)]
 pub(crate) struct Spin {
     backoff: Backoff,
@@ -19,15 +19,15 @@ impl Spin {
         Spin { backoff: Backoff::default(), here }
     }
 
-    /// Asks it once.
+    /// Evaluates it once.
     #[inline(always)]
     pub(crate) fn ask<F: Future<Output = bool>>(&mut self, condition: F) -> F {
         condition
     }
 
     /// Pauses after the condition did not hold.
-    pub(crate) fn rest(&mut self, op: &'static Op) -> Turn {
+    pub(crate) fn rest(&mut self, op: &'static Op) -> YieldPoint {
         self.backoff.pause();
-        Turn::new(op, self.here)
+        YieldPoint::new(op, self.here)
     }
 }

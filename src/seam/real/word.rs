@@ -6,19 +6,19 @@ use std::sync::atomic::Ordering;
 use std::task::{Context, Poll};
 
 use super::Here;
-use super::point::{At, Point, give_way};
+use super::point::{Backend, Point, give_way};
 use crate::run::op::Op;
 use crate::seam::SPENT;
 use crate::seam::jitter::jitter;
 use crate::seam::nameless::Object;
-use crate::seam::statics::Own;
+use crate::seam::statics::StaticValues;
 use crate::seam::value::{BitChange, Bits, Number, NumberChange, Value};
 
 /// A word of shared memory.
 #[derive(Debug)]
 pub(crate) struct Word<T: Value> {
     std: T::Std,
-    own: Own<T::Std>,
+    own: StaticValues<T::Std>,
     pub(crate) object: Object,
 }
 
@@ -39,11 +39,11 @@ macro_rules! on {
 impl<T: Value> Word<T> {
     #[inline(always)]
     pub(crate) fn new(value: T, _: Here) -> Word<T> {
-        Word { std: value.std(), own: Own::none(), object: Object }
+        Word { std: value.std(), own: StaticValues::none(), object: Object }
     }
 
     pub(crate) const fn of_static(std: T::Std, _: Here) -> Word<T> {
-        Word { std, own: Own::of_static(), object: Object }
+        Word { std, own: StaticValues::of_static(), object: Object }
     }
 
     #[inline(always)]
@@ -59,23 +59,23 @@ impl<T: Value> Word<T> {
     #[inline(always)]
     pub(crate) fn point<F, R>(&self, _: &'static Op, _: Here, effect: F) -> Point<'_, F>
     where
-        F: FnOnce(&At<'_>) -> R,
+        F: FnOnce(&Backend<'_>) -> R,
     {
         Point::new(effect)
     }
 
     #[inline(always)]
-    pub(crate) fn load(&self, _: &At<'_>, order: Ordering) -> T {
+    pub(crate) fn load(&self, _: &Backend<'_>, order: Ordering) -> T {
         on!(self, std => T::std_load(std, order))
     }
 
     #[inline(always)]
-    pub(crate) fn store(&self, _: &At<'_>, value: T, order: Ordering) {
+    pub(crate) fn store(&self, _: &Backend<'_>, value: T, order: Ordering) {
         on!(self, std => T::std_store(std, value, order))
     }
 
     #[inline(always)]
-    pub(crate) fn swap(&self, _: &At<'_>, value: T, order: Ordering) -> T {
+    pub(crate) fn swap(&self, _: &Backend<'_>, value: T, order: Ordering) -> T {
         on!(self, std => T::std_swap(std, value, order))
     }
 
@@ -92,7 +92,7 @@ impl<T: Value> Word<T> {
     }
 
     #[inline(always)]
-    pub(crate) fn change(&self, _: &At<'_>, change: BitChange, value: T, order: Ordering) -> T
+    pub(crate) fn change(&self, _: &Backend<'_>, change: BitChange, value: T, order: Ordering) -> T
     where
         T: Bits,
     {
@@ -100,7 +100,13 @@ impl<T: Value> Word<T> {
     }
 
     #[inline(always)]
-    pub(crate) fn compute(&self, _: &At<'_>, change: NumberChange, value: T, order: Ordering) -> T
+    pub(crate) fn compute(
+        &self,
+        _: &Backend<'_>,
+        change: NumberChange,
+        value: T,
+        order: Ordering,
+    ) -> T
     where
         T: Number,
     {

@@ -17,12 +17,12 @@ type Member<'a> = Pin<Box<dyn Future<Output = ()> + 'a>>;
 pub(crate) struct Crew<'a> {
     /// By the number of the task; the future is away while it is polled, and gone when it has ended.
     members: RefCell<Vec<(u64, Option<Member<'a>>)>>,
-    /// Those outside a run.
+    /// The tasks outside a run.
     real: real::Crew<'a>,
 }
 
 impl<'a> Crew<'a> {
-    /// Nobody yet.
+    /// A crew without tasks.
     ///
     /// # Panics
     /// In a run, if the current task is not the body of the test.
@@ -49,8 +49,8 @@ impl<'a> Crew<'a> {
         handle
     }
 
-    /// Runs `script`, which may spawn tasks. Those that have not ended when it has are dropped with
-    /// the crew. None if the current task was aborted.
+    /// Runs `script`, which may spawn tasks. Tasks that have not ended at its end are dropped with
+    /// the crew. `None` if the current task was aborted.
     pub(crate) async fn drive<T>(&self, script: impl Future<Output = T>) -> Option<T> {
         if !in_run() {
             return self.real.drive(script).await;
@@ -62,7 +62,7 @@ impl<'a> Crew<'a> {
                 return script.as_mut().poll(cx).map(Some);
             }
             let Some(mut member) = self.take(current) else { return Poll::Pending };
-            // No borrow: it may spawn tasks too.
+            // Polled without a borrow, because it may spawn tasks too.
             if member.as_mut().poll(cx).is_pending() {
                 self.put_back(current, member);
             } else {

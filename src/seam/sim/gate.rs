@@ -1,17 +1,17 @@
-//! Gates: what the scheduler knows of locks.
+//! Gates: the scheduler's side of locks.
 
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use super::Here;
-use super::point::{Source, Stop};
-use crate::rt::{Object, WORLD, in_run, meet};
+use super::point::RunObject;
+use crate::rt::{Object, PendingOp, WORLD, in_run, object_id};
 use crate::run::event::ValueKind;
 use crate::run::ids::{ObjectId, Place};
 use crate::run::op::{Access, Op};
 
-/// What the scheduler knows of a lock.
+/// The scheduler's side of a lock: the object whose holder and waiters the run records.
 #[derive(Debug)]
 pub(crate) struct Gate {
     pub(crate) object: Object,
@@ -36,20 +36,20 @@ impl Gate {
     /// Waits until the lock is free and takes it. `op` has [`Access::Lock`].
     pub(crate) fn enter(&self, op: &'static Op, here: Here) -> Enter<'_> {
         debug_assert_eq!(op.access, Access::Lock);
-        Enter { gate: self, stop: Stop::new(op, here) }
+        Enter { gate: self, pending: PendingOp::new(op, here) }
     }
 
     /// Takes the lock if it is free. `op` has [`Access::TryLock`].
     pub(crate) fn try_enter(&self, op: &'static Op, here: Here) -> TryEnter<'_> {
         debug_assert_eq!(op.access, Access::TryLock);
-        TryEnter { gate: self, stop: Stop::new(op, here) }
+        TryEnter { gate: self, pending: PendingOp::new(op, here) }
     }
 }
 
-impl Source for Gate {
+impl RunObject for Gate {
     #[inline]
-    fn meet(&self, place: Place) -> Option<ObjectId> {
-        Some(meet(&self.object, ValueKind::Opaque, place, || 0))
+    fn id_in_run(&self, place: Place) -> Option<ObjectId> {
+        Some(object_id(&self.object, ValueKind::Opaque, place, || 0))
     }
 }
 
@@ -67,22 +67,22 @@ impl Drop for Pass<'_> {
 #[must_use = "futures do nothing unless you `.await` or poll them"]
 pub(crate) struct Enter<'a> {
     gate: &'a Gate,
-    stop: Stop,
+    pending: PendingOp,
 }
 
 impl<'a> Future for Enter<'a> {
     type Output = Pass<'a>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Pass<'a>> {
-        let Enter { gate, stop } = &mut *self;
+        let Enter { gate, pending: op } = &mut *self;
         if !in_run() {
             return Poll::Ready(Pass { gate: None });
         }
-        if stop.takes_turn(|deed| WORLD.with(|world| world.acquire_in_turn(deed))) {
+        if op.try_in_turn(|pending| WORLD.with(|world| world.acquire_in_turn(pending))) {
             return Poll::Ready(Pass { gate: Some(gate) });
         }
-        stop.poll_waiting(cx, *gate).map(|()| {
-            stop.pass(|deed| WORLD.with(|world| world.acquire(deed)));
+        op.poll_waiting(cx, *gate).map(|()| {
+            op.perform_out_of_turn(|pending| WORLD.with(|world| world.acquire(pending)));
             Pass { gate: Some(gate) }
         })
     }
@@ -92,19 +92,20 @@ impl<'a> Future for Enter<'a> {
 #[must_use = "futures do nothing unless you `.await` or poll them"]
 pub(crate) struct TryEnter<'a> {
     gate: &'a Gate,
-    stop: Stop,
+    pending: PendingOp,
 }
 
 impl<'a> Future for TryEnter<'a> {
     type Output = Option<Pass<'a>>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Pass<'a>>> {
-        let TryEnter { gate, stop } = &mut *self;
+        let TryEnter { gate, pending: op } = &mut *self;
         if !in_run() {
             return Poll::Ready(Some(Pass { gate: None }));
         }
-        stop.poll(cx, *gate).map(|()| {
-            let taken = stop.pass(|deed| WORLD.with(|world| world.try_acquire(deed)));
+        op.poll(cx, *gate).map(|()| {
+            let taken =
+                op.perform_out_of_turn(|pending| WORLD.with(|world| world.try_acquire(pending)));
             // Not `then_some`: a pass that is made and dropped gives up a lock that another task holds.
             taken.then(|| Pass { gate: Some(gate) })
         })

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 
 use super::Here;
-use crate::rt::{Arrival, Ended, TaskBody, Ticket, WORLD, World, in_run, run};
+use crate::rt::{Announcement, Ended, Readiness, TaskBody, WORLD, World, in_run, run};
 use crate::run::ids::TaskId;
 use crate::run::op::{Access, Op};
 use crate::seam::{JoinError, threads, wakes_nobody};
@@ -21,9 +21,9 @@ pub(crate) enum Handle<T> {
 pub(crate) struct RunHandle<T> {
     run: u64,
     task: TaskId,
-    /// Of the announcement that somebody waits, open while there is one.
-    join: Ticket,
-    /// Whether the result was taken or the task detached.
+    /// The announcement of the join, open while a task waits.
+    join: Announcement,
+    /// True if the result was taken or the task detached.
     settled: bool,
     // As the channel of a real handle: it may be shared and sent if the result may be sent.
     output: PhantomData<Mutex<T>>,
@@ -86,10 +86,10 @@ impl<T> Handle<T> {
         }
     }
 
-    /// The task goes on by itself, and nobody is to be told if it never ends.
+    /// Detaches the task, which is not reported if it never ends.
     pub(crate) fn detach(self) {
         if let Handle::Run(mut handle) = self {
-            handle.settle(true);
+            handle.release(true);
         }
     }
 }
@@ -101,7 +101,7 @@ impl<T: 'static> RunHandle<T> {
         cx: &mut Context<'_>,
         here: Here,
     ) -> Poll<Result<T, JoinError>> {
-        // No point, and nothing to an announcement that is open.
+        // Not a point, and no change to an open announcement.
         if wakes_nobody(cx.waker()) {
             return match world.has_ended(self.task) {
                 true => Poll::Ready(self.take(world, here)),
@@ -109,10 +109,10 @@ impl<T: 'static> RunHandle<T> {
             };
         }
         if self.join.is_open() {
-            match world.arrived(&self.join, cx.waker()) {
-                Arrival::Now => return Poll::Ready(self.take(world, here)),
-                Arrival::Later => return Poll::Pending,
-                Arrival::Moved => world.retract(&self.join),
+            match world.readiness(&self.join, cx.waker()) {
+                Readiness::Ready => return Poll::Ready(self.take(world, here)),
+                Readiness::Waiting => return Poll::Pending,
+                Readiness::Stale => world.retract(&self.join),
             }
         }
         self.join = world.announce_join(&JOIN, self.task, here, cx.waker());
@@ -122,7 +122,7 @@ impl<T: 'static> RunHandle<T> {
     /// The result of the task, which has ended.
     fn take(&mut self, world: &World, here: Here) -> Result<T, JoinError> {
         let (ended, body) = world.join(&self.join, &JOIN, self.task, here);
-        self.join.settle();
+        self.join.close();
         self.settled = true;
         let mut output: Option<T> = None;
         if let (Ended::Completed, Some(mut body)) = (ended, body) {
@@ -134,11 +134,11 @@ impl<T: 'static> RunHandle<T> {
 
 impl<T> RunHandle<T> {
     fn new(task: TaskId) -> RunHandle<T> {
-        let (run, join) = (run(), Ticket::default());
+        let (run, join) = (run(), Announcement::default());
         RunHandle { run, task, join, settled: false, output: PhantomData }
     }
 
-    fn settle(&mut self, for_good: bool) {
+    fn release(&mut self, for_good: bool) {
         if !std::mem::replace(&mut self.settled, true) && in_run() {
             WORLD.with(|world| {
                 if self.join.is_open() {
@@ -152,6 +152,6 @@ impl<T> RunHandle<T> {
 
 impl<T> Drop for RunHandle<T> {
     fn drop(&mut self) {
-        self.settle(false);
+        self.release(false);
     }
 }

@@ -1,5 +1,5 @@
-//! Primitives in a build that can simulate: they lead to the run that is on, if one is on on this
-//! thread, and are the real thing otherwise.
+//! The simulating side of the seam: primitives use the current run of this thread, if there is one, and the real
+//! object otherwise.
 
 mod crew;
 mod gate;
@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub(crate) use self::crew::Crew;
 pub(crate) use self::gate::{Enter, Gate, Pass};
 pub(crate) use self::handle::{Handle, spawn};
-pub(crate) use self::point::Turn;
+pub(crate) use self::point::YieldPoint;
 pub(crate) use self::slot::Slot;
 pub(crate) use self::spin::Spin;
 pub(crate) use self::word::Word;
@@ -30,7 +30,7 @@ use crate::run::program::ProgramSource;
 use crate::run::recording::HistorySource;
 use crate::run::{Condition, Failure};
 
-/// Whether this build can simulate.
+/// True if this build can simulate.
 pub(crate) const SIMULATED: bool = true;
 
 /// A place in the source.
@@ -43,7 +43,7 @@ pub(crate) const fn here() -> Here {
     std::panic::Location::caller()
 }
 
-/// Polls work that is dropped at a point. Each point is pending once, so that there are none to count.
+/// Polls work that is dropped at a point. Each point is pending once, so there are no points to count.
 pub(crate) fn up_to<R>(_: u32, poll: impl FnOnce() -> R) -> (R, u32) {
     (poll(), 0)
 }
@@ -58,24 +58,24 @@ pub(crate) fn given(bound: u64, value: u64, why: &'static str) -> u64 {
     if in_run() { WORLD.with(|world| world.given(bound, value, why)) } else { value }
 }
 
-/// The seed of the run, 0 outside one; none in a search, which explores all that could be made from one.
+/// The seed of the run, 0 outside one; none in a search, which explores all values that a seed could give.
 pub(crate) fn seed() -> Option<u64> {
     if in_run() { WORLD.with(World::seed).map(|seed| seed.0) } else { Some(0) }
 }
 
-/// How many values were drawn in the run, and the step it is in.
+/// The number of values drawn in the run, and its current step.
 pub(crate) fn position() -> (usize, u32) {
     if in_run() { WORLD.with(World::position) } else { (0, 0) }
 }
 
 static CLOCK: AtomicU64 = AtomicU64::new(0);
 
-/// In a run, how many operations have taken effect; else a counter.
+/// In a run, the number of operations that have taken effect; else a counter.
 pub(crate) fn clock() -> u64 {
     if in_run() { WORLD.with(World::clock) } else { CLOCK.fetch_add(1, Ordering::SeqCst) }
 }
 
-/// Whether an operation took effect since the moment `mark`.
+/// Returns `true` if an operation may have taken effect since the moment `mark`.
 pub(crate) fn moved_since(mark: u64) -> bool {
     !in_run() || WORLD.with(World::clock) > mark
 }
@@ -86,7 +86,7 @@ pub(crate) fn first_access_since(mark: u64, client: u64) -> Option<u64> {
     if in_run() { WORLD.with(first) } else { Some(mark) }
 }
 
-/// A number that another announcement in the run changes.
+/// A number that changes with each announcement in the run.
 pub(crate) fn announced() -> u32 {
     if in_run() { WORLD.with(World::announced) } else { 0 }
 }
@@ -101,26 +101,26 @@ pub(crate) fn client_name() -> String {
     if in_run() { WORLD.with(World::client_name) } else { threads::client_name() }
 }
 
-/// A history begins to be recorded; its number in the run, none outside one.
+/// Adds a history that begins. Returns its number in the run; none outside one.
 pub(crate) fn add_history(history: Arc<dyn HistorySource>) -> Option<usize> {
     in_run().then(|| WORLD.with(|world| world.add_history(history)))
 }
 
-/// A condition was asked about; outside a run, nobody wants to know.
+/// Counts one evaluation of a condition; outside a run, does nothing.
 pub(crate) fn note_condition(condition: Condition) {
     if in_run() {
         WORLD.with(|world| world.note_condition(condition));
     }
 }
 
-/// A call of the current task got to a point. For who wants to know what steps conflict.
+/// Records that a call of the current task reached a point. Searches use this to order steps that conflict.
 pub(crate) fn mark_call(history: Option<&usize>, point: CallPoint) {
     if let (Some(history), true) = (history, in_run()) {
         WORLD.with(|world| world.mark_call(*history, point));
     }
 }
 
-/// A generated program begins to be run.
+/// Adds a generated program that begins to run.
 pub(crate) fn add_program(program: Arc<dyn ProgramSource>) {
     if in_run() {
         WORLD.with(|world| world.add_program(program));

@@ -1,115 +1,125 @@
 //! Points: a future announces its operation, waits for its turn and takes effect.
+//!
+//! The words, in the order in which the await of one `Atomic::load` meets them:
+//!
+//! | word | meaning |
+//! |---|---|
+//! | [`Point`] | the future that the caller awaits: an object, a [`PendingOp`] and an effect |
+//! | [`RunObject`] | the object; it has an `ObjectId` in each run |
+//! | [`PendingOp`] | the operation, its object and place, and its announcement, which its drop retracts |
+//! | `Announcement` | a run and an `AnnouncementId`; open until the operation is done or retracted |
+//! | `AnnouncementId` | a task and a key |
+//! | key | the number that tells the announcements of a task apart |
+//! | `Announced` | the row that a strategy reads: the pending operation on the board of the run |
+//! | turn | the state of an announcement whose task was chosen for the current step; the thread keeps its key |
+//! | `Readiness` | the result of the slow check, by the world, whether an announced operation can be done |
+//! | [`Backend`] | the memory in which the effect happens: the run's, or the real object outside runs |
 
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 
 use super::Here;
-use crate::rt::{Arrival, Deed, WORLD, in_run, is_turn_of};
+use crate::rt::{PendingOp, Readiness, WORLD, in_run, is_turn_of};
 use crate::run::ids::{ObjectId, Place};
 use crate::run::op::Op;
 use crate::seam::SPENT;
 
-/// Where an operation takes effect.
-pub(crate) enum At<'a> {
-    Run(&'a Deed),
+/// The memory in which an operation takes effect.
+pub(crate) enum Backend<'a> {
+    Run(&'a PendingOp),
     Real,
 }
 
-/// An object that points are at.
-pub(crate) trait Source {
-    /// The object in the run that is on.
-    fn meet(&self, place: Place) -> Option<ObjectId>;
+/// An object on which operations act.
+pub(crate) trait RunObject {
+    /// Returns the object's id in the current run.
+    fn id_in_run(&self, place: Place) -> Option<ObjectId>;
 }
 
-/// Points that are at no object.
-pub(crate) struct Nowhere;
+/// The object of operations that act on none.
+pub(crate) struct NoObject;
 
-impl Source for Nowhere {
+impl RunObject for NoObject {
     #[inline]
-    fn meet(&self, _: Place) -> Option<ObjectId> {
+    fn id_in_run(&self, _: Place) -> Option<ObjectId> {
         None
     }
 }
 
-/// The way of a future through a point: announced when first polled, done when polled in a later
-/// step in which it is enabled, taken back when dropped in between.
-pub(crate) struct Stop {
-    deed: Deed,
-}
-
-impl Stop {
-    #[inline]
-    pub(super) fn new(op: &'static Op, here: Here) -> Stop {
-        Stop { deed: Deed::new(op, here) }
-    }
-
-    /// Whether the turn of the operation has come, which is then the caller's to do. A run is on, and the
-    /// operation waits for nothing: its turn comes when its task is chosen.
+/// The way of an operation through a point: it is announced by the first poll, done by the poll in a later
+/// step in which it is enabled, and retracted when it is dropped in between.
+impl PendingOp {
+    /// Returns `true` if the turn of the operation has come; then the caller does it. Requires a current run and an
+    /// operation that never has to wait: its turn comes when its task is chosen.
     //
     // Not generic, so that a debug build has it compiled in this crate, whose profile may say
-    // `opt-level = 3`. Inlined in others: the source is then known, and a point is one function.
+    // `opt-level = 3`. Inlined in others: the object is then known, and a point is one function.
     #[cfg_attr(not(debug_assertions), inline(always))]
-    fn turns(&mut self) -> bool {
-        let turns = self.deed.ticket.is_open() && is_turn_of(&self.deed.ticket);
+    fn is_its_turn(&mut self) -> bool {
+        let turns = self.announcement.is_open() && is_turn_of(&self.announcement);
         if turns {
-            self.deed.ticket.settle();
+            self.announcement.close();
         }
         turns
     }
 
-    /// Whether the turn of the operation, which may have to wait, has come, and `effect` did it.
+    /// Returns `true` if the turn of the operation, which may have to wait, has come and `effect` has done it.
     #[inline]
-    pub(super) fn takes_turn(&mut self, effect: impl FnOnce(&Deed) -> bool) -> bool {
-        let ticket = &self.deed.ticket;
-        let done = ticket.is_open() && is_turn_of(ticket) && effect(&self.deed);
+    pub(super) fn try_in_turn(&mut self, effect: impl FnOnce(&PendingOp) -> bool) -> bool {
+        let announcement = &self.announcement;
+        let done = announcement.is_open() && is_turn_of(announcement) && effect(self);
         if done {
-            self.deed.ticket.settle();
+            self.announcement.close();
         }
         done
     }
 
-    /// Ready when the operation is to be [done](Self::pass), though it is not [its turn](Self::turns).
-    /// `announce` is how it is announced.
+    /// Announces the operation with `announce`, or checks it if it is announced already. Ready if the operation can be
+    /// [performed](Self::perform_out_of_turn) although it is not [its turn](Self::is_its_turn).
     #[cfg_attr(not(debug_assertions), inline(always))]
-    fn arrive(
+    fn poll_out_of_turn(
         &mut self,
         cx: &mut Context<'_>,
-        source: &dyn Source,
-        announce: fn(&mut Deed, &Waker),
+        object: &dyn RunObject,
+        announce: fn(&mut PendingOp, &Waker),
     ) -> Poll<()> {
-        if self.deed.ticket.is_open() {
-            if let Some(polled) = self.look(cx) {
+        if self.announcement.is_open() {
+            if let Some(polled) = self.poll_announced(cx) {
                 return polled;
             }
         } else if self.is_spent() {
             spent();
         }
-        // One that is nowhere has none from the beginning.
-        if let Some(object) = source.meet(self.deed.place) {
-            self.deed.object = Some(object);
+        // An operation without an object has `None` from the beginning.
+        if let Some(object) = object.id_in_run(self.place) {
+            self.object = Some(object);
         }
-        announce(&mut self.deed, cx.waker());
+        announce(self, cx.waker());
         Poll::Pending
     }
 
-    /// Both: ready when the operation is to be [done](Self::pass).
-    pub(super) fn poll(&mut self, cx: &mut Context<'_>, source: &dyn Source) -> Poll<()> {
-        if self.turns() {
+    /// Ready if the operation can be [performed](Self::perform_out_of_turn), in its turn or out of it.
+    pub(super) fn poll(&mut self, cx: &mut Context<'_>, object: &dyn RunObject) -> Poll<()> {
+        if self.is_its_turn() {
             return Poll::Ready(());
         }
-        self.arrive(cx, source, Deed::announce)
+        self.poll_out_of_turn(cx, object, PendingOp::announce)
     }
 
-    /// As [`poll`](Self::poll), for an operation that may have to wait for others.
-    pub(super) fn poll_waiting(&mut self, cx: &mut Context<'_>, source: &dyn Source) -> Poll<()> {
-        self.arrive(cx, source, Deed::announce_to_world)
+    /// As [`poll`](Self::poll), for an operation that may have to wait for other tasks.
+    pub(super) fn poll_waiting(
+        &mut self,
+        cx: &mut Context<'_>,
+        object: &dyn RunObject,
+    ) -> Poll<()> {
+        self.poll_out_of_turn(cx, object, PendingOp::announce_to_world)
     }
 
-    /// Returns `true` if the operation was done. An operation that is nowhere is never spent.
+    /// Returns `true` if the operation was done. An operation without an object is never spent.
     #[inline]
     fn is_spent(&self) -> bool {
-        !self.deed.ticket.is_open() && self.deed.object.is_some()
+        !self.announcement.is_open() && self.object.is_some()
     }
 
     /// Marks the operation as done outside of runs.
@@ -117,31 +127,31 @@ impl Stop {
     /// # Panics
     /// If it was done before.
     #[inline]
-    fn pass_outside(&mut self) {
+    fn mark_done_outside(&mut self) {
         if self.is_spent() {
             spent();
         }
-        self.deed.ticket.settle();
+        self.announcement.close();
         // No run sees the number: a spent operation is not announced.
-        self.deed.object = Some(ObjectId::new(0));
+        self.object = Some(ObjectId::new(0));
     }
 
-    /// Does the operation, which is ready.
+    /// Performs the operation, for which a poll returned ready.
     #[cold]
     #[inline(never)]
-    pub(super) fn pass<R>(&mut self, effect: impl FnOnce(&Deed) -> R) -> R {
-        let result = effect(&self.deed);
-        self.deed.ticket.settle();
+    pub(super) fn perform_out_of_turn<R>(&mut self, effect: impl FnOnce(&PendingOp) -> R) -> R {
+        let result = effect(self);
+        self.announcement.close();
         result
     }
 
-    /// None if the operation has to be announced anew.
+    /// Checks an announced operation. `None` if it must be announced again.
     #[inline(never)]
-    fn look(&mut self, cx: &mut Context<'_>) -> Option<Poll<()>> {
-        match WORLD.with(|world| world.arrived(&self.deed.ticket, cx.waker())) {
-            Arrival::Now => Some(Poll::Ready(())),
-            Arrival::Later => Some(Poll::Pending),
-            Arrival::Moved => {
+    fn poll_announced(&mut self, cx: &mut Context<'_>) -> Option<Poll<()>> {
+        match WORLD.with(|world| world.readiness(&self.announcement, cx.waker())) {
+            Readiness::Ready => Some(Poll::Ready(())),
+            Readiness::Waiting => Some(Poll::Pending),
+            Readiness::Stale => {
                 self.retract();
                 None
             }
@@ -151,16 +161,16 @@ impl Stop {
     #[cold]
     fn retract(&mut self) {
         if in_run() {
-            WORLD.with(|world| world.retract(&self.deed.ticket));
+            WORLD.with(|world| world.retract(&self.announcement));
         }
-        self.deed.ticket.settle();
+        self.announcement.close();
     }
 }
 
-impl Drop for Stop {
+impl Drop for PendingOp {
     #[inline]
     fn drop(&mut self) {
-        if self.deed.ticket.is_open() {
+        if self.announcement.is_open() {
             self.retract();
         }
     }
@@ -175,56 +185,58 @@ fn spent() -> ! {
 /// An operation that waits for its turn and then takes effect. Panics if it is polled after it was ready.
 #[must_use = "futures do nothing unless you `.await` or poll them"]
 pub(crate) struct Point<'a, S, F> {
-    source: &'a S,
-    stop: Stop,
+    object: &'a S,
+    pending: PendingOp,
     effect: F,
 }
 
 impl<'a, S, F> Point<'a, S, F> {
     #[inline]
-    pub(super) fn new(source: &'a S, op: &'static Op, here: Here, effect: F) -> Self {
-        Point { source, stop: Stop::new(op, here), effect }
+    pub(super) fn new(object: &'a S, op: &'static Op, here: Here, effect: F) -> Self {
+        Point { object, pending: PendingOp::new(op, here), effect }
     }
 }
 
 // The effect is called where it is and nothing is pinned.
 impl<S, F> Unpin for Point<'_, S, F> {}
 
-impl<S: Source, F, R> Future for Point<'_, S, F>
+impl<S: RunObject, F, R> Future for Point<'_, S, F>
 where
-    F: FnMut(&At<'_>) -> R,
+    F: FnMut(&Backend<'_>) -> R,
 {
     type Output = R;
 
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<R> {
-        let Point { source, stop, effect } = &mut *self;
+        let Point { object, pending, effect } = &mut *self;
         if !in_run() {
-            stop.pass_outside();
-            return Poll::Ready(effect(&At::Real));
+            pending.mark_done_outside();
+            return Poll::Ready(effect(&Backend::Real));
         }
-        // Two calls, so that the compiler knows in the first whose turn it is.
-        if stop.turns() {
-            return Poll::Ready(effect(&At::Run(&stop.deed)));
+        // Two calls, because the compiler then knows in the first whose turn it is.
+        if pending.is_its_turn() {
+            return Poll::Ready(effect(&Backend::Run(pending)));
         }
-        stop.arrive(cx, *source, Deed::announce).map(|()| stop.pass(|deed| effect(&At::Run(deed))))
+        pending
+            .poll_out_of_turn(cx, *object, PendingOp::announce)
+            .map(|()| pending.perform_out_of_turn(|pending| effect(&Backend::Run(pending))))
     }
 }
 
-/// Lets other tasks go first, once.
-pub(crate) struct Turn {
-    stop: Stop,
+/// The point of a yield: lets other tasks go first, once.
+pub(crate) struct YieldPoint {
+    pending: PendingOp,
     yielded: bool,
 }
 
-impl Turn {
+impl YieldPoint {
     #[inline]
-    pub(crate) fn new(op: &'static Op, here: Here) -> Turn {
-        Turn { stop: Stop::new(op, here), yielded: false }
+    pub(crate) fn new(op: &'static Op, here: Here) -> YieldPoint {
+        YieldPoint { pending: PendingOp::new(op, here), yielded: false }
     }
 }
 
-impl Future for Turn {
+impl Future for YieldPoint {
     type Output = ();
 
     #[cfg_attr(not(debug_assertions), inline)]
@@ -236,10 +248,12 @@ impl Future for Turn {
             cx.waker().wake_by_ref();
             return Poll::Pending;
         }
-        if self.stop.turns() {
-            self.stop.deed.pass();
+        if self.pending.is_its_turn() {
+            self.pending.finish();
             return Poll::Ready(());
         }
-        self.stop.arrive(cx, &Nowhere, Deed::announce).map(|()| self.stop.pass(Deed::pass))
+        self.pending
+            .poll_out_of_turn(cx, &NoObject, PendingOp::announce)
+            .map(|()| self.pending.perform_out_of_turn(PendingOp::finish))
     }
 }

@@ -3,16 +3,16 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::Here;
-use super::point::{At, Point, Source};
-use crate::rt::{Object, WORLD, World, in_run, meet};
+use super::point::{Backend, Point, RunObject};
+use crate::rt::{Object, WORLD, World, in_run, object_id};
 use crate::run::event::Values;
 use crate::run::ids::{ObjectId, Place};
 use crate::run::op::Op;
 use crate::seam::SPENT;
 use crate::seam::value::kind_of;
 
-/// A value of any type that is read and written as a whole. Each run has its own. That of a slot made in the run
-/// is the very value that it was made with; any other starts as a clone of the one before any run.
+/// A value of any type that is read and written as a whole. Each run has its own value: the original one if the slot
+/// was made in the run, else a clone of [`SlotValues::initial`].
 #[derive(Debug)]
 pub(crate) struct Slot<T> {
     pub(crate) object: Object,
@@ -22,20 +22,20 @@ pub(crate) struct Slot<T> {
 
 #[derive(Debug)]
 struct SlotValues<T> {
-    /// The value with which each run begins and, unless this is a static, the one outside runs. None of a slot that
-    /// was made in a run: it has that one, and a copy kept beside would keep alive what the program dropped.
+    /// The value with which each run begins and, unless this is a static, the one outside runs. `None` for a slot that
+    /// was made in a run, because a copy would keep alive objects that the program has dropped.
     initial: Option<T>,
-    /// Of a static, the value outside runs, once somebody looked at it.
+    /// Of a static, the value outside runs, from its first use on.
     outside: Option<T>,
-    /// A cell made in a run has one run; in place, so that making one allocates nothing.
-    in_first: Option<InRun<T>>,
-    /// Further workers whose runs use a cell that was made outside of them.
-    in_others: Vec<InRun<T>>,
+    /// The value of the first run. In place, so that the creation of a cell in a run allocates nothing.
+    in_first: Option<RunValue<T>>,
+    /// The values of other workers' runs, for a cell that was made outside of runs.
+    in_others: Vec<RunValue<T>>,
 }
 
 #[derive(Debug)]
-struct InRun<T> {
-    /// Which worker's run: its next one replaces this entry.
+struct RunValue<T> {
+    /// The worker whose run it is: the worker's next run replaces this entry.
     world: u64,
     run: u64,
     value: T,
@@ -54,7 +54,7 @@ impl<T> Slot<T> {
         } else {
             WORLD.with(|world| {
                 world.created(&object, kind_of::<T>(), 0);
-                values.in_first = Some(InRun { world: world.number(), run: world.run(), value });
+                values.in_first = Some(RunValue { world: world.number(), run: world.run(), value });
             });
         }
         Slot { object, is_static: false, values: Mutex::new(values) }
@@ -101,42 +101,44 @@ impl<T> Slot<T> {
         op: &'static Op,
         here: Here,
         effect: F,
-    ) -> Point<'_, Self, impl FnMut(&At<'_>) -> R + use<T, F, R>>
+    ) -> Point<'_, Self, impl FnMut(&Backend<'_>) -> R + use<T, F, R>>
     where
-        F: FnOnce(&At<'_>) -> R,
+        F: FnOnce(&Backend<'_>) -> R,
         T: 'static,
     {
         // It moves a value. The point does an effect once.
         let mut effect = Some(effect);
-        Point::new(self, op, here, move |at: &At<'_>| effect.take().expect(SPENT)(at))
+        Point::new(self, op, here, move |backend: &Backend<'_>| {
+            effect.take().expect(SPENT)(backend)
+        })
     }
 
-    /// Lends the value to `access`; `show` tells the trace what happened.
+    /// Calls `access` with the value; `show` returns the values for the trace.
     pub(crate) fn access<R>(
         &self,
-        at: &At<'_>,
+        backend: &Backend<'_>,
         access: impl FnOnce(&mut T) -> R,
         show: impl FnOnce(&R, &T) -> Values,
     ) -> R
     where
         T: Clone,
     {
-        let At::Run(deed) = at else {
+        let Backend::Run(pending) = backend else {
             let mut values = self.lock();
             if self.is_static && values.outside.is_none() {
                 values.outside = values.initial.clone();
             }
             return access(values.real());
         };
-        deed.pass();
+        pending.finish();
         let (number, run) = WORLD.with(|world| (world.number(), world.run()));
         let mut values = self.lock();
         let found = values.position(|v| v.run == run);
         let mut stale = None;
         let at = found.unwrap_or_else(|| {
-            // A run that meets the slot of another one has failed before it comes here.
+            // A slot of another run has no initial value, but its use has failed this run before it comes here.
             let value = values.initial.clone().expect(SOME);
-            let fresh = InRun { world: number, run, value };
+            let fresh = RunValue { world: number, run, value };
             let old = values.position(|v| v.world == number);
             match old {
                 Some(at) => stale = Some(std::mem::replace(values.at(at), fresh)),
@@ -150,12 +152,12 @@ impl<T> Slot<T> {
         let shown = show(&result, value);
         drop(values);
         drop(stale);
-        WORLD.with(|world| world.note(shown));
+        WORLD.with(|world| world.set_values(shown));
         result
     }
 }
 
-/// Why there is a value.
+/// The reason why there is a value.
 const SOME: &str = "a slot is made with a value, in a run or outside of runs";
 
 impl<T> SlotValues<T> {
@@ -178,12 +180,12 @@ impl<T> SlotValues<T> {
         self.position(|v| v.run == run)
     }
 
-    fn position(&self, is: impl FnMut(&InRun<T>) -> bool) -> Option<usize> {
+    fn position(&self, is: impl FnMut(&RunValue<T>) -> bool) -> Option<usize> {
         self.in_first.iter().chain(&self.in_others).position(is)
     }
 
     /// The entry at a [`position`](Self::position).
-    fn at(&mut self, position: usize) -> &mut InRun<T> {
+    fn at(&mut self, position: usize) -> &mut RunValue<T> {
         match (position, &mut self.in_first) {
             (0, Some(first)) => first,
             _ => &mut self.in_others[position - 1],
@@ -191,9 +193,9 @@ impl<T> SlotValues<T> {
     }
 }
 
-impl<T: 'static> Source for Slot<T> {
+impl<T: 'static> RunObject for Slot<T> {
     #[inline]
-    fn meet(&self, place: Place) -> Option<ObjectId> {
-        Some(meet(&self.object, kind_of::<T>(), place, || 0))
+    fn id_in_run(&self, place: Place) -> Option<ObjectId> {
+        Some(object_id(&self.object, kind_of::<T>(), place, || 0))
     }
 }

@@ -5,8 +5,8 @@ use std::sync::OnceLock;
 use std::sync::atomic::Ordering;
 
 use super::Here;
-use super::point::{At, Point, Source};
-use crate::rt::{Deed, Object, WORLD, in_run, meet};
+use super::point::{Backend, Point, RunObject};
+use crate::rt::{Object, PendingOp, WORLD, in_run, object_id};
 use crate::run::ids::{ObjectId, Place};
 use crate::run::op::Op;
 use crate::seam::value::{BitChange, Bits, Number, NumberChange, Value};
@@ -17,7 +17,7 @@ pub(crate) struct Word<T: Value> {
     /// The value with which each run begins and, unless this is a static, the one outside runs.
     std: T::Std,
     is_static: bool,
-    /// Of a static, the value outside runs, once somebody looked at it.
+    /// Of a static, the value outside runs, from its first use on.
     outside: OnceLock<T::Std>,
     pub(crate) object: Object,
 }
@@ -71,31 +71,31 @@ impl<T: Value> Word<T> {
     #[inline]
     pub(crate) fn point<F, R>(&self, op: &'static Op, here: Here, effect: F) -> Point<'_, Self, F>
     where
-        F: FnMut(&At<'_>) -> R,
+        F: FnMut(&Backend<'_>) -> R,
     {
         Point::new(self, op, here, effect)
     }
 
     #[inline]
-    pub(crate) fn load(&self, at: &At<'_>, order: Ordering) -> T {
-        match at {
-            At::Real => T::std_load(self.real(), order),
-            At::Run(deed) => T::from_bits(deed.load()),
+    pub(crate) fn load(&self, backend: &Backend<'_>, order: Ordering) -> T {
+        match backend {
+            Backend::Real => T::std_load(self.real(), order),
+            Backend::Run(pending) => T::from_bits(pending.load()),
         }
     }
 
     #[inline]
-    pub(crate) fn store(&self, at: &At<'_>, value: T, order: Ordering) {
-        match at {
-            At::Real => T::std_store(self.real(), value, order),
-            At::Run(deed) => deed.store(value.to_bits()),
+    pub(crate) fn store(&self, backend: &Backend<'_>, value: T, order: Ordering) {
+        match backend {
+            Backend::Real => T::std_store(self.real(), value, order),
+            Backend::Run(pending) => pending.store(value.to_bits()),
         }
     }
 
-    pub(crate) fn swap(&self, at: &At<'_>, value: T, order: Ordering) -> T {
-        match at {
-            At::Real => T::std_swap(self.real(), value, order),
-            At::Run(deed) => change(deed, |_| value),
+    pub(crate) fn swap(&self, backend: &Backend<'_>, value: T, order: Ordering) -> T {
+        match backend {
+            Backend::Real => T::std_swap(self.real(), value, order),
+            Backend::Run(pending) => change(pending, |_| value),
         }
     }
 
@@ -111,63 +111,75 @@ impl<T: Value> Word<T> {
         weak: bool,
     ) -> impl Future<Output = Result<T, T>> + Send + use<'_, T> {
         let (current, new) = (current.into_raw(), new.into_raw());
-        self.point(op, here, move |at| {
-            self.compare_exchange(at, (T::from_raw(&current), T::from_raw(&new)), orders, weak)
+        self.point(op, here, move |backend| {
+            self.compare_exchange(backend, (T::from_raw(&current), T::from_raw(&new)), orders, weak)
         })
     }
 
     fn compare_exchange(
         &self,
-        at: &At<'_>,
+        backend: &Backend<'_>,
         (current, new): (T, T),
         (success, failure): (Ordering, Ordering),
         weak: bool,
     ) -> Result<T, T> {
-        match at {
-            At::Real if weak => {
+        match backend {
+            Backend::Real if weak => {
                 T::std_compare_exchange_weak(self.real(), current, new, success, failure)
             }
-            At::Real => T::std_compare_exchange(self.real(), current, new, success, failure),
-            At::Run(deed) => {
+            Backend::Real => T::std_compare_exchange(self.real(), current, new, success, failure),
+            Backend::Run(pending) => {
                 let (wanted, new) = (current.to_bits(), new.to_bits());
-                let old = deed.change(wanted, |old| (old == wanted).then_some(new));
+                let old = pending.change(wanted, |old| (old == wanted).then_some(new));
                 if old == wanted { Ok(T::from_bits(old)) } else { Err(T::from_bits(old)) }
             }
         }
     }
 
     #[inline]
-    pub(crate) fn change(&self, at: &At<'_>, kind: BitChange, value: T, order: Ordering) -> T
+    pub(crate) fn change(
+        &self,
+        backend: &Backend<'_>,
+        kind: BitChange,
+        value: T,
+        order: Ordering,
+    ) -> T
     where
         T: Bits,
     {
-        match at {
-            At::Real => T::std_change(self.real(), kind, value, order),
-            At::Run(deed) => change(deed, |old| T::change(old, kind, value)),
+        match backend {
+            Backend::Real => T::std_change(self.real(), kind, value, order),
+            Backend::Run(pending) => change(pending, |old| T::change(old, kind, value)),
         }
     }
 
     #[inline]
-    pub(crate) fn compute(&self, at: &At<'_>, kind: NumberChange, value: T, order: Ordering) -> T
+    pub(crate) fn compute(
+        &self,
+        backend: &Backend<'_>,
+        kind: NumberChange,
+        value: T,
+        order: Ordering,
+    ) -> T
     where
         T: Number,
     {
-        match at {
-            At::Real => T::std_compute(self.real(), kind, value, order),
-            At::Run(deed) => change(deed, |old| T::compute(old, kind, value)),
+        match backend {
+            Backend::Real => T::std_compute(self.real(), kind, value, order),
+            Backend::Run(pending) => change(pending, |old| T::compute(old, kind, value)),
         }
     }
 }
 
 #[inline]
-fn change<T: Value>(deed: &Deed, change: impl FnOnce(T) -> T) -> T {
-    T::from_bits(deed.change(0, |old| Some(change(T::from_bits(old)).to_bits())))
+fn change<T: Value>(pending: &PendingOp, change: impl FnOnce(T) -> T) -> T {
+    T::from_bits(pending.change(0, |old| Some(change(T::from_bits(old)).to_bits())))
 }
 
-impl<T: Value> Source for Word<T> {
+impl<T: Value> RunObject for Word<T> {
     #[inline]
-    fn meet(&self, place: Place) -> Option<ObjectId> {
+    fn id_in_run(&self, place: Place) -> Option<ObjectId> {
         let initial = || T::std_load(&self.std, Ordering::Relaxed).to_bits();
-        Some(meet(&self.object, T::KIND, place, initial))
+        Some(object_id(&self.object, T::KIND, place, initial))
     }
 }

@@ -1,10 +1,10 @@
-//! Each pass alone, on runs that do exactly what they are told.
+//! Each pass alone, on runs that follow their schedules exactly.
 
 use crate::run::ids::TaskPath;
 use crate::run::schedule::{Schedule, Turn};
 use crate::shrink::{Budget, PASSES, shrink_with};
 
-/// What is left of `turns` after the pass of this name, where `fails` tells which turns fail. All
+/// The result of the pass of this name on `turns`; `fails` returns `true` for failing turns. All
 /// switches are preemptions.
 fn alone(
     pass: &str,

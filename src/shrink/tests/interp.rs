@@ -1,8 +1,8 @@
 //! A tiny interpreter of concurrent programs: the runs that the tests shrink.
 //!
-//! A step does one visible operation and then what follows it up to the next one; a task that begins
-//! with something else does that in its first step. Draws, jumps, assertions and spawns are not
-//! visible: nobody can come before them.
+//! A step does one visible operation and the invisible ones up to the next visible one; a task that begins
+//! with invisible ones does them in its first step. Draws, jumps, assertions and spawns are not
+//! visible: no other task can step before them.
 
 use crate::run::ids::TaskPath;
 use crate::run::schedule::{Cursor, Schedule};
@@ -49,7 +49,7 @@ pub(super) struct Program {
     pub tasks: Vec<Vec<Op>>,
 }
 
-/// How a run failed: the same kind in the same place is the same failure.
+/// The failure of a run: the same kind in the same place is the same failure.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub(super) enum Fail {
     /// This `FailIf` or `FailFrom` of this task.
@@ -166,7 +166,7 @@ impl Program {
         (!waiting.is_empty()).then_some(Fail::Deadlock { waiting })
     }
 
-    /// A run: `pick` says who steps, or leaves it to the default; `draw` what is drawn.
+    /// A run: `pick` returns the task of a step, or `None` for the default; `draw` returns the drawn values.
     fn run(&self, chooser: &mut dyn Chooser, stop_at: u32) -> (Schedule, Option<Fail>) {
         let tasks = self.tasks.len();
         let mut ran =

@@ -347,7 +347,8 @@ fn a_pass_of_ones_own_can_be_added() {
         search.attempt_turns([]);
     }
     let program = Program::new(vec![vec![Nop], vec![FailFrom(0, 0)]]);
-    let pass = Pass { name: "nothing", summary: "drops all", when: When::Always, run: nothing };
+    let pass =
+        Pass { name: "nothing", summary: "drops all", phase: PassPhase::Always, run: nothing };
     let (start, fail) = random_failing(&program, &mut Rng(1), 1);
     let mut replayer = |schedule: &Schedule| {
         let (ran, failed) = program.replay(schedule);

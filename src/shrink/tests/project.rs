@@ -46,7 +46,7 @@ fn three_branches() -> Schedule {
 }
 
 /// The turns of a schedule, by the last number of the path of each task.
-fn told(schedule: &Schedule) -> Vec<(String, u32)> {
+fn turns_by_path(schedule: &Schedule) -> Vec<(String, u32)> {
     let name = |turn: &Turn| schedule.tasks[turn.task].to_string();
     schedule.turns.iter().map(|turn| (name(turn), turn.steps)).collect()
 }
@@ -54,7 +54,7 @@ fn told(schedule: &Schedule) -> Vec<(String, u32)> {
 #[track_caller]
 fn check(changes: &[(usize, Change)], expected: &[(&str, u32)], draws: &[&[u64]]) {
     let projected = project(&three_branches(), changes);
-    let found = told(&projected);
+    let found = turns_by_path(&projected);
     let found: Vec<(&str, u32)> = found.iter().map(|(name, n)| (name.as_str(), *n)).collect();
     assert_eq!(found, expected);
     assert_eq!(projected.draws, draws);

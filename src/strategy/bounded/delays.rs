@@ -1,10 +1,10 @@
-//! Delays: how often the task that a simple scheduler would let step is skipped.
+//! Delays: the number of times that the run skips the next task of a round-robin scheduler.
 //!
 //! Emmi, Qadeer, Rakamarić: Delay-Bounded Scheduling (POPL 2011). The scheduler is round-robin in the
-//! order in which tasks were spawned: a task steps until it waits, yields or ends, then the one behind
-//! it. Each task that is skipped is one delay. With none there is one run, values drawn apart, and the
-//! number of runs grows with the steps of a run to the power of the bound, whatever the number of tasks:
-//! that makes it the cheaper bound where there are many.
+//! order of creation: a task steps until it waits, yields or ends, then the next task does.
+//! Each skipped task is one delay. Without delays there is one run, apart from drawn values. The
+//! number of runs grows with the steps of a run to the power of the bound and does not depend on the number of
+//! tasks, so this is the cheaper bound for many tasks.
 
 use super::Measure;
 

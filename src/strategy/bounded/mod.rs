@@ -1,22 +1,20 @@
-//! Bounded search: all runs that stray little from a simple schedule, then those that stray more.
+//! Bounded search: all runs of cost 0, then all runs of cost 1, and so on.
 //!
-//! Most bugs need few of what makes a schedule unusual. So runs are made in the order of how much there
-//! is of it: first all that have none, then all that have one, and so on up to a bound, or until no run
-//! was left out. What is counted is said by a [`Measure`], one file each: [`preemptions`] and
-//! [`delays`].
+//! The cost of a run is its number of deviations from a simple schedule, because most bugs need few deviations.
+//! The search ends at a bound, or when no run is left. A [`Measure`] defines the cost, one file each:
+//! [`preemptions`] and [`delays`].
 //!
-//! The search is depth-first over the decisions of a run, from scratch each time: a run begins like the
-//! one before it up to a step, takes the next candidate there, and goes on by the measure's schedule,
-//! which costs nothing. No two of the runs that count have the same decisions, and within the bound
-//! there is no other: what is promised holds whatever tasks share, seen or not. It is not combined with
-//! partial-order reduction, which would skip runs whose equals the bound leaves out (Coons, Musuvathi,
-//! McKinley: Bounded Partial-Order Reduction, OOPSLA 2013); orders that make no difference count.
+//! The search is depth-first over the decisions of a run, and stateless: a run repeats a prefix of the run before
+//! it, takes the next candidate there, and goes on by the measure's schedule, which costs nothing. The runs that
+//! count are exactly the runs within the bound, each once. This promise holds whatever state the tasks share, seen
+//! or not. The search is not combined with partial-order reduction, which would skip a run because of an equivalent
+//! one outside the bound (Coons, Musuvathi, McKinley: Bounded Partial-Order Reduction, OOPSLA 2013), so equivalent
+//! runs count, too.
 //!
-//! To have a run of cost c, those that it begins like are run again: the runs with less, once for each
-//! number up to the bound. They do not count. The price is a fraction of the last round, and what is
-//! kept is one path: O(steps of a run * tasks), however many runs there are.
+//! Each round starts from scratch and repeats the runs of lower cost, which do not count. They are a fraction of the
+//! last round, and the memory of the search is one path: O(steps of a run * tasks).
 //!
-//! Values drawn are branches that cost nothing, unless they are given.
+//! Drawn values are branches that cost nothing; given values are not varied.
 
 mod delays;
 mod preemptions;
@@ -26,32 +24,32 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 pub(crate) use self::delays::DELAYS;
 pub(crate) use self::preemptions::PREEMPTIONS;
 
-use super::search::{Progress, Search, Within};
+use super::search::{Drawn, Progress, Search, Within};
 use crate::run::board::Status;
 use crate::run::choice::{Draw, Mismatch, Strategy, View};
 use crate::run::ids::{Seed, TaskId};
 use crate::run::op::Access;
 use crate::run::{DrawRecord, StepRecord};
 
-/// What is counted.
+/// A measure of cost.
 pub(crate) struct Measure {
-    /// One of it, in a word.
+    /// The name of the counted quantity, in the singular.
     pub(crate) what: &'static str,
-    /// What it costs that the candidate at this place steps. They stand in the order of their numbers,
-    /// which is that in which they were spawned, beginning with the task of the last step if it
-    /// [goes on](Turn::goes_on), else with the one behind it, and round. The first costs nothing, none
-    /// less than those before it.
+    /// The cost of a step of the candidate at this place. Candidates are in round-robin order of their numbers,
+    /// which is the order of their creation, beginning with the task of the last step if it
+    /// [goes on](BoundedFrame::goes_on), else with the task after it. The cost of the first one is 0, and costs never
+    /// decrease along the order.
     pub(crate) cost: fn(place: usize, goes_on: bool) -> u32,
 }
 
 /// A search within a bound that its driver and the strategy of its worker share.
 #[derive(Clone)]
-pub(crate) struct Bounded(Arc<Mutex<Tree>>);
+pub(crate) struct Bounded(Arc<Mutex<BoundedTree>>);
 
 impl Bounded {
-    /// Will count by `measure`, up to `most` or without end.
+    /// A search with this measure, up to cost `most` or without bound.
     pub(crate) fn new(measure: &'static Measure, most: Option<u32>) -> Bounded {
-        Bounded(Arc::new(Mutex::new(Tree {
+        Bounded(Arc::new(Mutex::new(BoundedTree {
             measure,
             most: most.unwrap_or(u32::MAX),
             within: 0,
@@ -66,20 +64,20 @@ impl Bounded {
         })))
     }
 
-    fn tree(&self) -> MutexGuard<'_, Tree> {
+    fn tree(&self) -> MutexGuard<'_, BoundedTree> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Search for Bounded {
     fn strategy(&self) -> Box<dyn Strategy> {
-        Box::new(Walk { search: self.clone(), step: 0, drawn: 0 })
+        Box::new(BoundedStrategy { search: self.clone(), step: 0, drawn: 0 })
     }
 
     fn advance(&self, _: bool) -> bool {
         let mut tree = self.tree();
-        tree.take_in();
-        tree.turn()
+        tree.count_run();
+        tree.next_run()
     }
 
     fn is_blocked(&self) -> bool {
@@ -95,60 +93,51 @@ impl Search for Bounded {
     }
 }
 
-/// A step of the current run, and what else can be done there.
+/// A step of the current run, with the candidates for other runs.
 #[derive(Debug, Default)]
-struct Turn {
-    /// Who could step, in the order of [`Measure::cost`].
+struct BoundedFrame {
+    /// The candidates, in the order of [`Measure::cost`].
     order: Vec<TaskId>,
-    /// Whether the task of the last step could go on and did not yield.
+    /// True if the task of the last step can go on and did not yield.
     goes_on: bool,
-    /// Who does, by the place in that order.
+    /// The place of the chosen task in `order`.
     at: usize,
-    /// What the steps before it cost.
+    /// The cost of the steps before it.
     spent: u32,
     draws: Vec<Drawn>,
-    /// How many operations had been done before it.
+    /// The number of events before it.
     events: usize,
 }
 
-/// A value that a step drew.
-#[derive(Clone, Copy, Debug)]
-struct Drawn {
-    value: u64,
-    bound: u64,
-    /// Whether no other value is to be tried.
-    given: bool,
-}
-
-/// The path that the search is on, in the tree of all runs.
-struct Tree {
+/// The current path of the search, in the tree of all runs.
+struct BoundedTree {
     measure: &'static Measure,
-    /// No run is to cost more.
+    /// The bound: no run may cost more.
     most: u32,
-    /// The runs that count now cost this much.
+    /// The cost of the current round: runs of this cost count.
     within: u32,
-    /// Whether there are runs that cost more.
+    /// True if the round has left out runs of a higher cost.
     left_out: bool,
-    /// All runs that cost this much, or less, are done.
+    /// All runs of at most this cost are explored.
     through: Option<u32>,
-    frames: Vec<Turn>,
-    /// How many frames there are; those behind keep their allocations.
+    frames: Vec<BoundedFrame>,
+    /// The number of frames in use; the others are kept for their allocations.
     depth: usize,
-    /// Steps below this one are as in the run before.
+    /// The length of the prefix that the current run shares with the run before it.
     kept: usize,
-    /// Whether the run came to its end.
+    /// True if the run came to its end.
     ended: bool,
     runs: u64,
     repeated: u64,
 }
 
-impl Tree {
+impl BoundedTree {
     fn begin(&mut self) {
         self.ended = false;
         self.kept = self.depth;
     }
 
-    /// Who takes the next step.
+    /// Chooses the task of the next step.
     fn pick(&mut self, view: &View<'_>) -> Result<TaskId, Mismatch> {
         let step = view.step() as usize;
         if step < self.kept {
@@ -163,7 +152,7 @@ impl Tree {
         }
         let spent = self.cost();
         if self.frames.len() == step {
-            self.frames.push(Turn::default());
+            self.frames.push(BoundedFrame::default());
         }
         self.depth = step + 1;
         let frame = &mut self.frames[step];
@@ -184,7 +173,7 @@ impl Tree {
         Ok(frame.order[0])
     }
 
-    /// The `nth` value that the step draws. One that is given is not to be varied.
+    /// Returns the `nth` value that the step draws. The search does not vary a given value.
     fn draw(
         &mut self,
         step: usize,
@@ -208,26 +197,26 @@ impl Tree {
         }
     }
 
-    /// What the run costs so far.
+    /// The cost of the run so far.
     fn cost(&self) -> u32 {
         let last = self.frames[..self.depth].last();
         last.map_or(0, |last| last.spent + (self.measure.cost)(last.at, last.goes_on))
     }
 
-    /// Whether the run that ended was one of those that cost less.
+    /// Returns `true` if the run that ended repeats a run of an earlier round.
     fn is_repeated(&self) -> bool {
         self.ended && self.cost() < self.within
     }
 
-    fn take_in(&mut self) {
+    fn count_run(&mut self) {
         match self.is_repeated() {
             true => self.repeated += 1,
             false => self.runs += 1,
         }
     }
 
-    /// Turns to the next run; false if there is none.
-    fn turn(&mut self) -> bool {
+    /// Backtracks to the next run, in this round or in the next one. Returns `false` if there is none.
+    fn next_run(&mut self) -> bool {
         while let Some(at) = self.depth.checked_sub(1) {
             let frame = &mut self.frames[at];
             while let Some(drawn) = frame.draws.pop() {
@@ -250,7 +239,7 @@ impl Tree {
         if !self.left_out || self.within >= self.most {
             return false;
         }
-        // From the start, to have those that cost one more.
+        // The next round starts from scratch, with one more unit of cost.
         self.within += 1;
         self.left_out = false;
         true
@@ -269,7 +258,7 @@ impl Tree {
                 part += weight * drawn.value as f64;
             }
         }
-        // At its end it has looked whether there are more expensive ones.
+        // At the end of a round, `left_out` is complete.
         let all = self.depth == 0 && self.through == Some(self.within) && !self.left_out;
         let within = Within { what: self.measure.what, through: self.through };
         Progress {
@@ -296,15 +285,15 @@ impl Tree {
     }
 }
 
-/// Whether the task of the last step can go on and does not yield: as a step record has it.
+/// Returns `true` if the task of the last step can go on and does not yield, as in `StepRecord::preempts`.
 fn goes_on(view: &View<'_>, last: TaskId) -> bool {
     let row = view.task(last);
     let yields = row.announced.iter().all(|announced| announced.op.access == Access::Yield);
     row.status == Status::Ready && !yields
 }
 
-/// The run is not the one that began like it.
-fn differs(frame: &Turn, view: &View<'_>) -> Mismatch {
+/// The mismatch of a run that differs from the run whose prefix it repeats.
+fn differs(frame: &BoundedFrame, view: &View<'_>) -> Mismatch {
     let tell = |tasks: usize, events: usize| {
         format!("{tasks} tasks that can step, after {events} operations")
     };
@@ -315,15 +304,15 @@ fn differs(frame: &Turn, view: &View<'_>) -> Mismatch {
     )
 }
 
-/// Answers the choices of one run after the other.
-struct Walk {
+/// The strategy of the search: answers the choices of one run after the other.
+struct BoundedStrategy {
     search: Bounded,
     /// The step being taken, and how many values it has drawn.
     step: usize,
     drawn: usize,
 }
 
-impl Walk {
+impl BoundedStrategy {
     fn answer(&mut self, draw: &Draw, given: Option<u64>) -> Result<u64, Mismatch> {
         let nth = self.drawn;
         self.drawn += 1;
@@ -331,7 +320,7 @@ impl Walk {
     }
 }
 
-impl Strategy for Walk {
+impl Strategy for BoundedStrategy {
     fn begin(&mut self, _: Seed) {
         self.search.tree().begin();
     }

@@ -1,11 +1,10 @@
 //! Preemptions: switches away from a task that could have gone on and did not yield.
 //!
 //! Musuvathi, Qadeer: Iterative Context Bounding for Systematic Testing of Multithreaded Programs (PLDI
-//! 2007). When a task waits, yields or ends, whoever comes next is free. So the bound leaves whole all
-//! that a program does by itself, and the number of runs grows with the steps of a run to the power of
-//! the bound, but also with the orders in which tasks can take over from each other. What is within the
-//! bound is what [`StepRecord::preempts`](crate::run::StepRecord::preempts) says, and what shrinking
-//! counts.
+//! 2007). The choice of the next task is free if the task waits, yields or ends. The bound therefore keeps all
+//! schedules that switch only there. The number of runs grows with the steps of a run to the power of
+//! the bound, and with the orders in which tasks can follow each other. A preemption is a step with
+//! [`StepRecord::preempts`](crate::run::StepRecord::preempts); shrinking counts the same.
 
 use super::Measure;
 

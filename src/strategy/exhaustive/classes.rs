@@ -1,9 +1,9 @@
-//! The classes of the runs of a search, for looking up those of other runs.
+//! The classes of the runs of a search, for looking up the classes of other runs.
 
-/// Above this number, only classes below some value are kept: 32 MiB of them are enough.
+/// The maximum number of classes in memory, 32 MiB. If there are more, only the classes below some value are kept.
 const KEPT_MAX: usize = 1 << 22;
 
-/// Classes, by number. Those from `end` on are not known.
+/// A set of classes, by number. Classes from `end` on are not kept.
 #[derive(Debug)]
 pub(super) struct Classes {
     known: Vec<u64>,
@@ -18,7 +18,7 @@ impl Default for Classes {
 }
 
 impl Classes {
-    /// A run was of this class.
+    /// Adds the class of a run.
     pub(super) fn add(&mut self, class: u64) {
         if class >= self.end {
             return;
@@ -28,14 +28,14 @@ impl Classes {
         if self.known.len() >= KEPT_MAX {
             self.known.sort_unstable();
             self.known.dedup();
-            // Numbers are spread evenly, so this is half of what may come.
+            // Classes are hashes, evenly distributed, so this drops half of them.
             self.end /= 2;
             let end = self.known.partition_point(|known| *known < self.end);
             self.known.truncate(end);
         }
     }
 
-    /// Whether a run was of this class; none if that is not known.
+    /// Returns `true` if a run was of this class, `None` if that is not known.
     pub(super) fn has(&mut self, class: u64) -> Option<bool> {
         if !std::mem::replace(&mut self.is_sorted, true) {
             self.known.sort_unstable();

@@ -1,10 +1,9 @@
 //! The histories of a class of runs: every order of recorded calls that its happens-before allows.
 //!
-//! Whether one call returned before another began is what a checker looks at, and no step sees it: runs
-//! that are the same for every task may have histories that are consistent and histories that are not.
-//! One run of the class is enough to know them all. A call that returns earlier or begins later only
-//! has more to keep to, so it is enough to look at the *strongest* histories, in which nothing of that
-//! kind can be done; if one of them is violated, there is a schedule that makes it.
+//! A checker depends on which calls returned before others began, but no step does: runs of one class
+//! may have consistent histories and violating ones. One run of the class is enough to compute them all. A call
+//! that returns earlier or begins later only adds constraints, so it is enough to check the *strongest* histories,
+//! in which no call can return earlier or begin later. If one of them is violated, a schedule exists that makes it.
 //!
 //! ```text
 //! run:        write x ├──────────┤
@@ -13,40 +12,40 @@
 //!                                 ├──┤ read y
 //! ```
 //!
-//! Shapes: a *moment* is a step in which calls begin or return, with what it has to come after as a
-//! set of bits. The strongest orders are gone through depth first: moments in which calls only return
-//! come as soon as they can; those in which one begins come when a return needs them, and which return
-//! is next is tried in every way. At most n! / (k!)^(n/k) orders for n calls of one step, k of each
-//! task; the more they conflict, the fewer.
+//! Shapes: a *moment* is a step in which calls begin or return, with a bit set of the moments that must come
+//! before it. A depth-first search enumerates the strongest orders: moments in which calls only return
+//! come as soon as possible, moments in which a call begins come when a return needs them, and each possible next
+//! return is a branch. There are at most n! / (k!)^(n/k) orders for n calls of one step, k of each
+//! task; conflicts reduce the number.
 
 use std::ops::ControlFlow;
 
 use crate::run::board::CallPoint;
 use crate::run::ids::TaskId;
 use crate::run::recording::Timed;
-use crate::strategy::footprint::Item;
+use crate::strategy::footprint::StepItem;
 use crate::strategy::happens_before::{HappensBefore, Index};
 
-/// What became of looking at the orders of a run.
+/// The result of the check of all orders of a run.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Orders {
-    /// Each was as it should be.
+    /// Each order is consistent.
     Hold,
-    /// One was not. It comes about if the tasks step like this.
+    /// One order is violated. Steps of these tasks, in this sequence, make it.
     Violated(Vec<TaskId>),
-    /// There are too many, or they cannot be known.
+    /// Unknown: there are too many orders, or they cannot be computed.
     Open,
 }
 
 /// A step in which calls of the history begin or return.
-struct Moment {
+struct CallMoment {
     step: Index,
     points: Vec<CallPoint>,
-    /// The moments before it in any order.
+    /// The moments that are before it in every order.
     before: u128,
 }
 
-impl Moment {
+impl CallMoment {
     fn returns(&self) -> bool {
         self.points.iter().any(|point| matches!(point, CallPoint::Returned(_)))
     }
@@ -56,16 +55,16 @@ impl Moment {
     }
 }
 
-/// Asks `holds` about the strongest orders of the calls of each history, by number, as it was when it
-/// was last checked, until one does not hold: about at most `orders_max` of each.
-pub(crate) fn look(
+/// Calls `holds` with the strongest orders of the calls of each history, up to its last check, until one does not
+/// hold. The first argument is the number of the history. At most `orders_max` orders of each are checked.
+pub(crate) fn check_orders(
     order: &HappensBefore,
     orders_max: u32,
     holds: &mut dyn FnMut(usize, &[Timed]) -> bool,
 ) -> Orders {
     let mut open = false;
     for history in 0..order.histories() {
-        match orders(order, history, orders_max, |times| holds(history, times)) {
+        match check_history(order, history, orders_max, |times| holds(history, times)) {
             Orders::Hold => {}
             Orders::Open => open = true,
             violated => return violated,
@@ -74,8 +73,8 @@ pub(crate) fn look(
     if open { Orders::Open } else { Orders::Hold }
 }
 
-/// Those of one history.
-fn orders(
+/// Checks the orders of one history.
+fn check_history(
     order: &HappensBefore,
     history: usize,
     orders_max: u32,
@@ -86,8 +85,8 @@ fn orders(
         return Orders::Hold;
     }
     let mut left = orders_max;
-    let mut walk = Walk { moments: &moments, sequence: Vec::new() };
-    let gone = walk.go(0, &mut |sequence: &[usize]| {
+    let mut search = OrderSearch { moments: &moments, sequence: Vec::new() };
+    let ended = search.search(0, &mut |sequence: &[usize]| {
         let Some(times) = times(&moments, sequence) else {
             return ControlFlow::Break(Orders::Open);
         };
@@ -101,23 +100,23 @@ fn orders(
         }
         ControlFlow::Continue(())
     });
-    match gone {
+    match ended {
         ControlFlow::Break(orders) => orders,
         ControlFlow::Continue(()) => Orders::Hold,
     }
 }
 
-/// The moments before the history was last checked; none if there are more than there are bits.
-fn moments(order: &HappensBefore, history: usize) -> Option<Vec<Moment>> {
+/// The moments before the last check of the history; `None` if there are more than bits in a set.
+fn moments(order: &HappensBefore, history: usize) -> Option<Vec<CallMoment>> {
     let points = |step: Index| {
-        let point = move |item: &Item| match item {
-            Item::Called { history: of, point, .. } if *of == history => Some(*point),
+        let point = move |item: &StepItem| match item {
+            StepItem::Called { history: of, point, .. } if *of == history => Some(*point),
             _ => None,
         };
         order.items_of(step).iter().filter_map(point)
     };
-    let mut moments: Vec<Moment> = Vec::new();
-    // How much of them there was at the last check: moments, and points of the last.
+    let mut moments: Vec<CallMoment> = Vec::new();
+    // At the last check: the number of moments before it, and of points of the next moment before it.
     let mut checked = (0, 0);
     for step in 0..order.len() {
         let mut own = Vec::new();
@@ -129,13 +128,13 @@ fn moments(order: &HappensBefore, history: usize) -> Option<Vec<Moment>> {
         }
         if !own.is_empty() {
             let clock = order.clock(step);
-            let known = |moment: &Moment| order.knows(clock, moment.step);
+            let known = |moment: &CallMoment| order.knows(clock, moment.step);
             let bit = |at: usize| 1u128.checked_shl(at as u32);
             let mut before = 0;
             for (at, _) in moments.iter().enumerate().filter(|(_, moment)| known(moment)) {
                 before |= bit(at)?;
             }
-            moments.push(Moment { step, points: own, before });
+            moments.push(CallMoment { step, points: own, before });
         }
     }
     moments.truncate(checked.0 + usize::from(checked.1 > 0));
@@ -145,14 +144,14 @@ fn moments(order: &HappensBefore, history: usize) -> Option<Vec<Moment>> {
     (moments.len() <= u128::BITS as usize).then_some(moments)
 }
 
-/// Goes through the strongest orders.
-struct Walk<'a> {
-    moments: &'a [Moment],
+/// The depth-first search over the strongest orders.
+struct OrderSearch<'a> {
+    moments: &'a [CallMoment],
     sequence: Vec<usize>,
 }
 
-impl Walk<'_> {
-    fn go(
+impl OrderSearch<'_> {
+    fn search(
         &mut self,
         mut done: u128,
         visit: &mut impl FnMut(&[usize]) -> ControlFlow<Orders>,
@@ -178,16 +177,16 @@ impl Walk<'_> {
             let length = self.sequence.len();
             self.sequence.extend(needed());
             self.sequence.push(at);
-            self.go(done | needs | 1 << at, visit)?;
+            self.search(done | needs | 1 << at, visit)?;
             self.sequence.truncate(length);
         }
-        // Whoever is left never returned, and nobody saw it begin.
+        // The calls that are left never returned, and no other call depends on their beginning.
         if last { visit(&self.sequence) } else { ControlFlow::Continue(()) }
     }
 }
 
-/// The calls in this order of moments; none if one returned that nobody saw begin.
-fn times(moments: &[Moment], sequence: &[usize]) -> Option<Vec<Timed>> {
+/// The calls in this order of moments; `None` if a call returned whose beginning is not recorded.
+fn times(moments: &[CallMoment], sequence: &[usize]) -> Option<Vec<Timed>> {
     let mut times: Vec<Timed> = Vec::new();
     let points = sequence.iter().flat_map(|at| &moments[*at].points);
     for (time, point) in (0..).zip(points) {
@@ -205,7 +204,7 @@ fn times(moments: &[Moment], sequence: &[usize]) -> Option<Vec<Timed>> {
     Some(times)
 }
 
-/// The tasks in the order of their steps, if moments come in this order and all else when it is needed.
+/// The tasks in the order of their steps, for this order of moments; other steps come when a moment needs them.
 fn schedule(order: &HappensBefore, moments: &[Index]) -> Vec<TaskId> {
     let mut done = vec![false; order.len() as usize];
     let mut turns = Vec::new();

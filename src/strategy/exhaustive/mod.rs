@@ -1,18 +1,19 @@
 //! Exhaustive search: dynamic partial-order reduction with sleep sets. Explores one run for each class of
 //! runs that differ only in the order of steps that do not conflict (Mazurkiewicz).
 //!
-//! Depth first: each run begins like an earlier one up to a step and differs there. [`plan`] says where, from
-//! the *announcements* of the runs so far: the operations that tasks stood at, whatever became of them. The
-//! base is Flanagan and Godefroid, *Dynamic Partial-Order Reduction for Model Checking Software* (POPL 2005),
-//! with sleep sets and with the initials of source sets (Abdulla, Aronsson, Jonsson, Sagonas: *Optimal Dynamic
+//! The search is depth-first: each run has a common prefix with the run before it and takes another step there.
+//! [`plan`] computes the backtrack sets from the *announcements* of the runs so far: the pending operations, done
+//! or not. The base is Flanagan and Godefroid, *Dynamic Partial-Order Reduction for Model Checking Software* (POPL
+//! 2005), with sleep sets and with the initials of source sets (Abdulla, Aronsson, Jonsson, Sagonas: *Optimal Dynamic
 //! Partial Order Reduction*, POPL 2014) where these are certain.
 //!
-//! What the search assumes: that a run is a function of its decisions, that the declarations of [`op`](crate::run::op)
-//! hold, and that footprints have all that tasks do to each other. A task that wakes another by something
-//! that is not of this library is seen, what the two share is not: such a search says that it proves nothing.
+//! The search assumes that a run is a function of its decisions, that the declarations of [`op`](crate::run::op)
+//! hold, and that footprints contain all effects of tasks on each other. If a task wakes another one by something
+//! that is not of this library, the wake-up is seen, but the state that they share is not: the search then reports
+//! that it proves nothing.
 //!
-//! What one step draws are branches of its frame. The search is a function of the body: the n-th run is the
-//! same whenever it is asked for.
+//! The values that a step draws are branches of its frame. The search is a function of the body: the n-th run is
+//! always the same.
 
 mod classes;
 pub(crate) mod closure;
@@ -33,52 +34,43 @@ pub(crate) use self::plan::{Rule, without};
 pub(crate) use self::walk::Exhaustive;
 
 use self::classes::Classes;
-use self::plan::{Open, Rules};
+use self::plan::{OpenReversal, Rules};
 use super::footprint::Footprint;
 use super::happens_before::{HappensBefore, Index};
-use super::search::Progress;
+use super::search::{Drawn, Progress};
 use crate::run::choice::{Draw, Mismatch, View};
 use crate::run::ids::TaskId;
 use crate::run::recording::Timed;
 use crate::run::{DrawRecord, StepRecord};
 
-/// How many orders of recorded calls are looked at for one run; one that has more makes them runs.
+/// The maximum number of orders of recorded calls that are checked for one run. If there are more, each is a run.
 const ORDERS_MAX: u32 = 20_000;
 
-/// A step of the current run, and what is known of the runs that begin like it up to there.
+/// A step of the current run: a node of the search stack, for all runs with the same steps before it.
 #[derive(Debug, Default)]
-struct Frame {
-    /// The tasks that could step, by number.
+struct SearchFrame {
+    /// The enabled tasks, by number.
     enabled: Vec<TaskId>,
-    /// The one that does.
+    /// The task that takes the step in the current run.
     task: TaskId,
-    /// Those that did, do or will, in one run or another.
+    /// The backtrack set: the tasks that take this step in some run, past or future.
     backtrack: Vec<TaskId>,
-    /// The steps of those that are done.
+    /// The footprints of the steps whose subtrees are explored.
     done: Vec<Arc<Footprint>>,
-    /// Steps with which nothing new can begin here, because earlier runs had it.
+    /// The sleep set: steps after which earlier runs have explored everything.
     sleep: Vec<Arc<Footprint>>,
     draws: Vec<Drawn>,
-    /// What it did, whatever it drew.
+    /// The footprint of the step, the union over all values that it drew.
     footprint: Footprint,
-    /// How many operations had been done before it, and how many objects there were.
+    /// The numbers of events and of objects before the step.
     events: usize,
     objects: usize,
-    /// Tasks that would have to go first here, and that later steps of this or other runs may let do so.
-    open: Vec<Open>,
+    /// Reversals of races with this step that later steps, of this run or of others, may make possible.
+    open: Vec<OpenReversal>,
 }
 
-/// A value that a step drew.
-#[derive(Clone, Copy, Debug)]
-struct Drawn {
-    value: u64,
-    bound: u64,
-    /// Whether no other value is to be tried.
-    given: bool,
-}
-
-impl Frame {
-    /// What `task` would do here, if that was done by earlier runs.
+impl SearchFrame {
+    /// The sleep set's step of `task`, if there is one.
     fn asleep(&self, task: TaskId) -> Option<&Arc<Footprint>> {
         self.sleep.iter().find(|asleep| asleep.task == task)
     }
@@ -94,39 +86,39 @@ impl Frame {
     }
 }
 
-/// How the current run is going.
+/// The state of the current run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Course {
     On,
-    /// Whatever it did next, an earlier run did it.
+    /// All enabled tasks sleep: earlier runs have explored each continuation.
     Blocked,
     Ended,
-    /// The search begins anew.
+    /// The search starts again from the first run.
     Restarted,
 }
 
 /// The search.
 #[derive(Debug)]
 pub(crate) struct Explorer {
-    frames: Vec<Frame>,
-    /// How many frames there are; those behind keep their allocations.
+    frames: Vec<SearchFrame>,
+    /// The number of frames in use; the others are kept for their allocations.
     depth: usize,
-    /// Steps below this one are as in the run before.
+    /// The length of the prefix that the current run shares with the run before it.
     kept: usize,
     order: HappensBefore,
-    /// The races of the steps that are new in this run: an earlier step, and a later one.
+    /// The races of the new steps of this run: pairs of an earlier and a later step.
     races: Vec<(Index, Index)>,
     observer: Observer,
-    /// How many values the current step has drawn.
+    /// The number of values that the current step has drawn.
     drawn: usize,
     course: Course,
     runs: u64,
     blocked: u64,
-    /// The classes of those runs that count.
+    /// The classes of the runs that count.
     classes: Classes,
     rules: Rules,
-    /// How often nobody could begin what was planned, which is then tried with everybody. Never, unless
-    /// tasks share what is not seen.
+    /// The number of times that no initial of a reversal was enabled, so that all enabled tasks were added to the
+    /// backtrack set. Always 0 unless tasks share state that the search does not see.
     pub(crate) astray: u64,
 }
 
@@ -151,7 +143,7 @@ impl Default for Explorer {
 }
 
 impl Explorer {
-    /// A run begins.
+    /// Begins a run.
     fn begin(&mut self) {
         self.course = Course::On;
         self.drawn = 0;
@@ -161,7 +153,7 @@ impl Explorer {
         self.races.clear();
     }
 
-    /// Who takes the next step. The scheduling decision, on one screen.
+    /// Chooses the task of the next step. The scheduling decision, on one screen.
     fn pick(&mut self, view: &View<'_>) -> Result<TaskId, Mismatch> {
         let step = view.step() as usize;
         if step > self.kept {
@@ -174,6 +166,7 @@ impl Explorer {
             let same = frame.enabled.len() == view.candidates().len()
                 && view.candidates().contains(&frame.task)
                 && frame.events == view.events().len();
+            // The prefix was run before, and a run is a function of its decisions.
             if !same {
                 return Err(differs(frame, view));
             }
@@ -181,6 +174,7 @@ impl Explorer {
             self.add_frame(view);
             let frame = &self.frames[step];
             let awake = |task: &TaskId| !frame.sleeps(*task);
+            // Goes on with the last task if it can, so that the first run of a subtree has few switches.
             let last = view.last().filter(|last| frame.enabled.contains(last) && awake(last));
             let Some(task) = last.or_else(|| frame.enabled.iter().copied().find(awake)) else {
                 self.depth -= 1;
@@ -202,7 +196,7 @@ impl Explorer {
         Ok(task)
     }
 
-    /// The value of a draw; one that is given is not varied.
+    /// Returns the value of a draw. The search does not vary a given value.
     fn draw(&mut self, draw: &Draw, step: usize, given: Option<u64>) -> Result<u64, Mismatch> {
         let frame = &mut self.frames[step];
         let nth = self.drawn;
@@ -228,7 +222,7 @@ impl Explorer {
         Ok(value)
     }
 
-    /// The run ended.
+    /// Ends the run.
     fn end(&mut self, view: &View<'_>) {
         self.course = Course::Ended;
         if view.step() as usize > self.kept {
@@ -236,11 +230,11 @@ impl Explorer {
         }
     }
 
-    /// Takes in the run that ended. `cut` tells whether its last step ended it, although tasks may have
-    /// been left that could go on.
-    fn take_in(&mut self, cut: bool) {
+    /// Evaluates the run that ended: adds its last step and plans later runs. `cut` is true if its last step ended
+    /// it, although other tasks may still be enabled.
+    fn finish_run(&mut self, cut: bool) {
         if self.observer.take_learnt() {
-            // Steps that were swapped may not be.
+            // Steps that were taken as independent may conflict.
             self.runs += 1;
             self.restart();
             return;
@@ -263,7 +257,7 @@ impl Explorer {
         self.plan();
     }
 
-    /// From the start, knowing better. What was run so far does not count.
+    /// Starts again with what was learnt about footprints. The runs so far do not count.
     fn restart(&mut self) {
         self.blocked += self.runs;
         self.runs = 0;
@@ -273,28 +267,28 @@ impl Explorer {
         self.course = Course::Restarted;
     }
 
-    /// Asks `holds` about the histories that the run stands for which was just taken in.
+    /// Calls `holds` with the other histories of the class of the run that was just finished.
     fn look_at_orders(&self, holds: &mut dyn FnMut(usize, &[Timed]) -> bool) -> Orders {
         if self.course != Course::Ended || self.observer.tells_orders_apart() {
             return Orders::Hold;
         }
-        closure::look(&self.order, ORDERS_MAX, holds)
+        closure::check_orders(&self.order, ORDERS_MAX, holds)
     }
 
-    /// From now on, each order of calls is a run of its own; what was run so far does not count.
+    /// Starts again, with each order of calls as a run of its own. The runs so far do not count.
     fn tell_orders_apart(&mut self) {
         self.observer.tell_orders_apart();
         self.restart();
     }
 
-    /// Turns to the next run; false if there is none.
-    fn turn(&mut self) -> bool {
+    /// Backtracks to the next run. Returns `false` if there is none.
+    fn next_run(&mut self) -> bool {
         if self.course == Course::Restarted {
             return true;
         }
         while let Some(at) = self.depth.checked_sub(1) {
             let frame = &mut self.frames[at];
-            // The step will be another one.
+            // They are about the step that is now replaced.
             frame.open.clear();
             while let Some(drawn) = frame.draws.pop() {
                 if !drawn.given && drawn.value + 1 < drawn.bound {
@@ -312,11 +306,11 @@ impl Explorer {
         false
     }
 
-    /// A step that no run has taken so far.
+    /// Adds a frame for a step that no run has taken so far.
     fn add_frame(&mut self, view: &View<'_>) {
         let step = self.depth;
         if self.frames.len() == step {
-            self.frames.push(Frame::default());
+            self.frames.push(SearchFrame::default());
         }
         self.depth += 1;
         let (before, frame) = self.frames.split_at_mut(step);
@@ -339,13 +333,13 @@ impl Explorer {
         }
     }
 
-    /// Takes in what the last step did.
+    /// Adds the footprint of the last step to its frame and to the happens-before order, and collects its races.
     fn add_step(&mut self, step: usize) {
         let Explorer { frames, order, observer, races, .. } = self;
         let frame = &mut frames[step];
         (frame.footprint.task, frame.footprint.objects) = (observer.task(), frame.objects);
         for item in observer.items() {
-            // What it did with other draws is there already.
+            // The items of runs with other draws are there already.
             if !frame.footprint.items.contains(item) {
                 frame.footprint.items.push(*item);
             }
@@ -354,7 +348,7 @@ impl Explorer {
         races.extend(order.races().iter().map(|earlier| (*earlier, step as Index)));
     }
 
-    /// How far the search is. To be asked between two runs.
+    /// The progress of the search. Valid between two runs.
     pub(crate) fn progress(&self) -> Progress {
         let (mut part, mut weight) = (0.0, 1.0);
         for frame in &self.frames[..self.depth] {
@@ -374,7 +368,7 @@ impl Explorer {
         Progress { runs, blocked, part, blind, ..Progress::default() }
     }
 
-    /// The decisions of the run that is on, for doing it again.
+    /// The decisions of the current run, for repeating it.
     pub(crate) fn decisions(&self) -> (Vec<StepRecord>, Vec<DrawRecord>) {
         let (mut steps, mut draws) = (Vec::new(), Vec::new());
         for (step, frame) in self.frames[..self.depth].iter().enumerate() {
@@ -391,8 +385,8 @@ impl Explorer {
     }
 }
 
-/// The run is not the one that began like it.
-fn differs(frame: &Frame, view: &View<'_>) -> Mismatch {
+/// The mismatch of a run that differs from the run whose prefix it repeats.
+fn differs(frame: &SearchFrame, view: &View<'_>) -> Mismatch {
     let tell = |tasks: usize, events: usize| {
         format!("{tasks} tasks that can step, after {events} operations")
     };

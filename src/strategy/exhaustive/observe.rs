@@ -1,9 +1,9 @@
 //! Footprints of steps: compares the run before a step with the run after it.
 //!
-//! The footprint of a step has each operation that was done in it, with a point or without, and each that its
-//! task had announced with a guard: whether such an operation could be done decided what the step did. All
-//! of it comes from events and announcements; nothing is learnt from other runs, but whether recorded calls
-//! have to be told apart by their order.
+//! The footprint of a step contains each operation that was done in it, with a point or without, and each guarded
+//! operation that its task had announced, because the value of the guard decided what the step did. All items
+//! come from events and announcements. Nothing is learnt from other runs, except that runs must be distinguished
+//! by the order of recorded calls.
 
 use crate::run::board::{Announced, CallPoint, Contact, Status};
 use crate::run::choice::View;
@@ -12,39 +12,39 @@ use crate::run::ids::{ObjectId, TaskId};
 use crate::run::op::kind::{Kind, WATCH};
 use crate::run::op::task::{ABORT, DISARM, END, JOIN, LOOK, WAKE};
 use crate::run::op::{Access, lock};
-use crate::strategy::footprint::Item;
-use crate::strategy::happens_before::{HappensBefore, Part};
+use crate::strategy::footprint::StepItem;
+use crate::strategy::happens_before::{HappensBefore, NewStep};
 
 /// Makes footprints of steps.
 #[derive(Debug, Default)]
 pub(crate) struct Observer {
-    /// Whether it matters in which order calls returned and began that no step orders. If not, whoever
-    /// searches has to look at all these orders of a run.
+    /// True if the order of returns and invocations of calls that no step orders distinguishes runs. If not, the
+    /// search must check all these orders for each run.
     strict: bool,
-    /// Whether somebody was shown a history since this was last asked.
+    /// True if the body read a history since the last call of `take_learnt`.
     learnt: bool,
-    /// Whether tasks waited for each other or woke each other by something that is not of this library.
+    /// True if tasks waited for each other, or woke each other, by something that is not of this library.
     blind: bool,
     task: TaskId,
     events: usize,
     contacts: usize,
     calls: usize,
     woken: Vec<bool>,
-    /// Whether the task is dropped in the step.
+    /// True if the task is dropped in the step.
     dies: bool,
-    items: Vec<Item>,
-    asked: Vec<Item>,
-    /// Values drawn in the step, and below what.
+    items: Vec<StepItem>,
+    guarded: Vec<StepItem>,
+    /// Values drawn in the step, with their bounds.
     draws: Vec<(u64, u64)>,
 }
 
 impl Observer {
-    /// A run begins.
+    /// Begins a run.
     pub(crate) fn begin(&mut self) {
         self.draws.clear();
     }
 
-    /// `task` was chosen to step.
+    /// Reads the run before the step of `task`.
     pub(crate) fn before(&mut self, view: &View<'_>, task: TaskId) {
         self.task = task;
         self.events = view.events().len();
@@ -55,25 +55,25 @@ impl Observer {
         self.draws.clear();
         self.items.clear();
         self.dies = view.task(task).aborted;
-        // Dropped, it did not act on what it waited for.
+        // A dropped task does not act on its guards.
         if !self.dies {
-            ask(view, task, &mut self.items);
+            add_guarded(view, task, &mut self.items);
         }
     }
 
-    /// The step drew a value below `bound`.
+    /// Records that the step drew a value below `bound`.
     pub(crate) fn drew(&mut self, value: u64, bound: u64) {
         self.draws.push((value, bound));
     }
 
-    /// The step is over, and the run goes on.
+    /// Reads the run after a step that is not the last.
     pub(crate) fn after(&mut self, view: &View<'_>) {
         self.after_last(view);
         let row = view.task(self.task);
         self.blind |= row.status == Status::Blocked && row.announced.is_empty();
     }
 
-    /// The step is over, and it may have been the last.
+    /// Reads the run after a step that may be the last.
     pub(crate) fn after_last(&mut self, view: &View<'_>) {
         for event in &view.events()[self.events..] {
             self.items.extend(item(view, event));
@@ -83,34 +83,35 @@ impl Observer {
                 Contact::Looked => LOOK,
                 Contact::Disarmed => DISARM,
             };
-            self.items.push(Item::Task { target: mark.target, kind, done: true });
+            self.items.push(StepItem::Task { target: mark.target, kind, done: true });
         }
         self.add_calls(view);
         for (task, woken) in self.woken.iter().enumerate() {
             let target = TaskId(task as u32);
             if target != self.task && !woken && view.task(target).woken {
-                self.items.push(Item::Task { target, kind: WAKE, done: true });
+                self.items.push(StepItem::Task { target, kind: WAKE, done: true });
                 self.blind = true;
             }
         }
-        // What a task does to itself comes in the order of its steps.
-        let own = |item: &Item| matches!(item, Item::Task { target, .. } if *target == self.task);
+        // The effects of a task on itself are ordered by its steps.
+        let own =
+            |item: &StepItem| matches!(item, StepItem::Task { target, .. } if *target == self.task);
         self.items.retain(|item| !own(item));
-        self.asked.clear();
+        self.guarded.clear();
         let row = view.task(self.task);
         if row.status == Status::Done {
-            self.items.push(Item::Task { target: self.task, kind: END, done: true });
+            self.items.push(StepItem::Task { target: self.task, kind: END, done: true });
         } else {
-            ask(view, self.task, &mut self.asked);
+            add_guarded(view, self.task, &mut self.guarded);
         }
     }
 
-    /// The run ended with the step and is cut short by it.
+    /// Records that the step ended the run, although other tasks may still be enabled.
     pub(crate) fn over(&mut self) {
-        self.items.push(Item::Over);
+        self.items.push(StepItem::Over);
     }
 
-    /// Adds what became of recorded calls in the step.
+    /// Adds the points of recorded calls that the step reached.
     fn add_calls(&mut self, view: &View<'_>) {
         let news = &view.calls()[self.calls..];
         if !self.strict && news.iter().any(|mark| mark.point == CallPoint::Shown) {
@@ -118,11 +119,11 @@ impl Observer {
             self.learnt = true;
         }
         let strict = self.strict;
-        // Invocations are stamped with the first operation of the task since, whichever that is; within a
-        // step the order of what became of calls counts.
-        let mut marks: Vec<(usize, Item)> = Vec::new();
+        // An invocation is stamped with the first operation of its task after it was announced. The order of the
+        // points within a step counts.
+        let mut marks: Vec<(usize, StepItem)> = Vec::new();
         for (index, mark) in view.calls().iter().enumerate() {
-            let called = |point| Item::Called { history: mark.history, point, strict };
+            let called = |point| StepItem::Called { history: mark.history, point, strict };
             match mark.point {
                 CallPoint::Announced(call) if mark.task == self.task => {
                     let since = &view.events()[mark.events..];
@@ -141,57 +142,57 @@ impl Observer {
         self.items.extend(marks.into_iter().map(|(_, item)| item));
     }
 
-    /// From now on, each order of calls is a run of its own.
+    /// Makes each order of calls a run of its own, from now on.
     pub(crate) fn tell_orders_apart(&mut self) {
         self.strict = true;
     }
 
-    /// Whether it is, see [`tell_orders_apart`](Self::tell_orders_apart).
+    /// Returns `true` if each order of calls is a run of its own: see [`tell_orders_apart`](Self::tell_orders_apart).
     pub(crate) fn tells_orders_apart(&self) -> bool {
         self.strict
     }
 
-    /// Whether tasks share what is not of this library, as far as was seen. What they do to it cannot
-    /// be seen.
+    /// Returns `true` if tasks were seen to share something that is not of this library. Their accesses to it are
+    /// not seen.
     pub(crate) fn is_blind(&self) -> bool {
         self.blind
     }
 
-    /// Whether something was learnt that makes other footprints of earlier steps.
+    /// Returns `true`, once, if footprints of earlier steps have become invalid.
     pub(crate) fn take_learnt(&mut self) -> bool {
         std::mem::take(&mut self.learnt)
     }
 
-    /// A run begins, and nothing is known from others.
+    /// Begins a run and forgets what was learnt from others.
     pub(crate) fn begin_anew(&mut self) {
         self.begin();
         (self.learnt, self.strict, self.blind) = (false, false, false);
     }
 
-    /// The task that stepped.
+    /// The task of the step.
     pub(crate) fn task(&self) -> TaskId {
         self.task
     }
 
     /// The items of the step.
-    pub(crate) fn items(&self) -> &[Item] {
+    pub(crate) fn items(&self) -> &[StepItem] {
         &self.items
     }
 
-    /// Adds the step to the order.
+    /// Adds the step to the happens-before order.
     pub(crate) fn add_to(&self, order: &mut HappensBefore) {
-        let Observer { task, items, asked, draws, .. } = self;
-        order.push(Part { task: *task, items, asked, draws });
+        let Observer { task, items, guarded, draws, .. } = self;
+        order.push(NewStep { task: *task, items, guarded, draws });
     }
 }
 
-/// The item of an event; none if nobody else can tell.
-fn item(view: &View<'_>, event: &Event) -> Option<Item> {
-    let on = |target, kind| Some(Item::Task { target, kind, done: true });
+/// The item of an event; none if no other task can observe it.
+fn item(view: &View<'_>, event: &Event) -> Option<StepItem> {
+    let on = |target, kind| Some(StepItem::Task { target, kind, done: true });
     match (event.op.access, event.values) {
         (Access::Join, Values::Task(target)) => on(target, JOIN),
         (Access::Abort, Values::Task(target)) => on(target, ABORT),
-        (Access::Spawn, Values::Task(child)) => Some(Item::Spawned(child)),
+        (Access::Spawn, Values::Task(child)) => Some(StepItem::Spawned(child)),
         (access, _) => {
             let kind = access.kind(event.is_look())?;
             Some(object(view, event.object?, kind, true))
@@ -199,24 +200,24 @@ fn item(view: &View<'_>, event: &Event) -> Option<Item> {
     }
 }
 
-/// Adds the announced operations of a task whose guards others can turn.
-fn ask(view: &View<'_>, task: TaskId, asked: &mut Vec<Item>) {
+/// Adds the guarded operations that a task has announced.
+fn add_guarded(view: &View<'_>, task: TaskId, guarded: &mut Vec<StepItem>) {
     for Announced { op, object: on, target, .. } in view.task(task).announced.iter() {
         match (op.access, on, target) {
             (Access::Lock, Some(on), _) => {
-                asked.push(object(view, *on, lock::ACQUIRE, false));
+                guarded.push(object(view, *on, lock::ACQUIRE, false));
             }
             (Access::Join, _, Some(target)) => {
-                asked.push(Item::Task { target: *target, kind: JOIN, done: false });
+                guarded.push(StepItem::Task { target: *target, kind: JOIN, done: false });
             }
             _ => {}
         }
     }
     for watch in view.watches_of(task) {
-        asked.extend(watch.objects.iter().map(|on| object(view, *on, WATCH, false)));
+        guarded.extend(watch.objects.iter().map(|on| object(view, *on, WATCH, false)));
     }
 }
 
-fn object(view: &View<'_>, object: ObjectId, kind: Kind, done: bool) -> Item {
-    Item::Object { object, key: view.key_of(object), kind, done }
+fn object(view: &View<'_>, object: ObjectId, kind: Kind, done: bool) -> StepItem {
+    StepItem::Object { object, key: view.key_of(object), kind, done }
 }

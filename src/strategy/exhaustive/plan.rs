@@ -1,27 +1,27 @@
-//! The plan of an exhaustive search: which task has to go first, and before which step, in a later run.
+//! The plan of an exhaustive search: adds race reversals to the backtrack sets of earlier frames.
 //!
-//! The rule is about *announcements*. A task `q` stood at operations that it had announced, from its own
-//! last step (its *base*) until it stepped again, was dropped, or the run ended. A step `i` of another task
-//! that came meanwhile, or before the announcement without being known to it, may have kept `q` from what it
-//! would have done: it races with the step that `q` took in the end, or it may have disabled an operation
-//! that `q` had announced. Then `q` has to go before `i`, in some run that is equal up to `i`:
+//! The rule is about *announcements*. The operations that a task `q` has announced are pending from its own
+//! last step (its *base*) until it steps again, is dropped, or the run ends. Let `i` be a step of another task
+//! in that time, or before the announcement without a happens-before edge to it. If `i` races with the next step of
+//! `q`, or may have disabled a pending operation of `q`, then `q` must go before `i` in some run with the same steps
+//! before `i`:
 //!
 //! ```text
 //! A := the steps after i that happened before the announcement
-//! A is not empty              the first steps of A go before i, so that q gets there
-//! q could step at i           q goes there
-//!   but sleeps there          so do, besides, steps that conflict with what q would do there
-//! q could not step at i       any step of this or a later run that may enable it, and does not come after i,
-//!                             goes before i, with what happened before it
+//! A is not empty              add an initial of A at i, because q needs A to get there
+//! q is enabled at i           add q at i
+//!   but in the sleep set      add also the steps that conflict with the sleeping step of q
+//! q is not enabled at i       for each step of this or a later run that may enable q, and does not happen after i:
+//!                             add an initial of that step with all that happened before it
 //! ```
 //!
 //! The fate of the announcement (done, pending at the end, dropped by an abort or by another branch) makes no
 //! difference. Completeness is by induction over the position of the first step that has no counterpart in
 //! any explored run; it needs the law of [`op::kind`](crate::run::op::kind), and that an operation announced with a
-//! guard is in the footprint of each step of its task. Awaits are treated so by Jonsson, Lång and Sagonas
+//! guard is in the footprint of each step of its task. Jonsson, Lång and Sagonas treat awaits in this way
 //! (*Awaiting for Godot*, FMCAD 2022), for one enabling step each.
 //!
-//! Costs O(steps · conflicting steps) a run, for the steps that are new in it.
+//! Costs O(steps · conflicting steps) for each run, counting only the steps that are new in it.
 
 mod rules;
 
@@ -29,34 +29,34 @@ mod rules;
 pub(crate) use self::rules::without;
 pub(crate) use self::rules::{Rule, Rules};
 
-use super::{Explorer, Frame};
+use super::{Explorer, SearchFrame};
 use crate::run::ids::TaskId;
 use crate::run::op::task::ABORT;
-use crate::strategy::footprint::Item;
+use crate::strategy::footprint::StepItem;
 use crate::strategy::happens_before::{HappensBefore, Index};
 
-/// A task that has to go first at a frame and cannot, or is thought to have been looked at already: later steps
-/// decide what is tried in its place.
+/// A reversal at a frame that is not complete: the task is not enabled there or sleeps there, so later steps may add
+/// other tasks to the backtrack set in its place.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Open {
+pub(super) struct OpenReversal {
     task: TaskId,
-    /// The step up to which the run has to be the same for it to be so.
+    /// The reversal is needed in all runs with the same steps up to and including this one.
     until: Index,
 }
 
 impl Explorer {
-    /// Plans later runs, from what is new in this one.
+    /// Plans later runs, from the new steps of this one.
     pub(super) fn plan(&mut self) {
         let Explorer { frames, depth, kept, order, races, astray, rules, .. } = self;
         let length = order.len();
         debug_assert!(length as usize <= *depth);
-        let mut plan = Plan { frames, order, rules: *rules, astray };
+        let mut plan = Planner { frames, order, rules: *rules, astray };
         for at in 0..(*kept as Index).min(length) {
-            plan.look_again(at, *kept as Index);
+            plan.revisit(at, *kept as Index);
         }
         for (earlier, later) in races.iter() {
             let task = order.task_of(*later);
-            plan.hold_back(*earlier, task, order.base(*later), *later);
+            plan.reverse_race(*earlier, task, order.base(*later), *later);
         }
         for step in *kept as Index..length {
             plan.add_disabled_by(step);
@@ -65,15 +65,15 @@ impl Explorer {
     }
 }
 
-struct Plan<'a> {
-    frames: &'a mut [Frame],
+struct Planner<'a> {
+    frames: &'a mut [SearchFrame],
     order: &'a HappensBefore,
     rules: Rules,
     astray: &'a mut u64,
 }
 
-impl Plan<'_> {
-    /// Tasks that stood at an operation which step `at` may have disabled.
+impl Planner<'_> {
+    /// Reverses step `at` with the pending operations that it may have disabled.
     fn add_disabled_by(&mut self, at: Index) {
         let order = self.order;
         let stepped = order.task_of(at);
@@ -86,32 +86,32 @@ impl Plan<'_> {
                     continue;
                 }
                 let base = order.base_at(task, at);
-                if disables(item, task, asked(order, task, base)) && self.competes(at, task) {
-                    self.hold_back(at, task, base, at);
+                if disables(item, task, guarded_by(order, task, base)) && self.competes(at, task) {
+                    self.reverse_race(at, task, base, at);
                 }
             }
         }
     }
 
-    /// Steps before `at`, not known to it, that may have disabled what its task announced in it.
+    /// Reverses the announcements of step `at` with earlier, concurrent steps that may have disabled them.
     fn add_disabled_before(&mut self, at: Index) {
         let order = self.order;
         let task = order.task_of(at);
-        for asked in order.asked_after(at) {
-            for (earlier, item) in order.touches(asked) {
+        for guarded in order.guarded_after(at) {
+            for (earlier, item) in order.touches(guarded) {
                 let unknown = *earlier < at && !order.is_before(*earlier, at);
-                if unknown && item.may_disable(asked) && self.competes(at, task) {
-                    self.hold_back(*earlier, task, Some(at), at);
+                if unknown && item.may_disable(guarded) && self.competes(at, task) {
+                    self.reverse_race(*earlier, task, Some(at), at);
                 }
             }
         }
     }
 
-    /// Whether an operation that `task` had announced when step `at` was over, and that an earlier step or this one
-    /// disabled, is looked at: always, by the whole rule.
+    /// Returns `true` if an operation of `task` that was pending after step `at` takes part in reversals: always,
+    /// unless a test leaves out a part of the rule.
     fn competes(&self, at: Index, task: TaskId) -> bool {
         let order = self.order;
-        let aborted = Item::Task { target: task, kind: ABORT, done: true };
+        let aborted = StepItem::Task { target: task, kind: ABORT, done: true };
         let died = |step: Index| (0..step).any(|before| order.items_of(before).contains(&aborted));
         self.rules.are_whole()
             || match order.next_of(task, at) {
@@ -121,7 +121,7 @@ impl Plan<'_> {
             }
     }
 
-    /// The end of the steps that may enable `task` at frame `at`: that of the run, by the whole rule.
+    /// The end of the steps that may enable `task` at frame `at`: the end of the run, unless a test leaves that out.
     fn enablers_end(&self, task: TaskId, at: Index) -> Index {
         let end = self.order.len();
         match self.rules.has(Rule::LateEnablers) {
@@ -130,35 +130,36 @@ impl Plan<'_> {
         }
     }
 
-    /// `task` has to go before step `at`; `base` is what comes before its announcement in any case. That is so
-    /// in all runs that are equal up to and with step `until`.
-    fn hold_back(&mut self, at: Index, task: TaskId, base: Option<Index>, until: Index) {
+    /// Plans a run in which `task` goes before step `at`. `base` is the step that its announcement always comes after.
+    /// The reversal is needed in all runs with the same steps up to and including `until`.
+    fn reverse_race(&mut self, at: Index, task: TaskId, base: Option<Index>, until: Index) {
         if let Some(base) = base.filter(|base| *base > at) {
-            return self.begin_with(at, base, task);
+            return self.add_initial(at, base, task);
         }
-        self.try_to_go_first(at, Open { task, until }, at + 1);
+        self.add_backtrack(at, OpenReversal { task, until }, at + 1);
     }
 
-    /// The same for what was open at a frame that this run has in common with those before.
-    fn look_again(&mut self, at: Index, kept: Index) {
+    /// Continues the open reversals of a frame in the shared prefix, with the steps from `kept` on.
+    fn revisit(&mut self, at: Index, kept: Index) {
         let mut open = std::mem::take(&mut self.frames[at as usize].open);
         open.retain(|open| open.until < kept);
         let before = open.len();
-        for one in &open {
-            self.try_to_go_first(at, *one, kept);
+        for reversal in &open {
+            self.add_backtrack(at, *reversal, kept);
         }
-        // Nothing was found to be open that was not.
+        // No new reversal is open.
         debug_assert!(self.frames[at as usize].open.iter().all(|new| open.contains(new)));
         debug_assert_eq!(open.len(), before);
         self.frames[at as usize].open = open;
     }
 
-    /// A task goes first at a frame, or other tasks in its place, as far as steps from `from` on tell.
-    fn try_to_go_first(&mut self, at: Index, open: Open, from: Index) {
+    /// Adds a task to the backtrack set of a frame or, if it is asleep or not enabled there, the steps from `from` on
+    /// that must come before it.
+    fn add_backtrack(&mut self, at: Index, open: OpenReversal, from: Index) {
         let order = self.order;
         let frame = &mut self.frames[at as usize];
         let task = open.task;
-        let stays_open = |frame: &mut Frame| {
+        let stays_open = |frame: &mut SearchFrame| {
             if !frame.open.contains(&open) {
                 frame.open.push(open);
             }
@@ -174,12 +175,13 @@ impl Plan<'_> {
             if !self.rules.has(Rule::Sleepers) {
                 return;
             }
+            // Earlier runs explored its step here. Its continuation is new only after a step that conflicts with it.
             stays_open(frame);
             for step in from..order.len() {
                 let other = order.task_of(step);
                 let conflicts = || asleep.conflicts(other, order.items_of(step));
                 if other != task && !order.is_before(at, step) && conflicts() {
-                    self.begin_with(at, step, task);
+                    self.add_initial(at, step, task);
                 }
             }
             return;
@@ -187,19 +189,21 @@ impl Plan<'_> {
         if !self.rules.has(Rule::Enablers) {
             return;
         }
+        // It needs a step that enables it, which must then come before `at`, unless that step depends on `at`.
         stays_open(frame);
-        let asked = asked(order, task, order.base_at(task, at));
+        let guarded = guarded_by(order, task, order.base_at(task, at));
         for step in from..self.enablers_end(task, at) {
-            let enables = |item: &Item| enables(item, task, asked);
+            let enables = |item: &StepItem| enables(item, task, guarded);
             if !order.is_before(at, step) && order.items_of(step).iter().any(enables) {
-                self.begin_with(at, step, task);
+                self.add_initial(at, step, task);
             }
         }
     }
 
-    /// At frame `at` some run begins with what happened before step `end`, and with it: with one of those steps
-    /// before which nothing of that happened. `task` if that may be chosen.
-    fn begin_with(&mut self, at: Index, end: Index, task: TaskId) {
+    /// Adds an initial, at frame `at`, of the steps that happened before `end`, and `end` itself: a task whose first
+    /// such step has no other one before it. Prefers `task`. Does nothing if an initial is in the backtrack set or
+    /// sleeps.
+    fn add_initial(&mut self, at: Index, end: Index, task: TaskId) {
         let order = self.order;
         let clock = order.clock(end);
         let firsts: Vec<Index> = order.firsts(clock, at).collect();
@@ -230,31 +234,32 @@ impl Plan<'_> {
     }
 }
 
-/// The operations with a guard that a task with this base has announced; none before its first step.
-fn asked(order: &HappensBefore, task: TaskId, base: Option<Index>) -> &[Item] {
+/// The guarded operations that a task with this base has announced; none before its first step.
+fn guarded_by(order: &HappensBefore, task: TaskId, base: Option<Index>) -> &[StepItem] {
     let own = base.filter(|base| order.task_of(*base) == task);
-    own.map_or(&[], |own| order.asked_after(own))
+    own.map_or(&[], |own| order.guarded_after(own))
 }
 
-/// Whether an item may disable any operation of another task.
-fn may_disable_some(item: &Item) -> bool {
+/// Returns `true` if the item may disable some operation of another task.
+fn may_disable_some(item: &StepItem) -> bool {
     match item {
-        Item::Object { kind, done, .. } | Item::Task { kind, done, .. } => {
+        StepItem::Object { kind, done, .. } | StepItem::Task { kind, done, .. } => {
             *done && kind.may_disable_some()
         }
-        Item::Over => true,
-        Item::Spawned(_) | Item::Called { .. } => false,
+        StepItem::Over => true,
+        StepItem::Spawned(_) | StepItem::Called { .. } => false,
     }
 }
 
-/// Whether an item of another task may disable an operation that `task` asks for.
-fn disables(item: &Item, task: TaskId, asked: &[Item]) -> bool {
-    *item == Item::Over
-        || item.may_disable(&Item::lives(task))
-        || asked.iter().any(|asked| item.may_disable(asked))
+/// Returns `true` if an item of another task may disable a step of `task`, which has announced `guarded`.
+fn disables(item: &StepItem, task: TaskId, guarded: &[StepItem]) -> bool {
+    *item == StepItem::Over
+        || item.may_disable(&StepItem::lives(task))
+        || guarded.iter().any(|guarded| item.may_disable(guarded))
 }
 
-/// Whether an item of another task may enable an operation that `task` asks for.
-fn enables(item: &Item, task: TaskId, asked: &[Item]) -> bool {
-    item.may_enable(&Item::lives(task)) || asked.iter().any(|asked| item.may_enable(asked))
+/// Returns `true` if an item of another task may enable a step of `task`, which has announced `guarded`.
+fn enables(item: &StepItem, task: TaskId, guarded: &[StepItem]) -> bool {
+    item.may_enable(&StepItem::lives(task))
+        || guarded.iter().any(|guarded| item.may_enable(guarded))
 }

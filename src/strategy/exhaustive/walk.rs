@@ -1,4 +1,4 @@
-//! The search as its driver and its worker see it.
+//! The two interfaces of the search: [`Search`] for its driver, [`Strategy`] for its worker.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -21,18 +21,18 @@ impl Exhaustive {
         self.explorer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// As [`advance`](Search::advance); `look` sees what happened before what in the run that ended.
+    /// As [`advance`](Search::advance). Calls `look` with the happens-before order of the run that ended.
     pub(crate) fn advance_and(&self, cut: bool, look: impl FnOnce(&HappensBefore)) -> bool {
         let mut explorer = self.explorer();
-        explorer.take_in(cut);
+        explorer.finish_run(cut);
         look(&explorer.order);
-        explorer.turn()
+        explorer.next_run()
     }
 }
 
 impl Search for Exhaustive {
     fn strategy(&self) -> Box<dyn Strategy> {
-        Box::new(Walk { search: self.clone(), step: 0 })
+        Box::new(ExhaustiveStrategy { search: self.clone(), step: 0 })
     }
 
     fn advance(&self, cut: bool) -> bool {
@@ -68,15 +68,15 @@ impl Search for Exhaustive {
     }
 }
 
-/// Answers the choices of one run after the other.
+/// The strategy of the search: answers the choices of one run after the other.
 #[derive(Debug)]
-struct Walk {
+struct ExhaustiveStrategy {
     search: Exhaustive,
     /// The step being taken.
     step: usize,
 }
 
-impl Strategy for Walk {
+impl Strategy for ExhaustiveStrategy {
     fn begin(&mut self, _: Seed) {
         self.search.explorer().begin();
     }

@@ -1,59 +1,59 @@
-//! Locks that tasks want while they hold others: without such chains tasks do not wait for each other in
-//! a circle.
+//! Chains of locks: a task wants a lock while it holds another. Without chains, tasks cannot deadlock in a circle of
+//! locks.
 //!
-//! In a circle each task has one lock and wants the next one, so a run that looks for circles holds a
-//! task back before any lock that it wants while it has one, until nobody else can go on. That meets a
-//! circle of any length in a few runs, where drawing who is first at each lock meets one of n tasks in
-//! 2^n. DeadlockFuzzer pauses threads in this way at the places of one circle that it computed before
+//! In a circle each task holds one lock and wants the next one. A run that looks for circles therefore holds each
+//! task that wants a lock while it holds one, until no other task can go on. Such runs meet a
+//! circle of any length soon, while random orders at each lock meet a circle of n tasks in one run of about
+//! 2^n. DeadlockFuzzer pauses threads in this way at the places of one circle that it has computed before
 //! (Joshi, Park, Sen, Naik, *A Randomized Dynamic Program Analysis Technique for Detecting Real
-//! Deadlocks*, PLDI 2009); here none is computed, so a circle need not show in the rehearsals.
+//! Deadlocks*, PLDI 2009); here none is computed, so the rehearsals need not contain the circle.
 
 use crate::run::choice::View;
 use crate::run::event::{Event, Values};
 use crate::run::ids::{ObjectId, TaskId};
 use crate::run::op::Access;
 
-/// Who holds locks in this run, and whether rehearsals had chains.
+/// The holders of locks in this run, and the existence of chains in the rehearsals.
 #[derive(Debug, Default)]
 pub(super) struct Chains {
     are_there: bool,
-    /// By object: who holds it.
+    /// By object: the task that holds it.
     holders: Vec<Option<TaskId>>,
-    /// By task: how many locks it holds.
+    /// By task: the number of locks that it holds.
     held: Vec<u32>,
-    /// How many events of this run were looked at.
+    /// The number of events of this run that were read.
     seen: usize,
 }
 
 impl Chains {
-    /// A run begins.
+    /// Begins a run.
     pub(super) fn restart(&mut self) {
         self.holders.clear();
         self.held.clear();
         self.seen = 0;
     }
 
-    /// Whether a task of the rehearsals wanted a lock while it held one.
+    /// Returns `true` if a task of the rehearsals took a lock while it held one.
     pub(super) fn are_there(&self) -> bool {
         self.are_there
     }
 
-    /// Takes in what has happened since. To be called at the end of a rehearsal, and before each choice of
+    /// Reads the new events. Must be called at the end of a rehearsal, and before each choice of
     /// a run that looks for circles.
     pub(super) fn watch(&mut self, view: &View<'_>) {
         let events = view.events();
         for event in &events[self.seen..] {
-            self.take_in(event);
+            self.read_event(event);
         }
         self.seen = events.len();
     }
 
-    fn take_in(&mut self, event: &Event) {
+    fn read_event(&mut self, event: &Event) {
         let Some(object) = event.object else { return };
         match event.op.access {
             Access::Lock => self.take(event.task, object),
             Access::TryLock if event.values != Values::Failed => self.take(event.task, object),
-            // Not always by who took it.
+            // The task of the event need not be the holder.
             Access::Unlock => self.give_up(object),
             _ => {}
         }
@@ -78,8 +78,8 @@ impl Chains {
         self.held.get(task.index()).is_some_and(|count| *count > 0)
     }
 
-    /// Whether the task wants a lock while it holds one.
-    pub(super) fn is_in_one(&self, view: &View<'_>, task: TaskId) -> bool {
+    /// Returns `true` if the task wants a lock while it holds one.
+    pub(super) fn extends_chain(&self, view: &View<'_>, task: TaskId) -> bool {
         let announced = &view.task(task).announced;
         self.holds_any(task) && announced.any(|one| one.op.access == Access::Lock)
     }
@@ -96,11 +96,11 @@ mod tests {
     const TRY_LOCK: Op = Op::new("try_lock", Access::TryLock);
     const UNLOCK: Op = Op::new("unlock", Access::Unlock);
 
-    /// Whether there are chains when tasks do this: task, operation, object, whether it succeeds.
+    /// Returns `true` if there are chains after these events: task, operation, object, success.
     fn chains(acts: &[(u32, &'static Op, u32, bool)]) -> bool {
         let mut chains = Chains::default();
         for (task, op, object, succeeds) in acts {
-            chains.take_in(&Event {
+            chains.read_event(&Event {
                 step: 0,
                 task: TaskId(*task),
                 object: Some(ObjectId::new(*object)),

@@ -5,13 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::contested::Favour;
 use super::*;
 use crate::strategy::enumerate::{
-    Act, All, Begun, Exact, Order, Program, READ, WRITE, all_orders, assert_uniform,
+    AbstractOp, All, Exact, Order, Program, READ, WRITE, WithBegin, all_orders, assert_uniform,
     orders as orders_of, probability, run, sums,
 };
 
-const X: Act = Act::To(0, &WRITE);
-const Y: Act = Act::To(1, &WRITE);
-const Z: Act = Act::To(2, &WRITE);
+const X: AbstractOp = AbstractOp::To(0, &WRITE);
+const Y: AbstractOp = AbstractOp::To(1, &WRITE);
+const Z: AbstractOp = AbstractOp::To(2, &WRITE);
 
 fn orders(dice: All) -> Orders<All> {
     Orders { dice, ..Orders::default() }
@@ -19,7 +19,7 @@ fn orders(dice: All) -> Orders<All> {
 
 /// Orders that expects the most in every run, looks for no circles, and is else as `change` has it.
 fn begun(dice: All, change: impl Fn(&mut Orders<All>) + Send) -> impl Strategy {
-    Begun(orders(dice), move |orders: &mut Orders<All>, seed| {
+    WithBegin(orders(dice), move |orders: &mut Orders<All>, seed| {
         if !orders.restart(seed) {
             return;
         }
@@ -43,7 +43,7 @@ type Choice = BTreeMap<u32, Vec<usize>>;
 fn choice(program: &Program, order: &Order) -> Choice {
     let mut choice = Choice::new();
     for (task, act) in order {
-        if let Act::To(object, _) = program[*task][*act] {
+        if let AbstractOp::To(object, _) = program[*task][*act] {
             choice.entry(object).or_default().push(*task);
         }
     }
@@ -103,18 +103,18 @@ fn what_is_possible_has_at_least_the_probability_of_its_draws() {
 
 #[test]
 fn steps_that_access_something_else_do_not_bend_it() {
-    let private = |n| Act::To(n, &WRITE);
+    let private = |n| AbstractOp::To(n, &WRITE);
     uniform(&vec![vec![private(2), private(2), X], vec![X, private(3)]], 2);
 }
 
 #[test]
 fn a_child_is_intended_from_the_moment_its_parent_is() {
-    uniform(&vec![vec![Act::Spawn(1), X], vec![X], vec![X]], 6);
+    uniform(&vec![vec![AbstractOp::Spawn(1), X], vec![X], vec![X]], 6);
 }
 
 #[test]
 fn a_lost_update_is_met_by_two_runs_of_three() {
-    let increment = || vec![Act::To(0, &READ), X];
+    let increment = || vec![AbstractOp::To(0, &READ), X];
     let found = orders_of(&vec![increment(), increment()], always);
     let lost = |order: &Order| order[1].0 != order[0].0;
     assert_eq!(probability(&found, lost), Exact::new(2, 3));
@@ -128,14 +128,14 @@ fn an_object_that_is_left_out_is_walked() {
     };
     let walked = orders_of(&program, leaves_out);
     assert_eq!(walked.into_keys().collect::<Vec<_>>(), all_orders(&program));
-    // Seeds draw it, and what they expect.
+    // Seeds draw it, and the counts that they expect.
     let drawn = orders_of(&program, orders);
     assert_eq!(drawn.into_keys().collect::<Vec<_>>(), all_orders(&program));
 }
 
 #[test]
 fn every_interleaving_is_possible_when_tasks_wait() {
-    let section = || vec![Act::Lock(1), X, Act::Unlock(1)];
+    let section = || vec![AbstractOp::Lock(1), X, AbstractOp::Unlock(1)];
     for program in [vec![section(), section()], vec![vec![X], section(), vec![X]]] {
         let found = orders_of(&program, always);
         assert_eq!(found.into_keys().collect::<Vec<_>>(), all_orders(&program));
@@ -159,7 +159,7 @@ fn an_access_that_was_not_expected_can_still_be_the_first() {
 }
 
 /// Orders that has learnt what there is to learn of a program.
-fn learnt(program: &Program) -> Orders {
+fn finish_rehearsals(program: &Program) -> Orders {
     let mut orders = Orders::<Rng>::default();
     while orders.rehearsals() > 0 {
         run(program, &mut orders);
@@ -171,20 +171,20 @@ fn learnt(program: &Program) -> Orders {
 /// Whom runs favour at the first object, as far as a hundred show.
 fn favours(program: &Program) -> BTreeSet<Favour> {
     let mut rng = Rng::new(1);
-    let contested = &learnt(program).contested[0];
+    let contested = &finish_rehearsals(program).contested[0];
     (0..100).map(|_| contested.draw_favour(&mut rng)).collect()
 }
 
 /// Tasks of one access each: readers, then writers.
 fn of_one_access(readers: usize, writers: usize) -> Program {
-    let mut program = vec![vec![Act::To(0, &READ)]; readers];
+    let mut program = vec![vec![AbstractOp::To(0, &READ)]; readers];
     program.resize(readers + writers, vec![X]);
     program
 }
 
 #[test]
 fn a_part_that_few_have_is_favoured_or_all_others_are() {
-    // Parts are numbered in the order of what is done: writes before reads, here.
+    // Parts are numbered in the order of the accesses: here, writes before reads.
     let part = |part| BTreeSet::from([Favour::Nobody, Favour::First(part), Favour::Last(part)]);
     let of = |readers, writers| favours(&of_one_access(readers, writers));
     assert_eq!(of(1, 3), part(0));
@@ -199,10 +199,15 @@ fn nobody_is_favoured_where_no_part_is_rare() {
         assert_eq!(favours(&of_one_access(readers, writers)), nobody);
     }
     // Each has its own part.
-    let own = |object| vec![X, Act::To(object, &WRITE), Act::To(object + 1, &WRITE)];
+    let own = |object| vec![X, AbstractOp::To(object, &WRITE), AbstractOp::To(object + 1, &WRITE)];
     assert_eq!(favours(&(1..6).map(own).collect()), nobody);
     // Nor can a parent come before those that it spawns.
-    let parent = vec![Act::Spawn(1), Act::Spawn(2), Act::Spawn(3), Act::To(0, &READ)];
+    let parent = vec![
+        AbstractOp::Spawn(1),
+        AbstractOp::Spawn(2),
+        AbstractOp::Spawn(3),
+        AbstractOp::To(0, &READ),
+    ];
     assert_eq!(favours(&vec![parent, vec![X], vec![X], vec![X]]), nobody);
 }
 
@@ -210,12 +215,17 @@ fn nobody_is_favoured_where_no_part_is_rare() {
 fn circle(tasks: u32) -> Program {
     let task = |n| {
         let next = (n + 1) % tasks;
-        vec![Act::Lock(n), Act::Lock(next), Act::Unlock(next), Act::Unlock(n)]
+        vec![
+            AbstractOp::Lock(n),
+            AbstractOp::Lock(next),
+            AbstractOp::Unlock(next),
+            AbstractOp::Unlock(n),
+        ]
     };
     (0..tasks).map(task).collect()
 }
 
-/// Each has its first lock, and nobody can go on.
+/// Each task has its first lock, and no task can go on.
 fn is_stuck(order: &Order) -> bool {
     order.iter().all(|(_, act)| *act == 0)
 }
@@ -232,7 +242,7 @@ fn a_run_that_looks_for_circles_meets_every_circle() {
 #[test]
 fn circles_are_looked_for_by_one_run_of_five_if_there_are_chains() {
     let looks = |program: &Program| {
-        let mut orders = learnt(program);
+        let mut orders = finish_rehearsals(program);
         let mut looks = |seed| {
             orders.begin(Seed(seed));
             orders.circles
@@ -240,8 +250,8 @@ fn circles_are_looked_for_by_one_run_of_five_if_there_are_chains() {
         (0..1000).filter(|seed| looks(*seed)).count()
     };
     assert!((150..250).contains(&looks(&circle(3))));
-    let apart = |n| vec![Act::Lock(n), Act::Lock(n + 10)];
-    assert_eq!(looks(&vec![vec![Act::Lock(0)], vec![Act::Lock(1)]]), 0);
+    let apart = |n| vec![AbstractOp::Lock(n), AbstractOp::Lock(n + 10)];
+    assert_eq!(looks(&vec![vec![AbstractOp::Lock(0)], vec![AbstractOp::Lock(1)]]), 0);
     assert!(looks(&(0..3).map(apart).collect()) > 0);
 }
 

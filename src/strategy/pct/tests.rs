@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::*;
 use crate::strategy::enumerate::{
-    Act, All, Exact, Order, Program, WRITE, all_orders, orders, probability, writers,
+    AbstractOp, All, Exact, Order, Program, WRITE, all_orders, orders, probability, writers,
 };
 
 fn pct(program: &Program, depth: u32) -> BTreeMap<Order, Exact> {
@@ -84,9 +84,13 @@ fn every_bug_of_depth_four_has_the_probability_that_is_promised() {
 
 #[test]
 fn tasks_that_are_spawned_and_locks_that_are_waited_for_do_not_break_the_bound() {
-    let write = Act::To(0, &WRITE);
-    let spawning = vec![vec![write, Act::Spawn(1), write], vec![write, Act::Spawn(2)], vec![write]];
-    let section = || vec![Act::Lock(1), write, Act::Unlock(1)];
+    let write = AbstractOp::To(0, &WRITE);
+    let spawning = vec![
+        vec![write, AbstractOp::Spawn(1), write],
+        vec![write, AbstractOp::Spawn(2)],
+        vec![write],
+    ];
+    let section = || vec![AbstractOp::Lock(1), write, AbstractOp::Unlock(1)];
     let locking = vec![section(), section(), vec![write]];
     for depth in 2..4 {
         meets_the_bound(&locking, depth);
@@ -115,7 +119,7 @@ fn with_no_change_point_tasks_run_one_after_the_other() {
 
 #[test]
 fn a_task_that_yields_lets_the_others_go() {
-    let waits = vec![Act::Yield, Act::Yield];
+    let waits = vec![AbstractOp::Yield, AbstractOp::Yield];
     for order in pct(&vec![waits.clone(), waits], 1).into_keys() {
         assert_ne!(order[0].0, order[1].0, "{order:?}");
     }

@@ -5,11 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::*;
 use crate::run::op::Access;
 use crate::strategy::enumerate::{
-    Act, All, Begun, Exact, Order, Program, READ, WRITE, all_orders, orders, probability,
+    AbstractOp, All, Exact, Order, Program, READ, WRITE, WithBegin, all_orders, orders, probability,
 };
 
-const R: Act = Act::To(0, &READ);
-const W: Act = Act::To(0, &WRITE);
+const R: AbstractOp = AbstractOp::To(0, &READ);
+const W: AbstractOp = AbstractOp::To(0, &WRITE);
 
 fn pos(dice: All) -> Pos<All> {
     Pos {
@@ -20,8 +20,8 @@ fn pos(dice: All) -> Pos<All> {
         plain: false,
         steps_max: 0,
         private_steps: 0,
-        queue: Queue::default(),
-        stands: Stands::default(),
+        queue: TaskQueue::default(),
+        stands: PendingByObject::default(),
         again: Vec::new(),
         started: Vec::new(),
         last: None,
@@ -30,7 +30,7 @@ fn pos(dice: All) -> Pos<All> {
 
 /// POS of which no seed, or every seed, is plain.
 fn always(dice: All, plain: bool) -> impl Strategy {
-    Begun(pos(dice), move |pos: &mut Pos<All>, seed| {
+    WithBegin(pos(dice), move |pos: &mut Pos<All>, seed| {
         pos.rehearsal.begin();
         pos.dice.reseed(seed);
         pos.restart();
@@ -44,7 +44,8 @@ fn eager(program: &Program) -> BTreeMap<Order, Exact> {
 
 /// The reads and writes of object 0, in order.
 fn accesses(program: &Program, order: &Order) -> Vec<(usize, usize)> {
-    let touches = |(task, act): &&(usize, usize)| matches!(program[*task][*act], Act::To(0, _));
+    let touches =
+        |(task, act): &&(usize, usize)| matches!(program[*task][*act], AbstractOp::To(0, _));
     order.iter().filter(touches).copied().collect()
 }
 
@@ -62,8 +63,8 @@ fn a_lost_update_is_met_by_one_run_of_three() {
 
 #[test]
 fn private_operations_change_nothing() {
-    let private = |n| vec![Act::To(n, &WRITE); 20];
-    let task = |n| [private(n), vec![Act::Yield, R, W], private(n)].concat();
+    let private = |n| vec![AbstractOp::To(n, &WRITE); 20];
+    let task = |n| [private(n), vec![AbstractOp::Yield, R, W], private(n)].concat();
     let program = vec![task(1), task(2)];
     let p = probability(&eager(&program), |order| is_lost(&program, order));
     assert_eq!(p, Exact::new(1, 3));
@@ -81,8 +82,8 @@ fn what_conflicts_gets_a_new_priority() {
 #[test]
 fn what_does_not_conflict_keeps_its_priority() {
     // The reads are those of one more object, shared so that they are not private.
-    let other = Act::To(1, &READ);
-    let program = vec![vec![other, other, other], vec![W], vec![Act::To(1, &WRITE), W]];
+    let other = AbstractOp::To(1, &READ);
+    let program = vec![vec![other, other, other], vec![W], vec![AbstractOp::To(1, &WRITE), W]];
     let found = eager(&program);
     // The highest of four is as often that of the write as any other of these.
     let first = |order: &Order| order[0] == (1, 0);
@@ -91,14 +92,14 @@ fn what_does_not_conflict_keeps_its_priority() {
 
 #[test]
 fn every_partial_order_is_possible() {
-    let y = Act::To(1, &WRITE);
-    let section = || vec![Act::Lock(2), W, Act::Unlock(2)];
+    let y = AbstractOp::To(1, &WRITE);
+    let section = || vec![AbstractOp::Lock(2), W, AbstractOp::Unlock(2)];
     for program in [
         vec![vec![R, W], vec![R, W]],
         vec![vec![W, y], vec![y, W]],
         vec![vec![W], vec![R], vec![R]],
         vec![section(), section()],
-        vec![vec![Act::Spawn(1), W], vec![W], vec![R]],
+        vec![vec![AbstractOp::Spawn(1), W], vec![W], vec![R]],
     ] {
         let class = |order: &Order| class(&program, order);
         let all: BTreeSet<_> = all_orders(&program).iter().map(class).collect();
@@ -110,8 +111,8 @@ fn every_partial_order_is_possible() {
 /// The order of each two acts that conflict.
 fn class(program: &Program, order: &Order) -> BTreeSet<((usize, usize), (usize, usize))> {
     let touched = |(task, act): (usize, usize)| match program[task][act] {
-        Act::To(object, op) => Some((object, op.access)),
-        Act::Lock(object) | Act::Unlock(object) => Some((object, Access::Lock)),
+        AbstractOp::To(object, op) => Some((object, op.access)),
+        AbstractOp::Lock(object) | AbstractOp::Unlock(object) => Some((object, Access::Lock)),
         _ => None,
     };
     let mut pairs = BTreeSet::new();
@@ -128,7 +129,7 @@ fn class(program: &Program, order: &Order) -> BTreeSet<((usize, usize), (usize, 
 
 #[test]
 fn a_seed_that_has_no_private_operations_can_have_every_interleaving() {
-    let private = Act::To(1, &WRITE);
+    let private = AbstractOp::To(1, &WRITE);
     let program = vec![vec![private, W], vec![W]];
     let plain = orders(&program, |dice| always(dice, true));
     assert_eq!(plain.into_keys().collect::<Vec<_>>(), all_orders(&program));

@@ -2,17 +2,17 @@
 
 use super::*;
 use crate::strategy::enumerate::{
-    Act, All, Begun, Exact, Order, Program, READ, WRITE, all_orders, assert_uniform, orders,
-    probability, sums,
+    AbstractOp, All, Exact, Order, Program, READ, WRITE, WithBegin, all_orders, assert_uniform,
+    orders, probability, sums,
 };
 
-const X: Act = Act::To(0, &WRITE);
+const X: AbstractOp = AbstractOp::To(0, &WRITE);
 
 fn surw(dice: All) -> Surw<All> {
     Surw {
         dice,
         rehearsal: Rehearsal::default(),
-        tally: Tally::default(),
+        tally: TaskCounts::default(),
         accesses: Accesses::default(),
         contested: Vec::new(),
         steps_max: 0,
@@ -20,7 +20,7 @@ fn surw(dice: All) -> Surw<All> {
         counts: Vec::new(),
         weights: Weights::default(),
         tasks: 0,
-        places: Places::default(),
+        places: Candidates::default(),
         intended: None,
         waited: 0,
     }
@@ -31,7 +31,7 @@ fn surw(dice: All) -> Surw<All> {
 fn uniform(program: &Program, count: usize) {
     let of_x = |order: &Order| {
         let acts = order.iter().map(|(task, act)| (*task, program[*task][*act]));
-        let accesses = acts.filter(|(_, act)| matches!(act, Act::To(0, _)));
+        let accesses = acts.filter(|(_, act)| matches!(act, AbstractOp::To(0, _)));
         accesses.map(|(task, _)| task).collect::<Vec<_>>()
     };
     assert_uniform(sums(orders(program, surw), of_x), count);
@@ -46,19 +46,19 @@ fn every_order_of_the_accesses_has_the_same_probability() {
 
 #[test]
 fn steps_that_access_something_else_do_not_bend_it() {
-    let private = |n| Act::To(n, &WRITE);
+    let private = |n| AbstractOp::To(n, &WRITE);
     uniform(&vec![vec![private(1), private(1), X], vec![X, private(2)]], 2);
     uniform(&vec![vec![private(1), X, X], vec![X, X]], 6);
 }
 
 #[test]
 fn a_child_is_intended_from_the_moment_its_parent_is() {
-    uniform(&vec![vec![Act::Spawn(1), X], vec![X], vec![X]], 6);
+    uniform(&vec![vec![AbstractOp::Spawn(1), X], vec![X], vec![X]], 6);
 }
 
 #[test]
 fn a_lost_update_is_met_by_two_runs_of_three() {
-    let increment = || vec![Act::To(0, &READ), X];
+    let increment = || vec![AbstractOp::To(0, &READ), X];
     let found = orders(&vec![increment(), increment()], surw);
     let lost = |order: &Order| order[1].0 != order[0].0;
     assert_eq!(probability(&found, lost), Exact::new(2, 3));
@@ -66,7 +66,7 @@ fn a_lost_update_is_met_by_two_runs_of_three() {
 
 #[test]
 fn every_interleaving_is_possible_when_tasks_wait() {
-    let section = || vec![Act::Lock(1), X, Act::Unlock(1)];
+    let section = || vec![AbstractOp::Lock(1), X, AbstractOp::Unlock(1)];
     for program in [vec![section(), section()], vec![section(), section(), vec![X]]] {
         let found = orders(&program, surw);
         assert_eq!(found.into_keys().collect::<Vec<_>>(), all_orders(&program));
@@ -83,7 +83,7 @@ fn an_access_that_no_rehearsal_saw_can_still_be_the_first() {
 
 /// Expects two accesses of task 0 and none of task 1.
 fn ignorant(dice: All) -> impl Strategy {
-    Begun(surw(dice), |surw: &mut Surw<All>, seed| {
+    WithBegin(surw(dice), |surw: &mut Surw<All>, seed| {
         surw.begin(seed);
         if surw.counts.len() > 1 {
             surw.counts[1] = 0;

@@ -1,13 +1,13 @@
 //! The distribution of URW, computed for small programs.
 
 use super::*;
-use crate::strategy::enumerate::{Act, All, Exact, WRITE, all_orders, orders, writers};
+use crate::strategy::enumerate::{AbstractOp, All, Exact, WRITE, all_orders, orders, writers};
 
 fn urw(dice: All) -> Urw<All> {
     Urw {
         dice,
         rehearsal: Rehearsal::default(),
-        tally: Tally::default(),
+        tally: TaskCounts::default(),
         counts: Vec::new(),
         left: Vec::new(),
         weights: Weights::default(),
@@ -43,9 +43,9 @@ fn starts(order: &[(usize, usize)], tasks: usize) -> u128 {
 
 #[test]
 fn what_a_child_will_do_is_expected_of_its_parent() {
-    let write = Act::To(0, &WRITE);
+    let write = AbstractOp::To(0, &WRITE);
     // With the first step and the spawn the parent has 3 steps; child and stranger compete.
-    let program = vec![vec![Act::Spawn(1)], vec![write, write], vec![write, write]];
+    let program = vec![vec![AbstractOp::Spawn(1)], vec![write, write], vec![write, write]];
     let found = orders(&program, urw);
     // Of five steps of one kind and three of another in line, every mix has the same probability.
     let stranger_last = |order: &[(usize, usize)]| order[order.len() - 2..] == [(2, 0), (2, 1)];
@@ -57,8 +57,8 @@ fn what_a_child_will_do_is_expected_of_its_parent() {
 
 #[test]
 fn every_interleaving_is_possible_when_tasks_wait() {
-    let section = || vec![Act::Lock(1), Act::To(0, &WRITE), Act::Unlock(1)];
-    let program = vec![section(), section(), vec![Act::To(0, &WRITE)]];
+    let section = || vec![AbstractOp::Lock(1), AbstractOp::To(0, &WRITE), AbstractOp::Unlock(1)];
+    let program = vec![section(), section(), vec![AbstractOp::To(0, &WRITE)]];
     let found = orders(&program, urw);
     assert_eq!(found.into_keys().collect::<Vec<_>>(), all_orders(&program));
 }

@@ -107,7 +107,7 @@ where
                 None => {
                     let first = lent && nth == 0;
                     if !first && (lent || self.book.plan.has_unheard()) {
-                        seam::Turn::new(&BEGIN, here()).await;
+                        seam::YieldPoint::new(&BEGIN, here()).await;
                     }
                     self.command(*id).await;
                     if !lent {

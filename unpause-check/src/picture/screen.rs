@@ -72,7 +72,7 @@ impl Line {
 
     /// This line and a text at its end.
     pub fn with(mut self, paint: Paint, text: &str) -> Line {
-        let end = self.len();
+        let end = self.width();
         self.put(end, paint, text);
         self
     }
@@ -93,7 +93,7 @@ impl Line {
     }
 
     /// The width in columns.
-    pub fn len(&self) -> usize {
+    pub fn width(&self) -> usize {
         self.cells.len()
     }
 
@@ -163,11 +163,11 @@ impl Screen {
         self.blank();
         let mut line = Line::of(Paint::Faint, "── ").with(Paint::Strong, title);
         if !remark.is_empty() {
-            let room = self.style.width.saturating_sub(line.len() + 5);
+            let room = self.style.width.saturating_sub(line.width() + 5);
             line = line.with(Paint::Faint, " ── ").with(Paint::Plain, &cut(remark, room));
         }
         line = line.with(Paint::Faint, " ");
-        for column in line.len()..self.style.width {
+        for column in line.width()..self.style.width {
             line.put_char(column, Paint::Faint, '─');
         }
         self.line(line);

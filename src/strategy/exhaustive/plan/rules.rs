@@ -1,21 +1,21 @@
-//! The parts of the rule of [`plan`](super), so that a test can leave one out and see that it is missed.
+//! The parts of the rule of [`plan`](super). A test leaves one out and checks that the search then misses a bug.
 
 /// A part of the rule.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Rule {
-    /// An operation that was dropped competes.
+    /// An operation that was dropped takes part in reversals.
     Dropped,
-    /// An operation that was pending at the end competes.
+    /// An operation that was pending at the end of the run takes part in reversals.
     Pending,
-    /// Whatever may enable a task that could not step is tried.
+    /// Each step that may enable a disabled task is added.
     Enablers,
-    /// So is what comes after the operation was done or dropped.
+    /// So are the steps after the operation was done or dropped.
     LateEnablers,
-    /// A task that sleeps does not count as planned.
+    /// A sleeping task does not complete a reversal.
     Sleepers,
 }
 
-/// The parts that a search goes by: all of them, outside of tests.
+/// The parts of the rule that a search applies: all of them, outside of tests.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[cfg_attr(not(test), derive(Default))]
 pub(crate) struct Rules {
@@ -23,12 +23,12 @@ pub(crate) struct Rules {
 }
 
 impl Rules {
-    /// Whether this part is among them.
+    /// Returns `true` if this part is applied.
     pub(super) fn has(self, rule: Rule) -> bool {
         self.left_out != Some(rule)
     }
 
-    /// Whether all are.
+    /// Returns `true` if all parts are applied.
     pub(super) fn are_whole(self) -> bool {
         self.left_out.is_none()
     }
@@ -43,11 +43,11 @@ impl Default for Rules {
 
 #[cfg(test)]
 thread_local! {
-    /// What searches leave out that are made on this thread.
+    /// The part that searches created on this thread leave out.
     static LEFT_OUT: std::cell::Cell<Option<Rule>> = const { std::cell::Cell::new(None) };
 }
 
-/// Makes searches that leave a part out, while `act` is on.
+/// Has searches that are created during `act` leave out a part.
 #[cfg(test)]
 pub(crate) fn without<T>(rule: Rule, act: impl FnOnce() -> T) -> T {
     LEFT_OUT.set(Some(rule));

@@ -20,7 +20,7 @@ use crate::run::op::kind::{Kind, WATCH, faults};
 use crate::run::op::{lock, task, word};
 use crate::run::rng::Rng;
 use crate::strategy::exhaustive::Observer;
-use crate::strategy::footprint::{Item, dependent};
+use crate::strategy::footprint::{StepItem, dependent};
 use crate::strategy::happens_before::HappensBefore;
 
 /// Takes some steps as it is told, then always the task with the lowest number.
@@ -100,7 +100,7 @@ struct Told {
     stuck: bool,
     enabled: Vec<TaskId>,
     /// By step, what it did and what its task asks for then.
-    footprints: Vec<(Vec<Item>, Vec<Item>)>,
+    footprints: Vec<(Vec<StepItem>, Vec<StepItem>)>,
     /// True if the run went beyond the script.
     goes_on: bool,
     /// The values seen by all tasks, to the end of the run.
@@ -115,7 +115,7 @@ fn tell(program: &Program, turns: &[TaskId]) -> Told {
     let run = worker.extract(Seed(0), "scripted");
     worker.forget_histories();
     let script = scripted.0.lock().unwrap();
-    let of = |step| (plain(script.order.items_of(step)), plain(script.order.asked_after(step)));
+    let of = |step| (plain(script.order.items_of(step)), plain(script.order.guarded_after(step)));
     Told {
         stuck: script.stuck,
         enabled: script.enabled.clone(),
@@ -126,8 +126,8 @@ fn tell(program: &Program, turns: &[TaskId]) -> Told {
 }
 
 /// Items without what differs from run to run, in no meaningful order.
-fn plain(items: &[Item]) -> Vec<Item> {
-    let mut plain: Vec<Item> = items.to_vec();
+fn plain(items: &[StepItem]) -> Vec<StepItem> {
+    let mut plain: Vec<StepItem> = items.to_vec();
     plain.sort_by_key(|item| format!("{item:?}"));
     plain
 }
@@ -175,7 +175,8 @@ fn compare(program: &Program, prefix: &[TaskId], (p, q): (TaskId, TaskId), found
     }
     // As they are at s, and as they come one after the other in a run.
     let (q_then, p_then) = (pq.footprints.get(at + 1), qp.footprints.get(at + 1));
-    let apart = |p_does: &(Vec<Item>, Vec<Item>), q_does: &(Vec<Item>, Vec<Item>)| {
+    let apart = |p_does: &(Vec<StepItem>, Vec<StepItem>),
+                 q_does: &(Vec<StepItem>, Vec<StepItem>)| {
         !dependent((p, &p_does.0), (q, &q_does.0))
     };
     let can_swap = apart(p_first, q_first)

@@ -1,57 +1,57 @@
-//! Operations on their way through a point: announced, then done.
+//! Pending operations: announced at a point, then done.
 //!
-//! What is here is called at every point. It is not generic where that can be, so that it is
-//! compiled once, here, where it knows how the thread keeps its world, and not in every future of the
-//! program. In a debug build nothing of it is inlined there, so that it is compiled as the profile of
-//! this crate says.
+//! These functions are called at every point. They are not generic where possible, because they are then
+//! compiled once, in this crate, where the thread-local access is inlined, and not in every future of the
+//! program. A debug build inlines none of them there, so that they are compiled with the profile of
+//! this crate. The way through a point is in `seam/sim/point.rs`, with a table of the words.
 
 use std::task::Waker;
 
 use super::now::{self, Now};
 use super::object::Object;
-use super::slot::Ticket;
+use super::slot::Announcement;
 use super::world::WORLD;
 use crate::rt::memory;
 use crate::run::event::{ValueKind, Values};
 use crate::run::ids::{ObjectId, Place};
 use crate::run::op::Op;
 
-/// An operation, from its announcement until it is done. Its ticket is closed already when its turn had
-/// come and the world need not have a look: then that it is done is noted in the thread.
-#[derive(Clone, Copy)]
-pub(crate) struct Deed {
+/// An operation, from its first poll until it is done.
+///
+/// While it is done in its turn its announcement is closed already: the thread then records the effect and the
+/// world takes it in later. An announcement that is still open has the world record the effect.
+pub(crate) struct PendingOp {
     pub(crate) op: &'static Op,
     pub(crate) object: Option<ObjectId>,
     pub(crate) place: Place,
-    pub(crate) ticket: Ticket,
+    pub(crate) announcement: Announcement,
 }
 
-impl Deed {
-    /// One that has not been announced.
+impl PendingOp {
+    /// An operation that is not announced yet.
     #[inline]
-    pub(crate) fn new(op: &'static Op, place: Place) -> Deed {
-        Deed { op, object: None, place, ticket: Ticket::default() }
+    pub(crate) fn new(op: &'static Op, place: Place) -> PendingOp {
+        PendingOp { op, object: None, place, announcement: Announcement::default() }
     }
 
-    /// The current task is at a point: it will do this when it steps next and it can be done.
-    /// It waits for nothing.
+    /// Announces the operation, which never has to wait: the current task does it in its next step.
     #[cfg_attr(debug_assertions, inline(never))]
     #[cfg_attr(not(debug_assertions), inline)]
     pub(crate) fn announce(&mut self, waker: &Waker) {
         now::with(|now| self.announce_at(now, waker));
     }
 
-    // Not inlined: it is the same for all operations, and there is one in every future. Given what the
-    // thread knows, because that is asked for by a call here, in a library, and not in a program.
+    // Not inlined, because it is the same for all operations and every future has one. `now` is an argument because
+    // the access to the thread-local is a call in a library, but not in a program.
     #[inline(never)]
     fn announce_at(&mut self, now: &Now, waker: &Waker) {
         match now.announce(self.op, self.object, self.place, waker) {
-            Some(ticket) => self.ticket = ticket,
+            Some(announcement) => self.announcement = announcement,
             None => self.announce_to_world(waker),
         }
     }
 
-    /// The same, for what may have to wait or the thread does not take.
+    /// Announces the operation to the world: one that may have to wait, or that the thread cannot record.
     #[inline(never)]
     pub(crate) fn announce_to_world(&mut self, waker: &Waker) {
         WORLD.with(|world| world.announce(self, waker));
@@ -71,8 +71,8 @@ impl Deed {
         self.perform(|_| ((), Some(bits), Values::Wrote(bits)));
     }
 
-    /// Reads the word of the object and, if `change` gives one, writes another, in one. Returns the
-    /// word read. `wanted` is for the trace, if there was none to write.
+    /// Reads the word of the object and, if `change` returns a new one, writes it, atomically. Returns the
+    /// word read. `wanted` is the expected word that the trace shows if nothing is written.
     pub(crate) fn change(&self, wanted: u64, change: impl FnOnce(u64) -> Option<u64>) -> u64 {
         self.perform(|old| match change(old) {
             Some(new) => (old, Some(new), Values::Changed(old, new)),
@@ -80,13 +80,13 @@ impl Deed {
         })
     }
 
-    /// `effect` is given the word of the object. It says the result, the new word if there is one, and
-    /// what the trace is to have.
+    /// Calls `effect` with the word of the object. It returns the result, the new word if there is one, and
+    /// the values for the trace.
     #[inline(always)]
     fn perform<R>(&self, effect: impl FnOnce(u64) -> (R, Option<u64>, Values)) -> R {
         let near = self.object.filter(|object| memory::is_near(*object));
         match near {
-            Some(object) if !self.ticket.is_open() => memory::near(object, |word| {
+            Some(object) if !self.announcement.is_open() => memory::near(object, |word| {
                 let (result, new, values) = effect(word.get());
                 if let Some(new) = new {
                     word.set(new);
@@ -106,7 +106,7 @@ impl Deed {
     #[inline(never)]
     fn begin_slowly(&self) -> u64 {
         let object = self.object.expect("an operation on memory has an object");
-        WORLD.with(|world| world.retract_to_do(&self.ticket).memory.load(object))
+        WORLD.with(|world| world.retract_to_do(&self.announcement).memory.load(object))
     }
 
     #[cold]
@@ -121,39 +121,39 @@ impl Deed {
         });
     }
 
-    /// Does an operation that has no effect on the memory.
+    /// Records the operation as done. It has no effect on the memory, or the caller does it.
     #[cfg_attr(debug_assertions, inline(never))]
     #[cfg_attr(not(debug_assertions), inline)]
-    pub(crate) fn pass(&self) {
-        match self.ticket.is_open() {
+    pub(crate) fn finish(&self) {
+        match self.announcement.is_open() {
             false => now::do_turn(Values::None),
-            true => self.pass_slowly(),
+            true => self.finish_slowly(),
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn pass_slowly(&self) {
+    fn finish_slowly(&self) {
         WORLD.with(|world| {
-            let mut state = world.retract_to_do(&self.ticket);
+            let mut state = world.retract_to_do(&self.announcement);
             state.happened(self.op, self.object, self.place, Values::None);
         });
     }
 }
 
-/// Whether an announced operation can be done.
-pub(crate) enum Arrival {
-    /// Now.
-    Now,
-    /// Not in this step.
-    Later,
-    /// Its future is being polled by another task, or in another run: it must be announced anew.
-    Moved,
+/// The state of an announced operation when its future is polled.
+pub(crate) enum Readiness {
+    /// It can be done now.
+    Ready,
+    /// It cannot be done in this step.
+    Waiting,
+    /// Its future is polled by another task, or in another run: it must be announced again.
+    Stale,
 }
 
-/// The row of an object in the run that is on. The first time, `initial` gives its word.
+/// Returns the id of an object in the current run. The first use adds the object, with the word `initial()`.
 #[inline]
-pub(crate) fn meet(
+pub(crate) fn object_id(
     object: &Object,
     values: ValueKind,
     place: Place,
@@ -161,6 +161,6 @@ pub(crate) fn meet(
 ) -> ObjectId {
     match object.in_run(now::run()) {
         Some(id) => id,
-        None => WORLD.with(|world| world.meet(object, values, place, initial)),
+        None => WORLD.with(|world| world.object_id(object, values, place, initial)),
     }
 }

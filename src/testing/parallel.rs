@@ -13,7 +13,7 @@ use std::panic::Location;
 use std::sync::Arc;
 
 use self::actors::Actors;
-use self::book::{Book, Payload};
+use self::book::{Payload, RunningProgram};
 use self::hooks::Hooks;
 pub use self::hooks::{Parallel, initial};
 use crate::run::Condition;
@@ -91,7 +91,7 @@ where
     let (place, here) = (Location::caller(), here());
     let budget = shape.budget;
     let book = move |program: &P| {
-        let (book, panicked) = Book::draw(&shape, program);
+        let (book, panicked) = RunningProgram::draw(&shape, program);
         let runs = u64::from(book.plan.slots.iter().any(|slot| slot.op.is_some()));
         let place = place.into();
         seam::note_condition(Condition { name: SOMETHING_ASKED, place, percent: 0, runs });
@@ -161,13 +161,13 @@ where
 {
     let (place, here) = (Location::caller(), here());
     let budget = script.budget;
-    let book = move |program: &P| (Book::of_script(script, program, place), None);
+    let book = move |program: &P| (RunningProgram::of_script(script, program, place), None);
     Parallel::new(place, move |hooks| run_book(book, program, run, hooks, budget, (place, here)))
 }
 
 /// Runs the program of the book that `make` makes.
 async fn run_book<P, F>(
-    make: impl FnOnce(&P) -> (Book<P>, Option<Payload>),
+    make: impl FnOnce(&P) -> (RunningProgram<P>, Option<Payload>),
     program: P,
     run: F,
     hooks: Hooks<'_, P>,

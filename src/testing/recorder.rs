@@ -83,7 +83,7 @@ struct Recorder<M: Model> {
 }
 
 struct Records<M: Model> {
-    calls: Vec<Call<M>>,
+    calls: Vec<RecorderCall<M>>,
     lanes: Vec<Lane>,
     /// The lanes of each task.
     of_tasks: BTreeMap<u64, LanesOf>,
@@ -93,7 +93,7 @@ struct Records<M: Model> {
 }
 
 /// One call.
-struct Call<M: Model> {
+struct RecorderCall<M: Model> {
     lane: u32,
     op: M::Op,
     /// The clock when the call was made.
@@ -300,7 +300,7 @@ impl<M: Model> Recorder<M> {
             new
         });
         let (invoked, returned, failed) = (None, None, false);
-        records.calls.push(Call { lane, op, made, invoked, returned, failed, explicit });
+        records.calls.push(RecorderCall { lane, op, made, invoked, returned, failed, explicit });
         records.calls.len() - 1
     }
 
@@ -318,7 +318,7 @@ impl<M: Model> Recorder<M> {
     fn stamp_explicit(&self, call: usize) {
         let (made, task) = {
             let records = self.lock();
-            let Call { made, lane, explicit, failed, invoked, .. } = records.calls[call];
+            let RecorderCall { made, lane, explicit, failed, invoked, .. } = records.calls[call];
             if !explicit || failed || invoked.is_some() {
                 return;
             }
@@ -384,12 +384,13 @@ impl<M: Model> Records<M> {
     /// The calls by time of invocation, their times numbered from 0.
     fn ranked<O, R>(
         &self,
-        op: impl Fn(&Call<M>) -> O,
+        op: impl Fn(&RecorderCall<M>) -> O,
         ret: impl Fn(&M::Ret) -> R,
     ) -> Vec<Operation<O, R>> {
         // A call that has touched nothing yet and is still open begins after all that happened.
-        let begin =
-            |call: &Call<M>| call.invoked.unwrap_or(Stamp { time: u64::MAX, order: call.made });
+        let begin = |call: &RecorderCall<M>| {
+            call.invoked.unwrap_or(Stamp { time: u64::MAX, order: call.made })
+        };
         let mut order: Vec<(Stamp, usize)> = Vec::with_capacity(self.calls.len());
         let mut stamps: Vec<Stamp> = Vec::with_capacity(2 * self.calls.len());
         for (index, call) in self.calls.iter().enumerate().filter(|(_, call)| !call.failed) {
@@ -454,10 +455,10 @@ where
 {
     fn record(&self) -> HistoryRecord {
         let records = self.lock();
-        let write = |call: &Call<M>| {
+        let write = |call: &RecorderCall<M>| {
             caught(|| M::written(&call.op, call.returned.as_ref().map(|(ret, _)| ret)))?
         };
-        let asked = |call: &Call<M>| text_of(|| M::op_text(&call.op));
+        let asked = |call: &RecorderCall<M>| text_of(|| M::op_text(&call.op));
         let clients = records.lanes.len() as u32;
         let lines = |before| json_lines(before, records.ranked(write, |_| ()), clients);
         HistoryRecord {
@@ -472,7 +473,7 @@ where
     fn holds_at(&self, times: &[Timed]) -> bool {
         let records = self.lock();
         let calls = times.iter().map(|timed| (&records.calls[timed.call], timed));
-        let operation = |(call, timed): (&Call<M>, &Timed)| Operation {
+        let operation = |(call, timed): (&RecorderCall<M>, &Timed)| Operation {
             client: call.lane,
             op: call.op.clone(),
             invoked: timed.invoked,

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use unpause_check::datum::Datum;
 
-use crate::problem::{Place, Problem, ProblemKind, not_among, shown};
+use crate::problem::{FilePlace, Problem, ProblemKind, not_among, shown};
 
 /// What happened to a call.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum Kind {
+pub(crate) enum EventKind {
     /// A process asks for something.
     Invoke,
     /// It was done.
@@ -21,11 +21,11 @@ pub(crate) enum Kind {
 
 /// One line of a history.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Event {
-    pub(crate) place: Place,
+pub(crate) struct FileEvent {
+    pub(crate) place: FilePlace,
     /// Who acts; none if the file does not say.
     pub(crate) process: Option<i64>,
-    pub(crate) kind: Kind,
+    pub(crate) kind: EventKind,
     /// What is asked for.
     pub(crate) f: Arc<str>,
     pub(crate) key: Option<Datum>,
@@ -36,15 +36,15 @@ pub(crate) struct Event {
 const UNNAMED: &str = "txn";
 
 /// What a value says.
-pub(crate) enum Said {
+pub(crate) enum FileItem {
     /// That a client did something.
-    Event(Event),
+    Event(FileEvent),
     /// That somebody else did, Jepsen's nemesis if so it says.
     Note { is_nemesis: bool },
 }
 
 /// The event that a value is, or the note: a process that is no whole number is no client.
-pub(crate) fn event(place: Place, value: &Datum) -> Result<Said, Problem> {
+pub(crate) fn event(place: FilePlace, value: &Datum) -> Result<FileItem, Problem> {
     let bad = |message: String| Problem::at(place, ProblemKind::Event, message);
     let fields = match value {
         Datum::Tagged(_, record) => record,
@@ -59,7 +59,7 @@ pub(crate) fn event(place: Place, value: &Datum) -> Result<Said, Problem> {
     let process = match fields.get("process") {
         Some(Datum::Integer(process)) => Some(*process),
         Some(other) => {
-            return Ok(Said::Note { is_nemesis: other.as_name() == Some("nemesis") });
+            return Ok(FileItem::Note { is_nemesis: other.as_name() == Some("nemesis") });
         }
         // Without either it is some other data, and no event that lacks a word.
         None if fields.get("f").is_none() => {
@@ -72,10 +72,10 @@ pub(crate) fn event(place: Place, value: &Datum) -> Result<Said, Problem> {
         None => return Err(bad("this event has no type: invoke, ok, fail or info".to_owned())),
     };
     let kind = match kind.as_name().map(local) {
-        Some("invoke") => Kind::Invoke,
-        Some("ok") => Kind::Ok,
-        Some("fail") => Kind::Fail,
-        Some("info") => Kind::Info,
+        Some("invoke") => EventKind::Invoke,
+        Some("ok") => EventKind::Ok,
+        Some("fail") => EventKind::Fail,
+        Some("info") => EventKind::Info,
         _ => {
             let kinds = ["invoke", "ok", "fail", "info"];
             let text = kind.as_name().map_or_else(|| kind.to_string(), str::to_owned);
@@ -95,7 +95,7 @@ pub(crate) fn event(place: Place, value: &Datum) -> Result<Said, Problem> {
     };
     let key = fields.get("key").cloned();
     let value = fields.get("value").cloned().unwrap_or_default();
-    Ok(Said::Event(Event { place, process, kind, f, key, value }))
+    Ok(FileItem::Event(FileEvent { place, process, kind, f, key, value }))
 }
 
 /// A name without its namespace.

@@ -10,7 +10,7 @@ use crate::recording::{Answer, Callers, Recording};
 
 /// The verdict on a recording, with what is needed to tell it.
 #[derive(Clone, Debug)]
-pub struct Finding {
+pub struct HistoryFinding {
     /// The name of the model.
     pub model: &'static str,
     /// The name of the condition.
@@ -82,7 +82,7 @@ const LINES_MAX: usize = 12;
 /// How many edges of a cycle are listed.
 const EDGES_MAX: usize = 24;
 
-impl Finding {
+impl HistoryFinding {
     /// `calls` has for each operation the index of its call; `texts` says what was asked and told.
     pub(crate) fn new<O, R>(
         recording: &Recording,
@@ -91,7 +91,7 @@ impl Finding {
         verdict: Verdict,
         naming: Naming,
         texts: impl Fn(usize, &Operation<O, R>) -> (String, Option<String>),
-    ) -> Finding {
+    ) -> HistoryFinding {
         let call = |index: usize| &recording.calls[calls[index] as usize];
         let line = |index: usize| {
             let call = call(index);
@@ -128,7 +128,7 @@ impl Finding {
             verdict: Some(verdict.clone()),
             lines: None,
         };
-        Finding {
+        HistoryFinding {
             model: naming.model,
             condition: "",
             by_key: false,

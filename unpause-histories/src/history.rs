@@ -5,7 +5,7 @@ use unpause_check::history::Operation;
 use unpause_check::models::{NilRead, RecordedOp, RecordedRet, Shipped, Visitor, registry};
 
 use crate::by_key::Keyed;
-use crate::problem::{Place, Problem, ProblemKind, not_among};
+use crate::problem::{FilePlace, Problem, ProblemKind, not_among};
 use crate::recording::{Answer, Call, Callers, Recording};
 
 /// Operations of a model, and where they come from.
@@ -176,7 +176,7 @@ fn repeated<M: Shipped>(call: &Call, op: &RecordedOp<M>, asked: &Datum, told: &D
 pub(crate) fn answered_for_another(
     recording: &Recording,
     call: &Call,
-    place: Place,
+    place: FilePlace,
     told: &Datum,
 ) -> Problem {
     let cut = |value: &Datum| value.to_string().chars().take(60).collect::<String>();

@@ -47,7 +47,7 @@
 //!   `0.10000000000000000001`, and in EDN `"a"` is neither `\a` nor `:a`.
 //!
 //! EDN says the same with keywords. There a completed read of `nil` was not written down and may be
-//! anything, as Jepsen's checkers have it: [`Question::nil`] says otherwise, and [`Finding::unchecked`] how
+//! anything, as Jepsen's checkers have it: [`Question::nil`] says otherwise, and [`HistoryFinding::unchecked`] how
 //! many there were.
 //!
 //! # Conditions
@@ -117,10 +117,10 @@ use unpause_check::verdict::Verdict;
 
 pub use by_key::{ByKey, Keyed};
 pub use conditions::{CONDITIONS, Condition, Question, condition_named, tree};
-pub use finding::Finding;
+pub use finding::HistoryFinding;
 pub use formats::{FORMATS, Format, edn_value, format_named, format_of, read};
 pub use history::{Keys, Operations, models, operations, operations_by_key};
-pub use problem::{Place, Problem, ProblemKind, closest};
+pub use problem::{FilePlace, Problem, ProblemKind, closest};
 pub use recording::{Answer, Call, Callers, End, Recording};
 
 /// Checks that the history in a file is linearizable, as an object of this model.
@@ -183,7 +183,7 @@ pub struct Checked {
     /// The file.
     pub path: PathBuf,
     /// What was found in it.
-    pub finding: Finding,
+    pub finding: HistoryFinding,
 }
 
 impl Checked {
@@ -222,7 +222,7 @@ pub struct FileProblem {
 impl fmt::Display for FileProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.problem.place {
-            Some(Place { line, column }) => {
+            Some(FilePlace { line, column }) => {
                 let (path, message) = (self.path.display(), &self.problem.message);
                 write!(f, "{path}:{line}:{column}: {message}")
             }

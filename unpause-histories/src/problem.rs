@@ -5,21 +5,21 @@ use std::fmt;
 
 /// A place in a file. Both count from 1, columns in characters.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct Place {
+pub struct FilePlace {
     /// The line.
     pub line: u64,
     /// The column.
     pub column: u64,
 }
 
-impl Place {
+impl FilePlace {
     /// The beginning of a line.
-    pub(crate) fn line(line: u64) -> Place {
-        Place { line, column: 1 }
+    pub(crate) fn line(line: u64) -> FilePlace {
+        FilePlace { line, column: 1 }
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for FilePlace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "line {}, column {}", self.line, self.column)
     }
@@ -38,7 +38,7 @@ impl fmt::Display for Place {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Problem {
     /// Where it was noticed; none if it is about the whole.
-    pub place: Option<Place>,
+    pub place: Option<FilePlace>,
     /// Of which kind it is.
     pub kind: ProblemKind,
     /// What is wrong and what to do, without the place.
@@ -66,7 +66,7 @@ pub enum ProblemKind {
 }
 
 impl Problem {
-    pub(crate) fn at(place: Place, kind: ProblemKind, message: impl Into<String>) -> Problem {
+    pub(crate) fn at(place: FilePlace, kind: ProblemKind, message: impl Into<String>) -> Problem {
         Problem { place: Some(place), kind, message: message.into() }
     }
 

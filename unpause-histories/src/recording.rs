@@ -6,8 +6,8 @@ use std::sync::Arc;
 use unpause_check::datum::Datum;
 use unpause_check::models::NilRead;
 
-use crate::event::{Event, Kind};
-use crate::problem::{Place, Problem, ProblemKind};
+use crate::event::{EventKind, FileEvent};
+use crate::problem::{FilePlace, Problem, ProblemKind};
 
 /// The calls of a file, each with its return.
 #[derive(Clone, PartialEq, Debug)]
@@ -41,7 +41,7 @@ pub enum Callers {
     Unnamed {
         /// The first answer that two open calls could have got. It was given to the earlier one, so
         /// times are not reliable and no condition about real time can be checked.
-        ambiguous: Option<Place>,
+        ambiguous: Option<FilePlace>,
     },
 }
 
@@ -57,7 +57,7 @@ pub struct Call {
     /// What it was invoked with.
     pub value: Datum,
     /// Where in the file it was invoked.
-    pub place: Place,
+    pub place: FilePlace,
     /// When it was invoked, in the order of all events.
     pub invoked: u64,
     /// How it ended; none if the file does not say.
@@ -68,7 +68,7 @@ pub struct Call {
 #[derive(Clone, PartialEq, Debug)]
 pub struct End {
     /// Where in the file.
-    pub place: Place,
+    pub place: FilePlace,
     /// When, in the order of all events.
     pub time: u64,
     /// What the client was told.
@@ -147,11 +147,11 @@ impl Pairing {
 
     /// # Errors
     /// If the event does not go with those before.
-    pub(crate) fn event(&mut self, event: Event) -> Result<(), Problem> {
+    pub(crate) fn event(&mut self, event: FileEvent) -> Result<(), Problem> {
         let Some(process) = event.process else {
             return self.unnamed(event);
         };
-        let Event { place, kind, f, key, value, .. } = event;
+        let FileEvent { place, kind, f, key, value, .. } = event;
         if self.recording.callers != Callers::Named {
             let message = "this event has a process, and those before have none: say it for all of \
                            them or for none";
@@ -163,7 +163,7 @@ impl Pairing {
         let open = known.and_then(|client| self.open[client as usize]);
         let out_of_order = |message| Err(Problem::at(place, ProblemKind::Order, message));
         let answer = match (kind, open) {
-            (Kind::Invoke, Some(open)) => {
+            (EventKind::Invoke, Some(open)) => {
                 let (since, f) =
                     (self.recording.calls[open].place.line, &self.recording.calls[open].f);
                 return out_of_order(format!(
@@ -171,7 +171,7 @@ impl Pairing {
                      goes on after a call without an answer needs a new number, or an info before"
                 ));
             }
-            (Kind::Invoke, None) => {
+            (EventKind::Invoke, None) => {
                 let client = match known {
                     Some(client) => client,
                     None => self.client(process, place)?,
@@ -189,18 +189,18 @@ impl Pairing {
                 });
                 return Ok(());
             }
-            (Kind::Info, None) => {
+            (EventKind::Info, None) => {
                 self.note(true);
                 return Ok(());
             }
-            (Kind::Ok | Kind::Fail, None) => {
+            (EventKind::Ok | EventKind::Fail, None) => {
                 return out_of_order(format!(
                     "process {process} is answered without having called; an invoke is missing"
                 ));
             }
-            (Kind::Ok, Some(_)) => Answer::Ok(value),
-            (Kind::Fail, Some(_)) => Answer::Fail,
-            (Kind::Info, Some(_)) => Answer::Info,
+            (EventKind::Ok, Some(_)) => Answer::Ok(value),
+            (EventKind::Fail, Some(_)) => Answer::Fail,
+            (EventKind::Info, Some(_)) => Answer::Info,
         };
         let call = open.expect("the other cases returned");
         let called = &mut self.recording.calls[call];
@@ -225,8 +225,8 @@ impl Pairing {
 
     /// An event of a file that does not say who called, such as those that test Jepsen's checkers: an
     /// answer belongs to the earliest open call that it could be the answer to.
-    fn unnamed(&mut self, event: Event) -> Result<(), Problem> {
-        let Event { place, kind, f, key, value, .. } = event;
+    fn unnamed(&mut self, event: FileEvent) -> Result<(), Problem> {
+        let FileEvent { place, kind, f, key, value, .. } = event;
         let bad = |kind, message: &str| Err(Problem::at(place, kind, message));
         if !self.clients.is_empty() {
             let message = "this event has no process, and those before have one: without it an answer \
@@ -238,7 +238,7 @@ impl Pairing {
         if let Callers::Named = self.recording.callers {
             self.recording.callers = Callers::Unnamed { ambiguous: None };
         }
-        if kind == Kind::Invoke {
+        if kind == EventKind::Invoke {
             let Ok(client) = u32::try_from(self.recording.calls.len()) else {
                 return bad(ProblemKind::Limit, "more than 2^32 calls");
             };
@@ -256,7 +256,7 @@ impl Pairing {
         let mut fitting = (0..self.unnamed.len()).filter(|n| fits(&self.unnamed[*n]));
         let (first, second) = (fitting.next(), fitting.next());
         let Some(first) = first else {
-            if kind == Kind::Info {
+            if kind == EventKind::Info {
                 self.note(true);
                 return Ok(());
             }
@@ -273,15 +273,15 @@ impl Pairing {
         }
         let call = self.unnamed.remove(first);
         let answer = match kind {
-            Kind::Ok => Answer::Ok(value),
-            Kind::Fail => Answer::Fail,
-            Kind::Invoke | Kind::Info => Answer::Info,
+            EventKind::Ok => Answer::Ok(value),
+            EventKind::Fail => Answer::Fail,
+            EventKind::Invoke | EventKind::Info => Answer::Info,
         };
         self.recording.calls[call].end = Some(End { place, time, answer });
         Ok(())
     }
 
-    fn client(&mut self, process: i64, place: Place) -> Result<u32, Problem> {
+    fn client(&mut self, process: i64, place: FilePlace) -> Result<u32, Problem> {
         let Ok(client) = u32::try_from(self.recording.processes.len()) else {
             return Err(Problem::at(place, ProblemKind::Limit, "more than 2^32 processes"));
         };

@@ -5,7 +5,7 @@
 
 use std::io::{ErrorKind, Read};
 
-use crate::problem::{Place, Problem, ProblemKind};
+use crate::problem::{FilePlace, Problem, ProblemKind};
 
 /// How deep values may be nested. Deeper ones are nobody's history, and each level costs stack.
 pub(crate) const DEPTH_MAX: usize = 100;
@@ -25,7 +25,7 @@ pub(crate) struct Source<'a> {
     /// What of the block was read from the input, and what of that was taken.
     filled: usize,
     next: usize,
-    at: Place,
+    at: FilePlace,
     /// Bytes read in all, and where the event began that is being read.
     bytes: u64,
     event_began: u64,
@@ -44,13 +44,13 @@ impl<'a> Source<'a> {
     }
 
     fn in_blocks(input: &'a mut dyn Read, size: usize) -> Source<'a> {
-        let at = Place { line: 1, column: 1 };
+        let at = FilePlace { line: 1, column: 1 };
         let block = vec![0; size];
         Source { input, block, filled: 0, next: 0, at, bytes: 0, event_began: 0, items: 0 }
     }
 
     /// Where the next byte stands.
-    pub(crate) fn at(&self) -> Place {
+    pub(crate) fn at(&self) -> FilePlace {
         self.at
     }
 
@@ -111,7 +111,7 @@ impl<'a> Source<'a> {
         self.next += 1;
         self.bytes += 1;
         if byte == b'\n' {
-            self.at = Place::line(self.at.line + 1);
+            self.at = FilePlace::line(self.at.line + 1);
         } else if byte & 0xc0 != 0x80 {
             // A character counts where it begins.
             self.at.column += 1;
@@ -149,7 +149,7 @@ impl<'a> Source<'a> {
     }
 
     /// Takes the rest of the line, without its end; none at the end of the file.
-    pub(crate) fn line(&mut self) -> Result<Option<(Place, String)>, Problem> {
+    pub(crate) fn line(&mut self) -> Result<Option<(FilePlace, String)>, Problem> {
         self.begin_event();
         let at = self.at;
         if self.peek()?.is_none() {
@@ -175,7 +175,7 @@ impl<'a> Source<'a> {
                 return self.syntax("not UTF-8; convert the file, for example with iconv -t UTF-8");
             }
         }
-        self.at = Place::line(1);
+        self.at = FilePlace::line(1);
         Ok(())
     }
 
@@ -192,7 +192,7 @@ impl<'a> Source<'a> {
 }
 
 /// The text that these bytes are, which began at `at`.
-pub(crate) fn utf8(at: Place, bytes: Vec<u8>) -> Result<String, Problem> {
+pub(crate) fn utf8(at: FilePlace, bytes: Vec<u8>) -> Result<String, Problem> {
     String::from_utf8(bytes).map_err(|error| {
         let valid = error.utf8_error().valid_up_to();
         let before = String::from_utf8_lossy(&error.as_bytes()[..valid]).into_owned();
@@ -200,7 +200,7 @@ pub(crate) fn utf8(at: Place, bytes: Vec<u8>) -> Result<String, Problem> {
         for letter in before.chars() {
             at.column += 1;
             if letter == '\n' {
-                at = Place::line(at.line + 1);
+                at = FilePlace::line(at.line + 1);
             }
         }
         let message = "not UTF-8; convert the file, for example with iconv -t UTF-8";

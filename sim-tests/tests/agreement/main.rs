@@ -15,7 +15,7 @@ mod weaker;
 use std::fmt;
 
 use sim::check::models::*;
-use sim::check::online::{Online, Status};
+use sim::check::online::{Online, OnlineStatus};
 use sim::check::verdict::Verdict;
 use sim::check::{Budget, linearizable, linearizable_counted, linearizable_parallel};
 use sim_tests::histories::Recorded;
@@ -156,7 +156,7 @@ fn said<M: Shipped>(who: &str, verdict: &Verdict, history: &Recorded<M>, expecte
 /// The verdict of a checker that is fed with the history.
 fn listen<M: Shipped>(mut online: Online<M>, history: &Recorded<M>) -> Verdict {
     for event in events::<M>(history) {
-        if online.feed(event).expect("well-formed") != Status::Possible {
+        if online.feed(event).expect("well-formed") != OnlineStatus::Possible {
             break;
         }
     }

@@ -8,7 +8,7 @@ use super::draws::{Earlier, Gen};
 use super::plan::sees;
 use super::safety::{Lattice, Possible, Refusal, Step, resolved};
 use super::shape::interleavings;
-use super::{CommandId, Plan, Program, Slot};
+use super::{CommandId, Plan, PlanSlot, Program};
 use crate::run::program::{Change, Fate, Faults, Omitted, Part};
 
 /// How many steps from state to state are looked at for one plan, and again when it is made smaller.
@@ -18,8 +18,8 @@ const WORK_MAX: u64 = 20_000;
 const SIMPLER_MAX: usize = 500;
 
 /// A plan in the making.
-pub(super) struct Draft<P: Program> {
-    pub(super) slots: Vec<Slot<P>>,
+pub(super) struct PlanDraft<P: Program> {
+    pub(super) slots: Vec<PlanSlot<P>>,
     pub(super) stages: Vec<Vec<Vec<CommandId>>>,
     initial: Possible<P>,
     /// The stage that was entered, and the states that it can lead to.
@@ -43,17 +43,17 @@ pub(super) struct Draft<P: Program> {
 
 /// What there is of a draft when all its commands were generated.
 pub(super) struct Generated<P: Program> {
-    slots: Vec<Slot<P>>,
+    slots: Vec<PlanSlot<P>>,
     stages: Vec<Vec<Vec<CommandId>>>,
     looked: bool,
     restricted: Option<bool>,
     omitted: Omitted,
 }
 
-impl<P: Program> Draft<P> {
+impl<P: Program> PlanDraft<P> {
     /// What was generated.
     pub(super) fn generated(&self) -> Generated<P> {
-        let Draft { slots, stages, looked, restricted, omitted, .. } = self;
+        let PlanDraft { slots, stages, looked, restricted, omitted, .. } = self;
         let (slots, stages) = (slots.clone(), stages.clone());
         Generated { slots, stages, looked: *looked, restricted: *restricted, omitted: *omitted }
     }
@@ -65,13 +65,13 @@ impl<P: Program> Draft<P> {
         (self.looked, self.restricted, self.omitted) = (*looked, *restricted, *omitted);
     }
 
-    pub(super) fn new(initial: &P, parts: Vec<Part>) -> Draft<P> {
+    pub(super) fn new(initial: &P, parts: Vec<Part>) -> PlanDraft<P> {
         let middle = parts.iter().map(|part| match part {
             Part::Branch { stage, .. } => *stage as usize + 1,
             Part::Prefix | Part::Suffix => 0,
         });
         let middle = middle.max().unwrap_or(0);
-        let slot = |part| Slot {
+        let slot = |part| PlanSlot {
             part,
             fate: Fate::Absent,
             faults: Faults::default(),
@@ -80,7 +80,7 @@ impl<P: Program> Draft<P> {
             candidates: 0,
         };
         let initial = Possible::new(initial.clone());
-        Draft {
+        PlanDraft {
             slots: parts.into_iter().map(slot).collect(),
             stages: vec![Vec::new(); middle + 2],
             entered: 0,
@@ -225,7 +225,9 @@ impl<P: Program> Draft<P> {
 
     /// Whether the model has preconditions, waiting or references of its own; asked with the command `id`.
     fn is_restricted(&self, id: CommandId, head: &Possible<P>) -> bool {
-        let Slot { op: Some(op), part, faults, .. } = &self.slots[id.index()] else { return true };
+        let PlanSlot { op: Some(op), part, faults, .. } = &self.slots[id.index()] else {
+            return true;
+        };
         let sees = |other: CommandId| sees(*part, self.slots[other.index()].part);
         let step: Step<'_, P> = Step { id, op, sees: &sees, faults: *faults, again: false };
         let ask = || {
@@ -320,7 +322,7 @@ impl<P: Program> Draft<P> {
         id: CommandId,
         sees: &'a dyn Fn(CommandId) -> bool,
     ) -> impl Iterator<Item = Step<'a, P>> {
-        let Slot { op, fate, faults, .. } = &self.slots[id.index()];
+        let PlanSlot { op, fate, faults, .. } = &self.slots[id.index()];
         let op = op.as_ref().filter(|_| *fate == Fate::Runs);
         let step = move |op, again| Step { id, op, sees, faults: *faults, again };
         let twice = faults.is_repeated() && op.is_some_and(|op| P::again(op).is_some());
@@ -334,7 +336,7 @@ impl<P: Program> Draft<P> {
     pub(super) fn simplify(&mut self, decide: &mut dyn FnMut(u64) -> u64) -> bool {
         let mut any = false;
         for slot in &mut self.slots {
-            let Slot { op: Some(op), decided, candidates, .. } = slot else { continue };
+            let PlanSlot { op: Some(op), decided, candidates, .. } = slot else { continue };
             // A model may go round in a circle.
             let mut before: Vec<P::Op> = Vec::new();
             loop {
@@ -433,7 +435,7 @@ impl<P: Program> Draft<P> {
     }
 
     pub(super) fn into_plan(self) -> Plan<P> {
-        let Draft { slots, stages, omitted, work, .. } = self;
+        let PlanDraft { slots, stages, omitted, work, .. } = self;
         let runs = |id: &&CommandId| slots[id.index()].fate == Fate::Runs;
         let lengths = |stage: &Vec<Vec<CommandId>>| -> Vec<usize> {
             stage.iter().map(|branch| branch.iter().filter(runs).count()).collect()

@@ -59,7 +59,7 @@ pub(super) struct Origin<P> {
 }
 
 /// A program and what it was generated from.
-pub(super) struct Known<P: Program> {
+pub(super) struct KnownProgram<P: Program> {
     pub(super) origin: Origin<P>,
     /// What was drawn: below which bound, and what it was.
     pub(super) drawn: Vec<(u64, u64)>,
@@ -72,17 +72,17 @@ pub(super) fn is_on() -> bool {
 }
 
 /// A program that was generated from this, if one is kept.
-pub(super) fn find<P: Program + 'static>(origin: &Origin<P>) -> Option<Rc<Known<P>>> {
+pub(super) fn find<P: Program + 'static>(origin: &Origin<P>) -> Option<Rc<KnownProgram<P>>> {
     let kept = KEPT.with(|kept| kept.borrow().clone())?;
-    let mut known = kept.into_iter().filter_map(|known| known.downcast::<Known<P>>().ok());
+    let mut known = kept.into_iter().filter_map(|known| known.downcast::<KnownProgram<P>>().ok());
     known.find(|known| known.origin == *origin)
 }
 
 /// Keeps a program, in the place of another one of the same origin.
-pub(super) fn keep<P: Program + 'static>(new: Known<P>) {
+pub(super) fn keep<P: Program + 'static>(new: KnownProgram<P>) {
     let Some(mut kept) = KEPT.with(|kept| kept.borrow().clone()) else { return };
     let same = |known: &Rc<dyn Any>| {
-        known.downcast_ref::<Known<P>>().is_some_and(|known| known.origin == new.origin)
+        known.downcast_ref::<KnownProgram<P>>().is_some_and(|known| known.origin == new.origin)
     };
     match kept.iter().position(same) {
         Some(at) => drop(kept.remove(at)),

@@ -45,7 +45,7 @@ mod shape;
 mod tests;
 
 pub use self::draws::{Earlier, Gen};
-pub(crate) use self::plan::{Plan, Size, Slot, Unfinished};
+pub(crate) use self::plan::{Plan, PlanSlot, Size, Unfinished};
 pub use self::reference::Reference;
 pub use self::safety::Results;
 pub use self::script::Script;

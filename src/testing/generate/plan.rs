@@ -12,9 +12,9 @@
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use super::draft::Draft;
-use super::memo::{self, Known, Origin};
-use super::script::{Line, Script};
+use super::draft::PlanDraft;
+use super::memo::{self, KnownProgram, Origin};
+use super::script::{Script, ScriptLine};
 use super::shape::{Middle, WIDTH_MIN};
 use super::{CommandId, Program, Shape};
 use crate::run::program::{Change, Fate, Faults, Omitted, Part};
@@ -66,7 +66,7 @@ impl Size {
 
 /// A command of a plan.
 #[derive(Clone, Debug)]
-pub(crate) struct Slot<P: Program> {
+pub(crate) struct PlanSlot<P: Program> {
     pub(crate) part: Part,
     pub(crate) fate: Fate,
     pub(crate) faults: Faults,
@@ -92,7 +92,7 @@ pub(crate) struct Unfinished<P: Program> {
 #[derive(Clone, Debug)]
 pub(crate) struct Plan<P: Program> {
     /// By [`CommandId`].
-    pub(crate) slots: Vec<Slot<P>>,
+    pub(crate) slots: Vec<PlanSlot<P>>,
     /// The prefix, the stages and the suffix, each as branches of commands that are run or whose
     /// points stand for them.
     pub(crate) stages: Vec<Vec<Vec<CommandId>>>,
@@ -108,7 +108,7 @@ impl<P: Program + 'static> Plan<P> {
     /// A program of this shape and size for a thing that begins as `initial`.
     ///
     /// `draw` gives a number below its argument; `change` is asked once for each command, `simpler` as
-    /// [`Draft::simplify`] says.
+    /// [`PlanDraft::simplify`] says.
     ///
     /// # Errors
     /// A panic of the model, with what there is of the program.
@@ -122,10 +122,10 @@ impl<P: Program + 'static> Plan<P> {
     ) -> Result<Plan<P>, Box<Unfinished<P>>> {
         let parts = parts(shape, size, draw);
         let changes: Vec<Change> = parts.iter().map(|_| change()).collect();
-        let mut draft = Draft::new(initial, parts.clone());
+        let mut draft = PlanDraft::new(initial, parts.clone());
         let mut making = None;
         let make = AssertUnwindSafe(|| {
-            let mut generate = |draft: &mut Draft<P>, draw: Draw<'_>| {
+            let mut generate = |draft: &mut PlanDraft<P>, draw: Draw<'_>| {
                 for n in 0..draft.slots.len() {
                     let id = CommandId(n as u32);
                     making = Some(id);
@@ -173,16 +173,22 @@ impl<P: Program + 'static> Plan<P> {
             parts[line.id.index()] = line.part;
         }
         let changes: Vec<Change> = parts.iter().map(|_| change()).collect();
-        let mut draft = Draft::new(initial, parts);
+        let mut draft = PlanDraft::new(initial, parts);
         // Who wrote it down may hold the name of any command.
         draft.looked = true;
         draft.scripted = true;
         let mut said = Vec::new();
-        for Line { id, part, faults, op } in script.commands {
+        for ScriptLine { id, part, faults, op } in script.commands {
             let slot = &mut draft.slots[id.index()];
             assert!(slot.op.is_none(), "two commands of the script are called {id:?}: name both");
-            *slot =
-                Slot { part, fate: Fate::Runs, faults, op: Some(op), decided: 0, candidates: 0 };
+            *slot = PlanSlot {
+                part,
+                fate: Fate::Runs,
+                faults,
+                op: Some(op),
+                decided: 0,
+                candidates: 0,
+            };
             let (stage, branch) = draft.place(part);
             let branches = &mut draft.stages[stage];
             branches.resize(branches.len().max(branch + 1), Vec::new());
@@ -224,9 +230,9 @@ impl<P: Program + 'static> Plan<P> {
 /// case.
 fn recall<P: Program + 'static>(
     origin: Origin<P>,
-    draft: &mut Draft<P>,
+    draft: &mut PlanDraft<P>,
     draw: Draw<'_>,
-    generate: impl FnOnce(&mut Draft<P>, Draw<'_>),
+    generate: impl FnOnce(&mut PlanDraft<P>, Draw<'_>),
 ) {
     // Up to the first number that is another one, the bounds are those of the last time.
     let mut drawn: Vec<(u64, u64)> = Vec::new();
@@ -247,7 +253,7 @@ fn recall<P: Program + 'static>(
         value
     };
     generate(draft, &mut again);
-    memo::keep(Known { origin, drawn, generated: draft.generated() });
+    memo::keep(KnownProgram { origin, drawn, generated: draft.generated() });
 }
 
 /// Whether a command in the part `own` may use the result of one in `other`: not of one beside it.

@@ -88,7 +88,7 @@ pub(super) struct Step<'a, P: Model> {
 
 /// How a branch goes on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Goes {
+pub(super) enum BranchProgress {
     /// With the next command.
     On,
     /// Not before another branch has changed the state.
@@ -112,28 +112,28 @@ impl<P: Program> Possible<P> {
         step: &Step<'_, P>,
         noted: bool,
         nexts: &mut Vec<Possible<P>>,
-    ) -> Result<Goes, Refusal> {
+    ) -> Result<BranchProgress, Refusal> {
         let Some(op) = resolved(step, &self.returned) else {
             if !self.lost {
                 return Err(Refusal::Reference);
             }
             // What it needs may be lost; then it is not run.
             nexts.push(self.clone());
-            return Ok(Goes::On);
+            return Ok(BranchProgress::On);
         };
         if step.again {
             match P::again(&op) {
                 Some(again) => self.stepped(&again, None, nexts),
                 None => nexts.push(self.clone()),
             }
-            return Ok(Goes::On);
+            return Ok(BranchProgress::On);
         }
         if !self.state.precondition(&op) {
             return Err(Refusal::Precondition);
         }
         if step.faults.unheard {
             nexts.push(self.unheard(op, step.faults.again));
-            return Ok(Goes::On);
+            return Ok(BranchProgress::On);
         }
         // Who sends a command again when it was dropped waits for it then.
         let given_up = step.faults.crash.is_some() && !step.faults.again;
@@ -151,9 +151,9 @@ impl<P: Program> Possible<P> {
             nexts.push(Possible { lost: true, ..self.clone() });
         }
         Ok(match (waits, given_up) {
-            (false, _) => Goes::On,
-            (true, true) => Goes::MayWait,
-            (true, false) => Goes::Waits,
+            (false, _) => BranchProgress::On,
+            (true, true) => BranchProgress::MayWait,
+            (true, false) => BranchProgress::Waits,
         })
     }
 
@@ -251,7 +251,7 @@ pub(super) fn resolved<P: Program>(
 }
 
 /// The states at a node, in the order in which they were found.
-struct States<P: Model> {
+struct NodeStates<P: Model> {
     all: Vec<(Key, Possible<P>)>,
     /// Where those with a hash stand; empty while there are [`FEW`].
     index: HashMap<Key, Vec<usize>>,
@@ -260,13 +260,13 @@ struct States<P: Model> {
 /// So many states are compared one by one.
 const FEW: usize = 16;
 
-impl<P: Program> States<P> {
-    fn none() -> States<P> {
-        States { all: Vec::new(), index: HashMap::new() }
+impl<P: Program> NodeStates<P> {
+    fn none() -> NodeStates<P> {
+        NodeStates { all: Vec::new(), index: HashMap::new() }
     }
 
-    fn of(states: &[Possible<P>]) -> States<P> {
-        let mut all = States::none();
+    fn of(states: &[Possible<P>]) -> NodeStates<P> {
+        let mut all = NodeStates::none();
         states.iter().for_each(|state| all.put(state.clone()));
         all
     }
@@ -274,7 +274,7 @@ impl<P: Program> States<P> {
     /// Adds a state unless it is there.
     fn put(&mut self, next: Possible<P>) {
         let key = Key::of(&next.state);
-        let States { all, index } = self;
+        let NodeStates { all, index } = self;
         let is_next = |at: &usize| all[*at].0 == key && all[*at].1 == next;
         let known = match all.len() <= FEW {
             true => (0..all.len()).any(|at| is_next(&at)),
@@ -328,7 +328,7 @@ pub(super) struct Lattice<P: Model> {
     /// How many steps of each branch are in it.
     lengths: Vec<usize>,
     /// The states at each node.
-    nodes: Vec<States<P>>,
+    nodes: Vec<NodeStates<P>>,
     /// Whether only the last node has them, as there is one branch, and a long one.
     thin: bool,
     /// How many steps from state to state were looked at.
@@ -348,7 +348,7 @@ impl<P: Program> Lattice<P> {
 
     /// The states after all branches have ended, in whatever order. Known once branches were safe.
     pub(super) fn ends(&self) -> Vec<Possible<P>> {
-        self.nodes.last().map_or_else(Vec::new, States::to_vec)
+        self.nodes.last().map_or_else(Vec::new, NodeStates::to_vec)
     }
 
     /// How many steps from state to state were looked at since this was asked last.
@@ -384,7 +384,7 @@ impl<P: Program> Lattice<P> {
         let last = self.nodes.len() - 1;
         if busy < 2 && last > LONG {
             let from = if self.thin { known - 1 } else { 0 };
-            self.nodes[from..last].iter_mut().for_each(|node| *node = States::none());
+            self.nodes[from..last].iter_mut().for_each(|node| *node = NodeStates::none());
             self.thin = true;
         }
         Ok(())
@@ -424,16 +424,16 @@ impl<P: Program> Lattice<P> {
         }
         let last = branches.iter().rposition(|branch| !branch.is_empty()).unwrap_or_default();
         let first = old - weights.get(last).copied().unwrap_or_default().min(old);
-        let mut ahead: Vec<States<P>> = (old..count).map(|_| States::none()).collect();
+        let mut ahead: Vec<NodeStates<P>> = (old..count).map(|_| NodeStates::none()).collect();
         if old == 0 {
-            ahead[0] = States::of(&self.start);
+            ahead[0] = NodeStates::of(&self.start);
         }
-        let before: usize = self.nodes.iter().take(first).map(States::len).sum();
+        let before: usize = self.nodes.iter().take(first).map(NodeStates::len).sum();
         let mut steps = before * busy;
         let mut nexts = Vec::new();
         for node in first..count {
             if node >= old {
-                let mut here = std::mem::replace(&mut ahead[node - old], States::none());
+                let mut here = std::mem::replace(&mut ahead[node - old], NodeStates::none());
                 here.settle()?;
                 self.nodes.push(here);
             }
@@ -462,7 +462,7 @@ impl<P: Program> Lattice<P> {
                     if there.len() > STATES_MAX {
                         return Err(Refusal::TooMany);
                     }
-                    stuck &= goes != Goes::On;
+                    stuck &= goes != BranchProgress::On;
                 }
                 if stuck {
                     return Err(Refusal::Stuck);

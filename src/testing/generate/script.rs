@@ -22,13 +22,13 @@ use crate::run::program::{Faults, Part};
 /// ```
 #[derive(Clone, PartialEq, Debug)]
 pub struct Script<Op> {
-    pub(crate) commands: Vec<Line<Op>>,
+    pub(crate) commands: Vec<ScriptLine<Op>>,
     pub(crate) budget: u64,
 }
 
 /// A command of a script.
 #[derive(Clone, PartialEq, Debug)]
-pub(crate) struct Line<Op> {
+pub(crate) struct ScriptLine<Op> {
     pub(crate) id: CommandId,
     pub(crate) part: Part,
     pub(crate) faults: Faults,
@@ -130,12 +130,12 @@ impl<Op> Script<Op> {
 
     fn add(mut self, part: Part, op: Op) -> Script<Op> {
         let id = CommandId(self.commands.len() as u32);
-        self.commands.push(Line { id, part, faults: Faults::default(), op });
+        self.commands.push(ScriptLine { id, part, faults: Faults::default(), op });
         self
     }
 
     #[track_caller]
-    fn last(&mut self) -> &mut Line<Op> {
+    fn last(&mut self) -> &mut ScriptLine<Op> {
         self.commands.last_mut().expect("there is no command yet of which this could be said")
     }
 }

@@ -1,6 +1,6 @@
 //! Plans against brute force: every order of every stage is gone through one by one.
 
-use super::safety::{Goes, Lattice, Possible, Refusal, Step};
+use super::safety::{BranchProgress, Lattice, Possible, Refusal, Step};
 use super::shape::interleavings;
 use super::{CommandId, Gen, Plan, Program, Results, Shape, Size};
 use crate::run::program::{Change, Fate, Faults};
@@ -104,7 +104,7 @@ fn every_order(
         left = true;
         match now.after(step, true, &mut nexts) {
             Err(why) => return Err(format!("{:?} refused after {at:?}: {why:?}", step.op)),
-            Ok(goes) => goes_on |= goes == Goes::On,
+            Ok(goes) => goes_on |= goes == BranchProgress::On,
         }
         at[branch] += 1;
         for next in nexts.drain(..) {
@@ -169,7 +169,8 @@ fn go_through(plan: &Plan<Files>) {
             .zip(&own)
             .map(|(ids, sees)| {
                 let step = |id: &CommandId| {
-                    let super::Slot { op: Some(op), faults, .. } = &plan.slots[id.index()] else {
+                    let super::PlanSlot { op: Some(op), faults, .. } = &plan.slots[id.index()]
+                    else {
                         panic!("{id:?} is run and asks nothing")
                     };
                     Step { id: *id, op, sees, faults: *faults, again: false }
@@ -433,7 +434,7 @@ fn as_many_orders_are_counted_as_there_are() {
 #[test]
 fn what_a_seed_means_is_frozen() {
     let plan = drawn(&Shape::branches().stutter(0.5).crash(0.5), 7, 40, &mut || Change::Keep);
-    let tell = |slot: &super::Slot<Files>| {
+    let tell = |slot: &super::PlanSlot<Files>| {
         let Faults { again, crash, .. } = slot.faults;
         let op = slot.op.as_ref().map(|op| format!("{op:?}"));
         format!("{} {} {again} {crash:?}", slot.part, op.unwrap_or_default())

@@ -6,7 +6,7 @@ use std::task::{Context, Poll};
 
 use futures::channel::oneshot;
 
-use super::book::Book;
+use super::book::RunningProgram;
 use super::hooks::Hooks;
 use crate::run::op::{Access, Op};
 use crate::run::program::Fate;
@@ -22,7 +22,7 @@ const BEGIN: Op = Op::new("begin", Access::Start);
 
 /// What the tasks of a program share.
 pub(super) struct Actors<'a, P: Program, F> {
-    pub(super) book: &'a Book<P>,
+    pub(super) book: &'a RunningProgram<P>,
     pub(super) history: &'a History<P>,
     pub(super) hooks: &'a Hooks<'a, P>,
     pub(super) run: &'a F,

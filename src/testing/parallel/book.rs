@@ -12,7 +12,7 @@ use crate::run::program::{
     Change, CommandLayout, CommandRecord, Omitted, PROGRAM, ProgramRecord, ProgramSource,
 };
 use crate::seam;
-use crate::testing::generate::{CommandId, Plan, Results, Size, Slot, Unfinished, memo};
+use crate::testing::generate::{CommandId, Plan, PlanSlot, Results, Size, Unfinished, memo};
 use crate::testing::generate::{Program, Script, Shape};
 
 /// The decision that says how large a program is: 0 to 100, in percent of its shape, or [`ALL`].
@@ -22,7 +22,7 @@ const SIZES: u64 = ALL + 1;
 const ALL: u64 = 101;
 
 /// A program and what became of it.
-pub(super) struct Book<P: Program> {
+pub(super) struct RunningProgram<P: Program> {
     initial: P,
     pub(super) plan: Plan<P>,
     interleavings_max: u64,
@@ -32,7 +32,7 @@ pub(super) struct Book<P: Program> {
     /// The first decision on a simpler command.
     simpler: usize,
     unfinished: Option<String>,
-    pages: Mutex<Pages<P>>,
+    pages: Mutex<CommandRecords<P>>,
 }
 
 /// What a panic said.
@@ -44,19 +44,19 @@ fn change() -> Change {
 }
 
 /// Which simpler command stands in the place of one: given, and not explored.
-struct Simpler {
+struct SimplerCommands {
     /// Which of the values drawn in the run is the first of these decisions.
     first: Option<usize>,
 }
 
-impl Simpler {
+impl SimplerCommands {
     fn decide(&mut self, bound: u64) -> u64 {
         self.first.get_or_insert_with(|| seam::position().0);
         seam::given(bound, 0, "simpler command of the program")
     }
 }
 
-pub(super) struct Pages<P: Program> {
+pub(super) struct CommandRecords<P: Program> {
     /// By [`CommandId`], as in [`CommandLayout`].
     ran: Vec<Option<(TaskId, u32, u32)>>,
     drawn: Vec<(usize, usize)>,
@@ -66,9 +66,9 @@ pub(super) struct Pages<P: Program> {
 const TOO_LARGE: &str = "a search cannot explore all programs of this shape: give it fewer or shorter branches and \
     smaller chunks, or write one program down for `scripted`";
 
-impl<P: Program + 'static> Book<P> {
+impl<P: Program + 'static> RunningProgram<P> {
     /// A program of this shape; and a panic of the model, if one ended the making of it.
-    pub(super) fn draw(shape: &Shape, program: &P) -> (Book<P>, Option<Payload>) {
+    pub(super) fn draw(shape: &Shape, program: &P) -> (RunningProgram<P>, Option<Payload>) {
         let first = seam::position().0;
         // A search is for all programs of the shape, of whatever size.
         let grown = |seed: u64| seed.saturating_mul(2).saturating_add(20).min(100);
@@ -85,7 +85,7 @@ impl<P: Program + 'static> Book<P> {
             own.set(own.get() + 1);
             seam::draw(bound, PROGRAM)
         };
-        let mut simpler = Simpler { first: None };
+        let mut simpler = SimplerCommands { first: None };
         let mut decide = |bound| {
             own.set(own.get() + 1);
             simpler.decide(bound)
@@ -113,20 +113,22 @@ impl<P: Program + 'static> Book<P> {
             P::name()
         );
         let firsts = (first, changes.unwrap_or(first), simpler.first);
-        let book = Book::of(plan, program, firsts, shape.interleavings());
+        let book = RunningProgram::of(plan, program, firsts, shape.interleavings());
         match unfinished {
             None => (book, None),
-            Some((doing, payload)) => (Book { unfinished: Some(doing), ..book }, Some(payload)),
+            Some((doing, payload)) => {
+                (RunningProgram { unfinished: Some(doing), ..book }, Some(payload))
+            }
         }
     }
 
-    pub(super) fn of_script(script: Script<P::Op>, program: &P, place: Place) -> Book<P> {
+    pub(super) fn of_script(script: Script<P::Op>, program: &P, place: Place) -> RunningProgram<P> {
         let first = seam::position().0;
-        let mut simpler = Simpler { first: None };
+        let mut simpler = SimplerCommands { first: None };
         match Plan::of_script(script, program, &mut change, &mut |bound| simpler.decide(bound)) {
             Ok(plan) => {
                 let most = plan.interleavings;
-                Book::of(plan, program, (first, first, simpler.first), most)
+                RunningProgram::of(plan, program, (first, first, simpler.first), most)
             }
             Err(id) => {
                 let message = format!(
@@ -147,9 +149,9 @@ impl<P: Program + 'static> Book<P> {
         program: &P,
         (first, changes, simpler): (usize, usize, Option<usize>),
         most: u64,
-    ) -> Book<P> {
+    ) -> RunningProgram<P> {
         let commands = plan.slots.len();
-        let pages = Pages {
+        let pages = CommandRecords {
             ran: vec![None; commands],
             drawn: vec![(0, 0); commands],
             returned: vec![None; commands],
@@ -157,7 +159,7 @@ impl<P: Program + 'static> Book<P> {
         let draws = first..seam::position().0;
         let (initial, pages) = (program.clone(), Mutex::new(pages));
         let simpler = simpler.unwrap_or(draws.end);
-        Book {
+        RunningProgram {
             initial,
             plan,
             interleavings_max: most,
@@ -169,11 +171,11 @@ impl<P: Program + 'static> Book<P> {
         }
     }
 
-    pub(super) fn pages(&self) -> MutexGuard<'_, Pages<P>> {
+    pub(super) fn pages(&self) -> MutexGuard<'_, CommandRecords<P>> {
         self.pages.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn slot(&self, id: CommandId) -> &Slot<P> {
+    pub(super) fn slot(&self, id: CommandId) -> &PlanSlot<P> {
         &self.plan.slots[id.index()]
     }
 
@@ -206,14 +208,14 @@ impl<P: Program + 'static> Book<P> {
     }
 }
 
-impl<P> ProgramSource for Book<P>
+impl<P> ProgramSource for RunningProgram<P>
 where
     P: Program + Send + Sync + 'static,
     P::Op: Send + Sync,
     P::Ret: Send + Sync,
 {
     fn record(&self) -> ProgramRecord {
-        let record = |(layout, slot): (CommandLayout, &Slot<P>)| {
+        let record = |(layout, slot): (CommandLayout, &PlanSlot<P>)| {
             let op = slot.op.as_ref();
             let told = |tell: fn(&P::Op) -> String| op.map(|op| text_of(|| tell(op)));
             let faults = slot.faults;
@@ -243,8 +245,8 @@ where
     fn layout(&self) -> Vec<CommandLayout> {
         let pages = self.pages();
         let mut end = self.simpler;
-        let layout = |(n, slot): (usize, &Slot<P>)| {
-            let Slot { part, fate, candidates, decided, .. } = *slot;
+        let layout = |(n, slot): (usize, &PlanSlot<P>)| {
+            let PlanSlot { part, fate, candidates, decided, .. } = *slot;
             let (ran, drawn, change) = (pages.ran[n], pages.drawn[n], self.changes + n);
             let simpler = (end, end + decided);
             end += decided;

@@ -13,7 +13,7 @@ use crate::testing::generate::{CommandId, Gen, Program};
 use unpause_check::Model;
 
 /// A future that borrows for `'a`.
-type Later<'a> = Pin<Box<dyn Future<Output = ()> + 'a>>;
+type BorrowedFuture<'a> = Pin<Box<dyn Future<Output = ()> + 'a>>;
 
 /// A program to be run: a future, to be awaited in the body of the test. Made by [`parallel()`](super::parallel())
 /// and [`scripted`](super::scripted()).
@@ -83,14 +83,14 @@ trait OnlyInTheBodyOfTheTest<'a, P: Program> {
 }
 
 /// A program before it is run, and while it is.
-struct State<'a, P: Program> {
+struct ParallelState<'a, P: Program> {
     hooks: Hooks<'a, P>,
     /// Taken when it is first polled.
-    start: Option<Box<dyn FnOnce(Hooks<'a, P>) -> Later<'a> + 'a>>,
-    running: Option<Later<'a>>,
+    start: Option<Box<dyn FnOnce(Hooks<'a, P>) -> BorrowedFuture<'a> + 'a>>,
+    running: Option<BorrowedFuture<'a>>,
 }
 
-impl<'a, P: Program> OnlyInTheBodyOfTheTest<'a, P> for State<'a, P> {
+impl<'a, P: Program> OnlyInTheBodyOfTheTest<'a, P> for ParallelState<'a, P> {
     fn hooks(&mut self) -> &mut Hooks<'a, P> {
         &mut self.hooks
     }
@@ -115,8 +115,8 @@ impl<'a, P: Program + 'a> Parallel<'a, P> {
     where
         F: Future<Output = ()> + 'a,
     {
-        let start = Box::new(move |hooks| Box::pin(run(hooks)) as Later<'a>);
-        let state = State { hooks: Hooks::default(), start: Some(start), running: None };
+        let start = Box::new(move |hooks| Box::pin(run(hooks)) as BorrowedFuture<'a>);
+        let state = ParallelState { hooks: Hooks::default(), start: Some(start), running: None };
         Parallel { place, state: Box::new(state) }
     }
 
@@ -166,22 +166,22 @@ impl<P: Program> fmt::Debug for Parallel<'_, P> {
 
 /// A check that looks at the thing.
 trait Check: Sync {
-    fn check(&self) -> Later<'_>;
+    fn check(&self) -> BorrowedFuture<'_>;
 }
 
 impl<F: AsyncFn() + Sync> Check for F {
-    fn check(&self) -> Later<'_> {
+    fn check(&self) -> BorrowedFuture<'_> {
         Box::pin(self())
     }
 }
 
 /// A check of a command and its result.
 trait CheckOf<P: Model>: Sync {
-    fn check<'s>(&'s self, op: &'s P::Op, ret: &'s P::Ret) -> Later<'s>;
+    fn check<'s>(&'s self, op: &'s P::Op, ret: &'s P::Ret) -> BorrowedFuture<'s>;
 }
 
 impl<P: Model, F: AsyncFn(&P::Op, &P::Ret) + Sync> CheckOf<P> for F {
-    fn check<'s>(&'s self, op: &'s P::Op, ret: &'s P::Ret) -> Later<'s> {
+    fn check<'s>(&'s self, op: &'s P::Op, ret: &'s P::Ret) -> BorrowedFuture<'s> {
         Box::pin(self(op, ret))
     }
 }

@@ -1,14 +1,13 @@
-//! What is said of a violation: its name, its operations, and the chain that was known.
+//! The evidence of a violation: its name, its operations, and the known chain.
 
 use super::Id;
 use super::links::{Fault, KEPT, Link, Links};
 use crate::verdict::{Anomaly, Edge, Evidence};
 
-/// Versions of a chain that are spelled out; more are counted.
+/// Versions of a chain that are listed; more are counted.
 const SPELLED: usize = 6;
 
-/// The evidence that `operation`, which was invoked when the chain reached to `head`, got a result
-/// that cannot be.
+/// The evidence that `operation`, invoked when the chain reached to `head`, cannot have its result.
 pub(super) fn of<I: Id>(links: &Links<I>, operation: u64, head: u64, fault: &Fault<I>) -> Evidence {
     let state = format!("{:?}", links.head().id);
     let mut expected = vec![state.clone()];
@@ -108,7 +107,7 @@ pub(super) fn of<I: Id>(links: &Links<I>, operation: u64, head: u64, fault: &Fau
     }
 }
 
-/// The update that writes the version nobody had heard of was invoked only later.
+/// Adds that the update of the unknown version was invoked only later.
 pub(super) fn from_the_future<I: Id>(evidence: &mut Evidence, id: &I, writer: u64) {
     let (operation, writer) = (evidence.misfit, writer as usize);
     let edge = |from, to, why: &str| Edge { from, to, why: why.to_owned() };
@@ -126,14 +125,14 @@ pub(super) fn from_the_future<I: Id>(evidence: &mut Evidence, id: &I, writer: u6
     });
 }
 
-/// The ids at these places, the last few if they are many.
+/// The ids at these places; only the last few if there are many.
 fn texts<I: Id>(links: &Links<I>, from: u64, to: u64) -> Vec<String> {
     let from = from.max((to + 1).saturating_sub(SPELLED as u64));
     let links = (from..=to).filter_map(|place| links.at(place));
     links.map(|Link { id, .. }| format!("{id:?}")).collect()
 }
 
-/// The chain between these places: its first, and its last few.
+/// The chain between these places: its first version, and its last few.
 fn spelled<I: Id>(links: &Links<I>, from: u64, to: u64) -> String {
     let mut spelled = texts(links, from, to);
     let hidden = (to + 1 - from) as usize - spelled.len();

@@ -5,19 +5,19 @@ use std::collections::VecDeque;
 use super::Id;
 use crate::hash::Table;
 
-/// Versions that are remembered though no open call can depend on them: for the evidence, and to
-/// tell a stale read from one of a version that never was.
+/// The number of versions that are remembered after no open call can depend on them: for the evidence, and to
+/// distinguish a stale read from a read of a version that never was.
 pub(super) const KEPT: usize = 1024;
 
 /// An update, which adds one version, has two events.
 const FORGOTTEN_AT_ONCE: u64 = 4;
 
 pub(super) struct Links<I> {
-    /// The place in the whole chain of the first that is remembered.
+    /// The place of the first remembered version in the whole chain.
     base: u64,
-    /// Never empty. Each replaced the one before.
+    /// Never empty. Each version replaced the one before.
     chain: VecDeque<Link<I>>,
-    /// What is known of each version: those of the chain, and those that are pending.
+    /// The state of each version, in the chain or pending.
     versions: Table<I, Version<I>>,
     /// For each version the lost updates that would replace it.
     lost: Table<I, Vec<I>>,
@@ -26,8 +26,8 @@ pub(super) struct Links<I> {
 /// A version that is known to have happened.
 pub(super) struct Link<I> {
     pub(super) id: I,
-    /// The operation that wrote it, and the one whose return showed that it happened. None for the
-    /// first version.
+    /// The operation that wrote it, and the operation whose return showed that it happened. None for the first
+    /// version.
     pub(super) by: Option<(u64, u64)>,
 }
 
@@ -36,34 +36,34 @@ enum Version<I> {
     Pending(Pending<I>),
 }
 
-/// An update that is not known to have happened, and may.
+/// An update that may have happened.
 struct Pending<I> {
     from: I,
     operation: u64,
     lost: bool,
 }
 
-/// What is known of a version.
+/// The state of a version.
 pub(super) enum Known {
     /// It happened; its place in the whole chain.
     At(u64),
-    /// It may.
+    /// It may happen, or have happened.
     Pending,
-    /// Nobody has heard of it, or it is forgotten, or it failed.
+    /// It is unknown, forgotten, or its update failed.
     No,
 }
 
-/// What is wrong with a result.
+/// The contradiction in a result.
 pub(super) enum Fault<I> {
-    /// The version at this place was read, by a call that began when the chain reached to `head`.
+    /// The version at this place was read by a call that was invoked when the chain reached to `head`.
     Stale { place: u64, head: u64 },
     /// The version at this place was written by an update that failed.
     Aborted { place: u64 },
-    /// Somebody was told of a version, or of one (`after`) that builds on it.
+    /// A call returned an unknown version, or one (`after`) that builds on it.
     Unheard { id: I, after: Option<I> },
-    /// This operation replaced the version at `place` by `id`, which another had done.
+    /// This operation replaced the version at `place` by `id`, but another one had replaced it.
     Fork { place: u64, id: I, operation: u64 },
-    /// Updates that build on each other in a circle, this one among them.
+    /// Updates build on each other in a circle, this one among them.
     Circle { id: I },
 }
 
@@ -109,14 +109,13 @@ impl<I: Id> Links<I> {
         self.versions.insert(to, Version::Pending(Pending { from, operation, lost: false }));
     }
 
-    /// An open update failed: it is no version, and nothing lost can build on it.
+    /// An open update failed: it is no version, and no lost update can build on it.
     pub(super) fn forget(&mut self, id: &I) {
         self.versions.remove(id);
         self.drop_lost_after(id, None);
     }
 
-    /// An open update is lost: it may still happen while the version it names is, or may become,
-    /// the last.
+    /// An open update is lost: it may still happen while the version that it names is, or may become, the last.
     pub(super) fn lose(&mut self, id: &I) {
         let last = self.last();
         let Some(Version::Pending(pending)) = self.versions.get_mut(id) else { return };
@@ -128,8 +127,8 @@ impl<I: Id> Links<I> {
         }
     }
 
-    /// `operation` returned and showed that the pending version `id` happened, and so all that it
-    /// builds on.
+    /// `operation` returned and showed that the pending version `id` and all versions that it builds on
+    /// happened.
     pub(super) fn reach(&mut self, id: &I, operation: u64) -> Result<(), Fault<I>> {
         let mut path: Vec<(I, u64)> = Vec::new();
         let mut at = id;
@@ -162,8 +161,8 @@ impl<I: Id> Links<I> {
         Ok(())
     }
 
-    /// Forgets some old versions, more than an event can add; `oldest` is the place of the last
-    /// version when the oldest open call was invoked.
+    /// Forgets some old versions, more than an event can add; `oldest` is the place of the last version at the
+    /// invocation of the oldest open call.
     pub(super) fn forget_old(&mut self, oldest: Option<u64>) {
         let last = self.last();
         let first = oldest.unwrap_or(last).min((last + 1).saturating_sub(KEPT as u64));
@@ -175,9 +174,10 @@ impl<I: Id> Links<I> {
         }
     }
 
-    /// Lost updates of this version, and those that build on them, will never happen; `but` did.
+    /// Drops the lost updates of this version, except `but`, and the updates that build on them: they can never
+    /// happen.
     fn drop_lost_after(&mut self, id: &I, but: Option<&I>) {
-        // Nothing is lost, mostly.
+        // Mostly no update is lost.
         if self.lost.is_empty() {
             return;
         }

@@ -28,7 +28,9 @@ pub use counter::{Counter, CounterOp, CounterRet};
 pub use grow_set::{GrowSet, GrowSetOp, GrowSetRet};
 pub use lock::{Lock, LockOp, LockRet};
 pub use map::{Map, MapOp, MapRet};
-pub use multi_register::{Access, MultiRegister, MultiRegisterOp, MultiRegisterRet, Told};
+pub use multi_register::{
+    AccessRet, MultiRegister, MultiRegisterOp, MultiRegisterRet, RegisterAccess,
+};
 pub use priority_queue::{PriorityQueue, PriorityQueueOp, PriorityQueueRet};
 pub use queue::{Queue, QueueOp, QueueRet};
 pub use register::{Register, RegisterOp, RegisterRet};

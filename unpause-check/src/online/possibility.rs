@@ -1,11 +1,10 @@
-//! One way in which things may stand, and sets of them in which none is pointless.
+//! A possible state of the object with its calls, and sets of possibilities without redundant ones.
 //!
-//! A [`Possibility`] is a state of the model and, for each call in flight, an index into what all
-//! share: the calls themselves are kept once (see [`Window`]). A call in flight is *taken* if it has
-//! had its effect, and then what it will have to be told is settled. If it is still *open*, it is
-//! noted at which of the states gone by it could have been without effect: a read that is open
-//! while values come and go may return any of them, and none of these cases needs a possibility of
-//! its own. That is the saving of eager observers, for results that are not known yet.
+//! A [`Possibility`] is a state of the model and, for each call in flight, an index into shared data: the calls
+//! themselves are kept once (see [`Window`]). A call in flight is *taken* if it has had its effect; its result
+//! is then determined. If it is still *open*, the possibility records the past states in which it could have
+//! been without effect: a read that is open while values come and go may return any of them, and none of these
+//! cases needs a possibility of its own. This extends eager observers to results that are not known yet.
 
 use std::hash::Hasher;
 use std::sync::Arc;
@@ -14,7 +13,7 @@ use super::orders::BUILT;
 use crate::hash::{Table, Weigher};
 use crate::model::Model;
 
-/// The calls that are not done, kept once for all possibilities.
+/// The unfinished calls, kept once for all possibilities.
 pub(super) struct Window<M: Model> {
     /// By slot. None is free.
     pub(super) slots: Vec<Option<InFlight<M::Op>>>,
@@ -42,7 +41,7 @@ pub(super) struct Possibility<M: Model> {
     pub(super) places: Vec<Place<M>>,
     /// The lost calls that were used.
     pub(super) used: Used,
-    /// The order in which operations were placed, in [`Orders`](super::orders::Orders).
+    /// The order in which operations were placed, in [`StreamOrders`](super::orders::Orders).
     pub(super) order: u32,
     /// Operations to be appended to it.
     pub(super) trail: Vec<u64>,
@@ -50,7 +49,7 @@ pub(super) struct Possibility<M: Model> {
     pub(super) length: u64,
 }
 
-/// The number of lost calls that were used, of each kind of which some were.
+/// The number of used lost calls of each kind.
 #[derive(Clone, Default)]
 pub(super) struct Used(
     /// Invariant: ascending by kind, no number is 0.
@@ -75,7 +74,7 @@ impl Used {
         }
     }
 
-    /// Takes so many of a kind away, all of which were used.
+    /// Removes this many used calls of a kind.
     pub(super) fn take(&mut self, kind: usize, number: usize) {
         if let Some((_, count)) = self.0.iter_mut().find(|(other, _)| *other == kind as u32) {
             *count -= number as u32;
@@ -83,12 +82,12 @@ impl Used {
         self.0.retain(|(_, count)| *count > 0);
     }
 
-    /// The kinds of which some were used.
+    /// The kinds with used calls.
     pub(super) fn kinds(&self) -> impl DoubleEndedIterator<Item = usize> {
         self.0.iter().map(|(kind, _)| *kind as usize)
     }
 
-    /// Whether `other` used at least as many of each kind.
+    /// Returns `true` if `other` used at least as many of each kind.
     fn is_within(&self, other: &Used) -> bool {
         self.0.iter().all(|(kind, count)| *count as usize <= other.of(*kind as usize))
     }
@@ -99,18 +98,18 @@ pub(super) enum Place<M: Model> {
     Taken(Arc<Answer<M>>),
 }
 
-/// That an open call could have been without effect at some moment.
+/// A moment at which an open call could have been without effect.
 pub(super) struct Seen<M: Model> {
     pub(super) answer: Arc<Answer<M>>,
-    /// The entry of the order after which that was.
+    /// The entry of the order before that moment.
     pub(super) after: u32,
 }
 
-/// What a call did, which settles what it may return.
+/// The effect of a call, which determines its results.
 pub(super) struct Answer<M: Model> {
     before: M,
     after: M,
-    /// What the model says it returns then.
+    /// The results that the model returns then.
     pub(super) rets: Vec<M::Ret>,
 }
 
@@ -125,8 +124,8 @@ impl<M: Model> Answer<M> {
         leads(&self.before, op, Some(ret), &self.after)
     }
 
-    /// Whether the same results are allowed. By the contract of [`Model::returns`], what an operation
-    /// may return is settled by what the model says it returns.
+    /// Returns `true` if the same results are allowed. By the contract of [`Model::returns`], the results that
+    /// the model returns determine those that an operation may return.
     fn is(&self, other: &Self) -> bool {
         std::ptr::eq(self, other)
             || (!self.rets.is_empty() && self.rets == other.rets)
@@ -184,8 +183,8 @@ impl<M: Model> Window<M> {
         self.slots.len() + self.lost.len()
     }
 
-    /// For each slot what the call there could be told if it were without effect in the state of
-    /// `here`; none where it cannot, or was taken.
+    /// For each slot the answer of its call if it were without effect in the state of `here`; none if it cannot
+    /// be, or was taken.
     pub(super) fn idle(&self, here: &Possibility<M>) -> Vec<Option<Arc<Answer<M>>>> {
         let idle = |(slot, place): (&Option<InFlight<M::Op>>, &Place<M>)| {
             let call = slot.as_ref().filter(|_| place.is_open())?;
@@ -197,7 +196,7 @@ impl<M: Model> Window<M> {
 }
 
 impl<M: Model> Possibility<M> {
-    /// What comes of placing the operation `number` next, which leads to `state`. `idle` is
+    /// The possibility after placing the operation `number` next, which leads to `state`. `idle` is
     /// [`Window::idle`] here.
     pub(super) fn after(&self, number: u64, state: M, idle: &[Option<Arc<Answer<M>>>]) -> Self {
         let mut next = self.clone();
@@ -218,7 +217,7 @@ impl<M: Model> Possibility<M> {
         next
     }
 
-    /// Gives new names to the entries after which open calls saw something.
+    /// Renames the entries after which open calls saw something.
     pub(super) fn rename(&mut self, name: impl Fn(u32) -> u32) {
         for place in &mut self.places {
             if let Place::Open(seen) = place {
@@ -227,7 +226,7 @@ impl<M: Model> Possibility<M> {
         }
     }
 
-    /// Whether the two differ in nothing but in what is a gain or a cost.
+    /// Returns `true` if the two differ only in observations and used lost calls.
     fn is_comparable(&self, other: &Self) -> bool {
         let same = |pair: (&Place<M>, &Place<M>)| match pair {
             (Place::Open(_), Place::Open(_)) => true,
@@ -237,8 +236,9 @@ impl<M: Model> Possibility<M> {
         self.state == other.state && self.places.iter().zip(&other.places).all(same)
     }
 
-    /// Whether it can go on in every way in which `other` can, given that they are comparable: its
-    /// open calls have seen as much, and it has used no lost call that the other has not.
+    /// Returns `true` if this possibility can go on in every way in which `other` can, given that they are
+    /// comparable: its open calls have seen at least as much, and it has used no lost call that the other has
+    /// not.
     fn covers(&self, other: &Self) -> bool {
         let saw = |(own, other): (&Place<M>, &Place<M>)| match (own, other) {
             (Place::Open(own), Place::Open(other)) => {
@@ -249,17 +249,17 @@ impl<M: Model> Possibility<M> {
         self.used.is_within(&other.used) && self.places.iter().zip(&other.places).all(saw)
     }
 
-    /// How many bytes it takes, about.
+    /// The approximate size in bytes.
     pub(super) fn bytes(&self) -> usize {
         self.hash().1
     }
 
-    /// A hash, and how many bytes it takes, about.
+    /// A hash, and the approximate size in bytes.
     fn hash(&self) -> (u64, usize) {
         let mut hasher = Weigher::default();
         self.state.hash(&mut hasher);
-        // Its own state and those of the answer that it settled last, each with room for twice as much or
-        // in a tree that is half empty.
+        // Its own state and those of its last answer, each with room for twice as much or in a tree that is
+        // half empty.
         let states = 3 * (3 * hasher.bytes + size_of::<M>());
         let mut seen = 0;
         for place in &self.places {
@@ -276,15 +276,15 @@ impl<M: Model> Possibility<M> {
     }
 }
 
-/// Possibilities none of which covers another, in the order in which they were found.
+/// Possibilities of which none covers another, in the order in which they were found.
 pub(super) struct Frontier<M: Model> {
-    /// None was covered by one that came later.
+    /// No member is covered by a later one.
     members: Vec<Option<Possibility<M>>>,
     /// By hash the last member, and for each member the one before it with the same hash.
     table: Table<u64, u32>,
     before: Vec<Option<u32>>,
     len: usize,
-    /// How many bytes all that were added take, about.
+    /// The approximate size of all that were added, in bytes.
     bytes: usize,
 }
 
@@ -299,7 +299,7 @@ impl<M: Model> Frontier<M> {
         }
     }
 
-    /// Adds one unless it is covered; says whether it was added.
+    /// Adds a possibility unless it is covered; returns `true` if it was added.
     pub(super) fn add(&mut self, new: Possibility<M>) -> bool {
         let number = self.members.len() as u32;
         let (hash, bytes) = new.hash();
@@ -332,7 +332,7 @@ impl<M: Model> Frontier<M> {
         self.members[number].as_ref()
     }
 
-    /// How many were added, those that were covered since included.
+    /// The number of possibilities added, including those covered since.
     pub(super) fn added(&self) -> usize {
         self.members.len()
     }
@@ -341,7 +341,7 @@ impl<M: Model> Frontier<M> {
         self.len
     }
 
-    /// How many bytes all that were added take, about.
+    /// The approximate size of all that were added, in bytes.
     pub(super) fn bytes(&self) -> usize {
         self.bytes
     }

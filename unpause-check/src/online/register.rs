@@ -11,9 +11,9 @@
 //! value is read.
 //!
 //! A value is *over* if another block came after its block and returned before all open calls were invoked. No
-//! call can read it any more, so it is forgotten, and may be written again. A call that this engine does not
-//! handle (a value that is written twice while it matters, a failed swap) ends it: [`replay`](Register::replay)
-//! feeds the calls that still matter to the search.
+//! call can read it any more, so it is forgotten, and may be written again. At the first call that this engine
+//! does not handle (a failed swap, or a value that is written twice while it matters),
+//! [`replay`](Register::replay) feeds the calls that still matter to the next engine.
 
 mod blocks;
 mod evidence;
@@ -55,9 +55,9 @@ struct Kept<M: Model> {
     returned: u64,
 }
 
-/// The reason why an event was not taken.
+/// The reason why an event was refused.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Refusal {
+pub(super) enum RegisterRefusal {
     /// No explanation is left.
     Violated,
     /// This engine does not handle the event.
@@ -124,13 +124,13 @@ impl<M: Model> Register<M> {
         Ok(slot)
     }
 
-    /// Ends the call in `slot` with the result `ret`. A refused event changes nothing that a replay sees.
+    /// Ends the call in `slot` with the result `ret`. A refused event does not change the replay.
     ///
     /// # Errors
     /// The reason why the event is refused.
-    pub(super) fn returned(&mut self, slot: usize, ret: &M::Ret) -> Result<(), Refusal> {
+    pub(super) fn returned(&mut self, slot: usize, ret: &M::Ret) -> Result<(), RegisterRefusal> {
         let Open { op, number, invoked, cluster } = open(&self.slots, slot);
-        let action = M::register_action(op, Some(ret)).ok_or(Refusal::NotMine)?;
+        let action = M::register_action(op, Some(ret)).ok_or(RegisterRefusal::NotMine)?;
         let returned = self.now + 1;
         match action {
             Action::Add(_) | Action::Swap(..) if *cluster != NONE => {
@@ -138,14 +138,14 @@ impl<M: Model> Register<M> {
                 self.blocks.wrote(*cluster, ret, returned)?;
             }
             Action::Peek(value) => {
-                let cluster = self.blocks.find(value).ok_or(Refusal::Violated)?;
+                let cluster = self.blocks.find(value).ok_or(RegisterRefusal::Violated)?;
                 self.blocks.settle(cluster)?;
                 let (op, ret) = (op.clone(), Some(ret.clone()));
                 let call = Kept { op, ret, number: *number, invoked: *invoked, returned };
                 self.blocks.read(cluster, call)?;
             }
             Action::Nothing => {}
-            _ => return Err(Refusal::NotMine),
+            _ => return Err(RegisterRefusal::NotMine),
         }
         self.now = returned;
         self.close(slot);
@@ -155,7 +155,7 @@ impl<M: Model> Register<M> {
         Ok(())
     }
 
-    /// Ends the call in `slot`, whose result nobody will know.
+    /// Ends the call in `slot`, whose result will never be known.
     pub(super) fn lost(&mut self, slot: usize) {
         let Open { cluster, .. } = self.close(slot);
         if cluster != NONE {
@@ -180,8 +180,7 @@ impl<M: Model> Register<M> {
         self.blocks.start()
     }
 
-    /// The last operations that a replay leaves out, in the order of a linearization, all before those of the
-    /// replay.
+    /// The last operations before a replay, in the order of a linearization.
     pub(super) fn forgotten(&self) -> impl Iterator<Item = u64> {
         self.blocks.forgotten()
     }

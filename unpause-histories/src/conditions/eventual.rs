@@ -15,12 +15,15 @@ use unpause_check::history::Operation;
 use unpause_check::models::NilRead;
 
 use super::{Question, refuse};
-use crate::finding::{Finding, Naming};
+use crate::finding::{HistoryFinding, Naming};
 use crate::history::{Keys, answered_for_another};
 use crate::problem::{Problem, ProblemKind, not_among, shown};
 use crate::recording::{Answer, Call, Recording};
 
-pub(super) fn check(recording: &Recording, question: &Question<'_>) -> Result<Finding, Problem> {
+pub(super) fn check(
+    recording: &Recording,
+    question: &Question<'_>,
+) -> Result<HistoryFinding, Problem> {
     refuse(
         question.keys == Keys::Yes,
         "to check by key (--keys yes)",
@@ -111,7 +114,7 @@ pub(super) fn check(recording: &Recording, question: &Question<'_>) -> Result<Fi
         numbered: Some("operation "),
         ..Naming::default()
     };
-    Ok(Finding::new(recording, &history, &calls, verdict, naming, |_, operation| {
+    Ok(HistoryFinding::new(recording, &history, &calls, verdict, naming, |_, operation| {
         let told = operation.returned.as_ref().map(|(ret, _)| match ret {
             EventualRet::Acknowledged => "ok".to_owned(),
             EventualRet::Refused => "refused".to_owned(),

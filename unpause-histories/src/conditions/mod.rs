@@ -13,7 +13,7 @@ use unpause_check::transactions::Level;
 
 pub use self::models::tree;
 use self::models::{Linearizable, Quiescent, Sequential};
-use crate::finding::Finding;
+use crate::finding::HistoryFinding;
 use crate::history::{self, Keys};
 use crate::problem::{Problem, ProblemKind, not_among};
 use crate::recording::{Callers, Recording};
@@ -54,7 +54,7 @@ pub struct Condition {
 #[derive(Clone, Copy, Debug)]
 enum Family {
     /// Calls of any model.
-    Models(fn(&Recording, &Question<'_>) -> Result<Finding, Problem>),
+    Models(fn(&Recording, &Question<'_>) -> Result<HistoryFinding, Problem>),
     /// Transactions.
     Transactions(Level),
     /// Reads and writes of registers.
@@ -217,7 +217,7 @@ impl Condition {
         &self,
         recording: &Recording,
         question: &Question<'_>,
-    ) -> Result<Finding, Problem> {
+    ) -> Result<HistoryFinding, Problem> {
         if let Some(model) = question.model {
             self.model_named(model)?;
         }

@@ -9,7 +9,7 @@ use unpause_check::{
 
 use super::Question;
 use crate::by_key::ByKey;
-use crate::finding::{Finding, Naming};
+use crate::finding::{HistoryFinding, Naming};
 use crate::history::{
     Keys, Operations, fitting, is_by_key, model_named, operations, operations_by_key,
 };
@@ -82,17 +82,17 @@ pub(super) fn check<J: Judge>(
     recording: &Recording,
     question: &Question<'_>,
     judge: J,
-) -> Result<Finding, Problem> {
+) -> Result<HistoryFinding, Problem> {
     struct Judged<J>(J);
-    impl<J: Judge> Use for Judged<J> {
-        type Out = Finding;
+    impl<J: Judge> OperationsUse for Judged<J> {
+        type Out = HistoryFinding;
         fn apply<M: Model<Op: Sync, Ret: Sync> + Sync>(
             &self,
-            as_a: As<'_>,
+            as_a: Interpretation<'_>,
             initial: &M,
             operations: Operations<M::Op, M::Ret>,
             question: &Question<'_>,
-        ) -> Result<Finding, Problem> {
+        ) -> Result<HistoryFinding, Problem> {
             let recording = as_a.recording;
             let (verdict, configurations) = self
                 .0
@@ -110,8 +110,9 @@ pub(super) fn check<J: Judge>(
                 (M::op_text(&operation.op), told)
             };
             let Operations { operations, calls, unchecked } = operations;
-            let finding = Finding::new(recording, &operations, &calls, verdict, naming, texts);
-            Ok(Finding { configurations, unchecked, by_key: as_a.by_key, ..finding })
+            let finding =
+                HistoryFinding::new(recording, &operations, &calls, verdict, naming, texts);
+            Ok(HistoryFinding { configurations, unchecked, by_key: as_a.by_key, ..finding })
         }
     }
     with_model(recording, question, &Judged(judge))
@@ -140,11 +141,11 @@ pub fn tree(
     limit: usize,
 ) -> Result<Forest, Problem> {
     struct Grown(usize);
-    impl Use for Grown {
+    impl OperationsUse for Grown {
         type Out = Forest;
         fn apply<M: Model<Op: Sync, Ret: Sync> + Sync>(
             &self,
-            as_a: As<'_>,
+            as_a: Interpretation<'_>,
             initial: &M,
             mut operations: Operations<M::Op, M::Ret>,
             _question: &Question<'_>,
@@ -181,12 +182,12 @@ pub fn tree(
 }
 
 /// A use of a recording as the operations of a model.
-trait Use {
+trait OperationsUse {
     type Out;
 
     fn apply<M: Model<Op: Sync, Ret: Sync> + Sync>(
         &self,
-        as_a: As<'_>,
+        as_a: Interpretation<'_>,
         initial: &M,
         operations: Operations<M::Op, M::Ret>,
         question: &Question<'_>,
@@ -194,13 +195,13 @@ trait Use {
 }
 
 /// What a recording is taken as.
-struct As<'a> {
+struct Interpretation<'a> {
     recording: &'a Recording,
     model: &'static str,
     by_key: bool,
 }
 
-fn with_model<U: Use>(
+fn with_model<U: OperationsUse>(
     recording: &Recording,
     question: &Question<'_>,
     used: &U,
@@ -210,14 +211,14 @@ fn with_model<U: Use>(
         None => guess(recording, question.keys)?,
     };
     model_named(model)?;
-    struct Named<'a, 'b, U: Use> {
+    struct Named<'a, 'b, U: OperationsUse> {
         model: &'a str,
         recording: &'a Recording,
         question: &'a Question<'b>,
         used: &'a U,
         out: Option<Result<U::Out, Problem>>,
     }
-    impl<U: Use> Visitor for Named<'_, '_, U> {
+    impl<U: OperationsUse> Visitor for Named<'_, '_, U> {
         fn visit<M: Shipped>(&mut self) {
             if M::NAME == self.model {
                 self.out = Some(of_model::<M, U>(self.recording, self.question, self.used));
@@ -229,7 +230,7 @@ fn with_model<U: Use>(
     named.out.expect("a model of this name is shipped")
 }
 
-fn of_model<M: Shipped, U: Use>(
+fn of_model<M: Shipped, U: OperationsUse>(
     recording: &Recording,
     question: &Question<'_>,
     used: &U,
@@ -241,7 +242,7 @@ fn of_model<M: Shipped, U: Use>(
     let initial = M::recorded(question.initial.as_ref()).map_err(about_start)?;
     let nil = question.nil.unwrap_or(recording.nil);
     let by_key = is_by_key::<M>(recording, question.keys);
-    let as_a = As { recording, model: M::NAME, by_key };
+    let as_a = Interpretation { recording, model: M::NAME, by_key };
     if by_key {
         let operations = operations_by_key::<M>(recording, nil)?;
         return used.apply(as_a, &ByKey::new(initial), operations, question);

@@ -8,23 +8,23 @@ use std::sync::Arc;
 
 use unpause_check::datum::Datum;
 
-use super::names::Names;
-use super::value::Values;
-use crate::problem::{Place, Problem, ProblemKind, shown};
+use super::names::NameTable;
+use super::value::FileValues;
+use crate::problem::{FilePlace, Problem, ProblemKind, shown};
 use crate::source::{DEPTH_MAX, NUMBER_MAX, Source, utf8};
 
 pub(super) struct Edn<'a> {
     source: Source<'a>,
-    names: Names,
+    names: NameTable,
     /// The vector or list that the events stand in: where it was opened, what closes it.
-    around: Option<(Place, u8)>,
+    around: Option<(FilePlace, u8)>,
     /// Whether the first value was looked at.
     began: bool,
 }
 
 impl<'a> Edn<'a> {
     pub(super) fn new(source: Source<'a>) -> Edn<'a> {
-        Edn { source, names: Names::default(), around: None, began: false }
+        Edn { source, names: NameTable::default(), around: None, began: false }
     }
 
     /// The one value that there is.
@@ -114,7 +114,7 @@ impl<'a> Edn<'a> {
         Ok(items)
     }
 
-    fn close(&mut self, opened: Place, close: u8) -> Result<(), Problem> {
+    fn close(&mut self, opened: FilePlace, close: u8) -> Result<(), Problem> {
         if self.source.take(close)? {
             return Ok(());
         }
@@ -271,7 +271,7 @@ impl<'a> Edn<'a> {
         loop {
             self.source.take_while(&mut bytes, |byte| byte != b'"' && byte != b'\\')?;
             if self.source.take(b'"')? {
-                let at = Place { column: at.column + 1, ..at };
+                let at = FilePlace { column: at.column + 1, ..at };
                 return utf8(at, bytes);
             }
             if !self.source.take(b'\\')? {
@@ -305,8 +305,8 @@ impl<'a> Edn<'a> {
     }
 }
 
-impl Values for Edn<'_> {
-    fn next(&mut self) -> Result<Option<(Place, Datum)>, Problem> {
+impl FileValues for Edn<'_> {
+    fn next(&mut self) -> Result<Option<(FilePlace, Datum)>, Problem> {
         self.source.begin_event();
         let first = self.blank()?;
         if !self.began {

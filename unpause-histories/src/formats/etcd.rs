@@ -8,8 +8,8 @@ use unpause_check::datum::Datum;
 use unpause_check::models::NilRead;
 
 use super::edn::Edn;
-use crate::event::{Event, Kind};
-use crate::problem::{Place, Problem, ProblemKind};
+use crate::event::{EventKind, FileEvent};
+use crate::problem::{FilePlace, Problem, ProblemKind};
 use crate::recording::{Pairing, Recording};
 use crate::source::Source;
 
@@ -31,7 +31,7 @@ pub(super) fn read(mut source: Source<'_>) -> Result<Recording, Problem> {
             continue;
         };
         let column = place.column + (before.chars().count() + BEFORE.len()) as u64;
-        match self::event(Place { column, ..place }, event)? {
+        match self::event(FilePlace { column, ..place }, event)? {
             Some(event) => pairing.event(event)?,
             None => pairing.note(true),
         }
@@ -40,7 +40,7 @@ pub(super) fn read(mut source: Source<'_>) -> Result<Recording, Problem> {
 }
 
 /// Process, type, operation and value, which are values of EDN; what follows is an explanation.
-fn event(place: Place, text: &str) -> Result<Option<Event>, Problem> {
+fn event(place: FilePlace, text: &str) -> Result<Option<FileEvent>, Problem> {
     let mut input = text.as_bytes();
     let mut values = Edn::new(Source::short(&mut input));
     let here = |problem: Problem| Problem { place: Some(place), ..problem };
@@ -51,10 +51,10 @@ fn event(place: Place, text: &str) -> Result<Option<Event>, Problem> {
     };
     let kind = kind.as_ref().and_then(Datum::as_name);
     let kind = match kind {
-        Some("invoke") => Kind::Invoke,
-        Some("ok") => Kind::Ok,
-        Some("fail") => Kind::Fail,
-        Some("info") => Kind::Info,
+        Some("invoke") => EventKind::Invoke,
+        Some("ok") => EventKind::Ok,
+        Some("fail") => EventKind::Fail,
+        Some("info") => EventKind::Info,
         _ => {
             let message = "expected one of :invoke, :ok, :fail and :info after the process";
             return Err(Problem::at(place, ProblemKind::Event, message));
@@ -66,8 +66,8 @@ fn event(place: Place, text: &str) -> Result<Option<Event>, Problem> {
     };
     let value = match kind {
         // Where nothing was told there is prose: `:timed-out`, `indeterminate: …`.
-        Kind::Fail | Kind::Info => Datum::Nil,
-        Kind::Invoke | Kind::Ok => next()?.unwrap_or_default(),
+        EventKind::Fail | EventKind::Info => Datum::Nil,
+        EventKind::Invoke | EventKind::Ok => next()?.unwrap_or_default(),
     };
-    Ok(Some(Event { place, process: Some(process), kind, f: f.into(), key: None, value }))
+    Ok(Some(FileEvent { place, process: Some(process), kind, f: f.into(), key: None, value }))
 }

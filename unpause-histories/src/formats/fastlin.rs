@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use unpause_check::datum::Datum;
 
-use crate::problem::{Place, Problem, ProblemKind, shown};
+use crate::problem::{FilePlace, Problem, ProblemKind, shown};
 use crate::recording::{Answer, Call, Callers, End, Recording};
 use crate::source::Source;
 
@@ -84,7 +84,7 @@ pub(super) fn read(mut source: Source<'_>) -> Result<Recording, Problem> {
     Ok(recording)
 }
 
-fn call(place: Place, f: &str, value: i64, sign: i64) -> Call {
+fn call(place: FilePlace, f: &str, value: i64, sign: i64) -> Call {
     let puts = matches!(f, "push" | "enqueue" | "insert");
     let value = match (value, puts) {
         (-1, false) => Datum::Nil,

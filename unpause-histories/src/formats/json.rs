@@ -6,14 +6,14 @@
 
 use unpause_check::datum::Datum;
 
-use super::names::Names;
-use super::value::Values;
+use super::names::NameTable;
+use super::value::FileValues;
 use crate::problem::{Problem, ProblemKind};
 use crate::source::{DEPTH_MAX, NUMBER_MAX, Source, utf8};
 
 pub(super) struct Json<'a> {
     source: Source<'a>,
-    names: Names,
+    names: NameTable,
     array: Array,
 }
 
@@ -29,7 +29,7 @@ enum Array {
 
 impl<'a> Json<'a> {
     pub(super) fn new(source: Source<'a>) -> Json<'a> {
-        Json { source, names: Names::default(), array: Array::Unknown }
+        Json { source, names: NameTable::default(), array: Array::Unknown }
     }
 
     fn blank(&mut self) -> Result<Option<u8>, Problem> {
@@ -194,7 +194,7 @@ impl<'a> Json<'a> {
     }
 
     /// Right behind the quote.
-    fn inside(mut at: crate::Place) -> crate::Place {
+    fn inside(mut at: crate::FilePlace) -> crate::FilePlace {
         at.column += 1;
         at
     }
@@ -231,8 +231,8 @@ impl<'a> Json<'a> {
     }
 }
 
-impl Values for Json<'_> {
-    fn next(&mut self) -> Result<Option<(crate::Place, Datum)>, Problem> {
+impl FileValues for Json<'_> {
+    fn next(&mut self) -> Result<Option<(crate::FilePlace, Datum)>, Problem> {
         self.source.begin_event();
         let next = self.blank()?;
         if self.array == Array::Unknown {

@@ -7,8 +7,8 @@ use std::collections::HashMap;
 
 use unpause_check::datum::Datum;
 
-use crate::event::{Event, Kind};
-use crate::problem::{Place, Problem, ProblemKind, shown};
+use crate::event::{EventKind, FileEvent};
+use crate::problem::{FilePlace, Problem, ProblemKind, shown};
 use crate::recording::{Pairing, Recording};
 use crate::source::Source;
 
@@ -73,18 +73,18 @@ pub(super) fn read(mut source: Source<'_>) -> Result<Recording, Problem> {
                 let (name, value) = method(rest);
                 let (f, puts) = self::name(name, object_is.map(|(_, names)| names), place)?;
                 called.insert(process, (f, if puts { Datum::Nil } else { value.clone() }));
-                (Kind::Invoke, f, if puts { value } else { Datum::Nil })
+                (EventKind::Invoke, f, if puts { value } else { Datum::Nil })
             }
             "return" => {
                 let (f, told) = called.remove(&process).unwrap_or(("return", Datum::Nil));
                 let value = if rest.is_empty() { told } else { self::value(rest) };
-                (Kind::Ok, f, value)
+                (EventKind::Ok, f, value)
             }
             other => {
                 return Err(bad(format!("expected `call` or `return`, found {}", shown(other))));
             }
         };
-        pairing.event(Event {
+        pairing.event(FileEvent {
             place,
             process: Some(process),
             kind,
@@ -118,7 +118,7 @@ fn value(text: &str) -> Datum {
 fn name(
     name: &str,
     of_object: Option<[&'static str; 2]>,
-    place: Place,
+    place: FilePlace,
 ) -> Result<(&'static str, bool), Problem> {
     let message = match (name, of_object) {
         ("push", _) => return Ok(("push", true)),

@@ -13,8 +13,8 @@ use std::io::{BufRead, Read};
 use unpause_check::datum::Datum;
 use unpause_check::models::NilRead;
 
-use self::value::Values;
-use crate::event::{self, Said};
+use self::value::FileValues;
+use crate::event::{self, FileItem};
 use crate::problem::{Problem, ProblemKind, not_among};
 use crate::recording::{Pairing, Recording};
 use crate::source::Source;
@@ -156,12 +156,12 @@ fn edn(mut source: Source<'_>) -> Result<Recording, Problem> {
     events(edn::Edn::new(source), recording)
 }
 
-fn events(mut values: impl Values, recording: Recording) -> Result<Recording, Problem> {
+fn events(mut values: impl FileValues, recording: Recording) -> Result<Recording, Problem> {
     let mut pairing = Pairing::new(recording);
     while let Some((place, value)) = values.next()? {
         match event::event(place, &value)? {
-            Said::Event(event) => pairing.event(event)?,
-            Said::Note { is_nemesis } => pairing.note(is_nemesis),
+            FileItem::Event(event) => pairing.event(event)?,
+            FileItem::Note { is_nemesis } => pairing.note(is_nemesis),
         }
     }
     pairing.finish()

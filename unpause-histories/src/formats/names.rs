@@ -9,9 +9,9 @@ const NAMES_MAX: usize = 1024;
 const LENGTH_MAX: usize = 64;
 
 #[derive(Default)]
-pub(super) struct Names(HashSet<Arc<str>>);
+pub(super) struct NameTable(HashSet<Arc<str>>);
 
-impl Names {
+impl NameTable {
     /// The name, shared with those before that are equal.
     pub(super) fn name(&mut self, name: &str) -> Arc<str> {
         if let Some(known) = self.0.get(name) {

@@ -2,13 +2,13 @@
 
 use unpause_check::datum::Datum;
 
-use crate::problem::{Place, Problem, ProblemKind};
+use crate::problem::{FilePlace, Problem, ProblemKind};
 use crate::source::Source;
 
 /// The values of a file that are events, one after the other.
-pub(super) trait Values {
+pub(super) trait FileValues {
     /// The next value and where it begins; none at the end.
-    fn next(&mut self) -> Result<Option<(Place, Datum)>, Problem>;
+    fn next(&mut self) -> Result<Option<(FilePlace, Datum)>, Problem>;
 }
 
 /// Four hexadecimal digits.
@@ -30,7 +30,7 @@ pub(super) fn hex(source: &mut Source<'_>) -> Result<u32, Problem> {
 ///
 /// # Errors
 /// If two of its keys are equal: which of the values is meant?
-pub(super) fn map(at: Place, entries: Vec<(Datum, Datum)>) -> Result<Datum, Problem> {
+pub(super) fn map(at: FilePlace, entries: Vec<(Datum, Datum)>) -> Result<Datum, Problem> {
     let count = entries.len();
     let map = Datum::map(entries);
     match &map {

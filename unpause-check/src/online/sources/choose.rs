@@ -1,15 +1,19 @@
-//! The choice of sources: by a small step if one will do, or all anew.
+//! The choice of sources: by a small step if possible, or else by a new search.
 
 use super::plan::{NONE, Plan};
 use super::pool::Pool;
 use super::solve::{Search, Source};
-use super::{Call, Means, Needs, Refusal, Sources};
+use super::{Call, Needs, Resources, Sources, SourcesRefusal};
 use crate::model::Model;
 use crate::online::closure::moves_max;
 
 impl<M: Model> Sources<M> {
     /// Finds the source of a swap that has just returned.
-    pub(super) fn replaced(&mut self, call: u32, means: &mut Means<M>) -> Result<(), Refusal> {
+    pub(super) fn replaced(
+        &mut self,
+        call: u32,
+        means: &mut Resources<M>,
+    ) -> Result<(), SourcesRefusal> {
         let node = self.calls[call].node;
         if self.chosen.clusters[node as usize].before != NONE {
             return Ok(());
@@ -29,10 +33,10 @@ impl<M: Model> Sources<M> {
         call: u32,
         ret: &M::Ret,
         needs: Needs,
-        means: &mut Means<M>,
-    ) -> Result<(), Refusal> {
+        means: &mut Resources<M>,
+    ) -> Result<(), SourcesRefusal> {
         if self.calls[call].certain {
-            return Err(Refusal::Violated);
+            return Err(SourcesRefusal::Violated);
         }
         let was_source = self.withdraw(call);
         let writes = self.calls[call].writes.take();
@@ -40,12 +44,13 @@ impl<M: Model> Sources<M> {
         let own_needs = std::mem::replace(&mut self.calls[call].needs, needs);
         self.end(call, ret);
         self.observers.push(call);
-        let found = if was_source { Err(Refusal::Violated) } else { self.extend(call, means) };
+        let found =
+            if was_source { Err(SourcesRefusal::Violated) } else { self.extend(call, means) };
         let found = match found {
-            Err(Refusal::Violated) => self.choose(vec![call], means),
+            Err(SourcesRefusal::Violated) => self.choose(vec![call], means),
             other => other,
         };
-        if matches!(found, Err(Refusal::Violated)) {
+        if matches!(found, Err(SourcesRefusal::Violated)) {
             self.observers.pop();
             let it = &mut self.calls[call];
             (it.writes, it.node, it.needs, it.ret) = (writes, node, own_needs, None);
@@ -55,7 +60,7 @@ impl<M: Model> Sources<M> {
     }
 
     /// Extends the chosen plan by an observer that returns. `Violated` means that this plan cannot be extended.
-    fn extend(&mut self, call: u32, means: &mut Means<M>) -> Result<(), Refusal> {
+    fn extend(&mut self, call: u32, means: &mut Resources<M>) -> Result<(), SourcesRefusal> {
         let pools = [&self.pool];
         let search = self.search(&pools, means);
         let free = search.free(&self.certain, call);
@@ -68,14 +73,18 @@ impl<M: Model> Sources<M> {
             Some(at) => Some(Source::Cluster(at)),
             None => self.choice(call, means)?,
         };
-        let source = found.ok_or(Refusal::Violated)?;
+        let source = found.ok_or(SourcesRefusal::Violated)?;
         self.take(call, source);
         self.open_ended.push(call);
         Ok(())
     }
 
-    /// A source with which the chosen plan stays consistent, if there is one that needs no other.
-    fn choice(&mut self, call: u32, means: &mut Means<M>) -> Result<Option<Source>, Refusal> {
+    /// A source with which the chosen plan stays consistent, if there is one that needs no other source.
+    fn choice(
+        &mut self,
+        call: u32,
+        means: &mut Resources<M>,
+    ) -> Result<Option<Source>, SourcesRefusal> {
         let mut choices = Vec::new();
         let pools = [&self.pool];
         let mut search = self.search(&pools, means);
@@ -113,8 +122,12 @@ impl<M: Model> Sources<M> {
         }
     }
 
-    /// Chooses all sources that are not certain anew, and those of more calls.
-    pub(super) fn choose(&mut self, more: Vec<u32>, means: &mut Means<M>) -> Result<(), Refusal> {
+    /// Chooses all sources that are not certain again, with those of `more` calls.
+    pub(super) fn choose(
+        &mut self,
+        more: Vec<u32>,
+        means: &mut Resources<M>,
+    ) -> Result<(), SourcesRefusal> {
         for with_spent in [false, true] {
             if with_spent && self.debts.is_empty() {
                 break;
@@ -130,7 +143,7 @@ impl<M: Model> Sources<M> {
             means.visited += search.visited;
             let Some(solution) = outcome? else { continue };
             if with_spent && !self.exchange(&solution.plan) {
-                return Err(Refusal::TooMany);
+                return Err(SourcesRefusal::TooMany);
             }
             for at in self.certain.clusters.len()..solution.plan.clusters.len() {
                 let it = &solution.plan.clusters[at];
@@ -143,10 +156,11 @@ impl<M: Model> Sources<M> {
             self.open_ended.extend(more);
             return Ok(());
         }
-        Err(Refusal::Violated)
+        Err(SourcesRefusal::Violated)
     }
 
-    /// Pays what the spent writers that a plan uses were needed for by others. Says whether that is possible.
+    /// Replaces the spent writers that a plan uses by others for their purposes. Returns `true` if that is
+    /// possible.
     fn exchange(&mut self, plan: &Plan) -> bool {
         for debt in &mut self.debts {
             if plan.of(debt.call).is_none() {
@@ -183,7 +197,11 @@ impl<M: Model> Sources<M> {
         true
     }
 
-    pub(super) fn search<'a>(&'a self, pools: &'a [&'a Pool], means: &Means<M>) -> Search<'a, M> {
+    pub(super) fn search<'a>(
+        &'a self,
+        pools: &'a [&'a Pool],
+        means: &Resources<M>,
+    ) -> Search<'a, M> {
         Search {
             calls: &self.calls,
             pools,
@@ -195,7 +213,7 @@ impl<M: Model> Sources<M> {
 }
 
 impl<M: Model> Call<M> {
-    /// Takes the writer, whose index is `own`, from one pool to another.
+    /// Moves the writer with the index `own` from one pool to another.
     pub(super) fn moves(&self, own: u32, from: &mut Pool, to: &mut Pool) {
         let value = self.writes.expect("it is a writer");
         from.remove(own, self.invoked, value, self.needs.value());

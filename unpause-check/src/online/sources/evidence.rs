@@ -50,7 +50,7 @@ impl<M: Model> Sources<M> {
             next.clear();
             order.push(it.number as usize);
         }
-        // Of a cluster with very many observers only some are kept.
+        // Only some observers of a large cluster are kept.
         if let Some(gap) =
             clusters.iter().rposition(|at| self.chosen.clusters[*at as usize].gap > 0)
         {
@@ -84,7 +84,7 @@ impl<M: Model> Sources<M> {
     }
 }
 
-/// Whether the order has a cluster of the misfit.
+/// Returns `true` if the order has a cluster of the misfit.
 fn stands<M: Model>(clusters: &[u32], sources: &Sources<M>, misfit: u32) -> bool {
     clusters.iter().any(|at| sources.chosen.clusters[*at as usize].call == misfit)
 }

@@ -1,10 +1,10 @@
-//! The search for sources: which cluster each observer saw, and which value each swap replaced.
+//! The search for sources: the cluster that each observer saw, and the value that each swap replaced.
 //!
-//! Depth first from the plan of all that is certain. Before it tries anything, it places every observer that has one
-//! cluster left, and every one that some cluster holds without any change of zones: that restricts nothing. Then it
-//! tries the clusters of one that is left, the one of the last plan first. Failed swaps come last: until then each
-//! writer that may take effect is known to be needed for its value or not, and those that are not are
-//! interchangeable, so that a failed swap needs to try only a few.
+//! Depth first from the certain plan. Before it tries anything, it places every observer that has one cluster
+//! left, and every observer that some cluster holds without any change of zones, which restricts nothing. Then
+//! it tries the clusters of one remaining call, starting with the one of the last plan. Failed swaps come last:
+//! by then it is known for each optional writer if its value is needed, and writers whose value is not needed
+//! are interchangeable, so that a failed swap needs to try only a few.
 
 use super::plan::{Cluster, NONE, Plan, Zone};
 use super::pool::Pool;
@@ -12,7 +12,7 @@ use super::{Call, Needs};
 use crate::model::{Key, Model};
 use crate::online::slab::Slab;
 
-/// So many choices may depend on each other.
+/// The maximum number of choices that depend on each other.
 const DEPTH: usize = 400;
 
 pub(super) struct Search<'a, M: Model> {
@@ -21,7 +21,7 @@ pub(super) struct Search<'a, M: Model> {
     pub(super) pools: &'a [&'a Pool],
     /// The earliest invocation of a call that needs a source.
     pub(super) since: u64,
-    /// How many more attempts to place a call there may be.
+    /// The remaining number of attempts to place a call.
     pub(super) left: u64,
     /// Plans looked at.
     pub(super) visited: u64,
@@ -134,8 +134,8 @@ impl<M: Model> Search<'_, M> {
         plan.active().map(|(at, _)| at).find(|at| fits(*at))
     }
 
-    /// The sources that a call can have, the likely ones first, and no more than `most` of them. Stands for equal
-    /// writers that may take effect by the first one if they were invoked before all that needs a source.
+    /// The possible sources of a call, likely ones first, at most `most` of them. Equal optional writers that
+    /// were invoked before all calls that need a source are represented by the first one.
     pub(super) fn candidates(
         &mut self,
         plan: &Plan,
@@ -182,7 +182,7 @@ impl<M: Model> Search<'_, M> {
             let during = during.map(|(_, call)| *call).filter(|call| unused(*call));
             before.into_iter().chain(during).collect()
         };
-        // Whether a value may be there that a swap replaces, in a cluster or because of a call that is optional.
+        // True if the value that a swap replaces may be there, in a cluster or by an optional call.
         let is_there = |from: Key| {
             let has = |(_, it): (u32, &Cluster)| it.value == from && it.after == NONE;
             self.pools.iter().any(|pool| pool.has(from)) || plan.active().any(has)
@@ -213,8 +213,8 @@ impl<M: Model> Search<'_, M> {
                     };
                     from.sort_unstable();
                     from.dedup();
-                    // Others that are left need one value each, and swaps need some that they replace. So one of so
-                    // many values is needed for nothing else, and does instead of any other.
+                    // Other remaining calls need one value each, and swaps need some that they replace. So one
+                    // of this many values is not needed for anything else, and can represent all others.
                     let enough = others + 2 + from.len();
                     let mut seen = Vec::new();
                     if pool.values().len() > enough {
@@ -298,14 +298,14 @@ impl<M: Model> Search<'_, M> {
 }
 
 impl<M: Model> Call<M> {
-    /// What the call adds to the zone of the cluster that it observes.
+    /// The change of the zone of the cluster that the call observes.
     pub(super) fn span(&self) -> Zone {
         Zone { first: self.returned, last: self.invoked }
     }
 }
 
 impl Needs {
-    /// Whether a call can observe this value.
+    /// Returns `true` if a call can observe this value.
     pub(super) fn allows(self, value: Key) -> bool {
         match self {
             Needs::Nothing => false,

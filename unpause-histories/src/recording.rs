@@ -1,4 +1,4 @@
-//! A history as it was recorded: calls with their returns, before any model has a say.
+//! A history as it was recorded: calls with their returns, independent of any model.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -18,29 +18,28 @@ pub struct Recording {
     pub calls: Vec<Call>,
     /// The processes, in the order in which they first call; a call's `client` is an index.
     pub processes: Vec<i64>,
-    /// The model that the file itself is about, if it says.
+    /// The model that the file itself names, if any.
     pub model: Option<&'static str>,
-    /// What a read of `nil` means in it.
+    /// The meaning of a read of `nil` in it.
     pub nil: NilRead,
-    /// Whether a failure says more than that nothing was done: see
-    /// [`Shipped::refused`](unpause_check::models::Shipped::refused).
+    /// True if a failure is an answer: see [`Shipped::refused`](unpause_check::models::Shipped::refused).
     pub failures_are_answers: bool,
-    /// How many events are by no client and were left out.
+    /// The number of events that belong to no client and were left out.
     pub notes: u64,
-    /// Whether the file says who called.
+    /// Does the file name the process of each call?
     pub callers: Callers,
 }
 
-/// Whether a file says which process made a call.
+/// Tells if a file names the process of each call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Callers {
     /// Yes.
     Named,
-    /// No: each call has a process of its own. The order of a process is not known, so no condition that
-    /// is about it can be checked.
+    /// No: each call has a process of its own. The order of the calls of a process is not known, so conditions
+    /// on that order cannot be checked.
     Unnamed {
-        /// The first answer that two open calls could have got. It was given to the earlier one, so
-        /// times are not reliable and no condition about real time can be checked.
+        /// The first answer that could belong to two open calls. It was matched with the earlier one, so times
+        /// are not reliable and no condition about real time can be checked.
         ambiguous: Option<FilePlace>,
     },
 }
@@ -50,39 +49,39 @@ pub enum Callers {
 pub struct Call {
     /// The index of its process in [`Recording::processes`].
     pub client: u32,
-    /// What was asked for.
+    /// The name of the operation.
     pub f: Arc<str>,
-    /// Which part of the object it is about, if that is said in a field of its own.
+    /// The key of its object, if a field of its own has it.
     pub key: Option<Datum>,
-    /// What it was invoked with.
+    /// Its argument.
     pub value: Datum,
-    /// Where in the file it was invoked.
+    /// The place of the invocation in the file.
     pub place: FilePlace,
-    /// When it was invoked, in the order of all events.
+    /// The time of the invocation, in the order of all events.
     pub invoked: u64,
-    /// How it ended; none if the file does not say.
+    /// Its end; none if the file has none.
     pub end: Option<End>,
 }
 
-/// How a call ended.
+/// The end of a call.
 #[derive(Clone, PartialEq, Debug)]
 pub struct End {
-    /// Where in the file.
+    /// The place in the file.
     pub place: FilePlace,
-    /// When, in the order of all events.
+    /// The time, in the order of all events.
     pub time: u64,
-    /// What the client was told.
+    /// The answer.
     pub answer: Answer,
 }
 
-/// What a client was told.
+/// The answer to a call.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Answer {
-    /// Done, and this is what came back.
+    /// Done, with this result.
     Ok(Datum),
     /// Not done.
     Fail,
-    /// Nothing is known: it may have been done, or be done later, or never.
+    /// Unknown: it may have been done, or be done later, or never.
     Info,
 }
 
@@ -100,30 +99,30 @@ impl Recording {
         }
     }
 
-    /// The numbers of the clients as evidence has them: those of their processes, as in the file, unless
-    /// one of those is no `u32`.
+    /// The numbers of the clients in evidence: those of their processes in the file, unless one of them is not
+    /// a `u32`.
     pub(crate) fn client_numbers(&self) -> Vec<u32> {
         let numbers: Option<Vec<u32>> =
             self.processes.iter().map(|process| u32::try_from(*process).ok()).collect();
         numbers.unwrap_or_else(|| (0..self.processes.len() as u32).collect())
     }
 
-    /// How many calls had an end of this kind; with none, how many had no end.
+    /// The number of calls with an end of this kind; with `None`, of calls without an end.
     pub(crate) fn count(&self, wanted: impl Fn(Option<&Answer>) -> bool) -> usize {
         self.calls.iter().filter(|call| wanted(call.end.as_ref().map(|end| &end.answer))).count()
     }
 }
 
-/// Puts events together to calls, as they come.
+/// Pairs events into calls, as they come.
 pub(crate) struct Pairing {
     recording: Recording,
     clients: HashMap<i64, u32>,
-    /// The call that each client waits for.
+    /// The open call of each client.
     open: Vec<Option<usize>>,
-    /// The open calls of a file that does not say who called, earliest first.
+    /// The open calls without a process, earliest first.
     unnamed: Vec<usize>,
     time: u64,
-    /// Whether there were notes by others than the nemesis.
+    /// True if there were notes that are not the nemesis's.
     strangers: bool,
 }
 
@@ -139,14 +138,14 @@ impl Pairing {
         }
     }
 
-    /// An event that is by no client. Whether it is by Jepsen's nemesis, which is none.
+    /// Counts an event of no client. `is_nemesis` is true for Jepsen's nemesis.
     pub(crate) fn note(&mut self, is_nemesis: bool) {
         self.recording.notes += 1;
         self.strangers |= !is_nemesis;
     }
 
     /// # Errors
-    /// If the event does not go with those before.
+    /// If the event does not fit those before.
     pub(crate) fn event(&mut self, event: FileEvent) -> Result<(), Problem> {
         let Some(process) = event.process else {
             return self.unnamed(event);
@@ -223,8 +222,8 @@ impl Pairing {
         Ok(())
     }
 
-    /// An event of a file that does not say who called, such as those that test Jepsen's checkers: an
-    /// answer belongs to the earliest open call that it could be the answer to.
+    /// Handles an event without a process, as in the files that test Jepsen's checkers: an answer belongs to
+    /// the earliest open call that it fits.
     fn unnamed(&mut self, event: FileEvent) -> Result<(), Problem> {
         let FileEvent { place, kind, f, key, value, .. } = event;
         let bad = |kind, message: &str| Err(Problem::at(place, kind, message));
@@ -292,7 +291,7 @@ impl Pairing {
     }
 
     /// # Errors
-    /// If the file is empty or no client calls in it: there is nothing to check, and that is no pass.
+    /// If the file is empty or has no call of a client: nothing was tested, and that is not a pass.
     pub(crate) fn finish(self) -> Result<Recording, Problem> {
         let Recording { calls, notes, .. } = &self.recording;
         let events = || if *notes == 1 { "its one event is" } else { "all of its events are" };
@@ -314,7 +313,7 @@ impl Pairing {
     }
 }
 
-/// Whether a call that asked this can have got this answer: what is nil in the call may be filled in.
+/// Returns `true` if this can be the answer to this call: a nil in the call may be filled in.
 fn is_answer(asked: &Datum, told: &Datum) -> bool {
     match (asked, told) {
         (Datum::Nil, _) => true,

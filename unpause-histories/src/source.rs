@@ -1,19 +1,19 @@
-//! The bytes of a file, one at a time, with their place; and what must not get too large.
+//! The bytes of a file, one at a time, with their place and with limits on sizes.
 //!
-//! A buffer of our own holds one block of the file, so that neither a file without line ends nor a
-//! pipe is held as a whole. UTF-8 is verified where a text is made of the bytes.
+//! A buffer of our own holds one block of the file, so neither a file without line ends nor a pipe is held as a
+//! whole. UTF-8 is verified where a text is made of the bytes.
 
 use std::io::{ErrorKind, Read};
 
 use crate::problem::{FilePlace, Problem, ProblemKind};
 
-/// How deep values may be nested. Deeper ones are nobody's history, and each level costs stack.
+/// The maximum depth of nested values. Deeper ones are in no real history, and each level costs stack.
 pub(crate) const DEPTH_MAX: usize = 100;
-/// How many values one event may hold, those in values counted too.
+/// The maximum number of values in one event, including nested ones.
 pub(crate) const ITEMS_MAX: usize = 1 << 20;
-/// How many bytes of text one event may have.
+/// The maximum number of bytes of text in one event.
 pub(crate) const EVENT_BYTES_MAX: u64 = 16 << 20;
-/// How many characters a number may have.
+/// The maximum number of characters in a number.
 pub(crate) const NUMBER_MAX: usize = 1000;
 
 const BLOCK: usize = 64 << 10;
@@ -22,11 +22,11 @@ const BLOCK: usize = 64 << 10;
 pub(crate) struct Source<'a> {
     input: &'a mut dyn Read,
     block: Vec<u8>,
-    /// What of the block was read from the input, and what of that was taken.
+    /// The number of bytes in the block, and of those taken.
     filled: usize,
     next: usize,
     at: FilePlace,
-    /// Bytes read in all, and where the event began that is being read.
+    /// The number of bytes read in all, and at the beginning of the current event.
     bytes: u64,
     event_began: u64,
     items: usize,
@@ -37,7 +37,7 @@ impl<'a> Source<'a> {
         Source::in_blocks(input, BLOCK)
     }
 
-    /// For a text of a line or so, which needs no block as large as that of a file.
+    /// A source for a text of about a line, which needs no block as large as that of a file.
     pub(crate) fn short(input: &'a mut &[u8]) -> Source<'a> {
         let size = input.len().clamp(1, BLOCK);
         Source::in_blocks(input, size)
@@ -49,7 +49,7 @@ impl<'a> Source<'a> {
         Source { input, block, filled: 0, next: 0, at, bytes: 0, event_began: 0, items: 0 }
     }
 
-    /// Where the next byte stands.
+    /// The place of the next byte.
     pub(crate) fn at(&self) -> FilePlace {
         self.at
     }
@@ -59,7 +59,7 @@ impl<'a> Source<'a> {
         Err(Problem::at(self.at, ProblemKind::Syntax, message))
     }
 
-    /// Says that an event begins: its size is limited.
+    /// Marks the beginning of an event, whose size is limited.
     pub(crate) fn begin_event(&mut self) {
         self.event_began = self.bytes;
         self.items = 0;
@@ -68,7 +68,7 @@ impl<'a> Source<'a> {
     /// Counts a value of the event.
     ///
     /// # Errors
-    /// If it is one too many.
+    /// If the event has too many.
     pub(crate) fn count_item(&mut self) -> Result<(), Problem> {
         self.items += 1;
         if self.items <= ITEMS_MAX {
@@ -78,7 +78,7 @@ impl<'a> Source<'a> {
         Err(Problem::at(self.at, ProblemKind::Limit, message))
     }
 
-    /// The next byte, which stays.
+    /// The next byte, without taking it.
     pub(crate) fn peek(&mut self) -> Result<Option<u8>, Problem> {
         if self.next == self.filled {
             self.fill()?;
@@ -113,7 +113,7 @@ impl<'a> Source<'a> {
         if byte == b'\n' {
             self.at = FilePlace::line(self.at.line + 1);
         } else if byte & 0xc0 != 0x80 {
-            // A character counts where it begins.
+            // A character counts at its first byte.
             self.at.column += 1;
         }
         if self.bytes - self.event_began > EVENT_BYTES_MAX {

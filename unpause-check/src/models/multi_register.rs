@@ -6,8 +6,8 @@ use super::{NilRead, Shipped, Value, no_such_call, unexpected};
 use crate::datum::Datum;
 use crate::{Key, Model};
 
-/// Registers by key. A transaction reads and writes any number of them at one moment, each access
-/// after the one before. If no transaction touches two keys, the history is checked key by key.
+/// Registers by key. A transaction reads and writes any number of them at one moment, one access after the
+/// other. If no transaction touches two keys, the history is checked key by key.
 ///
 /// ```
 /// use unpause_check::{models::{RegisterAccess::*, MultiRegister, MultiRegisterOp, MultiRegisterRet, AccessRet}, Model};
@@ -20,7 +20,7 @@ use crate::{Key, Model};
 pub struct MultiRegister<K = u64, T = u64>(BTreeMap<K, T>);
 
 impl<K, T> MultiRegister<K, T> {
-    /// Registers that hold nothing.
+    /// Registers without values.
     pub fn new() -> Self {
         MultiRegister(BTreeMap::new())
     }
@@ -33,7 +33,7 @@ impl<K, T> Default for MultiRegister<K, T> {
 }
 
 impl<K: Ord, T> FromIterator<(K, T)> for MultiRegister<K, T> {
-    /// Registers of which these hold something; of two with the same key, the later one.
+    /// Registers with these values; of two with the same key, the later one.
     fn from_iter<I: IntoIterator<Item = (K, T)>>(entries: I) -> Self {
         MultiRegister(entries.into_iter().collect())
     }
@@ -44,32 +44,32 @@ impl<K: Ord, T> FromIterator<(K, T)> for MultiRegister<K, T> {
 pub enum RegisterAccess<K = u64, T = u64> {
     /// Returns the value of a key.
     Read(K),
-    /// Sets it.
+    /// Sets the value of a key.
     Write(K, T),
 }
 
 /// A transaction on a [`MultiRegister`].
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct MultiRegisterOp<K = u64, T = u64>(
-    /// What it does, in this order.
+    /// Its accesses, in this order.
     pub Vec<RegisterAccess<K, T>>,
 );
 
-/// What a [`MultiRegister`] returns.
+/// The result of a transaction on a [`MultiRegister`].
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct MultiRegisterRet<T = u64>(
-    /// What the client was told of each access.
+    /// The result of each access.
     pub Vec<AccessRet<T>>,
 );
 
-/// What a client was told of one access.
+/// The result of one access.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum AccessRet<T = u64> {
     /// Written.
     Done,
     /// The value; `None` if the register holds nothing.
     Value(Option<T>),
-    /// Read, but the value was not kept: anything will do. The model never returns it.
+    /// The result of a read that was not recorded: any value fits. The model never returns it.
     Unknown,
 }
 
@@ -178,8 +178,8 @@ impl Shipped for MultiRegister {
         }
     }
 
-    /// A `txn` is a list of `[:read key nil]`, `[:write key value]`, or `:r` and `:w`; `read` and
-    /// `write` are often used for one that only reads or only writes.
+    /// A `txn` is a list of `[:read key nil]`, `[:write key value]`, or `:r` and `:w`; `read` and `write` are
+    /// often used for a transaction that only reads or only writes.
     fn call(f: &str, value: &Datum) -> Result<MultiRegisterOp<Datum, Datum>, String> {
         if !Self::CALLS.contains(&f) {
             return no_such_call::<Self, _>(f);

@@ -1,4 +1,4 @@
-//! Conditions that histories of any model have: is there an order of the operations that explains them?
+//! Conditions for histories of any model: an order of the operations explains them.
 
 use unpause_check::history::Operation;
 use unpause_check::models::{Shipped, Visitor, registry};
@@ -16,12 +16,12 @@ use crate::history::{
 use crate::problem::{Problem, ProblemKind};
 use crate::recording::Recording;
 
-/// A condition that is about histories of any model.
+/// A condition for histories of any model.
 pub(super) trait Judge {
-    /// Whether it may be checked key by key. What is not local (Herlihy and Wing 1990) must not.
+    /// True if it may be checked key by key. A condition that is not local (Herlihy and Wing 1990) must not be.
     const IS_LOCAL: bool;
 
-    /// The verdict, and how many configurations it took if that is known.
+    /// The verdict, and the number of configurations if that is known.
     fn judge<M: Model<Op: Sync, Ret: Sync> + Sync>(
         &self,
         initial: &M,
@@ -77,7 +77,7 @@ impl Judge for Quiescent {
     }
 }
 
-/// Finds the model and has the judge decide.
+/// Finds the model and runs the judge.
 pub(super) fn check<J: Judge>(
     recording: &Recording,
     question: &Question<'_>,
@@ -158,11 +158,11 @@ pub fn tree(
                 );
                 Err(Problem::whole(ProblemKind::Question, message))
             };
-            // No more can be taken one after the other.
+            // A longer history is refused, because one order alone exceeds the limit.
             if count > self.0 {
                 return too_large(format!("it has {count} operations"));
             }
-            // The clients of the tree are called by their numbers.
+            // The tree names clients by their numbers.
             let clients = as_a.recording.client_numbers();
             for operation in &mut operations.operations {
                 operation.client = clients[operation.client as usize];
@@ -194,7 +194,7 @@ trait OperationsUse {
     ) -> Result<Self::Out, Problem>;
 }
 
-/// What a recording is taken as.
+/// A recording interpreted as operations of a model.
 struct Interpretation<'a> {
     recording: &'a Recording,
     model: &'static str,
@@ -250,7 +250,7 @@ fn of_model<M: Shipped, U: OperationsUse>(
     used.apply(as_a, &initial, operations::<M>(recording, nil)?, question)
 }
 
-/// What is wrong with the order of events, where it stands in the file.
+/// The error in the order of events, with its place in the file.
 fn misplaced(malformed: Malformed, calls: &[u32], recording: &Recording) -> Problem {
     let call = |operation: usize| &recording.calls[calls[operation] as usize];
     let place = call(malformed.operation).place;
@@ -263,7 +263,7 @@ fn misplaced(malformed: Malformed, calls: &[u32], recording: &Recording) -> Prob
                 recording.processes[other.client as usize], other.f, other.place.line
             )
         }
-        // The readers give out times, one for each event, so that only this can happen.
+        // The readers give each event a time of its own, so only this can happen.
         _ => malformed.to_string(),
     };
     Problem::at(place, ProblemKind::Order, message)
@@ -285,7 +285,7 @@ fn guess(recording: &Recording, keys: Keys) -> Result<&'static str, Problem> {
     let names: Vec<String> = names.iter().map(|name| name.chars().take(30).collect()).collect();
     let names = names.join(", ");
     let message = match &fitting[..] {
-        // A register that holds such lists would have these operations too.
+        // A register of such lists has these operations too.
         [one] if *one == "multi-register" || !is_transactions => return Ok(one),
         _ if is_transactions => {
             "these are transactions, and no model of a single object: ask for one of the conditions \
@@ -316,7 +316,7 @@ mod tests {
 
     #[test]
     fn only_what_is_local_is_split() {
-        // Both orders of the writes are seen, each on its own key: fine key by key, not together.
+        // Each key alone is consistent, but the two show opposite orders of the writes.
         let text = "{:process 0 :type :invoke :f :write :key :x :value 1}\
                     {:process 0 :type :ok :f :write :key :x :value 1}\
                     {:process 1 :type :invoke :f :write :key :y :value 1}\

@@ -1,8 +1,8 @@
-//! Session guarantees: reads and writes of registers that are replicated somehow.
+//! Session guarantees: reads and writes of replicated registers.
 //!
-//! A history of `read` and `write`, as those of the model `register`: on one key, or on many with a
-//! field `key` or values `[key value]`. A process is a session. Each value is written to a key once, and
-//! none of them is the one that the key starts with (`--init`, else `nil`).
+//! A history of `read` and `write`, as for the model `register`: on one key, or on many with a field `key` or
+//! values `[key value]`. A process is a session. Each value is written to a key once, and none equals the
+//! initial value of the key (`--init`, else `nil`).
 
 use std::collections::HashMap;
 use std::fmt;

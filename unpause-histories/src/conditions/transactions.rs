@@ -19,7 +19,7 @@ use crate::history::Keys;
 use crate::problem::{FilePlace, Problem, ProblemKind, shown};
 use crate::recording::{Answer, Call, Recording};
 
-/// What transactions can be on.
+/// The workloads of transactions.
 pub(super) const WORKLOADS: &[(&str, &str)] = &[
     ("list-append", "[:append key value], [:r key [values]]: lists that grow"),
     ("rw-register", "[:w key value], [:r key value]: registers, each value written once"),
@@ -30,7 +30,7 @@ pub(super) const WORKLOADS: &[(&str, &str)] = &[
 enum MicroOperation<'a> {
     Append(&'a Datum, &'a Datum),
     Write(&'a Datum, &'a Datum),
-    /// With what it saw, if the transaction was answered.
+    /// With its result, if the transaction returned.
     Read(&'a Datum, &'a Datum),
 }
 
@@ -60,14 +60,14 @@ pub(super) fn check(
     }
 }
 
-/// Whether all calls are transactions, and some do something.
+/// Returns `true` if all calls are transactions, and some have effects.
 pub(super) fn looks_like(recording: &Recording) -> bool {
     let calls = &recording.calls;
     let does = |call: &Call| call.value.as_list().is_some_and(|micros| !micros.is_empty());
     calls.iter().any(does) && calls.iter().all(|call| micros(call.place, &call.value).is_ok())
 }
 
-/// Which of [`WORKLOADS`] the transactions are.
+/// The entry of [`WORKLOADS`] for the transactions.
 fn workload(recording: &Recording, asked: Option<&str>) -> Result<&'static str, Problem> {
     let mut known = asked.and_then(|asked| WORKLOADS.iter().find(|(name, _)| *name == asked));
     let mut lists = false;
@@ -188,7 +188,7 @@ fn transactions<C, S>(
     recording.calls.iter().map(transaction).collect()
 }
 
-/// Whether an answer is to what was asked: the same but for what was read.
+/// Returns `true` if an answer matches its call in all but the results of reads.
 fn same(asked: Option<&MicroOperation<'_>>, answered: Option<&MicroOperation<'_>>) -> bool {
     match (asked, answered) {
         (Some(MicroOperation::Read(key, _)), Some(MicroOperation::Read(other, _))) => key == other,
@@ -241,10 +241,10 @@ impl std::fmt::Display for MicroOperation<'_> {
     }
 }
 
-/// How much of a list that was read is shown: its end.
+/// The number of last items shown of a list that was read.
 const ITEMS_MAX: usize = 8;
 
-/// What is wrong with a transaction, where it stands in the file.
+/// The error in a transaction, with its place in the file.
 fn misplaced(unusable: Unusable, recording: &Recording) -> Problem {
     let call = &recording.calls[unusable.transaction];
     let message = match &unusable.kind {
@@ -263,7 +263,7 @@ fn misplaced(unusable: Unusable, recording: &Recording) -> Problem {
     Problem::at(call.place, ProblemKind::Model, message)
 }
 
-/// What the field means by a name, for who does not know it.
+/// The meaning of the name of an anomaly, for readers who do not know it.
 fn meaning(name: &str) -> Option<&'static str> {
     Some(match name {
         _ if name.ends_with("-realtime") => {
@@ -302,7 +302,7 @@ fn told<C, S>(
     HistoryFinding::new(recording, history, &calls, verdict, naming, |index, _| {
         let call = &recording.calls[index];
         let (value, outcome) = match call.end.as_ref().map(|end| &end.answer) {
-            // `()` is what a picture leaves away.
+            // A picture leaves `()` out.
             Some(Answer::Ok(value)) => (value, Some("()")),
             Some(Answer::Fail) => (&call.value, Some("aborted")),
             None | Some(Answer::Info) => (&call.value, None),

@@ -1,8 +1,8 @@
 //! The logs that Jepsen wrote of a compare-and-set register in its first years:
 //! `INFO  jepsen.util - 3  :invoke  :cas  [1 2]`.
 //!
-//! Other lines of the log are left out. Here a read of `nil` saw nothing, and a compare-and-set that
-//! failed saw another value than it expected; a read that failed says nothing.
+//! Other lines of the log are left out. Here a read of `nil` found nothing, and a failed compare-and-set found
+//! another value than it expected; a failed read gives no information.
 
 use unpause_check::datum::Datum;
 use unpause_check::models::NilRead;
@@ -13,7 +13,7 @@ use crate::problem::{FilePlace, Problem, ProblemKind};
 use crate::recording::{Pairing, Recording};
 use crate::source::Source;
 
-/// What stands before the event.
+/// The text before the event.
 const BEFORE: &str = "jepsen.util - ";
 
 pub(super) fn begins(text: &str) -> bool {
@@ -39,7 +39,7 @@ pub(super) fn read(mut source: Source<'_>) -> Result<Recording, Problem> {
     pairing.finish()
 }
 
-/// Process, type, operation and value, which are values of EDN; what follows is an explanation.
+/// Process, type, operation and value, in EDN; an explanation may follow.
 fn event(place: FilePlace, text: &str) -> Result<Option<FileEvent>, Problem> {
     let mut input = text.as_bytes();
     let mut values = Edn::new(Source::short(&mut input));
@@ -65,7 +65,7 @@ fn event(place: FilePlace, text: &str) -> Result<Option<FileEvent>, Problem> {
         return Err(Problem::at(place, ProblemKind::Event, message));
     };
     let value = match kind {
-        // Where nothing was told there is prose: `:timed-out`, `indeterminate: …`.
+        // Failed and unknown calls have prose as values: `:timed-out`, `indeterminate: …`.
         EventKind::Fail | EventKind::Info => Datum::Nil,
         EventKind::Invoke | EventKind::Ok => next()?.unwrap_or_default(),
     };

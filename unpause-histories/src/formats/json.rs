@@ -1,8 +1,7 @@
 //! JSON: one event a line, or all of them in an array.
 //!
-//! A reader of our own: it must stream, hold no more than one event, limit depth and size, name line
-//! and column, and keep numbers exactly that have more than 64 bits. The tests compare it with
-//! `serde_json`.
+//! A reader of our own, because it must stream, hold no more than one event, limit depth and size, report line
+//! and column, and keep numbers of more than 64 bits exactly. The tests compare it with `serde_json`.
 
 use unpause_check::datum::Datum;
 
@@ -17,7 +16,7 @@ pub(super) struct Json<'a> {
     array: Array,
 }
 
-/// Where in an outer array the reader is.
+/// The position of the reader in an outer array.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Array {
     Unknown,
@@ -193,7 +192,7 @@ impl<'a> Json<'a> {
         }
     }
 
-    /// Right behind the quote.
+    /// The place just after the quote.
     fn inside(mut at: crate::FilePlace) -> crate::FilePlace {
         at.column += 1;
         at

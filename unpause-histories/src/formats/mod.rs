@@ -1,4 +1,4 @@
-//! The formats that histories come in, one file and one row of [`FORMATS`] each.
+//! The formats of histories, one file and one row of [`FORMATS`] each.
 
 mod edn;
 mod etcd;
@@ -19,23 +19,22 @@ use crate::problem::{Problem, ProblemKind, not_among};
 use crate::recording::{Pairing, Recording};
 use crate::source::Source;
 
-/// A format that histories come in.
+/// A format of histories.
 #[derive(Clone, Copy, Debug)]
 pub struct Format {
-    /// The name it is asked for by.
+    /// Its name.
     pub name: &'static str,
-    /// One line: what it looks like.
+    /// Its appearance, in one line.
     pub summary: &'static str,
-    /// How the names of files in it end, without the point; none if that says nothing.
+    /// The endings of its file names, without the point; empty if no ending is typical.
     pub endings: &'static [&'static str],
-    /// Whether a file that begins like this is in it: the first bytes without leading blanks, at
-    /// least a line if there is one.
+    /// Returns `true` if a file that begins like this is in the format. Receives the first bytes without
+    /// leading blanks, at least a line if there is one.
     begins: fn(&str) -> bool,
     read: fn(Source<'_>) -> Result<Recording, Problem>,
 }
 
-/// All formats. To add one, write its file and add its row; of several that a beginning fits, the
-/// first is taken.
+/// All formats. To add one, write its file and add its row; if a beginning fits several, the first one is used.
 ///
 /// ```
 /// let names: Vec<&str> = unpause_histories::FORMATS.iter().map(|format| format.name).collect();
@@ -88,7 +87,7 @@ pub const FORMATS: &[Format] = &[
 /// The format of this name.
 ///
 /// # Errors
-/// If there is none; the problem lists those that there are.
+/// If there is none; the problem lists the existing ones.
 pub fn format_named(name: &str) -> Result<&'static Format, Problem> {
     FORMATS.iter().find(|format| format.name == name).ok_or_else(|| {
         let names: Vec<&str> = FORMATS.iter().map(|format| format.name).collect();
@@ -97,12 +96,12 @@ pub fn format_named(name: &str) -> Result<&'static Format, Problem> {
     })
 }
 
-/// The format of a file: what it begins with decides, and where that says nothing its name.
+/// The format of a file: determined by its beginning, or else by its name.
 ///
 /// `beginning` should be a few lines of the file; `name` may be anything.
 ///
 /// # Errors
-/// If neither says.
+/// If neither determines it.
 ///
 /// ```
 /// use unpause_histories::format_of;
@@ -124,10 +123,10 @@ pub fn format_of(name: &str, beginning: &[u8]) -> Result<&'static Format, Proble
     })
 }
 
-/// Reads a history in this format. The input is read as it comes and not held as a whole.
+/// Reads a history in this format. The input is streamed, not held as a whole.
 ///
 /// # Errors
-/// At the first thing that is wrong with it, with its place.
+/// At the first error in it, with its place.
 ///
 /// ```
 /// use unpause_histories::{format_named, read};
@@ -170,7 +169,7 @@ fn events(mut values: impl FileValues, recording: Recording) -> Result<Recording
 /// Reads one value in EDN, such as the initial state of a model on a command line.
 ///
 /// # Errors
-/// If it is none, or if something follows it.
+/// If the text is not a value, or if something follows it.
 ///
 /// ```
 /// use unpause_check::datum::Datum;

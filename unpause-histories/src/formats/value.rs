@@ -1,4 +1,4 @@
-//! What the readers of JSON and EDN have in common.
+//! Shared by the readers of JSON and EDN.
 
 use unpause_check::datum::Datum;
 
@@ -7,7 +7,7 @@ use crate::source::Source;
 
 /// The values of a file that are events, one after the other.
 pub(super) trait FileValues {
-    /// The next value and where it begins; none at the end.
+    /// The next value and its place; none at the end.
     fn next(&mut self) -> Result<Option<(FilePlace, Datum)>, Problem>;
 }
 
@@ -29,7 +29,7 @@ pub(super) fn hex(source: &mut Source<'_>) -> Result<u32, Problem> {
 /// A map that began at `at`.
 ///
 /// # Errors
-/// If two of its keys are equal: which of the values is meant?
+/// If two of its keys are equal, because the value would be ambiguous.
 pub(super) fn map(at: FilePlace, entries: Vec<(Datum, Datum)>) -> Result<Datum, Problem> {
     let count = entries.len();
     let map = Datum::map(entries);

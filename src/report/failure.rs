@@ -354,12 +354,12 @@ fn names_of_circle(circle: &[TaskId], names: &Names<'_>) -> String {
 
 /// Adds a line with a place on the right, or below if there is no room.
 fn place(screen: &mut Screen, mut line: Line, place: &str) {
-    let room = screen.width().saturating_sub(line.len() + 2);
+    let room = screen.width().saturating_sub(line.width() + 2);
     if room < 16 {
         screen.line(line);
         line = Line::default();
     }
-    let place = cut_place(&clean(place), screen.width() - line.len() - 2);
+    let place = cut_place(&clean(place), screen.width() - line.width() - 2);
     line.put(screen.width() - place.chars().count(), Paint::Faint, &place);
     screen.line(line);
 }

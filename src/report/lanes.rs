@@ -189,7 +189,7 @@ impl Columns {
             upper.put(column.start, Paint::Strong, &cut(name, column.width - 1));
         }
         screen.line(upper);
-        if lower.len() > 0 {
+        if lower.width() > 0 {
             screen.line(lower);
         }
     }

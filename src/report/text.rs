@@ -322,7 +322,7 @@ fn verdict(screen: &mut Screen, report: &Report, finding: &Finding, headline: &s
         _ => format!("{origin}: "),
     };
     let line = line.with(Paint::Plain, &format!("  {origin}")).with(Paint::Bad, headline);
-    if line.len() <= screen.width() {
+    if line.width() <= screen.width() {
         return screen.line(line);
     }
     screen.paragraph(0, (Paint::Bad, "FAILED  "), (Paint::Strong, &name));

@@ -119,7 +119,7 @@ impl<I: Id> Chain<I> {
     /// is final, but a later event may still explain an unknown version in its evidence.
     ///
     /// # Errors
-    /// [`MalformedEvent`] if the event does not fit what its client did before, or if an id is not
+    /// [`MalformedEvent`] if the event does not fit the earlier events of its client, or if an id is not
     /// unique. It is then ignored.
     pub fn feed(&mut self, event: ChainEvent<I>) -> Result<OnlineStatus, MalformedEvent> {
         let (number, client) = (self.events, event.client());
@@ -158,6 +158,20 @@ impl<I: Id> Chain<I> {
 
     /// The number of versions remembered, including those of open and lost updates. Memory depends on this and
     /// on the number of open calls.
+    ///
+    /// ```
+    /// use unpause_check::chain::Chain;
+    /// use unpause_check::models::{VersionedRegisterOp::*, VersionedRegisterRet::*};
+    /// use unpause_check::online::ClientEvent::*;
+    /// let mut chain = Chain::new(0);
+    /// for id in 0..5000 {
+    ///     chain.feed(Invoke { client: 0, op: Update { from: id, to: id + 1 } })?;
+    ///     chain.feed(Return { client: 0, ret: Updated(true) })?;
+    /// }
+    /// assert_eq!((chain.last(), chain.events(), chain.open()), (&5000, 10_000, 0));
+    /// assert!(chain.kept() < 1100);
+    /// # Ok::<(), unpause_check::online::MalformedEvent>(())
+    /// ```
     pub fn kept(&self) -> usize {
         self.links.len()
     }
@@ -245,6 +259,7 @@ impl<I: Id> Chain<I> {
                 }
             }
             (VersionedRegisterOp::Update { to, .. }, Some(VersionedRegisterRet::Updated(true))) => {
+                // A read may have shown already that the update happened; otherwise its own return shows it.
                 match self.links.find(&to) {
                     Known::At(_) => None,
                     _ => self.links.reach(&to, operation).err(),
@@ -258,13 +273,13 @@ impl<I: Id> Chain<I> {
                 }
             },
             (VersionedRegisterOp::Update { to, .. }, None) => {
-                self.links.lose(&to);
+                self.links.mark_lost(&to);
                 None
             }
             (VersionedRegisterOp::Read, _) => None,
         };
         if let Some(fault) = fault {
-            let evidence = Box::new(evidence::of(&self.links, operation, head, &fault));
+            let evidence = Box::new(evidence::violation(&self.links, operation, head, &fault));
             let unheard = match fault {
                 Fault::Unheard { id, .. } => Some(id),
                 _ => None,
@@ -278,6 +293,7 @@ impl<I: Id> Chain<I> {
                 self.heads.remove(&head);
             }
         }
+        // Only open calls can depend on old versions, so the oldest open call decides what may be forgotten.
         let oldest = self.heads.keys().next().copied();
         self.links.forget_old(oldest);
     }

@@ -1,4 +1,4 @@
-//! A value of a recorded history, as it stands in a file.
+//! A value of a recorded history, as a file has it.
 //!
 //! Files contain `3`, `nil`, `"x 0 0 y"` or `[[:r 2 nil]]`, and a model over [`Datum`] checks them as they are.
 //! A datum compares, orders and hashes as a whole and prints in one notation, EDN, whatever the format of its
@@ -25,7 +25,7 @@ use self::decimal::Decimal;
 ///   See [`Datum::decimal`].
 /// - `0.0` is not `-0.0`, and `##NaN` is `##NaN`.
 /// - A list is a vector is an array. The order of entries in a map or a set does not matter, if they are built
-/// with [`Datum::map`] and [`Datum::set`].
+///   with [`Datum::map`] and [`Datum::set`].
 /// - A symbol is the text of its name.
 ///
 /// # Order
@@ -127,6 +127,14 @@ impl Datum {
     }
 
     /// A map of these entries; of two entries with the same key, the later one. O(n log n).
+    ///
+    /// ```
+    /// use unpause_check::datum::Datum;
+    /// let entry = |name, value| (Datum::keyword(name), Datum::from(value));
+    /// let map = Datum::map([entry("b", 2), entry("a", 0), entry("a", 1)]);
+    /// assert_eq!(map.to_string(), "{:a 1, :b 2}");
+    /// assert_eq!(map.get("a").and_then(Datum::as_integer), Some(1));
+    /// ```
     pub fn map(entries: impl IntoIterator<Item = (Datum, Datum)>) -> Datum {
         let mut entries: Vec<(Datum, Datum)> = entries.into_iter().collect();
         // Stable and reversed, so that the later of two comes first and is the one that stays.
@@ -137,6 +145,12 @@ impl Datum {
     }
 
     /// A set of these members. O(n log n).
+    ///
+    /// ```
+    /// use unpause_check::datum::Datum;
+    /// let set = Datum::set([Datum::text("b"), Datum::text("a"), Datum::text("b")]);
+    /// assert_eq!(set.to_string(), "#{\"a\" \"b\"}");
+    /// ```
     pub fn set(members: impl IntoIterator<Item = Datum>) -> Datum {
         let mut members: Vec<Datum> = members.into_iter().collect();
         members.sort();
@@ -181,6 +195,13 @@ impl Datum {
     }
 
     /// The two items of a list of two, with or without a tag: `[k v]`, `#independent/tuple [k v]`.
+    ///
+    /// ```
+    /// use unpause_check::datum::Datum;
+    /// let pair = Datum::list([Datum::keyword("x"), Datum::Nil]);
+    /// let (key, value) = pair.as_pair().unwrap();
+    /// assert!(key.as_name() == Some("x") && value.is_nil());
+    /// ```
     pub fn as_pair(&self) -> Option<(&Datum, &Datum)> {
         match self {
             Datum::List(items) => match &items[..] {

@@ -49,7 +49,7 @@ pub type EventualOperation<U> = Operation<EventualCall<U>, EventualRet<U>>;
 /// updates, whatever the times are.
 ///
 /// Consistent: there is no order to show. Violated: `lost update`, `garbage`, `refused update` or
-/// `divergence`; the evidence names the replicas and what is missing where. Unknown: no replica was
+/// `divergence`; the evidence names the replicas and the missing elements. Unknown: no replica was
 /// read, so that nothing was shown; `nodes` is 0.
 ///
 /// # Cost
@@ -129,6 +129,8 @@ pub fn eventual<U: Ord + Debug>(history: &[EventualOperation<U>]) -> Verdict {
         let part = of.into_iter().chain([*index]).collect();
         return violated(name, text, Vec::new(), part, *index);
     }
+    // Each replica holds all it must and nothing else, so only updates without an answer can differ. Agreement is an
+    // equivalence, so it is enough to compare every read with the first.
     let Some((first, one, held)) = reads.first() else {
         return Verdict::Unknown(crate::verdict::Exhausted {
             nodes: 0,

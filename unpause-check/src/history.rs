@@ -12,6 +12,17 @@ pub use self::lines::Written;
 pub use self::lines::json_lines;
 
 /// One call of a client: operation, result and times.
+///
+/// ```
+/// use unpause_check::Operation;
+/// use unpause_check::models::{RegisterOp::*, RegisterRet::*};
+/// // client 0: |- Write(1) -|
+/// // client 1:                |- Read …
+/// let write = Operation { client: 0, op: Write(1_u64), invoked: 0, returned: Some((Done::<u64>, 1)) };
+/// let read = Operation { client: 1, op: Read, invoked: 2, returned: None };
+/// assert!(write.precedes(&read) && !read.precedes(&write));
+/// assert_eq!(read.end(), u64::MAX);
+/// ```
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Operation<O, R> {
     /// The client that called, from 0. A client has one call open at a time.

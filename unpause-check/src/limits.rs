@@ -35,6 +35,12 @@ pub struct Budget<'a> {
 
 impl Budget<'_> {
     /// At most this many configurations, a gigabyte, and no callback.
+    ///
+    /// ```
+    /// use unpause_check::Budget;
+    /// let budget = Budget { memory: 64 << 20, ..Budget::nodes(1000) };
+    /// assert!(budget.stop.is_none());
+    /// ```
     pub const fn nodes(nodes: u64) -> Self {
         Budget { nodes, memory: 1 << 30, stop: None }
     }

@@ -47,7 +47,7 @@ use crate::verdict::{Evidence, Exhausted, Limit, Verdict, Witness};
 /// O(n) for n operations to prepare, O(n log n) if times are sparse. Then at worst O(n·2^w·s)
 /// configurations for w overlapping operations and s states, each with up to w steps of the model;
 /// mostly O(n). With [`Model::partition`] each key pays for itself. Memory is a small multiple of the
-/// history, besides what is in doubt at one place in it, which [`Budget::memory`] bounds.
+/// history, besides the open configurations at one place in it, which [`Budget::memory`] bounds.
 ///
 /// ```
 /// use unpause_check::{linearizable, models::{Register, RegisterOp::*, RegisterRet::*}, Budget};

@@ -293,7 +293,7 @@ impl<M: Model> LineSearch<'_, '_, M> {
             }
             Entry::Vacant(entry) => entry.insert(()),
         };
-        // With what an allocator takes for itself.
+        // Plus the overhead of the allocator.
         self.keys += size_of_val::<[u64]>(&here.at) + 16;
         if !self.meter.hold(self.bytes()) || !self.meter.visit(1) {
             return Some(LineSearchResult::OutOfBudget);

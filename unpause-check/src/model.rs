@@ -232,6 +232,12 @@ pub struct Key(u64);
 
 impl Key {
     /// The key of a value, such as the key of a map or the number of an account.
+    ///
+    /// ```
+    /// use unpause_check::Key;
+    /// assert_eq!(Key::of("x"), Key::of(&"x".to_owned()));
+    /// assert_ne!(Key::of(&1), Key::of(&2));
+    /// ```
     pub fn of<T: Hash + ?Sized>(value: &T) -> Key {
         let mut hasher = WordHasher::default();
         value.hash(&mut hasher);

@@ -61,13 +61,13 @@ const POSSIBILITIES: usize = 100_000;
 /// could have had meanwhile; a lost one some bytes until it is known to have taken effect. The
 /// last 32 operations of each order are kept for the evidence.
 ///
-/// A register ([`Model::register_action`]) costs constant time per event, whatever is in flight and however many
-/// calls were lost, up to the first event at which its values are not unique any more (a call begins to write a
-/// value that another call may still read) or a swap fails. From then on an event costs time linear in the calls
-/// since the oldest open one began and, for a failed swap, in the lost swaps at worst. It costs more if it shows that
-/// an earlier read saw another write of the same value than assumed: then a search assigns writes to reads anew. Both
-/// count as one possibility, and their memory grows with the lost writes whose values nobody has read, and with the
-/// calls since the oldest open one began.
+/// A register ([`Model::register_action`]) costs constant time per event, for any number of calls in flight,
+/// and however many calls were lost, up to the first event at which its values are not unique any more (a call
+/// begins to write a value that another call may still read) or a swap fails. From then on an event costs time
+/// linear in the calls since the oldest open one began and, for a failed swap, in the lost swaps at worst. It
+/// costs more if it shows that an earlier read saw another write of the same value than assumed: then a search
+/// assigns writes to reads anew. Both count as one possibility, and their memory grows with the lost writes
+/// whose values were never read, and with the calls since the oldest open one began.
 ///
 /// The search is exact, and ends as [`OnlineStatus::Unknown`] after eight times [`limit`](Self::limit) attempts
 /// at one event. It also ends so on a long stream of few values with many lost calls, if an old choice of the
@@ -125,6 +125,12 @@ enum OnlineDecision {
 
 impl<M: Model> Online<M> {
     /// A checker of an object that begins as `initial`.
+    ///
+    /// ```
+    /// use unpause_check::{models::Queue, online::{Online, OnlineStatus}};
+    /// let online = Online::new(Queue::<u64>::new());
+    /// assert_eq!(online.status(), OnlineStatus::Possible);
+    /// ```
     pub fn new(initial: M) -> Self {
         Online {
             initial,
@@ -226,10 +232,20 @@ impl<M: Model> Online<M> {
     /// [`OnlineStatus::Unknown`] are final.
     ///
     /// # Errors
-    /// [`MalformedEvent`] if the event does not fit what its client did before. It is then ignored.
+    /// [`MalformedEvent`] if the event does not fit the earlier events of its client. It is then ignored.
     ///
     /// # Panics
     /// If [`Model::observes`] is wrong in a way that shows.
+    ///
+    /// ```
+    /// use unpause_check::models::{Counter, CounterOp::*, CounterRet::*};
+    /// use unpause_check::online::{ClientEvent::*, MalformedEventKind, Online, OnlineStatus};
+    /// let mut online = Online::new(Counter::new(0));
+    /// assert_eq!(online.feed(Invoke { client: 0, op: Increment }), Ok(OnlineStatus::Possible));
+    /// let error = online.feed(Invoke { client: 0, op: Get }).unwrap_err();
+    /// assert_eq!(error.kind, MalformedEventKind::AlreadyOpen { operation: 0 });
+    /// assert_eq!(online.feed(Return { client: 0, ret: Done }), Ok(OnlineStatus::Possible));
+    /// ```
     pub fn feed(
         &mut self,
         event: ClientEvent<M::Op, M::Ret>,
@@ -256,6 +272,18 @@ impl<M: Model> Online<M> {
     /// none of them. If the misfit is in them itself, then other results require its effect earlier, and
     /// [`expected`](Evidence::expected) is the result it would have had there. [`part`](Evidence::part) holds
     /// the operations of these orders and the calls in flight.
+    ///
+    /// ```
+    /// use unpause_check::models::{Counter, CounterOp::*, CounterRet::*};
+    /// use unpause_check::online::{ClientEvent::*, Online};
+    /// let mut online = Online::new(Counter::new(0));
+    /// online.feed(Invoke { client: 0, op: Get })?;
+    /// online.feed(Return { client: 0, ret: Value(1) })?;
+    /// let evidence = online.evidence().unwrap();
+    /// assert_eq!((evidence.misfit, &evidence.expected[..]), (0, &["0".to_owned()][..]));
+    /// assert_eq!(online.decided_at(), Some(1));
+    /// # Ok::<(), unpause_check::online::MalformedEvent>(())
+    /// ```
     pub fn evidence(&self) -> Option<&Evidence> {
         match &self.decision {
             Some(OnlineDecision::Violated { evidence, .. }) => Some(evidence),
@@ -284,6 +312,18 @@ impl<M: Model> Online<M> {
     }
 
     /// The number of possibilities, for all keys together.
+    ///
+    /// ```
+    /// use unpause_check::models::{Queue, QueueOp::*, QueueRet::*};
+    /// use unpause_check::online::{ClientEvent::*, Online};
+    /// let mut online = Online::new(Queue::<u64>::new());
+    /// online.feed(Invoke { client: 0, op: Enqueue(1) })?;
+    /// online.feed(Invoke { client: 1, op: Enqueue(2) })?;
+    /// online.feed(Return { client: 0, ret: Done })?;
+    /// // The second item is in front of the first, or not in the queue yet.
+    /// assert_eq!((online.possibilities(), online.open(), online.events()), (2, 1, 3));
+    /// # Ok::<(), unpause_check::online::MalformedEvent>(())
+    /// ```
     pub fn possibilities(&self) -> usize {
         self.parts.iter().map(Engine::possibilities).sum()
     }

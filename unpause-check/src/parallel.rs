@@ -69,7 +69,7 @@ where
             halt.load(Relaxed)
         };
         let mut all = share(&asked);
-        // The channel closes when the last of the others has ended, in whatever way.
+        // The channel closes when the last of the others has ended, by a result or a panic.
         while let Err(RecvTimeoutError::Timeout) = ends.recv_timeout(POLL) {
             asked();
         }

@@ -49,7 +49,7 @@ use crate::verdict::Verdict;
 /// let (initial, budget) = (Register::new(0), Budget::default());
 /// assert!(linearizable(&initial, &history, &budget).unwrap().is_violated());
 /// assert!(sequential(&initial, &history, &budget).unwrap().is_consistent());
-/// // Nobody may see the write and then not see it.
+/// // No client may see the write and later not see it.
 /// history[1].returned = Some((Value(1), 4));
 /// history[2].returned = Some((Value(0), 6));
 /// assert!(sequential(&initial, &history, &budget).unwrap().is_violated());

@@ -40,6 +40,28 @@ pub type SessionOperation<K, V> = Operation<SessionCall<K, V>, SessionRet<V>>;
 
 /// A guarantee of each session. "Later" means: invoked after the other call returned, by the same client, on
 /// the same key. A read of nothing is before every version.
+///
+/// ```
+/// use unpause_check::Operation;
+/// use unpause_check::session::{Guarantee, SessionCall::*, SessionRet::*, session};
+/// // The client reads the second version and then the first.
+/// let read = |value, invoked| Operation {
+///     client: 1,
+///     op: Read("x"),
+///     invoked,
+///     returned: Some((Value(Some(value)), invoked + 1)),
+/// };
+/// let write = |value, invoked| Operation {
+///     client: 0,
+///     op: Write("x", value),
+///     invoked,
+///     returned: Some((Written, invoked + 1)),
+/// };
+/// let history = [write(1, 0), write(2, 2), read(2, 4), read(1, 6)];
+/// let order = [("x", vec![1, 2])];
+/// assert!(session(&history, &[Guarantee::MonotonicReads], &order).unwrap().is_violated());
+/// assert!(session(&history, &[Guarantee::ReadYourWrites], &order).unwrap().is_consistent());
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Guarantee {
     /// After a write, a later read returns that version or a later one.
@@ -202,6 +224,8 @@ where
             }
         }
         for (operation, call) in history.iter().enumerate() {
+            // In a second pass, because a read may come before its write in `history`. The number of the
+            // initial version of a key follows those of all writes.
             if let Some((SessionRet::Value(value), _)) = &call.returned {
                 let key = sessions.key[operation];
                 sessions.version[operation] = match value {

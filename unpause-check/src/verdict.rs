@@ -6,6 +6,17 @@
 use std::fmt;
 
 /// The result of a check.
+///
+/// ```
+/// use unpause_check::{Budget, Operation, Verdict, linearizable};
+/// use unpause_check::models::{Counter, CounterOp::Get, CounterRet::Value};
+/// let get = Operation { client: 0, op: Get, invoked: 0, returned: Some((Value(1), 1)) };
+/// match linearizable(&Counter::new(0), &[get], &Budget::default()).unwrap() {
+///     Verdict::Consistent(witness) => println!("in the order {:?}", witness.order),
+///     Verdict::Violated(evidence) => assert_eq!(evidence.expected, ["0"]),
+///     Verdict::Unknown(exhausted) => println!("{exhausted}"),
+/// }
+/// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Verdict {
     /// The history satisfies the condition; the witness shows it.
@@ -69,6 +80,18 @@ pub struct Evidence {
 }
 
 /// A contradiction with a name.
+///
+/// ```
+/// use unpause_check::{Budget, Operation, Verdict, linearizable};
+/// use unpause_check::models::{Register, RegisterOp::*, RegisterRet::*};
+/// let history = [
+///     Operation { client: 0, op: Write(1), invoked: 0, returned: Some((Done, 1)) },
+///     Operation { client: 1, op: Read, invoked: 2, returned: Some((Value(0), 3)) },
+/// ];
+/// let verdict = linearizable(&Register::new(0), &history, &Budget::default()).unwrap();
+/// let Verdict::Violated(evidence) = verdict else { panic!() };
+/// assert_eq!(evidence.anomaly.unwrap().name, "stale read");
+/// ```
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Anomaly {
     /// The standard name of the anomaly: `stale read`, `lost update`, `G1c`.

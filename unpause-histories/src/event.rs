@@ -1,4 +1,4 @@
-//! One event of a history: what its fields are, whichever format they come in.
+//! One event of a history, independent of the format of the file.
 
 use std::sync::Arc;
 
@@ -6,16 +6,16 @@ use unpause_check::datum::Datum;
 
 use crate::problem::{FilePlace, Problem, ProblemKind, not_among, shown};
 
-/// What happened to a call.
+/// The kind of an event.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum EventKind {
-    /// A process asks for something.
+    /// A process invoked an operation.
     Invoke,
-    /// It was done.
+    /// The operation was done.
     Ok,
-    /// It was not done.
+    /// The operation was not done.
     Fail,
-    /// Nobody knows.
+    /// The outcome is unknown.
     Info,
 }
 
@@ -23,27 +23,27 @@ pub(crate) enum EventKind {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct FileEvent {
     pub(crate) place: FilePlace,
-    /// Who acts; none if the file does not say.
+    /// The process; none if the file has none.
     pub(crate) process: Option<i64>,
     pub(crate) kind: EventKind,
-    /// What is asked for.
+    /// The name of the operation.
     pub(crate) f: Arc<str>,
     pub(crate) key: Option<Datum>,
     pub(crate) value: Datum,
 }
 
-/// What a call is named that has no `f`: transactions of Elle have none.
+/// The name of a call without `f`, such as the transactions of Elle.
 const UNNAMED: &str = "txn";
 
-/// What a value says.
+/// The content of a value in a file.
 pub(crate) enum FileItem {
-    /// That a client did something.
+    /// An event of a client.
     Event(FileEvent),
-    /// That somebody else did, Jepsen's nemesis if so it says.
+    /// An event of another process, such as Jepsen's nemesis.
     Note { is_nemesis: bool },
 }
 
-/// The event that a value is, or the note: a process that is no whole number is no client.
+/// The event or note in a value: a process that is not a whole number is not a client.
 pub(crate) fn event(place: FilePlace, value: &Datum) -> Result<FileItem, Problem> {
     let bad = |message: String| Problem::at(place, ProblemKind::Event, message);
     let fields = match value {
@@ -61,7 +61,7 @@ pub(crate) fn event(place: FilePlace, value: &Datum) -> Result<FileItem, Problem
         Some(other) => {
             return Ok(FileItem::Note { is_nemesis: other.as_name() == Some("nemesis") });
         }
-        // Without either it is some other data, and no event that lacks a word.
+        // Without either it is other data, and not an incomplete event.
         None if fields.get("f").is_none() => {
             return Err(bad("this event has no process".to_owned()));
         }

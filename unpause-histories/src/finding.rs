@@ -35,7 +35,7 @@ pub struct HistoryFinding {
     pub unchecked: usize,
     /// The number of events of no client.
     pub notes: u64,
-    /// Does the file name the process of each call?
+    /// The presence of processes in the file.
     pub callers: Callers,
     pub(crate) naming: Naming,
 }

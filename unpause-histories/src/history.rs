@@ -131,6 +131,7 @@ fn convert<M: Shipped, O, F: FnOnce(RecordedOp<M>) -> O>(
                     }
                     let ret = M::outcome(&op, value, nil);
                     let ret = ret.map_err(|message| wrong(end.place, message))?;
+                    // A strict reading tells if the lenient one dropped a check, which the finding must count.
                     if nil == NilRead::Anything && has_nil(value) {
                         let strictly = M::outcome(&op, value, NilRead::Nothing);
                         converted.unchecked += usize::from(strictly.as_ref() != Ok(&ret));

@@ -33,12 +33,12 @@
 //!
 //! - The order of the lines is the order of time; a field `time` is ignored.
 //! - `type` is `invoke`, then `ok` (done, with this result), `fail` (not done: left out) or `info` (unknown: it
-//! may take effect at any later time, or never). A call without an end counts as one with `info`.
+//!   may take effect at any later time, or never). A call without an end counts as one with `info`.
 //! - `f` and `value` must be those of the model: see [`models`] and the operations of each. A field `key` or
-//! values `[key value]` name one of many objects, which are checked one by one: see [`Keys`].
+//!   values `[key value]` name one of many objects, which are checked one by one: see [`Keys`].
 //! - A process is a whole number; other events (of Jepsen's nemesis) are notes, counted and left out. In a file
-//! in which no event has a process, such as those that test Jepsen's checkers, an answer belongs to the
-//! earliest open call that it fits, and conditions that this leaves open are refused.
+//!   in which no event has a process, such as those that test Jepsen's checkers, an answer belongs to the
+//!   earliest open call that it fits, and conditions that this leaves open are refused.
 //! - The answer `ok` to a call that returns nothing, such as `write`, `enqueue` or `add`, repeats the value of
 //!   the call, or is `null`, `true` or `"ok"`. Another value is an error: answers were mixed up.
 //! - Values are equal if they are of one kind and have the same content, numbers exactly:
@@ -56,7 +56,7 @@
 //!   kept if it is kept for each key alone, and so only it is checked key by key; for the other two the
 //!   objects of all keys are one object.
 //! - The levels of isolation, from `read-uncommitted` to `strict-serializable`, are for transactions. The
-//!   value of a call is the list of what it does, whatever `f` is; the answer has the reads filled in:
+//!   value of a call is the list of its micro-operations, for any `f`; the answer has the reads filled in:
 //!
 //!   ```text
 //!   {:process 0, :type :invoke, :f :txn, :value [[:r :x nil] [:append :y 1]]}
@@ -148,7 +148,7 @@ pub fn check(path: impl AsRef<Path>, model: &str) -> Result<Checked, FileProblem
 /// # std::env::set_current_dir(env!("CARGO_MANIFEST_DIR")).unwrap();
 /// use unpause_histories::check_condition;
 /// let file = "../examples/histories/stale.edn";
-/// // Nobody may be told what is old in real time; in sequential consistency one may.
+/// // A stale read is not linearizable, but it is sequentially consistent.
 /// assert!(check_condition(file, "cas-register", "linearizable")?.finding.verdict.is_violated());
 /// assert!(check_condition(file, "cas-register", "sequential")?.finding.verdict.is_consistent());
 /// let problem = check_condition(file, "cas-register", "serializable").unwrap_err();

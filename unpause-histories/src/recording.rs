@@ -26,17 +26,17 @@ pub struct Recording {
     pub failures_are_answers: bool,
     /// The number of events that belong to no client and were left out.
     pub notes: u64,
-    /// Does the file name the process of each call?
+    /// The presence of processes in the file.
     pub callers: Callers,
 }
 
-/// Tells if a file names the process of each call.
+/// The presence of processes in a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Callers {
-    /// Yes.
+    /// Each call has its process.
     Named,
-    /// No: each call has a process of its own. The order of the calls of a process is not known, so conditions
-    /// on that order cannot be checked.
+    /// The file has no processes, so each call has one of its own. The order of the calls of a process is not
+    /// known, so conditions on that order cannot be checked.
     Unnamed {
         /// The first answer that could belong to two open calls. It was matched with the earlier one, so times
         /// are not reliable and no condition about real time can be checked.
@@ -188,6 +188,7 @@ impl Pairing {
                 });
                 return Ok(());
             }
+            // An info without a call is a note, such as those of a nemesis with a number.
             (EventKind::Info, None) => {
                 self.note(true);
                 return Ok(());
@@ -253,6 +254,7 @@ impl Pairing {
             call.f == f && (key.is_none() || call.key == key) && is_answer(&call.value, &value)
         };
         let mut fitting = (0..self.unnamed.len()).filter(|n| fits(&self.unnamed[*n]));
+        // Two candidates make the answer ambiguous: the conditions on real time must then be refused.
         let (first, second) = (fitting.next(), fitting.next());
         let Some(first) = first else {
             if kind == EventKind::Info {

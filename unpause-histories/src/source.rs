@@ -135,7 +135,7 @@ impl<'a> Source<'a> {
         Ok(is_wanted)
     }
 
-    /// Takes bytes as long as they are what is wanted, appending them to `out`.
+    /// Takes bytes while they are wanted, and appends them to `out`.
     pub(crate) fn take_while(
         &mut self,
         out: &mut Vec<u8>,
@@ -179,7 +179,7 @@ impl<'a> Source<'a> {
         Ok(())
     }
 
-    /// What stands next, as an error names it.
+    /// The next byte, as an error shows it.
     pub(crate) fn found(&mut self) -> Result<String, Problem> {
         Ok(match self.peek()? {
             None => "the end of the file".to_owned(),
@@ -191,7 +191,7 @@ impl<'a> Source<'a> {
     }
 }
 
-/// The text that these bytes are, which began at `at`.
+/// The text of these bytes, which began at `at`.
 pub(crate) fn utf8(at: FilePlace, bytes: Vec<u8>) -> Result<String, Problem> {
     String::from_utf8(bytes).map_err(|error| {
         let valid = error.utf8_error().valid_up_to();

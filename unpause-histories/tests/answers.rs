@@ -1,4 +1,5 @@
-//! What answers say besides their verdict: whom they answer, which value they repeat, what is not checked.
+//! Answers beyond their verdict: the call they belong to, the value they repeat, the values that are not
+//! checked.
 
 #![forbid(unsafe_code)]
 

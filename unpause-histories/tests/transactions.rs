@@ -54,7 +54,7 @@ fn check(text: &str, format: &str, condition: &str) -> Result<HistoryFinding, Pr
     condition_named(condition).unwrap().check(&recording, &Question::default())
 }
 
-/// What is ruled out from `level` on is found there, by this name, and below there is nothing.
+/// Asserts that an anomaly is found by this name from `level` on, and that no anomaly is found below.
 #[track_caller]
 fn is_ruled_out(events: &[Event<'_>], level: Level, name: &str) {
     for (format, text) in [("edn", edn(events)), ("json", json(events))] {

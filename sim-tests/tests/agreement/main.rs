@@ -46,7 +46,10 @@ macro_rules! every_model {
 }
 pub(crate) use every_model;
 
-fn run(facts: Vec<(&'static str, fn() -> Tally)>) {
+/// A name, and the function that checks it.
+type Fact = (&'static str, fn() -> Tally);
+
+fn run(facts: Vec<Fact>) {
     std::thread::scope(|scope| {
         let runs: Vec<_> =
             facts.into_iter().map(|(name, fact)| (name, scope.spawn(fact))).collect();

@@ -1,4 +1,4 @@
-//! Plans against brute force: every order of every stage is gone through one by one.
+//! Plans against brute force: every order of every stage is executed.
 
 use super::safety::{BranchProgress, Lattice, Possible, Refusal, Step};
 use super::shape::interleavings;
@@ -21,9 +21,9 @@ enum Op {
     Close(CommandId),
     /// The same, with the file in its place.
     CloseFile(u32),
-    /// Closes whatever is open; there must be something.
+    /// Closes all open files; one must be open.
     CloseAny,
-    /// Closes whatever is open once there is something.
+    /// Closes all open files once one is open.
     Await,
 }
 
@@ -81,8 +81,8 @@ impl Program for Files {
     }
 }
 
-/// Asks the commands of branches in every order, one order after the other. All states at the end;
-/// what went wrong if a command was refused or all wait.
+/// Runs the commands of branches in every order. Returns all final states, or the error if a command was
+/// refused or all branches wait.
 fn every_order(
     now: &Possible<Files>,
     at: &mut Vec<usize>,
@@ -91,7 +91,7 @@ fn every_order(
 ) -> Result<(), String> {
     let mut nexts = Vec::new();
     for nth in 0..now.open.len() {
-        if now.opened(nth, &mut nexts).is_err() {
+        if now.push_effects(nth, &mut nexts).is_err() {
             return Err(format!("{:?} refused late, after {at:?}", now.open[nth].op));
         }
         for next in nexts.drain(..) {
@@ -124,7 +124,7 @@ fn every_order(
     }
 }
 
-/// In how many orders sequences of these lengths can be merged.
+/// The number of orders in which sequences of these lengths can be merged.
 fn orders(lengths: &[usize]) -> u64 {
     let next = (0..lengths.len()).filter(|branch| lengths[*branch] > 0);
     let rest = |branch: usize| {
@@ -148,8 +148,8 @@ fn drawn(shape: &Shape, seed: u64, size: u32, changes: &mut dyn FnMut() -> Chang
     .unwrap_or_else(|unfinished| panic!("{}", unfinished.doing))
 }
 
-/// Asks every command of a plan in every order of every stage, and panics where one is not allowed,
-/// all wait, or one sees what is beside it.
+/// Runs every command of a plan in every order of every stage, and panics if one is not allowed, all branches
+/// wait, or one sees a concurrent result.
 fn go_through(plan: &Plan<Files>) {
     let mut starts = vec![Possible::new(Files::default())];
     for stage in &plan.stages {
@@ -199,7 +199,7 @@ fn shapes() -> [Shape; 4] {
     let branches = Shape::branches().max_branches(3).max_branch_length(2).min_prefix_length(1);
     let [chunks, branches] =
         [Shape::chunks().max_chunks(2).max_chunk_size(4), branches.max_prefix_length(3)];
-    // With what befalls commands there are many more states, and small programs are looked at as a whole.
+    // With faults there are many more states, and only small programs are checked as a whole.
     let few = chunks.clone().max_chunks(1).max_chunk_size(3).max_prefix_length(2);
     let short = branches.clone().max_branches(2).max_prefix_length(2).max_suffix_length(2);
     [chunks, branches, few.crash(0.2).timeout(0.1), short.crash(0.2).timeout(0.1)]
@@ -309,7 +309,7 @@ fn a_stage_is_safe_if_all_its_orders_are() {
 
 #[test]
 fn with_too_many_orders_nothing_is_taken_for_safe() {
-    // Eight branches of four commands; of which `CloseAny` needs what a branch before it opened.
+    // Eight branches of four commands, where `CloseAny` needs a file that a branch before it opened.
     let sees = |_| true;
     let step = |id, op| Step { id, op, sees: &sees, faults: Faults::default(), again: false };
     let opens =
@@ -326,7 +326,7 @@ fn with_too_many_orders_nothing_is_taken_for_safe() {
     assert_eq!(is_safe(&many[..2], 10), Err(Refusal::TooMany));
 }
 
-/// Remembers all that was asked of it, in order: no two orders lead to the same state.
+/// Records all commands in order: no two orders lead to the same state.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 struct Log(Vec<u32>);
 
@@ -367,7 +367,7 @@ fn a_lattice_that_grows_says_what_a_new_one_says() {
         let start = || vec![Possible::new(Log::default())];
         let mut grown = Lattice::new(start(), false);
         let mut branches: Vec<Vec<(u32, Faults)>> = Vec::new();
-        // Some seeds have faults, in which states are many.
+        // Some seeds have faults, with many states.
         let faults = seed % 3 == 0;
         for _ in 0..1 + rng.below(4) {
             branches.push(Vec::new());

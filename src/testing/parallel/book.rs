@@ -1,4 +1,4 @@
-//! The book of a program: its plan, drawn from the decisions of the run or said by a script, and what became of
+//! A running program: its plan, drawn from the decisions of the run or given by a script, and the outcome of
 //! each command. Runs nothing.
 
 use std::cell::Cell;
@@ -15,18 +15,18 @@ use crate::seam;
 use crate::testing::generate::{CommandId, Plan, PlanSlot, Results, Size, Unfinished, memo};
 use crate::testing::generate::{Program, Script, Shape};
 
-/// The decision that says how large a program is: 0 to 100, in percent of its shape, or [`ALL`].
+/// The decision on the size of a program: 0 to 100, in percent of its shape, or [`ALL`].
 const SIZES: u64 = ALL + 1;
 
 /// The size that stands for all programs of a shape.
 const ALL: u64 = 101;
 
-/// A program and what became of it.
+/// A program with the outcomes of its commands.
 pub(super) struct RunningProgram<P: Program> {
     initial: P,
     pub(super) plan: Plan<P>,
     interleavings_max: u64,
-    /// Which of the values drawn in the run are the program, and which is the first change.
+    /// The values drawn in the run for the program, and the first one for a change.
     draws: Range<usize>,
     changes: usize,
     /// The first decision on a simpler command.
@@ -35,17 +35,17 @@ pub(super) struct RunningProgram<P: Program> {
     pages: Mutex<CommandRecords<P>>,
 }
 
-/// What a panic said.
+/// The payload of a panic.
 pub(super) type Payload = Box<dyn std::any::Any + Send>;
 
-/// What becomes of the next command: given, and not explored.
+/// The change of the next command: given, and not explored.
 fn change() -> Change {
     Change::of_decision(seam::given(Change::BOUND, 0, "change of the program"))
 }
 
-/// Which simpler command stands in the place of one: given, and not explored.
+/// The decisions that replace commands by simpler ones: given, and not explored.
 struct SimplerCommands {
-    /// Which of the values drawn in the run is the first of these decisions.
+    /// The index of the first of these decisions among the values drawn in the run.
     first: Option<usize>,
 }
 
@@ -67,10 +67,10 @@ const TOO_LARGE: &str = "a search cannot explore all programs of this shape: giv
     smaller chunks, or write one program down for `scripted`";
 
 impl<P: Program + 'static> RunningProgram<P> {
-    /// A program of this shape; and a panic of the model, if one ended the making of it.
+    /// A program of this shape; and the panic of the model, if it ended the generation.
     pub(super) fn draw(shape: &Shape, program: &P) -> (RunningProgram<P>, Option<Payload>) {
         let first = seam::position().0;
-        // A search is for all programs of the shape, of whatever size.
+        // A search explores all programs of the shape, of every size.
         let grown = |seed: u64| seed.saturating_mul(2).saturating_add(20).min(100);
         let size = seam::given(SIZES, seam::seed().map_or(ALL, grown), "size of the program");
         let size = if size == ALL { Size::All } else { Size::Percent(size as u32) };
@@ -92,14 +92,14 @@ impl<P: Program + 'static> RunningProgram<P> {
         };
         let made = Plan::draw(shape, size, program, &mut draw, &mut change, &mut decide);
         if seam::position().0 - first != own.get() {
-            // The model draws values of its own, which a program that is remembered would not.
+            // The model draws values of its own, but a memoized program would not draw them.
             memo::forget();
         }
         let (plan, unfinished) = match made {
             Ok(plan) => (plan, None),
             Err(unfinished) => {
                 let Unfinished { plan, doing, payload } = *unfinished;
-                // What ends a run that has failed before unwinds without a text.
+                // A run that has already failed ends by unwinding without a text.
                 if !payload.is::<String>() && !payload.is::<&'static str>() {
                     std::panic::resume_unwind(payload);
                 }
@@ -143,7 +143,8 @@ impl<P: Program + 'static> RunningProgram<P> {
         }
     }
 
-    /// With the first of all values drawn for it, of the changes, and of the simpler commands.
+    /// A program whose first values drawn are these: for the plan, for the changes, and for the simpler
+    /// commands.
     fn of(
         plan: Plan<P>,
         program: &P,
@@ -179,7 +180,7 @@ impl<P: Program + 'static> RunningProgram<P> {
         &self.plan.slots[id.index()]
     }
 
-    /// The command with the results of earlier ones in place.
+    /// The command with the results of earlier ones filled in.
     pub(super) fn resolve(&self, id: CommandId) -> Option<P::Op> {
         let pages = self.pages();
         let visible = |n: usize| self.plan.sees(id, CommandId(n as u32));

@@ -8,7 +8,12 @@ use crate::verdict::{Anomaly, Edge, Evidence};
 const SPELLED: usize = 6;
 
 /// The evidence that `operation`, invoked when the chain reached to `head`, cannot have its result.
-pub(super) fn of<I: Id>(links: &Links<I>, operation: u64, head: u64, fault: &Fault<I>) -> Evidence {
+pub(super) fn violation<I: Id>(
+    links: &Links<I>,
+    operation: u64,
+    head: u64,
+    fault: &Fault<I>,
+) -> Evidence {
     let state = format!("{:?}", links.head().id);
     let mut expected = vec![state.clone()];
     let mut part = vec![operation];

@@ -116,7 +116,7 @@ impl<I: Id> Links<I> {
     }
 
     /// An open update is lost: it may still happen while the version that it names is, or may become, the last.
-    pub(super) fn lose(&mut self, id: &I) {
+    pub(super) fn mark_lost(&mut self, id: &I) {
         let last = self.last();
         let Some(Version::Pending(pending)) = self.versions.get_mut(id) else { return };
         pending.lost = true;

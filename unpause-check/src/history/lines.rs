@@ -6,7 +6,7 @@ use std::fmt::Write;
 use super::Operation;
 use crate::datum::Datum;
 
-/// An operation as it stands in a file of a recorded history.
+/// An operation as a file of a recorded history has it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Written {
     /// The name of the call, such as `write`.

@@ -61,14 +61,14 @@ impl<'a, M: Model> Ground<'a, M> {
 
     /// Lays out a part in place of the last one, and puts `walk` at its beginning. The layout is incomplete if
     /// the meter is over then.
-    pub(super) fn lay(
+    pub(super) fn lay_out(
         &mut self,
         moments: &[Moment],
         walk: &mut TimelineCursor,
         meter: &mut Meter<'_>,
     ) {
         let operations = self.operations;
-        self.timeline.lay(
+        self.timeline.lay_out(
             moments,
             |index| operations[index].returned.is_some(),
             |a, b| operations[a].op == operations[b].op,

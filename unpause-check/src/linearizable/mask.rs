@@ -51,7 +51,7 @@ impl Mask for u64 {
 }
 
 impl Mask for Box<[u64]> {
-    /// With what an allocator takes for itself.
+    /// Includes the overhead of the allocator.
     fn heap(&self) -> usize {
         size_of_val::<[u64]>(self) + 16
     }

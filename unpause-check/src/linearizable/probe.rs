@@ -156,7 +156,7 @@ impl<B: Mask> Probe<B> {
     }
 
     /// Continues until it is exhausted, or has made no progress for `patience` configurations.
-    pub(super) fn go<M: Model>(
+    pub(super) fn run<M: Model>(
         &mut self,
         ground: &mut Ground<'_, M>,
         walk: &mut TimelineCursor,
@@ -172,7 +172,7 @@ impl<B: Mask> Probe<B> {
                 return Probed::Nothing;
             }
             let entered = match self.next_move(ground, walk, meter) {
-                Some(way) if way.rank == Rank::PendingOther => self.spread(ground, walk, meter),
+                Some(way) if way.rank == Rank::PendingOther => self.take_all(ground, walk, meter),
                 Some(way) => self.take(ground, walk, meter, self.stack.len() - 1, way),
                 None => {
                     self.leave(ground, walk);
@@ -258,7 +258,7 @@ impl<B: Mask> Probe<B> {
     /// Takes the move just returned and all remaining ones before continuing from any of them: each uses one
     /// pending operation. Continuing from the first at once would use two, three and more where one is enough,
     /// and reach the same states again with ever smaller sets.
-    fn spread<M: Model>(
+    fn take_all<M: Model>(
         &mut self,
         ground: &mut Ground<'_, M>,
         walk: &mut TimelineCursor,

@@ -1,17 +1,17 @@
 //! The search for an order of one part of a history: two searches that take turns.
 //!
 //! The [`Probe`] goes depth first. It finds an order soon if there is one and operations overlap
-//! little, but to say that there is none it must come back to the very beginning. The [`Sweep`] takes
+//! little, but to prove that there is none it must come back to the very beginning. The [`Sweep`] takes
 //! all configurations of one position before those of the next. It never comes back, so it forgets
-//! what is behind it and proves that there is no order in memory that does not grow, but it visits
+//! finished positions and proves that there is no order in memory that does not grow, but it visits
 //! everything: ten to thirty times as much as a lucky probe. Alone the probe decides nearly all
-//! histories. When it has gone no further for long, the sweep starts from where all orders come from;
-//! once it is past where the probe stood, the probe starts again from there, with nothing behind it.
+//! histories. If it makes no progress for long, the sweep starts from the common origin of all orders;
+//! once it has passed the position of the probe, the probe starts again from there, with nothing behind it.
 //! The two get turns in proportion, so the cost is within a constant of the better one's.
 //!
 //! O(n·2^w·s) configurations at worst, w = the widest overlap, s = the states that can be reached.
 //! If there is no order, the furthest position that any reached is the evidence: the operation
-//! that returns there fits after none of them, and what was invoked later played no part.
+//! that returns there fits after none of them, and operations invoked later played no part.
 
 use super::furthest::Furthest;
 use super::ground::Ground;
@@ -64,7 +64,7 @@ impl<'a, M: Model> Searcher<'a, M> {
         meter: &mut Meter<'_>,
     ) -> Found<M> {
         let Searcher { ground, walk, probe } = self;
-        ground.lay(moments, walk, meter);
+        ground.lay_out(moments, walk, meter);
         if meter.is_over() {
             return Found::OutOfBudget { longest: 0 };
         }
@@ -113,7 +113,7 @@ fn take_turns<M: Model, B: Mask>(
             Probed::Nothing => return stuck(ground, &mut probe.furthest, &probe.orders),
             Probed::OutOfBudget => return out_of_budget(probe, sweep.as_ref()),
             Probed::New => {
-                probed = probe.go(ground, walk, meter, patience(probe));
+                probed = probe.run(ground, walk, meter, patience(probe));
                 continue;
             }
             Probed::Impatient => {}
@@ -122,7 +122,7 @@ fn take_turns<M: Model, B: Mask>(
             let start = ground.start(initial);
             Sweep::new(ground, start, meter)
         });
-        match sweep.go(ground, meter, probe.deepest, probe.visits * turns.sweep_per_probe) {
+        match sweep.run(ground, meter, probe.deepest, probe.visits * turns.sweep_per_probe) {
             Swept::Complete(order) => return Found::Order(spell(ground, &sweep.orders, order)),
             Swept::Nothing => return stuck(ground, &mut sweep.furthest, &sweep.orders),
             Swept::OutOfBudget => return out_of_budget(probe, Some(sweep)),
@@ -213,12 +213,12 @@ mod tests {
 
     /// Searches with the shortest turns, so that probe and sweep alternate all the time in histories that brute
     /// force can judge.
-    fn hurried<B: Mask>(calls: &[Call], turns: Turns) -> Found<CasRegister> {
+    fn search_with<B: Mask>(calls: &[Call], turns: Turns) -> Found<CasRegister> {
         let moments = crate::linearizable::by_time(calls).unwrap();
         let (mut ground, mut walk) = (Ground::new(calls), TimelineCursor::default());
         let (mut probe, budget) = (Probe::<B>::default(), Budget::default());
         let mut meter = Meter::new(&budget);
-        ground.lay(&moments, &mut walk, &mut meter);
+        ground.lay_out(&moments, &mut walk, &mut meter);
         take_turns(&CasRegister::new(0), &mut ground, &mut walk, &mut probe, &mut meter, turns)
     }
 
@@ -239,8 +239,8 @@ mod tests {
                 patience_part: u64::MAX,
                 sweep_per_probe: 1 + round % 4,
             };
-            let short = hurried::<u64>(&calls, turns);
-            let long = hurried::<Box<[u64]>>(&calls, turns);
+            let short = search_with::<u64>(&calls, turns);
+            let long = search_with::<Box<[u64]>>(&calls, turns);
             match (short, long) {
                 (Found::Order(order), Found::Order(other)) if expected => {
                     assert_eq!(order, other, "{calls:?}");

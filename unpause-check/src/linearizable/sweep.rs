@@ -90,7 +90,7 @@ impl<B: Mask> Sweep<B> {
     }
 
     /// Continues until every configuration up to a position has been visited, or `visits` more.
-    pub(super) fn go<M: Model>(
+    pub(super) fn run<M: Model>(
         &mut self,
         ground: &mut Ground<'_, M>,
         meter: &mut Meter<'_>,
@@ -114,9 +114,11 @@ impl<B: Mask> Sweep<B> {
                 continue;
             };
             self.held = self.held.saturating_sub(self.each);
+            // One that uses fewer pending operations may have replaced it while it waited.
             if !visited.has(at, here.state, &here.ordered, &here.used) {
                 continue;
             }
+            // Put back, because the next turn of the sweep must visit it.
             if visits == 0 {
                 self.held += self.each;
                 self.buckets[bucket].wait(here);

@@ -5,7 +5,7 @@
 //! masks are as wide as the history is concurrent and not as long as it is. An operation that
 //! never returned has a number among its kind instead and keeps it.
 //!
-//! Which operations are in flight depends on the position alone. [`TimelineCursor`] keeps those that return
+//! The operations in flight depend on the position alone. [`TimelineCursor`] keeps those that return
 //! in a list by time of return; going back restores the list in place (dancing links, Knuth
 //! 2000), so that a step costs O(1) and a configuration stores none of it.
 
@@ -76,7 +76,7 @@ impl Timeline {
     /// Lays out these events of the history, by time, in place of the last part. `returns` is true for an index
     /// whose operation returned, `equal` for two equal operations. The layout is incomplete if the meter is
     /// over then.
-    pub(super) fn lay(
+    pub(super) fn lay_out(
         &mut self,
         moments: &[Moment],
         returns: impl Fn(usize) -> bool,
@@ -308,7 +308,7 @@ mod tests {
     }
 
     /// A cursor at the beginning of the timeline of these events.
-    fn lay(
+    fn lay_out(
         events: &[(usize, bool)],
         returns: impl Fn(usize) -> bool,
         equal: impl Fn(usize, usize) -> bool,
@@ -316,7 +316,7 @@ mod tests {
         let moments: Vec<_> =
             events.iter().map(|&(index, back)| Moment::new(index, back)).collect();
         let (mut timeline, mut walk) = (Timeline::default(), TimelineCursor::default());
-        timeline.lay(&moments, returns, equal, &mut walk, &mut meter());
+        timeline.lay_out(&moments, returns, equal, &mut walk, &mut meter());
         (timeline, walk)
     }
 
@@ -324,7 +324,7 @@ mod tests {
     fn example() -> (Timeline, TimelineCursor) {
         let events = [(0, false), (1, false), (3, false), (2, false), (2, true), (1, true)];
         let events: Vec<_> = events.into_iter().chain([(4, false), (4, true), (0, true)]).collect();
-        lay(&events, |index| index != 3, |_, _| true)
+        lay_out(&events, |index| index != 3, |_, _| true)
     }
 
     fn in_flight(timeline: &Timeline, walk: &TimelineCursor) -> Vec<usize> {
@@ -355,7 +355,7 @@ mod tests {
         let moments: Vec<_> = [(4, false), (1, false), (1, true), (4, true)]
             .map(|(index, back)| Moment::new(index, back))
             .to_vec();
-        timeline.lay(&moments, |_| true, |_, _| true, &mut walk, &mut meter());
+        timeline.lay_out(&moments, |_| true, |_, _| true, &mut walk, &mut meter());
         assert_eq!((timeline.slots, timeline.index.as_slice()), (2, &[4, 1][..]));
         assert_eq!(timeline.pending, []);
         walk.to(&timeline, 2);
@@ -378,7 +378,7 @@ mod tests {
                 .chain(second.iter().copied())
                 .chain(last)
                 .collect();
-            let (timeline, mut walk) = lay(&events, |_| true, |_, _| true);
+            let (timeline, mut walk) = lay_out(&events, |_| true, |_, _| true);
             let ends = |op: &usize| events.iter().position(|event| *event == (*op, true));
             for position in 0..events.len() {
                 let seen = in_flight(&timeline, &walk);
@@ -399,7 +399,7 @@ mod tests {
     #[test]
     fn equal_pending_operations_are_chained() {
         let events: Vec<_> = (0..4).map(|index| (index, false)).collect();
-        let (timeline, _) = lay(&events, |_| false, |a, b| a % 2 == b % 2);
+        let (timeline, _) = lay_out(&events, |_| false, |a, b| a % 2 == b % 2);
         assert_eq!(timeline.twin, [None, None, Some(0), Some(1)]);
     }
 }

@@ -219,7 +219,7 @@ impl Shipped for PriorityQueue {
         matches!(op, PriorityQueueOp::Insert(_))
     }
 
-    /// An item `nil` says that there was none.
+    /// An item `nil` means that there was none.
     fn outcome(
         op: &PriorityQueueOp<Datum>,
         value: &Datum,

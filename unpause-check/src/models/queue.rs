@@ -188,7 +188,7 @@ impl Shipped for Queue {
         matches!(op, QueueOp::Enqueue(_))
     }
 
-    /// An item `nil` says that there was none.
+    /// An item `nil` means that there was none.
     fn outcome(
         op: &QueueOp<Datum>,
         value: &Datum,

@@ -190,7 +190,7 @@ impl Shipped for Stack {
         matches!(op, StackOp::Push(_))
     }
 
-    /// An item `nil` says that there was none.
+    /// An item `nil` means that there was none.
     fn outcome(
         op: &StackOp<Datum>,
         value: &Datum,

@@ -92,7 +92,7 @@ impl<I: Value> Model for VersionedRegister<I> {
     fn observes(op: &Self::Op, ret: &Self::Ret) -> bool {
         match op {
             VersionedRegisterOp::Read => true,
-            // An update of a version to itself leaves it, whatever it returns.
+            // An update of a version to itself leaves the state unchanged, for every result.
             VersionedRegisterOp::Update { from, to } => {
                 from == to || *ret == VersionedRegisterRet::Updated(false)
             }

@@ -119,7 +119,7 @@ pub(super) fn close<M: Model>(
         while let Some(number) = waiting.pop() {
             // It is gone if one at least as good was found since.
             let Some(here) = visited.get(number) else { continue };
-            let idle = window.idle(here);
+            let idle = window.idle_answers(here);
             here.state.successors(&call.op, Some(returning.ret), &mut successors);
             let fits = !successors.is_empty();
             for state in successors.drain(..) {

@@ -63,6 +63,19 @@ impl<O, R> ClientEvent<O, R> {
 }
 
 /// The status after an event.
+///
+/// ```
+/// use unpause_check::models::{Register, RegisterOp::*, RegisterRet::*};
+/// use unpause_check::online::{ClientEvent::*, Online, OnlineStatus};
+/// let mut online = Online::new(Register::new(0));
+/// online.feed(Invoke { client: 0, op: Read })?;
+/// match online.feed(Return { client: 0, ret: Value(1) })? {
+///     OnlineStatus::Possible => panic!("no write of 1"),
+///     OnlineStatus::Violated => assert_eq!(online.evidence().unwrap().misfit, 0),
+///     OnlineStatus::Unknown => panic!("raise Online::limit or Online::memory"),
+/// }
+/// # Ok::<(), unpause_check::online::MalformedEvent>(())
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[must_use = "a violation that nobody looks at is not found"]
 pub enum OnlineStatus {

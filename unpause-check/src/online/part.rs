@@ -150,7 +150,7 @@ impl<M: Model> OnlinePart<M> {
                     match closed {
                         Closed::Remaining(left) => {
                             for next in left {
-                                let next = self.settled(next);
+                                let next = self.record_order(next);
                                 bytes += next.bytes();
                                 self.possibilities.push(next);
                             }
@@ -266,7 +266,7 @@ impl<M: Model> OnlinePart<M> {
     }
 
     /// Adds the entries of a closure to the orders.
-    fn settled(&mut self, mut here: Possibility<M>) -> Possibility<M> {
+    fn record_order(&mut self, mut here: Possibility<M>) -> Possibility<M> {
         let mut nodes = Vec::with_capacity(here.trail.len());
         for op in here.trail.drain(..) {
             here.order = self.orders.extend(here.order, OrderEntry::Next(op));
@@ -341,7 +341,7 @@ impl<M: Model> OnlinePart<M> {
         ends.sort_by_key(|end| std::cmp::Reverse(end.length));
         let mut evidence = Evidence { engine: super::ENGINE.to_owned(), ..Evidence::default() };
         for end in ends {
-            let end = self.settled(end);
+            let end = self.record_order(end);
             let order = self.orders.spell(end.order);
             if evidence.partial.len() == SHOWN || evidence.partial.contains(&order) {
                 continue;

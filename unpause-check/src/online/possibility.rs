@@ -45,7 +45,7 @@ pub(super) struct Possibility<M: Model> {
     pub(super) order: u32,
     /// Operations to be appended to it.
     pub(super) trail: Vec<u64>,
-    /// How many operations were placed in all.
+    /// The number of operations placed.
     pub(super) length: u64,
 }
 
@@ -126,7 +126,7 @@ impl<M: Model> Answer<M> {
 
     /// Returns `true` if the same results are allowed. By the contract of [`Model::returns`], the results that
     /// the model returns determine those that an operation may return.
-    fn is(&self, other: &Self) -> bool {
+    fn allows_same(&self, other: &Self) -> bool {
         std::ptr::eq(self, other)
             || (!self.rets.is_empty() && self.rets == other.rets)
             || (self.before == other.before && self.after == other.after)
@@ -183,9 +183,9 @@ impl<M: Model> Window<M> {
         self.slots.len() + self.lost.len()
     }
 
-    /// For each slot the answer of its call if it were without effect in the state of `here`; none if it cannot
+    /// For each slot, the answer of its call if it were without effect in the state of `here`; none if it cannot
     /// be, or was taken.
-    pub(super) fn idle(&self, here: &Possibility<M>) -> Vec<Option<Arc<Answer<M>>>> {
+    pub(super) fn idle_answers(&self, here: &Possibility<M>) -> Vec<Option<Arc<Answer<M>>>> {
         let idle = |(slot, place): (&Option<InFlight<M::Op>>, &Place<M>)| {
             let call = slot.as_ref().filter(|_| place.is_open())?;
             let stays = leads(&here.state, &call.op, None, &here.state);
@@ -197,7 +197,7 @@ impl<M: Model> Window<M> {
 
 impl<M: Model> Possibility<M> {
     /// The possibility after placing the operation `number` next, which leads to `state`. `idle` is
-    /// [`Window::idle`] here.
+    /// [`Window::idle_answers`] here.
     pub(super) fn after(&self, number: u64, state: M, idle: &[Option<Arc<Answer<M>>>]) -> Self {
         let mut next = self.clone();
         if state != next.state {
@@ -205,7 +205,7 @@ impl<M: Model> Possibility<M> {
                 if self.trail.is_empty() { self.order } else { BUILT | self.trail.len() as u32 };
             for (place, answer) in next.places.iter_mut().zip(idle) {
                 if let (Place::Open(seen), Some(answer)) = (place, answer) {
-                    if !seen.iter().any(|old| old.answer.is(answer)) {
+                    if !seen.iter().any(|old| old.answer.allows_same(answer)) {
                         seen.push(Seen { answer: answer.clone(), after });
                     }
                 }
@@ -230,7 +230,7 @@ impl<M: Model> Possibility<M> {
     fn is_comparable(&self, other: &Self) -> bool {
         let same = |pair: (&Place<M>, &Place<M>)| match pair {
             (Place::Open(_), Place::Open(_)) => true,
-            (Place::Taken(a), Place::Taken(b)) => a.is(b),
+            (Place::Taken(a), Place::Taken(b)) => a.allows_same(b),
             _ => false,
         };
         self.state == other.state && self.places.iter().zip(&other.places).all(same)
@@ -241,9 +241,9 @@ impl<M: Model> Possibility<M> {
     /// not.
     fn covers(&self, other: &Self) -> bool {
         let saw = |(own, other): (&Place<M>, &Place<M>)| match (own, other) {
-            (Place::Open(own), Place::Open(other)) => {
-                other.iter().all(|seen| own.iter().any(|mine| mine.answer.is(&seen.answer)))
-            }
+            (Place::Open(own), Place::Open(other)) => other
+                .iter()
+                .all(|seen| own.iter().any(|mine| mine.answer.allows_same(&seen.answer))),
             _ => true,
         };
         self.used.is_within(&other.used) && self.places.iter().zip(&other.places).all(saw)

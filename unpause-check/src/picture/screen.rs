@@ -4,6 +4,12 @@
 //! panic message can move the cursor, change colours or reorder the output. A character counts as one column.
 
 /// The style of a report: colours and width.
+///
+/// ```
+/// use unpause_check::picture::Style;
+/// let style = Style { color: true, ..Style::default() };
+/// assert_eq!(style.width, 100);
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Style {
     /// Use ANSI colours.
@@ -71,7 +77,7 @@ impl Line {
 
     /// This line and a text at its end.
     pub fn with(mut self, paint: Paint, text: &str) -> Line {
-        let end = self.len();
+        let end = self.width();
         self.put(end, paint, text);
         self
     }
@@ -92,7 +98,7 @@ impl Line {
     }
 
     /// The width in columns.
-    pub fn len(&self) -> usize {
+    pub fn width(&self) -> usize {
         self.cells.len()
     }
 
@@ -162,11 +168,11 @@ impl Screen {
         self.blank();
         let mut line = Line::of(Paint::Faint, "── ").with(Paint::Strong, title);
         if !remark.is_empty() {
-            let room = self.style.width.saturating_sub(line.len() + 5);
+            let room = self.style.width.saturating_sub(line.width() + 5);
             line = line.with(Paint::Faint, " ── ").with(Paint::Plain, &cut(remark, room));
         }
         line = line.with(Paint::Faint, " ");
-        for column in line.len()..self.style.width {
+        for column in line.width()..self.style.width {
             line.put_char(column, Paint::Faint, '─');
         }
         self.line(line);

@@ -11,6 +11,12 @@ use crate::verdict::{Anomaly, Edge, Evidence};
 /// The first three are those of Adya (1999), interpreted as by Elle (Kingsbury and Alvaro 2020): a level is the
 /// absence of its anomalies. From snapshot isolation on, this is equivalent to the existence of an order of the
 /// transactions that explains all results.
+///
+/// ```
+/// use unpause_check::transactions::Level;
+/// assert!(Level::SnapshotIsolation < Level::Serializable);
+/// assert_eq!(Level::ALL.len(), 6);
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Level {
     /// PL-1: writes of two transactions are not mixed. No `G0`, no garbage, no duplicates.
@@ -87,6 +93,20 @@ impl IsolationAnomaly {
 
 /// The anomalies of a history: see [`list_append_anomalies`](super::list_append_anomalies) and
 /// [`rw_register_anomalies`](super::rw_register_anomalies).
+///
+/// ```
+/// use unpause_check::transactions::{Level, ListCall::*, TransactionOutcome::*, list_append_anomalies};
+/// use unpause_check::Operation;
+/// // The second transaction reads an append of the first, which aborted.
+/// let history = [
+///     Operation { client: 0, op: vec![Append("x", 1)], invoked: 0, returned: Some((Aborted, 1)) },
+///     Operation { client: 1, op: vec![Read("x")], invoked: 2, returned: Some((Committed(vec![vec![1]]), 3)) },
+/// ];
+/// let anomalies = list_append_anomalies(&history).unwrap();
+/// assert_eq!(anomalies.findings[0].anomaly.name, "G1a");
+/// assert_eq!(anomalies.weakest(), Some(Level::ReadCommitted));
+/// assert_eq!(anomalies.ruled_out(), &Level::ALL[1..]);
+/// ```
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Anomalies {
     /// The anomalies, those that rule out the weakest levels first: a shortest cycle of each class in each
@@ -205,7 +225,7 @@ pub(super) fn cycle(
     );
     let mut part: Vec<usize> = edges.iter().map(|edge| edge.from).collect();
     part.sort_unstable();
-    // What closes the cycle: the last step leads back to where the first one starts.
+    // The last step closes the cycle: it leads back to the start of the first one.
     let misfit = edges.last().expect("a cycle has edges").from;
     IsolationAnomaly {
         rules_out,

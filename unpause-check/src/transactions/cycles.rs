@@ -1,8 +1,8 @@
-//! Cycles in the graph of dependencies: which classes there are, and a short one of each.
+//! Cycles in the graph of dependencies: their classes, and a short one of each.
 //!
-//! Whether there is a cycle of a class is decided by components, exactly and in linear time. The
-//! search for a short one to show is breadth-first from each transaction of a component; in a large
-//! component it ends after a fixed amount of work with the shortest met so far.
+//! Components decide, exactly and in linear time, if there is a cycle of a class. The search for a short one to
+//! show is breadth-first from each transaction of a component; in a large component it ends after a fixed
+//! amount of work with the shortest found so far.
 
 use super::anomalies::Level;
 use super::graph::{EdgeKind, EdgeKinds, Graph, NONE};
@@ -18,13 +18,12 @@ pub(crate) struct CycleEdge {
     pub(crate) after: u32,
 }
 
-/// A class of cycles. The cycle is looked for from an edge of the kinds `first`, the others are of
-/// the kinds `rest`.
+/// A class of cycles. The search starts from an edge of the kinds `first`, the others are of the kinds `rest`.
 struct Class {
     name: &'static str,
     first: EdgeKinds,
     rest: EdgeKinds,
-    /// Whether two `rw` edges may follow one another.
+    /// True if two `rw` edges may follow one another.
     adjacent: bool,
     level: Level,
 }
@@ -56,8 +55,8 @@ const TIMED: &[(EdgeKinds, EdgeKinds)] = &[
     (EdgeKinds::RW, ALL),
 ];
 
-/// The kinds of edges that have to be without a cycle at a level; those of snapshot isolation are
-/// judged by [`Graph::points`].
+/// The kinds of edges that must be without a cycle at a level; [`Graph::points`] decides for snapshot
+/// isolation.
 pub(super) fn kinds(level: Level) -> EdgeKinds {
     match level {
         Level::ReadUncommitted => EdgeKinds::WW,
@@ -68,7 +67,7 @@ pub(super) fn kinds(level: Level) -> EdgeKinds {
     }
 }
 
-/// Whether the graph has a cycle that `level` does not allow.
+/// Returns `true` if the graph has a cycle that `level` does not allow.
 pub(super) fn tangled(graph: &Graph, level: Level) -> bool {
     match level {
         Level::SnapshotIsolation => {
@@ -78,8 +77,8 @@ pub(super) fn tangled(graph: &Graph, level: Level) -> bool {
     }
 }
 
-/// A short cycle of each class in each knot, with its name and the weakest level that rules it out,
-/// up to `level`. At least one if there is a cycle that `level` does not allow, unless the meter is over then.
+/// A short cycle of each class in each component, with its name and the weakest level that rules it out, up to
+/// `level`. At least one if there is a cycle that `level` does not allow, unless the meter is over then.
 pub(super) fn find(
     graph: &Graph,
     level: Level,
@@ -102,17 +101,17 @@ pub(super) fn find(
         }
         for (first, rest) in TIMED {
             let with = rest.and(kind);
-            // The edge of time is found from the other side where `rw` edges are counted.
+            // If `rw` edges are counted, the search starts from them and finds the edge of time.
             let first = if first.has(EdgeKind::Rw) { *first } else { kind };
             finder.class(&class("", first, with, timed), &mut found);
         }
-        // Every cycle that is left has an edge of time: whatever it is otherwise.
+        // Every remaining cycle has an edge of time.
         if !found.iter().any(|(_, rules_out, _)| *rules_out <= timed) {
             finder.class(&class("", kind, ALL.and(kind), timed), &mut found);
         }
     }
     if found.is_empty() {
-        // The bounded searches all missed: any edge of a cycle leads round it.
+        // All bounded searches failed: search from any edge of a cycle.
         finder.class(&class("", kinds(level), kinds(level), level), &mut found);
     }
     found
@@ -129,18 +128,18 @@ pub(crate) fn shortest_cycle(graph: &Graph) -> Option<Vec<CycleEdge>> {
     found.into_iter().map(|(_, _, steps)| steps).min_by_key(Vec::len)
 }
 
-/// Knots of a class that are shown.
+/// The number of components of a class that are shown.
 const KNOTS_MAX: usize = 32;
 
-/// Links looked at for one knot and class before the search is content with what it has.
+/// The number of links followed for one component and class before the search returns the best so far.
 const WORK_MAX: usize = 2_000_000;
 
 struct Finder<'g, 'm, 'b> {
     graph: &'g Graph,
     meter: &'m mut Meter<'b>,
-    // For each node and bit: the search that saw it last, and the step by which it got there. The
-    // bit of a transaction is whether the last edge was `rw`, if that matters; a helper is entered
-    // from two transactions at most, since one alone could only be led back to itself.
+    // For each node and bit: the last search that visited it, and the step by which it got there. The bit of a
+    // transaction is set if the last edge was `rw` and that matters; a helper is entered from two transactions
+    // at most, since one alone could only be led back to itself.
     seen: Vec<u32>,
     parent: Vec<(u32, CycleEdge)>,
     origin: Vec<u32>,
@@ -171,12 +170,12 @@ impl<'g, 'm, 'b> Finder<'g, 'm, 'b> {
             let mut best: Option<Vec<CycleEdge>> = None;
             for source in knot {
                 let before = self.work;
-                if let Some(steps) = self.round(*source, class, &components.of) {
+                if let Some(steps) = self.shortest_from(*source, class, &components.of) {
                     if best.as_ref().is_none_or(|best| steps.len() < best.len()) {
                         best = Some(steps);
                     }
                 }
-                // Looking at a link costs a fraction of a step of a model.
+                // Following a link costs a fraction of a step of a model.
                 if !self.meter.work((self.work - before) as u32 / 8 + 1) {
                     break;
                 }
@@ -197,8 +196,9 @@ impl<'g, 'm, 'b> Finder<'g, 'm, 'b> {
 
     /// The shortest cycle of the class from `source` that stays in its component.
     ///
-    /// A breadth-first search over states: a transaction, and whether the last edge was `rw` if that matters.
-    fn round(&mut self, source: u32, class: &Class, of: &[u32]) -> Option<Vec<CycleEdge>> {
+    /// A breadth-first search over states: a transaction, with a flag for `rw` as the last edge if that
+    /// matters.
+    fn shortest_from(&mut self, source: u32, class: &Class, of: &[u32]) -> Option<Vec<CycleEdge>> {
         self.search += 1;
         let mut level = vec![2 * source];
         let mut allowed = class.first;
@@ -260,7 +260,7 @@ impl<'g, 'm, 'b> Finder<'g, 'm, 'b> {
         }
     }
 
-    /// Whether there is reason to enter a helper from this transaction.
+    /// Returns `true` if a search must enter a helper from this transaction.
     fn enter(&mut self, helper: u32, from: u32) -> bool {
         let state = 2 * helper as usize;
         if self.seen[state] != self.search {
@@ -288,7 +288,7 @@ impl<'g, 'm, 'b> Finder<'g, 'm, 'b> {
     }
 }
 
-/// Whether two cycles go through the same transactions.
+/// Returns `true` if two cycles go through the same transactions.
 fn same(a: &[CycleEdge], b: &[CycleEdge]) -> bool {
     let nodes = |steps: &[CycleEdge]| {
         let mut nodes: Vec<u32> = steps.iter().map(|step| step.from).collect();
@@ -298,7 +298,7 @@ fn same(a: &[CycleEdge], b: &[CycleEdge]) -> bool {
     a.len() == b.len() && nodes(a) == nodes(b)
 }
 
-/// What a cycle is called by the edges it has, and the weakest level that rules it out.
+/// The name of a cycle by its edges, and the weakest level that rules it out.
 fn name(steps: &[CycleEdge]) -> (String, Level) {
     let has = |kind| steps.iter().any(|step| step.kind == kind);
     let rw = steps.iter().filter(|step| step.kind == EdgeKind::Rw).count();

@@ -101,6 +101,7 @@ where
                         *entry.insert(ledger.keys.len() as u32 - 1)
                     }
                 };
+                // Results belong to reads in their order. Reads of a transaction that did not commit are dropped.
                 let Some(value) = value else {
                     reads += 1;
                     if let Some(saw) = results.as_mut().and_then(Iterator::next) {
@@ -156,7 +157,7 @@ where
     }
 
     /// Records that this write was read, so its transaction took effect unless it aborted.
-    pub(super) fn see(&mut self, write: u32) {
+    pub(super) fn mark_read(&mut self, write: u32) {
         let fate = &mut self.fate[self.writes[write as usize].transaction as usize];
         if *fate == TransactionFate::Lost {
             *fate = TransactionFate::Seen;
@@ -287,15 +288,15 @@ pub struct Unusable {
     pub kind: UnusableKind,
 }
 
-/// What is wrong with a transaction.
+/// The reason why a history of transactions is refused.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum UnusableKind {
     /// It returned no later than it was invoked.
     ReturnNotAfterInvocation {
-        /// When it was invoked.
+        /// The time of the invocation.
         invoked: u64,
-        /// When it returned.
+        /// The time of the return.
         returned: u64,
     },
     /// It has an event at the same time as another transaction, so that their order is not known.
@@ -317,9 +318,9 @@ pub enum UnusableKind {
     },
     /// It committed with more or fewer results than it has reads.
     Results {
-        /// How many reads it has.
+        /// The number of its reads.
         reads: usize,
-        /// How many results.
+        /// The number of results.
         results: usize,
     },
 }

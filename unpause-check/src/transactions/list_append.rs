@@ -79,7 +79,7 @@ where
     // Without a cycle there is none of any class, so no class is searched.
     let mut meter = Meter::new(budget);
     let found = match components.knots.is_empty() {
-        true => lists.told(Vec::new()),
+        true => lists.with_other_anomalies(Vec::new()),
         false => lists.anomalies(level, &mut meter),
     };
     if let Some(finding) = found.worst(level) {
@@ -189,6 +189,8 @@ where
                 }
                 last = write;
             }
+            // The order of appends that were never read is free, so they have no edges between them; a helper
+            // stands for all of them as successors of the reads of the whole list.
             let unseen: Vec<u32> = versions.unseen.iter().copied().filter(|w| counts(*w)).collect();
             if !unseen.is_empty() {
                 ends[key] = draft.helper();
@@ -237,7 +239,7 @@ where
         if level > Level::ReadUncommitted {
             cycles = cycles::find(&self.draft(level, false).finish(), level, meter);
         }
-        let found = self.told(cycles);
+        let found = self.with_other_anomalies(cycles);
         if found.weakest() == Some(Level::ReadUncommitted) {
             return found;
         }
@@ -253,7 +255,7 @@ where
     ///
     /// A read shows that a transaction without a return committed only if reads return committed data, so
     /// anomalies that use its appends rule out nothing weaker.
-    fn told(&self, cycles: Vec<(String, Level, Vec<CycleEdge>)>) -> Anomalies {
+    fn with_other_anomalies(&self, cycles: Vec<(String, Level, Vec<CycleEdge>)>) -> Anomalies {
         let mut findings = self.direct.clone();
         for (name, rules_out, steps) in cycles {
             findings.push(cycle(self.words(), &name, rules_out, &steps));

@@ -111,7 +111,7 @@ where
             }
         }
         self.direct.append(&mut found);
-        seen.into_iter().for_each(|write| self.ledger.see(write));
+        seen.into_iter().for_each(|write| self.ledger.mark_read(write));
         unfit
     }
 
@@ -121,7 +121,7 @@ where
             for (at, value) in longest.iter().enumerate() {
                 let write = self.ledger.write(key, value);
                 if let Some(write) = write {
-                    self.ledger.see(write);
+                    self.ledger.mark_read(write);
                 }
                 let fault = match write {
                     None => Some(("garbage", Level::ReadUncommitted)),
@@ -135,6 +135,7 @@ where
                         aborted.then_some(("G1a", Level::ReadCommitted))
                     }
                 };
+                // An element with a fault gets no write: the order of versions skips it.
                 let counted = fault.is_none().then_some(write).flatten().unwrap_or(NONE);
                 self.keys[key as usize].writes.push(counted);
                 if let Some((name, level)) = fault {

@@ -56,6 +56,18 @@ pub enum RegisterCall<K, V> {
 }
 
 /// The result of a transaction. A transaction without a result may have committed.
+///
+/// ```
+/// use unpause_check::transactions::{RegisterCall::*, RegisterTransaction, TransactionOutcome::*};
+/// // A transaction that read 1 from "x", nothing from "y", and wrote 2 to "y".
+/// let transaction: RegisterTransaction<&str, u64> = RegisterTransaction {
+///     client: 0,
+///     op: vec![Read("x"), Read("y"), Write("y", 2)],
+///     invoked: 0,
+///     returned: Some((Committed(vec![Some(1), None]), 1)),
+/// };
+/// # assert_eq!(transaction.end(), 1);
+/// ```
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum TransactionOutcome<S> {
     /// It committed, and its reads returned these values, in the order of the reads.

@@ -103,7 +103,7 @@ where
                 }
             }
         }
-        seen.into_iter().for_each(|write| self.ledger.see(write));
+        seen.into_iter().for_each(|write| self.ledger.mark_read(write));
     }
 
     /// Checks each transaction by itself, and collects the reads that give edges.
@@ -122,6 +122,7 @@ where
                         let first = own.write == NONE;
                         (own.now, own.write) = (*write, *write);
                         let read = own.read;
+                        // Only the first write after a read replaces the version that was read.
                         if !first || read == NONE {
                             continue;
                         }

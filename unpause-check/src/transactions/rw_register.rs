@@ -98,7 +98,7 @@ where
     // so that corrections are cheap; without real time a correction may go back to the beginning. This attempt
     // costs little compared with the history.
     let mut own = meter.beside(u64::MAX);
-    let strict = registers.must(Level::StrictSerializable, &mut own).finish();
+    let strict = registers.required_order(Level::StrictSerializable, &mut own).finish();
     // A transaction must be done when its successors are: earliest deadline first.
     for transaction in strict.order().into_iter().rev() {
         let after = strict.links(transaction).iter().filter(|link| !strict.is_helper(link.to));
@@ -114,12 +114,12 @@ where
         }
     }
     if level < Level::StrictSerializable {
-        let graph = registers.must(level, &mut meter).finish();
+        let graph = registers.required_order(level, &mut meter).finish();
         if let Some(order) = forward(&problem, &graph, 16, &mut meter) {
             return consistent(SEARCH, Some(order));
         }
     }
-    let graph = registers.must(level, &mut meter).finish();
+    let graph = registers.required_order(level, &mut meter).finish();
     if meter.is_over() {
         return exhausted(&meter, 0);
     }
@@ -222,7 +222,7 @@ where
     /// The graph of all known dependencies.
     fn draft(&self, level: Level, meter: &mut Meter<'_>) -> GraphDraft {
         let ledger = &self.ledger;
-        let mut draft = self.must(level, meter);
+        let mut draft = self.required_order(level, meter);
         // The readers of each version.
         let mut readers = vec![NONE; self.versions()];
         for &(_, version) in &self.reads {
@@ -253,7 +253,7 @@ where
     }
 
     /// The required order of transactions, without the conditions that the search checks itself.
-    fn must(&self, level: Level, meter: &mut Meter<'_>) -> GraphDraft {
+    fn required_order(&self, level: Level, meter: &mut Meter<'_>) -> GraphDraft {
         let ledger = &self.ledger;
         let mut draft = GraphDraft::new(ledger.len());
         for &(transaction, version) in &self.reads {

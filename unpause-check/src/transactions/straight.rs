@@ -7,13 +7,13 @@ use super::graph::NONE;
 use super::order::{OrderProblem, OrderState, OrderStep, orderly, rank};
 use crate::limits::Meter;
 
-/// Takes whatever can be taken, by rank, and goes back only to correct what can be named. `None` if
-/// that leads nowhere, or the meter is over, which says nothing.
+/// Takes every step that can be taken, by rank, and backtracks only to correct a specific mistake. `None` if
+/// that leads nowhere, or the meter is over; an order may exist all the same.
 ///
-/// Where nothing can be taken, some step has to wait for the readers of a version that it would
-/// replace, and they for it. So it should have come before that version: that is noted as a new
-/// link, and the search goes back to before the version was made. Where real time orders most of a
-/// history this happens within a few steps, and the whole costs O((n + e) log n).
+/// If no step can be taken, some step must wait for the readers of a version that it would replace, and they
+/// for it. So it should have come before that version: this is added as a new link, and the search backtracks
+/// to before the version was made. If real time orders most of a history this happens within a few steps, and
+/// the whole costs O((n + e) log n).
 pub(super) fn straight(
     problem: &OrderProblem,
     steps: &[OrderStep],
@@ -64,7 +64,7 @@ pub(super) fn straight(
             state.waits[made as usize] += 1;
             trail.push((late, made, guess));
         } else {
-            // The last guess was wrong, and what followed from it did not follow.
+            // The last guess was wrong, and so are the links that followed from it.
             loop {
                 let (late, made, guess) = trail.pop()?;
                 back_to(&mut state, late, &mut again);

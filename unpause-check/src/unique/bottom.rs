@@ -55,7 +55,7 @@ impl Layout {
             layout.inside.push((item.from, item.to));
             layout.starts.push(start as u32);
             layout.entries.push(entry(item.add, NONE));
-            for look in items.looks(value) {
+            for look in items.observers(value) {
                 layout.entries.push(entry(*look, *look));
             }
             if item.take != NONE {
@@ -108,7 +108,7 @@ impl Layout {
     /// A smallest subset of these stuck items that is stuck by itself: none of them can be left out, unless the
     /// work limit, some fifty times the cost of finding them stuck, was reached (Zeller and Hildebrandt 2002,
     /// `ddmin`).
-    pub(super) fn fewer(&self, mut stuck: Vec<u32>) -> Vec<u32> {
+    pub(super) fn minimize(&self, mut stuck: Vec<u32>) -> Vec<u32> {
         let mut work = 64 * self.entries_in(&stuck) + 100_000;
         let mut chunks = 2;
         while chunks <= stuck.len() {
@@ -122,7 +122,7 @@ impl Layout {
                     return stuck;
                 }
                 work -= cost;
-                let left = self.only(&rest, |_| true).stuck();
+                let left = self.restricted_to(&rest, |_| true).stuck();
                 if !left.is_empty() {
                     fewer = Some(left.iter().map(|number| rest[*number as usize]).collect());
                     break;
@@ -139,14 +139,14 @@ impl Layout {
     }
 
     /// The observers of these stuck items that keep them stuck.
-    pub(super) fn looks_needed(&self, stuck: &[u32]) -> Vec<u32> {
+    pub(super) fn observers_needed(&self, stuck: &[u32]) -> Vec<u32> {
         let entries = stuck.iter().flat_map(|number| &self.entries[self.entries_of(*number)]);
         let looks = entries.map(|entry| entry.look).filter(|look| *look != NONE);
         let mut needed: Vec<u32> = looks.collect();
         needed.sort_unstable();
         let suffices = |looks: &[u32]| {
             let kept = |look: u32| looks.binary_search(&look).is_ok();
-            self.only(stuck, kept).stuck().len() == stuck.len()
+            self.restricted_to(stuck, kept).stuck().len() == stuck.len()
         };
         // Halves first, because there may be many, and few are ever needed.
         let mut size = needed.len();
@@ -183,7 +183,7 @@ impl Layout {
 
     /// The layout of these items alone, in this order, without observers that are not kept. The moments are
     /// renumbered, so that the work is in proportion to the rest.
-    fn only(&self, numbers: &[u32], kept: impl Fn(u32) -> bool) -> Layout {
+    fn restricted_to(&self, numbers: &[u32], kept: impl Fn(u32) -> bool) -> Layout {
         let mut layout = Layout {
             values: Vec::with_capacity(numbers.len()),
             inside: Vec::with_capacity(numbers.len()),
@@ -316,7 +316,7 @@ impl<'a> Removal<'a> {
             } else if let Some(moment) = self.free.pop() {
                 let end = self.after[moment as usize] as usize;
                 while let Some(place) = self.by_first.find(0, end, moment) {
-                    self.suits(self.entry_at[place] as usize);
+                    self.place(self.entry_at[place] as usize);
                 }
             } else {
                 match self.covers.pop() {
@@ -324,7 +324,7 @@ impl<'a> Removal<'a> {
                     Some((moment, Some(item))) => {
                         self.earlier[moment as usize] = self.waiting[item as usize];
                         self.waiting[item as usize] = moment;
-                        self.suits_own(item, moment);
+                        self.place_own(item, moment);
                     }
                     None => break,
                 }
@@ -334,14 +334,14 @@ impl<'a> Removal<'a> {
     }
 
     /// Marks the operations of an item that are open at a moment that no other item covers.
-    fn suits_own(&mut self, item: u32, moment: u32) {
+    fn place_own(&mut self, item: u32, moment: u32) {
         let range = self.layout.entries_of(item);
         let entries = &self.layout.entries;
         if range.len() <= FEW {
             for entry in range {
                 let Entry { first, last, .. } = entries[entry];
                 if self.open[entry] && (first..=last).contains(&moment) {
-                    self.suits(entry);
+                    self.place(entry);
                 }
             }
             return;
@@ -350,12 +350,12 @@ impl<'a> Removal<'a> {
         let find =
             |tree: &Option<Stabs>| tree.as_ref()?.find(range.start, range.start + count, moment);
         while let Some(entry) = find(&self.by_item) {
-            self.suits(entry);
+            self.place(entry);
         }
     }
 
     /// Marks that an operation has its moment.
-    fn suits(&mut self, entry: usize) {
+    fn place(&mut self, entry: usize) {
         debug_assert!(self.open[entry]);
         self.open[entry] = false;
         self.by_first.remove(self.place_of[entry] as usize);

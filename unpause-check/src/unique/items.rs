@@ -98,7 +98,7 @@ impl Items {
         for value in 0..items.of.len() as u32 {
             let CollectionItem { add, take, .. } = items.of[value as usize];
             let pending = spans.get(add as usize).is_some_and(|span| span.returned == u64::MAX);
-            if pending && take == NONE && items.looks(value).is_empty() {
+            if pending && take == NONE && items.observers(value).is_empty() {
                 items.of[value as usize].add = NONE;
             }
         }
@@ -225,7 +225,7 @@ impl Items {
     }
 
     /// The observers of an item.
-    pub(super) fn looks(&self, value: u32) -> &[u32] {
+    pub(super) fn observers(&self, value: u32) -> &[u32] {
         let value = value as usize;
         &self.seen[self.seen_from[value] as usize..self.seen_from[value + 1] as usize]
     }

@@ -46,7 +46,7 @@ impl Collection for PriorityQueueCheck<'_> {
         };
         for (value, item) in (0..).zip(&items.of).filter(|(_, item)| item.add != NONE) {
             let take = Some(item.take).filter(|take| *take != NONE);
-            let looks = items.looks(value).iter().copied();
+            let looks = items.observers(value).iter().copied();
             for operation in take.into_iter().chain(looks) {
                 if !fits(operation, &mut uncovered) {
                     return Some(PriorityQueueFault { operation, item: Some(value) });
@@ -121,7 +121,7 @@ impl Collection for PriorityQueueCheck<'_> {
                 let (first, last) = items.moments.of[item.take as usize];
                 ends.put(first, last);
             }
-            for look in items.looks(value) {
+            for look in items.observers(value) {
                 let (first, last) = items.moments.of[*look as usize];
                 ends.put(first, last);
             }

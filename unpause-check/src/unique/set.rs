@@ -23,7 +23,7 @@ pub(super) fn decide(plain: &Plain, spans: &[Span]) -> Ruling {
         Err(ruling) => return ruling,
     };
     for value in 0..set.inside.len() {
-        if let Some(ruling) = set.wrong(value) {
+        if let Some(ruling) = set.contradiction(value) {
             return ruling;
         }
     }
@@ -104,7 +104,7 @@ impl<'a> SetCheck<'a> {
     }
 
     /// The contradiction between the operations that found the value, if any.
-    fn wrong(&self, value: usize) -> Option<Ruling> {
+    fn contradiction(&self, value: usize) -> Option<Ruling> {
         let (add, take) = (self.rows.add[value], self.rows.take[value]);
         let Inside { from: (end, first), to: (call, last) } = self.inside[value];
         if first == NONE || first == START && take == NONE {

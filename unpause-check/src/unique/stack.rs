@@ -127,14 +127,14 @@ impl StackCheck<'_> {
     /// The operations of a smallest set of stuck items that is stuck by itself.
     fn out_of_order(&self, items: &Items, layout: &Layout, stuck: Vec<u32>) -> Core {
         let pair = layout.crossing(items, &stuck);
-        let few = pair.map_or_else(|| layout.fewer(stuck), |pair| pair.to_vec());
+        let few = pair.map_or_else(|| layout.minimize(stuck), |pair| pair.to_vec());
         let values: Vec<u32> = few.iter().map(|number| layout.values[*number as usize]).collect();
         // Items that are initially under all of these stay under them.
         let under = self.initial.iter().position(|value| values.contains(value));
         let told = &self.initial[under.unwrap_or(self.initial.len())..];
         let looks = match pair {
             Some(_) => Vec::new(),
-            None => layout.looks_needed(&few),
+            None => layout.observers_needed(&few),
         };
         let core = items.core(looks, &values, told);
         let mut anomaly = Anomaly { name: "popped out of order".to_owned(), ..Anomaly::default() };

@@ -198,7 +198,7 @@ fn shapes(count: usize, clients: usize) -> Vec<Vec<Span>> {
     out
 }
 
-/// Returns `true` if some order of those of these operations that returned, and of some that did not, explains
+/// Returns `true` if some order of the operations that returned, and of some of the others, explains
 /// them.
 fn explicable(plain: &Plain, spans: &[Span], operations: &[u32]) -> bool {
     fn place(plain: &Plain, spans: &[Span], state: &[u32], left: &[u32]) -> bool {

@@ -4,8 +4,8 @@
 //!
 //! - `add` with the element: `ok` is acknowledged, `fail` is refused, `info` may be there or not;
 //! - `final-read`, whose answer is the list or set of all elements of a replica. In a history without one, such
-//! as Jepsen's, a `read` is final if it was called when all calls of `add` had ended; other reads are not
-//! checked, for they may return any subset.
+//!   as Jepsen's, a `read` is final if it was called when all calls of `add` had ended; other reads are not
+//!   checked, for they may return any subset.
 //!
 //! A replica is named by the field `key`, a whole number; without it each process reads its own.
 

@@ -26,7 +26,7 @@ pub struct Question<'a> {
     /// The state before the first operation; if none, that of
     /// [`Shipped::recorded`](unpause_check::models::Shipped::recorded).
     pub initial: Option<Datum>,
-    /// Are there many objects, each with a key?
+    /// One object, or one for each key.
     pub keys: Keys,
     /// The meaning of a read of nil; if none, that of the format of the file.
     pub nil: Option<NilRead>,
@@ -220,7 +220,7 @@ impl Condition {
         if let Some(model) = question.model {
             self.model_named(model)?;
         }
-        self.needs_met(recording)?;
+        self.check_callers(recording)?;
         let finding = match self.family {
             Family::Models(check) => check(recording, question),
             Family::Transactions(level) => transactions::check(recording, question, level),
@@ -235,7 +235,7 @@ impl Condition {
     }
 
     /// Refuses a recording without client names, if this condition depends on clients.
-    fn needs_met(&self, recording: &Recording) -> Result<(), Problem> {
+    fn check_callers(&self, recording: &Recording) -> Result<(), Problem> {
         let Callers::Unnamed { ambiguous } = recording.callers else {
             return Ok(());
         };

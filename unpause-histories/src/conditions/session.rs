@@ -63,6 +63,7 @@ pub(super) fn check(
         let name = RegisterKey(by_key.then(|| key.clone()));
         let op = match op {
             RegisterOp::Read => SessionCall::Read(name),
+            // A read of this value could be a read of the initial state, so it would not identify its write.
             RegisterOp::Write(value) if *value == initial => {
                 return wrong(format!(
                     "{value} is what the register starts with: who reads it could have read \

@@ -2,7 +2,7 @@
 //!
 //! A transaction is a list of micro-operations: `[:append key value]` and `[:r key nil]` on lists, or
 //! `[:w key value]` and `[:r key nil]` on registers, also with `:read` and `:write`; with texts instead
-//! of keywords in JSON. `f` is mostly `txn` and not looked at. The answer `ok` is the same list with
+//! of keywords in JSON. `f` is mostly `txn` and ignored. The answer `ok` is the same list with
 //! the reads filled in; nothing read is `nil` or, of a list, `[]`. `fail` is aborted, `info` is unknown.
 
 use unpause_check::datum::Datum;
@@ -27,7 +27,7 @@ pub(super) const WORKLOADS: &[(&str, &str)] = &[
 
 /// One micro-operation, by reference.
 #[derive(Clone, Copy, PartialEq)]
-enum MicroOperation<'a> {
+enum MicroOp<'a> {
     Append(&'a Datum, &'a Datum),
     Write(&'a Datum, &'a Datum),
     /// With its result, if the transaction returned.
@@ -74,9 +74,9 @@ fn workload(recording: &Recording, asked: Option<&str>) -> Result<&'static str, 
     for call in &recording.calls {
         for micro in micros(call.place, &call.value)? {
             let (is, other) = match micro {
-                MicroOperation::Append(..) => (&WORKLOADS[0], &WORKLOADS[1]),
-                MicroOperation::Write(..) => (&WORKLOADS[1], &WORKLOADS[0]),
-                MicroOperation::Read(..) => continue,
+                MicroOp::Append(..) => (&WORKLOADS[0], &WORKLOADS[1]),
+                MicroOp::Write(..) => (&WORKLOADS[1], &WORKLOADS[0]),
+                MicroOp::Read(..) => continue,
             };
             if known == Some(other) {
                 let message = match asked {
@@ -92,7 +92,7 @@ fn workload(recording: &Recording, asked: Option<&str>) -> Result<&'static str, 
             known = Some(is);
         }
         if let Some(Answer::Ok(value)) = call.end.as_ref().map(|end| &end.answer) {
-            let saw_list = |micro: &MicroOperation<'_>| matches!(micro, MicroOperation::Read(_, saw) if saw.as_list().is_some());
+            let saw_list = |micro: &MicroOp<'_>| matches!(micro, MicroOp::Read(_, saw) if saw.as_list().is_some());
             lists |= known.is_none()
                 && micros(call.place, value).is_ok_and(|micros| micros.iter().any(saw_list));
         }
@@ -105,11 +105,11 @@ fn on_lists(
     question: &Question<'_>,
     level: Level,
 ) -> Result<HistoryFinding, Problem> {
-    let call = |micro: MicroOperation<'_>| match micro {
-        MicroOperation::Append(key, value) | MicroOperation::Write(key, value) => {
+    let call = |micro: MicroOp<'_>| match micro {
+        MicroOp::Append(key, value) | MicroOp::Write(key, value) => {
             ListCall::Append(key.clone(), value.clone())
         }
-        MicroOperation::Read(key, _) => ListCall::Read(key.clone()),
+        MicroOp::Read(key, _) => ListCall::Read(key.clone()),
     };
     let saw = |value: &Datum| match value {
         Datum::Nil => Ok(Vec::new()),
@@ -127,11 +127,11 @@ fn on_registers(
     question: &Question<'_>,
     level: Level,
 ) -> Result<HistoryFinding, Problem> {
-    let call = |micro: MicroOperation<'_>| match micro {
-        MicroOperation::Append(key, value) | MicroOperation::Write(key, value) => {
+    let call = |micro: MicroOp<'_>| match micro {
+        MicroOp::Append(key, value) | MicroOp::Write(key, value) => {
             RegisterCall::Write(key.clone(), value.clone())
         }
-        MicroOperation::Read(key, _) => RegisterCall::Read(key.clone()),
+        MicroOp::Read(key, _) => RegisterCall::Read(key.clone()),
     };
     let saw = |value: &Datum| Ok(Some(value).filter(|value| !value.is_nil()).cloned());
     let history = transactions(recording, call, saw)?;
@@ -145,7 +145,7 @@ type Transaction<C, S> = Operation<Vec<C>, TransactionOutcome<S>>;
 /// One transaction for each call, in the same order.
 fn transactions<C, S>(
     recording: &Recording,
-    make: impl Fn(MicroOperation<'_>) -> C,
+    make: impl Fn(MicroOp<'_>) -> C,
     saw: impl Fn(&Datum) -> Result<S, String>,
 ) -> Result<Vec<Transaction<C, S>>, Problem> {
     let clients = recording.client_numbers();
@@ -160,8 +160,8 @@ fn transactions<C, S>(
                 let differs = (0..asked.len().max(answered.len()))
                     .find(|n| !same(asked.get(*n), answered.get(*n)));
                 if let Some(n) = differs {
-                    let text = |micro: Option<&MicroOperation<'_>>| {
-                        micro.map_or_else(|| "nothing".to_owned(), MicroOperation::to_string)
+                    let text = |micro: Option<&MicroOp<'_>>| {
+                        micro.map_or_else(|| "nothing".to_owned(), MicroOp::to_string)
                     };
                     return Err(wrong(format!(
                         "the answer is not that of the transaction called at line {}: number {} was \
@@ -174,7 +174,7 @@ fn transactions<C, S>(
                 }
                 let mut results = Vec::new();
                 for micro in &answered {
-                    if let MicroOperation::Read(_, value) = micro {
+                    if let MicroOp::Read(_, value) = micro {
                         results.push(saw(value).map_err(|m| wrong(format!("{micro}: {m}")))?);
                     }
                 }
@@ -189,14 +189,14 @@ fn transactions<C, S>(
 }
 
 /// Returns `true` if an answer matches its call in all but the results of reads.
-fn same(asked: Option<&MicroOperation<'_>>, answered: Option<&MicroOperation<'_>>) -> bool {
+fn same(asked: Option<&MicroOp<'_>>, answered: Option<&MicroOp<'_>>) -> bool {
     match (asked, answered) {
-        (Some(MicroOperation::Read(key, _)), Some(MicroOperation::Read(other, _))) => key == other,
+        (Some(MicroOp::Read(key, _)), Some(MicroOp::Read(other, _))) => key == other,
         (asked, answered) => asked == answered,
     }
 }
 
-fn micros(place: FilePlace, value: &Datum) -> Result<Vec<MicroOperation<'_>>, Problem> {
+fn micros(place: FilePlace, value: &Datum) -> Result<Vec<MicroOp<'_>>, Problem> {
     let wrong = |found: &Datum| {
         let message = format!(
             "expected a transaction such as [[:append :x 1] [:r :y nil]] or [[:w :x 1] [:r :y nil]], \
@@ -210,26 +210,26 @@ fn micros(place: FilePlace, value: &Datum) -> Result<Vec<MicroOperation<'_>>, Pr
     list.iter().map(micro).collect()
 }
 
-fn micro_of(micro: &Datum) -> Option<MicroOperation<'_>> {
+fn micro_of(micro: &Datum) -> Option<MicroOp<'_>> {
     let (kind, key, value) = match micro.as_list()? {
         [kind, key, value] => (kind, key, value),
         [kind, key] => (kind, key, &Datum::Nil),
         _ => return None,
     };
     match kind.as_name()? {
-        "append" if !value.is_nil() => Some(MicroOperation::Append(key, value)),
-        "w" | "write" if !value.is_nil() => Some(MicroOperation::Write(key, value)),
-        "r" | "read" => Some(MicroOperation::Read(key, value)),
+        "append" if !value.is_nil() => Some(MicroOp::Append(key, value)),
+        "w" | "write" if !value.is_nil() => Some(MicroOp::Write(key, value)),
+        "r" | "read" => Some(MicroOp::Read(key, value)),
         _ => None,
     }
 }
 
-impl std::fmt::Display for MicroOperation<'_> {
+impl std::fmt::Display for MicroOp<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            MicroOperation::Append(key, value) => write!(f, "append {key} {value}"),
-            MicroOperation::Write(key, value) => write!(f, "w {key} {value}"),
-            MicroOperation::Read(key, value) => match value {
+            MicroOp::Append(key, value) => write!(f, "append {key} {value}"),
+            MicroOp::Write(key, value) => write!(f, "w {key} {value}"),
+            MicroOp::Read(key, value) => match value {
                 Datum::List(items) if items.len() > ITEMS_MAX => {
                     write!(f, "r {key} [{} before", items.len() - ITEMS_MAX)?;
                     items[items.len() - ITEMS_MAX..].iter().try_for_each(|v| write!(f, " {v}"))?;
@@ -310,7 +310,7 @@ fn told<C, S>(
         let is_ok = outcome == Some("()");
         let micros = micros(call.place, value).unwrap_or_default();
         let texts = micros.iter().map(|micro| match micro {
-            MicroOperation::Read(key, _) if !is_ok => format!("r {key}"),
+            MicroOp::Read(key, _) if !is_ok => format!("r {key}"),
             micro => micro.to_string(),
         });
         let text = texts.collect::<Vec<_>>().join(", ");

@@ -28,7 +28,7 @@ impl<'a> Edn<'a> {
     }
 
     /// The only value.
-    pub(super) fn only(mut self) -> Result<Datum, Problem> {
+    pub(super) fn single(mut self) -> Result<Datum, Problem> {
         self.source.begin_event();
         let value = self.value(1)?;
         if self.item(1)?.is_some() || self.source.peek()?.is_some() {

@@ -69,6 +69,7 @@ pub(super) fn read(mut source: Source<'_>) -> Result<Recording, Problem> {
             return Err(bad(format!("it ends at {end}, not after its start at {start}")));
         }
         let value = number("value", value)?;
+        // The model pops the smallest item first, fastlin the largest.
         let sign = if *model == PRIORITY_QUEUE { -1 } else { 1 };
         calls.push((start, end, call(place, f, value, sign)));
     }

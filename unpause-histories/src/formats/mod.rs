@@ -178,7 +178,7 @@ fn events(mut values: impl FileValues, recording: Recording) -> Result<Recording
 /// ```
 pub fn edn_value(text: &str) -> Result<Datum, Problem> {
     let mut input = text.as_bytes();
-    edn::Edn::new(Source::short(&mut input)).only()
+    edn::Edn::new(Source::short(&mut input)).single()
 }
 
 /// `#jepsen.history.Op{`, `#_`, `#{`: and not `# a comment` of another format.

@@ -212,7 +212,7 @@ impl<M: Model> Blocks<M> {
         let place = *begin + chain.len() as i64 - 1;
         let cluster = &mut self.clusters[at];
         (cluster.state, cluster.block, cluster.place) = (Some(state), block, place);
-        self.asked(block, invoked)
+        self.count_invocation(block, invoked)
     }
 
     /// Ends the call that writes a settled cluster.
@@ -232,7 +232,7 @@ impl<M: Model> Blocks<M> {
         if after.is_empty() {
             return Err(RegisterRefusal::NotMine);
         }
-        self.came_back(at, block, returned);
+        self.count_return(at, block, returned);
         let cluster = &mut self.clusters[at];
         let writer = cluster.writer.as_mut().expect("it was there");
         (writer.ret, writer.returned) = (Some(ret.clone()), returned);
@@ -249,7 +249,7 @@ impl<M: Model> Blocks<M> {
         if after.is_empty() {
             return Err(RegisterRefusal::NotMine);
         }
-        self.came_back(at, block, call.returned);
+        self.count_return(at, block, call.returned);
         let invoked = call.invoked;
         if invoked > self.clusters[at].last {
             self.clusters[at].last = invoked;
@@ -259,14 +259,14 @@ impl<M: Model> Blocks<M> {
             if later.any(|later| self.clusters[*later].first < invoked) {
                 return Err(RegisterRefusal::Violated);
             }
-            self.asked(block, invoked)?;
+            self.count_invocation(block, invoked)?;
         }
         self.kept += self.clusters[at].keep(call);
         Ok(())
     }
 
     /// Counts a return of a cluster.
-    fn came_back(&mut self, at: u32, block: u32, returned: u64) {
+    fn count_return(&mut self, at: u32, block: u32, returned: u64) {
         let cluster = &mut self.clusters[at];
         cluster.first = cluster.first.min(returned);
         let block_first = &mut self.blocks[block].first;
@@ -277,7 +277,7 @@ impl<M: Model> Blocks<M> {
     }
 
     /// Counts an invocation of a block, and checks that no other block must come both before and after it.
-    fn asked(&mut self, block: u32, invoked: u64) -> Result<(), RegisterRefusal> {
+    fn count_invocation(&mut self, block: u32, invoked: u64) -> Result<(), RegisterRefusal> {
         let own = &mut self.blocks[block];
         if invoked <= own.last {
             return Ok(());

@@ -43,7 +43,7 @@ impl<M: Model> Sources<M> {
                 self.forget(&order, old)?;
             }
         }
-        self.thin();
+        self.drop_observers();
         let left = self.observers.len() + self.chosen.clusters.len();
         self.full = left + FEW.max(left / 4);
         Ok(())
@@ -140,7 +140,7 @@ impl<M: Model> Sources<M> {
                     break;
                 }
             }
-            over = over.max(self.over(*at));
+            over = over.max(self.first_return_after(*at));
             let earliest = earliest[place + 1];
             if over < earliest
                 && (after == NONE || self.is_first(*at, after, &order[place + 1..], earliest))
@@ -152,7 +152,7 @@ impl<M: Model> Sources<M> {
     }
 
     /// The earliest first return of a block that must come after a cluster.
-    fn over(&self, at: u32) -> u64 {
+    fn first_return_after(&self, at: u32) -> u64 {
         if !self.certain.takes_part(at) {
             return 0;
         }
@@ -209,8 +209,8 @@ impl<M: Model> Sources<M> {
         if let Some(after) =
             order.get(old).filter(|at| self.certain.clusters[**at as usize].before != NONE)
         {
-            self.certain.behead(*after);
-            self.chosen.behead(*after);
+            self.certain.cut_before(*after);
+            self.chosen.cut_before(*after);
         }
         // Names from 0 for those that stay, in their old order.
         let mut names = vec![NONE; self.chosen.clusters.len()];
@@ -263,7 +263,7 @@ impl<M: Model> Sources<M> {
     }
 
     /// Drops observers of a cluster with many, except those of its first return and its last invocation.
-    fn thin(&mut self) {
+    fn drop_observers(&mut self) {
         if self.observers.len() < 4 * WINDOW {
             return;
         }
@@ -320,7 +320,7 @@ impl<M: Model> Sources<M> {
 
 impl Plan {
     /// Cuts a block before a cluster, which then comes before all others.
-    fn behead(&mut self, at: u32) {
+    fn cut_before(&mut self, at: u32) {
         self.clusters[at as usize].before = NONE;
         self.clusters[at as usize].zone.first = 0;
         let mut zone: Option<Zone> = None;

@@ -80,6 +80,8 @@ impl<M: Model> Search<'_, M> {
                 break;
             }
         }
+        // No remaining call is forced any more. Failed swaps are tried last, because by then it is known which
+        // writers are needed.
         let is_last = |call: &u32| matches!(self.calls[*call].needs, Needs::Other(_));
         let next = todo.iter().position(|call| !is_last(call)).unwrap_or(0);
         if todo.is_empty() {
@@ -91,6 +93,7 @@ impl<M: Model> Search<'_, M> {
         let call = todo.remove(next);
         let mut choices = Vec::new();
         self.candidates(&plan, call, todo.len(), usize::MAX, &mut choices)?;
+        // The source in the last plan comes first, because most of that plan still holds.
         let known = Source::Cluster(self.calls[call].at);
         if let Some(place) = choices.iter().position(|source| *source == known) {
             choices[..=place].rotate_right(1);

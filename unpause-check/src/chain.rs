@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::hash::Hash;
 
-use self::links::{Fault, Known, Links};
+use self::links::{ChainFault, Links, VersionState};
 use super::models::{VersionedRegisterOp, VersionedRegisterRet};
 use super::online::{ClientEvent, Clients, MalformedEvent, MalformedEventKind, OnlineStatus};
 use crate::verdict::{Evidence, Verdict, Witness};
@@ -79,7 +79,7 @@ impl<I: Clone + Eq + Hash + Debug> Id for I {}
 /// ```
 pub struct Chain<I = u64> {
     links: Links<I>,
-    clients: Clients<Open<I>>,
+    clients: Clients<ChainCall<I>>,
     /// The number of open calls by the place of the last known version at their invocation.
     heads: BTreeMap<u64, u32>,
     events: u64,
@@ -88,7 +88,7 @@ pub struct Chain<I = u64> {
 }
 
 /// An open call.
-struct Open<I> {
+struct ChainCall<I> {
     operation: u64,
     /// The place of the last known version at the invocation.
     head: u64,
@@ -242,31 +242,33 @@ impl<I: Id> Chain<I> {
         let head = self.links.last();
         self.operations += 1;
         *self.heads.entry(head).or_default() += 1;
-        self.clients.begin(client, Open { operation, head, op });
+        self.clients.begin(client, ChainCall { operation, head, op });
         Ok(())
     }
 
     /// A call ends; without a result it is lost.
-    fn close(&mut self, call: Open<I>, ret: Option<VersionedRegisterRet<I>>) {
-        let Open { operation, head, op } = call;
+    fn close(&mut self, call: ChainCall<I>, ret: Option<VersionedRegisterRet<I>>) {
+        let ChainCall { operation, head, op } = call;
         let fault = match (op, ret) {
             (VersionedRegisterOp::Read, Some(VersionedRegisterRet::Version(id))) => {
                 match self.links.find(&id) {
-                    Known::At(place) if place < head => Some(Fault::Stale { place, head }),
-                    Known::At(_) => None,
-                    Known::Pending => self.links.reach(&id, operation).err(),
-                    Known::No => Some(Fault::Unheard { id, after: None }),
+                    VersionState::At(place) if place < head => {
+                        Some(ChainFault::Stale { place, head })
+                    }
+                    VersionState::At(_) => None,
+                    VersionState::Pending => self.links.reach(&id, operation).err(),
+                    VersionState::No => Some(ChainFault::Unheard { id, after: None }),
                 }
             }
             (VersionedRegisterOp::Update { to, .. }, Some(VersionedRegisterRet::Updated(true))) => {
                 // A read may have shown already that the update happened; otherwise its own return shows it.
                 match self.links.find(&to) {
-                    Known::At(_) => None,
+                    VersionState::At(_) => None,
                     _ => self.links.reach(&to, operation).err(),
                 }
             }
             (VersionedRegisterOp::Update { to, .. }, Some(_)) => match self.links.find(&to) {
-                Known::At(place) => Some(Fault::Aborted { place }),
+                VersionState::At(place) => Some(ChainFault::Aborted { place }),
                 _ => {
                     self.links.forget(&to);
                     None
@@ -281,7 +283,7 @@ impl<I: Id> Chain<I> {
         if let Some(fault) = fault {
             let evidence = Box::new(evidence::violation(&self.links, operation, head, &fault));
             let unheard = match fault {
-                Fault::Unheard { id, .. } => Some(id),
+                ChainFault::Unheard { id, .. } => Some(id),
                 _ => None,
             };
             self.decision = Some(ChainDecision { event: self.events - 1, evidence, unheard });

@@ -106,7 +106,7 @@ pub struct Online<M: Model> {
     events: u64,
     operations: u64,
     returned: u64,
-    means: Resources<M>,
+    resources: Resources<M>,
     decision: Option<OnlineDecision>,
 }
 
@@ -140,7 +140,7 @@ impl<M: Model> Online<M> {
             events: 0,
             operations: 0,
             returned: 0,
-            means: Resources {
+            resources: Resources {
                 limit: POSSIBILITIES,
                 memory: Budget::default().memory,
                 threads: 1,
@@ -185,7 +185,7 @@ impl<M: Model> Online<M> {
     /// ```
     #[must_use]
     pub fn limit(mut self, possibilities: usize) -> Self {
-        self.means.limit = possibilities;
+        self.resources.limit = possibilities;
         self
     }
 
@@ -204,7 +204,7 @@ impl<M: Model> Online<M> {
     /// ```
     #[must_use]
     pub fn memory(mut self, bytes: usize) -> Self {
-        self.means.memory = bytes;
+        self.resources.memory = bytes;
         self
     }
 
@@ -223,8 +223,8 @@ impl<M: Model> Online<M> {
         M::Op: Sync,
         M::Ret: Sync,
     {
-        self.means.threads = threads;
-        self.means.stepper = shared::<M>;
+        self.resources.threads = threads;
+        self.resources.stepper = shared::<M>;
         self
     }
 
@@ -362,8 +362,8 @@ impl<M: Model> Online<M> {
                 let operation = self.operations;
                 self.operations += 1;
                 let mut call = CallSlot { part, slot: 0, operation };
-                self.step(call, |part, means| {
-                    let (slot, left) = part.invoke(op, operation, means);
+                self.step(call, |part, resources| {
+                    let (slot, left) = part.invoke(op, operation, resources);
                     call.slot = slot;
                     left
                 });
@@ -371,20 +371,20 @@ impl<M: Model> Online<M> {
             }
             ClientEvent::Return { client, ret } => {
                 let call = self.clients.close(client)?;
-                self.step(call, |part, means| part.returned(call.slot, &ret, means));
+                self.step(call, |part, resources| part.returned(call.slot, &ret, resources));
                 self.returned += u64::from(self.decision.is_none());
             }
             ClientEvent::Failed { client } => {
                 let call = self.clients.close(client)?;
-                self.step(call, |part, means| part.failed(call.slot, means));
+                self.step(call, |part, resources| part.failed(call.slot, resources));
             }
             ClientEvent::Lost { client } => {
                 let call = self.clients.close(client)?;
-                self.step(call, |part, means| part.lost(call.slot, means));
+                self.step(call, |part, resources| part.lost(call.slot, resources));
             }
             ClientEvent::End { client } => {
                 if let Some(call) = self.clients.end(client)? {
-                    self.step(call, |part, means| part.lost(call.slot, means));
+                    self.step(call, |part, resources| part.lost(call.slot, resources));
                 }
             }
         }
@@ -416,7 +416,7 @@ impl<M: Model> Online<M> {
             return;
         }
         let event = self.events - 1;
-        match step(&mut self.parts[call.part], &mut self.means) {
+        match step(&mut self.parts[call.part], &mut self.resources) {
             PartResult::Something => {}
             PartResult::Nothing(mut evidence) => {
                 if self.by_key.is_none() {
@@ -426,7 +426,7 @@ impl<M: Model> Online<M> {
             }
             PartResult::TooMany(limit) => {
                 let exhausted = Exhausted {
-                    nodes: self.means.visited,
+                    nodes: self.resources.visited,
                     longest: self.returned as usize,
                     operations: 0,
                     limit,

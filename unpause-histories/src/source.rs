@@ -19,7 +19,7 @@ pub(crate) const NUMBER_MAX: usize = 1000;
 const BLOCK: usize = 64 << 10;
 
 /// A file being read.
-pub(crate) struct Source<'a> {
+pub(crate) struct FileReader<'a> {
     input: &'a mut dyn Read,
     block: Vec<u8>,
     /// The number of bytes in the block, and of those taken.
@@ -32,21 +32,21 @@ pub(crate) struct Source<'a> {
     items: usize,
 }
 
-impl<'a> Source<'a> {
-    pub(crate) fn new(input: &'a mut dyn Read) -> Source<'a> {
-        Source::in_blocks(input, BLOCK)
+impl<'a> FileReader<'a> {
+    pub(crate) fn new(input: &'a mut dyn Read) -> FileReader<'a> {
+        FileReader::in_blocks(input, BLOCK)
     }
 
     /// A source for a text of about a line, which needs no block as large as that of a file.
-    pub(crate) fn short(input: &'a mut &[u8]) -> Source<'a> {
+    pub(crate) fn short(input: &'a mut &[u8]) -> FileReader<'a> {
         let size = input.len().clamp(1, BLOCK);
-        Source::in_blocks(input, size)
+        FileReader::in_blocks(input, size)
     }
 
-    fn in_blocks(input: &'a mut dyn Read, size: usize) -> Source<'a> {
+    fn in_blocks(input: &'a mut dyn Read, size: usize) -> FileReader<'a> {
         let at = FilePlace { line: 1, column: 1 };
         let block = vec![0; size];
-        Source { input, block, filled: 0, next: 0, at, bytes: 0, event_began: 0, items: 0 }
+        FileReader { input, block, filled: 0, next: 0, at, bytes: 0, event_began: 0, items: 0 }
     }
 
     /// The place of the next byte.

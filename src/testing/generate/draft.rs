@@ -6,9 +6,9 @@
 use super::defaults::all_called;
 use super::draws::{Earlier, Gen};
 use super::plan::sees;
-use super::safety::{Lattice, Possible, Refusal, Step, resolved};
+use super::safety::{CommandStep, Lattice, Possible, StageRefusal, resolved};
 use super::shape::interleavings;
-use super::{CommandId, Plan, PlanSlot, Program};
+use super::{CommandId, PlanSlot, Program, ProgramPlan};
 use crate::run::program::{Change, Fate, Faults, Omitted, Part};
 
 /// The maximum number of steps from state to state for one plan, and again when it is made smaller.
@@ -111,7 +111,7 @@ impl<P: Program> PlanDraft<P> {
         let (stage, branch) = self.place(self.slots[id.index()].part);
         let mut refusal = None;
         let mut attempts = 0;
-        while attempts < most && refusal != Some(Refusal::TooMany) {
+        while attempts < most && refusal != Some(StageRefusal::TooMany) {
             self.enter(stage);
             let possible = self.head(branch).clone();
             let earlier = self.earlier(id, &possible);
@@ -130,7 +130,7 @@ impl<P: Program> PlanDraft<P> {
             self.slots[id.index()].op = Some(op);
             let mut appended = self.append(id, (stage, branch));
             let faults = self.slots[id.index()].faults;
-            if appended == Err(Refusal::TooMany) && faults != Faults::default() {
+            if appended == Err(StageRefusal::TooMany) && faults != Faults::default() {
                 // Most states come from faults.
                 self.slots[id.index()].faults = Faults::default();
                 appended = self.append(id, (stage, branch));
@@ -142,17 +142,17 @@ impl<P: Program> PlanDraft<P> {
             match appended {
                 Ok(()) => return,
                 Err(why) => {
-                    self.omitted.refused += u32::from(why != Refusal::TooMany);
+                    self.omitted.refused += u32::from(why != StageRefusal::TooMany);
                     refusal = Some(why);
                 }
             }
         }
         self.slots[id.index()].op = None;
         let count = match refusal {
-            Some(Refusal::Reference) => &mut self.omitted.reference,
-            Some(Refusal::Stuck) => &mut self.omitted.waiting,
-            Some(Refusal::TooMany) => &mut self.omitted.unchecked,
-            Some(Refusal::Precondition) | None => &mut self.omitted.precondition,
+            Some(StageRefusal::Reference) => &mut self.omitted.reference,
+            Some(StageRefusal::Stuck) => &mut self.omitted.waiting,
+            Some(StageRefusal::TooMany) => &mut self.omitted.unchecked,
+            Some(StageRefusal::Precondition) | None => &mut self.omitted.precondition,
         };
         *count += 1;
     }
@@ -201,7 +201,11 @@ impl<P: Program> PlanDraft<P> {
     }
 
     /// Puts `id` at the end of a branch if that is safe.
-    fn append(&mut self, id: CommandId, (stage, branch): (usize, usize)) -> Result<(), Refusal> {
+    fn append(
+        &mut self,
+        id: CommandId,
+        (stage, branch): (usize, usize),
+    ) -> Result<(), StageRefusal> {
         self.enter(stage);
         let head = self.head(branch).clone();
         if self.restricted.is_none() {
@@ -231,7 +235,8 @@ impl<P: Program> PlanDraft<P> {
             return true;
         };
         let sees = |other: CommandId| sees(*part, self.slots[other.index()].part);
-        let step: Step<'_, P> = Step { id, op, sees: &sees, faults: *faults, again: false };
+        let step: CommandStep<'_, P> =
+            CommandStep { id, op, sees: &sees, faults: *faults, again: false };
         let ask = || {
             let op = resolved(&step, &head.returned);
             op.map(|op| head.state.precondition(&op) && !head.state.waits(&op))
@@ -273,13 +278,13 @@ impl<P: Program> PlanDraft<P> {
     }
 
     /// Checks that the commands of the current stage are allowed in every order.
-    fn check_stage(&mut self) -> Result<(), Refusal> {
+    fn check_stage(&mut self) -> Result<(), StageRefusal> {
         let budget = if self.scripted { 10 * WORK_MAX } else { WORK_MAX };
         self.check_stage_within(budget.saturating_sub(self.spent))
     }
 
     /// The same, with at most this many steps.
-    fn check_stage_within(&mut self, budget: u64) -> Result<(), Refusal> {
+    fn check_stage_within(&mut self, budget: u64) -> Result<(), StageRefusal> {
         if self.is_free() {
             return Ok(());
         }
@@ -295,7 +300,7 @@ impl<P: Program> PlanDraft<P> {
                 move |id: CommandId| own.is_none_or(|own| sees(own, part(id)))
             })
             .collect();
-        let branches: Vec<Vec<Step<'_, P>>> = self.stages[self.entered]
+        let branches: Vec<Vec<CommandStep<'_, P>>> = self.stages[self.entered]
             .iter()
             .zip(&own)
             .map(|(branch, sees)| {
@@ -306,7 +311,7 @@ impl<P: Program> PlanDraft<P> {
         self.lattice = lattice;
         let work = self.lattice.take_work();
         (self.work, self.spent) = (self.work + work, self.spent + work);
-        if self.scripted && safe == Err(Refusal::TooMany) {
+        if self.scripted && safe == Err(StageRefusal::TooMany) {
             self.trusted = true;
             self.omitted.trusted = true;
             return Ok(());
@@ -315,7 +320,7 @@ impl<P: Program> PlanDraft<P> {
     }
 
     /// The steps of a command, if it runs; all of them see results that are not concurrent.
-    fn steps_of(&self, id: CommandId) -> impl Iterator<Item = Step<'_, P>> {
+    fn steps_of(&self, id: CommandId) -> impl Iterator<Item = CommandStep<'_, P>> {
         self.steps_seeing(id, &|_| true)
     }
 
@@ -323,10 +328,10 @@ impl<P: Program> PlanDraft<P> {
         &'a self,
         id: CommandId,
         sees: &'a dyn Fn(CommandId) -> bool,
-    ) -> impl Iterator<Item = Step<'a, P>> {
+    ) -> impl Iterator<Item = CommandStep<'a, P>> {
         let PlanSlot { op, fate, faults, .. } = &self.slots[id.index()];
         let op = op.as_ref().filter(|_| *fate == Fate::Runs);
-        let step = move |op, again| Step { id, op, sees, faults: *faults, again };
+        let step = move |op, again| CommandStep { id, op, sees, faults: *faults, again };
         let twice = faults.is_repeated() && op.is_some_and(|op| P::again(op).is_some());
         let second = op.filter(|_| twice).map(move |op| step(op, true));
         op.map(move |op| step(op, false)).into_iter().chain(second)
@@ -436,7 +441,7 @@ impl<P: Program> PlanDraft<P> {
         }
     }
 
-    pub(super) fn into_plan(self) -> Plan<P> {
+    pub(super) fn into_plan(self) -> ProgramPlan<P> {
         let PlanDraft { slots, stages, omitted, work, .. } = self;
         let runs = |id: &&CommandId| slots[id.index()].fate == Fate::Runs;
         let lengths = |stage: &Vec<Vec<CommandId>>| -> Vec<usize> {
@@ -444,6 +449,6 @@ impl<P: Program> PlanDraft<P> {
         };
         let orders = stages.iter().map(|stage| interleavings(&lengths(stage)));
         let interleavings = orders.fold(1, u64::saturating_mul);
-        Plan { slots, stages, interleavings, omitted, work }
+        ProgramPlan { slots, stages, interleavings, omitted, work }
     }
 }

@@ -14,7 +14,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use super::draft::Generated;
-use super::plan::Size;
+use super::plan::ProgramSize;
 use super::{Program, Shape};
 use crate::run::program::Part;
 
@@ -51,16 +51,16 @@ pub(crate) fn forget() {
 
 /// The input of a generated program besides the numbers drawn for its commands.
 #[derive(Clone, PartialEq, Debug)]
-pub(super) struct Origin<P> {
+pub(super) struct ProgramOrigin<P> {
     pub(super) shape: Shape,
-    pub(super) size: Size,
+    pub(super) size: ProgramSize,
     pub(super) initial: P,
     pub(super) parts: Vec<Part>,
 }
 
 /// A program with its input.
 pub(super) struct KnownProgram<P: Program> {
-    pub(super) origin: Origin<P>,
+    pub(super) origin: ProgramOrigin<P>,
     /// The draws: bound and value.
     pub(super) drawn: Vec<(u64, u64)>,
     pub(super) generated: Generated<P>,
@@ -72,7 +72,7 @@ pub(super) fn is_on() -> bool {
 }
 
 /// A kept program with this input, if there is one.
-pub(super) fn find<P: Program + 'static>(origin: &Origin<P>) -> Option<Rc<KnownProgram<P>>> {
+pub(super) fn find<P: Program + 'static>(origin: &ProgramOrigin<P>) -> Option<Rc<KnownProgram<P>>> {
     let kept = KEPT.with(|kept| kept.borrow().clone())?;
     let mut known = kept.into_iter().filter_map(|known| known.downcast::<KnownProgram<P>>().ok());
     known.find(|known| known.origin == *origin)

@@ -43,7 +43,7 @@ mod shape;
 mod tests;
 
 pub use self::draws::{Earlier, Gen};
-pub(crate) use self::plan::{Plan, PlanSlot, Size, Unfinished};
+pub(crate) use self::plan::{PlanSlot, ProgramPlan, ProgramSize, Unfinished};
 pub use self::reference::Reference;
 pub use self::safety::Results;
 pub use self::script::Script;

@@ -13,7 +13,7 @@ use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::draft::PlanDraft;
-use super::memo::{self, KnownProgram, Origin};
+use super::memo::{self, KnownProgram, ProgramOrigin};
 use super::script::{Script, ScriptLine};
 use super::shape::{Middle, WIDTH_MIN};
 use super::{CommandId, Program, Shape};
@@ -30,7 +30,7 @@ type Draw<'a> = &'a mut dyn FnMut(u64) -> u64;
 
 /// The size of a program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Size {
+pub(crate) enum ProgramSize {
     /// At most this percentage, 0 to 100, of the maximum of the shape.
     Percent(u32),
     /// As large as the shape allows, drawn so that each number drawn makes a difference: a search over all of
@@ -38,11 +38,11 @@ pub(crate) enum Size {
     All,
 }
 
-impl Size {
+impl ProgramSize {
     fn of(self, most: u32) -> u32 {
         match self {
-            Size::Percent(percent) => most * percent.min(100) / 100,
-            Size::All => most,
+            ProgramSize::Percent(percent) => most * percent.min(100) / 100,
+            ProgramSize::All => most,
         }
     }
 
@@ -50,8 +50,10 @@ impl Size {
     /// probability 0.
     fn happens(self, probability: u32, draw: &mut dyn FnMut(u64) -> u64) -> bool {
         match self {
-            Size::Percent(_) => probability > 0 && draw(1000) >= 1000 - u64::from(probability),
-            Size::All => probability > 0 && draw(2) == 1,
+            ProgramSize::Percent(_) => {
+                probability > 0 && draw(1000) >= 1000 - u64::from(probability)
+            }
+            ProgramSize::All => probability > 0 && draw(2) == 1,
         }
     }
 
@@ -59,8 +61,8 @@ impl Size {
     /// anyway.
     fn attempts(self) -> u32 {
         match self {
-            Size::Percent(_) => ATTEMPTS,
-            Size::All => 1,
+            ProgramSize::Percent(_) => ATTEMPTS,
+            ProgramSize::All => 1,
         }
     }
 }
@@ -82,7 +84,7 @@ pub(crate) struct PlanSlot<P: Program> {
 /// A program whose generation ended by a panic of its model.
 pub(crate) struct Unfinished<P: Program> {
     /// The generated part.
-    pub(crate) plan: Plan<P>,
+    pub(crate) plan: ProgramPlan<P>,
     /// The activity, in words.
     pub(crate) doing: String,
     /// The payload of the panic.
@@ -91,7 +93,7 @@ pub(crate) struct Unfinished<P: Program> {
 
 /// The commands of a program, with their places.
 #[derive(Clone, Debug)]
-pub(crate) struct Plan<P: Program> {
+pub(crate) struct ProgramPlan<P: Program> {
     /// By [`CommandId`].
     pub(crate) slots: Vec<PlanSlot<P>>,
     /// The prefix, the stages and the suffix, each as branches of commands that are run or whose
@@ -105,7 +107,7 @@ pub(crate) struct Plan<P: Program> {
     pub(crate) work: u64,
 }
 
-impl<P: Program + 'static> Plan<P> {
+impl<P: Program + 'static> ProgramPlan<P> {
     /// A program of this shape and size for an object that begins as `initial`.
     ///
     /// `draw` returns a number below its argument; `change` is called once for each command, `simpler` as for
@@ -115,12 +117,12 @@ impl<P: Program + 'static> Plan<P> {
     /// A panic of the model, with the generated part.
     pub(crate) fn draw(
         shape: &Shape,
-        size: Size,
+        size: ProgramSize,
         initial: &P,
         draw: &mut dyn FnMut(u64) -> u64,
         change: &mut dyn FnMut() -> Change,
         simpler: &mut dyn FnMut(u64) -> u64,
-    ) -> Result<Plan<P>, Box<Unfinished<P>>> {
+    ) -> Result<ProgramPlan<P>, Box<Unfinished<P>>> {
         let parts = parts(shape, size, draw);
         let changes: Vec<Change> = parts.iter().map(|_| change()).collect();
         let mut draft = PlanDraft::new(initial, parts.clone());
@@ -137,7 +139,7 @@ impl<P: Program + 'static> Plan<P> {
             };
             if memo::is_on() {
                 let (shape, initial) = (shape.clone(), initial.clone());
-                recall(Origin { shape, size, initial, parts }, &mut draft, draw, generate);
+                recall(ProgramOrigin { shape, size, initial, parts }, &mut draft, draw, generate);
             } else {
                 generate(&mut draft, draw);
             }
@@ -167,7 +169,7 @@ impl<P: Program + 'static> Plan<P> {
         initial: &P,
         change: &mut dyn FnMut() -> Change,
         simpler: &mut dyn FnMut(u64) -> u64,
-    ) -> Result<Plan<P>, CommandId> {
+    ) -> Result<ProgramPlan<P>, CommandId> {
         let names = script.commands.iter().map(|line| line.id.index() + 1);
         let mut parts = vec![Part::Prefix; names.max().unwrap_or(0)];
         for line in &script.commands {
@@ -230,7 +232,7 @@ impl<P: Program + 'static> Plan<P> {
 /// Generates the commands of a draft, or restores them if they were generated from the same numbers before.
 /// Draws the same in both cases.
 fn recall<P: Program + 'static>(
-    origin: Origin<P>,
+    origin: ProgramOrigin<P>,
     draft: &mut PlanDraft<P>,
     draw: Draw<'_>,
     generate: impl FnOnce(&mut PlanDraft<P>, Draw<'_>),
@@ -269,7 +271,7 @@ pub(super) fn sees(own: Part, other: Part) -> bool {
 }
 
 /// The parts of the commands, one after the other.
-fn parts(shape: &Shape, size: Size, draw: &mut dyn FnMut(u64) -> u64) -> Vec<Part> {
+fn parts(shape: &Shape, size: ProgramSize, draw: &mut dyn FnMut(u64) -> u64) -> Vec<Part> {
     let of_size = |most: u32| size.of(most);
     let mut up_to = |least: u32, most: u32| -> u32 {
         let most = least + of_size(most.saturating_sub(least));
@@ -291,8 +293,8 @@ fn parts(shape: &Shape, size: Size, draw: &mut dyn FnMut(u64) -> u64) -> Vec<Par
             for _ in least..least + of_size(most - least) {
                 // 0 means to branch at once, so that it shrinks to that.
                 let branches = match size {
-                    Size::Percent(_) => draw(1000) < u64::from(probability),
-                    Size::All => probability > 0 && (probability >= 1000 || draw(2) == 0),
+                    ProgramSize::Percent(_) => draw(1000) < u64::from(probability),
+                    ProgramSize::All => probability > 0 && (probability >= 1000 || draw(2) == 0),
                 };
                 if branches {
                     break;
@@ -314,7 +316,7 @@ fn parts(shape: &Shape, size: Size, draw: &mut dyn FnMut(u64) -> u64) -> Vec<Par
     parts
 }
 
-fn faults(shape: &Shape, size: Size, draw: &mut dyn FnMut(u64) -> u64) -> Faults {
+fn faults(shape: &Shape, size: ProgramSize, draw: &mut dyn FnMut(u64) -> u64) -> Faults {
     let mut strikes = |probability| size.happens(probability, draw);
     let again = strikes(shape.stutter);
     let unheard = strikes(shape.timeout);

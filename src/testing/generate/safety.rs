@@ -5,7 +5,7 @@
 //! orders are covered without executing them one by one: 5 concurrent commands are 32 nodes and not 120 orders,
 //! three branches of 5 are 216 and not 756,756. Equal states are merged. For a model with several
 //! [successors](Model::successors) each of them is followed. Nothing is sampled: a stage of more than
-//! [`NODES_MAX`] nodes or [`STEPS_MAX`] steps is [`Refusal::TooMany`].
+//! [`NODES_MAX`] nodes or [`STEPS_MAX`] steps is [`StageRefusal::TooMany`].
 //!
 //! A dropped command may happen or not. A command without a waiting branch may also take effect at any later
 //! time: it is carried along until then, and must be allowed wherever it can take effect, as if it ran beside
@@ -33,7 +33,7 @@ const LONG: usize = 100;
 
 /// The reason why commands are not safe as they stand.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Refusal {
+pub(crate) enum StageRefusal {
     /// The precondition of a command does not hold in some order.
     Precondition,
     /// A command uses a result that is missing in some order.
@@ -63,21 +63,21 @@ pub(super) struct Possible<P: Model> {
     pub(super) state: P,
     pub(super) returned: Vec<Option<P::Ret>>,
     /// Commands without a waiting branch, whose effect may still come, at any time or never.
-    pub(super) open: Vec<Open<P>>,
+    pub(super) open: Vec<OpenCommand<P>>,
     /// True if a command ran whose result is never received.
     pub(super) lost: bool,
 }
 
 /// A command without a waiting branch.
 #[derive(Clone, PartialEq, Debug)]
-pub(super) struct Open<P: Model> {
+pub(super) struct OpenCommand<P: Model> {
     pub(super) op: P::Op,
     /// True if it is one sent again.
     pub(super) again: bool,
 }
 
 /// A command to be placed: its id, the operation, and the results that it may use.
-pub(super) struct Step<'a, P: Model> {
+pub(super) struct CommandStep<'a, P: Model> {
     pub(super) id: CommandId,
     pub(super) op: &'a P::Op,
     pub(super) sees: &'a dyn Fn(CommandId) -> bool,
@@ -109,13 +109,13 @@ impl<P: Program> Possible<P> {
     /// If it is not allowed.
     pub(super) fn after(
         &self,
-        step: &Step<'_, P>,
+        step: &CommandStep<'_, P>,
         noted: bool,
         nexts: &mut Vec<Possible<P>>,
-    ) -> Result<BranchProgress, Refusal> {
+    ) -> Result<BranchProgress, StageRefusal> {
         let Some(op) = resolved(step, &self.returned) else {
             if !self.lost {
-                return Err(Refusal::Reference);
+                return Err(StageRefusal::Reference);
             }
             // A result that it needs may be lost; then it does not run.
             nexts.push(self.clone());
@@ -129,7 +129,7 @@ impl<P: Program> Possible<P> {
             return Ok(BranchProgress::On);
         }
         if !self.state.precondition(&op) {
-            return Err(Refusal::Precondition);
+            return Err(StageRefusal::Precondition);
         }
         if step.faults.unheard {
             nexts.push(self.after_unawaited(op, step.faults.again));
@@ -212,10 +212,10 @@ impl<P: Program> Possible<P> {
         &self,
         nth: usize,
         nexts: &mut Vec<Possible<P>>,
-    ) -> Result<(), Refusal> {
-        let Open { op, again } = &self.open[nth];
+    ) -> Result<(), StageRefusal> {
+        let OpenCommand { op, again } = &self.open[nth];
         if !again && !self.state.precondition(op) {
-            return Err(Refusal::Precondition);
+            return Err(StageRefusal::Precondition);
         }
         if !self.state.waits(op) {
             let first = nexts.len();
@@ -232,15 +232,15 @@ impl<P: Program> Possible<P> {
         let mut next = self.clone();
         next.lost = true;
         let again = if twice { P::again(&op) } else { None };
-        next.open.push(Open { op, again: false });
-        next.open.extend(again.map(|op| Open { op, again: true }));
+        next.open.push(OpenCommand { op, again: false });
+        next.open.extend(again.map(|op| OpenCommand { op, again: true }));
         next
     }
 }
 
 /// The command with the results that it may use filled in.
 pub(super) fn resolved<P: Program>(
-    step: &Step<'_, P>,
+    step: &CommandStep<'_, P>,
     returned: &[Option<P::Ret>],
 ) -> Option<P::Op> {
     let hidden = |n: usize| returned[n].is_some() && !(step.sees)(CommandId(n as u32));
@@ -301,7 +301,7 @@ impl<P: Program> NodeStates<P> {
     }
 
     /// Adds all states after effects of commands without a waiting branch.
-    fn settle(&mut self) -> Result<(), Refusal> {
+    fn settle(&mut self) -> Result<(), StageRefusal> {
         let (mut at, mut nexts) = (0, Vec::new());
         while at < self.len() {
             for nth in 0..self.all[at].1.open.len() {
@@ -310,7 +310,7 @@ impl<P: Program> NodeStates<P> {
             }
             at += 1;
             if self.len() > STATES_MAX {
-                return Err(Refusal::TooMany);
+                return Err(StageRefusal::TooMany);
             }
         }
         Ok(())
@@ -369,9 +369,9 @@ impl<P: Program> Lattice<P> {
     /// The reason why they are not safe; then nothing has changed.
     pub(super) fn grow(
         &mut self,
-        branches: &[Vec<Step<'_, P>>],
+        branches: &[Vec<CommandStep<'_, P>>],
         budget: u64,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), StageRefusal> {
         let lengths: Vec<usize> = branches.iter().map(Vec::len).collect();
         let busy = lengths.iter().filter(|length| **length > 0).count();
         if !self.is_begun_by(&lengths) || self.thin && busy > 1 {
@@ -406,7 +406,11 @@ impl<P: Program> Lattice<P> {
     }
 
     /// Makes the unknown nodes of these branches.
-    fn explore(&mut self, branches: &[Vec<Step<'_, P>>], budget: u64) -> Result<(), Refusal> {
+    fn explore(
+        &mut self,
+        branches: &[Vec<CommandStep<'_, P>>],
+        budget: u64,
+    ) -> Result<(), StageRefusal> {
         // The next command of a branch increases the number of a node by the weight of the branch.
         let mut weights = Vec::with_capacity(branches.len());
         let mut count = 1_usize;
@@ -424,7 +428,7 @@ impl<P: Program> Lattice<P> {
         let (nodes_max, steps_max) =
             if busy < 2 { (usize::MAX, usize::MAX) } else { (NODES_MAX, STEPS_MAX) };
         if count > nodes_max {
-            return Err(Refusal::TooMany);
+            return Err(StageRefusal::TooMany);
         }
         let last = branches.iter().rposition(|branch| !branch.is_empty()).unwrap_or_default();
         let first = old - weights.get(last).copied().unwrap_or_default().min(old);
@@ -448,7 +452,7 @@ impl<P: Program> Lattice<P> {
             steps += here.len() * busy;
             self.work += (here.len() * busy) as u64;
             if steps > steps_max || self.work > budget {
-                return Err(Refusal::TooMany);
+                return Err(StageRefusal::TooMany);
             }
             for (_, possible) in &here.all {
                 // The known nodes were not stuck, except the last.
@@ -464,12 +468,12 @@ impl<P: Program> Lattice<P> {
                     let there = &mut ahead[node + weight - old];
                     nexts.drain(..).for_each(|next| there.put(next));
                     if there.len() > STATES_MAX {
-                        return Err(Refusal::TooMany);
+                        return Err(StageRefusal::TooMany);
                     }
                     stuck &= goes != BranchProgress::On;
                 }
                 if stuck {
-                    return Err(Refusal::Stuck);
+                    return Err(StageRefusal::Stuck);
                 }
             }
         }

@@ -1,8 +1,8 @@
 //! Plans against brute force: every order of every stage is executed.
 
-use super::safety::{BranchProgress, Lattice, Possible, Refusal, Step};
+use super::safety::{BranchProgress, CommandStep, Lattice, Possible, StageRefusal};
 use super::shape::interleavings;
-use super::{CommandId, Gen, Plan, Program, Results, Shape, Size};
+use super::{CommandId, Gen, Program, ProgramPlan, ProgramSize, Results, Shape};
 use crate::run::program::{Change, Fate, Faults};
 use crate::run::rng::Rng;
 use unpause_check::Model;
@@ -86,7 +86,7 @@ impl Program for Files {
 fn every_order(
     now: &Possible<Files>,
     at: &mut Vec<usize>,
-    branches: &[Vec<Step<'_, Files>>],
+    branches: &[Vec<CommandStep<'_, Files>>],
     ends: &mut Vec<Possible<Files>>,
 ) -> Result<(), String> {
     let mut nexts = Vec::new();
@@ -135,11 +135,16 @@ fn orders(lengths: &[usize]) -> u64 {
     if lengths.iter().sum::<usize>() == 0 { 1 } else { next.map(rest).sum() }
 }
 
-fn drawn(shape: &Shape, seed: u64, size: u32, changes: &mut dyn FnMut() -> Change) -> Plan<Files> {
+fn drawn(
+    shape: &Shape,
+    seed: u64,
+    size: u32,
+    changes: &mut dyn FnMut() -> Change,
+) -> ProgramPlan<Files> {
     let mut rng = Rng::new(seed);
-    Plan::draw(
+    ProgramPlan::draw(
         shape,
-        Size::Percent(size),
+        ProgramSize::Percent(size),
         &Files::default(),
         &mut |bound| rng.below(bound),
         changes,
@@ -150,7 +155,7 @@ fn drawn(shape: &Shape, seed: u64, size: u32, changes: &mut dyn FnMut() -> Chang
 
 /// Runs every command of a plan in every order of every stage, and panics if one is not allowed, all branches
 /// wait, or one sees a concurrent result.
-fn go_through(plan: &Plan<Files>) {
+fn go_through(plan: &ProgramPlan<Files>) {
     let mut starts = vec![Possible::new(Files::default())];
     for stage in &plan.stages {
         let runs = |id: &&CommandId| plan.slots[id.index()].fate == Fate::Runs;
@@ -164,7 +169,7 @@ fn go_through(plan: &Plan<Files>) {
             }
         };
         let own: Vec<_> = (0..branches.len()).map(own).collect();
-        let steps: Vec<Vec<Step<'_, Files>>> = branches
+        let steps: Vec<Vec<CommandStep<'_, Files>>> = branches
             .iter()
             .zip(&own)
             .map(|(ids, sees)| {
@@ -173,7 +178,7 @@ fn go_through(plan: &Plan<Files>) {
                     else {
                         panic!("{id:?} is run and asks nothing")
                     };
-                    Step { id: *id, op, sees, faults: *faults, again: false }
+                    CommandStep { id: *id, op, sees, faults: *faults, again: false }
                 };
                 ids.iter().map(step).collect()
             })
@@ -260,8 +265,8 @@ fn what_is_left_of_a_program_asks_what_it_asked() {
 fn step<'a>(
     (id, op, faults): &'a (CommandId, Op, Faults),
     sees: &'a dyn Fn(CommandId) -> bool,
-) -> Step<'a, Files> {
-    Step { id: *id, op, sees, faults: *faults, again: false }
+) -> CommandStep<'a, Files> {
+    CommandStep { id: *id, op, sees, faults: *faults, again: false }
 }
 
 #[test]
@@ -289,7 +294,7 @@ fn a_stage_is_safe_if_all_its_orders_are() {
         let start = Files { opened: 2, open: (1..=rng.below(3) as u32).collect() };
         let start = Possible::new(start);
         let sees = |_| true;
-        let steps: Vec<Vec<Step<'_, Files>>> = branches
+        let steps: Vec<Vec<CommandStep<'_, Files>>> = branches
             .iter()
             .map(|branch| branch.iter().map(|command| step(command, &sees)).collect())
             .collect();
@@ -311,19 +316,21 @@ fn a_stage_is_safe_if_all_its_orders_are() {
 fn with_too_many_orders_nothing_is_taken_for_safe() {
     // Eight branches of four commands, where `CloseAny` needs a file that a branch before it opened.
     let sees = |_| true;
-    let step = |id, op| Step { id, op, sees: &sees, faults: Faults::default(), again: false };
-    let opens =
-        || -> Vec<Step<'_, Files>> { (0..4).map(|n| step(CommandId(n), &Op::Open)).collect() };
-    let is_safe = |branches: &[Vec<Step<'_, Files>>], budget| {
+    let step =
+        |id, op| CommandStep { id, op, sees: &sees, faults: Faults::default(), again: false };
+    let opens = || -> Vec<CommandStep<'_, Files>> {
+        (0..4).map(|n| step(CommandId(n), &Op::Open)).collect()
+    };
+    let is_safe = |branches: &[Vec<CommandStep<'_, Files>>], budget| {
         let mut lattice = Lattice::new(vec![Possible::new(Files::default())], false);
         let safe = lattice.grow(branches, budget);
         assert!(safe.is_err() || lattice.ends().iter().all(|end| end.state.opened == 8));
         safe
     };
     let many: Vec<_> = (0..8).map(|_| opens()).collect();
-    assert_eq!(is_safe(&many, u64::MAX), Err(Refusal::TooMany));
+    assert_eq!(is_safe(&many, u64::MAX), Err(StageRefusal::TooMany));
     assert_eq!(is_safe(&many[..2], u64::MAX), Ok(()));
-    assert_eq!(is_safe(&many[..2], 10), Err(Refusal::TooMany));
+    assert_eq!(is_safe(&many[..2], 10), Err(StageRefusal::TooMany));
 }
 
 /// Records all commands in order: no two orders lead to the same state.
@@ -377,9 +384,14 @@ fn a_lattice_that_grows_says_what_a_new_one_says() {
                 let faults = Faults { crash, unheard: fault == 1, again: false };
                 branches.last_mut().unwrap().push((rng.below(40) as u32, faults));
                 let sees = |_| true;
-                let step =
-                    |(op, faults)| Step { id: CommandId(0), op, sees: &sees, faults, again: false };
-                let steps: Vec<Vec<Step<'_, Log>>> = branches
+                let step = |(op, faults)| CommandStep {
+                    id: CommandId(0),
+                    op,
+                    sees: &sees,
+                    faults,
+                    again: false,
+                };
+                let steps: Vec<Vec<CommandStep<'_, Log>>> = branches
                     .iter()
                     .map(|branch| branch.iter().map(|(op, faults)| step((op, *faults))).collect())
                     .collect();

@@ -12,7 +12,9 @@ use crate::run::program::{
     Change, CommandLayout, CommandRecord, Omitted, PROGRAM, ProgramRecord, ProgramSource,
 };
 use crate::seam;
-use crate::testing::generate::{CommandId, Plan, PlanSlot, Results, Size, Unfinished, memo};
+use crate::testing::generate::{
+    CommandId, PlanSlot, ProgramPlan, ProgramSize, Results, Unfinished, memo,
+};
 use crate::testing::generate::{Program, Script, Shape};
 
 /// The decision on the size of a program: 0 to 100, in percent of its shape, or [`ALL`].
@@ -24,7 +26,7 @@ const ALL: u64 = 101;
 /// A program with the outcomes of its commands.
 pub(super) struct RunningProgram<P: Program> {
     initial: P,
-    pub(super) plan: Plan<P>,
+    pub(super) plan: ProgramPlan<P>,
     interleavings_max: u64,
     /// The values drawn in the run for the program, and the first one for a change.
     draws: Range<usize>,
@@ -73,7 +75,7 @@ impl<P: Program + 'static> RunningProgram<P> {
         // A search explores all programs of the shape, of every size.
         let grown = |seed: u64| seed.saturating_mul(2).saturating_add(20).min(100);
         let size = seam::given(SIZES, seam::seed().map_or(ALL, grown), "size of the program");
-        let size = if size == ALL { Size::All } else { Size::Percent(size as u32) };
+        let size = if size == ALL { ProgramSize::All } else { ProgramSize::Percent(size as u32) };
         let own = Cell::new(1);
         let mut changes = None;
         let mut change = || {
@@ -90,7 +92,7 @@ impl<P: Program + 'static> RunningProgram<P> {
             own.set(own.get() + 1);
             simpler.decide(bound)
         };
-        let made = Plan::draw(shape, size, program, &mut draw, &mut change, &mut decide);
+        let made = ProgramPlan::draw(shape, size, program, &mut draw, &mut change, &mut decide);
         if seam::position().0 - first != own.get() {
             // The model draws values of its own, but a memoized program would not draw them.
             memo::forget();
@@ -108,7 +110,7 @@ impl<P: Program + 'static> RunningProgram<P> {
         };
         let Omitted { unchecked, faults, .. } = plan.omitted;
         assert!(
-            size != Size::All || unchecked + faults == 0 || unfinished.is_some(),
+            size != ProgramSize::All || unchecked + faults == 0 || unfinished.is_some(),
             "{TOO_LARGE}, for it is not known that the preconditions of {} hold in every order",
             P::name()
         );
@@ -125,7 +127,9 @@ impl<P: Program + 'static> RunningProgram<P> {
     pub(super) fn of_script(script: Script<P::Op>, program: &P, place: Place) -> RunningProgram<P> {
         let first = seam::position().0;
         let mut simpler = SimplerCommands { first: None };
-        match Plan::of_script(script, program, &mut change, &mut |bound| simpler.decide(bound)) {
+        match ProgramPlan::of_script(script, program, &mut change, &mut |bound| {
+            simpler.decide(bound)
+        }) {
             Ok(plan) => {
                 let most = plan.interleavings;
                 RunningProgram::of(plan, program, (first, first, simpler.first), most)
@@ -146,7 +150,7 @@ impl<P: Program + 'static> RunningProgram<P> {
     /// A program whose first values drawn are these: for the plan, for the changes, and for the simpler
     /// commands.
     fn of(
-        plan: Plan<P>,
+        plan: ProgramPlan<P>,
         program: &P,
         (first, changes, simpler): (usize, usize, Option<usize>),
         most: u64,

@@ -16,7 +16,7 @@ pub(super) struct Links<I> {
     /// The place of the first remembered version in the whole chain.
     base: u64,
     /// Never empty. Each version replaced the one before.
-    chain: VecDeque<Link<I>>,
+    chain: VecDeque<ChainLink<I>>,
     /// The state of each version, in the chain or pending.
     versions: Table<I, Version<I>>,
     /// For each version the lost updates that would replace it.
@@ -24,7 +24,7 @@ pub(super) struct Links<I> {
 }
 
 /// A version that is known to have happened.
-pub(super) struct Link<I> {
+pub(super) struct ChainLink<I> {
     pub(super) id: I,
     /// The operation that wrote it, and the operation whose return showed that it happened. None for the first
     /// version.
@@ -33,18 +33,18 @@ pub(super) struct Link<I> {
 
 enum Version<I> {
     At(u64),
-    Pending(Pending<I>),
+    Pending(PendingUpdate<I>),
 }
 
 /// An update that may have happened.
-struct Pending<I> {
+struct PendingUpdate<I> {
     from: I,
     operation: u64,
     lost: bool,
 }
 
 /// The state of a version.
-pub(super) enum Known {
+pub(super) enum VersionState {
     /// It happened; its place in the whole chain.
     At(u64),
     /// It may happen, or have happened.
@@ -54,7 +54,7 @@ pub(super) enum Known {
 }
 
 /// The contradiction in a result.
-pub(super) enum Fault<I> {
+pub(super) enum ChainFault<I> {
     /// The version at this place was read by a call that was invoked when the chain reached to `head`.
     Stale { place: u64, head: u64 },
     /// The version at this place was written by an update that failed.
@@ -71,7 +71,7 @@ impl<I: Id> Links<I> {
     pub(super) fn new(initial: I) -> Self {
         let mut versions = Table::default();
         versions.insert(initial.clone(), Version::At(0));
-        let chain = VecDeque::from([Link { id: initial, by: None }]);
+        let chain = VecDeque::from([ChainLink { id: initial, by: None }]);
         Links { base: 0, chain, versions, lost: Table::default() }
     }
 
@@ -80,19 +80,19 @@ impl<I: Id> Links<I> {
         self.base + self.chain.len() as u64 - 1
     }
 
-    pub(super) fn head(&self) -> &Link<I> {
+    pub(super) fn head(&self) -> &ChainLink<I> {
         self.chain.back().expect("it holds at least the first version")
     }
 
-    pub(super) fn at(&self, place: u64) -> Option<&Link<I>> {
+    pub(super) fn at(&self, place: u64) -> Option<&ChainLink<I>> {
         self.chain.get(place.checked_sub(self.base)? as usize)
     }
 
-    pub(super) fn find(&self, id: &I) -> Known {
+    pub(super) fn find(&self, id: &I) -> VersionState {
         match self.versions.get(id) {
-            Some(Version::At(place)) => Known::At(*place),
-            Some(Version::Pending(_)) => Known::Pending,
-            None => Known::No,
+            Some(Version::At(place)) => VersionState::At(*place),
+            Some(Version::Pending(_)) => VersionState::Pending,
+            None => VersionState::No,
         }
     }
 
@@ -106,7 +106,7 @@ impl<I: Id> Links<I> {
 
     /// An update is invoked.
     pub(super) fn open(&mut self, from: I, to: I, operation: u64) {
-        self.versions.insert(to, Version::Pending(Pending { from, operation, lost: false }));
+        self.versions.insert(to, Version::Pending(PendingUpdate { from, operation, lost: false }));
     }
 
     /// An open update failed: it is no version, and no lost update can build on it.
@@ -122,14 +122,14 @@ impl<I: Id> Links<I> {
         pending.lost = true;
         let from = pending.from.clone();
         match self.find(&from) {
-            Known::At(place) if place < last => self.forget(id),
+            VersionState::At(place) if place < last => self.forget(id),
             _ => self.lost.entry(from).or_default().push(id.clone()),
         }
     }
 
     /// `operation` returned and showed that the pending version `id` and all versions that it builds on
     /// happened.
-    pub(super) fn reach(&mut self, id: &I, operation: u64) -> Result<(), Fault<I>> {
+    pub(super) fn reach(&mut self, id: &I, operation: u64) -> Result<(), ChainFault<I>> {
         let mut path: Vec<(I, u64)> = Vec::new();
         let mut at = id;
         loop {
@@ -138,23 +138,23 @@ impl<I: Id> Links<I> {
                     path.push((at.clone(), pending.operation));
                     at = &pending.from;
                     if path.len() > self.versions.len() {
-                        return Err(Fault::Circle { id: id.clone() });
+                        return Err(ChainFault::Circle { id: id.clone() });
                     }
                 }
                 Some(Version::At(place)) if *place == self.last() => break,
                 Some(Version::At(place)) => {
                     let (id, operation) = path.pop().expect("a pending version begins the path");
-                    return Err(Fault::Fork { place: *place, id, operation });
+                    return Err(ChainFault::Fork { place: *place, id, operation });
                 }
                 None => {
                     let after = path.pop().map(|(id, _)| id);
-                    return Err(Fault::Unheard { id: at.clone(), after });
+                    return Err(ChainFault::Unheard { id: at.clone(), after });
                 }
             }
         }
         for (id, writer) in path.into_iter().rev() {
             let before = self.head().id.clone();
-            self.chain.push_back(Link { id: id.clone(), by: Some((writer, operation)) });
+            self.chain.push_back(ChainLink { id: id.clone(), by: Some((writer, operation)) });
             self.versions.insert(id.clone(), Version::At(self.last()));
             self.drop_lost_after(&before, Some(&id));
         }

@@ -10,7 +10,7 @@
 
 use std::sync::Arc;
 
-use super::possibility::{Answer, Frontier, InFlight, Place, Possibility, Window};
+use super::possibility::{CallAnswer, CallPlace, Frontier, InFlight, Possibility, Window};
 use crate::model::Model;
 use crate::parallel::until_first;
 use crate::verdict::Limit;
@@ -124,7 +124,7 @@ pub(super) fn close<M: Model>(
             let fits = !successors.is_empty();
             for state in successors.drain(..) {
                 let mut next = here.after(call.number, state, &idle);
-                next.places[returning.slot] = Place::free();
+                next.places[returning.slot] = CallPlace::free();
                 left.add(next);
             }
             // A call that can be placed before an observer can also be placed after it.
@@ -172,12 +172,12 @@ fn work<M: Model>(visited: &Frontier<M>, moves: u64) -> Work {
 fn moves<M: Model>(
     window: &Window<M>,
     here: &Possibility<M>,
-    idle: &[Option<Arc<Answer<M>>>],
+    idle: &[Option<Arc<CallAnswer<M>>>],
     returning: usize,
     room: usize,
 ) -> Option<Vec<Possibility<M>>> {
     let (mut moves, mut successors) = (Vec::new(), Vec::new());
-    let each = here.places.len() * size_of::<Place<M>>() + size_of::<Possibility<M>>();
+    let each = here.places.len() * size_of::<CallPlace<M>>() + size_of::<Possibility<M>>();
     for (slot, place) in here.places.iter().enumerate() {
         let Some(call) = &window.slots[slot] else { continue };
         if slot == returning || !place.is_open() {
@@ -186,9 +186,9 @@ fn moves<M: Model>(
         here.state.successors(&call.op, None, &mut successors);
         // A call without effect is recorded when the state is left, see `Possibility::after`.
         for state in successors.drain(..).filter(|state| *state != here.state) {
-            let answer = Answer::new(&here.state, &call.op, &state);
+            let answer = CallAnswer::new(&here.state, &call.op, &state);
             let mut next = here.after(call.number, state, idle);
-            next.places[slot] = Place::Taken(answer);
+            next.places[slot] = CallPlace::Taken(answer);
             moves.push(next);
             if moves.len() * each > room {
                 return None;

@@ -29,7 +29,7 @@ impl<M: Model> Engine<M> {
         &mut self,
         op: M::Op,
         number: u64,
-        means: &mut Resources<M>,
+        resources: &mut Resources<M>,
     ) -> (usize, PartResult) {
         let mut op = op;
         loop {
@@ -42,7 +42,7 @@ impl<M: Model> Engine<M> {
                 Ok(slot) => return (slot, PartResult::Something),
                 Err(refused) => op = refused,
             }
-            let left = self.hand_over(means);
+            let left = self.hand_over(resources);
             if !matches!(left, PartResult::Something) {
                 return (0, left);
             }
@@ -55,19 +55,19 @@ impl<M: Model> Engine<M> {
         &mut self,
         slot: usize,
         ret: &M::Ret,
-        means: &mut Resources<M>,
+        resources: &mut Resources<M>,
     ) -> PartResult {
         loop {
             match self {
-                Engine::Search(part) => return part.returned(slot, ret, means),
+                Engine::Search(part) => return part.returned(slot, ret, resources),
                 Engine::Sources(sources) => {
-                    means.visited += 1;
-                    if let Taken::Left(left) = sources.returned(slot, ret, means) {
+                    resources.visited += 1;
+                    if let Taken::Left(left) = sources.returned(slot, ret, resources) {
                         return left;
                     }
                 }
                 Engine::Register(register) => {
-                    means.visited += 1;
+                    resources.visited += 1;
                     match register.returned(slot, ret) {
                         Ok(()) => return PartResult::Something,
                         Err(RegisterRefusal::Violated) => {
@@ -77,7 +77,7 @@ impl<M: Model> Engine<M> {
                     }
                 }
             }
-            let left = self.hand_over(means);
+            let left = self.hand_over(resources);
             if !matches!(left, PartResult::Something) {
                 return left;
             }
@@ -86,10 +86,10 @@ impl<M: Model> Engine<M> {
 
     /// Ends the call in `slot`, which did not happen.
     #[must_use]
-    pub(super) fn failed(&mut self, slot: usize, means: &mut Resources<M>) -> PartResult {
+    pub(super) fn failed(&mut self, slot: usize, resources: &mut Resources<M>) -> PartResult {
         match self {
-            Engine::Search(part) => part.failed(slot, means),
-            Engine::Sources(sources) => sources.failed(slot, means),
+            Engine::Search(part) => part.failed(slot, resources),
+            Engine::Sources(sources) => sources.failed(slot, resources),
             Engine::Register(register) => match register.failed(slot) {
                 Ok(()) => PartResult::Something,
                 Err(evidence) => PartResult::Nothing(evidence),
@@ -99,9 +99,9 @@ impl<M: Model> Engine<M> {
 
     /// Ends the call in `slot`, whose result will never be known.
     #[must_use]
-    pub(super) fn lost(&mut self, slot: usize, means: &mut Resources<M>) -> PartResult {
+    pub(super) fn lost(&mut self, slot: usize, resources: &mut Resources<M>) -> PartResult {
         match self {
-            Engine::Search(part) => part.lost(slot, means),
+            Engine::Search(part) => part.lost(slot, resources),
             Engine::Sources(sources) => {
                 sources.lost(slot);
                 PartResult::Something
@@ -131,12 +131,12 @@ impl<M: Model> Engine<M> {
     }
 
     /// Replaces this engine by the next one.
-    fn hand_over(&mut self, means: &mut Resources<M>) -> PartResult {
+    fn hand_over(&mut self, resources: &mut Resources<M>) -> PartResult {
         let (next, left) = match self {
             Engine::Register(register) => {
                 let placed = register.forgotten();
                 let sources = Sources::resumed(register.start(), register.slots(), placed);
-                fed(Engine::Sources(Box::new(sources)), register.replay(), means)
+                fed(Engine::Sources(Box::new(sources)), register.replay(), resources)
             }
             Engine::Sources(sources) => {
                 let Some(events) = sources.replay() else {
@@ -144,7 +144,7 @@ impl<M: Model> Engine<M> {
                 };
                 let part =
                     OnlinePart::resumed(sources.start(), sources.slots(), sources.forgotten());
-                fed(Engine::Search(part), events, means)
+                fed(Engine::Search(part), events, resources)
             }
             Engine::Search(_) => unreachable!("the search takes every event"),
         };
@@ -172,7 +172,7 @@ impl<M: Model> Engine<M> {
 fn fed<M: Model>(
     mut engine: Engine<M>,
     events: Vec<Replayed<'_, M>>,
-    means: &mut Resources<M>,
+    resources: &mut Resources<M>,
 ) -> (Engine<M>, PartResult) {
     let mut slots = crate::hash::Table::default();
     for event in events {
@@ -186,11 +186,11 @@ fn fed<M: Model>(
                 PartResult::Something
             }
             Replayed::Return { number, ret } => match slots.remove(&number) {
-                Some(slot) => engine.returned(slot, ret, means),
+                Some(slot) => engine.returned(slot, ret, resources),
                 None => PartResult::Something,
             },
             Replayed::Lost { number } => match slots.remove(&number) {
-                Some(slot) => engine.lost(slot, means),
+                Some(slot) => engine.lost(slot, resources),
                 None => PartResult::Something,
             },
         };

@@ -7,7 +7,7 @@
 use super::aborted_read;
 use super::closure::{self, CHUNK, Closed, Returning, SHOWN, Stepper};
 use super::orders::{BUILT, GONE, OrderEntry, START, StreamOrders, renamed};
-use super::possibility::{Frontier, InFlight, Lost, Place, Possibility, Used, Window};
+use super::possibility::{CallPlace, Frontier, InFlight, Lost, Possibility, Used, Window};
 use crate::model::Model;
 use crate::verdict::{Evidence, Limit};
 
@@ -62,7 +62,7 @@ impl<M: Model> OnlinePart<M> {
         let mut part = OnlinePart::new(initial);
         part.window.slots.resize_with(slots, || None);
         let start = &mut part.possibilities[0];
-        start.places.resize_with(slots, Place::free);
+        start.places.resize_with(slots, CallPlace::free);
         for op in placed {
             start.order = part.orders.extend(start.order, OrderEntry::Next(op));
             start.length += 1;
@@ -85,7 +85,7 @@ impl<M: Model> OnlinePart<M> {
     pub(super) fn invoke(&mut self, op: M::Op, number: u64) -> usize {
         let slot = self.free.pop().unwrap_or_else(|| {
             self.window.slots.push(None);
-            self.possibilities.iter_mut().for_each(|here| here.places.push(Place::free()));
+            self.possibilities.iter_mut().for_each(|here| here.places.push(CallPlace::free()));
             self.window.slots.len() - 1
         });
         self.window.slots[slot] = Some(InFlight { op, number });
@@ -98,7 +98,7 @@ impl<M: Model> OnlinePart<M> {
         &mut self,
         slot: usize,
         ret: &M::Ret,
-        means: &mut Resources<M>,
+        resources: &mut Resources<M>,
     ) -> PartResult {
         let call = closure::call(&self.window, slot);
         let (number, observes) = (call.number, M::observes(&call.op, ret));
@@ -106,12 +106,12 @@ impl<M: Model> OnlinePart<M> {
         let (mut refused, mut undecided) = (Vec::new(), Vec::new());
         for mut here in std::mem::take(&mut self.possibilities) {
             match &here.places[slot] {
-                Place::Taken(answer) if answer.allows(&call.op, ret) => {
-                    here.places[slot] = Place::free();
+                CallPlace::Taken(answer) if answer.allows(&call.op, ret) => {
+                    here.places[slot] = CallPlace::free();
                     kept.push(here);
                 }
-                Place::Taken(_) => refused.push(here),
-                Place::Open(seen) => {
+                CallPlace::Taken(_) => refused.push(here),
+                CallPlace::Open(seen) => {
                     let fits = seen.iter().find(|seen| seen.answer.allows(&call.op, ret));
                     let earlier =
                         fits.map(|seen| OrderEntry::Inserted { op: number, after: seen.after });
@@ -127,7 +127,7 @@ impl<M: Model> OnlinePart<M> {
                     }
                     here.order = self.orders.extend(here.order, entry);
                     here.length += 1;
-                    here.places[slot] = Place::free();
+                    here.places[slot] = CallPlace::free();
                     kept.push(here);
                 }
             }
@@ -136,15 +136,16 @@ impl<M: Model> OnlinePart<M> {
         let mut furthest = Vec::new();
         if !undecided.is_empty() {
             let returning =
-                Returning { slot, ret, observes, limit: means.limit, memory: means.memory };
+                Returning { slot, ret, observes, limit: resources.limit, memory: resources.memory };
             let (mut bytes, mut moves) = (0, 0);
             // In batches, so that redundant possibilities are dropped before they are too many.
             for batch in undecided.chunks(BATCH) {
-                let outcomes = (means.stepper)(&self.window, batch, &returning, means.threads);
+                let outcomes =
+                    (resources.stepper)(&self.window, batch, &returning, resources.threads);
                 for (closed, work) in outcomes {
-                    means.visited += work.visited;
+                    resources.visited += work.visited;
                     moves += work.moves;
-                    if moves > closure::moves_max(means.limit) {
+                    if moves > closure::moves_max(resources.limit) {
                         return PartResult::TooMany(Limit::Nodes);
                     }
                     match closed {
@@ -159,21 +160,21 @@ impl<M: Model> OnlinePart<M> {
                         Closed::TooMany(limit) => return PartResult::TooMany(limit),
                     }
                 }
-                if self.possibilities.len() > means.limit || bytes > means.memory {
-                    match self.reduce(means) {
+                if self.possibilities.len() > resources.limit || bytes > resources.memory {
+                    match self.reduce(resources) {
                         Ok(left) => bytes = left,
                         Err(limit) => return PartResult::TooMany(limit),
                     }
                 }
             }
         }
-        means.visited += 1;
+        resources.visited += 1;
         if self.possibilities.is_empty() {
             let ends = if furthest.is_empty() { refused } else { furthest };
             return PartResult::Nothing(self.evidence(ends, slot));
         }
         self.free(slot);
-        self.tidy(means)
+        self.tidy(resources)
     }
 
     /// Returns `true` if an observer may return `ret` in the state of `here`.
@@ -192,8 +193,8 @@ impl<M: Model> OnlinePart<M> {
 
     /// Ends the call in `slot`, which did not happen.
     #[must_use]
-    pub(super) fn failed(&mut self, slot: usize, means: &mut Resources<M>) -> PartResult {
-        means.visited += 1;
+    pub(super) fn failed(&mut self, slot: usize, resources: &mut Resources<M>) -> PartResult {
+        resources.visited += 1;
         let all = std::mem::take(&mut self.possibilities);
         let (kept, refused): (Vec<_>, Vec<_>) =
             all.into_iter().partition(|here| here.places[slot].is_open());
@@ -206,15 +207,15 @@ impl<M: Model> OnlinePart<M> {
         }
         self.possibilities = kept;
         for here in &mut self.possibilities {
-            here.places[slot] = Place::free();
+            here.places[slot] = CallPlace::free();
         }
         self.free(slot);
-        self.tidy(means)
+        self.tidy(resources)
     }
 
     /// Ends the call in `slot`, which never returns: it joins its equals among the lost calls.
     #[must_use]
-    pub(super) fn lost(&mut self, slot: usize, means: &mut Resources<M>) -> PartResult {
+    pub(super) fn lost(&mut self, slot: usize, resources: &mut Resources<M>) -> PartResult {
         let InFlight { op, number } = self.free(slot);
         let lost = &mut self.window.lost;
         let is_equal = |lost: &Option<Lost<M::Op>>| lost.as_ref().is_some_and(|lost| lost.op == op);
@@ -230,7 +231,7 @@ impl<M: Model> OnlinePart<M> {
         numbers.insert(rank, number);
         for here in possibilities {
             let taken = !here.places[slot].is_open();
-            here.places[slot] = Place::free();
+            here.places[slot] = CallPlace::free();
             // A possibility that used some equal calls used the first of them, because equal calls may change names.
             let used = here.used.of(kind);
             let (from, to) = match taken {
@@ -245,7 +246,7 @@ impl<M: Model> OnlinePart<M> {
                 here.order = orders.extend(here.order, OrderEntry::Renamed { from, to });
             }
         }
-        self.tidy(means)
+        self.tidy(resources)
     }
 
     /// The number of possibilities.
@@ -281,8 +282,8 @@ impl<M: Model> OnlinePart<M> {
     }
 
     /// Drops redundant possibilities, and forgets finished operations.
-    fn tidy(&mut self, means: &Resources<M>) -> PartResult {
-        if let Err(limit) = self.reduce(means) {
+    fn tidy(&mut self, resources: &Resources<M>) -> PartResult {
+        if let Err(limit) = self.reduce(resources) {
             return PartResult::TooMany(limit);
         }
         self.forget_lost();
@@ -301,7 +302,7 @@ impl<M: Model> OnlinePart<M> {
     ///
     /// # Errors
     /// The exceeded limit, if too many are left, or too large ones.
-    fn reduce(&mut self, means: &Resources<M>) -> Result<usize, Limit> {
+    fn reduce(&mut self, resources: &Resources<M>) -> Result<usize, Limit> {
         let mut bytes = 0;
         if self.possibilities.len() > 1 {
             let mut frontier = Frontier::new();
@@ -311,10 +312,10 @@ impl<M: Model> OnlinePart<M> {
             bytes = frontier.bytes();
             self.possibilities.extend(frontier.into_members());
         }
-        if self.possibilities.len() > means.limit {
+        if self.possibilities.len() > resources.limit {
             return Err(Limit::Nodes);
         }
-        if bytes > means.memory { Err(Limit::Memory) } else { Ok(bytes) }
+        if bytes > resources.memory { Err(Limit::Memory) } else { Ok(bytes) }
     }
 
     /// Forgets lost calls that every possibility has used.
@@ -352,8 +353,8 @@ impl<M: Model> OnlinePart<M> {
             evidence.partial.push(order);
             let call = closure::call(&self.window, slot);
             let rets = match &end.places[slot] {
-                Place::Taken(answer) => answer.rets.clone(),
-                Place::Open(_) => end.state.returns(&call.op),
+                CallPlace::Taken(answer) => answer.rets.clone(),
+                CallPlace::Open(_) => end.state.returns(&call.op),
             };
             for text in rets.iter().map(|ret| M::ret_text(ret)) {
                 if !evidence.expected.contains(&text) {

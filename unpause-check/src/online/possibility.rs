@@ -38,7 +38,7 @@ pub(super) struct Lost<O> {
 pub(super) struct Possibility<M: Model> {
     pub(super) state: M,
     /// By slot; a free slot is open and has seen nothing.
-    pub(super) places: Vec<Place<M>>,
+    pub(super) places: Vec<CallPlace<M>>,
     /// The lost calls that were used.
     pub(super) used: Used,
     /// The order in which operations were placed, in [`StreamOrders`](super::orders::Orders).
@@ -93,31 +93,31 @@ impl Used {
     }
 }
 
-pub(super) enum Place<M: Model> {
-    Open(Vec<Seen<M>>),
-    Taken(Arc<Answer<M>>),
+pub(super) enum CallPlace<M: Model> {
+    Open(Vec<SeenAnswer<M>>),
+    Taken(Arc<CallAnswer<M>>),
 }
 
 /// A moment at which an open call could have been without effect.
-pub(super) struct Seen<M: Model> {
-    pub(super) answer: Arc<Answer<M>>,
+pub(super) struct SeenAnswer<M: Model> {
+    pub(super) answer: Arc<CallAnswer<M>>,
     /// The entry of the order before that moment.
     pub(super) after: u32,
 }
 
 /// The effect of a call, which determines its results.
-pub(super) struct Answer<M: Model> {
+pub(super) struct CallAnswer<M: Model> {
     before: M,
     after: M,
     /// The results that the model returns then.
     pub(super) rets: Vec<M::Ret>,
 }
 
-impl<M: Model> Answer<M> {
+impl<M: Model> CallAnswer<M> {
     pub(super) fn new(before: &M, op: &M::Op, after: &M) -> Arc<Self> {
         let mut rets = before.returns(op);
         rets.retain(|ret| leads(before, op, Some(ret), after));
-        Arc::new(Answer { before: before.clone(), after: after.clone(), rets })
+        Arc::new(CallAnswer { before: before.clone(), after: after.clone(), rets })
     }
 
     pub(super) fn allows(&self, op: &M::Op, ret: &M::Ret) -> bool {
@@ -139,18 +139,18 @@ fn leads<M: Model>(from: &M, op: &M::Op, ret: Option<&M::Ret>, to: &M) -> bool {
     after.contains(to)
 }
 
-impl<M: Model> Clone for Place<M> {
+impl<M: Model> Clone for CallPlace<M> {
     fn clone(&self) -> Self {
         match self {
-            Place::Open(seen) => Place::Open(seen.clone()),
-            Place::Taken(answer) => Place::Taken(answer.clone()),
+            CallPlace::Open(seen) => CallPlace::Open(seen.clone()),
+            CallPlace::Taken(answer) => CallPlace::Taken(answer.clone()),
         }
     }
 }
 
-impl<M: Model> Clone for Seen<M> {
+impl<M: Model> Clone for SeenAnswer<M> {
     fn clone(&self) -> Self {
-        Seen { answer: self.answer.clone(), after: self.after }
+        SeenAnswer { answer: self.answer.clone(), after: self.after }
     }
 }
 
@@ -167,13 +167,13 @@ impl<M: Model> Clone for Possibility<M> {
     }
 }
 
-impl<M: Model> Place<M> {
+impl<M: Model> CallPlace<M> {
     pub(super) fn free() -> Self {
-        Place::Open(Vec::new())
+        CallPlace::Open(Vec::new())
     }
 
     pub(super) fn is_open(&self) -> bool {
-        matches!(self, Place::Open(_))
+        matches!(self, CallPlace::Open(_))
     }
 }
 
@@ -185,11 +185,11 @@ impl<M: Model> Window<M> {
 
     /// For each slot, the answer of its call if it were without effect in the state of `here`; none if it cannot
     /// be, or was taken.
-    pub(super) fn idle_answers(&self, here: &Possibility<M>) -> Vec<Option<Arc<Answer<M>>>> {
-        let idle = |(slot, place): (&Option<InFlight<M::Op>>, &Place<M>)| {
+    pub(super) fn idle_answers(&self, here: &Possibility<M>) -> Vec<Option<Arc<CallAnswer<M>>>> {
+        let idle = |(slot, place): (&Option<InFlight<M::Op>>, &CallPlace<M>)| {
             let call = slot.as_ref().filter(|_| place.is_open())?;
             let stays = leads(&here.state, &call.op, None, &here.state);
-            stays.then(|| Answer::new(&here.state, &call.op, &here.state))
+            stays.then(|| CallAnswer::new(&here.state, &call.op, &here.state))
         };
         self.slots.iter().zip(&here.places).map(idle).collect()
     }
@@ -198,15 +198,15 @@ impl<M: Model> Window<M> {
 impl<M: Model> Possibility<M> {
     /// The possibility after placing the operation `number` next, which leads to `state`. `idle` is
     /// [`Window::idle_answers`] here.
-    pub(super) fn after(&self, number: u64, state: M, idle: &[Option<Arc<Answer<M>>>]) -> Self {
+    pub(super) fn after(&self, number: u64, state: M, idle: &[Option<Arc<CallAnswer<M>>>]) -> Self {
         let mut next = self.clone();
         if state != next.state {
             let after =
                 if self.trail.is_empty() { self.order } else { BUILT | self.trail.len() as u32 };
             for (place, answer) in next.places.iter_mut().zip(idle) {
-                if let (Place::Open(seen), Some(answer)) = (place, answer) {
+                if let (CallPlace::Open(seen), Some(answer)) = (place, answer) {
                     if !seen.iter().any(|old| old.answer.allows_same(answer)) {
-                        seen.push(Seen { answer: answer.clone(), after });
+                        seen.push(SeenAnswer { answer: answer.clone(), after });
                     }
                 }
             }
@@ -220,7 +220,7 @@ impl<M: Model> Possibility<M> {
     /// Renames the entries after which open calls saw something.
     pub(super) fn rename(&mut self, name: impl Fn(u32) -> u32) {
         for place in &mut self.places {
-            if let Place::Open(seen) = place {
+            if let CallPlace::Open(seen) = place {
                 seen.iter_mut().for_each(|seen| seen.after = name(seen.after));
             }
         }
@@ -228,9 +228,9 @@ impl<M: Model> Possibility<M> {
 
     /// Returns `true` if the two differ only in observations and used lost calls.
     fn is_comparable(&self, other: &Self) -> bool {
-        let same = |pair: (&Place<M>, &Place<M>)| match pair {
-            (Place::Open(_), Place::Open(_)) => true,
-            (Place::Taken(a), Place::Taken(b)) => a.allows_same(b),
+        let same = |pair: (&CallPlace<M>, &CallPlace<M>)| match pair {
+            (CallPlace::Open(_), CallPlace::Open(_)) => true,
+            (CallPlace::Taken(a), CallPlace::Taken(b)) => a.allows_same(b),
             _ => false,
         };
         self.state == other.state && self.places.iter().zip(&other.places).all(same)
@@ -240,8 +240,8 @@ impl<M: Model> Possibility<M> {
     /// comparable: its open calls have seen at least as much, and it has used no lost call that the other has
     /// not.
     fn covers(&self, other: &Self) -> bool {
-        let saw = |(own, other): (&Place<M>, &Place<M>)| match (own, other) {
-            (Place::Open(own), Place::Open(other)) => other
+        let saw = |(own, other): (&CallPlace<M>, &CallPlace<M>)| match (own, other) {
+            (CallPlace::Open(own), CallPlace::Open(other)) => other
                 .iter()
                 .all(|seen| own.iter().any(|mine| mine.answer.allows_same(&seen.answer))),
             _ => true,
@@ -264,12 +264,12 @@ impl<M: Model> Possibility<M> {
         let mut seen = 0;
         for place in &self.places {
             hasher.write_u8(u8::from(place.is_open()));
-            if let Place::Open(list) = place {
+            if let CallPlace::Open(list) = place {
                 seen += list.capacity();
             }
         }
-        let lists = self.places.len() * size_of::<Place<M>>()
-            + seen * size_of::<Seen<M>>()
+        let lists = self.places.len() * size_of::<CallPlace<M>>()
+            + seen * size_of::<SeenAnswer<M>>()
             + self.used.0.len() * size_of::<(u32, u32)>()
             + self.trail.len() * size_of::<u64>();
         (hasher.finish(), states + lists + size_of::<Self>())

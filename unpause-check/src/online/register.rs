@@ -20,7 +20,7 @@ mod evidence;
 
 use std::collections::VecDeque;
 
-use self::blocks::{Blocks, Cluster, NONE};
+use self::blocks::{Blocks, NONE, ValueCluster};
 use crate::model::Model;
 use crate::unique::Action;
 
@@ -29,7 +29,7 @@ pub(super) struct Register<M: Model> {
     /// The time of the last event. Events of this engine have the times 1, 2, and so on.
     now: u64,
     /// The open calls, by slot.
-    slots: Vec<Option<Open<M>>>,
+    slots: Vec<Option<OpenRegisterCall<M>>>,
     free: Vec<usize>,
     /// Invocations in the order of their times, with their slots. Entries whose call has ended stay until they
     /// are the first.
@@ -37,7 +37,7 @@ pub(super) struct Register<M: Model> {
 }
 
 /// A call that is open.
-struct Open<M: Model> {
+struct OpenRegisterCall<M: Model> {
     op: M::Op,
     number: u64,
     invoked: u64,
@@ -46,7 +46,7 @@ struct Open<M: Model> {
 }
 
 /// A call that is kept for a replay.
-struct Kept<M: Model> {
+struct KeptCall<M: Model> {
     op: M::Op,
     ret: Option<M::Ret>,
     number: u64,
@@ -112,14 +112,14 @@ impl<M: Model> Register<M> {
         self.now += 1;
         let invoked = self.now;
         let cluster = value.map_or(NONE, |value| {
-            let call = Kept { op: op.clone(), ret: None, number, invoked, returned: u64::MAX };
-            self.blocks.add(Cluster::written(value, from, call))
+            let call = KeptCall { op: op.clone(), ret: None, number, invoked, returned: u64::MAX };
+            self.blocks.add(ValueCluster::written(value, from, call))
         });
         let slot = self.free.pop().unwrap_or_else(|| {
             self.slots.push(None);
             self.slots.len() - 1
         });
-        self.slots[slot] = Some(Open { op, number, invoked, cluster });
+        self.slots[slot] = Some(OpenRegisterCall { op, number, invoked, cluster });
         self.invoked.push_back((invoked, slot));
         Ok(slot)
     }
@@ -129,7 +129,7 @@ impl<M: Model> Register<M> {
     /// # Errors
     /// The reason why the event is refused.
     pub(super) fn returned(&mut self, slot: usize, ret: &M::Ret) -> Result<(), RegisterRefusal> {
-        let Open { op, number, invoked, cluster } = open(&self.slots, slot);
+        let OpenRegisterCall { op, number, invoked, cluster } = open(&self.slots, slot);
         let action = M::register_action(op, Some(ret)).ok_or(RegisterRefusal::NotMine)?;
         let returned = self.now + 1;
         match action {
@@ -141,7 +141,7 @@ impl<M: Model> Register<M> {
                 let cluster = self.blocks.find(value).ok_or(RegisterRefusal::Violated)?;
                 self.blocks.settle(cluster)?;
                 let (op, ret) = (op.clone(), Some(ret.clone()));
-                let call = Kept { op, ret, number: *number, invoked: *invoked, returned };
+                let call = KeptCall { op, ret, number: *number, invoked: *invoked, returned };
                 self.blocks.read(cluster, call)?;
             }
             Action::Nothing => {}
@@ -157,7 +157,7 @@ impl<M: Model> Register<M> {
 
     /// Ends the call in `slot`, whose result will never be known.
     pub(super) fn lost(&mut self, slot: usize) {
-        let Open { cluster, .. } = self.close(slot);
+        let OpenRegisterCall { cluster, .. } = self.close(slot);
         if cluster != NONE {
             self.blocks.lost(cluster);
         }
@@ -189,15 +189,15 @@ impl<M: Model> Register<M> {
     /// [`start`](Self::start) and takes them allows the same later events as this one.
     pub(super) fn replay(&self) -> Vec<Replayed<'_, M>> {
         let open = self.slots.iter().enumerate();
-        let open: Vec<(usize, &Open<M>)> =
+        let open: Vec<(usize, &OpenRegisterCall<M>)> =
             open.filter_map(|(slot, open)| Some((slot, open.as_ref()?))).collect();
         let mut events: Vec<(u64, Replayed<'_, M>)> = Vec::new();
-        for (slot, Open { op, number, invoked, .. }) in &open {
+        for (slot, OpenRegisterCall { op, number, invoked, .. }) in &open {
             let slot = Some(*slot);
             events.push((2 * invoked, Replayed::Invoke { op, number: *number, slot }));
         }
         for call in self.blocks.kept() {
-            let Kept { op, ret, number, invoked, returned } = call;
+            let KeptCall { op, ret, number, invoked, returned } = call;
             if open.iter().any(|(_, open)| open.number == *number) {
                 continue;
             }
@@ -212,7 +212,7 @@ impl<M: Model> Register<M> {
         events.into_iter().map(|(_, event)| event).collect()
     }
 
-    fn close(&mut self, slot: usize) -> Open<M> {
+    fn close(&mut self, slot: usize) -> OpenRegisterCall<M> {
         self.free.push(slot);
         let open = self.slots[slot].take().expect("a call in flight has its slot until it ends");
         while let Some((invoked, slot)) = self.invoked.front() {
@@ -232,6 +232,6 @@ impl<M: Model> Register<M> {
 }
 
 /// The call in a slot that is not free.
-fn open<M: Model>(slots: &[Option<Open<M>>], slot: usize) -> &Open<M> {
+fn open<M: Model>(slots: &[Option<OpenRegisterCall<M>>], slot: usize) -> &OpenRegisterCall<M> {
     slots[slot].as_ref().expect("a call in flight has its slot until it ends")
 }

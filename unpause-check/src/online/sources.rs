@@ -26,9 +26,9 @@ mod solve;
 
 use std::collections::VecDeque;
 
-use self::plan::{NONE, Plan, Zone};
+use self::plan::{NONE, SourcePlan, Zone};
 use self::pool::Pool;
-use self::solve::Exhausted;
+use self::solve::AttemptsExhausted;
 use super::part::{PartResult, Resources};
 use super::register::Replayed;
 use super::slab::Slab;
@@ -39,12 +39,12 @@ use crate::verdict::Limit;
 pub(super) struct Sources<M: Model> {
     /// The state before all that is kept.
     start: M,
-    calls: Slab<Call<M>>,
+    calls: Slab<SourceCall<M>>,
     /// Writers that are not certain to take effect.
     pool: Pool,
     /// Clusters have the same indices in both.
-    certain: Plan,
-    chosen: Plan,
+    certain: SourcePlan,
+    chosen: SourcePlan,
     /// Calls whose source is not certain, by their returns: observers, and swaps that took effect.
     open_ended: Vec<u32>,
     /// The calls in flight by slot.
@@ -64,7 +64,7 @@ pub(super) struct Sources<M: Model> {
     forgotten: VecDeque<u64>,
 }
 
-struct Call<M: Model> {
+struct SourceCall<M: Model> {
     op: M::Op,
     ret: Option<M::Ret>,
     number: u64,
@@ -108,8 +108,8 @@ enum SourcesRefusal {
     NotMine,
 }
 
-impl From<Exhausted> for SourcesRefusal {
-    fn from(_: Exhausted) -> Self {
+impl From<AttemptsExhausted> for SourcesRefusal {
+    fn from(_: AttemptsExhausted) -> Self {
         SourcesRefusal::TooMany
     }
 }
@@ -125,7 +125,7 @@ impl<M: Model> Sources<M> {
     /// that were placed before, in this order.
     pub(super) fn resumed(start: &M, slots: usize, placed: impl Iterator<Item = u64>) -> Self {
         let value = start.register_value().expect("a state of a register");
-        let mut certain = Plan::default();
+        let mut certain = SourcePlan::default();
         let node = certain.add(NONE, value, 0);
         certain.join(node, Zone { first: 0, last: 0 });
         Sources {
@@ -171,7 +171,7 @@ impl<M: Model> Sources<M> {
         };
         self.now += 1;
         let invoked = self.now;
-        let call = self.calls.add(Call {
+        let call = self.calls.add(SourceCall {
             op,
             ret: None,
             number,
@@ -200,7 +200,7 @@ impl<M: Model> Sources<M> {
         &mut self,
         slot: usize,
         ret: &M::Ret,
-        means: &mut Resources<M>,
+        resources: &mut Resources<M>,
     ) -> Taken {
         let call = self.slots[slot].expect("a call in flight has its slot until it ends");
         let it = &self.calls[call];
@@ -213,11 +213,13 @@ impl<M: Model> Sources<M> {
             (Some(Action::Swap(..)), Some(_)) if matches!(it.needs, Needs::Value(_)) => {
                 self.end(call, ret);
                 self.settle(call);
-                self.replaced(call, means)
+                self.replaced(call, resources)
             }
-            (Some(Action::Peek(value)), _) => self.observed(call, ret, Needs::Value(value), means),
+            (Some(Action::Peek(value)), _) => {
+                self.observed(call, ret, Needs::Value(value), resources)
+            }
             (Some(Action::Absent(value)), _) => {
-                self.observed(call, ret, Needs::Other(value), means)
+                self.observed(call, ret, Needs::Other(value), resources)
             }
             (Some(Action::Nothing), None) => {
                 self.calls.remove(call);
@@ -231,7 +233,7 @@ impl<M: Model> Sources<M> {
             if self.observers.len() + self.chosen.clusters.len() < self.full {
                 Ok(())
             } else {
-                self.tidy(means)
+                self.tidy(resources)
             }
         });
         match refused {
@@ -244,7 +246,7 @@ impl<M: Model> Sources<M> {
     }
 
     /// Ends the call in `slot`, which did not happen.
-    pub(super) fn failed(&mut self, slot: usize, means: &mut Resources<M>) -> PartResult {
+    pub(super) fn failed(&mut self, slot: usize, resources: &mut Resources<M>) -> PartResult {
         let call = self.close(slot);
         let is_certain = self.calls[call].certain;
         let was_source = !is_certain && self.withdraw(call);
@@ -252,7 +254,7 @@ impl<M: Model> Sources<M> {
             // Some observer has no other source.
             Err(SourcesRefusal::Violated)
         } else if was_source {
-            self.choose(Vec::new(), means)
+            self.choose(Vec::new(), resources)
         } else {
             Ok(())
         };
@@ -306,7 +308,7 @@ impl<M: Model> Sources<M> {
     /// was invoked since.
     fn settle(&mut self, call: u32) {
         self.make_certain(call);
-        let Call { node, invoked, returned, .. } = self.calls[call];
+        let SourceCall { node, invoked, returned, .. } = self.calls[call];
         let span = Zone { first: returned, last: invoked };
         self.certain.join(node, span);
         self.chosen.join(node, span);
@@ -353,7 +355,7 @@ impl<M: Model> Sources<M> {
         for (slot, call) in self.slots.iter().enumerate() {
             slots.extend(call.map(|call| (self.calls[call].number, slot)));
         }
-        for Call { op, ret, number, invoked, returned, .. } in self.calls.iter() {
+        for SourceCall { op, ret, number, invoked, returned, .. } in self.calls.iter() {
             let (number, slot) = (*number, slots.get(number).copied());
             events.push((2 * invoked, Replayed::Invoke { op, number, slot }));
             match ret {

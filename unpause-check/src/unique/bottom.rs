@@ -21,13 +21,13 @@ pub(super) struct Layout {
     inside: Vec<(u32, u32)>,
     /// The first entry of each item, up to that of the next; by first moment.
     starts: Vec<u32>,
-    entries: Vec<Entry>,
+    entries: Vec<StackEntry>,
     /// The number of moments.
     count: u32,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Entry {
+struct StackEntry {
     first: u32,
     last: u32,
     /// `NONE` for entries that may not be left out: adds and takes.
@@ -47,7 +47,7 @@ impl Layout {
         };
         let entry = |operation: u32, look: u32| {
             let (first, last) = items.moments.of[operation as usize];
-            Entry { first, last, look }
+            StackEntry { first, last, look }
         };
         for (value, item) in (0..).zip(&items.of).filter(|(_, item)| item.stays()) {
             let start = layout.entries.len();
@@ -339,7 +339,7 @@ impl<'a> Removal<'a> {
         let entries = &self.layout.entries;
         if range.len() <= FEW {
             for entry in range {
-                let Entry { first, last, .. } = entries[entry];
+                let StackEntry { first, last, .. } = entries[entry];
                 if self.open[entry] && (first..=last).contains(&moment) {
                     self.place(entry);
                 }

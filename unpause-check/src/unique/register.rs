@@ -64,7 +64,7 @@ struct RegisterCheck<'a> {
     /// For each value, the one that it replaced by a swap, and the one that replaced it.
     before: Vec<u32>,
     after: Vec<u32>,
-    clusters: Vec<Cluster>,
+    clusters: Vec<RegisterCluster>,
 }
 
 /// The operation of a cluster or block that returned first.
@@ -84,7 +84,7 @@ struct Last {
 }
 
 #[derive(Clone, Copy)]
-struct Cluster {
+struct RegisterCluster {
     first: First,
     last: Last,
 }
@@ -193,13 +193,13 @@ impl<'a> RegisterCheck<'a> {
             let (operation, value) = (self.intro[value], value as u32);
             let (call, end) = if operation == NONE { (0, 0) } else { self.times(operation) };
             let first = First { end, operation, value };
-            Cluster { first, last: Last { call, operation, value } }
+            RegisterCluster { first, last: Last { call, operation, value } }
         };
         self.clusters = (0..self.intro.len()).map(of).collect();
         for (index, action) in self.plain.actions.iter().enumerate() {
             if let Action::Peek(value) = *action {
                 let (call, end) = self.times(index as u32);
-                let Cluster { first, last } = &mut self.clusters[value as usize];
+                let RegisterCluster { first, last } = &mut self.clusters[value as usize];
                 if end < first.end {
                     (first.end, first.operation) = (end, index as u32);
                 }
@@ -228,12 +228,12 @@ impl<'a> RegisterCheck<'a> {
             if self.before[root] != NONE {
                 continue;
             }
-            let Cluster { first, last } = self.clusters[root];
+            let RegisterCluster { first, last } = self.clusters[root];
             let mut block = Block { root: root as u32, first, last };
             let mut value = self.after[root];
             reached += 1;
             while value != NONE {
-                let Cluster { first, last } = self.clusters[value as usize];
+                let RegisterCluster { first, last } = self.clusters[value as usize];
                 if first.end < block.last.call {
                     return Err(self.out_of_line(first));
                 }

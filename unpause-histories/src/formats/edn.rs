@@ -11,10 +11,10 @@ use unpause_check::datum::Datum;
 use super::names::NameTable;
 use super::value::FileValues;
 use crate::problem::{FilePlace, Problem, ProblemKind, shown};
-use crate::source::{DEPTH_MAX, NUMBER_MAX, Source, utf8};
+use crate::source::{DEPTH_MAX, FileReader, NUMBER_MAX, utf8};
 
 pub(super) struct Edn<'a> {
-    source: Source<'a>,
+    source: FileReader<'a>,
     names: NameTable,
     /// The vector or list around the events: its opening place, and its closing character.
     around: Option<(FilePlace, u8)>,
@@ -23,7 +23,7 @@ pub(super) struct Edn<'a> {
 }
 
 impl<'a> Edn<'a> {
-    pub(super) fn new(source: Source<'a>) -> Edn<'a> {
+    pub(super) fn new(source: FileReader<'a>) -> Edn<'a> {
         Edn { source, names: NameTable::default(), around: None, began: false }
     }
 

@@ -11,7 +11,7 @@ use super::edn::Edn;
 use crate::event::{EventKind, FileEvent};
 use crate::problem::{FilePlace, Problem, ProblemKind};
 use crate::recording::{Pairing, Recording};
-use crate::source::Source;
+use crate::source::FileReader;
 
 /// The text before the event.
 const BEFORE: &str = "jepsen.util - ";
@@ -20,7 +20,7 @@ pub(super) fn begins(text: &str) -> bool {
     text.lines().next().is_some_and(|line| line.contains(BEFORE))
 }
 
-pub(super) fn read(mut source: Source<'_>) -> Result<Recording, Problem> {
+pub(super) fn read(mut source: FileReader<'_>) -> Result<Recording, Problem> {
     let mut recording = Recording::new("etcd");
     recording.model = Some("cas-register");
     recording.nil = NilRead::Nothing;
@@ -42,7 +42,7 @@ pub(super) fn read(mut source: Source<'_>) -> Result<Recording, Problem> {
 /// Process, type, operation and value, in EDN; an explanation may follow.
 fn event(place: FilePlace, text: &str) -> Result<Option<FileEvent>, Problem> {
     let mut input = text.as_bytes();
-    let mut values = Edn::new(Source::short(&mut input));
+    let mut values = Edn::new(FileReader::short(&mut input));
     let here = |problem: Problem| Problem { place: Some(place), ..problem };
     let mut next = || values.plain().map_err(here);
     let (process, kind, f) = (next()?, next()?, next()?);

@@ -12,7 +12,7 @@ use unpause_check::datum::Datum;
 
 use crate::problem::{FilePlace, Problem, ProblemKind, shown};
 use crate::recording::{Answer, Call, Callers, End, Recording};
-use crate::source::Source;
+use crate::source::FileReader;
 
 /// The largest item comes out first, in the model the smallest: its values are negated.
 const PRIORITY_QUEUE: &str = "priority-queue";
@@ -31,7 +31,7 @@ pub(super) fn begins(text: &str) -> bool {
     header.is_some_and(|header| OBJECTS.iter().any(|(name, ..)| *name == header.trim()))
 }
 
-pub(super) fn read(mut source: Source<'_>) -> Result<Recording, Problem> {
+pub(super) fn read(mut source: FileReader<'_>) -> Result<Recording, Problem> {
     let mut row = None;
     let mut calls: Vec<(i64, i64, Call)> = Vec::new();
     while let Some((place, line)) = source.line()? {

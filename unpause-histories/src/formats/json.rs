@@ -8,10 +8,10 @@ use unpause_check::datum::Datum;
 use super::names::NameTable;
 use super::value::FileValues;
 use crate::problem::{Problem, ProblemKind};
-use crate::source::{DEPTH_MAX, NUMBER_MAX, Source, utf8};
+use crate::source::{DEPTH_MAX, FileReader, NUMBER_MAX, utf8};
 
 pub(super) struct Json<'a> {
-    source: Source<'a>,
+    source: FileReader<'a>,
     names: NameTable,
     array: Array,
 }
@@ -27,7 +27,7 @@ enum Array {
 }
 
 impl<'a> Json<'a> {
-    pub(super) fn new(source: Source<'a>) -> Json<'a> {
+    pub(super) fn new(source: FileReader<'a>) -> Json<'a> {
         Json { source, names: NameTable::default(), array: Array::Unknown }
     }
 
@@ -126,7 +126,7 @@ impl<'a> Json<'a> {
     fn number(&mut self) -> Result<Datum, Problem> {
         let at = self.source.at();
         let mut bytes = Vec::new();
-        let digits = |source: &mut Source<'_>, bytes: &mut Vec<u8>| {
+        let digits = |source: &mut FileReader<'_>, bytes: &mut Vec<u8>| {
             let before = bytes.len();
             source.take_while(bytes, |byte| byte.is_ascii_digit())?;
             Ok::<bool, Problem>(bytes.len() > before)

@@ -10,7 +10,7 @@ use unpause_check::datum::Datum;
 use crate::event::{EventKind, FileEvent};
 use crate::problem::{FilePlace, Problem, ProblemKind, shown};
 use crate::recording::{Pairing, Recording};
-use crate::source::Source;
+use crate::source::FileReader;
 
 pub(super) fn begins(text: &str) -> bool {
     let is_call = |line: &str| {
@@ -32,7 +32,7 @@ fn object(line: &str) -> Option<&str> {
     line.strip_prefix('#')?.trim_start().strip_prefix("@object").map(str::trim)
 }
 
-pub(super) fn read(mut source: Source<'_>) -> Result<Recording, Problem> {
+pub(super) fn read(mut source: FileReader<'_>) -> Result<Recording, Problem> {
     let mut pairing = Pairing::new(Recording::new("limo"));
     let mut object_is: Option<(&'static str, [&'static str; 2])> = None;
     // By thread, its call and the removed value on the line of the call.

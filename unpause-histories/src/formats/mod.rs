@@ -17,7 +17,7 @@ use self::value::FileValues;
 use crate::event::{self, FileItem};
 use crate::problem::{Problem, ProblemKind, not_among};
 use crate::recording::{Pairing, Recording};
-use crate::source::Source;
+use crate::source::FileReader;
 
 /// A format of histories.
 #[derive(Clone, Copy, Debug)]
@@ -31,7 +31,7 @@ pub struct Format {
     /// Returns `true` if a file that begins like this is in the format. Receives the first bytes without
     /// leading blanks, at least a line if there is one.
     begins: fn(&str) -> bool,
-    read: fn(Source<'_>) -> Result<Recording, Problem>,
+    read: fn(FileReader<'_>) -> Result<Recording, Problem>,
 }
 
 /// All formats. To add one, write its file and add its row; if a beginning fits several, the first one is used.
@@ -140,15 +140,15 @@ pub fn read(mut input: impl BufRead, format: &Format) -> Result<Recording, Probl
 }
 
 fn read_dyn(input: &mut dyn Read, format: &Format) -> Result<Recording, Problem> {
-    (format.read)(Source::new(input))
+    (format.read)(FileReader::new(input))
 }
 
-fn json(mut source: Source<'_>) -> Result<Recording, Problem> {
+fn json(mut source: FileReader<'_>) -> Result<Recording, Problem> {
     source.skip_mark()?;
     events(json::Json::new(source), Recording::new("json"))
 }
 
-fn edn(mut source: Source<'_>) -> Result<Recording, Problem> {
+fn edn(mut source: FileReader<'_>) -> Result<Recording, Problem> {
     source.skip_mark()?;
     let mut recording = Recording::new("edn");
     recording.nil = NilRead::Anything;
@@ -178,7 +178,7 @@ fn events(mut values: impl FileValues, recording: Recording) -> Result<Recording
 /// ```
 pub fn edn_value(text: &str) -> Result<Datum, Problem> {
     let mut input = text.as_bytes();
-    edn::Edn::new(Source::short(&mut input)).single()
+    edn::Edn::new(FileReader::short(&mut input)).single()
 }
 
 /// `#jepsen.history.Op{`, `#_`, `#{`: and not `# a comment` of another format.

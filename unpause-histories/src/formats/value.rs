@@ -3,7 +3,7 @@
 use unpause_check::datum::Datum;
 
 use crate::problem::{FilePlace, Problem, ProblemKind};
-use crate::source::Source;
+use crate::source::FileReader;
 
 /// The values of a file that are events, one after the other.
 pub(super) trait FileValues {
@@ -12,7 +12,7 @@ pub(super) trait FileValues {
 }
 
 /// Four hexadecimal digits.
-pub(super) fn hex(source: &mut Source<'_>) -> Result<u32, Problem> {
+pub(super) fn hex(source: &mut FileReader<'_>) -> Result<u32, Problem> {
     let mut code = 0;
     for _ in 0..4 {
         let digit = source.peek()?.and_then(|byte| char::from(byte).to_digit(16));

@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 
-use super::{Kept, RegisterRefusal};
+use super::{KeptCall, RegisterRefusal};
 use crate::hash::Table;
 use crate::model::{Key, Model};
 use crate::online::orders::WINDOW;
@@ -22,7 +22,7 @@ pub(super) struct Blocks<M: Model> {
     start: M,
     /// The cluster of each value that a later call could read or write.
     values: Table<Key, u32>,
-    clusters: Slab<Cluster<M>>,
+    clusters: Slab<ValueCluster<M>>,
     blocks: Slab<Block>,
     /// Blocks by their first return. An entry counts if the block still has that first return.
     returned: Vec<(u64, u32)>,
@@ -37,15 +37,15 @@ pub(super) struct Blocks<M: Model> {
 }
 
 /// The calls on one value.
-pub(super) struct Cluster<M: Model> {
+pub(super) struct ValueCluster<M: Model> {
     pub(super) value: Key,
     /// The writer; none if the register starts with the value.
-    pub(super) writer: Option<Kept<M>>,
+    pub(super) writer: Option<KeptCall<M>>,
     /// The value that a swap replaces.
     from: Option<Key>,
     is_lost: bool,
     /// The reads, by their returns. If there were too many, only the first one and the later ones.
-    pub(super) reads: VecDeque<Kept<M>>,
+    pub(super) reads: VecDeque<KeptCall<M>>,
     pub(super) has_gap: bool,
     /// The state while the register holds the value, once it is certain that it did.
     pub(super) state: Option<M>,
@@ -66,10 +66,10 @@ pub(super) struct Block {
     begin: i64,
 }
 
-impl<M: Model> Cluster<M> {
+impl<M: Model> ValueCluster<M> {
     /// The cluster of a value that `writer` has begun to write, or to swap for `from`.
-    pub(super) fn written(value: Key, from: Option<Key>, writer: Kept<M>) -> Self {
-        Cluster {
+    pub(super) fn written(value: Key, from: Option<Key>, writer: KeptCall<M>) -> Self {
+        ValueCluster {
             value,
             from,
             is_lost: false,
@@ -85,7 +85,7 @@ impl<M: Model> Cluster<M> {
     }
 
     /// Keeps a read. Drops one that decides nothing if there are too many.
-    fn keep(&mut self, call: Kept<M>) -> usize {
+    fn keep(&mut self, call: KeptCall<M>) -> usize {
         self.reads.push_back(call);
         if self.reads.len() <= WINDOW {
             return 1;
@@ -98,7 +98,7 @@ impl<M: Model> Cluster<M> {
     }
 
     /// The calls that are kept.
-    fn calls(&self) -> impl Iterator<Item = &Kept<M>> {
+    fn calls(&self) -> impl Iterator<Item = &KeptCall<M>> {
         self.writer.iter().chain(&self.reads)
     }
 }
@@ -107,7 +107,7 @@ impl<M: Model> Blocks<M> {
     pub(super) fn new(start: M, value: Key) -> Self {
         let mut clusters = Slab::default();
         let mut blocks = Slab::default();
-        let cluster = clusters.add(Cluster {
+        let cluster = clusters.add(ValueCluster {
             value,
             writer: None,
             from: None,
@@ -145,7 +145,7 @@ impl<M: Model> Blocks<M> {
     }
 
     /// Adds a cluster whose writer has begun.
-    pub(super) fn add(&mut self, cluster: Cluster<M>) -> u32 {
+    pub(super) fn add(&mut self, cluster: ValueCluster<M>) -> u32 {
         let value = cluster.value;
         let number = self.clusters.add(cluster);
         self.values.insert(value, number);
@@ -222,7 +222,7 @@ impl<M: Model> Blocks<M> {
         ret: &M::Ret,
         returned: u64,
     ) -> Result<(), RegisterRefusal> {
-        let Cluster { writer, from, block, .. } = &self.clusters[at];
+        let ValueCluster { writer, from, block, .. } = &self.clusters[at];
         let writer = writer.as_ref().expect("the first value was always there");
         let before = from.and_then(|from| self.find(from));
         let state = before.and_then(|before| self.clusters[before].state.as_ref());
@@ -240,7 +240,7 @@ impl<M: Model> Blocks<M> {
     }
 
     /// Adds a read that returned to a settled cluster.
-    pub(super) fn read(&mut self, at: u32, call: Kept<M>) -> Result<(), RegisterRefusal> {
+    pub(super) fn read(&mut self, at: u32, call: KeptCall<M>) -> Result<(), RegisterRefusal> {
         let cluster = &self.clusters[at];
         let (state, block) = (cluster.state.as_ref().expect("it is settled"), cluster.block);
         let mut after = Vec::new();
@@ -428,12 +428,12 @@ impl<M: Model> Blocks<M> {
     }
 
     /// The calls that are kept: writers that have returned or are open or lost, and reads that have returned.
-    pub(super) fn kept(&self) -> impl Iterator<Item = &Kept<M>> {
-        self.clusters.iter().flat_map(Cluster::calls)
+    pub(super) fn kept(&self) -> impl Iterator<Item = &KeptCall<M>> {
+        self.clusters.iter().flat_map(ValueCluster::calls)
     }
 
     /// The clusters whose value the register held, in the order of a linearization.
-    pub(super) fn in_order(&self) -> Vec<&Cluster<M>> {
+    pub(super) fn in_order(&self) -> Vec<&ValueCluster<M>> {
         let mut blocks: Vec<&Block> = self.blocks.iter().collect();
         blocks.sort_unstable_by_key(|block| block.start());
         let chains = blocks.into_iter().flat_map(|block| &block.chain);
@@ -449,7 +449,7 @@ impl Block {
 }
 
 /// Removes a value from the table, unless another cluster has it now.
-fn forget_value<M: Model>(values: &mut Table<Key, u32>, cluster: &Cluster<M>, at: u32) {
+fn forget_value<M: Model>(values: &mut Table<Key, u32>, cluster: &ValueCluster<M>, at: u32) {
     if values.get(&cluster.value) == Some(&at) {
         values.remove(&cluster.value);
     }

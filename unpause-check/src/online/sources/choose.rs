@@ -1,9 +1,9 @@
 //! The choice of sources: by a small step if possible, or else by a new search.
 
-use super::plan::{NONE, Plan};
+use super::plan::{NONE, SourcePlan};
 use super::pool::Pool;
-use super::solve::{Search, Source};
-use super::{Call, Needs, Resources, Sources, SourcesRefusal};
+use super::solve::{Source, SourceSearch};
+use super::{Needs, Resources, SourceCall, Sources, SourcesRefusal};
 use crate::model::Model;
 use crate::online::closure::moves_max;
 
@@ -12,18 +12,18 @@ impl<M: Model> Sources<M> {
     pub(super) fn replaced(
         &mut self,
         call: u32,
-        means: &mut Resources<M>,
+        resources: &mut Resources<M>,
     ) -> Result<(), SourcesRefusal> {
         let node = self.calls[call].node;
         if self.chosen.clusters[node as usize].before != NONE {
             return Ok(());
         }
-        match self.choice(call, means)? {
+        match self.choice(call, resources)? {
             Some(source) => {
                 self.take(call, source);
                 Ok(())
             }
-            None => self.choose(Vec::new(), means),
+            None => self.choose(Vec::new(), resources),
         }
     }
 
@@ -33,7 +33,7 @@ impl<M: Model> Sources<M> {
         call: u32,
         ret: &M::Ret,
         needs: Needs,
-        means: &mut Resources<M>,
+        resources: &mut Resources<M>,
     ) -> Result<(), SourcesRefusal> {
         if self.calls[call].certain {
             return Err(SourcesRefusal::Violated);
@@ -45,9 +45,9 @@ impl<M: Model> Sources<M> {
         self.end(call, ret);
         self.observers.push(call);
         let found =
-            if was_source { Err(SourcesRefusal::Violated) } else { self.extend(call, means) };
+            if was_source { Err(SourcesRefusal::Violated) } else { self.extend(call, resources) };
         let found = match found {
-            Err(SourcesRefusal::Violated) => self.choose(vec![call], means),
+            Err(SourcesRefusal::Violated) => self.choose(vec![call], resources),
             other => other,
         };
         if matches!(found, Err(SourcesRefusal::Violated)) {
@@ -60,9 +60,9 @@ impl<M: Model> Sources<M> {
     }
 
     /// Extends the chosen plan by an observer that returns. `Violated` means that this plan cannot be extended.
-    fn extend(&mut self, call: u32, means: &mut Resources<M>) -> Result<(), SourcesRefusal> {
+    fn extend(&mut self, call: u32, resources: &mut Resources<M>) -> Result<(), SourcesRefusal> {
         let pools = [&self.pool];
-        let search = self.search(&pools, means);
+        let search = self.search(&pools, resources);
         let free = search.free(&self.certain, call);
         if let Some(at) = free {
             // The zones of the chosen plan include those of the certain one.
@@ -71,7 +71,7 @@ impl<M: Model> Sources<M> {
         }
         let found = match search.free(&self.chosen, call) {
             Some(at) => Some(Source::Cluster(at)),
-            None => self.choice(call, means)?,
+            None => self.choice(call, resources)?,
         };
         let source = found.ok_or(SourcesRefusal::Violated)?;
         self.take(call, source);
@@ -83,11 +83,11 @@ impl<M: Model> Sources<M> {
     fn choice(
         &mut self,
         call: u32,
-        means: &mut Resources<M>,
+        resources: &mut Resources<M>,
     ) -> Result<Option<Source>, SourcesRefusal> {
         let mut choices = Vec::new();
         let pools = [&self.pool];
-        let mut search = self.search(&pools, means);
+        let mut search = self.search(&pools, resources);
         search.since = self.calls[call].invoked;
         search.candidates(&self.chosen, call, 1, usize::MAX, &mut choices)?;
         let is_simple = |source: &Source| match source {
@@ -126,7 +126,7 @@ impl<M: Model> Sources<M> {
     pub(super) fn choose(
         &mut self,
         more: Vec<u32>,
-        means: &mut Resources<M>,
+        resources: &mut Resources<M>,
     ) -> Result<(), SourcesRefusal> {
         for with_spent in [false, true] {
             if with_spent && self.debts.is_empty() {
@@ -136,11 +136,11 @@ impl<M: Model> Sources<M> {
             todo.extend(self.open_ended.iter().rev());
             let pools = [&self.pool, &self.spent];
             let pools = if with_spent { &pools[..] } else { &pools[..1] };
-            let mut search = self.search(pools, means);
+            let mut search = self.search(pools, resources);
             let since = todo.iter().map(|call| self.calls[*call].invoked).min();
             search.since = since.unwrap_or(u64::MAX);
             let outcome = search.solve(self.certain.clone(), todo, Vec::new(), 0);
-            means.visited += search.visited;
+            resources.visited += search.visited;
             let Some(solution) = outcome? else { continue };
             if with_spent && !self.exchange(&solution.plan) {
                 return Err(SourcesRefusal::TooMany);
@@ -161,7 +161,7 @@ impl<M: Model> Sources<M> {
 
     /// Replaces the spent writers that a plan uses by others for their purposes. Returns `true` if that is
     /// possible.
-    fn exchange(&mut self, plan: &Plan) -> bool {
+    fn exchange(&mut self, plan: &SourcePlan) -> bool {
         for debt in &mut self.debts {
             if plan.of(debt.call).is_none() {
                 continue;
@@ -200,19 +200,19 @@ impl<M: Model> Sources<M> {
     pub(super) fn search<'a>(
         &'a self,
         pools: &'a [&'a Pool],
-        means: &Resources<M>,
-    ) -> Search<'a, M> {
-        Search {
+        resources: &Resources<M>,
+    ) -> SourceSearch<'a, M> {
+        SourceSearch {
             calls: &self.calls,
             pools,
             since: u64::MAX,
-            left: moves_max(means.limit),
+            left: moves_max(resources.limit),
             visited: 0,
         }
     }
 }
 
-impl<M: Model> Call<M> {
+impl<M: Model> SourceCall<M> {
     /// Moves the writer with the index `own` from one pool to another.
     pub(super) fn moves(&self, own: u32, from: &mut Pool, to: &mut Pool) {
         let value = self.writes.expect("it is a writer");

@@ -16,7 +16,7 @@
 //! with spent writers that nothing can replace, linearizability is unknown. If no choice is left even with
 //! them, the history is not linearizable.
 
-use super::plan::{Cluster, NONE, Plan, Zone};
+use super::plan::{NONE, SourceCluster, SourcePlan, Zone};
 use super::solve::Source;
 use super::{Debt, Needs, Resources, Sources, SourcesRefusal};
 use crate::model::Model;
@@ -30,8 +30,8 @@ const MANY: usize = 96;
 
 impl<M: Model> Sources<M> {
     /// Decides what is certain, and forgets what is over.
-    pub(super) fn tidy(&mut self, means: &mut Resources<M>) -> Result<(), SourcesRefusal> {
-        self.decide(means)?;
+    pub(super) fn tidy(&mut self, resources: &mut Resources<M>) -> Result<(), SourcesRefusal> {
+        self.decide(resources)?;
         let order = self.chosen.in_order();
         let size = self.observers.len() + order.len();
         if let Some(old) = self.cut(&order, false) {
@@ -50,11 +50,11 @@ impl<M: Model> Sources<M> {
     }
 
     /// Makes observers with one source left certain.
-    fn decide(&mut self, means: &mut Resources<M>) -> Result<(), SourcesRefusal> {
+    fn decide(&mut self, resources: &mut Resources<M>) -> Result<(), SourcesRefusal> {
         loop {
             let before = self.open_ended.len();
             for call in std::mem::take(&mut self.open_ended) {
-                if !self.is_decided(call, before, means)? {
+                if !self.is_decided(call, before, resources)? {
                     self.open_ended.push(call);
                 }
             }
@@ -68,12 +68,12 @@ impl<M: Model> Sources<M> {
         &mut self,
         call: u32,
         others: usize,
-        means: &mut Resources<M>,
+        resources: &mut Resources<M>,
     ) -> Result<bool, SourcesRefusal> {
         // Certainty must not depend on spent writers.
         let pools = [&self.pool, &self.spent];
         let pools = if self.debts.is_empty() { &pools[..1] } else { &pools[..] };
-        let mut search = self.search(pools, means);
+        let mut search = self.search(pools, resources);
         if let Some(at) = search.free(&self.certain, call) {
             self.calls[call].at = at;
             return Ok(true);
@@ -131,7 +131,7 @@ impl<M: Model> Sources<M> {
         }
         let (mut best, mut over) = (None, 0);
         for (place, at) in order.iter().enumerate() {
-            let Cluster { call, after, .. } = self.chosen.clusters[*at as usize];
+            let SourceCluster { call, after, .. } = self.chosen.clusters[*at as usize];
             if let Some(writer) =
                 Some(call).filter(|call| *call != NONE).map(|call| &self.calls[call])
             {
@@ -226,7 +226,7 @@ impl<M: Model> Sources<M> {
             }
         }
         for at in &order[..old] {
-            let Cluster { call, zone, after, .. } = self.chosen.clusters[*at as usize];
+            let SourceCluster { call, zone, after, .. } = self.chosen.clusters[*at as usize];
             if call == NONE {
                 continue;
             }
@@ -307,7 +307,7 @@ impl<M: Model> Sources<M> {
         by_cluster.sort_unstable();
         let (mut calls, mut has_gap) = (Vec::new(), false);
         for at in order {
-            let Cluster { call, gap, .. } = self.chosen.clusters[*at as usize];
+            let SourceCluster { call, gap, .. } = self.chosen.clusters[*at as usize];
             calls.extend(Some(call).filter(|call| *call != NONE));
             has_gap |= gap > 0;
             let begin = by_cluster.partition_point(|(other, ..)| other < at);
@@ -318,7 +318,7 @@ impl<M: Model> Sources<M> {
     }
 }
 
-impl Plan {
+impl SourcePlan {
     /// Cuts a block before a cluster, which then comes before all others.
     fn cut_before(&mut self, at: u32) {
         self.clusters[at as usize].before = NONE;

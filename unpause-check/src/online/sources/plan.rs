@@ -31,7 +31,7 @@ impl Zone {
 }
 
 #[derive(Clone, Copy)]
-pub(super) struct Cluster {
+pub(super) struct SourceCluster {
     /// Its writer.
     pub(super) call: u32,
     pub(super) value: Key,
@@ -48,18 +48,18 @@ pub(super) struct Cluster {
 }
 
 #[derive(Clone, Default)]
-pub(super) struct Plan {
-    pub(super) clusters: Vec<Cluster>,
+pub(super) struct SourcePlan {
+    pub(super) clusters: Vec<SourceCluster>,
     /// The zone of each block, by its first cluster. Empty for the other clusters.
     pub(super) zones: Vec<Zone>,
 }
 
-impl Plan {
+impl SourcePlan {
     /// Adds a cluster that does not take part yet.
     pub(super) fn add(&mut self, call: u32, value: Key, invoked: u64) -> u32 {
         let block = self.clusters.len() as u32;
         let (before, after) = (NONE, NONE);
-        self.clusters.push(Cluster {
+        self.clusters.push(SourceCluster {
             call,
             value,
             invoked,
@@ -88,7 +88,7 @@ impl Plan {
     }
 
     /// Clusters that take part, the latest first.
-    pub(super) fn active(&self) -> impl Iterator<Item = (u32, &Cluster)> {
+    pub(super) fn active(&self) -> impl Iterator<Item = (u32, &SourceCluster)> {
         let all = self.clusters.iter().enumerate().rev();
         all.filter(|(_, it)| it.zone != EMPTY).map(|(at, it)| (at as u32, it))
     }

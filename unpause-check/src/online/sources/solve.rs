@@ -6,17 +6,17 @@
 //! by then it is known for each optional writer if its value is needed, and writers whose value is not needed
 //! are interchangeable, so that a failed swap needs to try only a few.
 
-use super::plan::{Cluster, NONE, Plan, Zone};
+use super::plan::{NONE, SourceCluster, SourcePlan, Zone};
 use super::pool::Pool;
-use super::{Call, Needs};
+use super::{Needs, SourceCall};
 use crate::model::{Key, Model};
 use crate::online::slab::Slab;
 
 /// The maximum number of choices that depend on each other.
 const DEPTH: usize = 400;
 
-pub(super) struct Search<'a, M: Model> {
-    pub(super) calls: &'a Slab<Call<M>>,
+pub(super) struct SourceSearch<'a, M: Model> {
+    pub(super) calls: &'a Slab<SourceCall<M>>,
     /// The writers that may take effect.
     pub(super) pools: &'a [&'a Pool],
     /// The earliest invocation of a call that needs a source.
@@ -29,13 +29,13 @@ pub(super) struct Search<'a, M: Model> {
 
 /// A plan in which every observer has its source.
 pub(super) struct Solution {
-    pub(super) plan: Plan,
+    pub(super) plan: SourcePlan,
     /// Calls that are no swaps, each with the cluster that it observes.
     pub(super) sources: Vec<(u32, u32)>,
 }
 
 /// The search ended before it was done.
-pub(super) struct Exhausted;
+pub(super) struct AttemptsExhausted;
 
 /// The source of a call.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -45,34 +45,34 @@ pub(super) enum Source {
     Optional(u32),
 }
 
-enum Step {
+enum SourceStep {
     Failed,
     Free(u32),
     Only(Source),
     Several,
 }
 
-impl<M: Model> Search<'_, M> {
+impl<M: Model> SourceSearch<'_, M> {
     pub(super) fn solve(
         &mut self,
-        mut plan: Plan,
+        mut plan: SourcePlan,
         mut todo: Vec<u32>,
         mut sources: Vec<(u32, u32)>,
         depth: usize,
-    ) -> Result<Option<Solution>, Exhausted> {
+    ) -> Result<Option<Solution>, AttemptsExhausted> {
         self.visited += 1;
         loop {
             let others = todo.len();
             let (mut changed, mut rest) = (false, Vec::with_capacity(others));
             for call in std::mem::take(&mut todo) {
                 match self.step(&plan, call, others)? {
-                    Step::Failed => return Ok(None),
-                    Step::Free(at) => sources.push((call, at)),
-                    Step::Only(source) => {
+                    SourceStep::Failed => return Ok(None),
+                    SourceStep::Free(at) => sources.push((call, at)),
+                    SourceStep::Only(source) => {
                         self.place(&mut plan, call, source, &mut rest, &mut sources);
                         changed = true;
                     }
-                    Step::Several => rest.push(call),
+                    SourceStep::Several => rest.push(call),
                 }
             }
             todo = rest;
@@ -88,7 +88,7 @@ impl<M: Model> Search<'_, M> {
             return Ok(Some(Solution { plan, sources }));
         }
         if depth == DEPTH {
-            return Err(Exhausted);
+            return Err(AttemptsExhausted);
         }
         let call = todo.remove(next);
         let mut choices = Vec::new();
@@ -108,21 +108,26 @@ impl<M: Model> Search<'_, M> {
         Ok(None)
     }
 
-    fn step(&mut self, plan: &Plan, call: u32, others: usize) -> Result<Step, Exhausted> {
+    fn step(
+        &mut self,
+        plan: &SourcePlan,
+        call: u32,
+        others: usize,
+    ) -> Result<SourceStep, AttemptsExhausted> {
         if let Some(at) = self.free(plan, call) {
-            return Ok(Step::Free(at));
+            return Ok(SourceStep::Free(at));
         }
         let mut choices = Vec::new();
         self.candidates(plan, call, others, 2, &mut choices)?;
         Ok(match choices[..] {
-            [] => Step::Failed,
-            [only] => Step::Only(only),
-            _ => Step::Several,
+            [] => SourceStep::Failed,
+            [only] => SourceStep::Only(only),
+            _ => SourceStep::Several,
         })
     }
 
     /// A cluster that a call can observe so that it restricts nothing.
-    pub(super) fn free(&self, plan: &Plan, call: u32) -> Option<u32> {
+    pub(super) fn free(&self, plan: &SourcePlan, call: u32) -> Option<u32> {
         let it = &self.calls[call];
         if it.writes.is_some() {
             return None;
@@ -141,12 +146,12 @@ impl<M: Model> Search<'_, M> {
     /// were invoked before all calls that need a source are represented by the first one.
     pub(super) fn candidates(
         &mut self,
-        plan: &Plan,
+        plan: &SourcePlan,
         call: u32,
         others: usize,
         most: usize,
         out: &mut Vec<Source>,
-    ) -> Result<(), Exhausted> {
+    ) -> Result<(), AttemptsExhausted> {
         let it = &self.calls[call];
         let (span, swaps) = (it.span(), it.writes.is_some());
         let own =
@@ -187,7 +192,7 @@ impl<M: Model> Search<'_, M> {
         };
         // True if the value that a swap replaces may be there, in a cluster or by an optional call.
         let is_there = |from: Key| {
-            let has = |(_, it): (u32, &Cluster)| it.value == from && it.after == NONE;
+            let has = |(_, it): (u32, &SourceCluster)| it.value == from && it.after == NONE;
             self.pools.iter().any(|pool| pool.has(from)) || plan.active().any(has)
         };
         for pool in self.pools {
@@ -253,12 +258,12 @@ impl<M: Model> Search<'_, M> {
                 }
             }
         }
-        self.left = self.left.checked_sub(tried).ok_or(Exhausted)?;
+        self.left = self.left.checked_sub(tried).ok_or(AttemptsExhausted)?;
         Ok(())
     }
 
     /// The cluster of a writer that takes part.
-    fn cluster(&self, plan: &Plan, call: u32) -> Option<u32> {
+    fn cluster(&self, plan: &SourcePlan, call: u32) -> Option<u32> {
         match self.calls[call].node {
             NONE => plan.of(call),
             at => plan.takes_part(at).then_some(at),
@@ -268,7 +273,7 @@ impl<M: Model> Search<'_, M> {
     /// Gives a call its source.
     pub(super) fn place(
         &self,
-        plan: &mut Plan,
+        plan: &mut SourcePlan,
         call: u32,
         source: Source,
         todo: &mut Vec<u32>,
@@ -300,7 +305,7 @@ impl<M: Model> Search<'_, M> {
     }
 }
 
-impl<M: Model> Call<M> {
+impl<M: Model> SourceCall<M> {
     /// The change of the zone of the cluster that the call observes.
     pub(super) fn span(&self) -> Zone {
         Zone { first: self.returned, last: self.invoked }

@@ -12,7 +12,7 @@ use std::process::ExitCode;
 
 use sim::check::chain::{Chain, ChainEvent};
 use sim::check::models::{VersionedRegisterOp as Op, VersionedRegisterRet as Ret};
-use sim::check::online::{ClientEvent, Status};
+use sim::check::online::{ClientEvent, OnlineStatus};
 use sim::check::verdict::Verdict;
 
 const EVENTS: u64 = 500_000;
@@ -113,7 +113,7 @@ fn show(about: &str, stale_at: Option<u64>) -> bool {
     for event in Store::new(1, stale_at).take(EVENTS as usize) {
         let status = chain.feed(event).expect("clients of a store have one call open at a time");
         kept = kept.max(chain.kept());
-        if status != Status::Possible {
+        if status != OnlineStatus::Possible {
             break;
         }
     }

@@ -14,7 +14,7 @@ use std::sync::{self, Arc};
 use sim::Ordering::SeqCst;
 use sim::check::Model;
 use sim::check::models::{Queue, QueueOp, QueueRet};
-use sim::check::online::{ClientEvent, Online, Status};
+use sim::check::online::{ClientEvent, Online, OnlineStatus};
 use sim::{Atomic, Mutex};
 
 use shared::Example;
@@ -104,7 +104,7 @@ impl Client {
         if checker.decided_at() == Some(checker.events() - 1) {
             let event = checker.events() - 1;
             match (status, checker.evidence()) {
-                (Status::Violated, Some(evidence)) => panic!(
+                (OnlineStatus::Violated, Some(evidence)) => panic!(
                     "event {event} decides: operation {} returned {text}; after operations {:?} it \
                      should have returned {}",
                     evidence.misfit,
@@ -135,7 +135,7 @@ async fn program(version: Version) {
         task.await.unwrap();
     }
     let checker = checker.lock().unwrap();
-    assert_eq!((checker.status(), checker.open()), (Status::Possible, 0));
+    assert_eq!((checker.status(), checker.open()), (OnlineStatus::Possible, 0));
 }
 
 fn main() -> ExitCode {

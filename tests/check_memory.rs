@@ -8,8 +8,8 @@ use sim::check::models::{
     CasRegister, CasRegisterOp, CasRegisterRet, Queue, QueueOp, QueueRet, Set, SetOp, TextMap,
     TextMapOp, TextMapRet,
 };
-use sim::check::online::{ClientEvent, Online, Status};
-use sim::check::transactions::{Level, Outcome, RegisterCall, rw_register};
+use sim::check::online::{ClientEvent, Online, OnlineStatus};
+use sim::check::transactions::{Level, RegisterCall, TransactionOutcome, rw_register};
 use sim::check::verdict::{Limit, Verdict};
 use sim::check::{
     Budget, Malformed, Model, linearizable, linearizable_parallel, quiescent, sequential,
@@ -108,10 +108,10 @@ fn online(clients: u32) {
     let before = HEAP.current_usage();
     for client in 0..clients {
         let op = QueueOp::Enqueue(client.into());
-        assert_eq!(online.feed(ClientEvent::Invoke { client, op }), Ok(Status::Possible));
+        assert_eq!(online.feed(ClientEvent::Invoke { client, op }), Ok(OnlineStatus::Possible));
     }
     let ret = QueueRet::Done;
-    assert_eq!(online.feed(ClientEvent::Return { client: 0, ret }), Ok(Status::Unknown));
+    assert_eq!(online.feed(ClientEvent::Return { client: 0, ret }), Ok(OnlineStatus::Unknown));
     let peak = HEAP.peak_usage() - before;
     println!("online, {clients} clients: {} MB", peak >> 20);
     assert!(peak <= 2 * MEMORY + ELSE, "online: {} MB", peak >> 20);
@@ -160,7 +160,7 @@ fn no_checker_takes_more_than_its_budget() {
         op: vec![RegisterCall::Write("x", n)],
         invoked: if n < count / 2 { n } else { 2 * count + n },
         returned: Some((
-            Outcome::Committed(vec![]),
+            TransactionOutcome::Committed(vec![]),
             count + if n < count / 2 { n } else { 3 * count + n },
         )),
     };

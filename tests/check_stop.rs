@@ -4,7 +4,9 @@ use std::cell::Cell;
 
 use sim::check::history::Operation;
 use sim::check::models::{Queue, QueueOp, QueueRet};
-use sim::check::transactions::{Level, ListCall, Outcome, RegisterCall, list_append, rw_register};
+use sim::check::transactions::{
+    Level, ListCall, RegisterCall, TransactionOutcome, list_append, rw_register,
+};
 use sim::check::verdict::{Limit, Verdict};
 use sim::check::{Budget, linearizable, linearizable_parallel, quiescent, sequential};
 
@@ -79,7 +81,7 @@ fn cycles_that_were_not_looked_for_to_the_end_are_no_pass() {
         client: n as u32,
         op: vec![ListCall::Read(n), ListCall::Append((n + 1) % count, n)],
         invoked: n,
-        returned: Some((Outcome::Committed(vec![vec![]]), count + n)),
+        returned: Some((TransactionOutcome::Committed(vec![vec![]]), count + n)),
     };
     let history: Vec<_> = (0..count).map(transaction).collect();
     for patience in 0..6 {
@@ -104,7 +106,10 @@ fn an_order_of_transactions_that_was_not_looked_for_to_the_end_is_no_violation()
         client: n as u32,
         op: vec![RegisterCall::Read(0), RegisterCall::Write(0, n + 1)],
         invoked: n,
-        returned: Some((Outcome::Committed(vec![Some(n).filter(|n| *n > 0)]), count + n)),
+        returned: Some((
+            TransactionOutcome::Committed(vec![Some(n).filter(|n| *n > 0)]),
+            count + n,
+        )),
     };
     let history: Vec<_> = (0..count).map(transaction).collect();
     let mut stopped = 0;

@@ -14,9 +14,9 @@ use sim::check::Budget;
 use sim::check::models::NilRead;
 use sim::check::verdict::{Limit, Verdict};
 use unpause_histories::{
-    CONDITIONS, Condition, FORMATS, FileProblem, Finding, Format, Keys, Problem, ProblemKind,
-    Question, Recording, closest, condition_named, edn_value, format_named, format_of, models,
-    read, tree,
+    CONDITIONS, Condition, FORMATS, FileProblem, Format, HistoryFinding, Keys, Problem,
+    ProblemKind, Question, Recording, closest, condition_named, edn_value, format_named, format_of,
+    models, read, tree,
 };
 
 use crate::progress::{CountingReader, ProgressLine};
@@ -237,7 +237,7 @@ fn judge(
     asked: &CheckArguments,
     file: &Path,
     terminal: &Terminal,
-) -> Result<(Finding, Option<String>), Usage> {
+) -> Result<(HistoryFinding, Option<String>), Usage> {
     let malformed = |problem| {
         let at = FileProblem { path: called(file).into_owned().into(), problem };
         Usage(at.to_string())

@@ -1,7 +1,7 @@
 //! The online checker beside brute force: after every event, and what it shows.
 
 use sim::check::Model;
-use sim::check::online::{ClientEvent, Online, Status};
+use sim::check::online::{ClientEvent, Online, OnlineStatus};
 use sim::check::verdict::Evidence;
 
 use crate::histories::Recorded;
@@ -21,7 +21,10 @@ pub fn agree<M: Model>(initial: &M, events: &[ClientEvent<M::Op, M::Ret>]) -> bo
         for (number, event) in events.iter().enumerate() {
             let status = online.feed(event.clone()).unwrap();
             let decided = online.decided_at().is_some();
-            assert_eq!(status, if decided { Status::Violated } else { Status::Possible });
+            assert_eq!(
+                status,
+                if decided { OnlineStatus::Violated } else { OnlineStatus::Possible }
+            );
             if online.decided_at() == Some(number as u64) {
                 let (before, now) = (&events[..number], &events[..=number]);
                 let at = format!("{} at event {number} of {events:#?}", M::name());
@@ -33,7 +36,12 @@ pub fn agree<M: Model>(initial: &M, events: &[ClientEvent<M::Op, M::Ret>]) -> bo
                 }
             }
         }
-        assert_eq!(online.status() == Status::Possible, expected, "{}: {events:#?}", M::name());
+        assert_eq!(
+            online.status() == OnlineStatus::Possible,
+            expected,
+            "{}: {events:#?}",
+            M::name()
+        );
         assert_eq!(online.finish().is_consistent(), expected);
     }
     expected

@@ -1,9 +1,9 @@
 //! Parallel programs from a model: generated, run, recorded, checked.
 //!
-//! A [`Program`] says what can be asked of a thing, a [`Shape`] how much at the same time, a closure how
-//! one command is asked of the real thing. [`parallel`] is the concurrent test made of them. The
-//! program is drawn from the decisions of the run, so that a trace holds it and shrinking makes it
-//! smaller; its branches are tasks like any other.
+//! A [`Program`] generates commands, a [`Shape`] limits how many run at the same time, and a closure performs
+//! one command on the real object. [`parallel`] is the concurrent test made of them. The program is drawn from
+//! the decisions of the run, so that a trace holds it and shrinking makes it smaller; its branches are tasks
+//! like any other.
 
 mod actors;
 mod book;
@@ -13,7 +13,7 @@ use std::panic::Location;
 use std::sync::Arc;
 
 use self::actors::Actors;
-use self::book::{Book, Payload};
+use self::book::{Payload, RunningProgram};
 use self::hooks::Hooks;
 pub use self::hooks::{Parallel, initial};
 use crate::run::Condition;
@@ -24,30 +24,30 @@ use crate::testing::generate::{Program, Script, Shape};
 use crate::testing::recorder::History;
 use unpause_check::Budget;
 
-/// Generates a program, runs it on the real thing, records it and checks that the history is
-/// linearizable; fails the run if it is not, or if the checker cannot decide within its budget. A test in
-/// which no program has a command fails, as [`sometimes!`](macro@crate::sometimes) has it.
+/// Generates a program, runs it on the real object, records it and checks that the history is linearizable;
+/// fails the run if it is not, or if the checker cannot decide within its budget. A test also fails if none of
+/// its programs has a command, like a [`sometimes!`](macro@crate::sometimes) that never holds.
 ///
-/// `run` asks one command of the thing. It may borrow whatever the body of the test has, and it needs
-/// neither be `'static` nor give a future that is `Send`: in a run there is one thread, and on real
-/// threads every branch makes its futures where it polls them. Real threads share the closure, so that it is
-/// `Sync`: it may borrow a [`Mutex`](crate::Mutex) or a [`Cell`](crate::Cell) of this library, and not a `RefCell`.
+/// `run` performs one command. It may borrow from the body of the test: it need not be `'static`, and its future
+/// need not be `Send`, because a run has one thread, and on real threads every branch makes its futures where it
+/// polls them. Real threads share the closure, so it must be `Sync`: it may borrow a [`Mutex`](crate::Mutex) or a
+/// [`Cell`](crate::Cell) of this library, but not a `RefCell`.
 ///
-/// Await it in the body of the test. It is not `Send`, so that no task that was spawned can.
+/// Await it in the body of the test. It is not `Send`, so it cannot be awaited in a spawned task.
 ///
 /// Prefix and suffix are run by the current task, each branch by a task of its own. A program is a
 /// part of the decisions of its run: replayed with them, and shrunk together with the schedule.
 ///
-/// Under a [search](crate::strategy::SEARCHES), such as `exhaustive`, all programs of the shape are explored, of
-/// each size and with all values that [`Program::generate`] draws, each in all interleavings: a proof is about
-/// all of them. It takes a small shape and few arguments to come to its end. For one program that is
-/// written down there is [`scripted`].
+/// Under a [search](crate::strategy::SEARCHES), such as `exhaustive`, all programs of the shape are explored,
+/// of each size and with all values that [`Program::generate`] draws, each in all interleavings, and a proof
+/// covers all of them. A search only completes for a small shape and few arguments. Use [`scripted`] for one
+/// fixed program.
 ///
 /// # Panics
-/// In a run, if the current task is not the body of the test. Outside one, if the history is not
-/// linearizable. If what is returned is dropped before it was polled: a forgotten `.await` is no pass.
+/// In a run, if the current task is not the body of the test. Outside one, if the history is not linearizable.
+/// If the returned value is dropped before it was polled: a forgotten `.await` is not a pass.
 ///
-/// What else is to hold is said before the `.await`: see [`Parallel`].
+/// Further checks are added before the `.await`: see [`Parallel`].
 ///
 /// ```
 /// use sim::check::models::{Counter, CounterOp, CounterRet};
@@ -91,7 +91,7 @@ where
     let (place, here) = (Location::caller(), here());
     let budget = shape.budget;
     let book = move |program: &P| {
-        let (book, panicked) = Book::draw(&shape, program);
+        let (book, panicked) = RunningProgram::draw(&shape, program);
         let runs = u64::from(book.plan.slots.iter().any(|slot| slot.op.is_some()));
         let place = place.into();
         seam::note_condition(Condition { name: SOMETHING_ASKED, place, percent: 0, runs });
@@ -104,14 +104,12 @@ where
     Parallel::new(place, move |hooks| run_book(book, program, run, hooks, budget, (place, here)))
 }
 
-/// Runs a program that is written down, as [`parallel`] does one that it generates: recorded, checked,
-/// made smaller if it fails.
+/// Runs a fixed program, as [`parallel`] runs a generated one: recorded, checked, and shrunk if it fails.
 ///
-/// `program` is the model, and says what of the script is allowed and what results stand for; it is asked
-/// to generate nothing.
+/// `program` is the model: it decides which commands are allowed and resolves results, but generates nothing.
 ///
 /// # Panics
-/// As [`parallel`]; and if the model does not allow a command where the script has it, whatever the order.
+/// As [`parallel`]; and if the model does not allow a command at its place in every order.
 ///
 /// ```
 /// use sim::check::Model;
@@ -161,13 +159,13 @@ where
 {
     let (place, here) = (Location::caller(), here());
     let budget = script.budget;
-    let book = move |program: &P| (Book::of_script(script, program, place), None);
+    let book = move |program: &P| (RunningProgram::of_script(script, program, place), None);
     Parallel::new(place, move |hooks| run_book(book, program, run, hooks, budget, (place, here)))
 }
 
-/// Runs the program of the book that `make` makes.
+/// Runs the program that `make` returns.
 async fn run_book<P, F>(
-    make: impl FnOnce(&P) -> (Book<P>, Option<Payload>),
+    make: impl FnOnce(&P) -> (RunningProgram<P>, Option<Payload>),
     program: P,
     run: F,
     hooks: Hooks<'_, P>,

@@ -1,4 +1,4 @@
-//! Records what clients asked and what they were told, and has it checked.
+//! Records the calls of clients with their results, and checks the history.
 //!
 //! # When an operation begins
 //!
@@ -16,13 +16,12 @@
 //!              stamped here: overlaps B   stamped here: after B
 //! ```
 //!
-//! A command of a generated program is stamped when it is first polled, which is never too late: what it does
-//! before its first access, to a channel or an atomic of `std`, may be seen by others from then on. The program
-//! has a point between two commands of a task, so that a scheduler can have another one's in between.
+//! A command of a generated program is stamped when it is first polled, which is never too late: its effects
+//! before its first access, on a channel or an atomic of `std`, may be visible to others from then on. A task
+//! has a point between two commands, so that a scheduler can run another task's command in between.
 //!
-//! A call that waits for something that is not of this library, such as a message of another
-//! crate's channel, is stamped when it begins to wait: what it asked for may be done by another
-//! task from then on.
+//! A call that waits for something outside of this library, such as a message of another crate's channel, is
+//! stamped when it begins to wait: another task may do its work from then on.
 
 mod calls;
 mod patience;
@@ -47,13 +46,13 @@ pub use self::calls::{Invoked, Recorded};
 
 use self::calls::OpenCall;
 
-/// Configurations a check may visit unless it is told otherwise: some seconds at the most, in optimised code.
+/// The default number of configurations of a check: some seconds at the most, in optimised code.
 const NODES: u64 = 20_000_000;
 
-/// What clients asked of a thing and what they were told, to be checked against a model of it.
+/// The calls of clients on an object with their results, to be checked against a model.
 ///
-/// A clone is another handle of the same history. A client is a task; a task that has two calls
-/// open at once, in a `join!`, counts as two.
+/// A clone is another handle of the same history. A client is a task; a task with two calls open at once, in a
+/// `join!`, counts as two.
 ///
 /// ```
 /// use sim::check::models::{Counter, CounterOp, CounterRet};
@@ -74,7 +73,7 @@ pub struct History<M: Model> {
     recorder: Arc<Recorder<M>>,
 }
 
-/// What the handles of a history share.
+/// The state shared by the handles of a history.
 struct Recorder<M: Model> {
     initial: M,
     /// Its number in the run it is recorded in.
@@ -83,26 +82,26 @@ struct Recorder<M: Model> {
 }
 
 struct Records<M: Model> {
-    calls: Vec<Call<M>>,
+    calls: Vec<RecorderCall<M>>,
     lanes: Vec<Lane>,
     /// The lanes of each task.
     of_tasks: BTreeMap<u64, LanesOf>,
-    /// Tells apart what is stamped between the same two operations.
+    /// Distinguishes stamps between the same two operations.
     stamps: u64,
     verdict: Option<Verdict>,
 }
 
 /// One call.
-struct Call<M: Model> {
+struct RecorderCall<M: Model> {
     lane: u32,
     op: M::Op,
     /// The clock when the call was made.
     made: u64,
     invoked: Option<Stamp>,
     returned: Option<(M::Ret, Stamp)>,
-    /// Whether nothing happened: it is left out of the history.
+    /// True if the call failed: it is left out of the history.
     failed: bool,
-    /// Whether it was made with [`History::invoke`], so that nobody sees its accesses happen.
+    /// True if it was made with [`History::invoke`], so that its accesses are not known.
     explicit: bool,
 }
 
@@ -116,14 +115,14 @@ struct Lane {
 #[derive(Default)]
 struct LanesOf {
     count: u32,
-    /// Those without an open call; the first is taken first.
+    /// The lanes without an open call; the first is taken first.
     free: BTreeSet<u32>,
 }
 
-/// A moment. Invocations come before the operation whose number they hold, returns after.
+/// A moment. Invocations come before the operation with this number, returns after it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Stamp {
-    /// Twice the number of the operation; one more if after it.
+    /// Twice the number of the operation; one more after it.
     time: u64,
     order: u64,
 }
@@ -134,7 +133,7 @@ where
     M::Op: Send + Sync,
     M::Ret: Send + Sync,
 {
-    /// An empty history of a thing that begins as `initial`.
+    /// An empty history of an object that begins as `initial`.
     pub fn new(initial: M) -> History<M> {
         let (calls, lanes) = (Vec::new(), Vec::new());
         let of_tasks = BTreeMap::new();
@@ -142,22 +141,22 @@ where
         let records = Mutex::new(records);
         let recorder = Arc::new(Recorder { initial, number: OnceLock::new(), records });
         if let Some(number) = seam::add_history(recorder.clone()) {
-            // Nobody else has the recorder yet.
+            // No other handle has the recorder yet.
             let _ = recorder.number.set(number);
         }
         History { recorder }
     }
 
-    /// Records one call: `op` is what the client asks, `work` asks it and gives what it is told.
+    /// Records one call: `op` is the operation, and `work` performs it and returns its result.
     ///
-    /// If the future is dropped before it is ready, the call may or may not have taken effect, and
-    /// the history says so.
+    /// If the future is dropped before it is ready, the call is recorded as one that may or may not have taken
+    /// effect.
     ///
-    /// In a run the call begins with the first access of `work` to a primitive of this library, or when it first
-    /// waits for something else. If `work` does something before that which others can see, as to an atomic of
-    /// `std` or a channel, then it is recorded as later than it was, and the history of a right thing may be
-    /// taken for a wrong one. Let such work begin with [`yield_now`](crate::task::yield_now). The commands of
-    /// [`parallel()`](crate::parallel()) need not: theirs begin when they are first polled.
+    /// In a run the call begins with the first access of `work` to a primitive of this library, or when it
+    /// first waits for something else. If `work` has earlier effects that others can see, such as on an atomic
+    /// of `std` or a channel, the call is recorded as later than it was, and the history of a correct object
+    /// may be rejected. Let such work begin with [`yield_now`](crate::task::yield_now). The commands of
+    /// [`parallel()`](crate::parallel()) need not: they begin when they are first polled.
     pub fn call<F>(&self, op: M::Op, work: F) -> Recorded<M, F>
     where
         F: Future<Output = M::Ret>,
@@ -166,9 +165,9 @@ where
         Recorded { history, op: Some(op), call, at_once: false, future: work }
     }
 
-    /// As [`call`](Self::call), for work of which nothing is known: what it does before its first access may have
-    /// been seen, so the call begins when it is first polled. What ended in the same step, such as the call
-    /// before, must be followed by a point if others are to come in between.
+    /// As [`call`](Self::call), for work that may have effects before its first access, so the call begins when
+    /// it is first polled. A point must separate it from a call that ended in the same step, if others are to
+    /// come in between.
     pub(crate) fn command<F>(&self, op: M::Op, work: F) -> Recorded<M, F>
     where
         F: Future<Output = M::Ret>,
@@ -177,7 +176,7 @@ where
         Recorded { history, op: Some(op), call, at_once: true, future: work }
     }
 
-    /// Records that the current task asks `op`; what becomes of it is said with the [`Invoked`].
+    /// Records that the current task invokes `op`; the [`Invoked`] records the result.
     ///
     /// The invocation is stamped in the step of the task's next visible access.
     #[must_use = "an invocation without ok, fail or info is one whose outcome is unknown"]
@@ -188,20 +187,20 @@ where
         Invoked { history: self.clone(), call: Some(call) }
     }
 
-    /// The operations so far, by time of invocation. Those that failed are not among them.
+    /// The operations so far, by time of invocation, without failed ones.
     pub fn operations(&self) -> Vec<Operation<M::Op, M::Ret>> {
         self.recorder.mark(CallPoint::Shown);
         self.recorder.operations()
     }
 
-    /// Whether the history so far is linearizable, within a budget of 20 million configurations.
+    /// Checks that the history so far is linearizable, within a budget of 20 million configurations.
     ///
-    /// In a run it may take half as long as [a step](crate::Runner::hang), and is undecided if that is too short.
+    /// In a run it may take half as long as [a step](crate::Runner::hang); beyond that the verdict is unknown.
     pub fn check(&self) -> Verdict {
         self.checked(&Budget::nodes(NODES), true)
     }
 
-    /// Whether the history so far is linearizable, however long it takes: that is no hang.
+    /// Checks that the history so far is linearizable, within `budget`. Its duration does not count as a hang.
     pub fn check_within(&self, budget: &Budget<'_>) -> Verdict {
         self.checked(budget, false)
     }
@@ -216,8 +215,8 @@ where
         verdict
     }
 
-    /// Fails the run unless the history so far is linearizable. The report shows the operation that
-    /// fits nowhere. Running out of budget fails the run too: unknown is not a pass.
+    /// Fails the run unless the history so far is linearizable. The report shows the operation that fits
+    /// nowhere. The run also fails if the budget runs out: unknown is not a pass.
     ///
     /// # Panics
     /// Outside a run, unless the history is linearizable.
@@ -226,8 +225,7 @@ where
         self.assert_linearizable_at(&Budget::nodes(NODES), Location::caller());
     }
 
-    /// As [`assert_linearizable`](Self::assert_linearizable), which was asked for at `place`, within
-    /// this budget.
+    /// As [`assert_linearizable`](Self::assert_linearizable), called at `place`, within this budget.
     pub(crate) fn assert_linearizable_at(&self, budget: &Budget<'_>, place: Place) {
         let verdict = self.checked(budget, true);
         if verdict.is_consistent() {
@@ -256,7 +254,7 @@ impl<M: Model> Recorder<M> {
         self.lock().ranked(|call| call.op.clone(), |ret| ret.clone())
     }
 
-    /// Tells the run what became of the history.
+    /// Records a point of a call in the run.
     fn mark(&self, point: CallPoint) {
         seam::mark_call(self.number.get(), point);
     }
@@ -286,7 +284,7 @@ impl<M: Model> Recorder<M> {
         }
     }
 
-    /// A call is made by the current task. Returns its number.
+    /// Adds a call of the current task. Returns its number.
     fn open(&self, op: M::Op, made: u64, explicit: bool) -> usize {
         let task = seam::client();
         let records = &mut *self.lock();
@@ -300,12 +298,12 @@ impl<M: Model> Recorder<M> {
             new
         });
         let (invoked, returned, failed) = (None, None, false);
-        records.calls.push(Call { lane, op, made, invoked, returned, failed, explicit });
+        records.calls.push(RecorderCall { lane, op, made, invoked, returned, failed, explicit });
         records.calls.len() - 1
     }
 
-    /// Stamps the invocations of explicit calls whose outcome is not known yet: what they did may
-    /// have been seen.
+    /// Stamps the invocations of explicit calls without a known outcome, because their effects may have been
+    /// seen.
     fn stamp_open(&self) {
         let calls = self.lock().calls.len();
         for call in 0..calls {
@@ -313,12 +311,12 @@ impl<M: Model> Recorder<M> {
         }
     }
 
-    /// Stamps the invocation of an explicit call at the first access of the task that made it; at
-    /// the call itself if there was none and others acted since, maybe for it.
+    /// Stamps the invocation of an explicit call at the first access of its task; at the call itself if the
+    /// task made no access but other tasks did, maybe on its behalf.
     fn stamp_explicit(&self, call: usize) {
         let (made, task) = {
             let records = self.lock();
-            let Call { made, lane, explicit, failed, invoked, .. } = records.calls[call];
+            let RecorderCall { made, lane, explicit, failed, invoked, .. } = records.calls[call];
             if !explicit || failed || invoked.is_some() {
                 return;
             }
@@ -337,8 +335,8 @@ impl<M: Model> Records<M> {
         Stamp { time, order: self.stamps }
     }
 
-    /// The first visible access of the call was the operation that the clock counted as `clock`.
-    /// Returns whether that was not known.
+    /// Records that the operation with the number `clock` was the first visible access of the call. Returns
+    /// `true` if that was not known.
     fn invoked(&mut self, call: usize, clock: u64) -> bool {
         let new = self.calls[call].invoked.is_none();
         if new {
@@ -347,8 +345,7 @@ impl<M: Model> Records<M> {
         new
     }
 
-    /// The call began to wait for others when the clock stood at `clock`. Returns whether it had not
-    /// begun before.
+    /// Records that the call began to wait for others at `clock`. Returns `true` if it had not begun before.
     fn waits(&mut self, call: usize, clock: u64) -> bool {
         let new = self.calls[call].invoked.is_none();
         if new {
@@ -357,13 +354,12 @@ impl<M: Model> Records<M> {
         new
     }
 
-    /// The call ended with the last operation that the clock has counted. Returns whether it had not
-    /// begun before.
+    /// Records that the call ended with the last operation counted. Returns `true` if it had not begun before.
     fn ended(&mut self, call: usize, clock: u64, ret: Option<M::Ret>) -> bool {
         let after_last = (2 * clock).saturating_sub(1);
         let new = self.calls[call].invoked.is_none();
         if new {
-            // It touched nothing: it took no time.
+            // It made no access, so it took no time.
             self.calls[call].invoked = Some(self.stamp(after_last));
         }
         if let Some(ret) = ret {
@@ -374,7 +370,7 @@ impl<M: Model> Records<M> {
         new
     }
 
-    /// The call holds up no other of its client any more.
+    /// Closes the call, so that its lane is free.
     fn close(&mut self, call: usize) {
         let lane = self.calls[call].lane;
         let task = self.lanes[lane as usize].task;
@@ -384,12 +380,13 @@ impl<M: Model> Records<M> {
     /// The calls by time of invocation, their times numbered from 0.
     fn ranked<O, R>(
         &self,
-        op: impl Fn(&Call<M>) -> O,
+        op: impl Fn(&RecorderCall<M>) -> O,
         ret: impl Fn(&M::Ret) -> R,
     ) -> Vec<Operation<O, R>> {
-        // A call that has touched nothing yet and is still open begins after all that happened.
-        let begin =
-            |call: &Call<M>| call.invoked.unwrap_or(Stamp { time: u64::MAX, order: call.made });
+        // An open call without an access begins after all others.
+        let begin = |call: &RecorderCall<M>| {
+            call.invoked.unwrap_or(Stamp { time: u64::MAX, order: call.made })
+        };
         let mut order: Vec<(Stamp, usize)> = Vec::with_capacity(self.calls.len());
         let mut stamps: Vec<Stamp> = Vec::with_capacity(2 * self.calls.len());
         for (index, call) in self.calls.iter().enumerate().filter(|(_, call)| !call.failed) {
@@ -412,9 +409,9 @@ impl<M: Model> Records<M> {
     }
 }
 
-// What follows knows no model: a sort is much code, and compiled once is enough.
+// Not generic over models, so that the code of the sort is compiled only once.
 
-/// Calls by when they began.
+/// Calls by the time of their beginning.
 fn in_order(mut calls: Vec<(Stamp, usize)>) -> Vec<(Stamp, usize)> {
     calls.sort_unstable();
     calls
@@ -432,7 +429,7 @@ impl Ranks {
         Ranks { next_open: stamps.len() as u64, stamps }
     }
 
-    /// When a call began. Open calls of one moment must have different times too.
+    /// The time at which a call began. Open calls of one moment must have different times too.
     fn invoked(&mut self, begin: Stamp) -> u64 {
         if begin.time == u64::MAX {
             self.next_open += 1;
@@ -454,10 +451,10 @@ where
 {
     fn record(&self) -> HistoryRecord {
         let records = self.lock();
-        let write = |call: &Call<M>| {
+        let write = |call: &RecorderCall<M>| {
             caught(|| M::written(&call.op, call.returned.as_ref().map(|(ret, _)| ret)))?
         };
-        let asked = |call: &Call<M>| text_of(|| M::op_text(&call.op));
+        let asked = |call: &RecorderCall<M>| text_of(|| M::op_text(&call.op));
         let clients = records.lanes.len() as u32;
         let lines = |before| json_lines(before, records.ranked(write, |_| ()), clients);
         HistoryRecord {
@@ -472,7 +469,7 @@ where
     fn holds_at(&self, times: &[Timed]) -> bool {
         let records = self.lock();
         let calls = times.iter().map(|timed| (&records.calls[timed.call], timed));
-        let operation = |(call, timed): (&Call<M>, &Timed)| Operation {
+        let operation = |(call, timed): (&RecorderCall<M>, &Timed)| Operation {
             client: call.lane,
             op: call.op.clone(),
             invoked: timed.invoked,

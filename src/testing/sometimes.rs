@@ -1,18 +1,18 @@
-//! Conditions that are to hold in some run, or in a part of them: a test whose interesting case never
-//! came up has shown nothing.
+//! Conditions that must hold in some run, or in a share of the runs: a test whose interesting case never
+//! occurred has shown nothing.
 
 use std::panic::Location;
 
 use crate::run::Condition;
 use crate::seam;
 
-/// Says that a condition is to hold sometimes: a test in which it holds in no run fails, although every
-/// run of it passed.
+/// Requires that a condition holds sometimes: a test in which it holds in no run fails, although every run of
+/// it passed.
 ///
-/// The name is what the report says; the same name in several places is the same condition. The
-/// condition is evaluated, and noted, wherever a run comes by; the other way round, a line that no run
-/// reaches is not known and fails nothing. Not asked for when just one seed is run or a trace is
-/// replayed. A shard only warns; `cargo sim merge` judges all shards together. Is no point, and does nothing outside a run but evaluate its condition.
+/// Reports name the condition by `name`; uses with the same name are the same condition. The condition is
+/// evaluated and recorded whenever a run reaches it; a line that no run reaches is not known and fails nothing.
+/// Ignored when a single seed is run or a trace is replayed. A shard only warns; `cargo sim merge` checks all
+/// shards together. It is not a point, and outside a run it only evaluates its condition.
 ///
 /// ```
 /// use sim::run::{Failure, Outcome};
@@ -34,13 +34,13 @@ macro_rules! sometimes {
     };
 }
 
-/// Says in how many of a hundred runs, 1 to 100, a condition is to hold at least: a test in which it
-/// holds in fewer fails, although every run of it passed.
+/// Requires that a condition holds in at least this many of a hundred runs, 1 to 100: a test in which it holds
+/// in fewer fails, although every run of it passed.
 ///
-/// For tests whose runs differ by what is drawn, such as [generated programs](fn@crate::parallel). As
-/// [`sometimes!`](macro@crate::sometimes), but that it counts runs: one in which the condition was false
-/// wherever it was asked about, or never asked about, is one in which it did not hold. Of a search,
-/// its runs are counted, and each of them is another interleaving.
+/// For tests whose runs differ by drawn values, such as [generated programs](fn@crate::parallel). As
+/// [`sometimes!`](macro@crate::sometimes), but it counts runs: the condition counts as false in a run in which
+/// it was never true, or never evaluated. In a search its runs are counted, and each of them is another
+/// interleaving.
 ///
 /// ```
 /// use sim::run::{Failure, Outcome};
@@ -68,7 +68,7 @@ macro_rules! cover {
     };
 }
 
-/// What the macros call: the condition `name` was asked about, and `held` or not.
+/// Called by the macros: the condition `name` was evaluated to `held`.
 #[track_caller]
 #[doc(hidden)]
 pub fn note(held: bool, percent: u32, name: &'static str) {

@@ -2,13 +2,13 @@
 //!
 //! In a history of a [`VersionedRegister`](super::models::VersionedRegister) each update has an id of
 //! its own and names the version that it replaces, so the versions that are known to have happened
-//! form one chain (Gibbons and Korach, *Testing Shared Memories*, 1997, theorem 4.13). A version is
-//! appended when somebody is told of it, or of one that builds on it: at the last moment at which it
-//! can have happened, so that an open read may still return the one before. Every question is then
-//! one look-up: is this version at or behind the one that was the last when the read was invoked?
+//! form one chain (Gibbons and Korach, *Testing Shared Memories*, 1997, theorem 4.13). A version is appended
+//! when a call returns it or a version that builds on it: at the last moment at which it can have happened, so
+//! that an open read may still return the one before. Each read is then one look-up: is its version at or
+//! behind the last one at the invocation of the read?
 //!
-//! [`Chain`] listens to events as they come, [`check`] takes all of them from an iterator; it is the
-//! same engine and the same verdict. Nothing here orders operations of more than one object.
+//! [`Chain`] takes events as they come, [`check`] takes all of them from an iterator; both use the same engine
+//! and give the same verdict. This file does not order operations of more than one object.
 
 mod evidence;
 mod links;
@@ -17,18 +17,18 @@ use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::hash::Hash;
 
-use self::links::{Fault, Known, Links};
+use self::links::{ChainFault, Links, VersionState};
 use super::models::{VersionedRegisterOp, VersionedRegisterRet};
-use super::online::{ClientEvent, Clients, MalformedEvent, MalformedEventKind, Status};
+use super::online::{ClientEvent, Clients, MalformedEvent, MalformedEventKind, OnlineStatus};
 use crate::verdict::{Evidence, Verdict, Witness};
 
-/// What verdicts call this engine.
+/// The name of this engine in verdicts.
 const ENGINE: &str = "chain";
 
 /// An event of a client of a versioned store.
 pub type ChainEvent<I = u64> = ClientEvent<VersionedRegisterOp<I>, VersionedRegisterRet<I>>;
 
-/// What can be the id of a version. Implemented by every type that can.
+/// The id of a version. Implemented by every type that can be one.
 ///
 /// ```
 /// fn names_versions<I: unpause_check::chain::Id>() {}
@@ -39,29 +39,28 @@ pub trait Id: Clone + Eq + Hash + Debug {}
 
 impl<I: Clone + Eq + Hash + Debug> Id for I {}
 
-/// Listens to the clients of a versioned store and knows at every moment whether what they were told
-/// so far is linearizable.
+/// Takes the events of clients of a versioned store and knows after each one whether the results so far are
+/// linearizable.
 ///
-/// Ids must be unique among the first version and all updates that did not fail; that is checked as
-/// far back as versions are remembered. An update that failed says nothing of the version. One that
-/// was lost may happen at any later time, while its turn can still come.
+/// Ids must be unique among the first version and all updates that did not fail; that is checked as far back as
+/// versions are remembered. An update that failed gives no information about the version. An update that was
+/// lost may take effect at any later time, while the version that it replaces can still be the last.
 ///
 /// Each violation has a name: `stale read`, `lost update` (two updates of one version), `aborted read` (of
 /// an update that failed), `unknown version`, `unknown predecessor`, `future read` (the update was
 /// invoked only later), `circular updates`.
 ///
 /// # Cost
-/// O(1) for each event, amortized, up to a logarithm of the number of open calls. Kept are the last
-/// 1024 versions and those since the oldest open call was invoked, and updates that are open
-/// or lost. A lost update is forgotten once another replaced the version that it names; one that
-/// names a version nobody has heard of stays. Versions older than that are forgotten: a read of one
-/// is a violation still, but it cannot be told from one that was never written, and the evidence
-/// says that it may be either.
+/// O(1) for each event, amortized, up to a logarithm of the number of open calls. The last 1024 versions are
+/// kept, those since the oldest open call was invoked, and updates that are open or lost. A lost update is
+/// forgotten once another one replaced the version that it names, but is kept if it names an unknown version.
+/// Older versions are forgotten: a read of a forgotten version is still a violation, but the engine cannot
+/// distinguish it from a version that was never written, and the evidence says that it may be either.
 ///
 /// ```
 /// use unpause_check::chain::Chain;
 /// use unpause_check::models::{VersionedRegisterOp::*, VersionedRegisterRet::*};
-/// use unpause_check::online::{ClientEvent::*, Status};
+/// use unpause_check::online::{ClientEvent::*, OnlineStatus};
 ///
 /// // client 0: |- Update(0 to 7) -|
 /// // client 1:                      |- Read: 0 -|
@@ -71,35 +70,35 @@ impl<I: Clone + Eq + Hash + Debug> Id for I {}
 ///     Return { client: 0, ret: Updated(true) },
 ///     Invoke { client: 1, op: Read },
 /// ] {
-///     assert_eq!(chain.feed(event), Ok(Status::Possible));
+///     assert_eq!(chain.feed(event), Ok(OnlineStatus::Possible));
 /// }
-/// assert_eq!(chain.feed(Return { client: 1, ret: Version(0) }), Ok(Status::Violated));
+/// assert_eq!(chain.feed(Return { client: 1, ret: Version(0) }), Ok(OnlineStatus::Violated));
 /// let evidence = chain.evidence().unwrap();
 /// assert_eq!(evidence.anomaly.as_ref().unwrap().name, "stale read");
 /// assert_eq!((evidence.misfit, &evidence.expected[..]), (1, &["7".to_owned()][..]));
 /// ```
 pub struct Chain<I = u64> {
     links: Links<I>,
-    clients: Clients<Open<I>>,
-    /// How many open calls were invoked when the last known version stood there.
+    clients: Clients<ChainCall<I>>,
+    /// The number of open calls by the place of the last known version at their invocation.
     heads: BTreeMap<u64, u32>,
     events: u64,
     operations: u64,
-    decision: Option<Decision<I>>,
+    decision: Option<ChainDecision<I>>,
 }
 
 /// An open call.
-struct Open<I> {
+struct ChainCall<I> {
     operation: u64,
-    /// Where the last known version stood when it was invoked.
+    /// The place of the last known version at the invocation.
     head: u64,
     op: VersionedRegisterOp<I>,
 }
 
-struct Decision<I> {
+struct ChainDecision<I> {
     event: u64,
     evidence: Box<Evidence>,
-    /// A version of which nobody had heard. If its update is invoked later, the evidence says so.
+    /// An unknown version. If its update is invoked later, the evidence says so.
     unheard: Option<I>,
 }
 
@@ -116,28 +115,28 @@ impl<I: Id> Chain<I> {
         }
     }
 
-    /// Takes the next event, and says what is known after it: possible or violated, never unknown.
-    /// Once violated it stays so; but an event may still explain a version of which nobody had heard.
+    /// Takes the next event and returns the status after it: possible or violated, never unknown. A violation
+    /// is final, but a later event may still explain an unknown version in its evidence.
     ///
     /// # Errors
-    /// [`MalformedEvent`] if the event does not fit what its client did before, or if an id is not
+    /// [`MalformedEvent`] if the event does not fit the earlier events of its client, or if an id is not
     /// unique. It is then ignored.
-    pub fn feed(&mut self, event: ChainEvent<I>) -> Result<Status, MalformedEvent> {
+    pub fn feed(&mut self, event: ChainEvent<I>) -> Result<OnlineStatus, MalformedEvent> {
         let (number, client) = (self.events, event.client());
         self.events += 1;
         self.take(event).map_err(|kind| MalformedEvent { event: number, client, kind })?;
         Ok(self.status())
     }
 
-    /// What is known now.
-    pub fn status(&self) -> Status {
+    /// The current status.
+    pub fn status(&self) -> OnlineStatus {
         match self.decision {
-            None => Status::Possible,
-            Some(_) => Status::Violated,
+            None => OnlineStatus::Possible,
+            Some(_) => OnlineStatus::Violated,
         }
     }
 
-    /// Why what was fed is violated, if it is. Operations are counted by invocation, from 0.
+    /// The reason for a violation; none if there is none. Operations are counted by invocation, from 0.
     pub fn evidence(&self) -> Option<&Evidence> {
         self.decision.as_ref().map(|decision| &*decision.evidence)
     }
@@ -147,18 +146,32 @@ impl<I: Id> Chain<I> {
         self.decision.as_ref().map(|decision| decision.event)
     }
 
-    /// How many events were fed, those that were refused included.
+    /// The number of events fed, including refused ones.
     pub fn events(&self) -> u64 {
         self.events
     }
 
-    /// How many calls are open.
+    /// The number of open calls.
     pub fn open(&self) -> usize {
         self.clients.len()
     }
 
-    /// How many versions are remembered, those of open and lost updates included: what memory
-    /// depends on, besides open calls.
+    /// The number of versions remembered, including those of open and lost updates. Memory depends on this and
+    /// on the number of open calls.
+    ///
+    /// ```
+    /// use unpause_check::chain::Chain;
+    /// use unpause_check::models::{VersionedRegisterOp::*, VersionedRegisterRet::*};
+    /// use unpause_check::online::ClientEvent::*;
+    /// let mut chain = Chain::new(0);
+    /// for id in 0..5000 {
+    ///     chain.feed(Invoke { client: 0, op: Update { from: id, to: id + 1 } })?;
+    ///     chain.feed(Return { client: 0, ret: Updated(true) })?;
+    /// }
+    /// assert_eq!((chain.last(), chain.events(), chain.open()), (&5000, 10_000, 0));
+    /// assert!(chain.kept() < 1100);
+    /// # Ok::<(), unpause_check::online::MalformedEvent>(())
+    /// ```
     pub fn kept(&self) -> usize {
         self.links.len()
     }
@@ -229,48 +242,51 @@ impl<I: Id> Chain<I> {
         let head = self.links.last();
         self.operations += 1;
         *self.heads.entry(head).or_default() += 1;
-        self.clients.begin(client, Open { operation, head, op });
+        self.clients.begin(client, ChainCall { operation, head, op });
         Ok(())
     }
 
     /// A call ends; without a result it is lost.
-    fn close(&mut self, call: Open<I>, ret: Option<VersionedRegisterRet<I>>) {
-        let Open { operation, head, op } = call;
+    fn close(&mut self, call: ChainCall<I>, ret: Option<VersionedRegisterRet<I>>) {
+        let ChainCall { operation, head, op } = call;
         let fault = match (op, ret) {
             (VersionedRegisterOp::Read, Some(VersionedRegisterRet::Version(id))) => {
                 match self.links.find(&id) {
-                    Known::At(place) if place < head => Some(Fault::Stale { place, head }),
-                    Known::At(_) => None,
-                    Known::Pending => self.links.reach(&id, operation).err(),
-                    Known::No => Some(Fault::Unheard { id, after: None }),
+                    VersionState::At(place) if place < head => {
+                        Some(ChainFault::Stale { place, head })
+                    }
+                    VersionState::At(_) => None,
+                    VersionState::Pending => self.links.reach(&id, operation).err(),
+                    VersionState::No => Some(ChainFault::Unheard { id, after: None }),
                 }
             }
             (VersionedRegisterOp::Update { to, .. }, Some(VersionedRegisterRet::Updated(true))) => {
+                // A read may have shown already that the update happened; otherwise its own return shows it.
                 match self.links.find(&to) {
-                    Known::At(_) => None,
+                    VersionState::At(_) => None,
                     _ => self.links.reach(&to, operation).err(),
                 }
             }
             (VersionedRegisterOp::Update { to, .. }, Some(_)) => match self.links.find(&to) {
-                Known::At(place) => Some(Fault::Aborted { place }),
+                VersionState::At(place) => Some(ChainFault::Aborted { place }),
                 _ => {
                     self.links.forget(&to);
                     None
                 }
             },
             (VersionedRegisterOp::Update { to, .. }, None) => {
-                self.links.lose(&to);
+                self.links.mark_lost(&to);
                 None
             }
             (VersionedRegisterOp::Read, _) => None,
         };
         if let Some(fault) = fault {
-            let evidence = Box::new(evidence::of(&self.links, operation, head, &fault));
+            let evidence = Box::new(evidence::violation(&self.links, operation, head, &fault));
             let unheard = match fault {
-                Fault::Unheard { id, .. } => Some(id),
+                ChainFault::Unheard { id, .. } => Some(id),
                 _ => None,
             };
-            self.decision = Some(Decision { event: self.events - 1, evidence, unheard });
+            self.decision = Some(ChainDecision { event: self.events - 1, evidence, unheard });
             return;
         }
         if let Some(count) = self.heads.get_mut(&head) {
@@ -279,13 +295,14 @@ impl<I: Id> Chain<I> {
                 self.heads.remove(&head);
             }
         }
+        // Only open calls can depend on old versions, so the oldest open call decides what may be forgotten.
         let oldest = self.heads.keys().next().copied();
         self.links.forget_old(oldest);
     }
 }
 
-/// Checks a whole history of a versioned store, event by event: what [`Chain`] says when it was fed
-/// all of them. The events are never held together, so they may come from a file of any size.
+/// Checks a whole history of a versioned store, event by event, with the result of a [`Chain`] that was fed all
+/// of them. The events are never held together, so they may come from a file of any size.
 ///
 /// # Errors
 /// [`MalformedEvent`] at the first event that [`Chain::feed`] refuses.

@@ -1,8 +1,8 @@
-//! A value of a recorded history, as it stands in a file.
+//! A value of a recorded history, as a file has it.
 //!
-//! Files say `3`, `nil`, `"x 0 0 y"` or `[[:r 2 nil]]`, and a model over [`Datum`] checks them as they
-//! are. A datum compares, orders and hashes as a whole and prints in one notation, EDN, whatever it
-//! was read from. Reading is not done here: see the package `unpause-histories`.
+//! Files contain `3`, `nil`, `"x 0 0 y"` or `[[:r 2 nil]]`, and a model over [`Datum`] checks them as they are.
+//! A datum compares, orders and hashes as a whole and prints in one notation, EDN, whatever the format of its
+//! file. This module does not read files: see the package `unpause-histories`.
 
 mod decimal;
 mod order;
@@ -24,8 +24,8 @@ use self::decimal::Decimal;
 ///   is `15e-1`, but `0.1` is not `0.10000000000000000001` though a double takes the one for the other.
 ///   See [`Datum::decimal`].
 /// - `0.0` is not `-0.0`, and `##NaN` is `##NaN`.
-/// - A list is a vector is an array. Maps and sets do not depend on the order in which they were written;
-///   build them with [`Datum::map`] and [`Datum::set`], which see to that.
+/// - A list is a vector is an array. The order of entries in a map or a set does not matter, if they are built
+///   with [`Datum::map`] and [`Datum::set`].
 /// - A symbol is the text of its name.
 ///
 /// # Order
@@ -52,10 +52,10 @@ pub enum Datum {
     Integer(i64),
     /// A floating point number.
     Float(Float),
-    /// A number that is neither, kept exactly: `123456789012345678901`, `1/3`, `1.5M`, and fractions that
-    /// no double is, such as `0.10000000000000000001`.
+    /// A number that is neither, kept exactly: `123456789012345678901`, `1/3`, `1.5M`, and fractions that no
+    /// double equals, such as `0.10000000000000000001`.
     Number(Arc<str>),
-    /// A single character of a file that tells it from a text of one letter.
+    /// A single character, in a file format that distinguishes it from a text of one letter.
     Character(char),
     /// A text; also a symbol.
     Text(Arc<str>),
@@ -72,9 +72,8 @@ pub enum Datum {
 }
 
 impl Datum {
-    /// The number that a decimal text says, if it says one: digits with or without a sign, a point and an
-    /// exponent. Equal numbers are equal data, as long as both texts have a point or an exponent or neither
-    /// has.
+    /// The number in a decimal text, if it is one: digits with or without a sign, a point and an exponent.
+    /// Equal numbers are equal data, as long as both texts have a point or an exponent or neither has.
     ///
     /// Without point and exponent it is a whole number. With one it is a [`Float`] if the shortest text of
     /// the double is this same number, and else a [`Datum::Number`].
@@ -122,12 +121,20 @@ impl Datum {
         Datum::Keyword(name.into())
     }
 
-    /// A list of these.
+    /// A list of these data.
     pub fn list(items: impl IntoIterator<Item = Datum>) -> Datum {
         Datum::List(items.into_iter().collect())
     }
 
-    /// A map of these; of two entries with the same key, the later one. O(n log n).
+    /// A map of these entries; of two entries with the same key, the later one. O(n log n).
+    ///
+    /// ```
+    /// use unpause_check::datum::Datum;
+    /// let entry = |name, value| (Datum::keyword(name), Datum::from(value));
+    /// let map = Datum::map([entry("b", 2), entry("a", 0), entry("a", 1)]);
+    /// assert_eq!(map.to_string(), "{:a 1, :b 2}");
+    /// assert_eq!(map.get("a").and_then(Datum::as_integer), Some(1));
+    /// ```
     pub fn map(entries: impl IntoIterator<Item = (Datum, Datum)>) -> Datum {
         let mut entries: Vec<(Datum, Datum)> = entries.into_iter().collect();
         // Stable and reversed, so that the later of two comes first and is the one that stays.
@@ -137,7 +144,13 @@ impl Datum {
         Datum::Map(entries.into())
     }
 
-    /// A set of these. O(n log n).
+    /// A set of these members. O(n log n).
+    ///
+    /// ```
+    /// use unpause_check::datum::Datum;
+    /// let set = Datum::set([Datum::text("b"), Datum::text("a"), Datum::text("b")]);
+    /// assert_eq!(set.to_string(), "#{\"a\" \"b\"}");
+    /// ```
     pub fn set(members: impl IntoIterator<Item = Datum>) -> Datum {
         let mut members: Vec<Datum> = members.into_iter().collect();
         members.sort();
@@ -145,12 +158,12 @@ impl Datum {
         Datum::Set(members.into())
     }
 
-    /// Whether it is [`Datum::Nil`].
+    /// Returns `true` for [`Datum::Nil`].
     pub fn is_nil(&self) -> bool {
         *self == Datum::Nil
     }
 
-    /// The whole number that it is.
+    /// The value of a whole number.
     pub fn as_integer(&self) -> Option<i64> {
         match self {
             Datum::Integer(number) => Some(*number),
@@ -182,6 +195,13 @@ impl Datum {
     }
 
     /// The two items of a list of two, with or without a tag: `[k v]`, `#independent/tuple [k v]`.
+    ///
+    /// ```
+    /// use unpause_check::datum::Datum;
+    /// let pair = Datum::list([Datum::keyword("x"), Datum::Nil]);
+    /// let (key, value) = pair.as_pair().unwrap();
+    /// assert!(key.as_name() == Some("x") && value.is_nil());
+    /// ```
     pub fn as_pair(&self) -> Option<(&Datum, &Datum)> {
         match self {
             Datum::List(items) => match &items[..] {
@@ -236,8 +256,7 @@ impl From<&str> for Datum {
     }
 }
 
-/// A floating point number that is equal to itself, whatever it is: compared by its bits, ordered as
-/// [`f64::total_cmp`] does.
+/// A floating point number that equals itself, even NaN: compared by its bits, ordered by [`f64::total_cmp`].
 ///
 /// ```
 /// use unpause_check::datum::Float;

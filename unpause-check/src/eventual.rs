@@ -1,12 +1,11 @@
 //! Eventual consistency: once updates stop, all replicas agree, and no update is lost.
 //!
-//! Two conditions. [`eventual`] looks from outside: clients add elements to a replicated set,
-//! and when all is quiet every replica is read. [`strong_eventual`] looks at replicas while they work:
-//! whoever has been delivered the same updates is in the same state (Shapiro et al. 2011).
+//! Two conditions. [`eventual`] is the view of clients: they add elements to a replicated set, and every
+//! replica is read after the last update has settled. [`strong_eventual`] is the view of working replicas: two
+//! replicas that have been delivered the same updates are in the same state (Shapiro et al. 2011).
 //!
-//! That replicas agree "eventually" cannot be refuted by any finite history, so when things are quiet is for
-//! the caller to say. What it does not do: judge whether the agreed state is the right one for
-//! anything but a set that only grows.
+//! No finite history refutes that replicas agree "eventually", so the caller decides when updates have settled.
+//! The checks do not judge whether the agreed state is the right one, except for a set that only grows.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
@@ -16,19 +15,19 @@ use super::hash::Table;
 use crate::history::Operation;
 use crate::verdict::{Anomaly, Edge, Evidence, Verdict, Witness};
 
-/// What is done to a replicated set that only grows.
+/// A call on a replicated set that only grows.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum EventualCall<U> {
     /// Adds an update somewhere.
     Update(U),
-    /// Reads all of a replica when things are quiet.
+    /// Reads all of a replica after updates have settled.
     FinalRead {
         /// The name of the replica, such as its number.
         replica: u32,
     },
 }
 
-/// What comes back.
+/// The result of an [`EventualCall`].
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum EventualRet<U> {
     /// The update is acknowledged: it must not be lost.
@@ -42,15 +41,15 @@ pub enum EventualRet<U> {
 /// A call and its return.
 pub type EventualOperation<U> = Operation<EventualCall<U>, EventualRet<U>>;
 
-/// Checks that after quiescence all replicas agree, that every acknowledged update is there, and
-/// that nothing is there that nobody asked for.
+/// Checks that after quiescence all replicas agree, that every acknowledged update is there, and that every
+/// element there comes from an update.
 ///
-/// An update that never returned may be there, at all replicas or at none. A final read that never
-/// returned says nothing. A replica may be read several times. A final read is taken to be after
-/// quiescence with regard to all updates, whatever the times are.
+/// An update that never returned may be there, at all replicas or at none. A final read that never returned is
+/// ignored. A replica may be read several times. A final read counts as after quiescence with regard to all
+/// updates, whatever the times are.
 ///
 /// Consistent: there is no order to show. Violated: `lost update`, `garbage`, `refused update` or
-/// `divergence`; the evidence names the replicas and what is missing where. Unknown: no replica was
+/// `divergence`; the evidence names the replicas and the missing elements. Unknown: no replica was
 /// read, so that nothing was shown; `nodes` is 0.
 ///
 /// # Cost
@@ -130,6 +129,8 @@ pub fn eventual<U: Ord + Debug>(history: &[EventualOperation<U>]) -> Verdict {
         let part = of.into_iter().chain([*index]).collect();
         return violated(name, text, Vec::new(), part, *index);
     }
+    // Each replica holds all it must and nothing else, so only updates without an answer can differ. Agreement is an
+    // equivalence, so it is enough to compare every read with the first.
     let Some((first, one, held)) = reads.first() else {
         return Verdict::Unknown(crate::verdict::Exhausted {
             nodes: 0,
@@ -161,25 +162,24 @@ pub fn eventual<U: Ord + Debug>(history: &[EventualOperation<U>]) -> Verdict {
     consistent()
 }
 
-/// What is done at a replica, for [`strong_eventual`].
+/// An operation at a replica, for [`strong_eventual`].
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum ReplicaCall<U> {
-    /// The replica applies an update, its own or one from another replica. To be delivered an
-    /// update twice is the same as once.
+    /// The replica applies an update, its own or one from another replica. A second delivery of an update
+    /// changes nothing.
     Deliver(U),
     /// The state of the replica is observed.
     Observe,
 }
 
-/// One thing that happened at a replica: [`Operation::client`] is the replica. Of a delivery there
-/// is nothing to return; of an observation, the state.
+/// One operation at a replica: [`Operation::client`] is the replica. A delivery returns nothing, an observation
+/// the state.
 pub type ReplicaOperation<U, S> = Operation<ReplicaCall<U>, Option<S>>;
 
-/// Checks that whenever two replicas have been delivered the same updates, in whatever order, they
-/// are in the same state; and so that a replica's state is a function of what it was delivered.
+/// Checks that two replicas that have been delivered the same updates, in any order, are in the same state; the
+/// state of a replica is then a function of its delivered updates.
 ///
-/// Operations count in the order of their invocations, per replica. An observation without a
-/// state says nothing.
+/// Operations count in the order of their invocations, per replica. An observation without a state is ignored.
 ///
 /// Consistent: there is no order to show. Violated: `divergence`, with two observations after the
 /// same updates. Unknown: no state was observed.

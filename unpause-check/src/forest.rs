@@ -1,6 +1,6 @@
-//! All sequential executions of a small history, as a tree: for teaching, and for failures small
-//! enough to be read whole. It decides nothing faster than [`linearizable`](super::linearizable())
-//! and shows everything that it would have to try.
+//! All sequential executions of a small history, as a tree: for teaching, and for failures small enough to be
+//! read whole. It decides nothing faster than [`linearizable`](super::linearizable()), but shows every order
+//! that a search would try.
 
 use std::fmt;
 
@@ -11,9 +11,8 @@ use crate::history::Operation;
 
 /// Every order of operations that real time allows, as far as the model accepts it.
 ///
-/// A path from the root is a sequential execution. Its [`Branch`]es stand one after the other, each
-/// before those that go on from it, with their depth: the way in which they are shown. One with
-/// a refused operation ends there.
+/// A path from the root is a sequential execution. The [`Branch`]es stand in depth-first order, each with its
+/// depth, as they are shown. A branch with a refused operation ends there.
 ///
 /// [`Display`](fmt::Display) draws it, no line wider than 100 columns.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -22,47 +21,47 @@ pub struct Forest {
     pub state: String,
     /// The branches, from the first to be shown to the last.
     pub branches: Vec<Branch>,
-    /// How many orders hold every operation that returned: none if the history is not linearizable.
-    /// Operations that never returned may be in them or not. Only those in `branches` are counted.
+    /// The number of orders that hold every operation that returned: 0 if the history is not linearizable.
+    /// Operations that never returned may be in them or not. Only orders in `branches` are counted.
     pub orders: u64,
-    /// Whether there is more than the limit allowed.
+    /// True if there are more branches than the limit.
     pub is_cut: bool,
 }
 
-/// One operation taken, or refused, after those on the way to it.
+/// One operation taken, or refused, after the operations on its path.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Branch {
-    /// How many operations come before it: 0 is the first.
+    /// The number of operations before it: 0 is the first.
     pub depth: usize,
     /// The index of the operation in the history.
     pub operation: usize,
-    /// Who asked what and was told what, in a line.
+    /// Client, operation and result, in a line.
     pub text: String,
-    /// What came of it.
+    /// The effect on the object.
     pub growth: Growth,
 }
 
-/// What comes of taking an operation.
+/// The effect of an operation on the object.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Growth {
     /// The model accepts it.
     Grown {
         /// The state after it.
         state: String,
-        /// Whether all that returned has now been taken: an order that explains the history.
+        /// True if all operations that returned have now been taken: an order that explains the history.
         is_complete: bool,
     },
-    /// The model does not return that here.
+    /// The model does not return this result here.
     Refused {
-        /// What the client was told.
+        /// The result that the client received.
         returned: String,
-        /// What it could have been told, one text for each possibility.
+        /// The results that the model allows here, one text each.
         expected: Vec<String>,
     },
 }
 
-/// Makes the forest of `operations`, of at most `limit` branches. A few hundred are what a person can
-/// read; three operations that all overlap have up to 15, five up to 325, eight up to 109 600.
+/// Makes the forest of `operations`, of at most `limit` branches. A person can read a few hundred; three
+/// operations that all overlap have up to 15, five up to 325, eight up to 109 600.
 ///
 /// An operation that never returned can be taken at any time after its invocation, or never. A
 /// nondeterministic model has a branch for each state that an operation may lead to.
@@ -169,16 +168,16 @@ pub fn forest<M: Model>(
     Ok(forest)
 }
 
-/// A place from which the tree grows.
+/// A node from which the tree grows.
 struct Fork<M> {
     state: M,
     /// The operation that led here.
     came_by: Option<usize>,
     /// The operation to look at next, by invocation.
     next: usize,
-    /// When the first of the operations that wait returns: what is invoked later has to wait too.
+    /// The earliest return of the waiting operations: operations invoked later must wait too.
     first_end: u64,
-    /// States after the one looked at last that are still to be gone on from, the first last.
+    /// States after the last operation that still have to be extended, the first one last.
     grown: Vec<M>,
 }
 
@@ -191,7 +190,7 @@ fn text<M: Model>(call: &Operation<M::Op, M::Ret>, with_result: bool) -> String 
     }
 }
 
-/// What a terminal shows without wrapping.
+/// The width of a terminal without wrapping.
 const COLUMNS: usize = 100;
 
 /// Deeper branches are drawn no further to the right.
@@ -201,7 +200,7 @@ impl fmt::Display for Forest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{}", fitted(&self.state, COLUMNS))?;
         let last = self.last_of_their_fork();
-        // For each depth above, whether more comes below there.
+        // For each depth above, true if another branch follows below it.
         let mut goes_on: Vec<bool> = Vec::new();
         for (branch, is_last) in self.branches.iter().zip(last) {
             goes_on.truncate(branch.depth);
@@ -241,7 +240,7 @@ impl fmt::Display for Forest {
 }
 
 impl Forest {
-    /// For each branch, whether no other follows from the same place.
+    /// For each branch, true if no other branch follows from the same node.
     fn last_of_their_fork(&self) -> Vec<bool> {
         let mut last = vec![true; self.branches.len()];
         // The depths at which a branch follows below without one less deep between.

@@ -9,7 +9,7 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// A hash map whose layout is the same in every run. Nothing iterates over it all the same.
+/// A hash map whose layout is the same in every run. It is never iterated all the same.
 pub(super) type Table<K, V> = HashMap<K, V, BuildHasherDefault<WordHasher>>;
 
 #[derive(Clone, Copy, Default)]
@@ -57,7 +57,7 @@ impl Hasher for WordHasher {
     }
 }
 
-/// A hasher that also counts what it is fed: how large a value is, about, whatever it is made of.
+/// A hasher that also counts its input in bytes: the approximate size of any value.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Weigher {
     hasher: WordHasher,

@@ -1,8 +1,8 @@
-//! What clients asked and what they were told: the input of the checkers.
+//! A recorded history, the input of the checkers: the operations of clients with their results.
 //!
-//! An [`Operation`] is one client-level call with the times of its invocation and its return. Times
-//! are positions in one total order and say nothing but before and after. [`HistoryRecord`] is the
-//! same with the texts of operations in place of their values: what a report shows.
+//! An [`Operation`] is one client-level call with the times of its invocation and its return. Times are
+//! positions in one total order; only before and after have a meaning. [`HistoryRecord`] is a history as a
+//! report shows it, with the texts of operations in place of their values.
 
 mod lines;
 
@@ -11,27 +11,38 @@ use crate::verdict::Verdict;
 pub use self::lines::Written;
 pub use self::lines::json_lines;
 
-/// One call of a client: what it asked, what it was told, and when.
+/// One call of a client: operation, result and times.
+///
+/// ```
+/// use unpause_check::Operation;
+/// use unpause_check::models::{RegisterOp::*, RegisterRet::*};
+/// // client 0: |- Write(1) -|
+/// // client 1:                |- Read …
+/// let write = Operation { client: 0, op: Write(1_u64), invoked: 0, returned: Some((Done::<u64>, 1)) };
+/// let read = Operation { client: 1, op: Read, invoked: 2, returned: None };
+/// assert!(write.precedes(&read) && !read.precedes(&write));
+/// assert_eq!(read.end(), u64::MAX);
+/// ```
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Operation<O, R> {
     /// The client that called, from 0. A client has one call open at a time.
     pub client: u32,
-    /// What was asked.
+    /// The operation that was called.
     pub op: O,
-    /// When it was invoked. All times of a history are different.
+    /// The time of the invocation. All times of a history are different.
     pub invoked: u64,
-    /// What came back and when, later than `invoked`. None if nothing did: the operation may or
-    /// may not have taken effect, at any time after its invocation.
+    /// The result and the time of the return, later than `invoked`. None if the call never returned: the
+    /// operation may or may not have taken effect, at any time after its invocation.
     pub returned: Option<(R, u64)>,
 }
 
 impl<O, R> Operation<O, R> {
-    /// The time of the return, or later than everything if there was none.
+    /// The time of the return, or `u64::MAX` if there was none.
     pub fn end(&self) -> u64 {
         self.returned.as_ref().map_or(u64::MAX, |(_, time)| *time)
     }
 
-    /// Whether this operation returned before `other` was invoked: the real-time order.
+    /// Returns `true` if this operation returned before `other` was invoked: the real-time order.
     pub fn precedes(&self, other: &Operation<O, R>) -> bool {
         self.end() < other.invoked
     }
@@ -46,9 +57,9 @@ pub struct HistoryRecord {
     pub clients: Vec<String>,
     /// The operations by time of invocation; the result is `None` while there is none.
     pub operations: Vec<Operation<String, String>>,
-    /// What a checker said of it, if one was asked. Its indices are those of `operations`.
+    /// The verdict of a checker, if the history was checked. Its indices are those of `operations`.
     pub verdict: Option<Verdict>,
-    /// The history as JSON lines, which the package `unpause-histories` reads; none if the model does not say
-    /// how ([`Model::written`](crate::Model::written)).
+    /// The history as JSON lines, which the package `unpause-histories` reads; none if the model does not
+    /// define them ([`Model::written`](crate::Model::written)).
     pub lines: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! How much a check may cost, and what it refuses to check.
+//! The budget of a check, and the errors of histories that cannot be checked.
 
 use std::error::Error;
 use std::fmt;
@@ -6,12 +6,12 @@ use std::fmt;
 use super::hash::Table;
 use crate::verdict::Limit;
 
-/// How long a search may go on: in configurations and bytes, not in seconds.
+/// The budget of a search: configurations and bytes, not seconds.
 ///
-/// A configuration is one position in the history with one state of the model and one set of
-/// operations already ordered; the table of those seen costs some 100 bytes each, besides the state
-/// itself. When any of the budget is used up, the verdict is
-/// [`Verdict::Unknown`](crate::verdict::Verdict::Unknown), which says what it was.
+/// A configuration is one position in the history with one state of the model and one set of operations already
+/// ordered; the table of visited ones costs some 100 bytes each, besides the state itself. When any part of the
+/// budget is used up, the verdict is [`Verdict::Unknown`](crate::verdict::Verdict::Unknown) and names that
+/// part.
 ///
 /// ```
 /// use unpause_check::Budget;
@@ -22,19 +22,25 @@ use crate::verdict::Limit;
 /// ```
 #[derive(Clone, Copy)]
 pub struct Budget<'a> {
-    /// How many configurations may be visited, over all parts of a history together.
+    /// The number of configurations that may be visited, over all parts of a history together.
     pub nodes: u64,
-    /// How many bytes the tables of a search may take, besides the history and the few words for each of its
-    /// operations that every checker needs. Parts that are searched at the same time share them. What
-    /// a state of a model takes is estimated from what its `Hash` feeds: three times that.
+    /// The number of bytes for the tables of a search, not counting the history and the few words for each of
+    /// its operations that every checker needs. Parts that are searched at the same time share them. The size
+    /// of a state is estimated as three times the bytes that it feeds to its `Hash`.
     pub memory: usize,
-    /// Asked every few thousand elementary steps; `true` ends the search. This is how a caller who
-    /// owns a clock limits time. Verdicts then depend on that clock.
+    /// Called every few thousand elementary steps; `true` ends the search. A caller with a clock limits time
+    /// this way. Verdicts then depend on that clock.
     pub stop: Option<&'a dyn Fn() -> bool>,
 }
 
 impl Budget<'_> {
     /// At most this many configurations, a gigabyte, and no callback.
+    ///
+    /// ```
+    /// use unpause_check::Budget;
+    /// let budget = Budget { memory: 64 << 20, ..Budget::nodes(1000) };
+    /// assert!(budget.stop.is_none());
+    /// ```
     pub const fn nodes(nodes: u64) -> Self {
         Budget { nodes, memory: 1 << 30, stop: None }
     }
@@ -59,11 +65,10 @@ impl fmt::Debug for Budget<'_> {
     }
 }
 
-/// What is left of a [`Budget`] while a history is checked.
+/// The rest of a [`Budget`] while a history is checked.
 ///
-/// Once something is used up, every question is answered with no. So a loop may just end where it is, as
-/// long as nobody concludes from what it did not find: whoever convicts a history asks
-/// [`is_over`](Meter::is_over) before.
+/// Once a limit is reached, every request returns `false`. A loop may then just end, if nothing is concluded
+/// from an absent result: check [`is_over`](Meter::is_over) before you report a violation.
 pub(super) struct Meter<'a> {
     budget: Budget<'a>,
     /// Configurations visited.
@@ -85,12 +90,12 @@ impl<'a> Meter<'a> {
         Meter::new(&Budget { nodes: u64::MAX, memory: usize::MAX, stop: None })
     }
 
-    /// A meter for something beside this check: with other nodes, and the same memory and clock.
+    /// A meter for a secondary check: with its own nodes, and the same memory and clock.
     pub(super) fn beside(&self, nodes: u64) -> Meter<'a> {
         Meter::new(&Budget { nodes, ..self.budget })
     }
 
-    /// Counts one configuration and the steps it took to reach it. False if that is one too many.
+    /// Counts one configuration and the steps it took to reach it. Returns `false` if a limit is reached.
     #[must_use]
     pub(super) fn visit(&mut self, work: u32) -> bool {
         if self.nodes == self.budget.nodes {
@@ -103,7 +108,7 @@ impl<'a> Meter<'a> {
         self.work(work)
     }
 
-    /// Counts steps that led to no new configuration. False if the caller wants to stop.
+    /// Counts steps that led to no new configuration. Returns `false` if the caller wants to stop.
     #[must_use]
     pub(super) fn work(&mut self, work: u32) -> bool {
         self.work = self.work.saturating_add(work);
@@ -116,7 +121,7 @@ impl<'a> Meter<'a> {
         self.over.is_none()
     }
 
-    /// Takes note of how many bytes are held now, all told. False if that is too much.
+    /// Records the number of bytes held in total. Returns `false` if the limit is exceeded.
     #[must_use]
     pub(super) fn hold(&mut self, bytes: usize) -> bool {
         if bytes > self.budget.memory {
@@ -125,25 +130,25 @@ impl<'a> Meter<'a> {
         self.over.is_none()
     }
 
-    /// Whether something was used up.
+    /// Returns `true` if a limit was reached.
     pub(super) fn is_over(&self) -> bool {
         self.over.is_some()
     }
 
-    /// What was used up first.
+    /// The limit that was reached first.
     pub(super) fn limit(&self) -> Limit {
         self.over.unwrap_or_default()
     }
 }
 
-/// A vector of so many entries is kept from one part of a history to the next, and not counted, so that what
-/// was searched before makes no difference.
+/// A vector of up to this many entries is kept from one part of a history to the next and not counted, so that
+/// earlier parts make no difference.
 pub(super) const ENTRIES_KEPT: usize = 1 << 12;
 
 /// The same for a table.
 pub(super) const ROWS_KEPT: usize = 1 << 16;
 
-/// The bytes that a vector takes, or will while it grows for its next entry; none if it is small.
+/// The bytes that a vector takes, or will take while it grows for its next entry; 0 if it is small.
 pub(super) fn vec_bytes<T>(vec: &Vec<T>) -> usize {
     let now = vec.capacity() * size_of::<T>();
     match vec.capacity() {
@@ -153,7 +158,7 @@ pub(super) fn vec_bytes<T>(vec: &Vec<T>) -> usize {
     }
 }
 
-/// The bytes that a hash table takes, or will while it grows for its next entry; none if it is small.
+/// The bytes that a hash table takes, or will take while it grows for its next entry; 0 if it is small.
 pub(super) fn table_bytes<K, V>(table: &Table<K, V>) -> usize {
     // One in eight buckets stays free, and each has a byte of its own.
     let now = table.capacity() * 8 / 7 * (size_of::<(K, V)>() + 1);
@@ -164,7 +169,7 @@ pub(super) fn table_bytes<K, V>(table: &Table<K, V>) -> usize {
     }
 }
 
-/// A history that contradicts itself, so that no verdict on it would mean anything.
+/// A history that contradicts itself, so that a verdict on it would have no meaning.
 ///
 /// ```
 /// use unpause_check::{linearizable, models::{Register, RegisterOp, RegisterRet}, Budget};
@@ -183,19 +188,19 @@ pub(super) fn table_bytes<K, V>(table: &Table<K, V>) -> usize {
 pub struct Malformed {
     /// The index of the operation at fault.
     pub operation: usize,
-    /// What is wrong with it.
+    /// The kind of error.
     pub kind: MalformedKind,
 }
 
-/// What is wrong with a history.
+/// The kind of error in a malformed history.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum MalformedKind {
     /// An operation returned no later than it was invoked.
     ReturnNotAfterInvocation {
-        /// When it was invoked.
+        /// The time of the invocation.
         invoked: u64,
-        /// When it returned.
+        /// The time of the return.
         returned: u64,
     },
     /// Two events have the same time, so that their order is not known.
@@ -205,8 +210,8 @@ pub enum MalformedKind {
         /// The time they share.
         time: u64,
     },
-    /// A client invoked an operation before its last one returned, where the order of a client's
-    /// operations matters. A client whose operation never returned has to go on as another.
+    /// A client invoked an operation before its last one returned, and the condition depends on the order of a
+    /// client's operations. Record a client whose operation never returned as a new client from then on.
     ClientOverlaps {
         /// The client.
         client: u32,

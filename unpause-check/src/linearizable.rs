@@ -1,9 +1,9 @@
 //! Linearizability (Herlihy and Wing 1990): is there one order of all operations that respects real
 //! time and that the sequential object accepts?
 //!
-//! This file has a history split by key, has each part decided, and puts the answers together. The
-//! search is in `search.rs`; it is general, takes any [`Model`], and is exponential in
-//! how many operations overlap, not in how many there are.
+//! This file splits a history by key, decides each part, and merges the results. The search is in `search.rs`;
+//! it takes any [`Model`] and is exponential in the number of operations that overlap, not in the length of the
+//! history.
 
 mod furthest;
 mod ground;
@@ -26,17 +26,16 @@ use super::parallel;
 use crate::history::Operation;
 use crate::verdict::{Evidence, Exhausted, Limit, Verdict, Witness};
 
-/// Checks that `operations` are linearizable: that some order of them, in which whoever returned
-/// before another was invoked stands before it, takes the model from `initial` through the results
-/// that the clients got. An operation without a return may take effect at any time after its
-/// invocation, or never.
+/// Checks that `operations` are linearizable: that some order of them takes the model from `initial` through
+/// the results of the clients, and has each operation after all operations that returned before its invocation.
+/// An operation without a return may take effect at any time after its invocation, or never.
 ///
-/// Operations may come in any order. The clients they belong to do not matter: a client may go on
-/// after an operation that never returned, and even overlap itself.
+/// Operations may come in any order. The clients do not matter: a client may go on after an operation that
+/// never returned, and even overlap itself.
 ///
-/// Consistent: [`Witness::order`] is such an order. Violated: [`Evidence`] shows the earliest
-/// return that cannot be explained and what was possible up to there; operations invoked later
-/// play no part in it. Unknown: `budget` ran out.
+/// Consistent: [`Witness::order`] is such an order. Violated: [`Evidence`] shows the earliest return that
+/// cannot be explained, and the orders up to there; operations invoked later play no part in it. Unknown:
+/// `budget` ran out.
 ///
 /// # Errors
 /// [`Malformed`] if an operation does not return after its invocation, or if two events share a time.
@@ -48,7 +47,7 @@ use crate::verdict::{Evidence, Exhausted, Limit, Verdict, Witness};
 /// O(n) for n operations to prepare, O(n log n) if times are sparse. Then at worst O(n·2^w·s)
 /// configurations for w overlapping operations and s states, each with up to w steps of the model;
 /// mostly O(n). With [`Model::partition`] each key pays for itself. Memory is a small multiple of the
-/// history, besides what is in doubt at one place in it, which [`Budget::memory`] bounds.
+/// history, besides the open configurations at one place in it, which [`Budget::memory`] bounds.
 ///
 /// ```
 /// use unpause_check::{linearizable, models::{Register, RegisterOp::*, RegisterRet::*}, Budget};
@@ -74,7 +73,8 @@ pub fn linearizable<M: Model>(
     linearizable_counted(initial, operations, budget).map(|(verdict, _)| verdict)
 }
 
-/// [`linearizable`], and how many configurations were visited: the cost in the unit of [`Budget`].
+/// Checks as [`linearizable`] and also returns the number of configurations visited: the cost in the unit of
+/// [`Budget`].
 ///
 /// # Errors
 /// As [`linearizable`].
@@ -94,7 +94,7 @@ pub fn linearizable_counted<M: Model>(
     let moments = by_time(operations)?;
     let mut meter = Meter::new(budget);
     let mut decider = Decider::new(initial, operations);
-    let mut answer = Answer::new(operations);
+    let mut answer = DecidedParts::new(operations);
     if let Some(ruling) = decider.quick(&moments, &mut meter) {
         let settled = answer.add(ruling, meter.nodes);
         return Ok((settled.unwrap_or_else(|| answer.consistent()), meter.nodes));
@@ -111,13 +111,13 @@ pub fn linearizable_counted<M: Model>(
     Ok((answer.consistent(), meter.nodes))
 }
 
-/// [`linearizable_counted`] on up to `threads` threads, this one among them: parts of the history
-/// that [`Model::partition`] separates are decided at the same time.
+/// Checks as [`linearizable_counted`] on up to `threads` threads, including this one: parts of the history that
+/// [`Model::partition`] separates are decided at the same time.
 ///
-/// Verdict, evidence and count are those of [`linearizable_counted`], whatever the number of threads:
-/// each part is decided alone, what counts is the first violation in the order in which one thread
-/// would have come to them, and the part in which the budget runs out is decided again with what
-/// the parts before it left over. [`Budget::stop`] is asked from this thread.
+/// Verdict, evidence and count are those of [`linearizable_counted`] for any number of threads: each part is
+/// decided alone, the first violation in the order of one thread counts, and the part in which the budget runs
+/// out is decided again with the budget that the parts before it left over. [`Budget::stop`] is called on this
+/// thread only.
 ///
 /// # Errors
 /// As [`linearizable`].
@@ -157,14 +157,14 @@ where
     }
     let moments = by_time(operations)?;
     let mut meter = Meter::new(budget);
-    let mut answer = Answer::new(operations);
+    let mut answer = DecidedParts::new(operations);
     if let Some(ruling) = Decider::new(initial, operations).quick(&moments, &mut meter) {
         let settled = answer.add(ruling, meter.nodes);
         return Ok((settled.unwrap_or_else(|| answer.consistent()), meter.nodes));
     }
     let parts = Parts::new::<M>(operations, moments);
     let (whole, nodes_max) = (parts.len() == 1, budget.nodes);
-    // Each thread has its share of the memory. What needs more is decided when the others are done.
+    // Each thread has its share of the memory. A part that needs more is decided after the others.
     let share = budget.memory / threads.min(parts.len()).max(1);
     let decider = || Decider { whole, ..Decider::new(initial, operations) };
     let rulings = parallel::until_first(parts.len(), threads, budget.stop, || {
@@ -174,16 +174,16 @@ where
             let mut meter =
                 Meter::new(&Budget { nodes: nodes_max, memory: share, stop: Some(stop) });
             let ruling = decider.decide(parts.get(part), &mut meter);
-            let is_last = !matches!(ruling, Ruling::Linearizable(..));
+            let is_last = !matches!(ruling, PartRuling::Linearizable(..));
             ((ruling, meter.nodes), is_last)
         }
     });
     let mut nodes = 0;
     let mut rulings = rulings.into_iter();
     for part in 0..parts.len() {
-        let is_short = |(ruling, visited): &(Ruling, u64)| {
+        let is_short = |(ruling, visited): &(PartRuling, u64)| {
             nodes + visited > budget.nodes
-                || matches!(ruling, Ruling::OutOfBudget { limit: Limit::Memory, .. })
+                || matches!(ruling, PartRuling::OutOfBudget { limit: Limit::Memory, .. })
         };
         let (ruling, visited) = match rulings.next().filter(|known| !is_short(known)) {
             Some(known) => known,
@@ -201,7 +201,7 @@ where
     Ok((answer.consistent(), nodes))
 }
 
-/// The events of a history by time: the index of the operation, and whether it is the return.
+/// The events of a history by time: the index of the operation, and whether the event is its return.
 pub(super) fn events<O, R>(
     operations: &[Operation<O, R>],
 ) -> Result<impl Iterator<Item = (usize, bool)>, Malformed> {
@@ -209,20 +209,19 @@ pub(super) fn events<O, R>(
     Ok(moments.into_iter().map(|moment| (moment.index(), moment.is_return())))
 }
 
-/// What is known of the parts decided so far.
-struct Answer<'a, O, R> {
+/// The results of the parts decided so far.
+struct DecidedParts<'a, O, R> {
     operations: &'a [Operation<O, R>],
     engines: Vec<&'static str>,
     nodes: u64,
-    /// The orders of the parts, one after the other, and where each ends; `None` once an engine
-    /// made none.
+    /// The orders of the parts, one after the other, and the end of each; `None` after an engine made no order.
     order: Option<Vec<usize>>,
     ends: Vec<usize>,
 }
 
-impl<'a, O, R> Answer<'a, O, R> {
+impl<'a, O, R> DecidedParts<'a, O, R> {
     fn new(operations: &'a [Operation<O, R>]) -> Self {
-        Answer {
+        DecidedParts {
             operations,
             engines: Vec::new(),
             nodes: 0,
@@ -231,11 +230,11 @@ impl<'a, O, R> Answer<'a, O, R> {
         }
     }
 
-    /// Takes the ruling on the next part. The verdict, if that settles it.
-    fn add(&mut self, ruling: Ruling, nodes: u64) -> Option<Verdict> {
+    /// Adds the result of the next part. Returns the verdict if that decides the history.
+    fn add(&mut self, ruling: PartRuling, nodes: u64) -> Option<Verdict> {
         self.nodes += nodes;
         match ruling {
-            Ruling::Linearizable(engine, part) => {
+            PartRuling::Linearizable(engine, part) => {
                 if !self.engines.contains(&engine) {
                     self.engines.push(engine);
                 }
@@ -250,8 +249,8 @@ impl<'a, O, R> Answer<'a, O, R> {
                 self.ends.push(self.order.as_ref().map_or(0, Vec::len));
                 None
             }
-            Ruling::Violated(evidence) => Some(Verdict::Violated(evidence)),
-            Ruling::OutOfBudget { longest, limit } => Some(Verdict::Unknown(Exhausted {
+            PartRuling::Violated(evidence) => Some(Verdict::Violated(evidence)),
+            PartRuling::OutOfBudget { longest, limit } => Some(Verdict::Unknown(Exhausted {
                 nodes: self.nodes,
                 longest: self.order.as_ref().map_or(0, Vec::len) + longest,
                 operations: self.operations.len(),
@@ -269,8 +268,8 @@ impl<'a, O, R> Answer<'a, O, R> {
     }
 }
 
-/// What is known of one part, and by which engine.
-enum Ruling {
+/// The result of one part, with the name of its engine.
+enum PartRuling {
     Linearizable(&'static str, Option<Vec<usize>>),
     Violated(Box<Evidence>),
     OutOfBudget { longest: usize, limit: Limit },
@@ -280,7 +279,7 @@ enum Ruling {
 struct Decider<'a, M: Model> {
     initial: &'a M,
     operations: &'a [Operation<M::Op, M::Ret>],
-    /// Whether there is one part only. The engine for unique values was asked about the whole before.
+    /// True if there is only one part. The engine for unique values then ran on the whole already.
     whole: bool,
     searcher: Searcher<'a, M>,
     numbers: Vec<u32>,
@@ -292,23 +291,25 @@ impl<'a, M: Model> Decider<'a, M> {
         Decider { initial, operations, whole: false, searcher, numbers }
     }
 
-    /// Asks the engine for unique values. It is asked about the whole first: a set has as many parts as
+    /// Runs the engine for unique values. It runs on the whole history first: a set has as many parts as
     /// elements, and the engine needs none.
-    fn quick(&mut self, events: &[Moment], meter: &mut Meter<'_>) -> Option<Ruling> {
+    fn quick(&mut self, events: &[Moment], meter: &mut Meter<'_>) -> Option<PartRuling> {
         let Decider { initial, operations, searcher, numbers, .. } = self;
         quick(*initial, operations, events, searcher, numbers, meter)
     }
 
-    /// Asks the engine for unique values, unless it was asked before, then the search.
-    fn decide(&mut self, events: &[Moment], meter: &mut Meter<'_>) -> Ruling {
+    /// Runs the engine for unique values, unless it ran before, then the search.
+    fn decide(&mut self, events: &[Moment], meter: &mut Meter<'_>) -> PartRuling {
         let quick = if self.whole { None } else { self.quick(events, meter) };
         if let Some(ruling) = quick {
             return ruling;
         }
         let Decider { initial, operations, whole, searcher, .. } = self;
         match searcher.search(initial, events, meter) {
-            Found::Order(part) => Ruling::Linearizable(ENGINE, Some(part)),
-            Found::OutOfBudget { longest } => Ruling::OutOfBudget { longest, limit: meter.limit() },
+            Found::Order(part) => PartRuling::Linearizable(ENGINE, Some(part)),
+            Found::OutOfBudget { longest } => {
+                PartRuling::OutOfBudget { longest, limit: meter.limit() }
+            }
             Found::Stuck(stuck) => {
                 let invoked = events.iter().filter(|moment| !moment.is_return());
                 let part = if *whole {
@@ -316,13 +317,13 @@ impl<'a, M: Model> Decider<'a, M> {
                 } else {
                     invoked.map(|moment| moment.index()).collect()
                 };
-                Ruling::Violated(Box::new(evidence(stuck, operations, part)))
+                PartRuling::Violated(Box::new(evidence(stuck, operations, part)))
             }
         }
     }
 }
 
-/// What verdicts call the general search.
+/// The name of the general search in verdicts.
 const ENGINE: &str = "search";
 
 /// More orders than this would not fit on a screen.

@@ -1,13 +1,13 @@
-//! The search for an order that keeps the order of some lines of operations: those of each client,
-//! or what else a condition asks for.
+//! The search for an order that keeps the order within each of several lines of operations, such as those of
+//! each client.
 //!
-//! Depth first over how far each line has got, with a memo of (positions, state). It is the search for
-//! linearizability under another order relation, without what real time gives there: every line is in
-//! play all the time, so a key has some bits for each line and nothing can be forgotten. Moves are looked for
-//! one after the other, so that what is never tried costs nothing.
+//! Depth first over the position in each line, with a memo of (positions, state). It is the search for
+//! linearizability under another order relation, without the help of real time: every line is active all the
+//! time, so a key has some bits for each line and nothing can be forgotten. Moves are generated one after the
+//! other, so a move that is never tried costs nothing.
 //!
-//! What is linearizable satisfies both conditions that are searched for here, so that is asked first: it is
-//! decided in a fraction of the time.
+//! A linearizable history satisfies both conditions that use this search, so linearizability is checked first:
+//! it is decided in a fraction of the time.
 
 // tidy: never iterated: looked up only
 use std::collections::hash_map::Entry;
@@ -15,21 +15,21 @@ use std::collections::hash_map::Entry;
 use super::hash::Table;
 use super::limits::{Budget, Malformed, Meter, table_bytes, vec_bytes};
 use super::linearizable::linearizable_counted;
-use super::linearizable::memo::{NOTHING, Orders, States};
+use super::linearizable::memo::{NOTHING, OrderTree, StateTable};
 use super::model::Model;
 use crate::history::Operation;
 use crate::verdict::{Evidence, Exhausted, Verdict, Witness};
 
-/// Operations, by index, that have to keep their order.
+/// Operations, by index, whose order must be kept.
 pub(super) type Line = Vec<usize>;
 
-/// Asks for linearizability, with half of the budget, where a condition allows every order in real time. The
-/// verdict if that is so, and the meter to go on with.
+/// Checks linearizability, with half of the budget, for a condition that allows every order in real time.
+/// Returns the verdict if the history is linearizable, and else the meter to go on with.
 ///
-/// An order that explains a history in real time keeps the order of a client, whose next operation is
-/// invoked when the one before has returned, and that of what a moment of rest separates. What never
-/// returned stands after its invocation there, and so after what its client did before and after the last
-/// moment of rest.
+/// An order that explains a history in real time keeps the order of each client, whose next operation is
+/// invoked after the previous one returned, and the order across moments of rest. An operation that never
+/// returned stands after its invocation, and so after the earlier operations of its client and the last moment
+/// of rest.
 pub(super) fn implied<'a, M: Model>(
     initial: &M,
     operations: &[Operation<M::Op, M::Ret>],
@@ -46,9 +46,9 @@ pub(super) fn implied<'a, M: Model>(
     Ok((Some(Verdict::Consistent(Witness { engine, order })), meter))
 }
 
-/// Decides whether there is an order that has all of a stage before anything of the next, keeps each
-/// line of a stage, and suits the model. What never returned is optional; it may stand in the last
-/// stage only, and with nothing but its like after it in its line.
+/// Decides whether there is an order that has all of a stage before the next stage, keeps each line of a stage,
+/// and that the model accepts. Operations that never returned are optional; they may be in the last stage only,
+/// and only others of their kind may follow them in their line.
 pub(super) fn decide<M: Model>(
     engine: &str,
     initial: &M,
@@ -59,15 +59,15 @@ pub(super) fn decide<M: Model>(
     let observes = |call: &Operation<M::Op, M::Ret>| {
         call.returned.as_ref().is_some_and(|(ret, _)| M::observes(&call.op, ret))
     };
-    let mut search = Search {
+    let mut search = LineSearch {
         operations,
         stages,
         widths: stages.iter().map(|lines| Widths::new(lines)).collect(),
         observer: operations.iter().map(observes).collect(),
         keys: 0,
         meter,
-        states: States::new(),
-        orders: Orders::default(),
+        states: StateTable::new(),
+        orders: OrderTree::default(),
         known: Table::default(),
         stack: Vec::new(),
         looked: 0,
@@ -75,21 +75,21 @@ pub(super) fn decide<M: Model>(
         ends: Vec::new(),
         successors: Vec::new(),
     };
-    let spell = |search: &Search<'_, '_, M>, order| {
+    let spell = |search: &LineSearch<'_, '_, M>, order| {
         search.orders.spell(order).into_iter().map(|op| op as usize).collect::<Vec<usize>>()
     };
     match search.run(initial) {
-        Found::Order(order) => {
+        LineSearchResult::Order(order) => {
             let order = Some(spell(&search, order));
             Verdict::Consistent(Witness { engine: engine.to_owned(), order })
         }
-        Found::OutOfBudget => Verdict::Unknown(Exhausted {
+        LineSearchResult::OutOfBudget => Verdict::Unknown(Exhausted {
             nodes: search.meter.nodes,
             longest: search.longest as usize,
             operations: operations.len(),
             limit: search.meter.limit(),
         }),
-        Found::Nothing => {
+        LineSearchResult::Nothing => {
             let ends = std::mem::take(&mut search.ends);
             let misfit = search.next(&ends[0]).min_by_key(|index| operations[*index].invoked);
             let misfit = misfit.expect("something is left to order");
@@ -117,36 +117,36 @@ pub(super) fn decide<M: Model>(
     }
 }
 
-enum Found {
+enum LineSearchResult {
     Order(u32),
     Nothing,
     OutOfBudget,
 }
 
-/// Where an order leads.
+/// The configuration that an order leads to.
 #[derive(Clone)]
-struct Configuration {
+struct LineConfiguration {
     stage: u32,
-    /// How far each line of the stage has got, as [`Widths`] says.
+    /// The position in each line of the stage, encoded by [`Widths`].
     at: Box<[u64]>,
     state: u32,
     order: u32,
     length: u32,
-    /// How many operations of the stage that returned are not ordered.
+    /// The number of operations of the stage that returned and are not ordered yet.
     left: u32,
 }
 
-struct Frame {
-    here: Configuration,
-    /// The last line looked at: when its next operation ends, and its number. Those after it are to be tried.
+struct LineFrame {
+    here: LineConfiguration,
+    /// The line tried last: the end of its next operation, and its number. Later lines remain to be tried.
     tried: Option<(u64, u32)>,
-    /// The lines to look at next, the first last; some, so that they need not be looked for one by one.
+    /// The lines to try next, the first one last; a batch, so that they need not be found one by one.
     next: Vec<(u64, u32)>,
     /// The states that the last line leads to.
     states: Vec<u32>,
 }
 
-/// Where the position in each line stands in a key: as few bits as hold its length.
+/// The bits of each line's position in a key: as few as hold its length.
 struct Widths {
     lines: Vec<Width>,
     words: usize,
@@ -184,34 +184,34 @@ impl Widths {
     }
 }
 
-struct Search<'a, 'b, M: Model> {
+struct LineSearch<'a, 'b, M: Model> {
     operations: &'a [Operation<M::Op, M::Ret>],
     stages: &'a [Vec<Line>],
     /// For each stage.
     widths: Vec<Widths>,
-    /// Whether an operation returned and observes.
+    /// True for each operation that returned and observes.
     observer: Vec<bool>,
     meter: Meter<'b>,
-    states: States<M>,
-    orders: Orders,
-    /// What was visited, by stage, state and positions.
+    states: StateTable<M>,
+    orders: OrderTree,
+    /// The visited configurations, by stage, state and positions.
     known: Table<(u32, u32, Box<[u64]>), ()>,
-    /// The bytes that the keys in `known` take besides their places, and as many are on the stack at most.
+    /// The bytes that the keys in `known` take besides their entries; the stack holds at most as many.
     keys: usize,
-    stack: Vec<Frame>,
-    /// How many lines were looked at since the meter was told.
+    stack: Vec<LineFrame>,
+    /// The number of lines examined since the last report to the meter.
     looked: u32,
     longest: u32,
     /// A few configurations that the longest orders lead to.
-    ends: Vec<Configuration>,
+    ends: Vec<LineConfiguration>,
     successors: Vec<M>,
 }
 
-impl<M: Model> Search<'_, '_, M> {
-    /// How many of the longest orders are kept: what fits on a screen.
+impl<M: Model> LineSearch<'_, '_, M> {
+    /// The number of longest orders that are kept: as many as fit on a screen.
     const ENDS_MAX: usize = 4;
 
-    fn run(&mut self, initial: &M) -> Found {
+    fn run(&mut self, initial: &M) -> LineSearchResult {
         let state = self.states.number_of(initial.clone());
         let mut arrived = self.open(0, state);
         let mut nodes_before = 0;
@@ -221,17 +221,17 @@ impl<M: Model> Search<'_, '_, M> {
             }
             arrived = loop {
                 let Some(way) = self.next_move() else {
-                    // Nothing was found because nothing was looked for.
+                    // Nothing was found because the budget ran out.
                     if self.meter.is_over() {
-                        return Found::OutOfBudget;
+                        return LineSearchResult::OutOfBudget;
                     }
                     self.stack.pop();
                     if self.stack.is_empty() {
-                        return Found::Nothing;
+                        return LineSearchResult::Nothing;
                     }
                     continue;
                 };
-                let Some(frame) = self.stack.last() else { return Found::Nothing };
+                let Some(frame) = self.stack.last() else { return LineSearchResult::Nothing };
                 let mut next = frame.here.clone();
                 next.state = way.1;
                 nodes_before = self.orders.len();
@@ -242,10 +242,10 @@ impl<M: Model> Search<'_, '_, M> {
     }
 
     /// The beginning of a stage.
-    fn open(&self, stage: usize, state: u32) -> Configuration {
+    fn open(&self, stage: usize, state: u32) -> LineConfiguration {
         let lines = self.stages.get(stage).map_or(&[][..], |lines| lines);
         let returned = lines.iter().flatten().filter(|i| self.operations[**i].returned.is_some());
-        Configuration {
+        LineConfiguration {
             stage: stage as u32,
             at: vec![0; self.widths.get(stage).map_or(0, |widths| widths.words)].into(),
             state,
@@ -256,7 +256,7 @@ impl<M: Model> Search<'_, '_, M> {
     }
 
     /// Orders the next operation of a line.
-    fn take(&mut self, here: &mut Configuration, line: u32) {
+    fn take(&mut self, here: &mut LineConfiguration, line: u32) {
         let widths = &self.widths[here.stage as usize];
         let at = widths.get(&here.at, line as usize);
         let index = self.stages[here.stage as usize][line as usize][at];
@@ -266,8 +266,8 @@ impl<M: Model> Search<'_, '_, M> {
         here.length += 1;
     }
 
-    /// The operations that have to be next: those that returned.
-    fn next(&self, here: &Configuration) -> impl Iterator<Item = usize> {
+    /// The operations that must come next: those that returned.
+    fn next(&self, here: &LineConfiguration) -> impl Iterator<Item = usize> {
         let stage = here.stage as usize;
         let next = self.stages[stage].iter().enumerate().filter_map(move |(number, line)| {
             line.get(self.widths[stage].get(&here.at, number)).copied()
@@ -275,23 +275,28 @@ impl<M: Model> Search<'_, '_, M> {
         next.filter(|index| self.operations[*index].returned.is_some())
     }
 
-    /// Settles a configuration and puts it on the stack if it is new. What it settles, if anything.
-    fn arrive(&mut self, mut here: Configuration, nodes_before: usize) -> Option<Found> {
+    /// Settles a configuration and pushes it on the stack if it is new. Returns the result if this decides the
+    /// search.
+    fn arrive(
+        &mut self,
+        mut here: LineConfiguration,
+        nodes_before: usize,
+    ) -> Option<LineSearchResult> {
         self.settle(&mut here);
         if here.left == 0 {
-            return Some(Found::Order(here.order));
+            return Some(LineSearchResult::Order(here.order));
         }
         match self.known.entry((here.stage, here.state, here.at.clone())) {
             Entry::Occupied(_) => {
                 self.orders.truncate(nodes_before);
-                return self.meter.is_over().then_some(Found::OutOfBudget);
+                return self.meter.is_over().then_some(LineSearchResult::OutOfBudget);
             }
             Entry::Vacant(entry) => entry.insert(()),
         };
-        // With what an allocator takes for itself.
+        // Plus the overhead of the allocator.
         self.keys += size_of_val::<[u64]>(&here.at) + 16;
         if !self.meter.hold(self.bytes()) || !self.meter.visit(1) {
-            return Some(Found::OutOfBudget);
+            return Some(LineSearchResult::OutOfBudget);
         }
         if here.length > self.longest {
             self.longest = here.length;
@@ -300,11 +305,11 @@ impl<M: Model> Search<'_, '_, M> {
         if here.length == self.longest && self.ends.len() < Self::ENDS_MAX {
             self.ends.push(here.clone());
         }
-        self.stack.push(Frame { here, tried: None, next: Vec::new(), states: Vec::new() });
+        self.stack.push(LineFrame { here, tried: None, next: Vec::new(), states: Vec::new() });
         None
     }
 
-    /// How many bytes the search takes, about.
+    /// The approximate number of bytes of the search.
     fn bytes(&self) -> usize {
         // Of a frame: the lines to look at next and, mostly, one state.
         let lists = Self::LOOKED_UP * size_of::<(u64, u32)>() + size_of::<[u32; 8]>();
@@ -316,10 +321,10 @@ impl<M: Model> Search<'_, '_, M> {
             + self.orders.bytes()
     }
 
-    /// Takes every observer that is next and fits, and goes on to the next stage if this one is done.
-    /// An observer that fits now loses nothing by going now: what comes before it in the order
-    /// relation has gone, and it changes no state.
-    fn settle(&mut self, here: &mut Configuration) {
+    /// Takes every observer that is next and fits, and goes on to the next stage if this one is done. Taking an
+    /// observer that fits as early as possible loses nothing: its predecessors have been taken, and it changes
+    /// no state.
+    fn settle(&mut self, here: &mut LineConfiguration) {
         loop {
             for line in 0..self.stages.get(here.stage as usize).map_or(0, Vec::len) {
                 while self.observer_fits(here, line) {
@@ -330,12 +335,12 @@ impl<M: Model> Search<'_, '_, M> {
                 return;
             }
             let next = self.open(here.stage as usize + 1, here.state);
-            *here = Configuration { order: here.order, length: here.length, ..next };
+            *here = LineConfiguration { order: here.order, length: here.length, ..next };
         }
     }
 
-    /// Whether the next operation of a line is an observer that fits the state.
-    fn observer_fits(&mut self, here: &Configuration, line: usize) -> bool {
+    /// Returns `true` if the next operation of a line is an observer that fits the state.
+    fn observer_fits(&mut self, here: &LineConfiguration, line: usize) -> bool {
         let at = self.widths[here.stage as usize].get(&here.at, line);
         let Some(&index) = self.stages[here.stage as usize][line].get(at) else { return false };
         self.looked += 1;
@@ -354,8 +359,8 @@ impl<M: Model> Search<'_, '_, M> {
         !self.successors.is_empty()
     }
 
-    /// Fills `successors` with the states that the model allows after an operation. False, and there are
-    /// none, if the meter is over.
+    /// Fills `successors` with the states that the model allows after an operation. Returns `false`, with no
+    /// states, if the meter is over.
     #[must_use]
     fn find_successors(&mut self, index: usize, state: u32) -> bool {
         let Operation { op, returned, .. } = &self.operations[index];
@@ -370,12 +375,12 @@ impl<M: Model> Search<'_, '_, M> {
         true
     }
 
-    /// How many lines are looked up at once.
+    /// The number of lines that are found at once.
     const LOOKED_UP: usize = 16;
 
-    /// The next line that can go on from the configuration on top, and the state after that. Tried first
-    /// is what returned first, since most orders that there are keep nearly to real time; what never
-    /// returned comes when nothing else is left. None if there is no more, or the meter is over.
+    /// The next line that can go on from the configuration on top, and the state after that. Lines are tried by
+    /// the return of their next operation, since most orders keep nearly to real time; operations that never
+    /// returned are tried last. None if there is no more, or the meter is over.
     fn next_move(&mut self) -> Option<(u32, u32)> {
         let mut frame = self.stack.pop()?;
         let way = self.next_of(&mut frame);
@@ -383,7 +388,7 @@ impl<M: Model> Search<'_, '_, M> {
         way
     }
 
-    fn next_of(&mut self, frame: &mut Frame) -> Option<(u32, u32)> {
+    fn next_of(&mut self, frame: &mut LineFrame) -> Option<(u32, u32)> {
         loop {
             if let (Some(state), Some((_, line))) = (frame.states.pop(), frame.tried) {
                 return Some((line, state));
@@ -401,7 +406,7 @@ impl<M: Model> Search<'_, '_, M> {
             let known = self.states.len();
             while let Some(state) = self.successors.pop() {
                 let state = self.states.number_of(state);
-                // What never returned and changes nothing might as well not have happened.
+                // An operation that never returned and changes nothing can be left out.
                 if end != u64::MAX || state != frame.here.state {
                     frame.states.push(state);
                 }
@@ -413,7 +418,7 @@ impl<M: Model> Search<'_, '_, M> {
     }
 
     /// Fills `next` with the lines that come after the one tried last.
-    fn look_up(&mut self, frame: &mut Frame) {
+    fn look_up(&mut self, frame: &mut LineFrame) {
         let stage = frame.here.stage as usize;
         let lines = &self.stages[stage];
         self.looked += lines.len() as u32;

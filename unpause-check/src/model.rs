@@ -1,4 +1,4 @@
-//! The sequential specification: what the object does when one client uses it alone.
+//! The sequential specification: the behaviour of an object that one client uses alone.
 
 use std::fmt::Debug;
 use std::hash::{Hash, Hasher};
@@ -41,40 +41,38 @@ use crate::history::Written;
 /// equal behave alike for ever. The checker keeps a copy of every state it meets, so a state should
 /// be small and cheap to clone.
 pub trait Model: Clone + Eq + Hash + Debug {
-    /// What a client can ask. Equal operations are interchangeable: whatever one of them could do
-    /// in some state, the other could do too.
+    /// An operation. Equal operations are interchangeable: each can do, in every state, what the other can do.
     type Op: Clone + PartialEq + Debug + Send + 'static;
-    /// What it is told.
+    /// A result.
     type Ret: Clone + PartialEq + Debug + Send + 'static;
 
-    /// Does `op` and says what it returns. Must be a function of the state and `op` alone, defined
-    /// for every operation in every state: an impossible one returns an error value, no panic.
+    /// Applies `op` to the state and returns its result. Must be a function of the state and `op` alone,
+    /// defined for every operation in every state: return an error value for an impossible operation, do not
+    /// panic.
     fn step(&mut self, op: &Self::Op) -> Self::Ret;
 
-    /// Whether a client may be told `actual` where [`step`](Model::step) returned `expected`. By
-    /// default only if they are equal. A loose specification allows more, such as any error
-    /// message instead of the same one.
+    /// Returns `true` if a client may receive `actual` when [`step`](Model::step) returned `expected`. By
+    /// default only if they are equal. A loose specification allows more, such as any error message.
     fn accepts(op: &Self::Op, expected: &Self::Ret, actual: &Self::Ret) -> bool {
         let _ = op;
         expected == actual
     }
 
-    /// The key of the part of the object that `op` touches, if that is all it touches: operations
-    /// with different keys must neither change nor see each other's part. Then a history is
-    /// linearizable if and only if its operations of each key are (Herlihy and Wing 1990,
-    /// locality), and checking by key is incomparably faster.
+    /// The key of the part of the object that `op` touches, if it touches no other part: operations with
+    /// different keys must neither change nor see each other's part. Then a history is linearizable if and only
+    /// if its operations of each key are (Herlihy and Wing 1990, locality), and checking by key is much faster.
     ///
-    /// `None`, the default, says that it may touch anything; one such operation in a history, and
-    /// the history is checked as a whole. Each part is checked with this same model from the same
-    /// initial state, so it does no harm if two keys happen to share a [`Key`].
+    /// Returns `None`, the default, if `op` may touch anything; one such operation in a history, and the
+    /// history is checked as a whole. Each part is checked with this same model from the same initial state, so
+    /// two keys may share a [`Key`] without harm.
     fn partition(op: &Self::Op) -> Option<Key> {
         let _ = op;
         None
     }
 
-    /// Whether `op`, when it returns `ret`, leaves **every** state as it is: a read, a failed
-    /// compare-and-swap, an empty dequeue. The checker orders such an operation as soon as it fits
-    /// and never thinks of it again, the greatest single saving there is.
+    /// Returns `true` if `op`, when it returns `ret`, leaves **every** state as it is: a read, a failed
+    /// compare-and-swap, an empty dequeue. The checker orders such an operation as soon as it fits and never
+    /// tries it again, the greatest single saving there is.
     ///
     /// It is not enough that some state stays the same: `write(2)` changes nothing in state 2, and
     /// may still be needed later. Answering `true` wrongly gives wrong verdicts; `false`, the
@@ -85,32 +83,32 @@ pub trait Model: Clone + Eq + Hash + Debug {
         false
     }
 
-    /// An operation, and what it returned if it did, as it stands in a file of a recorded history: so that a
-    /// failing run writes its history down beside its trace, to be checked again by `cargo sim check` or,
-    /// in one line of a test, by the package `unpause-histories`. `None`, the default: it is not written, nor is
-    /// what no file can say, such as an answer of another kind.
+    /// An operation, with its result if it returned, as a file of a recorded history has it. A failing run then
+    /// writes its history beside its trace, and `cargo sim check` or one line of a test with the package
+    /// `unpause-histories` checks it again. Returns `None`, the default, for an operation that is not written,
+    /// such as one with a result of another kind, which no file can express.
     ///
-    /// Of the [models](super::models) that come with the library those of registers, counters, queues,
-    /// stacks, sets and maps say it, if their values are whole numbers, texts, characters,
-    /// booleans or [data](crate::datum); one of your own that wraps one of them can forward to it.
+    /// Of the [models](super::models) that come with the library those of registers, counters, queues, stacks,
+    /// sets and maps implement it, if their values are whole numbers, texts, characters, booleans or
+    /// [data](crate::datum). A model of your own that wraps one of them can forward to it.
     fn written(op: &Self::Op, ret: Option<&Self::Ret>) -> Option<Written> {
         let _ = (op, ret);
         None
     }
 
-    /// The calls that stand before all others in such a file: those that bring an object into this state
-    /// that begins as a file has it, as [`Shipped::recorded`](super::models::Shipped::recorded) says. `None`,
-    /// the default: it is not written.
+    /// The calls before all others in such a file: they bring an object from the first state of the file, see
+    /// [`Shipped::recorded`](super::models::Shipped::recorded), into this state. Returns `None`, the default,
+    /// if the history is not written.
     fn written_before(&self) -> Option<Vec<Written>> {
         None
     }
 
-    /// Appends to `out` every state that the object may be in after `op` returned `ret`; nothing if
-    /// it cannot return that here. `None` stands for any result: the client never heard.
+    /// Appends to `out` every state that the object may be in after `op` returned `ret`; nothing if it cannot
+    /// return that here. `None` stands for any result: the client never received it.
     ///
-    /// By default the one state that [`step`](Model::step) and [`accepts`](Model::accepts) allow.
-    /// Only a nondeterministic object (a pool that hands out any free connection) has reason to
-    /// override it, and then also [`returns`](Model::returns); `step` is then one of the ways.
+    /// By default the one state that [`step`](Model::step) and [`accepts`](Model::accepts) allow. Override it
+    /// only for a nondeterministic object (a pool that hands out any free connection), together with
+    /// [`returns`](Model::returns); `step` is then one of the possible steps.
     fn successors(&self, op: &Self::Op, ret: Option<&Self::Ret>, out: &mut Vec<Self>) {
         let mut next = self.clone();
         let expected = next.step(op);
@@ -119,10 +117,9 @@ pub trait Model: Clone + Eq + Hash + Debug {
         }
     }
 
-    /// The history of these calls in the words of the engines for unique values, if this object,
-    /// starting in this state, is one of theirs: see [`unique`](super::unique). One action for each
-    /// call, in order; a call without a result never returned. `None`, the default, leaves the
-    /// history to the search.
+    /// The history of these calls as actions of the engines for unique values, if this object, starting in this
+    /// state, is one of theirs: see [`unique`](super::unique). One action for each call, in order; a call
+    /// without a result never returned. `None`, the default, leaves the history to the search.
     ///
     /// The checker verifies that no value is added twice, so a model need not.
     fn plain<'a>(
@@ -144,7 +141,7 @@ pub trait Model: Clone + Eq + Hash + Debug {
     /// [`register_value`](Model::register_value) together with this method.
     ///
     /// ```
-    /// use unpause_check::online::{ClientEvent::*, Online, Status};
+    /// use unpause_check::online::{ClientEvent::*, Online, OnlineStatus};
     /// use unpause_check::{Key, Model, unique::Action};
     ///
     /// /// The address of the leader. `Some` announces one, `None` asks for it.
@@ -174,10 +171,10 @@ pub trait Model: Clone + Eq + Hash + Debug {
     /// // Any number of announcements may be lost.
     /// for client in 0..1_000 {
     ///     let op = Some(format!("b{client}"));
-    ///     assert_eq!(online.feed(Invoke { client, op }), Ok(Status::Possible));
-    ///     assert_eq!(online.feed(End { client }), Ok(Status::Possible));
+    ///     assert_eq!(online.feed(Invoke { client, op }), Ok(OnlineStatus::Possible));
+    ///     assert_eq!(online.feed(End { client }), Ok(OnlineStatus::Possible));
     /// }
-    /// for (ret, status) in [("b7", Status::Possible), ("a", Status::Violated)] {
+    /// for (ret, status) in [("b7", OnlineStatus::Possible), ("a", OnlineStatus::Violated)] {
     ///     let _ = online.feed(Invoke { client: 1_000, op: None });
     ///     assert_eq!(online.feed(Return { client: 1_000, ret: ret.into() }), Ok(status));
     /// }
@@ -193,29 +190,29 @@ pub trait Model: Clone + Eq + Hash + Debug {
         None
     }
 
-    /// What `op` could return in this state: what evidence shows as expected.
+    /// The results that `op` can have in this state, which evidence shows as expected.
     fn returns(&self, op: &Self::Op) -> Vec<Self::Ret> {
         vec![self.clone().step(op)]
     }
 
-    /// What reports call the model; by default the name of the type without its path.
+    /// The name of the model in reports; by default the name of the type without its path.
     fn name() -> &'static str {
         let full = std::any::type_name::<Self>();
         let plain = full.split('<').next().unwrap_or(full);
         plain.rsplit("::").next().unwrap_or(plain)
     }
 
-    /// How an operation is shown, such as `Put(1, 7)`: a label in a diagram, so one short line.
+    /// The text of an operation, such as `Put(1, 7)`: a label in a diagram, so one short line.
     fn op_text(op: &Self::Op) -> String {
         format!("{op:?}")
     }
 
-    /// How a result is shown.
+    /// The text of a result.
     fn ret_text(ret: &Self::Ret) -> String {
         format!("{ret:?}")
     }
 
-    /// How the state is shown.
+    /// The text of the state.
     fn state_text(&self) -> String {
         format!("{self:?}")
     }
@@ -235,6 +232,12 @@ pub struct Key(u64);
 
 impl Key {
     /// The key of a value, such as the key of a map or the number of an account.
+    ///
+    /// ```
+    /// use unpause_check::Key;
+    /// assert_eq!(Key::of("x"), Key::of(&"x".to_owned()));
+    /// assert_ne!(Key::of(&1), Key::of(&2));
+    /// ```
     pub fn of<T: Hash + ?Sized>(value: &T) -> Key {
         let mut hasher = WordHasher::default();
         value.hash(&mut hasher);

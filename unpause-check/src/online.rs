@@ -1,21 +1,20 @@
-//! Linearizability while it happens: a checker that is fed events and says at once when no
-//! explanation is left.
+//! Linearizability while it happens: a checker that takes events and reports a violation at the first event
+//! without an explanation.
 //!
-//! [`Online`] keeps the set of ways in which things may stand: a state of the model, and for each
-//! call in flight whether it has had its effect. A return strikes out those that cannot have
-//! returned that; when none is left, this event decides, and no checker could have known before.
-//! (Lowe, *Testing for linearizability*, 2017: just-in-time linearization. Ours does not know the
-//! result of a call before it returns, so a way also keeps what each call that had its effect has to
-//! be told, and which states an open call could have observed.)
+//! [`Online`] keeps the set of possibilities: a state of the model, and for each call in flight whether it has
+//! taken effect. A return removes the possibilities that cannot have returned that result; when none is left,
+//! this event is the violation, and no checker could have found it before. (Lowe, *Testing for
+//! linearizability*, 2017: just-in-time linearization. Here the result of a call is not known before it
+//! returns, so a possibility also keeps the result of each call that took effect, and the states that an open
+//! call could have observed.)
 //!
-//! A register whose values are unique while they matter takes constant time per event instead, with any
-//! number of calls in flight and lost (see `online/register.rs`). A register with failed swaps or with values that
-//! are written again takes time linear in what overlaps as long as that leaves few choices (see
-//! `online/sources.rs`).
+//! A register whose values are unique while they matter takes constant time per event instead, with any number
+//! of calls in flight and lost (see `online/register.rs`). A register with failed swaps or repeated values
+//! takes time linear in the overlap as long as few choices are open (see `online/sources.rs`).
 //!
-//! What is kept is bounded by the calls that are open at once and by how many ways there are, not by
-//! how long the stream is. The number of ways can be exponential in the overlap: histories with much
-//! overlap that lie in memory are better given to [`linearizable`](super::linearizable()).
+//! Memory is bounded by the number of open calls and of possibilities, not by the length of the stream. The
+//! number of possibilities can be exponential in the overlap: use [`linearizable`](super::linearizable()) for
+//! histories in memory with much overlap.
 
 mod closure;
 mod engine;
@@ -29,31 +28,31 @@ mod sources;
 
 use self::closure::{alone, shared};
 use self::engine::Engine;
-use self::part::{Left, Means};
+use self::part::{PartResult, Resources};
 use super::hash::Table;
 use super::limits::Budget;
 use super::model::{Key, Model};
 use crate::verdict::{Anomaly, Evidence, Exhausted, Verdict, Witness};
 
 pub(super) use self::event::Clients;
-pub use self::event::{ClientEvent, MalformedEvent, MalformedEventKind, Status};
+pub use self::event::{ClientEvent, MalformedEvent, MalformedEventKind, OnlineStatus};
 
-/// What verdicts call this engine.
+/// The name of this engine in verdicts.
 const ENGINE: &str = "online";
 
-/// Possibilities kept at once unless told otherwise.
+/// The default limit on possibilities.
 const POSSIBILITIES: usize = 100_000;
 
-/// Listens to the clients of an object and knows at every moment whether what they were told so far
-/// is linearizable.
+/// Takes the events of the clients of an object and knows after each one whether the results so far are
+/// linearizable.
 ///
-/// Every invocation counts as one operation, from 0: this is how evidence names them.
+/// Evidence names operations by the number of their invocation, from 0.
 ///
 /// [`new`](Online::new) takes any model. If every operation has a [key](Model::partition),
-/// [`by_key`](Online::by_key) checks each key by itself, which is incomparably faster.
+/// [`by_key`](Online::by_key) checks each key by itself, which is much faster.
 ///
-/// For a nondeterministic model, [`Model::returns`] must name everything that an operation can
-/// return in a state, up to what `accepts` treats alike: ways that can return the same are one.
+/// For a nondeterministic model, [`Model::returns`] must return all results of an operation in a state, up to
+/// those that `accepts` treats alike: possibilities with the same results count as one.
 ///
 /// # Cost
 /// An invocation is one look-up. A return costs one step of the model for each possibility if the
@@ -62,21 +61,22 @@ const POSSIBILITIES: usize = 100_000;
 /// could have had meanwhile; a lost one some bytes until it is known to have taken effect. The
 /// last 32 operations of each order are kept for the evidence.
 ///
-/// A register ([`Model::register_action`]) costs constant time per event, whatever is in flight and however many
-/// calls were lost, up to the first event at which its values are not unique any more (a call begins to write a
-/// value that another call may still read) or a swap fails. From then on an event costs time linear in the calls
-/// since the oldest open one began and, for a failed swap, in the lost swaps at worst. It costs more if it shows that
-/// an earlier read saw another write of the same value than assumed: then a search assigns writes to reads anew. Both
-/// count as one possibility, and their memory grows with the lost writes whose values nobody has read, and with the
-/// calls since the oldest open one began.
+/// A register ([`Model::register_action`]) costs constant time per event, for any number of calls in flight,
+/// and however many calls were lost, up to the first event at which its values are not unique any more (a call
+/// begins to write a value that another call may still read) or a swap fails. From then on an event costs time
+/// linear in the calls since the oldest open one began and, for a failed swap, in the lost swaps at worst. It
+/// costs more if it shows that an earlier read saw another write of the same value than assumed: then a search
+/// assigns writes to reads anew. Both count as one possibility, and their memory grows with the lost writes
+/// whose values were never read, and with the calls since the oldest open one began.
 ///
-/// The search is exact, and ends as [`Status::Unknown`] after eight times [`limit`](Self::limit) attempts at one
-/// event. A long stream of few values with many lost calls ends so too if a choice long ago, of which lost write had
-/// taken effect, turns out to matter: such choices are kept open only for the last hundred calls or so.
+/// The search is exact, and ends as [`OnlineStatus::Unknown`] after eight times [`limit`](Self::limit) attempts
+/// at one event. It also ends so on a long stream of few values with many lost calls, if an old choice of the
+/// lost write that took effect turns out to matter: such choices are kept open only for the last hundred calls
+/// or so.
 ///
 /// ```
 /// use unpause_check::models::{Register, RegisterOp::*, RegisterRet::*};
-/// use unpause_check::online::{ClientEvent::*, Online, Status};
+/// use unpause_check::online::{ClientEvent::*, Online, OnlineStatus};
 ///
 /// // client 0: |--- Write(1) ----------
 /// // client 1:     |- Read: 1 -| |- Read: 0 -|
@@ -87,9 +87,9 @@ const POSSIBILITIES: usize = 100_000;
 ///     Return { client: 1, ret: Value(1) },
 ///     Invoke { client: 1, op: Read },
 /// ] {
-///     assert_eq!(online.feed(event), Ok(Status::Possible));
+///     assert_eq!(online.feed(event), Ok(OnlineStatus::Possible));
 /// }
-/// assert_eq!(online.feed(Return { client: 1, ret: Value(0) }), Ok(Status::Violated));
+/// assert_eq!(online.feed(Return { client: 1, ret: Value(0) }), Ok(OnlineStatus::Violated));
 /// let evidence = online.evidence().unwrap();
 /// assert_eq!((evidence.misfit, &evidence.partial[0][..]), (2, &[0, 1][..]));
 /// assert_eq!(evidence.expected, ["1"]);
@@ -100,31 +100,37 @@ pub struct Online<M: Model> {
     parts: Vec<Engine<M>>,
     /// The part of each key; none if the object is checked as a whole.
     by_key: Option<Table<Key, usize>>,
-    /// For each client with an open call where the call is.
-    clients: Clients<Call>,
+    /// For each client with an open call, the place of the call.
+    clients: Clients<CallSlot>,
     /// Events fed, and operations invoked.
     events: u64,
     operations: u64,
     returned: u64,
-    means: Means<M>,
-    decision: Option<Decision>,
+    resources: Resources<M>,
+    decision: Option<OnlineDecision>,
 }
 
-/// Where an open call is kept.
+/// The place of an open call.
 #[derive(Clone, Copy)]
-struct Call {
+struct CallSlot {
     part: usize,
     slot: usize,
     operation: u64,
 }
 
-enum Decision {
+enum OnlineDecision {
     Violated { event: u64, evidence: Box<Evidence> },
     Unknown { event: u64, exhausted: Exhausted },
 }
 
 impl<M: Model> Online<M> {
     /// A checker of an object that begins as `initial`.
+    ///
+    /// ```
+    /// use unpause_check::{models::Queue, online::{Online, OnlineStatus}};
+    /// let online = Online::new(Queue::<u64>::new());
+    /// assert_eq!(online.status(), OnlineStatus::Possible);
+    /// ```
     pub fn new(initial: M) -> Self {
         Online {
             initial,
@@ -134,7 +140,7 @@ impl<M: Model> Online<M> {
             events: 0,
             operations: 0,
             returned: 0,
-            means: Means {
+            resources: Resources {
                 limit: POSSIBILITIES,
                 memory: Budget::default().memory,
                 threads: 1,
@@ -145,15 +151,15 @@ impl<M: Model> Online<M> {
         }
     }
 
-    /// The same, with each key of the object checked by itself (see [`Model::partition`]). Whether
-    /// every operation to come has a key, only the caller knows: one without is refused.
+    /// A checker of an object that begins as `initial`, with each key checked by itself (see
+    /// [`Model::partition`]). Every operation must have a key: an operation without one is refused.
     ///
     /// ```
     /// use unpause_check::models::{Map, MapOp};
-    /// use unpause_check::online::{ClientEvent::*, MalformedEventKind, Online, Status};
+    /// use unpause_check::online::{ClientEvent::*, MalformedEventKind, Online, OnlineStatus};
     /// let mut online = Online::by_key(Map::<u64, u64>::new());
     /// let status = online.feed(Invoke { client: 0, op: MapOp::Put(1, 7) });
-    /// assert_eq!(status, Ok(Status::Possible));
+    /// assert_eq!(status, Ok(OnlineStatus::Possible));
     /// let error = online.feed(Invoke { client: 1, op: MapOp::Len }).unwrap_err();
     /// assert_eq!(error.kind, MalformedEventKind::NoKey);
     /// ```
@@ -161,50 +167,49 @@ impl<M: Model> Online<M> {
         Online { by_key: Some(Table::default()), ..Online::new(initial) }
     }
 
-    /// Gives up, as [`Status::Unknown`], when a part of the object (a key, if checked by key) has more
-    /// than this many possibilities after an event, or comes to more on the way from 64 of them, or when an
-    /// event takes more than eight times as many attempts to place one more call, open or lost; 100,000
-    /// unless told. So an event costs at most about a million steps of the model, however many calls are
-    /// lost.
+    /// Gives up, as [`OnlineStatus::Unknown`], when a part of the object (a key, if checked by key) has more
+    /// than this many possibilities after an event, or reaches more from a chunk of 64 of them, or when an
+    /// event takes more than eight times as many attempts to place one more call, open or lost. 100,000 by
+    /// default. So an event costs at most about a million steps of the model, however many calls are lost.
     ///
     /// ```
     /// use unpause_check::models::{Queue, QueueOp::*, QueueRet::*};
-    /// use unpause_check::online::{ClientEvent::*, Online, Status};
+    /// use unpause_check::online::{ClientEvent::*, Online, OnlineStatus};
     /// let mut online = Online::new(Queue::<u64>::new()).limit(10);
     /// for client in 0..8 {
     ///     let _ = online.feed(Invoke { client, op: Enqueue(client.into()) });
     /// }
     /// // In how many orders may seven enqueues have happened before it?
-    /// assert_eq!(online.feed(Return { client: 0, ret: Done }), Ok(Status::Unknown));
+    /// assert_eq!(online.feed(Return { client: 0, ret: Done }), Ok(OnlineStatus::Unknown));
     /// assert!(!online.finish().is_consistent());
     /// ```
     #[must_use]
     pub fn limit(mut self, possibilities: usize) -> Self {
-        self.means.limit = possibilities;
+        self.resources.limit = possibilities;
         self
     }
 
-    /// Gives up, as [`Status::Unknown`], when the possibilities of a part of the object, or what comes of 64
-    /// of them in one event, take more than this many bytes; a gigabyte unless told. What a state takes is
-    /// estimated from what its `Hash` feeds.
+    /// Gives up, as [`OnlineStatus::Unknown`], when the possibilities of a part of the object, or those reached
+    /// from 64 of them in one event, take more than this many bytes; a gigabyte by default. The size of a state
+    /// is estimated from the bytes that it feeds to its `Hash`.
     ///
     /// ```
     /// use unpause_check::models::{Queue, QueueOp::*, QueueRet::*};
-    /// use unpause_check::online::{ClientEvent::*, Online, Status};
+    /// use unpause_check::online::{ClientEvent::*, Online, OnlineStatus};
     /// let mut online = Online::new(Queue::<u64>::new()).memory(100_000);
     /// for client in 0..200 {
     ///     let _ = online.feed(Invoke { client, op: Enqueue(client.into()) });
     /// }
-    /// assert_eq!(online.feed(Return { client: 0, ret: Done }), Ok(Status::Unknown));
+    /// assert_eq!(online.feed(Return { client: 0, ret: Done }), Ok(OnlineStatus::Unknown));
     /// ```
     #[must_use]
     pub fn memory(mut self, bytes: usize) -> Self {
-        self.means.memory = bytes;
+        self.resources.memory = bytes;
         self
     }
 
-    /// Steps possibilities on up to this many threads when there are many (more than 64). The result
-    /// is the same for any number; 1 unless told.
+    /// Steps possibilities on up to this many threads when there are more than 64; 1 by default. The result is
+    /// the same for any number.
     ///
     /// ```
     /// use unpause_check::{models::Stack, online::Online};
@@ -218,45 +223,70 @@ impl<M: Model> Online<M> {
         M::Op: Sync,
         M::Ret: Sync,
     {
-        self.means.threads = threads;
-        self.means.stepper = shared::<M>;
+        self.resources.threads = threads;
+        self.resources.stepper = shared::<M>;
         self
     }
 
-    /// Takes the next event, and says what is known after it. Once it has said
-    /// [`Status::Violated`] or [`Status::Unknown`], it says so for ever.
+    /// Takes the next event and returns the status after it. [`OnlineStatus::Violated`] and
+    /// [`OnlineStatus::Unknown`] are final.
     ///
     /// # Errors
-    /// [`MalformedEvent`] if the event does not fit what its client did before. It is then ignored.
+    /// [`MalformedEvent`] if the event does not fit the earlier events of its client. It is then ignored.
     ///
     /// # Panics
     /// If [`Model::observes`] is wrong in a way that shows.
-    pub fn feed(&mut self, event: ClientEvent<M::Op, M::Ret>) -> Result<Status, MalformedEvent> {
+    ///
+    /// ```
+    /// use unpause_check::models::{Counter, CounterOp::*, CounterRet::*};
+    /// use unpause_check::online::{ClientEvent::*, MalformedEventKind, Online, OnlineStatus};
+    /// let mut online = Online::new(Counter::new(0));
+    /// assert_eq!(online.feed(Invoke { client: 0, op: Increment }), Ok(OnlineStatus::Possible));
+    /// let error = online.feed(Invoke { client: 0, op: Get }).unwrap_err();
+    /// assert_eq!(error.kind, MalformedEventKind::AlreadyOpen { operation: 0 });
+    /// assert_eq!(online.feed(Return { client: 0, ret: Done }), Ok(OnlineStatus::Possible));
+    /// ```
+    pub fn feed(
+        &mut self,
+        event: ClientEvent<M::Op, M::Ret>,
+    ) -> Result<OnlineStatus, MalformedEvent> {
         let (number, client) = (self.events, event.client());
         self.events += 1;
         self.take(event).map_err(|kind| MalformedEvent { event: number, client, kind })?;
         Ok(self.status())
     }
 
-    /// What is known now.
-    pub fn status(&self) -> Status {
+    /// The current status.
+    pub fn status(&self) -> OnlineStatus {
         match self.decision {
-            None => Status::Possible,
-            Some(Decision::Violated { .. }) => Status::Violated,
-            Some(Decision::Unknown { .. }) => Status::Unknown,
+            None => OnlineStatus::Possible,
+            Some(OnlineDecision::Violated { .. }) => OnlineStatus::Violated,
+            Some(OnlineDecision::Unknown { .. }) => OnlineStatus::Unknown,
         }
     }
 
-    /// Why what was fed is violated, if it is.
+    /// The reason for a violation; none if there is none.
     ///
-    /// Operations are counted by invocation, from 0 at the start of the stream.
-    /// [`partial`](Evidence::partial) holds the last 32 operations, or fewer, of the orders that got
-    /// furthest. Mostly the misfit fits after none of them. If it stands in them itself, then
-    /// what others were told needs its effect earlier, and [`expected`](Evidence::expected) is what
-    /// it had to return. [`part`](Evidence::part) is what these orders and the calls in flight hold.
+    /// Operations are counted by invocation, from 0 at the start of the stream. [`partial`](Evidence::partial)
+    /// holds the last 32 operations, or fewer, of the orders that got furthest. Mostly the misfit fits after
+    /// none of them. If the misfit is in them itself, then other results require its effect earlier, and
+    /// [`expected`](Evidence::expected) is the result it would have had there. [`part`](Evidence::part) holds
+    /// the operations of these orders and the calls in flight.
+    ///
+    /// ```
+    /// use unpause_check::models::{Counter, CounterOp::*, CounterRet::*};
+    /// use unpause_check::online::{ClientEvent::*, Online};
+    /// let mut online = Online::new(Counter::new(0));
+    /// online.feed(Invoke { client: 0, op: Get })?;
+    /// online.feed(Return { client: 0, ret: Value(1) })?;
+    /// let evidence = online.evidence().unwrap();
+    /// assert_eq!((evidence.misfit, &evidence.expected[..]), (0, &["0".to_owned()][..]));
+    /// assert_eq!(online.decided_at(), Some(1));
+    /// # Ok::<(), unpause_check::online::MalformedEvent>(())
+    /// ```
     pub fn evidence(&self) -> Option<&Evidence> {
         match &self.decision {
-            Some(Decision::Violated { evidence, .. }) => Some(evidence),
+            Some(OnlineDecision::Violated { evidence, .. }) => Some(evidence),
             _ => None,
         }
     }
@@ -264,39 +294,51 @@ impl<M: Model> Online<M> {
     /// The event, counted from 0, that made the status other than possible.
     pub fn decided_at(&self) -> Option<u64> {
         match &self.decision {
-            Some(Decision::Violated { event, .. } | Decision::Unknown { event, .. }) => {
-                Some(*event)
-            }
+            Some(
+                OnlineDecision::Violated { event, .. } | OnlineDecision::Unknown { event, .. },
+            ) => Some(*event),
             None => None,
         }
     }
 
-    /// How many events were fed, those that were refused included.
+    /// The number of events fed, including refused ones.
     pub fn events(&self) -> u64 {
         self.events
     }
 
-    /// How many calls are open.
+    /// The number of open calls.
     pub fn open(&self) -> usize {
         self.clients.len()
     }
 
-    /// How many ways there are in which things may stand, for all keys together.
+    /// The number of possibilities, for all keys together.
+    ///
+    /// ```
+    /// use unpause_check::models::{Queue, QueueOp::*, QueueRet::*};
+    /// use unpause_check::online::{ClientEvent::*, Online};
+    /// let mut online = Online::new(Queue::<u64>::new());
+    /// online.feed(Invoke { client: 0, op: Enqueue(1) })?;
+    /// online.feed(Invoke { client: 1, op: Enqueue(2) })?;
+    /// online.feed(Return { client: 0, ret: Done })?;
+    /// // The second item is in front of the first, or not in the queue yet.
+    /// assert_eq!((online.possibilities(), online.open(), online.events()), (2, 1, 3));
+    /// # Ok::<(), unpause_check::online::MalformedEvent>(())
+    /// ```
     pub fn possibilities(&self) -> usize {
         self.parts.iter().map(Engine::possibilities).sum()
     }
 
-    /// How many things are kept besides possibilities and open calls: slots for calls, lost calls that
-    /// may still take effect, calls of a register that still matter, entries of orders, and ranges of clients
-    /// that have ended. This and [`possibilities`](Self::possibilities)
-    /// are what memory depends on, and neither grows with the length of the stream.
+    /// The number of entries kept besides possibilities and open calls: slots for calls, lost calls that may
+    /// still take effect, calls of a register that still matter, entries of orders, and ranges of clients that
+    /// have ended. Memory depends on this and on [`possibilities`](Self::possibilities), and neither grows with
+    /// the length of the stream.
     pub fn kept(&self) -> usize {
         let sizes = self.parts.iter().map(Engine::sizes);
         self.clients.kept()
             + sizes.map(|[_, lost, slots, nodes]| lost + slots + nodes).sum::<usize>()
     }
 
-    /// The verdict on all that was fed; calls that are still open may or may not have happened.
+    /// The verdict on all events; calls that are still open may or may not have happened.
     ///
     /// ```
     /// use unpause_check::{models::Counter, online::Online};
@@ -305,8 +347,8 @@ impl<M: Model> Online<M> {
     pub fn finish(self) -> Verdict {
         match self.decision {
             None => Verdict::Consistent(Witness { engine: ENGINE.to_owned(), order: None }),
-            Some(Decision::Violated { evidence, .. }) => Verdict::Violated(evidence),
-            Some(Decision::Unknown { exhausted, .. }) => {
+            Some(OnlineDecision::Violated { evidence, .. }) => Verdict::Violated(evidence),
+            Some(OnlineDecision::Unknown { exhausted, .. }) => {
                 Verdict::Unknown(Exhausted { operations: self.operations as usize, ..exhausted })
             }
         }
@@ -319,9 +361,9 @@ impl<M: Model> Online<M> {
                 let part = self.part_of(&op)?;
                 let operation = self.operations;
                 self.operations += 1;
-                let mut call = Call { part, slot: 0, operation };
-                self.step(call, |part, means| {
-                    let (slot, left) = part.invoke(op, operation, means);
+                let mut call = CallSlot { part, slot: 0, operation };
+                self.step(call, |part, resources| {
+                    let (slot, left) = part.invoke(op, operation, resources);
                     call.slot = slot;
                     left
                 });
@@ -329,20 +371,20 @@ impl<M: Model> Online<M> {
             }
             ClientEvent::Return { client, ret } => {
                 let call = self.clients.close(client)?;
-                self.step(call, |part, means| part.returned(call.slot, &ret, means));
+                self.step(call, |part, resources| part.returned(call.slot, &ret, resources));
                 self.returned += u64::from(self.decision.is_none());
             }
             ClientEvent::Failed { client } => {
                 let call = self.clients.close(client)?;
-                self.step(call, |part, means| part.failed(call.slot, means));
+                self.step(call, |part, resources| part.failed(call.slot, resources));
             }
             ClientEvent::Lost { client } => {
                 let call = self.clients.close(client)?;
-                self.step(call, |part, means| part.lost(call.slot, means));
+                self.step(call, |part, resources| part.lost(call.slot, resources));
             }
             ClientEvent::End { client } => {
                 if let Some(call) = self.clients.end(client)? {
-                    self.step(call, |part, means| part.lost(call.slot, means));
+                    self.step(call, |part, resources| part.lost(call.slot, resources));
                 }
             }
         }
@@ -364,28 +406,32 @@ impl<M: Model> Online<M> {
         Ok(part)
     }
 
-    /// Has a part do something, unless all is decided.
-    fn step(&mut self, call: Call, step: impl FnOnce(&mut Engine<M>, &mut Means<M>) -> Left) {
+    /// Runs an event on a part, unless the status is final.
+    fn step(
+        &mut self,
+        call: CallSlot,
+        step: impl FnOnce(&mut Engine<M>, &mut Resources<M>) -> PartResult,
+    ) {
         if self.decision.is_some() {
             return;
         }
         let event = self.events - 1;
-        match step(&mut self.parts[call.part], &mut self.means) {
-            Left::Something => {}
-            Left::Nothing(mut evidence) => {
+        match step(&mut self.parts[call.part], &mut self.resources) {
+            PartResult::Something => {}
+            PartResult::Nothing(mut evidence) => {
                 if self.by_key.is_none() {
                     evidence.part.clear();
                 }
-                self.decision = Some(Decision::Violated { event, evidence });
+                self.decision = Some(OnlineDecision::Violated { event, evidence });
             }
-            Left::TooMany(limit) => {
+            PartResult::TooMany(limit) => {
                 let exhausted = Exhausted {
-                    nodes: self.means.visited,
+                    nodes: self.resources.visited,
                     longest: self.returned as usize,
                     operations: 0,
                     limit,
                 };
-                self.decision = Some(Decision::Unknown { event, exhausted });
+                self.decision = Some(OnlineDecision::Unknown { event, exhausted });
             }
         }
     }

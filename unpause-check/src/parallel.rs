@@ -1,25 +1,25 @@
-//! Independent pieces of one check on several threads: the one file below the runner that has any.
+//! Independent pieces of one check on several threads: the only file below the runner that spawns threads.
 //!
-//! A check in a run is single-threaded like the run; threads are for whoever asks for them by number.
-//! The result does not depend on that number: pieces do not know of each other, and what comes after
-//! the first piece that ends it all is thrown away.
+//! A check in a run is single-threaded like the run; threads are for callers that request them by number. The
+//! result does not depend on that number: pieces share nothing, and the results after the first final piece are
+//! dropped.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
-/// How often the caller is asked whether to stop while its own thread has nothing else to do.
+/// The interval of the calls of `stop` while the calling thread has no piece of its own.
 const POLL: Duration = Duration::from_millis(5);
 
-/// Does the pieces `0..count` and returns what they gave, up to and with the first (the lowest, not
-/// the earliest) that says it is the last.
+/// Runs the pieces `0..count` and returns their results, up to and with the first final one: the lowest index,
+/// not the earliest in time.
 ///
-/// Each thread makes a worker with `worker` and gives it one piece after the other, with a function
-/// that says whether to stop; a worker that was stopped has to say that this piece is the last.
-/// `stop` is asked on this thread only. No more than `threads` threads and no more than pieces.
+/// Each thread makes a worker with `worker` and gives it one piece after the other, with a function that
+/// returns `true` if the worker must stop; a worker that was stopped must mark this piece as final. `stop` is
+/// called on this thread only. Uses at most `threads` threads and no more than pieces.
 ///
 /// # Panics
-/// If a worker does: with what the worker panicked with.
+/// If a worker does, with the same payload.
 pub(super) fn until_first<T, W>(
     count: usize,
     threads: usize,
@@ -42,7 +42,7 @@ where
             if piece >= count || piece > last.load(Relaxed) {
                 return done;
             }
-            // What is being done above the last is given up: its result is not wanted.
+            // A piece above the last one is stopped, because its result is not wanted.
             let (result, is_last) = work(piece, &|| piece > last.load(Relaxed) || stop());
             if is_last {
                 last.fetch_min(piece, Relaxed);
@@ -69,7 +69,7 @@ where
             halt.load(Relaxed)
         };
         let mut all = share(&asked);
-        // The channel closes when the last of the others has ended, in whatever way.
+        // The channel closes when the last of the others has ended, by a result or a panic.
         while let Err(RecvTimeoutError::Timeout) = ends.recv_timeout(POLL) {
             asked();
         }

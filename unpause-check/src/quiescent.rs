@@ -8,19 +8,18 @@ use super::model::Model;
 use crate::history::Operation;
 use crate::verdict::Verdict;
 
-/// Checks that `operations` are quiescently consistent: that some order of them takes the model from
-/// `initial` through the results that the clients got, in which `a` stands before `b` whenever there is
-/// a moment at which nothing is open, every operation invoked before it having returned, after
-/// `a` returned and before `b` was invoked (Herlihy and Shavit, *The Art of Multiprocessor
-/// Programming*, 3.3; Derrick et al. 2014). Between two such moments any order will do, even one
-/// that turns a client's own operations around: the clients do not matter.
+/// Checks that `operations` are quiescently consistent: that some order of them takes the model from `initial`
+/// through the results of the clients, in which `a` stands before `b` if, between the return of `a` and the
+/// invocation of `b`, there is a moment of rest: every operation invoked before it has returned (Herlihy and
+/// Shavit, *The Art of Multiprocessor Programming*, 3.3; Derrick et al. 2014). Between two such moments any
+/// order will do, even one that reverses the operations of a client: the clients do not matter.
 ///
 /// An operation that never returned is open for ever: there is no rest after its invocation. It may
 /// take effect anywhere after the last moment of rest before it, or never.
 ///
 /// Weaker than [`linearizable`](super::linearizable()), and neither weaker nor stronger than
-/// [`sequential`](super::sequential()). What counters, pools and relaxed queues promise.
-/// [`Model::partition`] is not asked, so what is at rest is the whole object.
+/// [`sequential`](super::sequential()). Counters, pools and relaxed queues often promise it.
+/// [`Model::partition`] is not used: a moment of rest is one of the whole object.
 ///
 /// # Errors
 /// [`Malformed`] as for [`linearizable`](super::linearizable()).
@@ -29,9 +28,9 @@ use crate::verdict::Verdict;
 /// If [`Model::observes`] is wrong in a way that shows, and on more than 2^31 operations.
 ///
 /// # Cost
-/// That of [`linearizable`](super::linearizable()) if the history is that, which is asked first with half
-/// of the budget. Else, between two moments of rest, at worst O(s·Π(mᵢ+1)) configurations for s states and mᵢ equal calls
-/// with equal results of the i-th kind: up to 2^m for m different ones.
+/// The cost of [`linearizable`](super::linearizable()) if the history is linearizable, which is checked first
+/// with half of the budget. Otherwise, between two moments of rest, at worst O(s·Π(mᵢ+1)) configurations for s
+/// states and mᵢ equal calls with equal results of the i-th kind: up to 2^m for m different ones.
 ///
 /// ```
 /// use unpause_check::{linearizable, quiescent, models::{Counter, CounterOp::*, CounterRet::*}, Budget};
@@ -74,7 +73,7 @@ pub fn quiescent<M: Model>(
         }
         open += 1;
         if let Some(stage) = stages.last_mut() {
-            // If the meter is over, nothing is concluded from how this went on.
+            // If the meter is over, the caller concludes nothing from the result.
             if meter.work(stage.len().min(KINDS_MAX) as u32 / 8) {
                 add(operation, stage, operations);
             } else {
@@ -85,12 +84,12 @@ pub fn quiescent<M: Model>(
     Ok(decide("quiescent", initial, operations, &stages, meter))
 }
 
-/// How many kinds of calls are told apart.
+/// The number of kinds of calls that are distinguished.
 const KINDS_MAX: usize = 1000;
 
-/// Calls that are equal in all but time are interchangeable, so they may as well take effect in the
-/// order of their invocations: a line. Kinds are no longer told apart after a thousand, which costs time
-/// and not truth.
+/// Calls that are equal in all but time are interchangeable, so they may take effect in the order of their
+/// invocations: a line. After a thousand kinds the rest are not distinguished, which costs time but does not
+/// change the verdict.
 fn add<O: PartialEq, R: PartialEq>(
     operation: usize,
     stage: &mut Vec<Line>,

@@ -11,30 +11,30 @@ use super::model::Model;
 use crate::history::Operation;
 use crate::verdict::Verdict;
 
-/// Checks that `operations` are sequentially consistent: that some order of them, in which the
-/// operations of each client stand in the order in which it invoked them, takes the model from
-/// `initial` through the results that the clients got. An operation without a return may take effect
-/// at any time after the earlier ones of its client, or never.
+/// Checks that `operations` are sequentially consistent: that some order of them, in which the operations of
+/// each client stand in the order of their invocations, takes the model from `initial` through the results of
+/// the clients. An operation without a return may take effect at any time after the earlier ones of its client,
+/// or never.
 ///
-/// Weaker than [`linearizable`](super::linearizable()): a client may see an old state, so long as
-/// it never sees the clients' orders contradict each other. [`Model::partition`] is not asked.
+/// Weaker than [`linearizable`](super::linearizable()): a client may see an old state, as long as the clients'
+/// orders do not contradict each other. [`Model::partition`] is not used.
 ///
-/// Consistent: [`Witness::order`](crate::verdict::Witness::order) is such an order, if there is one and
-/// not only a proof that there is. Violated: the
-/// [`Evidence`](crate::verdict::Evidence) has the longest orders, after which no client can go on;
-/// the misfit is the next operation of one of the clients after all of them. Unknown: `budget` ran out.
+/// Consistent: [`Witness::order`](crate::verdict::Witness::order) is such an order, or `None` if an engine only
+/// proved that there is one. Violated: the [`Evidence`](crate::verdict::Evidence) has the longest orders, after
+/// which no client can go on; the misfit is the next operation of one of the clients after all of them.
+/// Unknown: `budget` ran out.
 ///
 /// # Errors
-/// [`Malformed`] as for [`linearizable`](super::linearizable()), and if an operation of a client is
-/// invoked before the one before it returned: one that never returned is its client's last.
+/// [`Malformed`] as for [`linearizable`](super::linearizable()), and if a client invokes an operation before
+/// its previous one returned: an operation that never returned must be the last of its client.
 ///
 /// # Panics
 /// If [`Model::observes`] is wrong in a way that shows, and on more than 2^31 operations.
 ///
 /// # Cost
-/// That of [`linearizable`](super::linearizable()) if the history is that, which is asked first with half
-/// of the budget. Else at worst O(s·Π(nᵢ+1)) configurations for clients with nᵢ operations and s states, each
-/// of a few bits per client; O(n) if clients mostly saw each other soon.
+/// The cost of [`linearizable`](super::linearizable()) if the history is linearizable, which is checked first
+/// with half of the budget. Otherwise at worst O(s·Π(nᵢ+1)) configurations for clients with nᵢ operations and s
+/// states, each of a few bits per client; O(n) if clients mostly saw each other's effects soon.
 ///
 /// ```
 /// use unpause_check::{linearizable, sequential, models::{Register, RegisterOp::*, RegisterRet::*}, Budget};
@@ -49,7 +49,7 @@ use crate::verdict::Verdict;
 /// let (initial, budget) = (Register::new(0), Budget::default());
 /// assert!(linearizable(&initial, &history, &budget).unwrap().is_violated());
 /// assert!(sequential(&initial, &history, &budget).unwrap().is_consistent());
-/// // Nobody may see the write and then not see it.
+/// // No client may see the write and later not see it.
 /// history[1].returned = Some((Value(1), 4));
 /// history[2].returned = Some((Value(0), 6));
 /// assert!(sequential(&initial, &history, &budget).unwrap().is_violated());

@@ -1,23 +1,23 @@
-//! Session guarantees (Terry et al. 1994): what a client that moves between replicas may rely on.
+//! Session guarantees (Terry et al. 1994): the guarantees of a client that moves between replicas.
 //!
-//! Keys are registers, replicated somehow; each value is written to a key once, so that a read says
-//! whose write it saw. The guarantees are about the calls of one client to one key, and about the
-//! order of the versions of that key, which all clients share. That order is given, in full or in
-//! part, or it is free; then the question is whether there is one.
+//! Keys are replicated registers; each value is written to a key once, so the value of a read identifies its
+//! write. The guarantees relate the calls of one client to one key, and the order of the versions of that key,
+//! which all clients share. That order is given, in full or in part, or it is free; then the check decides
+//! whether some order satisfies them.
 //!
-//! What it does not do: data with more than one current version, and what a guarantee says of
-//! *other* keys (that needs the sets of writes that each server has, which no client sees).
+//! Not supported: data with more than one current version, and guarantees across *other* keys (they need the
+//! set of writes of each server, which no client sees).
 
 use std::error::Error;
 use std::fmt::{self, Debug};
 use std::hash::Hash;
 
 use super::hash::Table;
-use super::transactions::{Draft, Graph, Kind, NONE, Step, shortest_cycle};
+use super::transactions::{CycleEdge, EdgeKind, Graph, GraphDraft, NONE, shortest_cycle};
 use crate::history::Operation;
 use crate::verdict::{Anomaly, Edge, Evidence, Verdict, Witness};
 
-/// What a client does to one key.
+/// A call of a client on one key.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum SessionCall<K, V> {
     /// Writes a new version.
@@ -26,29 +26,51 @@ pub enum SessionCall<K, V> {
     Read(K),
 }
 
-/// What a client is told.
+/// The result of a [`SessionCall`].
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum SessionRet<V> {
     /// The write was accepted.
     Written,
-    /// The read saw this.
+    /// The value that the read returned.
     Value(Option<V>),
 }
 
 /// A call of a client: its session is all calls with the same [`Operation::client`].
 pub type SessionOperation<K, V> = Operation<SessionCall<K, V>, SessionRet<V>>;
 
-/// A promise to each session. "Then" is: invoked after the other returned, by the same client, to
-/// the same key. Nothing read is before every version.
+/// A guarantee of each session. "Later" means: invoked after the other call returned, by the same client, on
+/// the same key. A read of nothing is before every version.
+///
+/// ```
+/// use unpause_check::Operation;
+/// use unpause_check::session::{Guarantee, SessionCall::*, SessionRet::*, session};
+/// // The client reads the second version and then the first.
+/// let read = |value, invoked| Operation {
+///     client: 1,
+///     op: Read("x"),
+///     invoked,
+///     returned: Some((Value(Some(value)), invoked + 1)),
+/// };
+/// let write = |value, invoked| Operation {
+///     client: 0,
+///     op: Write("x", value),
+///     invoked,
+///     returned: Some((Written, invoked + 1)),
+/// };
+/// let history = [write(1, 0), write(2, 2), read(2, 4), read(1, 6)];
+/// let order = [("x", vec![1, 2])];
+/// assert!(session(&history, &[Guarantee::MonotonicReads], &order).unwrap().is_violated());
+/// assert!(session(&history, &[Guarantee::ReadYourWrites], &order).unwrap().is_consistent());
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Guarantee {
-    /// Who writes a version and then reads sees that one or a later one.
+    /// After a write, a later read returns that version or a later one.
     ReadYourWrites,
-    /// Who reads a version and then reads again sees that one or a later one.
+    /// After a read, a later read returns that version or a later one.
     MonotonicReads,
-    /// Who writes a version and then writes again makes a later one.
+    /// After a write, a later write makes a later version.
     MonotonicWrites,
-    /// Who reads a version and then writes makes a later one.
+    /// After a read, a later write makes a later version.
     WritesFollowReads,
 }
 
@@ -61,7 +83,7 @@ impl Guarantee {
         Guarantee::WritesFollowReads,
     ];
 
-    /// The guarantee about a call and one after it, by whether they are writes.
+    /// The guarantee for a call and a later one, selected by whether they are writes.
     fn about(first_writes: bool, then_writes: bool) -> Guarantee {
         match (first_writes, then_writes) {
             (true, false) => Guarantee::ReadYourWrites,
@@ -85,17 +107,17 @@ impl fmt::Display for Guarantee {
 
 /// Checks that all `guarantees` hold at once, for some order of the versions of each key.
 ///
-/// `versions` is what is known of that order: keys, and values of each in the order of their
-/// versions. Empty if nothing is known. A write that never returned may have been done; nothing is
-/// asked of what its client does later because of it.
+/// `versions` is the known part of that order: keys, and values of each in the order of their versions. Empty
+/// if nothing is known. A write that never returned may have taken effect; it puts no condition on the later
+/// calls of its client.
 ///
-/// Consistent: [`Witness::order`] has all writes, those of each key in an order that will do. Violated:
-/// a cycle, named after the guarantees in it; each edge tells of the two calls of one client that it
-/// is made of. Or a read of what nobody wrote. Never unknown.
+/// Consistent: [`Witness::order`] has all writes, those of each key in a possible order of versions. Violated:
+/// a cycle, named after the guarantees in it, with the two calls of one client for each edge; or a read of a
+/// value that was never written. Never unknown.
 ///
 /// # Errors
-/// [`BadSession`] if a value is written to a key twice, a call got the result of another, a call
-/// returned no later than it was invoked, or `versions` has what nobody wrote.
+/// [`BadSession`] if a value is written to a key twice, a call has a result of the wrong kind, a call returned
+/// no later than it was invoked, or `versions` has a value that was never written.
 ///
 /// # Cost
 /// O(n log n) for n operations.
@@ -145,7 +167,7 @@ where
 
 const ENGINE: &str = "session marks";
 
-/// A history of sessions, and what has to be an earlier version than what.
+/// A history of sessions, and the required order of versions.
 struct Sessions<'h, K, V> {
     history: &'h [SessionOperation<K, V>],
     keys: Table<&'h K, u32>,
@@ -156,7 +178,7 @@ struct Sessions<'h, K, V> {
     /// The version that an operation wrote or read, if it is known.
     version: Vec<u32>,
     key: Vec<u32>,
-    draft: Draft,
+    draft: GraphDraft,
 }
 
 impl<'h, K, V> Sessions<'h, K, V>
@@ -172,7 +194,7 @@ where
             by_value: Table::default(),
             version: vec![NONE; history.len()],
             key: Vec::with_capacity(history.len()),
-            draft: Draft::new(0),
+            draft: GraphDraft::new(0),
         };
         for (operation, call) in history.iter().enumerate() {
             let bad = |text: String| Err(BadSession { operation: Some(operation), text });
@@ -202,6 +224,8 @@ where
             }
         }
         for (operation, call) in history.iter().enumerate() {
+            // In a second pass, because a read may come before its write in `history`. The number of the
+            // initial version of a key follows those of all writes.
             if let Some((SessionRet::Value(value), _)) = &call.returned {
                 let key = sessions.key[operation];
                 sessions.version[operation] = match value {
@@ -210,15 +234,15 @@ where
                 };
             }
         }
-        sessions.draft = Draft::new(sessions.writes.len() + sessions.keys.len());
+        sessions.draft = GraphDraft::new(sessions.writes.len() + sessions.keys.len());
         for (version, operation) in sessions.writes.iter().enumerate() {
             let initial = sessions.writes.len() as u32 + sessions.key[*operation as usize];
-            sessions.draft.link(initial, version as u32, Kind::Ww, NONE, NONE);
+            sessions.draft.link(initial, version as u32, EdgeKind::Ww, NONE, NONE);
         }
         Ok(sessions)
     }
 
-    /// A read of what nobody wrote.
+    /// A read of a value that was never written.
     fn garbage(&self) -> Option<Evidence> {
         let is_garbage = |i: &usize| {
             let returned = self.history[*i].returned.is_some();
@@ -244,7 +268,7 @@ where
                     return Err(BadSession { operation: None, text });
                 }
                 if last != NONE {
-                    self.draft.link(last, version, Kind::Ww, NONE, NONE);
+                    self.draft.link(last, version, EdgeKind::Ww, NONE, NONE);
                 }
                 last = version;
             }
@@ -252,14 +276,14 @@ where
         Ok(())
     }
 
-    /// Links what each client did to a key to what it did to it then. What a client wrote up to a
-    /// moment is one helper, which follows that of the moment before; what it read is another. So
-    /// there are O(n) links for what would be O(n²).
+    /// Links each call of a client on a key to its later calls on that key. A helper stands for the writes of a
+    /// client up to a moment and follows the helper of the moment before; another one stands for its reads. So
+    /// there are O(n) links instead of O(n²).
     fn promise(&mut self, guarantees: &[Guarantee]) -> Option<Evidence> {
         let mut events = Vec::with_capacity(2 * self.history.len());
         for (operation, call) in self.history.iter().enumerate() {
             events.push((call.invoked, operation, false));
-            // A read without a result says nothing, and a call that never returned has no then.
+            // A read without a result is ignored, and no call is later than one that never returned.
             if call.returned.is_some() {
                 events.push((call.end(), operation, true));
             }
@@ -280,10 +304,10 @@ where
                     let asked = guarantees.contains(&Guarantee::about(first_writes, writes));
                     let mark = marks.get(&(client, key, first_writes)).filter(|_| asked);
                     if let Some(mark) = mark {
-                        self.draft.link(*mark, version, Kind::On, NONE, operation as u32);
+                        self.draft.link(*mark, version, EdgeKind::On, NONE, operation as u32);
                     }
                 }
-                // A client that read what it writes only now: later than itself.
+                // The client read this version before it wrote it.
                 let early = read.get(&(client, version)).filter(|_| writes);
                 if let (Some(early), true) =
                     (early, guarantees.contains(&Guarantee::WritesFollowReads))
@@ -299,9 +323,9 @@ where
                 read.entry((client, version)).or_insert(operation);
             }
             let mark = self.draft.helper();
-            self.draft.link(version, mark, Kind::Process, operation as u32, NONE);
+            self.draft.link(version, mark, EdgeKind::Process, operation as u32, NONE);
             if let Some(before) = marks.insert((client, key, writes), mark) {
-                self.draft.link(before, mark, Kind::On, NONE, NONE);
+                self.draft.link(before, mark, EdgeKind::On, NONE, NONE);
             }
         }
         None
@@ -334,12 +358,12 @@ where
         format!("{} (operation {first}) and then {did} (operation {then})", self.did(first))
     }
 
-    fn evidence(&self, steps: &[Step]) -> Evidence {
+    fn evidence(&self, steps: &[CycleEdge]) -> Evidence {
         let mut names: Vec<Guarantee> = Vec::new();
         let mut part: Vec<usize> = Vec::new();
         let mut edges: Vec<Edge> = Vec::new();
         // A version is shown by its write; nothing, by the read that saw it.
-        let shown = |version: u32, step: &Step| {
+        let shown = |version: u32, step: &CycleEdge| {
             let write = self.writes.get(version as usize).copied();
             write.unwrap_or(if step.after == NONE { step.before } else { step.after }) as usize
         };
@@ -394,12 +418,12 @@ fn named(name: &str, text: String, edges: Vec<Edge>, part: Vec<usize>, misfit: u
     }
 }
 
-/// A history of sessions, or an order of versions, that makes no sense.
+/// A history of sessions, or an order of versions, that contradicts itself.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct BadSession {
     /// The index of the operation at fault; none if the order of versions is.
     pub operation: Option<usize>,
-    /// What is wrong with it.
+    /// The error.
     text: String,
 }
 

@@ -1,86 +1,109 @@
-//! What a checker says of a history: consistent, violated, or unknown.
+//! The verdict of a checker on a history: consistent, violated, or unknown.
 //!
-//! A verdict speaks of operations by their index in the history, so it needs no type parameter and
-//! can be kept, shown and compared. Unknown is an answer of its own and never a pass.
+//! A verdict names operations by their index in the history, so it needs no type parameter and can be kept,
+//! shown and compared. Unknown is a verdict of its own and never a pass.
 
 use std::fmt;
 
-/// The answer of a checker.
+/// The result of a check.
+///
+/// ```
+/// use unpause_check::{Budget, Operation, Verdict, linearizable};
+/// use unpause_check::models::{Counter, CounterOp::Get, CounterRet::Value};
+/// let get = Operation { client: 0, op: Get, invoked: 0, returned: Some((Value(1), 1)) };
+/// match linearizable(&Counter::new(0), &[get], &Budget::default()).unwrap() {
+///     Verdict::Consistent(witness) => println!("in the order {:?}", witness.order),
+///     Verdict::Violated(evidence) => assert_eq!(evidence.expected, ["0"]),
+///     Verdict::Unknown(exhausted) => println!("{exhausted}"),
+/// }
+/// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Verdict {
-    /// The history satisfies the condition, and this shows it.
+    /// The history satisfies the condition; the witness shows it.
     Consistent(Witness),
-    /// It does not, and this shows why.
+    /// The history does not satisfy the condition; the evidence shows why.
     Violated(Box<Evidence>),
-    /// The budget ran out first. Neither a pass nor a failure.
+    /// The budget ran out before a result. Neither a pass nor a failure.
     Unknown(Exhausted),
 }
 
 impl Verdict {
-    /// Whether the history was shown to satisfy the condition.
+    /// Returns `true` if the history was shown to satisfy the condition.
     pub fn is_consistent(&self) -> bool {
         matches!(self, Verdict::Consistent(_))
     }
 
-    /// Whether the history was shown to break the condition.
+    /// Returns `true` if the history was shown to break the condition.
     pub fn is_violated(&self) -> bool {
         matches!(self, Verdict::Violated(_))
     }
 }
 
-/// That a history satisfies the condition it was checked for.
+/// Shows that a history satisfies its condition.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Witness {
-    /// Which engine found out, such as `search` or `unique queue`. Several if parts of the history
-    /// were decided by different ones, joined by ` + `.
+    /// The engine that decided, such as `search` or `unique queue`. Several, joined by ` + `, if different
+    /// engines decided parts of the history.
     pub engine: String,
-    /// Indices of operations in an order that the condition allows (for linearizability: one that
-    /// respects real time) and that the model accepts. Operations without a return may be absent:
-    /// they did not happen. `None` if the engine proves that there is one without making it.
+    /// Indices of operations in an order that the condition allows (for linearizability: one that respects real
+    /// time) and that the model accepts. Operations without a return may be absent: they did not happen. `None`
+    /// if the engine proves that an order exists without making it.
     pub order: Option<Vec<usize>>,
 }
 
-/// Why a history breaks the condition it was checked for.
+/// Shows why a history breaks its condition.
 ///
-/// A search shows how far any order got ([`partial`](Evidence::partial)); an engine that knows what
-/// it looks for shows the [`Anomaly`] it found. There may be both.
+/// A search shows how far any order got ([`partial`](Evidence::partial)); an engine for one kind of object
+/// names the [`Anomaly`] it found. Both may be present.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Evidence {
-    /// Which engine found out, such as `search` or `unique queue`.
+    /// The engine that decided, such as `search` or `unique queue`.
     pub engine: String,
-    /// The contradiction by its name, if the engine knows one.
+    /// The contradiction with its name, if the engine has one.
     pub anomaly: Option<Anomaly>,
     /// The longest orders that explain a part of the history, as indices of operations; at most a
     /// handful, none if the engine makes no orders.
     pub partial: Vec<Vec<usize>>,
-    /// The operation that none of them can take next although it has to come before any other
-    /// that is left returns; without orders, the operation that completes the anomaly.
+    /// The operation that none of `partial` can take next, although it must come before any other remaining
+    /// operation returns; without orders, the operation that completes the anomaly.
     pub misfit: usize,
-    /// What the misfit could have returned instead, one text for each distinct possibility after
-    /// `partial`. May be empty where the model cannot tell. If there is a `part`, this is so if nothing else
-    /// was done: in the whole history it might have returned something else, but not what it did.
+    /// The results that the misfit could have returned, one text for each distinct possibility after `partial`.
+    /// May be empty if the model cannot enumerate them. If there is a `part`, these are the results without the
+    /// other operations: in the whole history other results may be possible, but not the recorded one.
     pub expected: Vec<String>,
-    /// The state of the model after `partial[0]`, which is not that of the whole history if there is a
-    /// `part`.
+    /// The state of the model after `partial[0]`. If there is a `part`, it is not the state of the whole
+    /// history.
     pub state: String,
-    /// The operations that the contradiction is among, if not all: those of one key, or the few of
-    /// an anomaly. Empty means all.
+    /// The operations in the contradiction, if not all: those of one key, or the few of an anomaly. Empty means
+    /// all.
     pub part: Vec<usize>,
 }
 
 /// A contradiction with a name.
+///
+/// ```
+/// use unpause_check::{Budget, Operation, Verdict, linearizable};
+/// use unpause_check::models::{Register, RegisterOp::*, RegisterRet::*};
+/// let history = [
+///     Operation { client: 0, op: Write(1), invoked: 0, returned: Some((Done, 1)) },
+///     Operation { client: 1, op: Read, invoked: 2, returned: Some((Value(0), 3)) },
+/// ];
+/// let verdict = linearizable(&Register::new(0), &history, &Budget::default()).unwrap();
+/// let Verdict::Violated(evidence) = verdict else { panic!() };
+/// assert_eq!(evidence.anomaly.unwrap().name, "stale read");
+/// ```
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Anomaly {
-    /// What the field calls it: `stale read`, `lost update`, `G1c`.
+    /// The standard name of the anomaly: `stale read`, `lost update`, `G1c`.
     pub name: String,
-    /// What is wrong with these operations, in a sentence or two that name them by their texts.
+    /// Explains the contradiction in a sentence or two, with the texts of the operations.
     pub text: String,
-    /// Which operation has to come before which. If they form a cycle, each edge leads to where the
-    /// next begins and the last to where the first does.
+    /// Pairs of operations in their required order. In a cycle, each edge leads to the start of the next, and
+    /// the last to the start of the first.
     pub edges: Vec<Edge>,
 }
 
-/// One operation has to come before another.
+/// One operation must come before another.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Edge {
     /// The index of the first operation.
@@ -100,11 +123,11 @@ pub struct Exhausted {
     pub longest: usize,
     /// Operations in the history.
     pub operations: usize,
-    /// What ran out.
+    /// The limit that was reached.
     pub limit: Limit,
 }
 
-/// What can run out while a history is checked.
+/// A limit of a check.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Limit {
     /// The number of configurations.
@@ -112,7 +135,7 @@ pub enum Limit {
     Nodes,
     /// The memory.
     Memory,
-    /// The patience of the caller, who said to stop: mostly time.
+    /// [`Budget::stop`](crate::Budget::stop) returned `true`, mostly because time was up.
     Stop,
 }
 

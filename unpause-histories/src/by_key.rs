@@ -4,7 +4,7 @@ use unpause_check::datum::Datum;
 use unpause_check::unique::Plain;
 use unpause_check::{Key, Model};
 
-/// One object for each key, all of which start alike. Checked key by key.
+/// One object for each key, all with the same initial state. Checked key by key.
 ///
 /// ```
 /// use unpause_check::models::{Register, RegisterOp, RegisterRet};
@@ -20,7 +20,7 @@ use unpause_check::{Key, Model};
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct ByKey<M> {
     initial: M,
-    /// Those that are not as at the start. Invariant: sorted by key, none equal to `initial`; kept
+    /// The objects that are not in their initial state. Invariant: sorted by key, none equal to `initial`; kept
     /// by `put`.
     changed: Vec<(Datum, M)>,
 }
@@ -28,9 +28,9 @@ pub struct ByKey<M> {
 /// An operation on the object of one key.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Keyed<O> {
-    /// Which object.
+    /// The key of the object.
     pub key: Datum,
-    /// What to do with it.
+    /// The operation.
     pub op: O,
 }
 
@@ -94,7 +94,7 @@ impl<M: Model> Model for ByKey<M> {
         }));
     }
 
-    /// One key, and it is as if there were no keys.
+    /// With a single key, the history is the same as without keys.
     fn plain<'a>(
         &self,
         calls: &mut dyn Iterator<Item = (&'a Self::Op, Option<&'a M::Ret>)>,

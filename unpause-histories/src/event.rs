@@ -1,50 +1,50 @@
-//! One event of a history: what its fields are, whichever format they come in.
+//! One event of a history, independent of the format of the file.
 
 use std::sync::Arc;
 
 use unpause_check::datum::Datum;
 
-use crate::problem::{Place, Problem, ProblemKind, not_among, shown};
+use crate::problem::{FilePlace, Problem, ProblemKind, not_among, shown};
 
-/// What happened to a call.
+/// The kind of an event.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum Kind {
-    /// A process asks for something.
+pub(crate) enum EventKind {
+    /// A process invoked an operation.
     Invoke,
-    /// It was done.
+    /// The operation was done.
     Ok,
-    /// It was not done.
+    /// The operation was not done.
     Fail,
-    /// Nobody knows.
+    /// The outcome is unknown.
     Info,
 }
 
 /// One line of a history.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Event {
-    pub(crate) place: Place,
-    /// Who acts; none if the file does not say.
+pub(crate) struct FileEvent {
+    pub(crate) place: FilePlace,
+    /// The process; none if the file has none.
     pub(crate) process: Option<i64>,
-    pub(crate) kind: Kind,
-    /// What is asked for.
+    pub(crate) kind: EventKind,
+    /// The name of the operation.
     pub(crate) f: Arc<str>,
     pub(crate) key: Option<Datum>,
     pub(crate) value: Datum,
 }
 
-/// What a call is named that has no `f`: transactions of Elle have none.
+/// The name of a call without `f`, such as the transactions of Elle.
 const UNNAMED: &str = "txn";
 
-/// What a value says.
-pub(crate) enum Said {
-    /// That a client did something.
-    Event(Event),
-    /// That somebody else did, Jepsen's nemesis if so it says.
+/// The content of a value in a file.
+pub(crate) enum FileItem {
+    /// An event of a client.
+    Event(FileEvent),
+    /// An event of another process, such as Jepsen's nemesis.
     Note { is_nemesis: bool },
 }
 
-/// The event that a value is, or the note: a process that is no whole number is no client.
-pub(crate) fn event(place: Place, value: &Datum) -> Result<Said, Problem> {
+/// The event or note in a value: a process that is not a whole number is not a client.
+pub(crate) fn event(place: FilePlace, value: &Datum) -> Result<FileItem, Problem> {
     let bad = |message: String| Problem::at(place, ProblemKind::Event, message);
     let fields = match value {
         Datum::Tagged(_, record) => record,
@@ -59,9 +59,9 @@ pub(crate) fn event(place: Place, value: &Datum) -> Result<Said, Problem> {
     let process = match fields.get("process") {
         Some(Datum::Integer(process)) => Some(*process),
         Some(other) => {
-            return Ok(Said::Note { is_nemesis: other.as_name() == Some("nemesis") });
+            return Ok(FileItem::Note { is_nemesis: other.as_name() == Some("nemesis") });
         }
-        // Without either it is some other data, and no event that lacks a word.
+        // Without either it is other data, and not an incomplete event.
         None if fields.get("f").is_none() => {
             return Err(bad("this event has no process".to_owned()));
         }
@@ -72,10 +72,10 @@ pub(crate) fn event(place: Place, value: &Datum) -> Result<Said, Problem> {
         None => return Err(bad("this event has no type: invoke, ok, fail or info".to_owned())),
     };
     let kind = match kind.as_name().map(local) {
-        Some("invoke") => Kind::Invoke,
-        Some("ok") => Kind::Ok,
-        Some("fail") => Kind::Fail,
-        Some("info") => Kind::Info,
+        Some("invoke") => EventKind::Invoke,
+        Some("ok") => EventKind::Ok,
+        Some("fail") => EventKind::Fail,
+        Some("info") => EventKind::Info,
         _ => {
             let kinds = ["invoke", "ok", "fail", "info"];
             let text = kind.as_name().map_or_else(|| kind.to_string(), str::to_owned);
@@ -95,7 +95,7 @@ pub(crate) fn event(place: Place, value: &Datum) -> Result<Said, Problem> {
     };
     let key = fields.get("key").cloned();
     let value = fields.get("value").cloned().unwrap_or_default();
-    Ok(Said::Event(Event { place, process, kind, f, key, value }))
+    Ok(FileItem::Event(FileEvent { place, process, kind, f, key, value }))
 }
 
 /// A name without its namespace.

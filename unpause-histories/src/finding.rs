@@ -1,4 +1,4 @@
-//! What was found in a history, and how it is told.
+//! The result of a check, as data and as text.
 
 use std::fmt::Write;
 
@@ -8,54 +8,54 @@ use unpause_check::verdict::{Anomaly, Evidence, Verdict};
 
 use crate::recording::{Answer, Callers, Recording};
 
-/// The verdict on a recording, with what is needed to tell it.
+/// The verdict on a recording, with the data to show it.
 #[derive(Clone, Debug)]
-pub struct Finding {
+pub struct HistoryFinding {
     /// The name of the model.
     pub model: &'static str,
     /// The name of the condition.
     pub condition: &'static str,
-    /// Whether there were many objects, told apart by keys.
+    /// True if there were many objects, each with a key.
     pub by_key: bool,
-    /// The verdict; it speaks of operations by their index in `history` and `lines`.
+    /// The verdict; its indices are those of `history` and `lines`.
     pub verdict: Verdict,
-    /// How many configurations were searched, if they were counted.
+    /// The number of configurations searched, if they were counted.
     pub configurations: Option<u64>,
-    /// The operations as texts. Those that the evidence does not show have none.
+    /// The operations as texts. Operations that the evidence does not show have none.
     pub history: HistoryRecord,
     /// The lines of the file on which each operation was called and returned.
     pub lines: Vec<(u64, Option<u64>)>,
-    /// How many calls there are, those that failed included.
+    /// The number of calls, including failed ones.
     pub calls: usize,
-    /// How many of them failed.
+    /// The number of failed calls.
     pub failed: usize,
-    /// How many of them have no answer.
+    /// The number of calls without an answer.
     pub unanswered: usize,
-    /// How many of them read `nil` where that may be anything, and so were not checked.
+    /// The number of reads of `nil` that may be anything and so were not checked.
     pub unchecked: usize,
-    /// How many events were no client's.
+    /// The number of events of no client.
     pub notes: u64,
-    /// Whether the file says who called.
+    /// The presence of processes in the file.
     pub callers: Callers,
     pub(crate) naming: Naming,
 }
 
-/// How things are called in the text of a finding.
+/// The terms in the text of a finding.
 #[derive(Clone, Debug)]
 pub(crate) struct Naming {
     /// The name of the model.
     pub(crate) model: &'static str,
-    /// What the history is checked as, without an article: `cas-register, by key`.
+    /// The model and mode of the check, without an article: `cas-register, by key`.
     pub(crate) what: String,
-    /// What it is if it satisfies the condition: an adjective, or `with` and a noun.
+    /// The property of a history that satisfies the condition: an adjective, or `with` and a noun.
     pub(crate) phrase: &'static str,
-    /// What a call is called.
+    /// The noun for a call.
     pub(crate) unit: &'static str,
-    /// What stands before its index, where the evidence speaks of calls by their index.
+    /// The prefix of its index, if the evidence names calls by their index.
     pub(crate) numbered: Option<&'static str>,
-    /// What it means that the edges of the evidence form a cycle, if they can.
+    /// The meaning of a cycle of edges in the evidence, if there can be one.
     pub(crate) round: &'static str,
-    /// What the name of an anomaly means.
+    /// The meaning of the name of an anomaly.
     pub(crate) meaning: fn(&str) -> Option<&'static str>,
 }
 
@@ -73,17 +73,17 @@ impl Default for Naming {
     }
 }
 
-/// How many operations before the misfit, and after, get a text: more than a picture shows.
+/// The number of operations before and after the misfit that get a text: more than a picture shows.
 const AROUND: (usize, usize) = (48, 16);
-/// How many operations of an order, from its end, get a text: more than a sentence names.
+/// The number of last operations of an order that get a text: more than a sentence names.
 const ORDER_END: usize = 8;
-/// How many operations the list of lines has.
+/// The number of operations in the list of lines.
 const LINES_MAX: usize = 12;
-/// How many edges of a cycle are listed.
+/// The number of edges listed of a cycle.
 const EDGES_MAX: usize = 24;
 
-impl Finding {
-    /// `calls` has for each operation the index of its call; `texts` says what was asked and told.
+impl HistoryFinding {
+    /// `calls` has the index of the call of each operation; `texts` returns the texts of operation and result.
     pub(crate) fn new<O, R>(
         recording: &Recording,
         operations: &[Operation<O, R>],
@@ -91,7 +91,7 @@ impl Finding {
         verdict: Verdict,
         naming: Naming,
         texts: impl Fn(usize, &Operation<O, R>) -> (String, Option<String>),
-    ) -> Finding {
+    ) -> HistoryFinding {
         let call = |index: usize| &recording.calls[calls[index] as usize];
         let line = |index: usize| {
             let call = call(index);
@@ -128,7 +128,7 @@ impl Finding {
             verdict: Some(verdict.clone()),
             lines: None,
         };
-        Finding {
+        HistoryFinding {
             model: naming.model,
             condition: "",
             by_key: false,
@@ -146,7 +146,7 @@ impl Finding {
         }
     }
 
-    /// The verdict in one line. `file` is how the file is called in it.
+    /// The verdict in one line. `file` is the name of the file in it.
     pub fn line(&self, file: &str) -> String {
         let Naming { what, phrase, .. } = &self.naming;
         let article = match what.chars().next() {
@@ -175,8 +175,8 @@ impl Finding {
         }
     }
 
-    /// The verdict in words, with the evidence and the history around it. `file` is how the file is
-    /// called in them.
+    /// The verdict in words, with the evidence and the history around it. `file` is the name of the file in
+    /// them.
     pub fn text(&self, file: &str, style: &Style) -> String {
         let unit = self.naming.unit;
         let mut out = String::new();
@@ -222,13 +222,14 @@ impl Finding {
         out
     }
 
-    /// Whether it is undecided for want of evidence, so that no longer search would help.
+    /// Returns `true` if the verdict is unknown because the history has no evidence, so that a longer search
+    /// would not help.
     pub fn is_silent(&self) -> bool {
         matches!(&self.verdict, Verdict::Unknown(exhausted) if exhausted.nodes == 0)
             && self.condition == "eventual"
     }
 
-    /// The history around the evidence, and what is wrong in it.
+    /// The history around the evidence, with the contradiction.
     fn picture(&self, evidence: &Evidence, style: &Style) -> String {
         let Some(anomaly) = evidence.anomaly.as_ref().filter(|_| self.naming.numbered.is_some())
         else {
@@ -236,10 +237,10 @@ impl Finding {
         };
         let mut evidence = evidence.clone();
         if evidence.partial.is_empty() {
-            // What is wrong is wrong with all of them, and not with one more than the others.
+            // The contradiction concerns all of them, so none is marked.
             evidence.misfit = usize::MAX;
         }
-        // A cycle is told edge by edge below.
+        // The edges of a cycle are listed below.
         let text = if self.is_round(evidence.anomaly.as_ref()) {
             self.naming.round.to_owned()
         } else {
@@ -323,7 +324,7 @@ impl Finding {
         }
     }
 
-    /// Where in the file the operations stand that the evidence speaks of.
+    /// The places in the file of the operations in the evidence.
     fn places(&self, file: &str, evidence: &Evidence, out: &mut String) {
         let order = evidence.partial.first().map_or(&[][..], |order| order);
         let edges = evidence.anomaly.iter().flat_map(|anomaly| &anomaly.edges);
@@ -349,7 +350,7 @@ impl Finding {
     }
 }
 
-/// How much is shown of a call that evidence is about.
+/// The maximum length of the text of a call in the evidence.
 const CALL_MAX: usize = 400;
 
 /// The operations that a picture and a sentence of the evidence may show, sorted.
@@ -401,7 +402,7 @@ fn paragraph(out: &mut String, first: &str, next: &str, text: &str, width: usize
     out.push('\n');
 }
 
-/// A text that cannot move the cursor and is not endless.
+/// A text in one line of limited length that cannot move the cursor.
 fn one_line(text: &str) -> String {
     const TEXT_MAX: usize = 60;
     cut(&clean(text), TEXT_MAX)
@@ -416,7 +417,7 @@ fn clean(text: &str) -> String {
     text.chars().map(|c| if is_plain(c) { c } else { '\u{fffd}' }).collect()
 }
 
-/// A text that is not endless.
+/// A text of limited length.
 fn cut(text: &str, max: usize) -> String {
     let mut out: String = text.chars().take(max).collect();
     if text.chars().count() > max {

@@ -5,40 +5,39 @@ use unpause_check::history::Operation;
 use unpause_check::models::{NilRead, RecordedOp, RecordedRet, Shipped, Visitor, registry};
 
 use crate::by_key::Keyed;
-use crate::problem::{Place, Problem, ProblemKind, not_among};
+use crate::problem::{FilePlace, Problem, ProblemKind, not_among};
 use crate::recording::{Answer, Call, Callers, Recording};
 
-/// Operations of a model, and where they come from.
+/// Operations of a model, with the calls that they come from.
 #[derive(Clone, Debug)]
 pub struct Operations<O, R> {
     /// The operations, by time of invocation.
     pub operations: Vec<Operation<O, R>>,
-    /// For each of them the index of its call in [`Recording::calls`]: those that failed, and those
-    /// that say nothing, have no operation.
+    /// For each of them the index of its call in [`Recording::calls`]. Failed calls and calls without
+    /// information have no operation.
     pub calls: Vec<u32>,
-    /// How many calls read `nil` and are checked for no value, because nobody wrote down what they read:
-    /// see [`NilRead::Anything`].
+    /// The number of calls that read `nil` and are not checked, because the value was not recorded: see
+    /// [`NilRead::Anything`].
     pub unchecked: usize,
 }
 
-/// Whether operations are on objects of their own, told apart by keys.
+/// Selects one object, or one for each key.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Keys {
-    /// They are if every call has a key in a field of its own, or a pair `[key value]` for its value
-    /// of which some are `[key nil]` or tagged as tuples, and
-    /// every answer is such a pair too.
+    /// One for each key if every call has a key in a field of its own, or a pair `[key value]` as its value,
+    /// some of them `[key nil]` or tagged as tuples, and every answer is such a pair too.
     #[default]
     Auto,
-    /// They are.
+    /// One object for each key.
     Yes,
-    /// They are not.
+    /// One object.
     No,
 }
 
 /// The operations of a recording on one object of model `M`.
 ///
 /// # Errors
-/// At the first call that the model does not have, that has a value it cannot have, or whose answer is that
+/// At the first call that is not one of the model, that has a value of the wrong kind, or whose answer belongs
 /// to another call.
 ///
 /// ```
@@ -87,7 +86,7 @@ pub fn operations_by_key<M: Shipped>(
     })
 }
 
-/// Whether results come as `[key value]`.
+/// The form of results: `[key value]` or not.
 enum Pairs {
     Yes(Datum),
     No,
@@ -132,6 +131,7 @@ fn convert<M: Shipped, O, F: FnOnce(RecordedOp<M>) -> O>(
                     }
                     let ret = M::outcome(&op, value, nil);
                     let ret = ret.map_err(|message| wrong(end.place, message))?;
+                    // A strict reading tells if the lenient one dropped a check, which the finding must count.
                     if nil == NilRead::Anything && has_nil(value) {
                         let strictly = M::outcome(&op, value, NilRead::Nothing);
                         converted.unchecked += usize::from(strictly.as_ref() != Ok(&ret));
@@ -150,7 +150,7 @@ fn convert<M: Shipped, O, F: FnOnce(RecordedOp<M>) -> O>(
     Ok(converted)
 }
 
-/// Whether an answer says again what the call said, or no more than that it was done.
+/// Returns `true` if an answer only repeats its call, or only confirms it.
 fn repeated<M: Shipped>(call: &Call, op: &RecordedOp<M>, asked: &Datum, told: &Datum) -> bool {
     let (key, value) = match asked.as_pair() {
         Some((key, value)) if M::KEYED => (Some(key), value),
@@ -168,15 +168,15 @@ fn repeated<M: Shipped>(call: &Call, op: &RecordedOp<M>, asked: &Datum, told: &D
         return true;
     }
     let told = key.map_or_else(|| told.clone(), |key| pair(key, told));
-    // What is no such call at all is something else that a harness wrote down.
+    // A value that makes no such call is something else that the harness recorded.
     M::call(&call.f, &told).map_or(true, |told| told == *op)
 }
 
-/// The problem of an answer that says another value than its call.
+/// The problem of an answer with another value than its call.
 pub(crate) fn answered_for_another(
     recording: &Recording,
     call: &Call,
-    place: Place,
+    place: FilePlace,
     told: &Datum,
 ) -> Problem {
     let cut = |value: &Datum| value.to_string().chars().take(60).collect::<String>();
@@ -194,7 +194,7 @@ pub(crate) fn answered_for_another(
     Problem::at(place, ProblemKind::Order, message)
 }
 
-/// Whether the value of an answer, or one of the accesses that it lists, is nil.
+/// Returns `true` if the value of an answer, or one of the accesses that it lists, is nil.
 fn has_nil(value: &Datum) -> bool {
     let ends_in_nil = |access: &Datum| match access.as_list() {
         Some([_, _, value]) => value.is_nil(),
@@ -212,7 +212,7 @@ fn check_name<M: Shipped>(call: &Call) -> Result<(), Problem> {
     Err(Problem::at(call.place, ProblemKind::Model, message))
 }
 
-/// Whether [`Keys::Auto`] finds keys in a recording for a model that has none of its own.
+/// Returns `true` if [`Keys::Auto`] finds keys in a recording for a model without keys of its own.
 pub(crate) fn has_keys(recording: &Recording) -> bool {
     let calls = &recording.calls;
     if calls.iter().all(|call| call.key.is_some()) {
@@ -222,7 +222,7 @@ pub(crate) fn has_keys(recording: &Recording) -> bool {
         Datum::Tagged(tag, _) => tag.ends_with("tuple"),
         value => value.as_pair().is_some_and(|(_, value)| value.is_nil()),
     };
-    // What comes back is a pair too, with the same key.
+    // The result is a pair too, with the same key.
     let keeps = |call: &Call| {
         let key = call.value.as_pair().map(|(key, _)| key);
         let told = match call.end.as_ref().map(|end| &end.answer) {
@@ -234,7 +234,7 @@ pub(crate) fn has_keys(recording: &Recording) -> bool {
     calls.iter().all(keeps) && calls.iter().any(tuple)
 }
 
-/// The models that a recording could be of: whose operations it has, with values they can have.
+/// The models that match a recording: they have its operations, with values of the right kind.
 pub(crate) fn fitting(recording: &Recording, keys: Keys) -> Vec<&'static str> {
     struct Fitting<'a> {
         recording: &'a Recording,
@@ -245,7 +245,7 @@ pub(crate) fn fitting(recording: &Recording, keys: Keys) -> Vec<&'static str> {
     impl Visitor for Fitting<'_> {
         fn visit<M: Shipped>(&mut self) {
             let nil = self.recording.nil;
-            // Answers that are mixed up say nothing against a model: to be told of them it has to be found.
+            // Mixed-up answers do not exclude a model, because they are reported only after a model is found.
             let or_order = |problem: Problem| problem.kind == ProblemKind::Order;
             let fits = self.names.iter().all(|name| M::CALLS.contains(name))
                 && match is_by_key::<M>(self.recording, self.keys) {
@@ -264,7 +264,7 @@ pub(crate) fn fitting(recording: &Recording, keys: Keys) -> Vec<&'static str> {
     names.dedup();
     let mut fitting = Fitting { recording, keys, names, models: Vec::new() };
     registry(&mut fitting);
-    // A model that only adds operations to another one is that one here: none of them is used.
+    // A model that only adds operations to another one is dropped, because none of them is used.
     let models = fitting.models;
     let extends = |(_, calls): &(&str, &[&str])| {
         let others = models.iter().filter(|(_, others)| others.len() < calls.len());
@@ -281,7 +281,7 @@ pub(crate) fn is_by_key<M: Shipped>(recording: &Recording, keys: Keys) -> bool {
     }
 }
 
-/// Whether a model of this name is shipped, and what is shipped.
+/// Checks that a model of this name is shipped; the error lists the models.
 pub(crate) fn model_named(name: &str) -> Result<(), Problem> {
     let names = models();
     if names.iter().any(|(model, _)| *model == name) {
@@ -292,7 +292,7 @@ pub(crate) fn model_named(name: &str) -> Result<(), Problem> {
     Err(Problem::whole(ProblemKind::Question, message))
 }
 
-/// The models that a recording can be checked against: their names and what operations they have.
+/// The models for recordings: names and operations.
 ///
 /// ```
 /// assert!(unpause_histories::models().iter().any(|(name, _)| *name == "cas-register"));

@@ -1,8 +1,8 @@
 //! Recorded histories, from files to verdicts.
 //!
-//! A system that was tested elsewhere, by Jepsen or by a harness of your own, left a file: which
-//! process asked for what, and what it was told. This crate reads such files and has unpause check
-//! them. A file that once showed a bug becomes a regression test in one line:
+//! A system that was tested elsewhere, by Jepsen or by a harness of your own, left a file with the calls of its
+//! processes and their answers. This crate reads such files and checks them with unpause. A file that once
+//! showed a bug becomes a regression test in one line:
 //!
 //! ```
 //! unpause_histories::assert_violated!("../examples/histories/stale.edn", "cas-register");
@@ -31,34 +31,32 @@
 //! {"process": 1, "type": "ok", "f": "read", "value": 1}
 //! ```
 //!
-//! - The order of the lines is the order of time; a field `time` is not looked at.
-//! - `type` is `invoke`, then `ok` (done, this came back), `fail` (not done: left out) or `info`
-//!   (nobody knows: it may take effect at any later time, or never). A call without an end is as one
-//!   with `info`.
-//! - `f` and `value` are what the model wants: see [`models`] and the operations of each. A field `key`
-//!   or values `[key value]` name one of many objects, which are checked one by one: see [`Keys`].
-//! - A process is a whole number; what others do (Jepsen's nemesis) are notes, counted and left out. In a
-//!   file in which no event has a process, as those that test Jepsen's checkers, an answer belongs to the
-//!   earliest open call that it can be the answer to, and conditions that this leaves open are refused.
+//! - The order of the lines is the order of time; a field `time` is ignored.
+//! - `type` is `invoke`, then `ok` (done, with this result), `fail` (not done: left out) or `info` (unknown: it
+//!   may take effect at any later time, or never). A call without an end counts as one with `info`.
+//! - `f` and `value` must be those of the model: see [`models`] and the operations of each. A field `key` or
+//!   values `[key value]` name one of many objects, which are checked one by one: see [`Keys`].
+//! - A process is a whole number; other events (of Jepsen's nemesis) are notes, counted and left out. In a file
+//!   in which no event has a process, such as those that test Jepsen's checkers, an answer belongs to the
+//!   earliest open call that it fits, and conditions that this leaves open are refused.
 //! - The answer `ok` to a call that returns nothing, such as `write`, `enqueue` or `add`, repeats the value of
 //!   the call, or is `null`, `true` or `"ok"`. Another value is an error: answers were mixed up.
 //! - Values are equal if they are of one kind and have the same content, numbers exactly:
-//!   [`Datum`](unpause_check::datum::Datum#equality) says what is equal. So `1` is not `1.0`, `0.1` is not
+//!   [`Datum`](unpause_check::datum::Datum#equality) defines equality. So `1` is not `1.0`, `0.1` is not
 //!   `0.10000000000000000001`, and in EDN `"a"` is neither `\a` nor `:a`.
 //!
-//! EDN says the same with keywords. There a completed read of `nil` was not written down and may be
-//! anything, as Jepsen's checkers have it: [`Question::nil`] says otherwise, and [`Finding::unchecked`] how
-//! many there were.
+//! EDN is the same with keywords. There a completed read of `nil` was not recorded and may be anything, as in
+//! Jepsen's checkers: [`Question::nil`] changes that, and [`HistoryFinding::unchecked`] is their number.
 //!
 //! # Conditions
 //!
-//! [`CONDITIONS`] lists them, and [`Condition::models`] says what a history can be of:
+//! [`CONDITIONS`] lists them, and [`Condition::models`] lists the models of each:
 //!
 //! - `linearizable`, `sequential` and `quiescent` are for calls of a model, see [`models`]. Only the first is
 //!   kept if it is kept for each key alone, and so only it is checked key by key; for the other two the
 //!   objects of all keys are one object.
 //! - The levels of isolation, from `read-uncommitted` to `strict-serializable`, are for transactions. The
-//!   value of a call is the list of what it does, whatever `f` is; the answer has the reads filled in:
+//!   value of a call is the list of its micro-operations, for any `f`; the answer has the reads filled in:
 //!
 //!   ```text
 //!   {:process 0, :type :invoke, :f :txn, :value [[:r :x nil] [:append :y 1]]}
@@ -74,17 +72,17 @@
 //!   was called when all calls of `add` had ended) of each replica, answered with the list or set of all that
 //!   it holds. The replica is the number in the field `key`, or else the process. Other reads are not judged.
 //!
-//! # What is refused
+//! # Refused files
 //!
-//! What cannot be meant is an error with line and column and what to do about it: see [`Problem`].
-//! A file without calls of a client is an error too and no pass. Depth and size of an event are limited, and memory
-//! is a small multiple of the file, whatever is in it.
+//! A file with an error is refused with line, column and a remedy: see [`Problem`]. A file without calls of a
+//! client is an error too and not a pass. Depth and size of an event are limited, and memory is a small
+//! multiple of the file, for any content.
 //!
 //! # Limits
 //!
-//! The whole history is in memory while it is checked, besides what
-//! [`Budget::memory`](unpause_check::Budget::memory) allows for the search. Engines that take linear time, up to a
-//! logarithm, do not ask [`Budget::stop`](unpause_check::Budget::stop). Two processes with one number are one
+//! The whole history is in memory while it is checked, in addition to the
+//! [`Budget::memory`](unpause_check::Budget::memory) of the search. Engines that take linear time, up to a
+//! logarithm, do not call [`Budget::stop`](unpause_check::Budget::stop). Two processes with one number are one
 //! process.
 
 #![forbid(unsafe_code)]
@@ -117,18 +115,18 @@ use unpause_check::verdict::Verdict;
 
 pub use by_key::{ByKey, Keyed};
 pub use conditions::{CONDITIONS, Condition, Question, condition_named, tree};
-pub use finding::Finding;
+pub use finding::HistoryFinding;
 pub use formats::{FORMATS, Format, edn_value, format_named, format_of, read};
 pub use history::{Keys, Operations, models, operations, operations_by_key};
-pub use problem::{Place, Problem, ProblemKind, closest};
+pub use problem::{FilePlace, Problem, ProblemKind, closest};
 pub use recording::{Answer, Call, Callers, End, Recording};
 
 /// Checks that the history in a file is linearizable, as an object of this model.
 ///
-/// For more, such as another initial state, [`read`] the file and ask a [`Condition`].
+/// For other parameters, such as another initial state, [`read`] the file and use a [`Condition`].
 ///
 /// # Errors
-/// If the file cannot be read or is not a history of this model; the error says where and why.
+/// If the file cannot be read or is not a history of this model; the error has the place and the reason.
 ///
 /// ```
 /// # std::env::set_current_dir(env!("CARGO_MANIFEST_DIR")).unwrap();
@@ -144,13 +142,13 @@ pub fn check(path: impl AsRef<Path>, model: &str) -> Result<Checked, FileProblem
 /// Checks that the history in a file satisfies one of the [`CONDITIONS`], as an object of this model.
 ///
 /// # Errors
-/// As [`check`]; and if there is no such condition, or it is not for this model.
+/// As [`check`]; and if there is no such condition, or it does not support this model.
 ///
 /// ```
 /// # std::env::set_current_dir(env!("CARGO_MANIFEST_DIR")).unwrap();
 /// use unpause_histories::check_condition;
 /// let file = "../examples/histories/stale.edn";
-/// // Nobody may be told what is old in real time; in sequential consistency one may.
+/// // A stale read is not linearizable, but it is sequentially consistent.
 /// assert!(check_condition(file, "cas-register", "linearizable")?.finding.verdict.is_violated());
 /// assert!(check_condition(file, "cas-register", "sequential")?.finding.verdict.is_consistent());
 /// let problem = check_condition(file, "cas-register", "serializable").unwrap_err();
@@ -182,8 +180,8 @@ pub fn check_condition(
 pub struct Checked {
     /// The file.
     pub path: PathBuf,
-    /// What was found in it.
-    pub finding: Finding,
+    /// The result.
+    pub finding: HistoryFinding,
 }
 
 impl Checked {
@@ -194,7 +192,7 @@ impl Checked {
         assert!(self.finding.verdict.is_consistent(), "{self}");
     }
 
-    /// For histories of bugs that are kept as examples.
+    /// Asserts a violation, for histories of bugs that are kept as examples.
     ///
     /// # Panics
     /// Unless the history is violated. Undecided is not violated.
@@ -210,19 +208,19 @@ impl fmt::Display for Checked {
     }
 }
 
-/// A [`Problem`] and the file that has it.
+/// A [`Problem`] with its file.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FileProblem {
     /// The file.
     pub path: PathBuf,
-    /// What is wrong with it.
+    /// The error in it.
     pub problem: Problem,
 }
 
 impl fmt::Display for FileProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.problem.place {
-            Some(Place { line, column }) => {
+            Some(FilePlace { line, column }) => {
                 let (path, message) = (self.path.display(), &self.problem.message);
                 write!(f, "{path}:{line}:{column}: {message}")
             }
@@ -238,8 +236,8 @@ impl std::error::Error for FileProblem {
 }
 
 /// A regression test of a history file: panics unless it is linearizable as an object of this model, or
-/// satisfies the condition that is named third. The path is relative to the `Cargo.toml` of the crate that
-/// says this.
+/// satisfies the condition in the third argument. The path is relative to the `Cargo.toml` of the calling
+/// crate.
 ///
 /// ```
 /// // The whole body of a test:

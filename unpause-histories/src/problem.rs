@@ -1,31 +1,31 @@
-//! What is wrong with a file, and where.
+//! Errors in files, with their places.
 
 use std::error::Error;
 use std::fmt;
 
 /// A place in a file. Both count from 1, columns in characters.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct Place {
+pub struct FilePlace {
     /// The line.
     pub line: u64,
     /// The column.
     pub column: u64,
 }
 
-impl Place {
+impl FilePlace {
     /// The beginning of a line.
-    pub(crate) fn line(line: u64) -> Place {
-        Place { line, column: 1 }
+    pub(crate) fn line(line: u64) -> FilePlace {
+        FilePlace { line, column: 1 }
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for FilePlace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "line {}, column {}", self.line, self.column)
     }
 }
 
-/// Why a file cannot be checked.
+/// The reason why a file cannot be checked.
 ///
 /// ```
 /// use unpause_histories::{FORMATS, ProblemKind, read};
@@ -37,15 +37,15 @@ impl fmt::Display for Place {
 /// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Problem {
-    /// Where it was noticed; none if it is about the whole.
-    pub place: Option<Place>,
-    /// Of which kind it is.
+    /// Its place; none if it concerns the whole file.
+    pub place: Option<FilePlace>,
+    /// Its kind.
     pub kind: ProblemKind,
-    /// What is wrong and what to do, without the place.
+    /// The error and the remedy, without the place.
     pub message: String,
 }
 
-/// What a [`Problem`] is about.
+/// The kind of a [`Problem`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[non_exhaustive]
 pub enum ProblemKind {
@@ -53,20 +53,20 @@ pub enum ProblemKind {
     Io,
     /// The text is not in its format.
     Syntax,
-    /// It is larger or nested deeper than this library wants to hold.
+    /// It exceeds a limit on size or depth.
     Limit,
-    /// An event lacks something or has something of the wrong type.
+    /// An event lacks a field or has a field of the wrong type.
     Event,
-    /// Events that do not fit together: a return without a call, two calls of one process at once.
+    /// Events do not fit together: a return without a call, or two calls of one process at once.
     Order,
     /// The operations are not those of the model.
     Model,
-    /// What was asked for does not exist: a model, a format, a condition.
+    /// A requested model, format or condition does not exist.
     Question,
 }
 
 impl Problem {
-    pub(crate) fn at(place: Place, kind: ProblemKind, message: impl Into<String>) -> Problem {
+    pub(crate) fn at(place: FilePlace, kind: ProblemKind, message: impl Into<String>) -> Problem {
         Problem { place: Some(place), kind, message: message.into() }
     }
 
@@ -86,7 +86,7 @@ impl fmt::Display for Problem {
 
 impl Error for Problem {}
 
-/// The one of `names` that `given` is most like, if it is like any: for "did you mean".
+/// The name in `names` that is most similar to `given`, if one is similar: for "did you mean".
 ///
 /// ```
 /// use unpause_histories::closest;
@@ -94,14 +94,14 @@ impl Error for Problem {}
 /// assert_eq!(closest("zebra", ["register", "cas-register"]), None);
 /// ```
 pub fn closest<'a>(given: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    // What a user typed is short; what a file holds need not be.
+    // A user types short texts, but a file may hold long ones.
     let given: Vec<char> = given.chars().take(40).collect();
     let distances = names.into_iter().map(|name| (distance(&given, name), name));
     let (distance, name) = distances.min_by_key(|(distance, _)| *distance)?;
     (distance <= (name.chars().count() / 3).max(1)).then_some(name)
 }
 
-/// How many letters have to be put in, left out, replaced or swapped with their neighbour.
+/// The number of insertions, deletions, replacements and swaps of neighbouring letters.
 fn distance(a: &[char], b: &str) -> usize {
     let b: Vec<char> = b.chars().collect();
     let mut rows = vec![(0..=b.len()).collect::<Vec<usize>>()];
@@ -121,7 +121,7 @@ fn distance(a: &[char], b: &str) -> usize {
     rows[a.len()][b.len()]
 }
 
-/// `"x"; did you mean "y"? There are y, z`, for a name that is not among those that there are.
+/// `"x"; did you mean "y"? There are y, z`, for a name that does not exist.
 pub(crate) fn not_among(given: &str, there_are: &str, names: &[&str]) -> String {
     let hint = closest(given, names.iter().copied());
     let hint = hint.map_or_else(String::new, |name| format!("; did you mean {name:?}?"));
@@ -134,7 +134,7 @@ pub(crate) fn not_among(given: &str, there_are: &str, names: &[&str]) -> String 
     format!("{given}{hint} {}{} {all}", first.unwrap_or_default(), letters.as_str())
 }
 
-/// A text of a file as an error shows it: quoted, and cut where it gets long.
+/// A text of a file in an error: quoted, and cut if it is long.
 pub(crate) fn shown(text: &str) -> String {
     const SHOWN_MAX: usize = 40;
     if text.chars().count() <= SHOWN_MAX {

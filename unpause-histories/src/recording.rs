@@ -1,4 +1,4 @@
-//! A history as it was recorded: calls with their returns, before any model has a say.
+//! A history as it was recorded: calls with their returns, independent of any model.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -6,8 +6,8 @@ use std::sync::Arc;
 use unpause_check::datum::Datum;
 use unpause_check::models::NilRead;
 
-use crate::event::{Event, Kind};
-use crate::problem::{Place, Problem, ProblemKind};
+use crate::event::{EventKind, FileEvent};
+use crate::problem::{FilePlace, Problem, ProblemKind};
 
 /// The calls of a file, each with its return.
 #[derive(Clone, PartialEq, Debug)]
@@ -18,30 +18,29 @@ pub struct Recording {
     pub calls: Vec<Call>,
     /// The processes, in the order in which they first call; a call's `client` is an index.
     pub processes: Vec<i64>,
-    /// The model that the file itself is about, if it says.
+    /// The model that the file itself names, if any.
     pub model: Option<&'static str>,
-    /// What a read of `nil` means in it.
+    /// The meaning of a read of `nil` in it.
     pub nil: NilRead,
-    /// Whether a failure says more than that nothing was done: see
-    /// [`Shipped::refused`](unpause_check::models::Shipped::refused).
+    /// True if a failure is an answer: see [`Shipped::refused`](unpause_check::models::Shipped::refused).
     pub failures_are_answers: bool,
-    /// How many events are by no client and were left out.
+    /// The number of events that belong to no client and were left out.
     pub notes: u64,
-    /// Whether the file says who called.
+    /// The presence of processes in the file.
     pub callers: Callers,
 }
 
-/// Whether a file says which process made a call.
+/// The presence of processes in a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Callers {
-    /// Yes.
+    /// Each call has its process.
     Named,
-    /// No: each call has a process of its own. The order of a process is not known, so no condition that
-    /// is about it can be checked.
+    /// The file has no processes, so each call has one of its own. The order of the calls of a process is not
+    /// known, so conditions on that order cannot be checked.
     Unnamed {
-        /// The first answer that two open calls could have got. It was given to the earlier one, so
-        /// times are not reliable and no condition about real time can be checked.
-        ambiguous: Option<Place>,
+        /// The first answer that could belong to two open calls. It was matched with the earlier one, so times
+        /// are not reliable and no condition about real time can be checked.
+        ambiguous: Option<FilePlace>,
     },
 }
 
@@ -50,39 +49,39 @@ pub enum Callers {
 pub struct Call {
     /// The index of its process in [`Recording::processes`].
     pub client: u32,
-    /// What was asked for.
+    /// The name of the operation.
     pub f: Arc<str>,
-    /// Which part of the object it is about, if that is said in a field of its own.
+    /// The key of its object, if a field of its own has it.
     pub key: Option<Datum>,
-    /// What it was invoked with.
+    /// Its argument.
     pub value: Datum,
-    /// Where in the file it was invoked.
-    pub place: Place,
-    /// When it was invoked, in the order of all events.
+    /// The place of the invocation in the file.
+    pub place: FilePlace,
+    /// The time of the invocation, in the order of all events.
     pub invoked: u64,
-    /// How it ended; none if the file does not say.
+    /// Its end; none if the file has none.
     pub end: Option<End>,
 }
 
-/// How a call ended.
+/// The end of a call.
 #[derive(Clone, PartialEq, Debug)]
 pub struct End {
-    /// Where in the file.
-    pub place: Place,
-    /// When, in the order of all events.
+    /// The place in the file.
+    pub place: FilePlace,
+    /// The time, in the order of all events.
     pub time: u64,
-    /// What the client was told.
+    /// The answer.
     pub answer: Answer,
 }
 
-/// What a client was told.
+/// The answer to a call.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Answer {
-    /// Done, and this is what came back.
+    /// Done, with this result.
     Ok(Datum),
     /// Not done.
     Fail,
-    /// Nothing is known: it may have been done, or be done later, or never.
+    /// Unknown: it may have been done, or be done later, or never.
     Info,
 }
 
@@ -100,30 +99,30 @@ impl Recording {
         }
     }
 
-    /// The numbers of the clients as evidence has them: those of their processes, as in the file, unless
-    /// one of those is no `u32`.
+    /// The numbers of the clients in evidence: those of their processes in the file, unless one of them is not
+    /// a `u32`.
     pub(crate) fn client_numbers(&self) -> Vec<u32> {
         let numbers: Option<Vec<u32>> =
             self.processes.iter().map(|process| u32::try_from(*process).ok()).collect();
         numbers.unwrap_or_else(|| (0..self.processes.len() as u32).collect())
     }
 
-    /// How many calls had an end of this kind; with none, how many had no end.
+    /// The number of calls with an end of this kind; with `None`, of calls without an end.
     pub(crate) fn count(&self, wanted: impl Fn(Option<&Answer>) -> bool) -> usize {
         self.calls.iter().filter(|call| wanted(call.end.as_ref().map(|end| &end.answer))).count()
     }
 }
 
-/// Puts events together to calls, as they come.
+/// Pairs events into calls, as they come.
 pub(crate) struct Pairing {
     recording: Recording,
     clients: HashMap<i64, u32>,
-    /// The call that each client waits for.
+    /// The open call of each client.
     open: Vec<Option<usize>>,
-    /// The open calls of a file that does not say who called, earliest first.
+    /// The open calls without a process, earliest first.
     unnamed: Vec<usize>,
     time: u64,
-    /// Whether there were notes by others than the nemesis.
+    /// True if there were notes that are not the nemesis's.
     strangers: bool,
 }
 
@@ -139,19 +138,19 @@ impl Pairing {
         }
     }
 
-    /// An event that is by no client. Whether it is by Jepsen's nemesis, which is none.
+    /// Counts an event of no client. `is_nemesis` is true for Jepsen's nemesis.
     pub(crate) fn note(&mut self, is_nemesis: bool) {
         self.recording.notes += 1;
         self.strangers |= !is_nemesis;
     }
 
     /// # Errors
-    /// If the event does not go with those before.
-    pub(crate) fn event(&mut self, event: Event) -> Result<(), Problem> {
+    /// If the event does not fit those before.
+    pub(crate) fn event(&mut self, event: FileEvent) -> Result<(), Problem> {
         let Some(process) = event.process else {
             return self.unnamed(event);
         };
-        let Event { place, kind, f, key, value, .. } = event;
+        let FileEvent { place, kind, f, key, value, .. } = event;
         if self.recording.callers != Callers::Named {
             let message = "this event has a process, and those before have none: say it for all of \
                            them or for none";
@@ -163,7 +162,7 @@ impl Pairing {
         let open = known.and_then(|client| self.open[client as usize]);
         let out_of_order = |message| Err(Problem::at(place, ProblemKind::Order, message));
         let answer = match (kind, open) {
-            (Kind::Invoke, Some(open)) => {
+            (EventKind::Invoke, Some(open)) => {
                 let (since, f) =
                     (self.recording.calls[open].place.line, &self.recording.calls[open].f);
                 return out_of_order(format!(
@@ -171,7 +170,7 @@ impl Pairing {
                      goes on after a call without an answer needs a new number, or an info before"
                 ));
             }
-            (Kind::Invoke, None) => {
+            (EventKind::Invoke, None) => {
                 let client = match known {
                     Some(client) => client,
                     None => self.client(process, place)?,
@@ -189,18 +188,19 @@ impl Pairing {
                 });
                 return Ok(());
             }
-            (Kind::Info, None) => {
+            // An info without a call is a note, such as those of a nemesis with a number.
+            (EventKind::Info, None) => {
                 self.note(true);
                 return Ok(());
             }
-            (Kind::Ok | Kind::Fail, None) => {
+            (EventKind::Ok | EventKind::Fail, None) => {
                 return out_of_order(format!(
                     "process {process} is answered without having called; an invoke is missing"
                 ));
             }
-            (Kind::Ok, Some(_)) => Answer::Ok(value),
-            (Kind::Fail, Some(_)) => Answer::Fail,
-            (Kind::Info, Some(_)) => Answer::Info,
+            (EventKind::Ok, Some(_)) => Answer::Ok(value),
+            (EventKind::Fail, Some(_)) => Answer::Fail,
+            (EventKind::Info, Some(_)) => Answer::Info,
         };
         let call = open.expect("the other cases returned");
         let called = &mut self.recording.calls[call];
@@ -223,10 +223,10 @@ impl Pairing {
         Ok(())
     }
 
-    /// An event of a file that does not say who called, such as those that test Jepsen's checkers: an
-    /// answer belongs to the earliest open call that it could be the answer to.
-    fn unnamed(&mut self, event: Event) -> Result<(), Problem> {
-        let Event { place, kind, f, key, value, .. } = event;
+    /// Handles an event without a process, as in the files that test Jepsen's checkers: an answer belongs to
+    /// the earliest open call that it fits.
+    fn unnamed(&mut self, event: FileEvent) -> Result<(), Problem> {
+        let FileEvent { place, kind, f, key, value, .. } = event;
         let bad = |kind, message: &str| Err(Problem::at(place, kind, message));
         if !self.clients.is_empty() {
             let message = "this event has no process, and those before have one: without it an answer \
@@ -238,7 +238,7 @@ impl Pairing {
         if let Callers::Named = self.recording.callers {
             self.recording.callers = Callers::Unnamed { ambiguous: None };
         }
-        if kind == Kind::Invoke {
+        if kind == EventKind::Invoke {
             let Ok(client) = u32::try_from(self.recording.calls.len()) else {
                 return bad(ProblemKind::Limit, "more than 2^32 calls");
             };
@@ -254,9 +254,10 @@ impl Pairing {
             call.f == f && (key.is_none() || call.key == key) && is_answer(&call.value, &value)
         };
         let mut fitting = (0..self.unnamed.len()).filter(|n| fits(&self.unnamed[*n]));
+        // Two candidates make the answer ambiguous: the conditions on real time must then be refused.
         let (first, second) = (fitting.next(), fitting.next());
         let Some(first) = first else {
-            if kind == Kind::Info {
+            if kind == EventKind::Info {
                 self.note(true);
                 return Ok(());
             }
@@ -273,15 +274,15 @@ impl Pairing {
         }
         let call = self.unnamed.remove(first);
         let answer = match kind {
-            Kind::Ok => Answer::Ok(value),
-            Kind::Fail => Answer::Fail,
-            Kind::Invoke | Kind::Info => Answer::Info,
+            EventKind::Ok => Answer::Ok(value),
+            EventKind::Fail => Answer::Fail,
+            EventKind::Invoke | EventKind::Info => Answer::Info,
         };
         self.recording.calls[call].end = Some(End { place, time, answer });
         Ok(())
     }
 
-    fn client(&mut self, process: i64, place: Place) -> Result<u32, Problem> {
+    fn client(&mut self, process: i64, place: FilePlace) -> Result<u32, Problem> {
         let Ok(client) = u32::try_from(self.recording.processes.len()) else {
             return Err(Problem::at(place, ProblemKind::Limit, "more than 2^32 processes"));
         };
@@ -292,7 +293,7 @@ impl Pairing {
     }
 
     /// # Errors
-    /// If the file is empty or no client calls in it: there is nothing to check, and that is no pass.
+    /// If the file is empty or has no call of a client: nothing was tested, and that is not a pass.
     pub(crate) fn finish(self) -> Result<Recording, Problem> {
         let Recording { calls, notes, .. } = &self.recording;
         let events = || if *notes == 1 { "its one event is" } else { "all of its events are" };
@@ -314,7 +315,7 @@ impl Pairing {
     }
 }
 
-/// Whether a call that asked this can have got this answer: what is nil in the call may be filled in.
+/// Returns `true` if this can be the answer to this call: a nil in the call may be filled in.
 fn is_answer(asked: &Datum, told: &Datum) -> bool {
     match (asked, told) {
         (Datum::Nil, _) => true,

@@ -1,56 +1,56 @@
-//! The bytes of a file, one at a time, with their place; and what must not get too large.
+//! The bytes of a file, one at a time, with their place and with limits on sizes.
 //!
-//! A buffer of our own holds one block of the file, so that neither a file without line ends nor a
-//! pipe is held as a whole. UTF-8 is verified where a text is made of the bytes.
+//! A buffer of our own holds one block of the file, so neither a file without line ends nor a pipe is held as a
+//! whole. UTF-8 is verified where a text is made of the bytes.
 
 use std::io::{ErrorKind, Read};
 
-use crate::problem::{Place, Problem, ProblemKind};
+use crate::problem::{FilePlace, Problem, ProblemKind};
 
-/// How deep values may be nested. Deeper ones are nobody's history, and each level costs stack.
+/// The maximum depth of nested values. Deeper ones are in no real history, and each level costs stack.
 pub(crate) const DEPTH_MAX: usize = 100;
-/// How many values one event may hold, those in values counted too.
+/// The maximum number of values in one event, including nested ones.
 pub(crate) const ITEMS_MAX: usize = 1 << 20;
-/// How many bytes of text one event may have.
+/// The maximum number of bytes of text in one event.
 pub(crate) const EVENT_BYTES_MAX: u64 = 16 << 20;
-/// How many characters a number may have.
+/// The maximum number of characters in a number.
 pub(crate) const NUMBER_MAX: usize = 1000;
 
 const BLOCK: usize = 64 << 10;
 
 /// A file being read.
-pub(crate) struct Source<'a> {
+pub(crate) struct FileReader<'a> {
     input: &'a mut dyn Read,
     block: Vec<u8>,
-    /// What of the block was read from the input, and what of that was taken.
+    /// The number of bytes in the block, and of those taken.
     filled: usize,
     next: usize,
-    at: Place,
-    /// Bytes read in all, and where the event began that is being read.
+    at: FilePlace,
+    /// The number of bytes read in all, and at the beginning of the current event.
     bytes: u64,
     event_began: u64,
     items: usize,
 }
 
-impl<'a> Source<'a> {
-    pub(crate) fn new(input: &'a mut dyn Read) -> Source<'a> {
-        Source::in_blocks(input, BLOCK)
+impl<'a> FileReader<'a> {
+    pub(crate) fn new(input: &'a mut dyn Read) -> FileReader<'a> {
+        FileReader::in_blocks(input, BLOCK)
     }
 
-    /// For a text of a line or so, which needs no block as large as that of a file.
-    pub(crate) fn short(input: &'a mut &[u8]) -> Source<'a> {
+    /// A source for a text of about a line, which needs no block as large as that of a file.
+    pub(crate) fn short(input: &'a mut &[u8]) -> FileReader<'a> {
         let size = input.len().clamp(1, BLOCK);
-        Source::in_blocks(input, size)
+        FileReader::in_blocks(input, size)
     }
 
-    fn in_blocks(input: &'a mut dyn Read, size: usize) -> Source<'a> {
-        let at = Place { line: 1, column: 1 };
+    fn in_blocks(input: &'a mut dyn Read, size: usize) -> FileReader<'a> {
+        let at = FilePlace { line: 1, column: 1 };
         let block = vec![0; size];
-        Source { input, block, filled: 0, next: 0, at, bytes: 0, event_began: 0, items: 0 }
+        FileReader { input, block, filled: 0, next: 0, at, bytes: 0, event_began: 0, items: 0 }
     }
 
-    /// Where the next byte stands.
-    pub(crate) fn at(&self) -> Place {
+    /// The place of the next byte.
+    pub(crate) fn at(&self) -> FilePlace {
         self.at
     }
 
@@ -59,7 +59,7 @@ impl<'a> Source<'a> {
         Err(Problem::at(self.at, ProblemKind::Syntax, message))
     }
 
-    /// Says that an event begins: its size is limited.
+    /// Marks the beginning of an event, whose size is limited.
     pub(crate) fn begin_event(&mut self) {
         self.event_began = self.bytes;
         self.items = 0;
@@ -68,7 +68,7 @@ impl<'a> Source<'a> {
     /// Counts a value of the event.
     ///
     /// # Errors
-    /// If it is one too many.
+    /// If the event has too many.
     pub(crate) fn count_item(&mut self) -> Result<(), Problem> {
         self.items += 1;
         if self.items <= ITEMS_MAX {
@@ -78,7 +78,7 @@ impl<'a> Source<'a> {
         Err(Problem::at(self.at, ProblemKind::Limit, message))
     }
 
-    /// The next byte, which stays.
+    /// The next byte, without taking it.
     pub(crate) fn peek(&mut self) -> Result<Option<u8>, Problem> {
         if self.next == self.filled {
             self.fill()?;
@@ -111,9 +111,9 @@ impl<'a> Source<'a> {
         self.next += 1;
         self.bytes += 1;
         if byte == b'\n' {
-            self.at = Place::line(self.at.line + 1);
+            self.at = FilePlace::line(self.at.line + 1);
         } else if byte & 0xc0 != 0x80 {
-            // A character counts where it begins.
+            // A character counts at its first byte.
             self.at.column += 1;
         }
         if self.bytes - self.event_began > EVENT_BYTES_MAX {
@@ -135,7 +135,7 @@ impl<'a> Source<'a> {
         Ok(is_wanted)
     }
 
-    /// Takes bytes as long as they are what is wanted, appending them to `out`.
+    /// Takes bytes while they are wanted, and appends them to `out`.
     pub(crate) fn take_while(
         &mut self,
         out: &mut Vec<u8>,
@@ -149,7 +149,7 @@ impl<'a> Source<'a> {
     }
 
     /// Takes the rest of the line, without its end; none at the end of the file.
-    pub(crate) fn line(&mut self) -> Result<Option<(Place, String)>, Problem> {
+    pub(crate) fn line(&mut self) -> Result<Option<(FilePlace, String)>, Problem> {
         self.begin_event();
         let at = self.at;
         if self.peek()?.is_none() {
@@ -175,11 +175,11 @@ impl<'a> Source<'a> {
                 return self.syntax("not UTF-8; convert the file, for example with iconv -t UTF-8");
             }
         }
-        self.at = Place::line(1);
+        self.at = FilePlace::line(1);
         Ok(())
     }
 
-    /// What stands next, as an error names it.
+    /// The next byte, as an error shows it.
     pub(crate) fn found(&mut self) -> Result<String, Problem> {
         Ok(match self.peek()? {
             None => "the end of the file".to_owned(),
@@ -191,8 +191,8 @@ impl<'a> Source<'a> {
     }
 }
 
-/// The text that these bytes are, which began at `at`.
-pub(crate) fn utf8(at: Place, bytes: Vec<u8>) -> Result<String, Problem> {
+/// The text of these bytes, which began at `at`.
+pub(crate) fn utf8(at: FilePlace, bytes: Vec<u8>) -> Result<String, Problem> {
     String::from_utf8(bytes).map_err(|error| {
         let valid = error.utf8_error().valid_up_to();
         let before = String::from_utf8_lossy(&error.as_bytes()[..valid]).into_owned();
@@ -200,7 +200,7 @@ pub(crate) fn utf8(at: Place, bytes: Vec<u8>) -> Result<String, Problem> {
         for letter in before.chars() {
             at.column += 1;
             if letter == '\n' {
-                at = Place::line(at.line + 1);
+                at = FilePlace::line(at.line + 1);
             }
         }
         let message = "not UTF-8; convert the file, for example with iconv -t UTF-8";

@@ -1,11 +1,12 @@
-//! What answers say besides their verdict: whom they answer, which value they repeat, what is not checked.
+//! Answers beyond their verdict: the call they belong to, the value they repeat, the values that are not
+//! checked.
 
 #![forbid(unsafe_code)]
 
 use unpause_check::models::NilRead;
 use unpause_histories::ProblemKind::{Event, Order};
 use unpause_histories::{
-    Callers, Finding, Problem, Question, Recording, condition_named, format_named, read,
+    Callers, HistoryFinding, Problem, Question, Recording, condition_named, format_named, read,
 };
 
 fn parse(format: &str, text: &str) -> Recording {
@@ -17,7 +18,7 @@ fn check(
     model: Option<&str>,
     format: &str,
     text: &str,
-) -> Result<Finding, Problem> {
+) -> Result<HistoryFinding, Problem> {
     let question = Question { model, ..Question::default() };
     condition_named(condition).unwrap().check(&parse(format, text), &question)
 }

@@ -1,5 +1,5 @@
-//! What the readers make of histories: each format says the same, what is written is read back, and
-//! no file, however it is cut or changed, makes them panic.
+//! The readers of histories: all formats give the same recording, written values are read back, and no file,
+//! however it is cut or changed, makes a reader panic.
 
 #![forbid(unsafe_code)]
 
@@ -230,7 +230,7 @@ fn of_json(value: &serde_json::Value) -> Datum {
     }
 }
 
-/// Reads and checks whatever it is, as the command does. What matters is that this returns.
+/// Reads and checks any bytes, as the command does. The test is that this returns.
 fn judge(bytes: &[u8]) {
     let formats = match format_of("", bytes) {
         Ok(format) => vec![*format],

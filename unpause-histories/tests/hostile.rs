@@ -1,11 +1,11 @@
-//! Files that nobody should have written: each gets an error that says where and what to do.
+//! Malformed files: each gets an error with its place and a remedy.
 
 #![forbid(unsafe_code)]
 
 use unpause_histories::ProblemKind::{Event, Limit, Order, Syntax};
 use unpause_histories::{FORMATS, Problem, ProblemKind, format_named, format_of, read};
 
-/// What is wrong with a text: the place as `line:column`, the kind, the message.
+/// The error in a text: the place as `line:column`, the kind, the message.
 #[track_caller]
 fn problem(format: &str, text: impl AsRef<[u8]>) -> (String, ProblemKind, String) {
     let Problem { place, kind, message } =

@@ -4,7 +4,7 @@
 #![forbid(unsafe_code)]
 
 use unpause_histories::{
-    CONDITIONS, Finding, Problem, Question, edn_value, format_named, models, read,
+    CONDITIONS, HistoryFinding, Problem, Question, edn_value, format_named, models, read,
 };
 
 /// Calls one after the other, each as `f value → result`, by process 0.
@@ -12,7 +12,7 @@ fn check(
     model: &str,
     initial: Option<&str>,
     calls: &[(&str, &str, &str)],
-) -> Result<Finding, Problem> {
+) -> Result<HistoryFinding, Problem> {
     let event = |kind: &str, f: &str, value: &str| {
         format!("{{:process 0, :type :{kind}, :f :{f}, :value {value}}}\n")
     };

@@ -7,7 +7,7 @@ use unpause_check::datum::Datum;
 use unpause_check::transactions::Level;
 use unpause_check::verdict::Verdict;
 use unpause_histories::{
-    Finding, Problem, Question, condition_named, edn_value, format_named, read,
+    HistoryFinding, Problem, Question, condition_named, edn_value, format_named, read,
 };
 
 /// The levels as conditions, the weakest first.
@@ -49,12 +49,12 @@ fn json_of(value: &Datum) -> String {
     }
 }
 
-fn check(text: &str, format: &str, condition: &str) -> Result<Finding, Problem> {
+fn check(text: &str, format: &str, condition: &str) -> Result<HistoryFinding, Problem> {
     let recording = read(text.as_bytes(), format_named(format).unwrap())?;
     condition_named(condition).unwrap().check(&recording, &Question::default())
 }
 
-/// What is ruled out from `level` on is found there, by this name, and below there is nothing.
+/// Asserts that an anomaly is found by this name from `level` on, and that no anomaly is found below.
 #[track_caller]
 fn is_ruled_out(events: &[Event<'_>], level: Level, name: &str) {
     for (format, text) in [("edn", edn(events)), ("json", json(events))] {

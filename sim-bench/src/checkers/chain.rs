@@ -4,7 +4,7 @@ use cpu_time::ProcessTime;
 
 use sim::check::chain::Chain;
 use sim::check::models::{VersionedRegisterOp, VersionedRegisterRet};
-use sim::check::online::{ClientEvent, Status};
+use sim::check::online::{ClientEvent, OnlineStatus};
 
 use super::case::Extent;
 use super::history::Draw;
@@ -69,7 +69,7 @@ fn turn(clients: u32, events: u64, bad: bool) -> Turn {
         let began = ProcessTime::now();
         for event in chunk {
             let status = chain.feed(event).expect("well-formed");
-            debug_assert!(bad || status == Status::Possible);
+            debug_assert!(bad || status == OnlineStatus::Possible);
         }
         turn.seconds += began.elapsed().as_secs_f64();
         turn.kept = turn.kept.max(chain.kept());

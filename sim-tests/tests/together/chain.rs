@@ -3,7 +3,7 @@
 
 use sim::check::chain::{Chain, ChainEvent, check};
 use sim::check::models::{Shipped, VersionedRegister, VersionedRegisterOp, VersionedRegisterRet};
-use sim::check::online::{ClientEvent, MalformedEventKind, Online, Status};
+use sim::check::online::{ClientEvent, MalformedEventKind, Online, OnlineStatus};
 use sim::check::verdict::{Evidence, Verdict};
 use sim_tests::histories::{Draw, every, long};
 use sim_tests::judge;
@@ -68,7 +68,7 @@ fn over_a_million_events_memory_stays_flat() {
     let mut most = 0;
     for version in 1..=count {
         update(&mut chain, version - 1, version);
-        assert_eq!(read(&mut chain, version), Status::Possible);
+        assert_eq!(read(&mut chain, version), OnlineStatus::Possible);
         if version % 10 == 0 {
             // It loses against the next.
             let op = Update { from: version, to: count + version };
@@ -78,7 +78,7 @@ fn over_a_million_events_memory_stays_flat() {
         if version == count / 2 {
             assert!(chain.kept() as u64 > count / 2, "the open read may return any of them");
             let status = chain.feed(Return { client: 9, ret: Version(1) });
-            assert_eq!(status, Ok(Status::Possible));
+            assert_eq!(status, Ok(OnlineStatus::Possible));
         }
         if version > count * 3 / 4 {
             most = most.max(chain.kept());
@@ -88,7 +88,7 @@ fn over_a_million_events_memory_stays_flat() {
     assert!(chain.events() > 1_200_000);
     assert!(most <= 1024 + 2, "{most}");
     assert_eq!(chain.last(), &count);
-    assert_eq!(read(&mut chain, count - 3), Status::Violated);
+    assert_eq!(read(&mut chain, count - 3), OnlineStatus::Violated);
     assert_eq!(anomaly(&chain), "stale read");
     assert_eq!(chain.evidence().unwrap().expected, [count.to_string()]);
 }
@@ -99,7 +99,7 @@ fn a_stale_read_is_shown_with_the_chain_that_was_known() {
     for version in 0..9 {
         update(&mut chain, version, version + 1);
     }
-    assert_eq!(read(&mut chain, 1), Status::Violated);
+    assert_eq!(read(&mut chain, 1), OnlineStatus::Violated);
     let Evidence { anomaly, misfit, expected, part, state, .. } = chain.evidence().unwrap();
     let anomaly = anomaly.as_ref().unwrap();
     assert_eq!(
@@ -123,7 +123,7 @@ fn each_violation_has_its_name() {
         agree(events);
         let mut chain = Chain::new(0);
         let feed = events.iter().map(|event| chain.feed(event.clone()).unwrap());
-        assert_eq!(feed.last(), Some(Status::Violated));
+        assert_eq!(feed.last(), Some(OnlineStatus::Violated));
         anomaly(&chain)
     };
     let lost = [begin(0, 0, 1), begin(1, 0, 2), done(0, true), done(1, true)];
@@ -145,13 +145,13 @@ fn an_open_read_may_return_what_was_replaced_meanwhile() {
     for version in 0..5000 {
         update(&mut chain, version, version + 1);
     }
-    assert_eq!(chain.feed(Return { client: 5, ret: Version(0) }), Ok(Status::Possible));
+    assert_eq!(chain.feed(Return { client: 5, ret: Version(0) }), Ok(OnlineStatus::Possible));
     // Now nobody needs the old ones: a read of one is a violation that may be one of two kinds.
     for version in 5000..9000 {
         update(&mut chain, version, version + 1);
     }
     assert!(chain.kept() <= 1025, "{}", chain.kept());
-    assert_eq!(read(&mut chain, 3), Status::Violated);
+    assert_eq!(read(&mut chain, 3), OnlineStatus::Violated);
     assert_eq!(anomaly(&chain), "unknown version");
     let text = &chain.evidence().unwrap().anomaly.as_ref().unwrap().text;
     assert!(text.contains("never written") && text.contains("or it is older"), "{text}");
@@ -186,7 +186,10 @@ fn a_malformed_event_is_refused_with_its_place_and_changes_nothing() {
     let error = chain.feed(Return { client: 4, ret: Updated(true) }).unwrap_err();
     assert!(error.to_string().starts_with("event 9: client 4 has no call open"), "{error}");
     // The lost update may still happen.
-    assert_eq!((read(&mut chain, 0), read(&mut chain, 1)), (Status::Possible, Status::Possible));
+    assert_eq!(
+        (read(&mut chain, 0), read(&mut chain, 1)),
+        (OnlineStatus::Possible, OnlineStatus::Possible)
+    );
 }
 
 fn anomaly(chain: &Chain) -> String {
@@ -194,12 +197,15 @@ fn anomaly(chain: &Chain) -> String {
 }
 
 fn update(chain: &mut Chain, from: u64, to: u64) {
-    assert_eq!(chain.feed(Invoke { client: 0, op: Update { from, to } }), Ok(Status::Possible));
-    assert_eq!(chain.feed(Return { client: 0, ret: Updated(true) }), Ok(Status::Possible));
+    assert_eq!(
+        chain.feed(Invoke { client: 0, op: Update { from, to } }),
+        Ok(OnlineStatus::Possible)
+    );
+    assert_eq!(chain.feed(Return { client: 0, ret: Updated(true) }), Ok(OnlineStatus::Possible));
 }
 
-fn read(chain: &mut Chain, id: u64) -> Status {
-    assert_eq!(chain.feed(Invoke { client: 1, op: Read }), Ok(Status::Possible));
+fn read(chain: &mut Chain, id: u64) -> OnlineStatus {
+    assert_eq!(chain.feed(Invoke { client: 1, op: Read }), Ok(OnlineStatus::Possible));
     chain.feed(Return { client: 1, ret: Version(id) }).unwrap()
 }
 

@@ -6,7 +6,7 @@ use std::hash::Hash;
 use sim::check::Model;
 use sim::check::datum::Datum;
 use sim::check::models::*;
-use sim::check::online::{ClientEvent, MalformedEventKind, Online, Status};
+use sim::check::online::{ClientEvent, MalformedEventKind, Online, OnlineStatus};
 use sim::check::verdict::Verdict;
 use sim_tests::every_model;
 use sim_tests::histories::{Draw, every, long, random};
@@ -61,9 +61,9 @@ fn all_is_the_same_on_any_number_of_threads() {
             most = most.max(whole.possibilities());
         }
         match whole.status() {
-            Status::Possible => {}
-            Status::Violated => violated += 1,
-            Status::Unknown => unknown += 1,
+            OnlineStatus::Possible => {}
+            OnlineStatus::Violated => violated += 1,
+            OnlineStatus::Unknown => unknown += 1,
         }
         assert_eq!(whole.finish(), threads.finish());
     }
@@ -101,7 +101,7 @@ fn what_is_kept_does_not_grow_with_the_stream() {
             }
             Some((_, Some(ret))) => ClientEvent::Return { client: client as u32, ret },
         };
-        assert_eq!(online.feed(event), Ok(Status::Possible), "event {number}");
+        assert_eq!(online.feed(event), Ok(OnlineStatus::Possible), "event {number}");
         assert!(online.open() <= 3);
         let half = usize::from(number > count / 2);
         // Lost calls are forgotten when they are known to have taken effect, and some never did.
@@ -124,7 +124,10 @@ fn after_a_million_events_little_is_kept_and_a_violation_is_shown_by_the_last_fe
         assert!(online.kept() < 1100, "{}", online.kept());
     }
     let _ = feed(&mut online, 0, QueueOp::Enqueue(7), QueueRet::Done);
-    assert_eq!(feed(&mut online, 1, QueueOp::Dequeue, QueueRet::Item(None)), Status::Violated);
+    assert_eq!(
+        feed(&mut online, 1, QueueOp::Dequeue, QueueRet::Item(None)),
+        OnlineStatus::Violated
+    );
     let evidence = online.evidence().unwrap();
     assert_eq!(evidence.misfit, 500_001);
     assert_eq!(evidence.expected, ["Some(7)"]);
@@ -139,14 +142,14 @@ fn after_unknown_no_violation_is_claimed() {
     let mut online = Online::new(Stack::<u64>::new()).limit(20);
     for client in 0..8 {
         let op = StackOp::Push(client.into());
-        assert_eq!(online.feed(ClientEvent::Invoke { client, op }), Ok(Status::Possible));
+        assert_eq!(online.feed(ClientEvent::Invoke { client, op }), Ok(OnlineStatus::Possible));
     }
     let status = online.feed(ClientEvent::Return { client: 0, ret: StackRet::Done });
-    assert_eq!(status, Ok(Status::Unknown));
+    assert_eq!(status, Ok(OnlineStatus::Unknown));
     // No client pushed that.
     assert_eq!(
         feed(&mut online, 9, StackOp::Pop, StackRet::Item(Some(99))),
-        Status::Unknown,
+        OnlineStatus::Unknown,
         "a wrong result later is not claimed to be the first"
     );
     assert_eq!((online.decided_at(), online.evidence()), (Some(8), None));
@@ -172,35 +175,35 @@ fn a_misfed_event_is_refused_with_its_place_and_changes_nothing() {
     let _ = online.feed(Invoke { client: 0, op: Write(1) });
     let kind = refused(&mut online, Invoke { client: 0, op: Read });
     assert_eq!(kind, AlreadyOpen { operation: 0 });
-    assert_eq!(online.feed(End { client: 0 }), Ok(Status::Possible));
+    assert_eq!(online.feed(End { client: 0 }), Ok(OnlineStatus::Possible));
     assert_eq!(refused(&mut online, Invoke { client: 0, op: Read }), Ended);
     assert_eq!(refused(&mut online, End { client: 0 }), Ended);
     // The lost write may still happen, and does, and then did.
-    assert_eq!(feed(&mut online, 1, Read, Value(0)), Status::Possible);
-    assert_eq!(feed(&mut online, 1, Read, Value(1)), Status::Possible);
-    assert_eq!(feed(&mut online, 1, Read, Value(0)), Status::Violated);
+    assert_eq!(feed(&mut online, 1, Read, Value(0)), OnlineStatus::Possible);
+    assert_eq!(feed(&mut online, 1, Read, Value(1)), OnlineStatus::Possible);
+    assert_eq!(feed(&mut online, 1, Read, Value(0)), OnlineStatus::Violated);
 }
 
 #[test]
 fn by_key_an_operation_without_a_key_is_refused() {
     let mut online = Online::by_key(Half(0));
-    assert_eq!(feed(&mut online, 0, Some(1), 1), Status::Possible);
+    assert_eq!(feed(&mut online, 0, Some(1), 1), OnlineStatus::Possible);
     let error = online.feed(ClientEvent::Invoke { client: 0, op: None }).unwrap_err();
     assert_eq!(error.kind, MalformedEventKind::NoKey);
     assert!(error.to_string().contains("Online::new"), "{error}");
     let mut online = Online::new(Half(0));
-    assert_eq!(feed(&mut online, 0, Some(1), 1), Status::Possible);
-    assert_eq!(feed(&mut online, 0, None, 1), Status::Possible);
+    assert_eq!(feed(&mut online, 0, Some(1), 1), OnlineStatus::Possible);
+    assert_eq!(feed(&mut online, 0, None, 1), OnlineStatus::Possible);
 }
 
 #[test]
 fn a_failed_write_that_was_read_is_a_violation_when_it_fails() {
     let mut online = Online::new(Register::new(0u64));
     let write = ClientEvent::Invoke { client: 0, op: RegisterOp::Write(1) };
-    assert_eq!(online.feed(write), Ok(Status::Possible));
+    assert_eq!(online.feed(write), Ok(OnlineStatus::Possible));
     let read = feed(&mut online, 1, RegisterOp::Read, RegisterRet::Value(1));
-    assert_eq!(read, Status::Possible);
-    assert_eq!(online.feed(ClientEvent::Failed { client: 0 }), Ok(Status::Violated));
+    assert_eq!(read, OnlineStatus::Possible);
+    assert_eq!(online.feed(ClientEvent::Failed { client: 0 }), Ok(OnlineStatus::Violated));
     let evidence = online.evidence().unwrap();
     assert_eq!((evidence.misfit, &evidence.partial[..]), (0, &[vec![0, 1]][..]));
     let anomaly = evidence.anomaly.as_ref().unwrap();
@@ -218,14 +221,14 @@ fn what_was_settled_by_others_is_what_a_late_result_should_have_been() {
     let _ = online.feed(ClientEvent::Invoke { client: 1, op: QueueOp::Dequeue });
     let _ = feed(&mut online, 2, QueueOp::Dequeue, QueueRet::Item(Some(1)));
     let status = online.feed(ClientEvent::Return { client: 1, ret: QueueRet::Item(None) });
-    assert_eq!(status, Ok(Status::Violated));
+    assert_eq!(status, Ok(OnlineStatus::Violated));
     let evidence = online.evidence().unwrap();
     assert_eq!((evidence.misfit, &evidence.expected[..]), (2, &["Some(0)".to_owned()][..]));
     assert_eq!(evidence.partial, [[0, 1, 2, 3]]);
 }
 
 /// One call that nothing overlaps.
-fn feed<M: Model>(online: &mut Online<M>, client: u32, op: M::Op, ret: M::Ret) -> Status {
+fn feed<M: Model>(online: &mut Online<M>, client: u32, op: M::Op, ret: M::Ret) -> OnlineStatus {
     let _ = online.feed(ClientEvent::Invoke { client, op }).unwrap();
     online.feed(ClientEvent::Return { client, ret }).unwrap()
 }

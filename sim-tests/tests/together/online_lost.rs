@@ -5,7 +5,7 @@
 
 use sim::check::Model;
 use sim::check::models::*;
-use sim::check::online::{ClientEvent, Online, Status};
+use sim::check::online::{ClientEvent, Online, OnlineStatus};
 use sim_tests::histories::{Draw, long};
 use sim_tests::online::agree;
 use sim_tests::streams::Events;
@@ -176,17 +176,17 @@ fn long_streams_are_decided_as_by_the_search() {
             for event in events {
                 let status = search.feed(event.clone()).unwrap();
                 let own = online.feed(event).unwrap();
-                if status == Status::Unknown {
+                if status == OnlineStatus::Unknown {
                     break;
                 }
-                if own == Status::Unknown && load.repeated > 0 {
+                if own == OnlineStatus::Unknown && load.repeated > 0 {
                     unknown += 1;
                     break;
                 }
                 assert_eq!(own, status, "event {} of {load:?}", online.events());
                 events_fed += 1;
             }
-            verdicts[usize::from(online.status() == Status::Possible)] += 1;
+            verdicts[usize::from(online.status() == OnlineStatus::Possible)] += 1;
         }
         println!("[violated, possible] = {verdicts:?}, {events_fed} events, {unknown} unknown");
         assert!(verdicts.iter().all(|count| *count > 0), "{verdicts:?}");
@@ -204,7 +204,7 @@ fn a_register_under_time_outs_stays_cheap() {
     for event in events {
         let ends = matches!(event, ClientEvent::Lost { .. } | ClientEvent::End { .. });
         lost += usize::from(ends);
-        assert_eq!(online.feed(event), Ok(Status::Possible), "event {}", online.events());
+        assert_eq!(online.feed(event), Ok(OnlineStatus::Possible), "event {}", online.events());
         assert_eq!(online.possibilities(), 1);
         // Each lost call may be a write that is read some day, and was by a client that ended.
         most = most.max(online.kept() - online.kept().min(3 * lost));
@@ -215,7 +215,7 @@ fn a_register_under_time_outs_stays_cheap() {
     let old = RegisterRet::Value(0);
     let _ = online.feed(ClientEvent::Invoke { client: u32::MAX, op: RegisterOp::Read });
     let status = online.feed(ClientEvent::Return { client: u32::MAX, ret: old });
-    assert_eq!(status, Ok(Status::Violated));
+    assert_eq!(status, Ok(OnlineStatus::Violated));
     let evidence = online.evidence().unwrap();
     assert!(evidence.partial[0].len() == 32 && evidence.expected.len() == 1, "{evidence:?}");
 }
@@ -230,7 +230,7 @@ fn status_of(draw: &mut Draw, load: Load, count: usize) -> (Online<CasRegister>,
             usize::from(matches!(&event, ClientEvent::Return { ret: own, .. } if *own == ret));
         lost += usize::from(matches!(event, ClientEvent::Lost { .. } | ClientEvent::End { .. }));
         let status = online.feed(event).unwrap();
-        assert_ne!(status, Status::Violated, "event {} of {load:?}", online.events());
+        assert_ne!(status, OnlineStatus::Violated, "event {} of {load:?}", online.events());
         most = most.max(online.kept() - online.kept().min(3 * lost));
     }
     assert!(most < 2_000, "{most} are kept besides");
@@ -242,11 +242,11 @@ fn failed_swaps_of_unique_values_stay_cheap_under_time_outs() {
     let mut draw = Draw(29);
     let load = Load { swaps: 25, ..JEPSEN };
     let (mut online, failed) = status_of(&mut draw, load, if long() { 1_000_000 } else { 40_000 });
-    assert!(failed > 1_000 && online.status() == Status::Possible, "{failed} swaps failed");
+    assert!(failed > 1_000 && online.status() == OnlineStatus::Possible, "{failed} swaps failed");
     let old = CasRegisterRet::Value(0);
     let _ = online.feed(ClientEvent::Invoke { client: u32::MAX, op: CasRegisterOp::Read });
     let status = online.feed(ClientEvent::Return { client: u32::MAX, ret: old });
-    assert_eq!(status, Ok(Status::Violated));
+    assert_eq!(status, Ok(OnlineStatus::Violated));
 }
 
 #[test]
@@ -260,7 +260,7 @@ fn a_register_of_few_values_is_decided_under_time_outs() {
         [few, Load { swaps: 60, ..few }, two, Load { clients: 3, ..two }, Load { swaps: 60, ..two }]
     {
         let unknown = (0..keys)
-            .filter(|_| status_of(&mut draw, load, 240).0.status() == Status::Unknown)
+            .filter(|_| status_of(&mut draw, load, 240).0.status() == OnlineStatus::Unknown)
             .count();
         println!("{unknown} of {keys} keys are unknown under {load:?}");
         assert!(unknown * 50 <= keys, "{unknown} of {keys} keys are unknown under {load:?}");
@@ -273,12 +273,15 @@ fn a_lost_write_can_be_read_once_however_late() {
     for number in 1..=10_000 {
         let op = RegisterOp::Write(number);
         let client = number as u32;
-        assert_eq!(online.feed(ClientEvent::Invoke { client, op }), Ok(Status::Possible));
+        assert_eq!(online.feed(ClientEvent::Invoke { client, op }), Ok(OnlineStatus::Possible));
         if number % 2 == 0 {
-            assert_eq!(online.feed(ClientEvent::End { client }), Ok(Status::Possible));
+            assert_eq!(online.feed(ClientEvent::End { client }), Ok(OnlineStatus::Possible));
         } else {
             let ret = RegisterRet::Done;
-            assert_eq!(online.feed(ClientEvent::Return { client, ret }), Ok(Status::Possible));
+            assert_eq!(
+                online.feed(ClientEvent::Return { client, ret }),
+                Ok(OnlineStatus::Possible)
+            );
         }
     }
     let mut read = |value| {
@@ -286,8 +289,8 @@ fn a_lost_write_can_be_read_once_however_late() {
         let ret = RegisterRet::Value(value);
         online.feed(ClientEvent::Return { client: 0, ret }).unwrap()
     };
-    assert_eq!([4, 4, 10_000, 9_998].map(&mut read), [Status::Possible; 4]);
-    assert_eq!(read(4), Status::Violated);
+    assert_eq!([4, 4, 10_000, 9_998].map(&mut read), [OnlineStatus::Possible; 4]);
+    assert_eq!(read(4), OnlineStatus::Violated);
 }
 
 #[test]
@@ -303,9 +306,9 @@ fn lost_calls_that_are_too_many_are_unknown_soon() {
             _ => ClientEvent::Return { client, ret: QueueRet::Done },
         };
         match online.feed(event).unwrap() {
-            Status::Possible => assert!(number < 40, "that takes for ever"),
-            Status::Unknown => break,
-            Status::Violated => panic!("all of it can have happened"),
+            OnlineStatus::Possible => assert!(number < 40, "that takes for ever"),
+            OnlineStatus::Unknown => break,
+            OnlineStatus::Violated => panic!("all of it can have happened"),
         }
     }
     assert!(!online.finish().is_consistent());

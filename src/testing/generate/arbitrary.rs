@@ -1,21 +1,21 @@
-//! Arguments of commands from types that fuzzers know: the feature `arbitrary`.
+//! Arguments of commands from types that implement `Arbitrary`: the feature `arbitrary`.
 
 use arbitrary::{Arbitrary, Unstructured};
 
 use super::Gen;
 use unpause_check::Model;
 
-/// How many bytes are drawn for a value at the most.
+/// The maximum number of bytes drawn for a value.
 const BYTES_MAX: usize = 64;
-/// How many for one that takes as many as there are.
+/// The number of bytes drawn for a type without a maximum size.
 const BYTES: usize = 32;
 
 impl<P: Model> Gen<'_, P> {
-    /// A value of a type. Made of up to 64 bytes that are drawn, as many as the type says it wants. Shrinks
-    /// to what it makes of zeros, mostly 0 and empty.
+    /// A value of a type, made of up to 64 drawn bytes, as many as the type requests. Shrinks to the value made
+    /// of zeros, mostly 0 and empty.
     ///
     /// # Panics
-    /// If the type makes nothing of these bytes.
+    /// If the type cannot make a value of these bytes.
     ///
     /// ```
     /// use sim::Gen;

@@ -1,15 +1,15 @@
-//! Which methods of a [`Program`](super::Program) are those that the trait has: a model without preconditions of its
-//! own has nothing that could be refused, and all orders of its commands are safe unseen.
+//! Detects which methods of a [`Program`](super::Program) are the trait's defaults: a model without
+//! preconditions of its own refuses nothing, so all orders of its commands are safe without a check.
 //!
-//! A method that is not overridden says so when it is called. It says for which type: one that another model
-//! forwards to is not that model's own.
+//! A default method records its call, with the type for which it was called: one that another model forwards to
+//! is not that model's own.
 
 use std::any::type_name;
 use std::cell::Cell;
 
 use unpause_check::Model;
 
-/// A method that may be that of the trait.
+/// A method that may be the default.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Method {
     Precondition,
@@ -18,11 +18,11 @@ pub(super) enum Method {
 }
 
 thread_local! {
-    /// For each [`Method`], the type for which the one of the trait was called last.
+    /// For each [`Method`], the type for which its default was called last.
     static CALLED: Cell<[&'static str; 3]> = const { Cell::new([""; 3]) };
 }
 
-/// The method of the trait was called for `P`.
+/// Records that the default method was called for `P`.
 pub(super) fn called<P: Model>(method: Method) {
     CALLED.with(|called| {
         let mut types = called.get();
@@ -31,7 +31,7 @@ pub(super) fn called<P: Model>(method: Method) {
     });
 }
 
-/// Whether the methods of the trait, all of them, are called for `P` in `act`, with what that returns.
+/// Runs `act`. Returns `true`, with the result of `act`, if it called the defaults of all methods for `P`.
 pub(super) fn all_called<P: Model, T>(act: impl FnOnce() -> T) -> (bool, T) {
     CALLED.with(|called| called.set([""; 3]));
     let done = act();

@@ -1,77 +1,77 @@
-//! A plan in the making: commands are put where the model allows them, and what is not safe there is left out.
+//! A plan under construction: commands are placed where the model allows them, and unsafe ones are left out.
 //!
-//! How much is looked at for one plan is bounded ([`WORK_MAX`]): what is not known to be safe by then is left out
-//! like what is known not to be, and counted ([`Omitted`]).
+//! The work for one plan is bounded ([`WORK_MAX`]): commands that are not known to be safe by then are left out
+//! like unsafe ones, and counted ([`Omitted`]).
 
 use super::defaults::all_called;
 use super::draws::{Earlier, Gen};
 use super::plan::sees;
-use super::safety::{Lattice, Possible, Refusal, Step, resolved};
+use super::safety::{CommandStep, Lattice, Possible, StageRefusal, resolved};
 use super::shape::interleavings;
-use super::{CommandId, Plan, Program, Slot};
+use super::{CommandId, PlanSlot, Program, ProgramPlan};
 use crate::run::program::{Change, Fate, Faults, Omitted, Part};
 
-/// How many steps from state to state are looked at for one plan, and again when it is made smaller.
+/// The maximum number of steps from state to state for one plan, and again when it is made smaller.
 const WORK_MAX: u64 = 20_000;
 
-/// How often a command is made simpler at the most.
+/// The maximum number of times that a command is made simpler.
 const SIMPLER_MAX: usize = 500;
 
-/// A plan in the making.
-pub(super) struct Draft<P: Program> {
-    pub(super) slots: Vec<Slot<P>>,
+/// A plan under construction.
+pub(super) struct PlanDraft<P: Program> {
+    pub(super) slots: Vec<PlanSlot<P>>,
     pub(super) stages: Vec<Vec<Vec<CommandId>>>,
     initial: Possible<P>,
-    /// The stage that was entered, and the states that it can lead to.
+    /// The current stage, and the states that it can lead to.
     entered: usize,
     lattice: Lattice<P>,
     /// The state after each branch of the stage, if no other one has begun; none if it is not known.
     heads: Vec<Option<Possible<P>>>,
-    /// Whether a command may hold the name of another, so that results matter.
+    /// True if a command may hold the id of another, so that results matter.
     pub(super) looked: bool,
-    /// Whether it is a script: what is too much to be looked at is run as it stands.
+    /// True for a script: a program too large to be checked is run as it stands.
     pub(super) scripted: bool,
-    /// Whether anything could be unsafe. Not known before the first command.
+    /// True if some command could be unsafe. Not known before the first command.
     restricted: Option<bool>,
-    /// Whether the rest of a script is taken as it stands.
+    /// True if the rest of a script is taken as it stands.
     trusted: bool,
-    /// Steps from state to state that were looked at, and how many of them in this go.
+    /// Steps from state to state in total, and those of the current round.
     work: u64,
     spent: u64,
     omitted: Omitted,
 }
 
-/// What there is of a draft when all its commands were generated.
+/// The state of a draft after all its commands were generated.
 pub(super) struct Generated<P: Program> {
-    slots: Vec<Slot<P>>,
+    slots: Vec<PlanSlot<P>>,
     stages: Vec<Vec<Vec<CommandId>>>,
     looked: bool,
     restricted: Option<bool>,
     omitted: Omitted,
 }
 
-impl<P: Program> Draft<P> {
-    /// What was generated.
+impl<P: Program> PlanDraft<P> {
+    /// The generated state.
     pub(super) fn generated(&self) -> Generated<P> {
-        let Draft { slots, stages, looked, restricted, omitted, .. } = self;
+        let PlanDraft { slots, stages, looked, restricted, omitted, .. } = self;
         let (slots, stages) = (slots.clone(), stages.clone());
         Generated { slots, stages, looked: *looked, restricted: *restricted, omitted: *omitted }
     }
 
-    /// As if this had been generated, which took no work. To be called before any command was.
+    /// Restores a generated state, without any work. Must be called before any command is generated.
     pub(super) fn restore(&mut self, generated: &Generated<P>) {
         let Generated { slots, stages, looked, restricted, omitted } = generated;
         (self.slots, self.stages) = (slots.clone(), stages.clone());
         (self.looked, self.restricted, self.omitted) = (*looked, *restricted, *omitted);
     }
 
-    pub(super) fn new(initial: &P, parts: Vec<Part>) -> Draft<P> {
+    pub(super) fn new(initial: &P, parts: Vec<Part>) -> PlanDraft<P> {
         let middle = parts.iter().map(|part| match part {
             Part::Branch { stage, .. } => *stage as usize + 1,
             Part::Prefix | Part::Suffix => 0,
         });
         let middle = middle.max().unwrap_or(0);
-        let slot = |part| Slot {
+        let slot = |part| PlanSlot {
             part,
             fate: Fate::Absent,
             faults: Faults::default(),
@@ -80,7 +80,7 @@ impl<P: Program> Draft<P> {
             candidates: 0,
         };
         let initial = Possible::new(initial.clone());
-        Draft {
+        PlanDraft {
             slots: parts.into_iter().map(slot).collect(),
             stages: vec![Vec::new(); middle + 2],
             entered: 0,
@@ -105,20 +105,20 @@ impl<P: Program> Draft<P> {
         }
     }
 
-    /// Generates the command `id` in at most so many attempts and puts it at the end of its branch, if the model
-    /// allows one there.
+    /// Generates the command `id` in at most this many attempts and puts it at the end of its branch, if the
+    /// model allows one there.
     pub(super) fn generate(&mut self, id: CommandId, most: u32, draw: &mut dyn FnMut(u64) -> u64) {
         let (stage, branch) = self.place(self.slots[id.index()].part);
         let mut refusal = None;
         let mut attempts = 0;
-        while attempts < most && refusal != Some(Refusal::TooMany) {
+        while attempts < most && refusal != Some(StageRefusal::TooMany) {
             self.enter(stage);
             let possible = self.head(branch).clone();
             let earlier = self.earlier(id, &possible);
             let mut g = Gen { draw: &mut *draw, id, earlier: &earlier, looked: false };
             let op = possible.state.generate(&mut g);
             if g.looked && !self.looked {
-                // Results were not kept so far, as nobody asked for them.
+                // Results were not kept so far, because no command needed them.
                 self.looked = true;
                 let before = self.running();
                 self.rearrange(&vec![Change::Keep; self.slots.len()]);
@@ -130,8 +130,8 @@ impl<P: Program> Draft<P> {
             self.slots[id.index()].op = Some(op);
             let mut appended = self.append(id, (stage, branch));
             let faults = self.slots[id.index()].faults;
-            if appended == Err(Refusal::TooMany) && faults != Faults::default() {
-                // What befalls a command makes for most of the states.
+            if appended == Err(StageRefusal::TooMany) && faults != Faults::default() {
+                // Most states come from faults.
                 self.slots[id.index()].faults = Faults::default();
                 appended = self.append(id, (stage, branch));
                 match appended {
@@ -142,27 +142,27 @@ impl<P: Program> Draft<P> {
             match appended {
                 Ok(()) => return,
                 Err(why) => {
-                    self.omitted.refused += u32::from(why != Refusal::TooMany);
+                    self.omitted.refused += u32::from(why != StageRefusal::TooMany);
                     refusal = Some(why);
                 }
             }
         }
         self.slots[id.index()].op = None;
         let count = match refusal {
-            Some(Refusal::Reference) => &mut self.omitted.reference,
-            Some(Refusal::Stuck) => &mut self.omitted.waiting,
-            Some(Refusal::TooMany) => &mut self.omitted.unchecked,
-            Some(Refusal::Precondition) | None => &mut self.omitted.precondition,
+            Some(StageRefusal::Reference) => &mut self.omitted.reference,
+            Some(StageRefusal::Stuck) => &mut self.omitted.waiting,
+            Some(StageRefusal::TooMany) => &mut self.omitted.unchecked,
+            Some(StageRefusal::Precondition) | None => &mut self.omitted.precondition,
         };
         *count += 1;
     }
 
-    /// How many commands are run.
+    /// The number of commands that run.
     fn running(&self) -> u32 {
         self.slots.iter().filter(|slot| slot.fate == Fate::Runs).count() as u32
     }
 
-    /// One of the states that the next command of a branch can be asked in: no other branch has begun.
+    /// A state in which the next command of a branch can run: no other branch has begun.
     fn head(&mut self, branch: usize) -> &Possible<P> {
         if self.heads.len() <= branch {
             self.heads.resize(branch + 1, None);
@@ -175,7 +175,8 @@ impl<P: Program> Draft<P> {
         self.heads[branch].as_ref().expect("it was just made")
     }
 
-    /// The state after these commands, one after the other. One that waits for another branch leaves it as it is.
+    /// The state after these commands, one after the other. A command that waits for another branch leaves it
+    /// unchanged.
     fn sequential(&self, mut possible: Possible<P>, ids: &[CommandId]) -> Possible<P> {
         let mut nexts = Vec::new();
         for step in ids.iter().flat_map(|id| self.steps_of(*id)) {
@@ -200,7 +201,11 @@ impl<P: Program> Draft<P> {
     }
 
     /// Puts `id` at the end of a branch if that is safe.
-    fn append(&mut self, id: CommandId, (stage, branch): (usize, usize)) -> Result<(), Refusal> {
+    fn append(
+        &mut self,
+        id: CommandId,
+        (stage, branch): (usize, usize),
+    ) -> Result<(), StageRefusal> {
         self.enter(stage);
         let head = self.head(branch).clone();
         if self.restricted.is_none() {
@@ -212,7 +217,7 @@ impl<P: Program> Draft<P> {
         }
         branches[branch].push(id);
         self.slots[id.index()].fate = Fate::Runs;
-        let safe = self.look();
+        let safe = self.check_stage();
         match safe {
             Ok(()) => self.heads[branch] = Some(self.sequential(head, &[id])),
             Err(_) => {
@@ -223,11 +228,15 @@ impl<P: Program> Draft<P> {
         safe
     }
 
-    /// Whether the model has preconditions, waiting or references of its own; asked with the command `id`.
+    /// Returns `true` if the model has preconditions, waiting or references of its own; probed with the command
+    /// `id`.
     fn is_restricted(&self, id: CommandId, head: &Possible<P>) -> bool {
-        let Slot { op: Some(op), part, faults, .. } = &self.slots[id.index()] else { return true };
+        let PlanSlot { op: Some(op), part, faults, .. } = &self.slots[id.index()] else {
+            return true;
+        };
         let sees = |other: CommandId| sees(*part, self.slots[other.index()].part);
-        let step: Step<'_, P> = Step { id, op, sees: &sees, faults: *faults, again: false };
+        let step: CommandStep<'_, P> =
+            CommandStep { id, op, sees: &sees, faults: *faults, again: false };
         let ask = || {
             let op = resolved(&step, &head.returned);
             op.map(|op| head.state.precondition(&op) && !head.state.waits(&op))
@@ -235,7 +244,7 @@ impl<P: Program> Draft<P> {
         !matches!(all_called::<P, _>(ask), (true, Some(true)))
     }
 
-    /// Begins anew with the first stage.
+    /// Begins again with the first stage.
     fn begin(&mut self) {
         self.entered = 0;
         self.spent = 0;
@@ -244,7 +253,7 @@ impl<P: Program> Draft<P> {
         self.lattice = Lattice::new(vec![self.initial.clone()], self.looked);
     }
 
-    /// Goes on to a stage: all before it are as they will be.
+    /// Enters a stage: all stages before it are final.
     fn enter(&mut self, stage: usize) {
         while self.entered < stage {
             let starts = if self.is_free() {
@@ -252,8 +261,8 @@ impl<P: Program> Draft<P> {
                     self.stages[self.entered].iter().flatten().copied().collect();
                 vec![self.sequential(self.lattice.start()[0].clone(), &ids)]
             } else {
-                // It was let in, so it is bounded; what is left of the budget does not matter.
-                let safe = self.look_within(u64::MAX);
+                // It was accepted before, so its cost is bounded, and the rest of the budget does not matter.
+                let safe = self.check_stage_within(u64::MAX);
                 assert!(safe.is_ok(), "what would make a stage unsafe was not let in: {safe:?}");
                 self.lattice.ends()
             };
@@ -263,19 +272,19 @@ impl<P: Program> Draft<P> {
         }
     }
 
-    /// Whether nothing has to be looked at.
+    /// Returns `true` if no check is needed.
     fn is_free(&self) -> bool {
         self.trusted || self.restricted == Some(false)
     }
 
-    /// Whether the commands of the stage that was entered may be asked whatever the order; if not, why.
-    fn look(&mut self) -> Result<(), Refusal> {
+    /// Checks that the commands of the current stage are allowed in every order.
+    fn check_stage(&mut self) -> Result<(), StageRefusal> {
         let budget = if self.scripted { 10 * WORK_MAX } else { WORK_MAX };
-        self.look_within(budget.saturating_sub(self.spent))
+        self.check_stage_within(budget.saturating_sub(self.spent))
     }
 
-    /// The same, looking at no more than so many steps.
-    fn look_within(&mut self, budget: u64) -> Result<(), Refusal> {
+    /// The same, with at most this many steps.
+    fn check_stage_within(&mut self, budget: u64) -> Result<(), StageRefusal> {
         if self.is_free() {
             return Ok(());
         }
@@ -291,7 +300,7 @@ impl<P: Program> Draft<P> {
                 move |id: CommandId| own.is_none_or(|own| sees(own, part(id)))
             })
             .collect();
-        let branches: Vec<Vec<Step<'_, P>>> = self.stages[self.entered]
+        let branches: Vec<Vec<CommandStep<'_, P>>> = self.stages[self.entered]
             .iter()
             .zip(&own)
             .map(|(branch, sees)| {
@@ -302,7 +311,7 @@ impl<P: Program> Draft<P> {
         self.lattice = lattice;
         let work = self.lattice.take_work();
         (self.work, self.spent) = (self.work + work, self.spent + work);
-        if self.scripted && safe == Err(Refusal::TooMany) {
+        if self.scripted && safe == Err(StageRefusal::TooMany) {
             self.trusted = true;
             self.omitted.trusted = true;
             return Ok(());
@@ -310,8 +319,8 @@ impl<P: Program> Draft<P> {
         safe
     }
 
-    /// The steps of a command, if it is run, of which all see what is not beside them.
-    fn steps_of(&self, id: CommandId) -> impl Iterator<Item = Step<'_, P>> {
+    /// The steps of a command, if it runs; all of them see results that are not concurrent.
+    fn steps_of(&self, id: CommandId) -> impl Iterator<Item = CommandStep<'_, P>> {
         self.steps_seeing(id, &|_| true)
     }
 
@@ -319,23 +328,23 @@ impl<P: Program> Draft<P> {
         &'a self,
         id: CommandId,
         sees: &'a dyn Fn(CommandId) -> bool,
-    ) -> impl Iterator<Item = Step<'a, P>> {
-        let Slot { op, fate, faults, .. } = &self.slots[id.index()];
+    ) -> impl Iterator<Item = CommandStep<'a, P>> {
+        let PlanSlot { op, fate, faults, .. } = &self.slots[id.index()];
         let op = op.as_ref().filter(|_| *fate == Fate::Runs);
-        let step = move |op, again| Step { id, op, sees, faults: *faults, again };
+        let step = move |op, again| CommandStep { id, op, sees, faults: *faults, again };
         let twice = faults.is_repeated() && op.is_some_and(|op| P::again(op).is_some());
         let second = op.filter(|_| twice).map(move |op| step(op, true));
         op.map(move |op| step(op, false)).into_iter().chain(second)
     }
 
-    /// Puts simpler commands in the place of those for which that is decided: `decide` gives a number below its
-    /// argument, 0 for the command as it is, and is asked again for the one that it chose. Tells whether there
-    /// are any; they are not known to be safe then.
+    /// Replaces commands by simpler ones: `decide` returns a number below its argument, 0 for the command as it
+    /// is, and is called again for the chosen one. Returns `true` if any was replaced; the plan is not known to
+    /// be safe then.
     pub(super) fn simplify(&mut self, decide: &mut dyn FnMut(u64) -> u64) -> bool {
         let mut any = false;
         for slot in &mut self.slots {
-            let Slot { op: Some(op), decided, candidates, .. } = slot else { continue };
-            // A model may go round in a circle.
+            let PlanSlot { op: Some(op), decided, candidates, .. } = slot else { continue };
+            // A model may return to an earlier command.
             let mut before: Vec<P::Op> = Vec::new();
             loop {
                 let mut simpler = if *decided < SIMPLER_MAX { P::shrink(op) } else { Vec::new() };
@@ -356,7 +365,7 @@ impl<P: Program> Draft<P> {
         any
     }
 
-    /// Leaves commands out and moves others. What is not safe any more is left out too.
+    /// Leaves commands out and moves others. Commands that are no longer safe are left out too.
     pub(super) fn rearrange(&mut self, changes: &[Change]) {
         let last = self.stages.len() - 1;
         let before = std::mem::replace(&mut self.stages, vec![Vec::new(); last + 1]);
@@ -389,8 +398,8 @@ impl<P: Program> Draft<P> {
         }
     }
 
-    /// Puts commands into a stage: all of them if that is safe, else one after the other those that
-    /// are. Together is not only faster: one that waits is safe beside the one that ends its waiting.
+    /// Puts commands into a stage: all of them if that is safe, otherwise one after the other those that are.
+    /// All together is not only faster: a command that waits is safe beside one that ends its waiting.
     fn fill(&mut self, stage: usize, wanted: &[(CommandId, Part)], changes: &[Change]) {
         self.enter(stage);
         let mut all: Vec<Vec<CommandId>> = Vec::new();
@@ -411,7 +420,7 @@ impl<P: Program> Draft<P> {
             self.restricted = first.map(|(id, _)| self.is_restricted(*id, &start));
         }
         self.heads.clear();
-        if self.look().is_ok() {
+        if self.check_stage().is_ok() {
             return;
         }
         self.stages[stage].clear();
@@ -420,7 +429,7 @@ impl<P: Program> Draft<P> {
             match self.slots[id.index()].fate {
                 Fate::Runs => {
                     self.slots[id.index()].fate = Fate::Absent;
-                    // What is refused is left out.
+                    // A refused command is left out.
                     let _ = self.append(*id, (stage, branch));
                 }
                 _ => {
@@ -432,14 +441,14 @@ impl<P: Program> Draft<P> {
         }
     }
 
-    pub(super) fn into_plan(self) -> Plan<P> {
-        let Draft { slots, stages, omitted, work, .. } = self;
+    pub(super) fn into_plan(self) -> ProgramPlan<P> {
+        let PlanDraft { slots, stages, omitted, work, .. } = self;
         let runs = |id: &&CommandId| slots[id.index()].fate == Fate::Runs;
         let lengths = |stage: &Vec<Vec<CommandId>>| -> Vec<usize> {
             stage.iter().map(|branch| branch.iter().filter(runs).count()).collect()
         };
         let orders = stages.iter().map(|stage| interleavings(&lengths(stage)));
         let interleavings = orders.fold(1, u64::saturating_mul);
-        Plan { slots, stages, interleavings, omitted, work }
+        ProgramPlan { slots, stages, interleavings, omitted, work }
     }
 }

@@ -1,4 +1,4 @@
-//! What a program is generated from: numbers drawn, and the commands before.
+//! The input of a generated command: numbers drawn, and the commands before.
 
 use std::ops::Range;
 
@@ -8,23 +8,23 @@ use unpause_check::Model;
 /// Draws the arguments of a command. Every value drawn is a decision of the run: replayed by its
 /// trace, and made small by shrinking.
 pub struct Gen<'a, P: Model> {
-    /// Gives a number below a bound that is at least 1.
+    /// Returns a number below a bound that is at least 1.
     pub(super) draw: &'a mut dyn FnMut(u64) -> u64,
     pub(super) id: CommandId,
     pub(super) earlier: &'a [Earlier<'a, P>],
-    /// Whether the commands before were looked at.
+    /// True if the earlier commands were read.
     pub(super) looked: bool,
 }
 
 /// A command that has certainly ended when the one being generated begins.
 #[derive(Debug)]
 pub struct Earlier<'a, P: Model> {
-    /// Its name, to be held by a command that uses its result.
+    /// Its id, for a command that uses its result.
     pub id: CommandId,
-    /// What it asks, not resolved.
+    /// The operation, not resolved.
     pub op: &'a P::Op,
-    /// What it returns if all commands run one after the other as they were generated. What it
-    /// really returns is known only when it has.
+    /// Its result if all commands run one after the other in the order of generation. The real result is known
+    /// only after it has returned.
     pub ret: &'a P::Ret,
 }
 
@@ -37,7 +37,7 @@ impl<P: Model> Clone for Earlier<'_, P> {
 impl<P: Model> Copy for Earlier<'_, P> {}
 
 impl<P: Model> Gen<'_, P> {
-    /// What `make` makes of numbers that `draw` gives, with no command before it.
+    /// Calls `make` with numbers from `draw`, and no earlier command.
     pub(crate) fn with<T>(
         id: CommandId,
         draw: &mut dyn FnMut(u64) -> u64,
@@ -100,8 +100,8 @@ impl<'a, P: Model> Gen<'a, P> {
         found.expect("the number drawn is below the sum of the weights").1.clone()
     }
 
-    /// The name of the command being generated. No other command of the program has it, so it serves
-    /// as the identity by which a thing knows that a command is sent again.
+    /// The id of the command being generated. No other command of the program has it, so an object can identify
+    /// a command that is sent again.
     pub fn id(&self) -> CommandId {
         self.id
     }
@@ -112,7 +112,7 @@ impl<'a, P: Model> Gen<'a, P> {
         self.earlier
     }
 
-    /// One of the commands whose results this one may use and that are `wanted`, `None` if none is.
+    /// One of the earlier commands whose results this one may use and that are `wanted`, `None` if none is.
     /// Shrinks to the first.
     pub fn choose_earlier(
         &mut self,

@@ -1,35 +1,35 @@
-//! Programs that were generated before on this thread, for shrinking, which generates one and the same program
-//! thousands of times.
+//! Memoized generated programs of this thread, for shrinking, which generates the same program thousands of
+//! times.
 //!
-//! To generate a program takes much longer than to run it, and shrinking changes what is left of it and the schedule
-//! far more often than what it is generated from. So while a [`Memo`] is alive, what was generated is kept with
-//! the numbers that were drawn for it. It is a function of these, of the model and of the shape; what is made of
-//! it for a smaller program is not kept.
+//! Generating a program takes much longer than running it, and shrinking changes the schedule and the remaining
+//! commands far more often than the generated program. So while a [`Memo`] is alive, generated programs are
+//! kept with the numbers drawn for them. A program is a function of these, of the model and of the shape;
+//! smaller programs made from it are not kept.
 //!
-//! A model that is no function of its draws is not noticed meanwhile: whoever shrinks takes the decisions of
-//! the result again without a memo.
+//! A model that is not a function of its draws is not detected meanwhile: the shrinker replays the decisions of
+//! its result without a memo.
 
 use std::any::Any;
 use std::cell::RefCell;
 use std::rc::Rc;
 
 use super::draft::Generated;
-use super::plan::Size;
+use super::plan::ProgramSize;
 use super::{Program, Shape};
 use crate::run::program::Part;
 
-/// How many programs are kept: one body may run several.
+/// The maximum number of programs kept: one body may run several.
 const KEPT_MAX: usize = 4;
 
 thread_local! {
     static KEPT: RefCell<Option<Vec<Rc<dyn Any>>>> = const { RefCell::new(None) };
 }
 
-/// While it is alive, this thread keeps what it generates.
+/// While it is alive, this thread keeps generated programs.
 pub(crate) struct Memo(());
 
 impl Memo {
-    /// Begins with nothing.
+    /// Begins without programs.
     #[allow(dead_code, reason = "the real build makes no program smaller")]
     pub(crate) fn begin() -> Memo {
         KEPT.with(|kept| *kept.borrow_mut() = Some(Vec::new()));
@@ -43,46 +43,46 @@ impl Drop for Memo {
     }
 }
 
-/// Forgets all and keeps nothing more until the next [`Memo`]. For a model that draws behind the back of its plan.
+/// Drops all programs and keeps no more until the next [`Memo`]. For a model that draws outside of its plan.
 pub(crate) fn forget() {
-    // What the user's values do when they are dropped may come back here.
+    // The destructors of the user's values may call this module.
     drop(KEPT.with(RefCell::take));
 }
 
-/// What a program is generated from besides the numbers drawn for its commands.
+/// The input of a generated program besides the numbers drawn for its commands.
 #[derive(Clone, PartialEq, Debug)]
-pub(super) struct Origin<P> {
+pub(super) struct ProgramOrigin<P> {
     pub(super) shape: Shape,
-    pub(super) size: Size,
+    pub(super) size: ProgramSize,
     pub(super) initial: P,
     pub(super) parts: Vec<Part>,
 }
 
-/// A program and what it was generated from.
-pub(super) struct Known<P: Program> {
-    pub(super) origin: Origin<P>,
-    /// What was drawn: below which bound, and what it was.
+/// A program with its input.
+pub(super) struct KnownProgram<P: Program> {
+    pub(super) origin: ProgramOrigin<P>,
+    /// The draws: bound and value.
     pub(super) drawn: Vec<(u64, u64)>,
     pub(super) generated: Generated<P>,
 }
 
-/// Whether what is generated is kept.
+/// Returns `true` if generated programs are kept.
 pub(super) fn is_on() -> bool {
     KEPT.with(|kept| kept.borrow().is_some())
 }
 
-/// A program that was generated from this, if one is kept.
-pub(super) fn find<P: Program + 'static>(origin: &Origin<P>) -> Option<Rc<Known<P>>> {
+/// A kept program with this input, if there is one.
+pub(super) fn find<P: Program + 'static>(origin: &ProgramOrigin<P>) -> Option<Rc<KnownProgram<P>>> {
     let kept = KEPT.with(|kept| kept.borrow().clone())?;
-    let mut known = kept.into_iter().filter_map(|known| known.downcast::<Known<P>>().ok());
+    let mut known = kept.into_iter().filter_map(|known| known.downcast::<KnownProgram<P>>().ok());
     known.find(|known| known.origin == *origin)
 }
 
-/// Keeps a program, in the place of another one of the same origin.
-pub(super) fn keep<P: Program + 'static>(new: Known<P>) {
+/// Keeps a program, instead of another one with the same input.
+pub(super) fn keep<P: Program + 'static>(new: KnownProgram<P>) {
     let Some(mut kept) = KEPT.with(|kept| kept.borrow().clone()) else { return };
     let same = |known: &Rc<dyn Any>| {
-        known.downcast_ref::<Known<P>>().is_some_and(|known| known.origin == new.origin)
+        known.downcast_ref::<KnownProgram<P>>().is_some_and(|known| known.origin == new.origin)
     };
     match kept.iter().position(same) {
         Some(at) => drop(kept.remove(at)),

@@ -1,32 +1,30 @@
-//! Programs from a model: what to ask of a thing, in which order, and what at the same time.
+//! Programs from a model: commands, their order, and their concurrency.
 //!
-//! A [`Program`] is a [`Model`] that knows what could be asked of it. From it and a [`Shape`] comes a
-//! plan: a prefix, stages of branches that run at the same time, and a suffix. Everything in it is
-//! drawn by a function that the caller gives, so that a plan is a function of the numbers drawn; how
-//! many are drawn, below which bounds and in which order is frozen, as a trace holds nothing else.
-//! Nothing is run here: see [`parallel`](crate::parallel()).
+//! A [`Program`] is a [`Model`] that can generate commands. From it and a [`Shape`] comes a plan: a prefix,
+//! stages of branches that run at the same time, and a suffix. Every choice in it is drawn by a function of the
+//! caller, so that a plan is a function of the numbers drawn; the number, bounds and order of the draws are
+//! frozen, because a trace holds nothing else. This module runs nothing: see [`parallel`](crate::parallel()).
 //!
 //! # What is safe
 //!
-//! A command enters a branch only if [`Program::precondition`] holds for it and for all others of
-//! its stage in whatever order the branches go on, and if none of these orders ends with all of them
-//! waiting ([`Program::waits`]; `safety.rs`). A command that is dropped counts as one that happens or not,
-//! one that is not waited for as one that takes effect at once, at any later time, or never; a model with several
-//! [`successors`](Model::successors) is followed into each. The same is asked again of every smaller program.
+//! A command enters a branch only if [`Program::precondition`] holds for it and for all others of its stage in
+//! every order of the branches, and if none of these orders ends with all branches waiting ([`Program::waits`];
+//! `safety.rs`). A dropped command counts as one that happens or not, and a command without a waiting branch as
+//! one that takes effect at once, at any later time, or never; for a model with several
+//! [`successors`](Model::successors) each is followed. Every smaller program is checked again in the same way.
 //!
-//! All orders are looked at, and none is sampled. That has a limit: 5000 steps from state to state in a stage,
-//! 20,000 in a program. A command that would take more is left out, after it was tried without what befalls
-//! it, and counted ([`ProgramRecord::omitted`](crate::run::program::ProgramRecord)); with the default shapes that
-//! is 4 to 10 % of the commands in chunks and 2 to 3 % in branches for models of which hardly two orders lead to
-//! the same state, as of queues and stacks, and none for others.
-//! A model that has no precondition, waiting or references of its own needs no such check, and has no limit.
+//! All orders are checked, and none is sampled. That has a limit: 5000 steps from state to state in a stage,
+//! 20,000 in a program. A command that would exceed it is tried without its faults, then left out and counted
+//! ([`ProgramRecord::omitted`](crate::run::program::ProgramRecord)). With the default shapes that is 4 to 10 %
+//! of the commands in chunks and 2 to 3 % in branches for models of which hardly two orders lead to the same
+//! state, such as queues and stacks, and none for others. A model that has no precondition, waiting or
+//! references of its own needs no such check, and has no limit.
 //!
 //! # Results of earlier commands
 //!
-//! A command may use what another one returned if that one has certainly ended when it begins: one of
-//! the prefix anywhere after it, one of a branch in that branch, in later stages and in the suffix;
-//! never one of a branch beside it. It holds a [`CommandId`], and [`Program::resolve`] puts the result
-//! in its place.
+//! A command may use the result of another one that has certainly ended when it begins: one of the prefix
+//! anywhere after it, one of a branch in that branch, in later stages and in the suffix; never one of a
+//! concurrent branch. It holds a [`CommandId`], and [`Program::resolve`] replaces it by the result.
 
 #[cfg(feature = "arbitrary")]
 mod arbitrary;
@@ -45,7 +43,7 @@ mod shape;
 mod tests;
 
 pub use self::draws::{Earlier, Gen};
-pub(crate) use self::plan::{Plan, Size, Slot, Unfinished};
+pub(crate) use self::plan::{PlanSlot, ProgramPlan, ProgramSize, Unfinished};
 pub use self::reference::Reference;
 pub use self::safety::Results;
 pub use self::script::Script;
@@ -56,7 +54,7 @@ use std::fmt;
 use self::defaults::Method;
 use unpause_check::Model;
 
-/// A model that knows what could be asked of it, from which parallel programs are made.
+/// A model that generates commands, from which parallel programs are made.
 ///
 /// ```
 /// use sim::check::Model;
@@ -90,49 +88,48 @@ use unpause_check::Model;
 /// }
 /// ```
 pub trait Program: Model {
-    /// A command that could be asked now. `self` is a state that the thing may be in; all that is
-    /// open must be drawn from `g`. What [`precondition`](Program::precondition) refuses is generated
-    /// anew a few times and then left out.
+    /// Generates a command. `self` is a state that the object may be in; all open choices must be drawn from
+    /// `g`. A command that [`precondition`](Program::precondition) refuses is generated again a few times and
+    /// then left out.
     fn generate(&self, g: &mut Gen<'_, Self>) -> Self::Op;
 
-    /// Whether `op`, resolved, may be asked in this state. By default always.
+    /// Returns `true` if `op`, resolved, is allowed in this state. By default always.
     fn precondition(&self, op: &Self::Op) -> bool {
         let _ = op;
         defaults::called::<Self>(Method::Precondition);
         true
     }
 
-    /// Whether `op`, resolved, waits in this state until another command has changed it, as taking from
-    /// an empty queue does. A command that waits may stand where others end its waiting in whatever
-    /// order. By default none waits.
+    /// Returns `true` if `op`, resolved, waits in this state until another command has changed it, as taking
+    /// from an empty queue does. A waiting command is placed only where others end its waiting in every order.
+    /// By default none waits.
     ///
-    /// [`Model::step`] must then return what no client is ever told, so that the checker lets nobody
-    /// get past.
+    /// [`Model::step`] must then return a result that no client ever receives, so that the checker orders no
+    /// operation there.
     fn waits(&self, op: &Self::Op) -> bool {
         let _ = op;
         defaults::called::<Self>(Method::Waits);
         false
     }
 
-    /// The command with the results of earlier ones in place of their [`CommandId`]s. `None` if one
-    /// that it needs is not there or is of no use; then the command is not run. By default the
-    /// command as it is.
+    /// The command with the results of earlier ones in place of their [`CommandId`]s. Return `None` if a needed
+    /// result is missing or unusable; then the command does not run. By default the command as it is.
     fn resolve(op: &Self::Op, results: &Results<'_, Self>) -> Option<Self::Op> {
         let _ = results;
         defaults::called::<Self>(Method::Resolve);
         Some(op.clone())
     }
 
-    /// Commands that are simpler than `op`, not resolved, those that are most so first: what else to try in its
-    /// place when a failing program is made smaller. Each is tried until one fails in the same way; then those
-    /// simpler than that one, and so on, at most 500 times for a command. By default there are none.
+    /// Commands that are simpler than `op`, not resolved, the simplest first: candidates for its place when a
+    /// failing program is made smaller. Each is tried until one fails in the same way; then those simpler than
+    /// that one, and so on, at most 500 times for a command. By default there are none.
     ///
-    /// Values [drawn](Gen) become small by themselves, towards 0 and the first item. This is for what they do not
-    /// know: that a command is simpler than another kind of command, that the middle of a range is its zero, that
-    /// one argument must shrink together with another. A command that does not hold its
-    /// [`precondition`](Program::precondition) in the program that is left is not tried, and one that was there before
-    /// is not tried again, so a model may go round in a circle. Must be a function of `op`. It is called once for
-    /// each command of each program, whether that fails or not.
+    /// [Drawn](Gen) values shrink by themselves, towards 0 and the first item. Use this for relations between
+    /// values: a command is simpler than another kind of command, the middle of a range is its zero, one
+    /// argument must shrink together with another. A candidate whose [`precondition`](Program::precondition)
+    /// does not hold in the remaining program is not tried, and no candidate is tried twice, so a model may
+    /// return to an earlier one. Must be a function of `op`. It is called once for each command of each
+    /// program, even if none fails.
     ///
     /// ```
     /// # use sim::check::Model;
@@ -153,7 +150,7 @@ pub trait Program: Model {
     ///     fn generate(&self, g: &mut Gen<'_, Self>) -> Op {
     ///         if g.bool() { Op::Add(g.below(2000) as i64 - 1000) } else { Op::Get }
     ///     }
-    ///     /// What was drawn shrinks to -1000; a reader would rather see 1.
+    ///     /// The drawn number shrinks to -1000, but 1 is easier to read.
     ///     fn shrink(op: &Op) -> Vec<Op> {
     ///         match op {
     ///             Op::Add(1) | Op::Get => vec![],
@@ -184,21 +181,20 @@ pub trait Program: Model {
         Vec::new()
     }
 
-    /// What a command is that is sent again although it has returned ([`Shape::stutter`]). `None`, the
-    /// default: it must change nothing, and what it returns is not looked at. A model that knows commands
-    /// by their identity, and what each was told, gives the command as it is; then it is recorded as any
-    /// other and what it returns is checked. It is not asked for its
-    /// [`precondition`](Program::precondition): nobody can keep a network from sending it. Whether there
-    /// is one must not depend on results that are not resolved yet.
+    /// The command as it is sent again although it has returned ([`Shape::stutter`]). `None`, the default: the
+    /// repeated command must change nothing, and its result is ignored. A model that identifies commands and
+    /// keeps their results returns the command as it is; then it is recorded like any other and its result is
+    /// checked. Its [`precondition`](Program::precondition) is not checked, because a network may always repeat
+    /// a message. The choice of `Some` or `None` must not depend on results that are not resolved yet.
     fn again(op: &Self::Op) -> Option<Self::Op> {
         let _ = op;
         None
     }
 
-    /// The command as Rust source, for the test that a failing program is written down as. By default as
-    /// [`Debug`] shows it, which is source for enums, structs and tuples of numbers, characters and `bool`s
-    /// with derived `Debug`. It is none for what owns its text or items (`String`, `Vec`, a map), for
-    /// `Debug` written by hand, and for numbers that are none (`NaN`): then write it here.
+    /// The command as Rust source, for the regression test of a failing program. By default the output of
+    /// [`Debug`], which is source for enums, structs and tuples of numbers, characters and `bool`s with derived
+    /// `Debug`. It is not for types that own text or items (`String`, `Vec`, a map), for a hand-written
+    /// `Debug`, and for `NaN`: implement this method for them.
     fn source(op: &Self::Op) -> String {
         format!("{op:#?}")
     }
@@ -211,8 +207,8 @@ pub trait Program: Model {
         text[..if end == 0 { text.len() } else { end }].to_owned()
     }
 
-    /// The [labels](Program::label) of which every test must run a command in some program. A test in which
-    /// one of them is never run fails, as [`sometimes!`](macro@crate::sometimes) has it. None by default.
+    /// The [labels](Program::label) that every test must run in some program. A test in which one of them never
+    /// runs fails, like a [`sometimes!`](macro@crate::sometimes) that never holds. None by default.
     ///
     /// ```
     /// # use sim::check::Model;
@@ -244,14 +240,13 @@ pub trait Program: Model {
     }
 }
 
-/// Names a command of a program: its place among those that were generated, from 0. It stays the same
-/// when others are left out.
+/// The id of a command of a program: its position among the generated commands, from 0. It stays the same when
+/// others are left out.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CommandId(pub u32);
 
 impl fmt::Debug for CommandId {
-    /// `#3`, as it stands in the texts of commands; `CommandId(3)`, as in Rust source, if the alternate
-    /// form is asked for.
+    /// `#3`, as in the texts of commands; in the alternate form Rust source: `CommandId(3)`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if f.alternate() { write!(f, "CommandId({})", self.0) } else { write!(f, "#{}", self.0) }
     }

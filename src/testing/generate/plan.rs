@@ -1,131 +1,134 @@
-//! The plan of a program: which command is asked where.
+//! The plan of a program: the place of each command.
 //!
-//! Order of the draws, frozen: how many commands there are in each part; for each command what becomes
-//! of it in a smaller program ([`Change`], not explored); then for each command what befalls it, and its
-//! arguments; then for each command which of the simpler ones ([`Program::shrink`]) stands in its place, not
-//! explored either and asked only if there are any. Changes stand before the arguments so that they stay where
-//! they are when arguments change; what is simpler depends on the arguments.
+//! Order of the draws, frozen: the number of commands in each part; for each command its change in a smaller
+//! program ([`Change`], not explored); then for each command its faults and its arguments; then for each
+//! command the chosen simpler one ([`Program::shrink`]), not explored either and drawn only if there are any.
+//! Changes stand before the arguments so that their positions do not depend on arguments; simpler commands
+//! depend on the arguments.
 //!
-//! A smaller program is the one that was generated, in the states in which it was generated, with
-//! commands left out or moved afterwards: what is left of it does not change because of what is not.
+//! A smaller program is the generated one, in the states of its generation, with commands left out or moved
+//! afterwards: the remaining commands do not change because others are left out.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use super::draft::Draft;
-use super::memo::{self, Known, Origin};
-use super::script::{Line, Script};
+use super::draft::PlanDraft;
+use super::memo::{self, KnownProgram, ProgramOrigin};
+use super::script::{Script, ScriptLine};
 use super::shape::{Middle, WIDTH_MIN};
 use super::{CommandId, Program, Shape};
 use crate::run::program::{Change, Fate, Faults, Omitted, Part};
 
-/// How often a command is generated anew if the model refuses it.
+/// The number of attempts to generate a command that the model refuses.
 const ATTEMPTS: u32 = 8;
 
-/// Points before one of which a command may be dropped.
+/// The number of first points at one of which a command may be dropped.
 const CRASH_POINTS: u64 = 8;
 
-/// Gives a number below its argument.
+/// Returns a number below its argument.
 type Draw<'a> = &'a mut dyn FnMut(u64) -> u64;
 
-/// How large a program is.
+/// The size of a program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Size {
-    /// At most this part, 0 to 100, of what the shape says as the most.
+pub(crate) enum ProgramSize {
+    /// At most this percentage, 0 to 100, of the maximum of the shape.
     Percent(u32),
-    /// As large as the shape allows, drawn so that each number drawn makes a difference: a search that goes
-    /// through all of them goes through all programs, each at most once.
+    /// As large as the shape allows, drawn so that each number drawn makes a difference: a search over all of
+    /// them visits every program at most once.
     All,
 }
 
-impl Size {
+impl ProgramSize {
     fn of(self, most: u32) -> u32 {
         match self {
-            Size::Percent(percent) => most * percent.min(100) / 100,
-            Size::All => most,
+            ProgramSize::Percent(percent) => most * percent.min(100) / 100,
+            ProgramSize::All => most,
         }
     }
 
-    /// Whether something with this probability in thousandths happens. 0, the least, is that it does not;
-    /// nothing is drawn for what cannot happen.
-    fn strikes(self, probability: u32, draw: &mut dyn FnMut(u64) -> u64) -> bool {
+    /// Returns `true` with this probability in thousandths. Draws 0, the least, for `false`; draws nothing for
+    /// probability 0.
+    fn happens(self, probability: u32, draw: &mut dyn FnMut(u64) -> u64) -> bool {
         match self {
-            Size::Percent(_) => probability > 0 && draw(1000) >= 1000 - u64::from(probability),
-            Size::All => probability > 0 && draw(2) == 1,
+            ProgramSize::Percent(_) => {
+                probability > 0 && draw(1000) >= 1000 - u64::from(probability)
+            }
+            ProgramSize::All => probability > 0 && draw(2) == 1,
         }
     }
 
-    /// How often a command is generated anew if the model refuses it. A search has the other draws anyway.
+    /// The number of attempts to generate a command that the model refuses. A search covers the other draws
+    /// anyway.
     fn attempts(self) -> u32 {
         match self {
-            Size::Percent(_) => ATTEMPTS,
-            Size::All => 1,
+            ProgramSize::Percent(_) => ATTEMPTS,
+            ProgramSize::All => 1,
         }
     }
 }
 
 /// A command of a plan.
 #[derive(Clone, Debug)]
-pub(crate) struct Slot<P: Program> {
+pub(crate) struct PlanSlot<P: Program> {
     pub(crate) part: Part,
     pub(crate) fate: Fate,
     pub(crate) faults: Faults,
     /// None if the model allowed none.
     pub(crate) op: Option<P::Op>,
-    /// How many decisions there were on a simpler command in its place.
+    /// The number of decisions on a simpler command in its place.
     pub(crate) decided: usize,
-    /// How many simpler commands the model has for it as it stands.
+    /// The number of simpler commands that the model has for its current form.
     pub(crate) candidates: u64,
 }
 
-/// A program that a panic of its model ended the making of.
+/// A program whose generation ended by a panic of its model.
 pub(crate) struct Unfinished<P: Program> {
-    /// What there is of it.
-    pub(crate) plan: Plan<P>,
-    /// What was being done, in words.
+    /// The generated part.
+    pub(crate) plan: ProgramPlan<P>,
+    /// The activity, in words.
     pub(crate) doing: String,
-    /// What the panic said.
+    /// The payload of the panic.
     pub(crate) payload: Box<dyn Any + Send>,
 }
 
-/// What is asked where.
+/// The commands of a program, with their places.
 #[derive(Clone, Debug)]
-pub(crate) struct Plan<P: Program> {
+pub(crate) struct ProgramPlan<P: Program> {
     /// By [`CommandId`].
-    pub(crate) slots: Vec<Slot<P>>,
+    pub(crate) slots: Vec<PlanSlot<P>>,
     /// The prefix, the stages and the suffix, each as branches of commands that are run or whose
     /// points stand for them.
     pub(crate) stages: Vec<Vec<Vec<CommandId>>>,
-    /// In how many orders the commands can take effect.
+    /// The number of orders in which the commands can take effect.
     pub(crate) interleavings: u64,
-    /// What was left out of it when it was generated.
+    /// The commands left out at generation.
     pub(crate) omitted: Omitted,
-    /// How many steps from state to state were looked at to make it.
+    /// The number of steps from state to state for its generation.
     pub(crate) work: u64,
 }
 
-impl<P: Program + 'static> Plan<P> {
-    /// A program of this shape and size for a thing that begins as `initial`.
+impl<P: Program + 'static> ProgramPlan<P> {
+    /// A program of this shape and size for an object that begins as `initial`.
     ///
-    /// `draw` gives a number below its argument; `change` is asked once for each command, `simpler` as
-    /// [`Draft::simplify`] says.
+    /// `draw` returns a number below its argument; `change` is called once for each command, `simpler` as for
+    /// [`PlanDraft::simplify`].
     ///
     /// # Errors
-    /// A panic of the model, with what there is of the program.
+    /// A panic of the model, with the generated part.
     pub(crate) fn draw(
         shape: &Shape,
-        size: Size,
+        size: ProgramSize,
         initial: &P,
         draw: &mut dyn FnMut(u64) -> u64,
         change: &mut dyn FnMut() -> Change,
         simpler: &mut dyn FnMut(u64) -> u64,
-    ) -> Result<Plan<P>, Box<Unfinished<P>>> {
+    ) -> Result<ProgramPlan<P>, Box<Unfinished<P>>> {
         let parts = parts(shape, size, draw);
         let changes: Vec<Change> = parts.iter().map(|_| change()).collect();
-        let mut draft = Draft::new(initial, parts.clone());
+        let mut draft = PlanDraft::new(initial, parts.clone());
         let mut making = None;
         let make = AssertUnwindSafe(|| {
-            let mut generate = |draft: &mut Draft<P>, draw: Draw<'_>| {
+            let mut generate = |draft: &mut PlanDraft<P>, draw: Draw<'_>| {
                 for n in 0..draft.slots.len() {
                     let id = CommandId(n as u32);
                     making = Some(id);
@@ -136,7 +139,7 @@ impl<P: Program + 'static> Plan<P> {
             };
             if memo::is_on() {
                 let (shape, initial) = (shape.clone(), initial.clone());
-                recall(Origin { shape, size, initial, parts }, &mut draft, draw, generate);
+                recall(ProgramOrigin { shape, size, initial, parts }, &mut draft, draw, generate);
             } else {
                 generate(&mut draft, draw);
             }
@@ -157,32 +160,38 @@ impl<P: Program + 'static> Plan<P> {
         }
     }
 
-    /// The program that a script says.
+    /// The program of a script.
     ///
     /// # Errors
-    /// The first command that the model does not allow where it stands, if nothing was changed.
+    /// The first command that the model does not allow at its place, if nothing was changed.
     pub(crate) fn of_script(
         script: Script<P::Op>,
         initial: &P,
         change: &mut dyn FnMut() -> Change,
         simpler: &mut dyn FnMut(u64) -> u64,
-    ) -> Result<Plan<P>, CommandId> {
+    ) -> Result<ProgramPlan<P>, CommandId> {
         let names = script.commands.iter().map(|line| line.id.index() + 1);
         let mut parts = vec![Part::Prefix; names.max().unwrap_or(0)];
         for line in &script.commands {
             parts[line.id.index()] = line.part;
         }
         let changes: Vec<Change> = parts.iter().map(|_| change()).collect();
-        let mut draft = Draft::new(initial, parts);
-        // Who wrote it down may hold the name of any command.
+        let mut draft = PlanDraft::new(initial, parts);
+        // The commands of a script may hold the id of any command.
         draft.looked = true;
         draft.scripted = true;
         let mut said = Vec::new();
-        for Line { id, part, faults, op } in script.commands {
+        for ScriptLine { id, part, faults, op } in script.commands {
             let slot = &mut draft.slots[id.index()];
             assert!(slot.op.is_none(), "two commands of the script are called {id:?}: name both");
-            *slot =
-                Slot { part, fate: Fate::Runs, faults, op: Some(op), decided: 0, candidates: 0 };
+            *slot = PlanSlot {
+                part,
+                fate: Fate::Runs,
+                faults,
+                op: Some(op),
+                decided: 0,
+                candidates: 0,
+            };
             let (stage, branch) = draft.place(part);
             let branches = &mut draft.stages[stage];
             branches.resize(branches.len().max(branch + 1), Vec::new());
@@ -202,33 +211,33 @@ impl<P: Program + 'static> Plan<P> {
         }
     }
 
-    /// Whether a command with this label is run.
+    /// Returns `true` if a command with this label runs.
     pub(crate) fn runs(&self, label: &str) -> bool {
         let mut runs = self.slots.iter().filter(|slot| slot.fate == Fate::Runs);
         runs.any(|slot| slot.op.as_ref().is_some_and(|op| P::label(op) == label))
     }
 
-    /// Whether there is a command that nobody waits for.
+    /// Returns `true` if there is a command without a waiting branch.
     pub(crate) fn has_unheard(&self) -> bool {
         let mut runs = self.slots.iter().filter(|slot| slot.fate == Fate::Runs);
         runs.any(|slot| slot.faults.unheard)
     }
 
-    /// Whether `other`, if it is before `id`, has certainly ended when that begins.
+    /// Returns `true` if `other`, if it is before `id`, has certainly ended when `id` begins.
     pub(crate) fn sees(&self, id: CommandId, other: CommandId) -> bool {
         sees(self.slots[id.index()].part, self.slots[other.index()].part)
     }
 }
 
-/// Generates the commands of a draft, unless they were generated from the same numbers before. Draws the same in any
-/// case.
+/// Generates the commands of a draft, or restores them if they were generated from the same numbers before.
+/// Draws the same in both cases.
 fn recall<P: Program + 'static>(
-    origin: Origin<P>,
-    draft: &mut Draft<P>,
+    origin: ProgramOrigin<P>,
+    draft: &mut PlanDraft<P>,
     draw: Draw<'_>,
-    generate: impl FnOnce(&mut Draft<P>, Draw<'_>),
+    generate: impl FnOnce(&mut PlanDraft<P>, Draw<'_>),
 ) {
-    // Up to the first number that is another one, the bounds are those of the last time.
+    // Up to the first different number, the bounds are those of the last time.
     let mut drawn: Vec<(u64, u64)> = Vec::new();
     if let Some(known) = memo::find(&origin) {
         let same = known.drawn.iter().all(|(bound, value)| {
@@ -241,16 +250,17 @@ fn recall<P: Program + 'static>(
     }
     let mut ahead = std::mem::take(&mut drawn).into_iter();
     let mut again = |bound: u64| {
-        // The bound differs only if the model is no function of what it draws.
+        // The bound differs only if the model is not a function of its draws.
         let value = ahead.next().map_or_else(|| draw(bound), |(_, value)| value.min(bound - 1));
         drawn.push((bound, value));
         value
     };
     generate(draft, &mut again);
-    memo::keep(Known { origin, drawn, generated: draft.generated() });
+    memo::keep(KnownProgram { origin, drawn, generated: draft.generated() });
 }
 
-/// Whether a command in the part `own` may use the result of one in `other`: not of one beside it.
+/// Returns `true` if a command in the part `own` may use the result of one in `other`, which must not be
+/// concurrent.
 pub(super) fn sees(own: Part, other: Part) -> bool {
     match (own, other) {
         (Part::Branch { stage, branch }, Part::Branch { stage: same, branch: beside }) => {
@@ -260,8 +270,8 @@ pub(super) fn sees(own: Part, other: Part) -> bool {
     }
 }
 
-/// Where the commands stand, part by part.
-fn parts(shape: &Shape, size: Size, draw: &mut dyn FnMut(u64) -> u64) -> Vec<Part> {
+/// The parts of the commands, one after the other.
+fn parts(shape: &Shape, size: ProgramSize, draw: &mut dyn FnMut(u64) -> u64) -> Vec<Part> {
     let of_size = |most: u32| size.of(most);
     let mut up_to = |least: u32, most: u32| -> u32 {
         let most = least + of_size(most.saturating_sub(least));
@@ -281,10 +291,10 @@ fn parts(shape: &Shape, size: Size, draw: &mut dyn FnMut(u64) -> u64) -> Vec<Par
         Middle::Branches { probability, count_max, length_max } => {
             parts.extend((0..least).map(|_| Part::Prefix));
             for _ in least..least + of_size(most - least) {
-                // 0 is to branch at once, so that this is what it shrinks to.
+                // 0 means to branch at once, so that it shrinks to that.
                 let branches = match size {
-                    Size::Percent(_) => draw(1000) < u64::from(probability),
-                    Size::All => probability > 0 && (probability >= 1000 || draw(2) == 0),
+                    ProgramSize::Percent(_) => draw(1000) < u64::from(probability),
+                    ProgramSize::All => probability > 0 && (probability >= 1000 || draw(2) == 0),
                 };
                 if branches {
                     break;
@@ -306,8 +316,8 @@ fn parts(shape: &Shape, size: Size, draw: &mut dyn FnMut(u64) -> u64) -> Vec<Par
     parts
 }
 
-fn faults(shape: &Shape, size: Size, draw: &mut dyn FnMut(u64) -> u64) -> Faults {
-    let mut strikes = |probability| size.strikes(probability, draw);
+fn faults(shape: &Shape, size: ProgramSize, draw: &mut dyn FnMut(u64) -> u64) -> Faults {
+    let mut strikes = |probability| size.happens(probability, draw);
     let again = strikes(shape.stutter);
     let unheard = strikes(shape.timeout);
     let crashes = strikes(shape.crash);

@@ -1,8 +1,8 @@
 //! Arguments of commands from strategies of proptest: the feature `proptest`.
 //!
-//! Two numbers are drawn for a value, so that a seed and a trace mean the same one: what its random bits
-//! are made of, and how much simpler proptest is to make it. A random number for the second hardly ever
-//! means that it is; the least, which shrinking tries first, means as simple as can be.
+//! Two numbers are drawn for a value, so that a seed and a trace determine it: the source of its random bits,
+//! and the number of steps by which proptest simplifies it. A random second number hardly ever simplifies; the
+//! least, which shrinking tries first, simplifies as far as possible.
 
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
@@ -10,16 +10,16 @@ use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use super::Gen;
 use unpause_check::Model;
 
-/// How often a value is made simpler at the most.
+/// The maximum number of simplification steps.
 const SIMPLER_MAX: u64 = 64;
-/// Of so many levels all but [`SIMPLER_MAX`] leave a value as it is.
+/// The number of levels: all but [`SIMPLER_MAX`] leave a value as it is.
 const SELDOM: u64 = 1 << 16;
 
 impl<P: Model> Gen<'_, P> {
     /// A value of a strategy. Shrinks by the strategy's own steps towards a simpler one, up to 64 of them.
     ///
     /// # Panics
-    /// If the strategy rejects all it makes, as a filter that nothing passes does.
+    /// If the strategy rejects all values, such as a filter that none passes.
     ///
     /// ```
     /// use proptest::collection::vec;

@@ -1,4 +1,4 @@
-//! References to what earlier commands made: handles that no model can predict.
+//! References to the results of earlier commands: handles that no model can predict.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -6,21 +6,21 @@ use std::hash::{Hash, Hasher};
 use super::{CommandId, Results};
 use unpause_check::Model;
 
-/// What an earlier command made, such as a connection or an open file: the real handle for the thing, and for the
-/// model the name of the command that made it.
+/// A handle that an earlier command made, such as a connection or an open file: for the object the real handle,
+/// for the model the id of the command that made it.
 ///
-/// A model has to say what a command returns, and cannot know which handle the thing will give out. So the result
-/// is a reference: equal to any other one to the same command, whatever the handle. The model keeps it
-/// as an identity, in its state too, and needs to predict nothing. A command that uses it holds a
-/// reference without a handle until [`Program::resolve`](super::Program::resolve) puts in the one that was
-/// returned, with [`Results::reference`].
+/// A model must return the result of a command, but cannot know which handle the object will return. So the
+/// result is a reference: equal to any other one to the same command, for any handle. The model keeps it as an
+/// identity, in its state too, and needs to predict nothing. A command that uses it holds a reference without a
+/// handle until [`Program::resolve`](super::Program::resolve) fills in the one that was returned, with
+/// [`Results::reference`].
 ///
 /// ```
 /// use std::collections::BTreeSet;
 /// use sim::check::Model;
 /// use sim::{CommandId, Gen, Mutex, Program, Reference, Results, Runner, Shape};
 ///
-/// /// A pool of connections, which are whatever it says they are.
+/// /// A pool of connections, with handles of its own choice.
 /// #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 /// struct Pool(BTreeSet<Reference<String>>);
 ///
@@ -53,7 +53,7 @@ use unpause_check::Model;
 ///             None => Open(g.id()),
 ///         }
 ///     }
-///     // Nobody closes what is closed, whatever the order.
+///     // In no order a closed connection is closed again.
 ///     fn precondition(&self, op: &Op) -> bool {
 ///         match op {
 ///             Open(_) => true,
@@ -96,13 +96,13 @@ pub struct Reference<H> {
 }
 
 impl<H> Reference<H> {
-    /// A reference to what the command `id` makes, without a handle: what a model returns, and what a command
-    /// holds when it is generated.
+    /// A reference to the result of the command `id`, without a handle: returned by a model, and held by a
+    /// generated command.
     pub const fn to(id: CommandId) -> Reference<H> {
         Reference { id, handle: None }
     }
 
-    /// The same with the real handle: what the thing returned.
+    /// The same with the real handle: returned by the object.
     #[must_use]
     pub fn with(self, handle: H) -> Reference<H> {
         Reference { handle: Some(handle), ..self }
@@ -116,8 +116,8 @@ impl<H> Reference<H> {
     /// The real handle.
     ///
     /// # Panics
-    /// If there is none: the command that holds it was not resolved, or what made it returned a reference
-    /// without one.
+    /// If there is none: the command that holds it was not resolved, or the command that made it returned a
+    /// reference without one.
     #[track_caller]
     pub fn get(&self) -> &H {
         match &self.handle {
@@ -132,7 +132,7 @@ impl<H> Reference<H> {
 }
 
 impl<H> PartialEq for Reference<H> {
-    /// Whether they refer to the same command.
+    /// Returns `true` if they refer to the same command.
     fn eq(&self, other: &Reference<H>) -> bool {
         self.id == other.id
     }
@@ -169,8 +169,8 @@ impl<H> fmt::Debug for Reference<H> {
 }
 
 impl<'a, P: Model> Results<'a, P> {
-    /// The reference that the command returned to which `reference` is, with its handle; `None` if that did not
-    /// return, or returned another. `find` says where it stands in the result.
+    /// The reference that the command of `reference` returned, with its handle; `None` if that did not return,
+    /// or returned another one. `find` extracts the reference from the result.
     pub fn reference<H: Clone + 'a>(
         &self,
         reference: &Reference<H>,

@@ -1,15 +1,15 @@
-//! Commands that may be asked in every order: all states that the branches of a stage can lead to.
+//! Decides which commands are allowed in every order: all states that the branches of a stage can lead to.
 //!
-//! Branches that go on in any order are a lattice: a node for each vector of positions, an edge for
-//! each next command. The states that are possible at a node are those of the nodes before it, one
-//! command later, so all orders are looked at without going through them one by one: 5 commands at
-//! once are 32 nodes and not 120 orders, three branches of 5 are 216 and not 756,756. States that are
-//! equal are one. A model with several [successors](Model::successors) is followed into each of them. Nothing
-//! is sampled: what would take more than [`NODES_MAX`] nodes or [`STEPS_MAX`] steps is [`Refusal::TooMany`].
+//! Branches that run concurrently form a lattice: a node for each vector of positions, an edge for each next
+//! command. The states that are possible at a node are those of the nodes before it, one command later, so all
+//! orders are covered without executing them one by one: 5 concurrent commands are 32 nodes and not 120 orders,
+//! three branches of 5 are 216 and not 756,756. Equal states are merged. For a model with several
+//! [successors](Model::successors) each of them is followed. Nothing is sampled: a stage of more than
+//! [`NODES_MAX`] nodes or [`STEPS_MAX`] steps is [`StageRefusal::TooMany`].
 //!
-//! A command that is dropped happens or does not. One that is not waited for may also take effect at any
-//! later time: it is carried along until then, and must be allowed wherever it can take effect, as one that
-//! runs beside all that comes after it. A command that uses a result that may be lost is not run then.
+//! A dropped command may happen or not. A command without a waiting branch may also take effect at any later
+//! time: it is carried along until then, and must be allowed wherever it can take effect, as if it ran beside
+//! all later commands. A command that uses a result that may be lost does not run then.
 
 // tidy: never iterated: looked up only
 use std::collections::HashMap;
@@ -18,80 +18,80 @@ use super::{CommandId, Program};
 use crate::run::program::Faults;
 use unpause_check::{Key, Model};
 
-/// How many nodes a stage may have in which several branches run.
+/// The maximum number of nodes of a stage with several branches.
 const NODES_MAX: usize = 10_000;
 
-/// How many steps from state to state such a stage may have: five commands at once, no two orders of which lead
-/// to the same state, are 325.
+/// The maximum number of steps from state to state in such a stage: five concurrent commands, of which no two
+/// orders lead to the same state, have 325.
 const STEPS_MAX: usize = 5000;
 
-/// How many states a node may have.
+/// The maximum number of states of a node.
 const STATES_MAX: usize = 2000;
 
-/// From this length on, one branch alone is kept by its end.
+/// The length from which a single branch is represented by its last node only.
 const LONG: usize = 100;
 
-/// Why commands may not be asked as they stand.
+/// The reason why commands are not safe as they stand.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Refusal {
+pub(crate) enum StageRefusal {
     /// The precondition of a command does not hold in some order.
     Precondition,
-    /// A result that a command uses is not there in some order.
+    /// A command uses a result that is missing in some order.
     Reference,
-    /// All wait at the end of some order.
+    /// All branches wait at the end of some order.
     Stuck,
-    /// There are too many orders and states to look at all of them.
+    /// There are too many orders and states to check all of them.
     TooMany,
 }
 
-/// What earlier commands returned, as far as a command may know.
+/// The results of earlier commands that a command may use.
 #[derive(Debug)]
 pub struct Results<'a, P: Model> {
     pub(crate) known: &'a [Option<P::Ret>],
 }
 
 impl<'a, P: Model> Results<'a, P> {
-    /// What this command returned; `None` if it did not, or was left out.
+    /// The result of this command; `None` if it did not return, or was left out.
     pub fn get(&self, id: CommandId) -> Option<&'a P::Ret> {
         self.known.get(id.index())?.as_ref()
     }
 }
 
-/// A state that a program can be in, with what its commands have returned.
+/// A state that a program can be in, with the results of its commands.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Possible<P: Model> {
     pub(super) state: P,
     pub(super) returned: Vec<Option<P::Ret>>,
-    /// Commands that nobody waits for, whose effect may still come, at any time or never.
-    pub(super) open: Vec<Open<P>>,
-    /// Whether a command was asked whose result nobody is ever told.
+    /// Commands without a waiting branch, whose effect may still come, at any time or never.
+    pub(super) open: Vec<OpenCommand<P>>,
+    /// True if a command ran whose result is never received.
     pub(super) lost: bool,
 }
 
-/// A command that nobody waits for.
+/// A command without a waiting branch.
 #[derive(Clone, PartialEq, Debug)]
-pub(super) struct Open<P: Model> {
+pub(super) struct OpenCommand<P: Model> {
     pub(super) op: P::Op,
-    /// Whether it is one sent again.
+    /// True if it is one sent again.
     pub(super) again: bool,
 }
 
-/// A command to be placed: its name, what it asks, and whose results it may use.
-pub(super) struct Step<'a, P: Model> {
+/// A command to be placed: its id, the operation, and the results that it may use.
+pub(super) struct CommandStep<'a, P: Model> {
     pub(super) id: CommandId,
     pub(super) op: &'a P::Op,
     pub(super) sees: &'a dyn Fn(CommandId) -> bool,
     pub(super) faults: Faults,
-    /// Whether this is the command sent once more, after it has returned.
+    /// True if this is the command sent once more, after it has returned.
     pub(super) again: bool,
 }
 
-/// How a branch goes on.
+/// The progress of a branch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Goes {
-    /// With the next command.
+pub(super) enum BranchProgress {
+    /// It continues with the next command.
     On,
-    /// Not before another branch has changed the state.
+    /// It waits until another branch has changed the state.
     Waits,
     /// It waits, or is dropped while it does.
     MayWait,
@@ -102,63 +102,63 @@ impl<P: Program> Possible<P> {
         Possible { state, returned: Vec::new(), open: Vec::new(), lost: false }
     }
 
-    /// Appends to `nexts` all that may be after `step`; with what it returned, if `noted`. The first of them is
-    /// the one to which [`Model::step`] leads.
+    /// Appends to `nexts` all possible states after `step`; with its result, if `noted`. The first of them is
+    /// the one of [`Model::step`].
     ///
     /// # Errors
-    /// It may not be asked.
+    /// If it is not allowed.
     pub(super) fn after(
         &self,
-        step: &Step<'_, P>,
+        step: &CommandStep<'_, P>,
         noted: bool,
         nexts: &mut Vec<Possible<P>>,
-    ) -> Result<Goes, Refusal> {
+    ) -> Result<BranchProgress, StageRefusal> {
         let Some(op) = resolved(step, &self.returned) else {
             if !self.lost {
-                return Err(Refusal::Reference);
+                return Err(StageRefusal::Reference);
             }
-            // What it needs may be lost; then it is not run.
+            // A result that it needs may be lost; then it does not run.
             nexts.push(self.clone());
-            return Ok(Goes::On);
+            return Ok(BranchProgress::On);
         };
         if step.again {
             match P::again(&op) {
-                Some(again) => self.stepped(&again, None, nexts),
+                Some(again) => self.push_successors(&again, None, nexts),
                 None => nexts.push(self.clone()),
             }
-            return Ok(Goes::On);
+            return Ok(BranchProgress::On);
         }
         if !self.state.precondition(&op) {
-            return Err(Refusal::Precondition);
+            return Err(StageRefusal::Precondition);
         }
         if step.faults.unheard {
-            nexts.push(self.unheard(op, step.faults.again));
-            return Ok(Goes::On);
+            nexts.push(self.after_unawaited(op, step.faults.again));
+            return Ok(BranchProgress::On);
         }
-        // Who sends a command again when it was dropped waits for it then.
+        // A client that sends a dropped command again waits for it then.
         let given_up = step.faults.crash.is_some() && !step.faults.again;
         let waits = self.state.waits(&op);
         if !waits {
-            self.stepped(&op, noted.then_some(step.id), nexts);
+            self.push_successors(&op, noted.then_some(step.id), nexts);
         }
         if given_up {
-            // It happened, and nobody was told.
+            // It took effect, but its result was lost.
             let told = nexts.len();
             if !waits && noted {
-                self.stepped(&op, None, nexts);
+                self.push_successors(&op, None, nexts);
             }
             nexts[told..].iter_mut().for_each(|next| next.lost = true);
             nexts.push(Possible { lost: true, ..self.clone() });
         }
         Ok(match (waits, given_up) {
-            (false, _) => Goes::On,
-            (true, true) => Goes::MayWait,
-            (true, false) => Goes::Waits,
+            (false, _) => BranchProgress::On,
+            (true, true) => BranchProgress::MayWait,
+            (true, false) => BranchProgress::Waits,
         })
     }
 
-    /// Appends all that may be after `op`, whose result is noted under this name.
-    fn stepped(&self, op: &P::Op, name: Option<CommandId>, nexts: &mut Vec<Possible<P>>) {
+    /// Appends all possible states after `op`, whose result is recorded under this id.
+    fn push_successors(&self, op: &P::Op, name: Option<CommandId>, nexts: &mut Vec<Possible<P>>) {
         let mut state = self.state.clone();
         let ret = state.step(op);
         let after = |state: P, ret: Option<P::Ret>| {
@@ -178,7 +178,7 @@ impl<P: Program> Possible<P> {
         };
         let first = nexts.len();
         nexts.push(after(state, Some(ret)));
-        // Others, if the model knows more than one way.
+        // Other states, if the model has several successors.
         let mut states = Vec::new();
         self.state.successors(op, None, &mut states);
         if states.len() < 2 {
@@ -203,19 +203,23 @@ impl<P: Program> Possible<P> {
         }
     }
 
-    /// Appends to `nexts` all that may be after one of the commands that nobody waits for takes effect; nothing
-    /// if it waits.
+    /// Appends to `nexts` all possible states after a command without a waiting branch takes effect; none if it
+    /// waits.
     ///
     /// # Errors
-    /// It may not be asked.
-    pub(super) fn opened(&self, nth: usize, nexts: &mut Vec<Possible<P>>) -> Result<(), Refusal> {
-        let Open { op, again } = &self.open[nth];
+    /// If it is not allowed.
+    pub(super) fn push_effects(
+        &self,
+        nth: usize,
+        nexts: &mut Vec<Possible<P>>,
+    ) -> Result<(), StageRefusal> {
+        let OpenCommand { op, again } = &self.open[nth];
         if !again && !self.state.precondition(op) {
-            return Err(Refusal::Precondition);
+            return Err(StageRefusal::Precondition);
         }
         if !self.state.waits(op) {
             let first = nexts.len();
-            self.stepped(op, None, nexts);
+            self.push_successors(op, None, nexts);
             for next in &mut nexts[first..] {
                 next.open.remove(nth);
             }
@@ -223,20 +227,20 @@ impl<P: Program> Possible<P> {
         Ok(())
     }
 
-    /// After a command that nobody waits for, `twice` if it is going to be sent again.
-    fn unheard(&self, op: P::Op, twice: bool) -> Possible<P> {
+    /// The state after a command without a waiting branch; `twice` if it will be sent again.
+    fn after_unawaited(&self, op: P::Op, twice: bool) -> Possible<P> {
         let mut next = self.clone();
         next.lost = true;
         let again = if twice { P::again(&op) } else { None };
-        next.open.push(Open { op, again: false });
-        next.open.extend(again.map(|op| Open { op, again: true }));
+        next.open.push(OpenCommand { op, again: false });
+        next.open.extend(again.map(|op| OpenCommand { op, again: true }));
         next
     }
 }
 
-/// The command with the results that it may see in place.
+/// The command with the results that it may use filled in.
 pub(super) fn resolved<P: Program>(
-    step: &Step<'_, P>,
+    step: &CommandStep<'_, P>,
     returned: &[Option<P::Ret>],
 ) -> Option<P::Op> {
     let hidden = |n: usize| returned[n].is_some() && !(step.sees)(CommandId(n as u32));
@@ -251,22 +255,22 @@ pub(super) fn resolved<P: Program>(
 }
 
 /// The states at a node, in the order in which they were found.
-struct States<P: Model> {
+struct NodeStates<P: Model> {
     all: Vec<(Key, Possible<P>)>,
-    /// Where those with a hash stand; empty while there are [`FEW`].
+    /// The indices by hash; empty while there are at most [`FEW`].
     index: HashMap<Key, Vec<usize>>,
 }
 
-/// So many states are compared one by one.
+/// The number of states that are compared one by one.
 const FEW: usize = 16;
 
-impl<P: Program> States<P> {
-    fn none() -> States<P> {
-        States { all: Vec::new(), index: HashMap::new() }
+impl<P: Program> NodeStates<P> {
+    fn none() -> NodeStates<P> {
+        NodeStates { all: Vec::new(), index: HashMap::new() }
     }
 
-    fn of(states: &[Possible<P>]) -> States<P> {
-        let mut all = States::none();
+    fn of(states: &[Possible<P>]) -> NodeStates<P> {
+        let mut all = NodeStates::none();
         states.iter().for_each(|state| all.put(state.clone()));
         all
     }
@@ -274,7 +278,7 @@ impl<P: Program> States<P> {
     /// Adds a state unless it is there.
     fn put(&mut self, next: Possible<P>) {
         let key = Key::of(&next.state);
-        let States { all, index } = self;
+        let NodeStates { all, index } = self;
         let is_next = |at: &usize| all[*at].0 == key && all[*at].1 == next;
         let known = match all.len() <= FEW {
             true => (0..all.len()).any(|at| is_next(&at)),
@@ -296,17 +300,17 @@ impl<P: Program> States<P> {
         self.all.len()
     }
 
-    /// Adds all that commands which nobody waits for may still lead to.
-    fn settle(&mut self) -> Result<(), Refusal> {
+    /// Adds all states after effects of commands without a waiting branch.
+    fn settle(&mut self) -> Result<(), StageRefusal> {
         let (mut at, mut nexts) = (0, Vec::new());
         while at < self.len() {
             for nth in 0..self.all[at].1.open.len() {
-                self.all[at].1.opened(nth, &mut nexts)?;
+                self.all[at].1.push_effects(nth, &mut nexts)?;
                 nexts.drain(..).for_each(|next| self.put(next));
             }
             at += 1;
             if self.len() > STATES_MAX {
-                return Err(Refusal::TooMany);
+                return Err(StageRefusal::TooMany);
             }
         }
         Ok(())
@@ -317,57 +321,57 @@ impl<P: Program> States<P> {
     }
 }
 
-/// All states that the branches of a stage can lead to: a lattice whose nodes are numbered by the commands
-/// done, with a digit for each branch. It is kept while commands are added to the end of the last branch:
-/// what they add are the nodes with the greatest numbers, so what is known stays as it is. To make it
-/// command by command takes no longer than to make it at once.
+/// All states that the branches of a stage can lead to: a lattice whose nodes are numbered by the finished
+/// commands, with a digit for each branch. It is kept while commands are added to the end of the last branch:
+/// these add the nodes with the greatest numbers, so the known ones stay valid. Growing it command by command
+/// takes no longer than making it at once.
 pub(super) struct Lattice<P: Model> {
     start: Vec<Possible<P>>,
-    /// Whether results are kept, and states that are equal but follow other results told apart.
+    /// True if results are kept, and equal states with different results are distinguished.
     noted: bool,
-    /// How many steps of each branch are in it.
+    /// The number of steps of each branch.
     lengths: Vec<usize>,
     /// The states at each node.
-    nodes: Vec<States<P>>,
-    /// Whether only the last node has them, as there is one branch, and a long one.
+    nodes: Vec<NodeStates<P>>,
+    /// True if only the last node has states, because there is a single long branch.
     thin: bool,
-    /// How many steps from state to state were looked at.
+    /// The number of steps from state to state.
     work: u64,
 }
 
 impl<P: Program> Lattice<P> {
-    /// Of a stage that begins in any of these states and has no commands yet.
+    /// The lattice of a stage that begins in any of these states and has no commands yet.
     pub(super) fn new(start: Vec<Possible<P>>, noted: bool) -> Lattice<P> {
         Lattice { start, noted, lengths: Vec::new(), nodes: Vec::new(), thin: false, work: 0 }
     }
 
-    /// The states it begins in.
+    /// The initial states.
     pub(super) fn start(&self) -> &[Possible<P>] {
         &self.start
     }
 
-    /// The states after all branches have ended, in whatever order. Known once branches were safe.
+    /// The states after all branches have ended, in any order. Known if the branches were safe.
     pub(super) fn ends(&self) -> Vec<Possible<P>> {
-        self.nodes.last().map_or_else(Vec::new, States::to_vec)
+        self.nodes.last().map_or_else(Vec::new, NodeStates::to_vec)
     }
 
-    /// How many steps from state to state were looked at since this was asked last.
+    /// Returns and resets the number of steps from state to state.
     pub(super) fn take_work(&mut self) -> u64 {
         std::mem::take(&mut self.work)
     }
 
-    /// Goes on to these branches if they are safe, looking at no more than `budget` steps. They are those of the last time with more at the end of the
-    /// last of them, or any others, which takes longer.
+    /// Extends the lattice to these branches if they are safe, with at most `budget` steps. It is fastest if
+    /// they are the last ones with more commands at the end of the last branch.
     ///
     /// O(new nodes · states · branches).
     ///
     /// # Errors
-    /// Why they are not; then nothing has changed.
+    /// The reason why they are not safe; then nothing has changed.
     pub(super) fn grow(
         &mut self,
-        branches: &[Vec<Step<'_, P>>],
+        branches: &[Vec<CommandStep<'_, P>>],
         budget: u64,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), StageRefusal> {
         let lengths: Vec<usize> = branches.iter().map(Vec::len).collect();
         let busy = lengths.iter().filter(|length| **length > 0).count();
         if !self.is_begun_by(&lengths) || self.thin && busy > 1 {
@@ -384,13 +388,13 @@ impl<P: Program> Lattice<P> {
         let last = self.nodes.len() - 1;
         if busy < 2 && last > LONG {
             let from = if self.thin { known - 1 } else { 0 };
-            self.nodes[from..last].iter_mut().for_each(|node| *node = States::none());
+            self.nodes[from..last].iter_mut().for_each(|node| *node = NodeStates::none());
             self.thin = true;
         }
         Ok(())
     }
 
-    /// Whether branches of these lengths are those that are known with more at the end of the last.
+    /// Returns `true` if branches of these lengths only extend the last one of the known branches.
     fn is_begun_by(&self, lengths: &[usize]) -> bool {
         let last = lengths.iter().rposition(|length| *length > 0).unwrap_or_default();
         let known = |branch: usize| self.lengths.get(branch).copied().unwrap_or_default();
@@ -401,39 +405,43 @@ impl<P: Program> Lattice<P> {
         (0..branches).all(|branch| as_known(branch) || grown(branch))
     }
 
-    /// Makes the nodes of these branches that are not known.
-    fn explore(&mut self, branches: &[Vec<Step<'_, P>>], budget: u64) -> Result<(), Refusal> {
-        // A next command makes the number of a node greater by the weight of its branch.
+    /// Makes the unknown nodes of these branches.
+    fn explore(
+        &mut self,
+        branches: &[Vec<CommandStep<'_, P>>],
+        budget: u64,
+    ) -> Result<(), StageRefusal> {
+        // The next command of a branch increases the number of a node by the weight of the branch.
         let mut weights = Vec::with_capacity(branches.len());
         let mut count = 1_usize;
         for branch in branches {
             weights.push(count);
             count = count.saturating_mul(branch.len() + 1);
         }
-        // What was there before goes on by the last branch alone, from the nodes at its end.
+        // The known nodes are extended by the last branch alone, from the nodes at its end.
         let old = if self.nodes.is_empty() { 0 } else { nodes_of(&self.lengths) };
         if old == count {
             return Ok(());
         }
         let busy = branches.iter().filter(|branch| !branch.is_empty()).count();
-        // One branch alone takes time that grows with its length, whatever that is.
+        // The time for a single branch is linear in its length, so it has no limit.
         let (nodes_max, steps_max) =
             if busy < 2 { (usize::MAX, usize::MAX) } else { (NODES_MAX, STEPS_MAX) };
         if count > nodes_max {
-            return Err(Refusal::TooMany);
+            return Err(StageRefusal::TooMany);
         }
         let last = branches.iter().rposition(|branch| !branch.is_empty()).unwrap_or_default();
         let first = old - weights.get(last).copied().unwrap_or_default().min(old);
-        let mut ahead: Vec<States<P>> = (old..count).map(|_| States::none()).collect();
+        let mut ahead: Vec<NodeStates<P>> = (old..count).map(|_| NodeStates::none()).collect();
         if old == 0 {
-            ahead[0] = States::of(&self.start);
+            ahead[0] = NodeStates::of(&self.start);
         }
-        let before: usize = self.nodes.iter().take(first).map(States::len).sum();
+        let before: usize = self.nodes.iter().take(first).map(NodeStates::len).sum();
         let mut steps = before * busy;
         let mut nexts = Vec::new();
         for node in first..count {
             if node >= old {
-                let mut here = std::mem::replace(&mut ahead[node - old], States::none());
+                let mut here = std::mem::replace(&mut ahead[node - old], NodeStates::none());
                 here.settle()?;
                 self.nodes.push(here);
             }
@@ -444,10 +452,10 @@ impl<P: Program> Lattice<P> {
             steps += here.len() * busy;
             self.work += (here.len() * busy) as u64;
             if steps > steps_max || self.work > budget {
-                return Err(Refusal::TooMany);
+                return Err(StageRefusal::TooMany);
             }
             for (_, possible) in &here.all {
-                // What was there before was not stuck, but for its end.
+                // The known nodes were not stuck, except the last.
                 let mut stuck = node + 1 >= old;
                 for (nth, (branch, weight)) in branches.iter().zip(&weights).enumerate() {
                     let Some(step) = branch.get(node / weight % (branch.len() + 1)) else {
@@ -460,12 +468,12 @@ impl<P: Program> Lattice<P> {
                     let there = &mut ahead[node + weight - old];
                     nexts.drain(..).for_each(|next| there.put(next));
                     if there.len() > STATES_MAX {
-                        return Err(Refusal::TooMany);
+                        return Err(StageRefusal::TooMany);
                     }
-                    stuck &= goes != Goes::On;
+                    stuck &= goes != BranchProgress::On;
                 }
                 if stuck {
-                    return Err(Refusal::Stuck);
+                    return Err(StageRefusal::Stuck);
                 }
             }
         }
@@ -473,7 +481,7 @@ impl<P: Program> Lattice<P> {
     }
 }
 
-/// How many nodes the lattice of branches of these lengths has.
+/// The number of nodes of the lattice of branches of these lengths.
 fn nodes_of(lengths: &[usize]) -> usize {
     lengths.iter().map(|length| length + 1).product()
 }

@@ -1,34 +1,32 @@
-//! A program that is written down instead of generated: every command in its place, with what befalls
-//! it.
+//! A program that is written instead of generated: every command in its place, with its faults.
 //!
-//! A generated program that failed is kept as one (the renderer `rust` of
-//! [`report`](crate::report) writes it), and a scenario that somebody thought of is tested as
-//! generated ones are: under many schedules, recorded, checked and made smaller.
+//! A failing generated program is kept as a script (the renderer `rust` of [`report`](crate::report) writes
+//! it), and a hand-written scenario is tested like generated ones: under many schedules, recorded, checked and
+//! shrunk.
 
 use super::CommandId;
 use crate::run::program::{Faults, Part};
 
 /// A program, command by command, for [`parallel::scripted`](crate::testing::parallel::scripted).
 ///
-/// What is said of a command, such as that it is [sent again](Script::again), is said of the last one that
-/// was added.
+/// A modifier of a command, such as [`again`](Script::again), applies to the last one added.
 ///
 /// ```
 /// use sim::Script;
 /// use sim::check::models::CounterOp::{Get, Increment};
 ///
-/// // Two increments at the same time, one of them sent twice, then a look at what has become of it.
+/// // Two increments at the same time, one of them sent twice, then a read of the result.
 /// let script = Script::new().branch(0, 0, Increment).again().branch(0, 1, Increment).suffix(Get);
 /// ```
 #[derive(Clone, PartialEq, Debug)]
 pub struct Script<Op> {
-    pub(crate) commands: Vec<Line<Op>>,
+    pub(crate) commands: Vec<ScriptLine<Op>>,
     pub(crate) budget: u64,
 }
 
 /// A command of a script.
 #[derive(Clone, PartialEq, Debug)]
-pub(crate) struct Line<Op> {
+pub(crate) struct ScriptLine<Op> {
     pub(crate) id: CommandId,
     pub(crate) part: Part,
     pub(crate) faults: Faults,
@@ -42,19 +40,19 @@ impl<Op> Default for Script<Op> {
 }
 
 impl<Op> Script<Op> {
-    /// No command yet.
+    /// An empty script.
     pub fn new() -> Script<Op> {
         Script { commands: Vec::new(), budget: super::shape::BUDGET }
     }
 
-    /// Adds a command that is run before all that run at the same time.
+    /// Adds a command that runs before all concurrent ones.
     #[must_use]
     pub fn prefix(self, op: Op) -> Script<Op> {
         self.add(Part::Prefix, op)
     }
 
-    /// Adds a command at the end of a branch, which runs beside the other branches of its stage; a stage
-    /// begins when the one before has ended. Both are counted from 0, up to 1000.
+    /// Adds a command at the end of a branch, which runs beside the other branches of its stage; a stage begins
+    /// when the one before has ended. Both are counted from 0, up to 1000.
     ///
     /// # Panics
     /// If one of the numbers is above 1000.
@@ -67,14 +65,14 @@ impl<Op> Script<Op> {
         self.add(Part::Branch { stage, branch }, op)
     }
 
-    /// Adds a command that is run after all that run at the same time.
+    /// Adds a command that runs after all concurrent ones.
     #[must_use]
     pub fn suffix(self, op: Op) -> Script<Op> {
         self.add(Part::Suffix, op)
     }
 
-    /// The last command has this name, by which others use its result. Without it, a command is named by
-    /// how many stand before it.
+    /// Gives the last command this id, by which others use its result. By default the id is the number of
+    /// commands before it.
     ///
     /// # Panics
     /// If there is no command, the name is taken, or its number is above 1000.
@@ -110,7 +108,7 @@ impl<Op> Script<Op> {
         self
     }
 
-    /// The last command is not waited for: see [`Shape::timeout`](super::Shape::timeout).
+    /// No branch waits for the last command: see [`Shape::timeout`](super::Shape::timeout).
     ///
     /// # Panics
     /// If there is no command.
@@ -121,7 +119,7 @@ impl<Op> Script<Op> {
         self
     }
 
-    /// How much the check may look at: see [`Shape::budget`](super::Shape::budget).
+    /// The budget of the check: see [`Shape::budget`](super::Shape::budget).
     #[must_use]
     pub fn budget(mut self, configurations: u64) -> Script<Op> {
         self.budget = configurations;
@@ -130,12 +128,12 @@ impl<Op> Script<Op> {
 
     fn add(mut self, part: Part, op: Op) -> Script<Op> {
         let id = CommandId(self.commands.len() as u32);
-        self.commands.push(Line { id, part, faults: Faults::default(), op });
+        self.commands.push(ScriptLine { id, part, faults: Faults::default(), op });
         self
     }
 
     #[track_caller]
-    fn last(&mut self) -> &mut Line<Op> {
+    fn last(&mut self) -> &mut ScriptLine<Op> {
         self.commands.last_mut().expect("there is no command yet to apply this to")
     }
 }

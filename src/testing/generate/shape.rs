@@ -1,14 +1,13 @@
-//! How programs look: how many commands run before, beside and after each other, and what may befall
-//! one.
+//! The shape of programs: the number of commands before, beside and after each other, and their faults.
 
-/// How programs look.
+/// The shape of programs.
 ///
-/// Programs grow with the seed, from size 20 at seed 0 to size 100 at seed 40; a size is the part, in
-/// percent, of what is said here as the most.
+/// Programs grow with the seed, from size 20 at seed 0 to size 100 at seed 40; a size is a percentage of the
+/// maximum numbers given here.
 ///
 /// ```
 /// use sim::Shape;
-/// // Three tasks of up to four commands, after which everything is looked at.
+/// // Three tasks of up to four commands, followed by a read of everything.
 /// let shape = Shape::branches().max_branches(3).max_branch_length(4).max_suffix_length(2);
 /// assert_eq!(shape.interleavings(), 34_650); // 12! / (4! 4! 4!)
 /// assert_eq!(Shape::chunks().max_chunks(1).interleavings(), 120); // 5!
@@ -25,28 +24,27 @@ pub struct Shape {
     pub(crate) budget: u64,
 }
 
-/// Configurations that the check of a program may visit unless told otherwise: some seconds at the
-/// most.
+/// The default number of configurations for the check of a program: some seconds at the most.
 pub(super) const BUDGET: u64 = 20_000_000;
 
-/// What stands between prefix and suffix.
+/// The part between prefix and suffix.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Middle {
-    /// One stage after the other; each has so many branches of one command.
+    /// One stage after the other; each has this many branches of one command.
     Chunks { count_max: u32, width_max: u32 },
-    /// One stage. The prefix goes on until a draw with this probability says that it branches.
+    /// One stage. The prefix continues until a draw with this probability branches.
     Branches { probability: u32, count_max: u32, length_max: u32 },
 }
 
 /// The least number of commands in a chunk and of branches in a stage.
 pub(super) const WIDTH_MIN: u32 = 2;
-/// The greatest.
+/// The greatest number.
 const WIDTH_MAX: u32 = 8;
 
 impl Shape {
-    /// Up to 3 commands, then up to 4 chunks of 2 to 5 commands that run at the same time, each after
-    /// the one before has ended, then 1 to 3 commands. For things whose every command is short. All orders of a
-    /// chunk are looked at for what the model does not allow: see [`generate`](super), "What is safe".
+    /// Up to 3 commands, then up to 4 chunks of 2 to 5 concurrent commands, each after the one before has
+    /// ended, then 1 to 3 commands. For objects whose every command is short. All orders of a chunk are checked
+    /// against the model: see [`generate`](super), "What is safe".
     pub fn chunks() -> Shape {
         Shape {
             prefix: (0, 3),
@@ -59,30 +57,29 @@ impl Shape {
         }
     }
 
-    /// At least 3 commands, each followed with a probability of 0.2 by 2 or 3 branches of up to 5
-    /// commands; then 1 to 3 commands. For things whose clients do several things in a row.
+    /// At least 3 commands, each followed with a probability of 0.2 by 2 or 3 branches of up to 5 commands;
+    /// then 1 to 3 commands. For objects whose clients do several things in a row.
     pub fn branches() -> Shape {
         let middle = Middle::Branches { probability: 200, count_max: 3, length_max: 5 };
         Shape { prefix: (3, 20), middle, ..Shape::chunks() }
     }
 
-    /// At least so many commands before any that run at the same time; with chunks, at most as many
-    /// as well if it is more than the most.
+    /// At least this many commands before the concurrent ones. With chunks, also raises the maximum to this
+    /// number.
     #[must_use]
     pub fn min_prefix_length(mut self, length: u32) -> Shape {
         self.prefix = (length, self.prefix.1.max(length));
         self
     }
 
-    /// At most so many commands before any that run at the same time; at least as many as well if
-    /// that is less than the least.
+    /// At most this many commands before the concurrent ones. Also lowers the minimum to this number.
     #[must_use]
     pub fn max_prefix_length(mut self, length: u32) -> Shape {
         self.prefix = (self.prefix.0.min(length), length);
         self
     }
 
-    /// At most so many commands after all that run at the same time, at least 1.
+    /// At most this many commands after the concurrent ones, at least 1.
     ///
     /// # Panics
     /// If it is 0.
@@ -93,7 +90,7 @@ impl Shape {
         self
     }
 
-    /// At most so many chunks, at least 1.
+    /// At most this many chunks, at least 1.
     ///
     /// # Panics
     /// If the shape has branches, or the number is 0.
@@ -107,7 +104,7 @@ impl Shape {
         self
     }
 
-    /// At most so many commands in a chunk, 2 to 8.
+    /// At most this many commands in a chunk, 2 to 8.
     ///
     /// # Panics
     /// If the shape has branches, or the number is not one of these.
@@ -121,7 +118,7 @@ impl Shape {
         self
     }
 
-    /// With which probability the program branches after a command of the prefix, 0 to 1.
+    /// The probability that the program branches after a command of the prefix, 0 to 1.
     ///
     /// # Panics
     /// If the shape has chunks, or the number is not a probability.
@@ -135,7 +132,7 @@ impl Shape {
         self
     }
 
-    /// At most so many branches, 2 to 8.
+    /// At most this many branches, 2 to 8.
     ///
     /// # Panics
     /// If the shape has chunks, or the number is not one of these.
@@ -149,7 +146,7 @@ impl Shape {
         self
     }
 
-    /// At most so many commands in a branch, at least 1.
+    /// At most this many commands in a branch, at least 1.
     ///
     /// # Panics
     /// If the shape has chunks, or the number is 0.
@@ -165,10 +162,9 @@ impl Shape {
         self
     }
 
-    /// With which probability a command is sent once more after it has returned: as a network does
-    /// with a message, or a client that did not hear. The second one must change nothing, as
-    /// it is the same command; what it returns is not looked at, unless the model says what it is
-    /// ([`Program::again`](super::Program::again)).
+    /// The probability that a command is sent once more after it has returned: as a network repeats a message,
+    /// or a client that did not receive the answer. The second one must change nothing, since it is the same
+    /// command; its result is ignored, unless the model defines it ([`Program::again`](super::Program::again)).
     ///
     /// # Panics
     /// If the number is not a probability.
@@ -179,12 +175,12 @@ impl Shape {
         self
     }
 
-    /// With which probability a command is dropped at one of its first 8 points, so that nobody knows
-    /// whether it happened. The branch goes on. On real threads each wait counts as one more point, and a
-    /// build without debug assertions drops a command only where it waits.
+    /// The probability that a command is dropped at one of its first 8 points, so that its outcome is unknown.
+    /// The branch continues. On real threads each wait counts as one more point, and a build without debug
+    /// assertions drops a command only where it waits.
     ///
-    /// One that is also to be sent again ([`stutter`](Shape::stutter)) is sent again then, as a client does
-    /// that did not hear: both are one call, and what the second is told is the answer.
+    /// A dropped command that is also to be sent again ([`stutter`](Shape::stutter)) is then sent again, as by
+    /// a client that received no answer: both are one call, with the result of the second.
     ///
     /// # Panics
     /// If the number is not a probability.
@@ -195,8 +191,8 @@ impl Shape {
         self
     }
 
-    /// With which probability a branch does not wait for a command to return: its effect may come at
-    /// any later time, or never. The next command of the branch is begun without it.
+    /// The probability that a branch does not wait for a command to return: its effect may come at any later
+    /// time, or never. The branch continues with its next command.
     ///
     /// # Panics
     /// If the number is not a probability.
@@ -207,18 +203,17 @@ impl Shape {
         self
     }
 
-    /// How many configurations the check of one program may look at, 20 million unless told otherwise.
-    /// If they do not suffice nobody knows whether the program is right, and the test fails as undecided.
+    /// The number of configurations for the check of one program, 20 million by default. If they do not
+    /// suffice, the result is unknown, and the test fails as undecided.
     #[must_use]
     pub fn budget(mut self, configurations: u64) -> Shape {
         self.budget = configurations;
         self
     }
 
-    /// In how many orders the commands of the largest program may take effect if each does so at once:
-    /// for each stage the multinomial coefficient of the lengths of its branches. `u64::MAX` if there
-    /// are more. A checker may have to look at many of them: a test whose shape has more than 10^12 is
-    /// warned.
+    /// The number of orders in which the commands of the largest program may take effect if each does so at
+    /// once: for each stage the multinomial coefficient of the lengths of its branches. `u64::MAX` if there are
+    /// more. A checker may have to try many of them: a test whose shape has more than 10^12 gets a warning.
     pub fn interleavings(&self) -> u64 {
         match self.middle {
             Middle::Chunks { count_max, width_max } => {
@@ -241,7 +236,7 @@ fn at_least_one(what: &str, most: u32) -> u32 {
     most
 }
 
-/// How much may run at the same time.
+/// Checks a number of concurrent branches or commands.
 #[track_caller]
 fn width(what: &str, most: u32) -> u32 {
     assert!(
@@ -257,7 +252,7 @@ fn thousandths(p: f64) -> u32 {
     (p * 1000.0).round() as u32
 }
 
-/// In how many orders sequences of these lengths can be merged: their sum, factorial, divided by the
+/// The number of orders in which sequences of these lengths can be merged: their sum, factorial, divided by the
 /// factorial of each. `u64::MAX` if there are more.
 pub(crate) fn interleavings(lengths: &[usize]) -> u64 {
     let (mut all, mut sum) = (1_u128, 0_u128);

@@ -1,8 +1,8 @@
-//! Plans against brute force: every order of every stage is gone through one by one.
+//! Plans against brute force: every order of every stage is executed.
 
-use super::safety::{Goes, Lattice, Possible, Refusal, Step};
+use super::safety::{BranchProgress, CommandStep, Lattice, Possible, StageRefusal};
 use super::shape::interleavings;
-use super::{CommandId, Gen, Plan, Program, Results, Shape, Size};
+use super::{CommandId, Gen, Program, ProgramPlan, ProgramSize, Results, Shape};
 use crate::run::program::{Change, Fate, Faults};
 use crate::run::rng::Rng;
 use unpause_check::Model;
@@ -21,9 +21,9 @@ enum Op {
     Close(CommandId),
     /// The same, with the file in its place.
     CloseFile(u32),
-    /// Closes whatever is open; there must be something.
+    /// Closes all open files; one must be open.
     CloseAny,
-    /// Closes whatever is open once there is something.
+    /// Closes all open files once one is open.
     Await,
 }
 
@@ -81,17 +81,17 @@ impl Program for Files {
     }
 }
 
-/// Asks the commands of branches in every order, one order after the other. All states at the end;
-/// what went wrong if a command was refused or all wait.
+/// Runs the commands of branches in every order. Returns all final states, or the error if a command was
+/// refused or all branches wait.
 fn every_order(
     now: &Possible<Files>,
     at: &mut Vec<usize>,
-    branches: &[Vec<Step<'_, Files>>],
+    branches: &[Vec<CommandStep<'_, Files>>],
     ends: &mut Vec<Possible<Files>>,
 ) -> Result<(), String> {
     let mut nexts = Vec::new();
     for nth in 0..now.open.len() {
-        if now.opened(nth, &mut nexts).is_err() {
+        if now.push_effects(nth, &mut nexts).is_err() {
             return Err(format!("{:?} refused late, after {at:?}", now.open[nth].op));
         }
         for next in nexts.drain(..) {
@@ -104,7 +104,7 @@ fn every_order(
         left = true;
         match now.after(step, true, &mut nexts) {
             Err(why) => return Err(format!("{:?} refused after {at:?}: {why:?}", step.op)),
-            Ok(goes) => goes_on |= goes == Goes::On,
+            Ok(goes) => goes_on |= goes == BranchProgress::On,
         }
         at[branch] += 1;
         for next in nexts.drain(..) {
@@ -124,7 +124,7 @@ fn every_order(
     }
 }
 
-/// In how many orders sequences of these lengths can be merged.
+/// The number of orders in which sequences of these lengths can be merged.
 fn orders(lengths: &[usize]) -> u64 {
     let next = (0..lengths.len()).filter(|branch| lengths[*branch] > 0);
     let rest = |branch: usize| {
@@ -135,11 +135,16 @@ fn orders(lengths: &[usize]) -> u64 {
     if lengths.iter().sum::<usize>() == 0 { 1 } else { next.map(rest).sum() }
 }
 
-fn drawn(shape: &Shape, seed: u64, size: u32, changes: &mut dyn FnMut() -> Change) -> Plan<Files> {
+fn drawn(
+    shape: &Shape,
+    seed: u64,
+    size: u32,
+    changes: &mut dyn FnMut() -> Change,
+) -> ProgramPlan<Files> {
     let mut rng = Rng::new(seed);
-    Plan::draw(
+    ProgramPlan::draw(
         shape,
-        Size::Percent(size),
+        ProgramSize::Percent(size),
         &Files::default(),
         &mut |bound| rng.below(bound),
         changes,
@@ -148,9 +153,9 @@ fn drawn(shape: &Shape, seed: u64, size: u32, changes: &mut dyn FnMut() -> Chang
     .unwrap_or_else(|unfinished| panic!("{}", unfinished.doing))
 }
 
-/// Asks every command of a plan in every order of every stage, and panics where one is not allowed,
-/// all wait, or one sees what is beside it.
-fn go_through(plan: &Plan<Files>) {
+/// Runs every command of a plan in every order of every stage, and panics if one is not allowed, all branches
+/// wait, or one sees a concurrent result.
+fn go_through(plan: &ProgramPlan<Files>) {
     let mut starts = vec![Possible::new(Files::default())];
     for stage in &plan.stages {
         let runs = |id: &&CommandId| plan.slots[id.index()].fate == Fate::Runs;
@@ -164,15 +169,16 @@ fn go_through(plan: &Plan<Files>) {
             }
         };
         let own: Vec<_> = (0..branches.len()).map(own).collect();
-        let steps: Vec<Vec<Step<'_, Files>>> = branches
+        let steps: Vec<Vec<CommandStep<'_, Files>>> = branches
             .iter()
             .zip(&own)
             .map(|(ids, sees)| {
                 let step = |id: &CommandId| {
-                    let super::Slot { op: Some(op), faults, .. } = &plan.slots[id.index()] else {
+                    let super::PlanSlot { op: Some(op), faults, .. } = &plan.slots[id.index()]
+                    else {
                         panic!("{id:?} is run and asks nothing")
                     };
-                    Step { id: *id, op, sees, faults: *faults, again: false }
+                    CommandStep { id: *id, op, sees, faults: *faults, again: false }
                 };
                 ids.iter().map(step).collect()
             })
@@ -198,7 +204,7 @@ fn shapes() -> [Shape; 4] {
     let branches = Shape::branches().max_branches(3).max_branch_length(2).min_prefix_length(1);
     let [chunks, branches] =
         [Shape::chunks().max_chunks(2).max_chunk_size(4), branches.max_prefix_length(3)];
-    // With what befalls commands there are many more states, and small programs are looked at as a whole.
+    // With faults there are many more states, and only small programs are checked as a whole.
     let few = chunks.clone().max_chunks(1).max_chunk_size(3).max_prefix_length(2);
     let short = branches.clone().max_branches(2).max_prefix_length(2).max_suffix_length(2);
     [chunks, branches, few.crash(0.2).timeout(0.1), short.crash(0.2).timeout(0.1)]
@@ -259,8 +265,8 @@ fn what_is_left_of_a_program_asks_what_it_asked() {
 fn step<'a>(
     (id, op, faults): &'a (CommandId, Op, Faults),
     sees: &'a dyn Fn(CommandId) -> bool,
-) -> Step<'a, Files> {
-    Step { id: *id, op, sees, faults: *faults, again: false }
+) -> CommandStep<'a, Files> {
+    CommandStep { id: *id, op, sees, faults: *faults, again: false }
 }
 
 #[test]
@@ -288,7 +294,7 @@ fn a_stage_is_safe_if_all_its_orders_are() {
         let start = Files { opened: 2, open: (1..=rng.below(3) as u32).collect() };
         let start = Possible::new(start);
         let sees = |_| true;
-        let steps: Vec<Vec<Step<'_, Files>>> = branches
+        let steps: Vec<Vec<CommandStep<'_, Files>>> = branches
             .iter()
             .map(|branch| branch.iter().map(|command| step(command, &sees)).collect())
             .collect();
@@ -308,24 +314,26 @@ fn a_stage_is_safe_if_all_its_orders_are() {
 
 #[test]
 fn with_too_many_orders_nothing_is_taken_for_safe() {
-    // Eight branches of four commands; of which `CloseAny` needs what a branch before it opened.
+    // Eight branches of four commands, where `CloseAny` needs a file that a branch before it opened.
     let sees = |_| true;
-    let step = |id, op| Step { id, op, sees: &sees, faults: Faults::default(), again: false };
-    let opens =
-        || -> Vec<Step<'_, Files>> { (0..4).map(|n| step(CommandId(n), &Op::Open)).collect() };
-    let is_safe = |branches: &[Vec<Step<'_, Files>>], budget| {
+    let step =
+        |id, op| CommandStep { id, op, sees: &sees, faults: Faults::default(), again: false };
+    let opens = || -> Vec<CommandStep<'_, Files>> {
+        (0..4).map(|n| step(CommandId(n), &Op::Open)).collect()
+    };
+    let is_safe = |branches: &[Vec<CommandStep<'_, Files>>], budget| {
         let mut lattice = Lattice::new(vec![Possible::new(Files::default())], false);
         let safe = lattice.grow(branches, budget);
         assert!(safe.is_err() || lattice.ends().iter().all(|end| end.state.opened == 8));
         safe
     };
     let many: Vec<_> = (0..8).map(|_| opens()).collect();
-    assert_eq!(is_safe(&many, u64::MAX), Err(Refusal::TooMany));
+    assert_eq!(is_safe(&many, u64::MAX), Err(StageRefusal::TooMany));
     assert_eq!(is_safe(&many[..2], u64::MAX), Ok(()));
-    assert_eq!(is_safe(&many[..2], 10), Err(Refusal::TooMany));
+    assert_eq!(is_safe(&many[..2], 10), Err(StageRefusal::TooMany));
 }
 
-/// Remembers all that was asked of it, in order: no two orders lead to the same state.
+/// Records all commands in order: no two orders lead to the same state.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 struct Log(Vec<u32>);
 
@@ -366,7 +374,7 @@ fn a_lattice_that_grows_says_what_a_new_one_says() {
         let start = || vec![Possible::new(Log::default())];
         let mut grown = Lattice::new(start(), false);
         let mut branches: Vec<Vec<(u32, Faults)>> = Vec::new();
-        // Some seeds have faults, in which states are many.
+        // Some seeds have faults, with many states.
         let faults = seed % 3 == 0;
         for _ in 0..1 + rng.below(4) {
             branches.push(Vec::new());
@@ -376,9 +384,14 @@ fn a_lattice_that_grows_says_what_a_new_one_says() {
                 let faults = Faults { crash, unheard: fault == 1, again: false };
                 branches.last_mut().unwrap().push((rng.below(40) as u32, faults));
                 let sees = |_| true;
-                let step =
-                    |(op, faults)| Step { id: CommandId(0), op, sees: &sees, faults, again: false };
-                let steps: Vec<Vec<Step<'_, Log>>> = branches
+                let step = |(op, faults)| CommandStep {
+                    id: CommandId(0),
+                    op,
+                    sees: &sees,
+                    faults,
+                    again: false,
+                };
+                let steps: Vec<Vec<CommandStep<'_, Log>>> = branches
                     .iter()
                     .map(|branch| branch.iter().map(|(op, faults)| step((op, *faults))).collect())
                     .collect();
@@ -433,7 +446,7 @@ fn as_many_orders_are_counted_as_there_are() {
 #[test]
 fn what_a_seed_means_is_frozen() {
     let plan = drawn(&Shape::branches().stutter(0.5).crash(0.5), 7, 40, &mut || Change::Keep);
-    let tell = |slot: &super::Slot<Files>| {
+    let tell = |slot: &super::PlanSlot<Files>| {
         let Faults { again, crash, .. } = slot.faults;
         let op = slot.op.as_ref().map(|op| format!("{op:?}"));
         format!("{} {} {again} {crash:?}", slot.part, op.unwrap_or_default())

@@ -1,4 +1,4 @@
-//! The tasks of a program: each runs its commands, with what befalls them, as recorded calls.
+//! The tasks of a program: each runs its commands, with their faults, as recorded calls.
 
 use std::future::Future;
 use std::pin::pin;
@@ -6,7 +6,7 @@ use std::task::{Context, Poll};
 
 use futures::channel::oneshot;
 
-use super::book::Book;
+use super::book::RunningProgram;
 use super::hooks::Hooks;
 use crate::run::op::{Access, Op};
 use crate::run::program::Fate;
@@ -15,14 +15,14 @@ use crate::task::yield_now;
 use crate::testing::generate::{CommandId, Program};
 use crate::testing::recorder::History;
 
-/// Before a command begins. Its call does with its first poll, as what it does before its first access may be seen
-/// by others. Without this point it would begin in the step in which the one before it ended, and no scheduler
-/// could have a command of another branch run in between.
+/// The point before each command. Its call begins with its first poll, because effects before its first access
+/// may be visible to others. Without this point it would begin in the step in which the previous command ended,
+/// and no scheduler could run a command of another branch in between.
 const BEGIN: Op = Op::new("begin", Access::Start);
 
-/// What the tasks of a program share.
+/// The state shared by the tasks of a program.
 pub(super) struct Actors<'a, P: Program, F> {
-    pub(super) book: &'a Book<P>,
+    pub(super) book: &'a RunningProgram<P>,
     pub(super) history: &'a History<P>,
     pub(super) hooks: &'a Hooks<'a, P>,
     pub(super) run: &'a F,
@@ -48,9 +48,9 @@ where
         for (stage, branches) in self.book.plan.stages.iter().enumerate() {
             let busy = branches.iter().enumerate().filter(|(_, branch)| !branch.is_empty());
             let mut busy: Vec<_> = busy
-                .map(|(branch, ids)| ((stage, branch), self.unheard(crew, here, ids)))
+                .map(|(branch, ids)| ((stage, branch), self.unawaited(crew, here, ids)))
                 .collect();
-            // One alone needs no task.
+            // A single branch needs no task.
             if busy.len() == 1 {
                 let (place, unheard) = busy.remove(0);
                 self.branch(place, unheard, false).await;
@@ -62,7 +62,7 @@ where
                 .collect();
             for mut task in tasks {
                 let joined = std::future::poll_fn(|cx| task.poll_join(cx, here)).await;
-                // A task that is a part of this one hands nothing over, as one that was aborted.
+                // A lent task returns no result, like an aborted one.
                 joined.or_else(|error| if error.is_panic() { Err(error) } else { Ok(()) })?;
             }
             self.hooks.invariant().await;
@@ -70,8 +70,8 @@ where
         Ok(())
     }
 
-    /// Tasks for the commands of a branch that it does not wait for, with what lets them begin.
-    fn unheard(
+    /// Tasks for the commands of a branch that it does not wait for, each with the sender that starts it.
+    fn unawaited(
         self,
         crew: &Crew<'a>,
         here: Here,
@@ -92,7 +92,8 @@ where
         unheard.map(lend).collect()
     }
 
-    /// The commands of a branch; `lent` if it has a task of its own, which others may overtake before it begins.
+    /// The commands of a branch; `lent` if it has a task of its own, which others may overtake before it
+    /// begins.
     async fn branch(
         self,
         (stage, branch): (usize, usize),
@@ -118,7 +119,7 @@ where
         }
     }
 
-    /// One command, with what befalls it.
+    /// One command, with its faults.
     async fn command(self, id: CommandId) {
         let Actors { book, history, run, .. } = self;
         let slot = book.slot(id);
@@ -137,7 +138,7 @@ where
             Some(point) if !faults.again => {
                 up_to(point, history.command(op.clone(), run(op.clone()))).await
             }
-            // Who did not hear asks once more, and what it is told then is the answer to both.
+            // A client without an answer sends the command again, and the second result is that of both.
             Some(point) => {
                 let until_heard = async {
                     match up_to(point, run(op.clone())).await {

@@ -1,4 +1,4 @@
-//! The book of a program: its plan, drawn from the decisions of the run or said by a script, and what became of
+//! A running program: its plan, drawn from the decisions of the run or given by a script, and the outcome of
 //! each command. Runs nothing.
 
 use std::cell::Cell;
@@ -12,51 +12,53 @@ use crate::run::program::{
     Change, CommandLayout, CommandRecord, Omitted, PROGRAM, ProgramRecord, ProgramSource,
 };
 use crate::seam;
-use crate::testing::generate::{CommandId, Plan, Results, Size, Slot, Unfinished, memo};
+use crate::testing::generate::{
+    CommandId, PlanSlot, ProgramPlan, ProgramSize, Results, Unfinished, memo,
+};
 use crate::testing::generate::{Program, Script, Shape};
 
-/// The decision that says how large a program is: 0 to 100, in percent of its shape, or [`ALL`].
+/// The decision on the size of a program: 0 to 100, in percent of its shape, or [`ALL`].
 const SIZES: u64 = ALL + 1;
 
 /// The size that stands for all programs of a shape.
 const ALL: u64 = 101;
 
-/// A program and what became of it.
-pub(super) struct Book<P: Program> {
+/// A program with the outcomes of its commands.
+pub(super) struct RunningProgram<P: Program> {
     initial: P,
-    pub(super) plan: Plan<P>,
+    pub(super) plan: ProgramPlan<P>,
     interleavings_max: u64,
-    /// Which of the values drawn in the run are the program, and which is the first change.
+    /// The values drawn in the run for the program, and the first one for a change.
     draws: Range<usize>,
     changes: usize,
     /// The first decision on a simpler command.
     simpler: usize,
     unfinished: Option<String>,
-    pages: Mutex<Pages<P>>,
+    pages: Mutex<CommandRecords<P>>,
 }
 
-/// What a panic said.
+/// The payload of a panic.
 pub(super) type Payload = Box<dyn std::any::Any + Send>;
 
-/// What becomes of the next command: given, and not explored.
+/// The change of the next command: given, and not explored.
 fn change() -> Change {
     Change::of_decision(seam::given(Change::BOUND, 0, "change of the program"))
 }
 
-/// Which simpler command stands in the place of one: given, and not explored.
-struct Simpler {
-    /// Which of the values drawn in the run is the first of these decisions.
+/// The decisions that replace commands by simpler ones: given, and not explored.
+struct SimplerCommands {
+    /// The index of the first of these decisions among the values drawn in the run.
     first: Option<usize>,
 }
 
-impl Simpler {
+impl SimplerCommands {
     fn decide(&mut self, bound: u64) -> u64 {
         self.first.get_or_insert_with(|| seam::position().0);
         seam::given(bound, 0, "simpler command of the program")
     }
 }
 
-pub(super) struct Pages<P: Program> {
+pub(super) struct CommandRecords<P: Program> {
     /// By [`CommandId`], as in [`CommandLayout`].
     ran: Vec<Option<(TaskId, u32, u32)>>,
     drawn: Vec<(usize, usize)>,
@@ -66,14 +68,14 @@ pub(super) struct Pages<P: Program> {
 const TOO_LARGE: &str = "a search cannot explore all programs of this shape: give it fewer or shorter branches and \
     smaller chunks, or write one program down for `scripted`";
 
-impl<P: Program + 'static> Book<P> {
-    /// A program of this shape; and a panic of the model, if one ended the making of it.
-    pub(super) fn draw(shape: &Shape, program: &P) -> (Book<P>, Option<Payload>) {
+impl<P: Program + 'static> RunningProgram<P> {
+    /// A program of this shape; and the panic of the model, if it ended the generation.
+    pub(super) fn draw(shape: &Shape, program: &P) -> (RunningProgram<P>, Option<Payload>) {
         let first = seam::position().0;
-        // A search is for all programs of the shape, of whatever size.
+        // A search explores all programs of the shape, of every size.
         let grown = |seed: u64| seed.saturating_mul(2).saturating_add(20).min(100);
         let size = seam::given(SIZES, seam::seed().map_or(ALL, grown), "size of the program");
-        let size = if size == ALL { Size::All } else { Size::Percent(size as u32) };
+        let size = if size == ALL { ProgramSize::All } else { ProgramSize::Percent(size as u32) };
         let own = Cell::new(1);
         let mut changes = None;
         let mut change = || {
@@ -85,21 +87,21 @@ impl<P: Program + 'static> Book<P> {
             own.set(own.get() + 1);
             seam::draw(bound, PROGRAM)
         };
-        let mut simpler = Simpler { first: None };
+        let mut simpler = SimplerCommands { first: None };
         let mut decide = |bound| {
             own.set(own.get() + 1);
             simpler.decide(bound)
         };
-        let made = Plan::draw(shape, size, program, &mut draw, &mut change, &mut decide);
+        let made = ProgramPlan::draw(shape, size, program, &mut draw, &mut change, &mut decide);
         if seam::position().0 - first != own.get() {
-            // The model draws values of its own, which a program that is remembered would not.
+            // The model draws values of its own, but a memoized program would not draw them.
             memo::forget();
         }
         let (plan, unfinished) = match made {
             Ok(plan) => (plan, None),
             Err(unfinished) => {
                 let Unfinished { plan, doing, payload } = *unfinished;
-                // What ends a run that has failed before unwinds without a text.
+                // A run that has already failed ends by unwinding without a text.
                 if !payload.is::<String>() && !payload.is::<&'static str>() {
                     std::panic::resume_unwind(payload);
                 }
@@ -108,25 +110,29 @@ impl<P: Program + 'static> Book<P> {
         };
         let Omitted { unchecked, faults, .. } = plan.omitted;
         assert!(
-            size != Size::All || unchecked + faults == 0 || unfinished.is_some(),
+            size != ProgramSize::All || unchecked + faults == 0 || unfinished.is_some(),
             "{TOO_LARGE}, for it is not known that the preconditions of {} hold in every order",
             P::name()
         );
         let firsts = (first, changes.unwrap_or(first), simpler.first);
-        let book = Book::of(plan, program, firsts, shape.interleavings());
+        let book = RunningProgram::of(plan, program, firsts, shape.interleavings());
         match unfinished {
             None => (book, None),
-            Some((doing, payload)) => (Book { unfinished: Some(doing), ..book }, Some(payload)),
+            Some((doing, payload)) => {
+                (RunningProgram { unfinished: Some(doing), ..book }, Some(payload))
+            }
         }
     }
 
-    pub(super) fn of_script(script: Script<P::Op>, program: &P, place: Place) -> Book<P> {
+    pub(super) fn of_script(script: Script<P::Op>, program: &P, place: Place) -> RunningProgram<P> {
         let first = seam::position().0;
-        let mut simpler = Simpler { first: None };
-        match Plan::of_script(script, program, &mut change, &mut |bound| simpler.decide(bound)) {
+        let mut simpler = SimplerCommands { first: None };
+        match ProgramPlan::of_script(script, program, &mut change, &mut |bound| {
+            simpler.decide(bound)
+        }) {
             Ok(plan) => {
                 let most = plan.interleavings;
-                Book::of(plan, program, (first, first, simpler.first), most)
+                RunningProgram::of(plan, program, (first, first, simpler.first), most)
             }
             Err(id) => {
                 let message = format!(
@@ -141,15 +147,16 @@ impl<P: Program + 'static> Book<P> {
         }
     }
 
-    /// With the first of all values drawn for it, of the changes, and of the simpler commands.
+    /// A program whose first values drawn are these: for the plan, for the changes, and for the simpler
+    /// commands.
     fn of(
-        plan: Plan<P>,
+        plan: ProgramPlan<P>,
         program: &P,
         (first, changes, simpler): (usize, usize, Option<usize>),
         most: u64,
-    ) -> Book<P> {
+    ) -> RunningProgram<P> {
         let commands = plan.slots.len();
-        let pages = Pages {
+        let pages = CommandRecords {
             ran: vec![None; commands],
             drawn: vec![(0, 0); commands],
             returned: vec![None; commands],
@@ -157,7 +164,7 @@ impl<P: Program + 'static> Book<P> {
         let draws = first..seam::position().0;
         let (initial, pages) = (program.clone(), Mutex::new(pages));
         let simpler = simpler.unwrap_or(draws.end);
-        Book {
+        RunningProgram {
             initial,
             plan,
             interleavings_max: most,
@@ -169,15 +176,15 @@ impl<P: Program + 'static> Book<P> {
         }
     }
 
-    pub(super) fn pages(&self) -> MutexGuard<'_, Pages<P>> {
+    pub(super) fn pages(&self) -> MutexGuard<'_, CommandRecords<P>> {
         self.pages.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn slot(&self, id: CommandId) -> &Slot<P> {
+    pub(super) fn slot(&self, id: CommandId) -> &PlanSlot<P> {
         &self.plan.slots[id.index()]
     }
 
-    /// The command with the results of earlier ones in place.
+    /// The command with the results of earlier ones filled in.
     pub(super) fn resolve(&self, id: CommandId) -> Option<P::Op> {
         let pages = self.pages();
         let visible = |n: usize| self.plan.sees(id, CommandId(n as u32));
@@ -206,14 +213,14 @@ impl<P: Program + 'static> Book<P> {
     }
 }
 
-impl<P> ProgramSource for Book<P>
+impl<P> ProgramSource for RunningProgram<P>
 where
     P: Program + Send + Sync + 'static,
     P::Op: Send + Sync,
     P::Ret: Send + Sync,
 {
     fn record(&self) -> ProgramRecord {
-        let record = |(layout, slot): (CommandLayout, &Slot<P>)| {
+        let record = |(layout, slot): (CommandLayout, &PlanSlot<P>)| {
             let op = slot.op.as_ref();
             let told = |tell: fn(&P::Op) -> String| op.map(|op| text_of(|| tell(op)));
             let faults = slot.faults;
@@ -243,8 +250,8 @@ where
     fn layout(&self) -> Vec<CommandLayout> {
         let pages = self.pages();
         let mut end = self.simpler;
-        let layout = |(n, slot): (usize, &Slot<P>)| {
-            let Slot { part, fate, candidates, decided, .. } = *slot;
+        let layout = |(n, slot): (usize, &PlanSlot<P>)| {
+            let PlanSlot { part, fate, candidates, decided, .. } = *slot;
             let (ran, drawn, change) = (pages.ran[n], pages.drawn[n], self.changes + n);
             let simpler = (end, end + decided);
             end += decided;

@@ -1,5 +1,5 @@
-//! What else is to hold of a program that runs: checks after each command, whenever nothing is under way, and at
-//! the end; and a state to begin with that is drawn.
+//! Further checks of a running program: after each command, whenever no command is running, and at the end; and
+//! an initial state that is drawn.
 
 use std::fmt;
 use std::future::Future;
@@ -13,13 +13,13 @@ use crate::testing::generate::{CommandId, Gen, Program};
 use unpause_check::Model;
 
 /// A future that borrows for `'a`.
-type Later<'a> = Pin<Box<dyn Future<Output = ()> + 'a>>;
+type BorrowedFuture<'a> = Pin<Box<dyn Future<Output = ()> + 'a>>;
 
-/// A program to be run: a future, to be awaited in the body of the test. Made by [`parallel()`](super::parallel())
+/// A program to run: a future that the body of the test must await. Made by [`parallel()`](super::parallel())
 /// and [`scripted`](super::scripted()).
 ///
-/// Beside linearizability, it checks what it is told to. A check fails by a panic, as with `assert!`; it may
-/// look at the thing with points of its own, which are steps of the run and no part of the history.
+/// The methods add checks beside linearizability. A check fails by a panic, as with `assert!`; it may use the
+/// object with points of its own, which are steps of the run and not part of the history.
 ///
 /// ```
 /// use sim::check::Model;
@@ -71,26 +71,26 @@ type Later<'a> = Pin<Box<dyn Future<Output = ()> + 'a>>;
 #[must_use = "a program is run when it is awaited"]
 pub struct Parallel<'a, P: Program> {
     place: Place,
-    // One object, so that the compiler has one thing to say of who spawns it, and says this name.
+    // One trait object, so that an attempt to spawn it is one compiler error, which shows this name.
     state: Box<dyn OnlyInTheBodyOfTheTest<'a, P> + 'a>,
 }
 
-/// What awaits a program: the body of the test, never a task that it spawned.
+/// The rule for awaiting a program: in the body of the test, never in a spawned task.
 trait OnlyInTheBodyOfTheTest<'a, P: Program> {
     fn hooks(&mut self) -> &mut Hooks<'a, P>;
     fn is_started(&self) -> bool;
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()>;
 }
 
-/// A program before it is run, and while it is.
-struct State<'a, P: Program> {
+/// A program before and while it runs.
+struct ParallelState<'a, P: Program> {
     hooks: Hooks<'a, P>,
-    /// Taken when it is first polled.
-    start: Option<Box<dyn FnOnce(Hooks<'a, P>) -> Later<'a> + 'a>>,
-    running: Option<Later<'a>>,
+    /// Taken at the first poll.
+    start: Option<Box<dyn FnOnce(Hooks<'a, P>) -> BorrowedFuture<'a> + 'a>>,
+    running: Option<BorrowedFuture<'a>>,
 }
 
-impl<'a, P: Program> OnlyInTheBodyOfTheTest<'a, P> for State<'a, P> {
+impl<'a, P: Program> OnlyInTheBodyOfTheTest<'a, P> for ParallelState<'a, P> {
     fn hooks(&mut self) -> &mut Hooks<'a, P> {
         &mut self.hooks
     }
@@ -110,31 +110,31 @@ impl<'a, P: Program> OnlyInTheBodyOfTheTest<'a, P> for State<'a, P> {
 }
 
 impl<'a, P: Program + 'a> Parallel<'a, P> {
-    /// The program written at `place`, which `run` runs.
+    /// The program written at `place`, run by `run`.
     pub(super) fn new<F>(place: Place, run: impl FnOnce(Hooks<'a, P>) -> F + 'a) -> Parallel<'a, P>
     where
         F: Future<Output = ()> + 'a,
     {
-        let start = Box::new(move |hooks| Box::pin(run(hooks)) as Later<'a>);
-        let state = State { hooks: Hooks::default(), start: Some(start), running: None };
+        let start = Box::new(move |hooks| Box::pin(run(hooks)) as BorrowedFuture<'a>);
+        let state = ParallelState { hooks: Hooks::default(), start: Some(start), running: None };
         Parallel { place, state: Box::new(state) }
     }
 
-    /// Runs `check` whenever no command is under way: after each command that runs alone, and after each stage.
-    /// Commands that nobody waits for ([`Shape::timeout`](crate::Shape::timeout)) may still run beside it.
+    /// Runs `check` whenever no command is running: after each command that runs alone, and after each stage.
+    /// Commands without a waiting branch ([`Shape::timeout`](crate::Shape::timeout)) may still run beside it.
     pub fn invariant(mut self, check: impl AsyncFn() + Sync + 'a) -> Self {
         self.state.hooks().invariant = Some(Box::new(check));
         self
     }
 
-    /// Runs `check` after each command that returned, in the task of its branch, with what was asked, resolved,
-    /// and what was returned. Other branches go on meanwhile.
+    /// Runs `check` after each command that returned, in the task of its branch, with the resolved command and
+    /// its result. Other branches continue meanwhile.
     pub fn postcondition(mut self, check: impl AsyncFn(&P::Op, &P::Ret) + Sync + 'a) -> Self {
         self.state.hooks().postcondition = Some(Box::new(check));
         self
     }
 
-    /// Runs `check` once, at the end, when the history was found linearizable.
+    /// Runs `check` once at the end, if the history is linearizable.
     pub fn validate(mut self, check: impl AsyncFn() + Sync + 'a) -> Self {
         self.state.hooks().validate = Some(Box::new(check));
         self
@@ -151,7 +151,7 @@ impl<P: Program> Future for Parallel<'_, P> {
 
 impl<P: Program> Drop for Parallel<'_, P> {
     fn drop(&mut self) {
-        // A test that forgot to await it would pass.
+        // A test that forgets to await it would pass.
         if !self.state.is_started() && !std::thread::panicking() {
             panic!("the parallel program of {} was never run: write `.await` after it", self.place);
         }
@@ -164,24 +164,24 @@ impl<P: Program> fmt::Debug for Parallel<'_, P> {
     }
 }
 
-/// A check that looks at the thing.
+/// A check of the object.
 trait Check: Sync {
-    fn check(&self) -> Later<'_>;
+    fn check(&self) -> BorrowedFuture<'_>;
 }
 
 impl<F: AsyncFn() + Sync> Check for F {
-    fn check(&self) -> Later<'_> {
+    fn check(&self) -> BorrowedFuture<'_> {
         Box::pin(self())
     }
 }
 
 /// A check of a command and its result.
 trait CheckOf<P: Model>: Sync {
-    fn check<'s>(&'s self, op: &'s P::Op, ret: &'s P::Ret) -> Later<'s>;
+    fn check<'s>(&'s self, op: &'s P::Op, ret: &'s P::Ret) -> BorrowedFuture<'s>;
 }
 
 impl<P: Model, F: AsyncFn(&P::Op, &P::Ret) + Sync> CheckOf<P> for F {
-    fn check<'s>(&'s self, op: &'s P::Op, ret: &'s P::Ret) -> Later<'s> {
+    fn check<'s>(&'s self, op: &'s P::Op, ret: &'s P::Ret) -> BorrowedFuture<'s> {
         Box::pin(self(op, ret))
     }
 }
@@ -200,21 +200,21 @@ impl<P: Model> Default for Hooks<'_, P> {
 }
 
 impl<P: Model> Hooks<'_, P> {
-    /// No command is under way.
+    /// Runs when no command is running.
     pub(super) async fn invariant(&self) {
         if let Some(check) = &self.invariant {
             check.check().await;
         }
     }
 
-    /// A command has returned.
+    /// Runs when a command has returned.
     pub(super) async fn returned(&self, op: &P::Op, ret: &P::Ret) {
         if let Some(check) = &self.postcondition {
             check.check(op, ret).await;
         }
     }
 
-    /// All is over.
+    /// Runs at the end.
     pub(super) async fn validate(&self) {
         if let Some(check) = &self.validate {
             check.check().await;
@@ -222,10 +222,10 @@ impl<P: Model> Hooks<'_, P> {
     }
 }
 
-/// A value to begin with, drawn from the decisions of the run: the state of the model `P` and of the thing, which
-/// the body makes of it. It is replayed and made smaller as programs are, and a search explores all of them.
+/// An initial value, drawn from the decisions of the run: the state of the model `P`, and of the object that
+/// the body makes from it. It is replayed and shrunk as programs are, and a search explores all values.
 ///
-/// There is no command yet, so [`Gen::id`] is 0 and no command is earlier. See [`Parallel`] for an example.
+/// There is no command yet, so [`Gen::id`] is 0 and [`Gen::earlier`] is empty. See [`Parallel`] for an example.
 pub fn initial<P: Model, T>(make: impl FnOnce(&mut Gen<'_, P>) -> T) -> T {
     Gen::with(CommandId(0), &mut |bound| seam::draw(bound, INITIAL), make)
 }

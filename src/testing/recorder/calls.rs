@@ -1,4 +1,4 @@
-//! A call that is being recorded: one whose future is polled, or one that is spelled out.
+//! A call under recording: as a future, or as explicit events.
 
 use std::fmt;
 use std::future::Future;
@@ -11,11 +11,11 @@ use super::History;
 use crate::seam::{self, SPENT};
 use unpause_check::Model;
 
-/// A call that was made, see [`History::invoke`]. Dropped without a word, its outcome is unknown.
+/// A call made with [`History::invoke`]. If it is dropped without an outcome, the outcome is unknown.
 #[derive(Debug)]
 pub struct Invoked<M: Model> {
     pub(super) history: History<M>,
-    /// Taken when the outcome is said.
+    /// Taken with the outcome.
     pub(super) call: Option<usize>,
 }
 
@@ -25,7 +25,7 @@ impl<M: Model> Invoked<M> {
         self.end(Some(ret));
     }
 
-    /// It did not happen, and never will.
+    /// The call failed: it did not take effect and never will.
     pub fn fail(mut self) {
         let Some(call) = self.call.take() else { return };
         let mut records = self.history.recorder.lock();
@@ -33,7 +33,7 @@ impl<M: Model> Invoked<M> {
         records.close(call);
     }
 
-    /// Nobody knows whether it happened or will happen.
+    /// The outcome is unknown: it may have taken effect, or will later.
     pub fn info(mut self) {
         self.end(None);
     }
@@ -59,10 +59,10 @@ pin_project! {
     #[must_use = "futures do nothing unless you `.await` or poll them"]
     pub struct Recorded<M: Model, F> {
         pub(super) history: History<M>,
-        // Taken when the future is first polled: the call is made then, by the task that polls.
+        // Taken at the first poll: the polling task makes the call then.
         pub(super) op: Option<M::Op>,
         pub(super) call: OpenCall,
-        // Whether the call begins when it is made, and not with its first access.
+        // True if the call begins when it is made, and not with its first access.
         pub(super) at_once: bool,
         #[pin]
         pub(super) future: F,
@@ -96,7 +96,7 @@ where
             let call = recorder.open(op, before, false);
             this.call.0 = Some(call);
             if !seam::in_run() {
-                // On real threads others may see what the call does while this poll is under way.
+                // On real threads others may see the effects of the call during this poll.
                 recorder.invoked(call, before);
             } else if *this.at_once {
                 recorder.waits(call, before);

@@ -1,7 +1,8 @@
-//! How long a check may take: half as long as a step that hangs, so that it ends with a verdict before.
+//! The time limit of a check: half of the time of a step that hangs, so that the check ends with a verdict
+//! before.
 //!
-//! Its budget counts configurations, and how long those take depends on the model, the machine and the build. A
-//! verdict that comes of this limit is unknown, and so neither a pass nor a failure of the program.
+//! The budget of a check counts configurations, whose time depends on the model, the machine and the build. A
+//! verdict due to this limit is unknown, and so neither a pass nor a failure of the program.
 
 use std::cell::Cell;
 use std::time::{Duration, Instant};
@@ -9,10 +10,11 @@ use std::time::{Duration, Instant};
 use crate::seam;
 use unpause_check::Budget;
 
-/// A pause between two looks counts as this at most: the process, not the check, stood still.
+/// The longest pause between two readings of the clock that counts: in a longer one the process stood still,
+/// not the check.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// Does `check` within `budget` and, if it is `timed`, in time. Whoever watches the step sees that it goes on.
+/// Runs `check` within `budget` and, if `timed`, within the time limit. Reports progress to the watchdog.
 pub(super) fn within<R>(
     budget: &Budget<'_>,
     timed: bool,

@@ -1,15 +1,19 @@
-//! What is said of a violation: its name, its operations, and the chain that was known.
+//! The evidence of a violation: its name, its operations, and the known chain.
 
 use super::Id;
-use super::links::{Fault, KEPT, Link, Links};
+use super::links::{ChainFault, ChainLink, KEPT, Links};
 use crate::verdict::{Anomaly, Edge, Evidence};
 
-/// Versions of a chain that are spelled out; more are counted.
+/// Versions of a chain that are listed; more are counted.
 const SPELLED: usize = 6;
 
-/// The evidence that `operation`, which was invoked when the chain reached to `head`, got a result
-/// that cannot be.
-pub(super) fn of<I: Id>(links: &Links<I>, operation: u64, head: u64, fault: &Fault<I>) -> Evidence {
+/// The evidence that `operation`, invoked when the chain reached to `head`, cannot have its result.
+pub(super) fn violation<I: Id>(
+    links: &Links<I>,
+    operation: u64,
+    head: u64,
+    fault: &ChainFault<I>,
+) -> Evidence {
     let state = format!("{:?}", links.head().id);
     let mut expected = vec![state.clone()];
     let mut part = vec![operation];
@@ -23,7 +27,7 @@ pub(super) fn of<I: Id>(links: &Links<I>, operation: u64, head: u64, fault: &Fau
          known when the oldest open call was invoked"
     );
     let (name, text) = match fault {
-        Fault::Stale { place, head } => {
+        ChainFault::Stale { place, head } => {
             if let Some((writer, shown)) = links.at(place + 1).and_then(|link| link.by) {
                 edge(operation, writer, "read the version that it replaced");
                 if writer != shown {
@@ -44,7 +48,7 @@ pub(super) fn of<I: Id>(links: &Links<I>, operation: u64, head: u64, fault: &Fau
             );
             ("stale read", text)
         }
-        Fault::Aborted { place } => {
+        ChainFault::Aborted { place } => {
             let shown = links.at(*place).and_then(|link| link.by).map_or(operation, |(_, by)| by);
             edge(operation, shown, "was seen by it");
             expected.clear();
@@ -55,7 +59,7 @@ pub(super) fn of<I: Id>(links: &Links<I>, operation: u64, head: u64, fault: &Fau
             );
             ("aborted read", text)
         }
-        Fault::Unheard { id, after: None } => {
+        ChainFault::Unheard { id, after: None } => {
             let text = format!(
                 "Operation {operation} read version {id:?}, which no update that may have happened \
                  writes: {forgotten}."
@@ -63,14 +67,14 @@ pub(super) fn of<I: Id>(links: &Links<I>, operation: u64, head: u64, fault: &Fau
             expected = texts(links, head, links.last());
             ("unknown version", text)
         }
-        Fault::Unheard { id, after: Some(after) } => {
+        ChainFault::Unheard { id, after: Some(after) } => {
             let text = format!(
                 "Operation {operation} shows that version {after:?} replaced version {id:?}, which \
                  no update that may have happened writes: {forgotten}."
             );
             ("unknown predecessor", text)
         }
-        Fault::Fork { place, id, operation: writer } => {
+        ChainFault::Fork { place, id, operation: writer } => {
             let rival = links.at(place + 1);
             if let Some((other, shown)) = rival.and_then(|link| link.by) {
                 edge(*writer, other, "needs the version that it replaced");
@@ -87,7 +91,7 @@ pub(super) fn of<I: Id>(links: &Links<I>, operation: u64, head: u64, fault: &Fau
             );
             ("lost update", text)
         }
-        Fault::Circle { id } => {
+        ChainFault::Circle { id } => {
             let text = format!(
                 "Operation {operation} shows that version {id:?} happened, but the updates it builds \
                  on build on it: none of them can be the first."
@@ -108,7 +112,7 @@ pub(super) fn of<I: Id>(links: &Links<I>, operation: u64, head: u64, fault: &Fau
     }
 }
 
-/// The update that writes the version nobody had heard of was invoked only later.
+/// Adds that the update of the unknown version was invoked only later.
 pub(super) fn from_the_future<I: Id>(evidence: &mut Evidence, id: &I, writer: u64) {
     let (operation, writer) = (evidence.misfit, writer as usize);
     let edge = |from, to, why: &str| Edge { from, to, why: why.to_owned() };
@@ -126,14 +130,14 @@ pub(super) fn from_the_future<I: Id>(evidence: &mut Evidence, id: &I, writer: u6
     });
 }
 
-/// The ids at these places, the last few if they are many.
+/// The ids at these places; only the last few if there are many.
 fn texts<I: Id>(links: &Links<I>, from: u64, to: u64) -> Vec<String> {
     let from = from.max((to + 1).saturating_sub(SPELLED as u64));
     let links = (from..=to).filter_map(|place| links.at(place));
-    links.map(|Link { id, .. }| format!("{id:?}")).collect()
+    links.map(|ChainLink { id, .. }| format!("{id:?}")).collect()
 }
 
-/// The chain between these places: its first, and its last few.
+/// The chain between these places: its first version, and its last few.
 fn spelled<I: Id>(links: &Links<I>, from: u64, to: u64) -> String {
     let mut spelled = texts(links, from, to);
     let hidden = (to + 1 - from) as usize - spelled.len();

@@ -5,65 +5,65 @@ use std::collections::VecDeque;
 use super::Id;
 use crate::hash::Table;
 
-/// Versions that are remembered though no open call can depend on them: for the evidence, and to
-/// tell a stale read from one of a version that never was.
+/// The number of versions that are remembered after no open call can depend on them: for the evidence, and to
+/// distinguish a stale read from a read of a version that never was.
 pub(super) const KEPT: usize = 1024;
 
 /// An update, which adds one version, has two events.
 const FORGOTTEN_AT_ONCE: u64 = 4;
 
 pub(super) struct Links<I> {
-    /// The place in the whole chain of the first that is remembered.
+    /// The place of the first remembered version in the whole chain.
     base: u64,
-    /// Never empty. Each replaced the one before.
-    chain: VecDeque<Link<I>>,
-    /// What is known of each version: those of the chain, and those that are pending.
+    /// Never empty. Each version replaced the one before.
+    chain: VecDeque<ChainLink<I>>,
+    /// The state of each version, in the chain or pending.
     versions: Table<I, Version<I>>,
     /// For each version the lost updates that would replace it.
     lost: Table<I, Vec<I>>,
 }
 
 /// A version that is known to have happened.
-pub(super) struct Link<I> {
+pub(super) struct ChainLink<I> {
     pub(super) id: I,
-    /// The operation that wrote it, and the one whose return showed that it happened. None for the
-    /// first version.
+    /// The operation that wrote it, and the operation whose return showed that it happened. None for the first
+    /// version.
     pub(super) by: Option<(u64, u64)>,
 }
 
 enum Version<I> {
     At(u64),
-    Pending(Pending<I>),
+    Pending(PendingUpdate<I>),
 }
 
-/// An update that is not known to have happened, and may.
-struct Pending<I> {
+/// An update that may have happened.
+struct PendingUpdate<I> {
     from: I,
     operation: u64,
     lost: bool,
 }
 
-/// What is known of a version.
-pub(super) enum Known {
+/// The state of a version.
+pub(super) enum VersionState {
     /// It happened; its place in the whole chain.
     At(u64),
-    /// It may.
+    /// It may happen, or have happened.
     Pending,
-    /// Nobody has heard of it, or it is forgotten, or it failed.
+    /// It is unknown, forgotten, or its update failed.
     No,
 }
 
-/// What is wrong with a result.
-pub(super) enum Fault<I> {
-    /// The version at this place was read, by a call that began when the chain reached to `head`.
+/// The contradiction in a result.
+pub(super) enum ChainFault<I> {
+    /// The version at this place was read by a call that was invoked when the chain reached to `head`.
     Stale { place: u64, head: u64 },
     /// The version at this place was written by an update that failed.
     Aborted { place: u64 },
-    /// Somebody was told of a version, or of one (`after`) that builds on it.
+    /// A call returned an unknown version, or one (`after`) that builds on it.
     Unheard { id: I, after: Option<I> },
-    /// This operation replaced the version at `place` by `id`, which another had done.
+    /// This operation replaced the version at `place` by `id`, but another one had replaced it.
     Fork { place: u64, id: I, operation: u64 },
-    /// Updates that build on each other in a circle, this one among them.
+    /// Updates build on each other in a circle, this one among them.
     Circle { id: I },
 }
 
@@ -71,7 +71,7 @@ impl<I: Id> Links<I> {
     pub(super) fn new(initial: I) -> Self {
         let mut versions = Table::default();
         versions.insert(initial.clone(), Version::At(0));
-        let chain = VecDeque::from([Link { id: initial, by: None }]);
+        let chain = VecDeque::from([ChainLink { id: initial, by: None }]);
         Links { base: 0, chain, versions, lost: Table::default() }
     }
 
@@ -80,19 +80,19 @@ impl<I: Id> Links<I> {
         self.base + self.chain.len() as u64 - 1
     }
 
-    pub(super) fn head(&self) -> &Link<I> {
+    pub(super) fn head(&self) -> &ChainLink<I> {
         self.chain.back().expect("it holds at least the first version")
     }
 
-    pub(super) fn at(&self, place: u64) -> Option<&Link<I>> {
+    pub(super) fn at(&self, place: u64) -> Option<&ChainLink<I>> {
         self.chain.get(place.checked_sub(self.base)? as usize)
     }
 
-    pub(super) fn find(&self, id: &I) -> Known {
+    pub(super) fn find(&self, id: &I) -> VersionState {
         match self.versions.get(id) {
-            Some(Version::At(place)) => Known::At(*place),
-            Some(Version::Pending(_)) => Known::Pending,
-            None => Known::No,
+            Some(Version::At(place)) => VersionState::At(*place),
+            Some(Version::Pending(_)) => VersionState::Pending,
+            None => VersionState::No,
         }
     }
 
@@ -106,31 +106,30 @@ impl<I: Id> Links<I> {
 
     /// An update is invoked.
     pub(super) fn open(&mut self, from: I, to: I, operation: u64) {
-        self.versions.insert(to, Version::Pending(Pending { from, operation, lost: false }));
+        self.versions.insert(to, Version::Pending(PendingUpdate { from, operation, lost: false }));
     }
 
-    /// An open update failed: it is no version, and nothing lost can build on it.
+    /// An open update failed: it is no version, and no lost update can build on it.
     pub(super) fn forget(&mut self, id: &I) {
         self.versions.remove(id);
         self.drop_lost_after(id, None);
     }
 
-    /// An open update is lost: it may still happen while the version it names is, or may become,
-    /// the last.
-    pub(super) fn lose(&mut self, id: &I) {
+    /// An open update is lost: it may still happen while the version that it names is, or may become, the last.
+    pub(super) fn mark_lost(&mut self, id: &I) {
         let last = self.last();
         let Some(Version::Pending(pending)) = self.versions.get_mut(id) else { return };
         pending.lost = true;
         let from = pending.from.clone();
         match self.find(&from) {
-            Known::At(place) if place < last => self.forget(id),
+            VersionState::At(place) if place < last => self.forget(id),
             _ => self.lost.entry(from).or_default().push(id.clone()),
         }
     }
 
-    /// `operation` returned and showed that the pending version `id` happened, and so all that it
-    /// builds on.
-    pub(super) fn reach(&mut self, id: &I, operation: u64) -> Result<(), Fault<I>> {
+    /// `operation` returned and showed that the pending version `id` and all versions that it builds on
+    /// happened.
+    pub(super) fn reach(&mut self, id: &I, operation: u64) -> Result<(), ChainFault<I>> {
         let mut path: Vec<(I, u64)> = Vec::new();
         let mut at = id;
         loop {
@@ -139,31 +138,31 @@ impl<I: Id> Links<I> {
                     path.push((at.clone(), pending.operation));
                     at = &pending.from;
                     if path.len() > self.versions.len() {
-                        return Err(Fault::Circle { id: id.clone() });
+                        return Err(ChainFault::Circle { id: id.clone() });
                     }
                 }
                 Some(Version::At(place)) if *place == self.last() => break,
                 Some(Version::At(place)) => {
                     let (id, operation) = path.pop().expect("a pending version begins the path");
-                    return Err(Fault::Fork { place: *place, id, operation });
+                    return Err(ChainFault::Fork { place: *place, id, operation });
                 }
                 None => {
                     let after = path.pop().map(|(id, _)| id);
-                    return Err(Fault::Unheard { id: at.clone(), after });
+                    return Err(ChainFault::Unheard { id: at.clone(), after });
                 }
             }
         }
         for (id, writer) in path.into_iter().rev() {
             let before = self.head().id.clone();
-            self.chain.push_back(Link { id: id.clone(), by: Some((writer, operation)) });
+            self.chain.push_back(ChainLink { id: id.clone(), by: Some((writer, operation)) });
             self.versions.insert(id.clone(), Version::At(self.last()));
             self.drop_lost_after(&before, Some(&id));
         }
         Ok(())
     }
 
-    /// Forgets some old versions, more than an event can add; `oldest` is the place of the last
-    /// version when the oldest open call was invoked.
+    /// Forgets some old versions, more than an event can add; `oldest` is the place of the last version at the
+    /// invocation of the oldest open call.
     pub(super) fn forget_old(&mut self, oldest: Option<u64>) {
         let last = self.last();
         let first = oldest.unwrap_or(last).min((last + 1).saturating_sub(KEPT as u64));
@@ -175,9 +174,10 @@ impl<I: Id> Links<I> {
         }
     }
 
-    /// Lost updates of this version, and those that build on them, will never happen; `but` did.
+    /// Drops the lost updates of this version, except `but`, and the updates that build on them: they can never
+    /// happen.
     fn drop_lost_after(&mut self, id: &I, but: Option<&I>) {
-        // Nothing is lost, mostly.
+        // Mostly no update is lost.
         if self.lost.is_empty() {
             return;
         }

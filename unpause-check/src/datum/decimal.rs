@@ -9,9 +9,9 @@ use std::cmp::Ordering;
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Decimal {
     is_negative: bool,
-    /// Invariant: no zero at either end; none at all for the number zero, which is not negative.
+    /// Invariant: no zero at either end; empty for the number zero, which is not negative.
     digits: Vec<u8>,
-    /// Where the point is: in front of the digits, moved to the right by so many places.
+    /// The place of the point: this many digits to the right of the beginning.
     point: i64,
 }
 
@@ -41,7 +41,7 @@ impl Decimal {
         Some(Decimal { is_negative, digits: digits[zeros..=last].to_vec(), point })
     }
 
-    /// The shortest text that is read as this number and has a point or an exponent.
+    /// The shortest text that parses as this number and has a point or an exponent.
     pub(super) fn text(&self) -> String {
         const PLAIN_MAX: usize = 21;
         let sign = if self.is_negative { "-" } else { "" };

@@ -34,13 +34,13 @@ impl Ord for Datum {
     }
 }
 
-/// How large a number is, whichever kind it is of.
+/// The size of a number of any kind.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 enum Size {
     Least,
     Decimal(Decimal),
     Greatest,
-    /// A ratio, for instance. Its text tells it from others.
+    /// Another number, such as a ratio. Its text distinguishes it from others.
     Unknown,
 }
 

@@ -6,19 +6,19 @@ use std::fmt::Write;
 use super::Operation;
 use crate::datum::Datum;
 
-/// An operation as it stands in a file of a recorded history.
+/// An operation as a file of a recorded history has it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Written {
-    /// What was asked, such as `write`.
+    /// The name of the call, such as `write`.
     pub f: &'static str,
-    /// What was given to it.
+    /// The argument.
     pub value: Datum,
-    /// What came back; not looked at if nothing did.
+    /// The result; ignored if the call did not return.
     pub answer: Datum,
 }
 
-/// These operations of the first so many clients as JSON lines, after those of one more client who came
-/// `before` them; none if one is not known or a value is nothing that JSON has.
+/// Writes operations of the first `clients` clients as JSON lines, after the operations `before` of one more
+/// client; none if an operation is unknown or a value cannot be written in JSON.
 pub fn json_lines(
     before: &[Written],
     operations: Vec<Operation<Option<Written>, ()>>,
@@ -51,7 +51,7 @@ fn line(process: u32, kind: &str, f: &str, value: &Datum) -> Option<String> {
     Some(line)
 }
 
-/// Appends a value as JSON; none if it is nothing that JSON has.
+/// Appends a value as JSON; none if JSON cannot express it.
 fn json(value: &Datum, out: &mut String) -> Option<()> {
     match value {
         Datum::Nil => out.push_str("null"),

@@ -6,21 +6,21 @@ use super::memo::NOTHING;
 #[derive(Default)]
 pub(super) struct Furthest {
     pub(super) at: usize,
-    pub(super) ends: Vec<End>,
+    pub(super) ends: Vec<OrderEnd>,
 }
 
-/// An order, by its last node, the state after it, and how many operations it has.
-pub(super) struct End {
+/// An order, by its last node, with the state after it and its length.
+pub(super) struct OrderEnd {
     pub(super) order: u32,
     pub(super) state: u32,
     pub(super) length: u32,
 }
 
 impl Furthest {
-    // A handful is shown. More of them cost little, and the longest come late.
+    // A handful is shown. More cost little, and the longest are found late.
     const KEPT: usize = 8;
 
-    pub(super) fn reached(&mut self, at: usize, end: End) {
+    pub(super) fn reached(&mut self, at: usize, end: OrderEnd) {
         if at < self.at {
             return;
         }
@@ -44,7 +44,7 @@ impl Furthest {
         self.ends.sort_by_key(|end| std::cmp::Reverse(end.length));
     }
 
-    /// How many nodes of orders must be kept to spell these.
+    /// The number of nodes of orders that these orders need.
     pub(super) fn nodes(&self) -> usize {
         let last = self.ends.iter().filter(|end| end.order != NOTHING).map(|end| end.order).max();
         last.map_or(0, |last| last as usize + 1)
@@ -59,7 +59,7 @@ mod tests {
     fn a_further_position_forgets_what_came_before_and_a_state_is_kept_once() {
         let mut furthest = Furthest::default();
         let mut reach = |at, state, length| {
-            furthest.reached(at, End { order: length, state, length });
+            furthest.reached(at, OrderEnd { order: length, state, length });
             furthest.ends.iter().map(|end| (end.state, end.length)).collect::<Vec<_>>()
         };
         assert_eq!(reach(3, 0, 5), [(0, 5)]);

@@ -1,4 +1,4 @@
-//! What every search stands on: configurations, the moves from one, and how it settles.
+//! The common base of the searches: configurations, the moves between them, and settling.
 //!
 //! A configuration is a position in the history, the state of the model, the operations in flight
 //! that are ordered already, and the pending ones that are. The position is always the first return
@@ -6,8 +6,8 @@
 //! a key as short as this, with no trace of the length of the history, is ours).
 
 use super::mask::Mask;
-use super::memo::{Orders, States};
-use super::timeline::{Event, Moment, Timeline, Walk};
+use super::memo::{OrderTree, StateTable};
+use super::timeline::{Moment, Timeline, TimelineCursor, TimelineEvent};
 use crate::history::Operation;
 use crate::limits::Meter;
 use crate::model::Model;
@@ -16,29 +16,29 @@ use crate::model::Model;
 pub(super) struct Ground<'a, M: Model> {
     pub(super) operations: &'a [Operation<M::Op, M::Ret>],
     pub(super) timeline: Timeline,
-    pub(super) states: States<M>,
-    /// For each operation, whether it returned and observes.
+    pub(super) states: StateTable<M>,
+    /// For each operation, true if it returned and observes.
     observer: Vec<bool>,
-    /// How many bytes the probe and the sweep take.
+    /// The bytes of the probe and of the sweep.
     pub(super) held: [usize; 2],
     // Only kept to be filled again.
     successors: Vec<M>,
 }
 
-/// Where an order leads.
+/// The configuration after an order.
 #[derive(Clone)]
 pub(super) struct Configuration<B> {
     pub(super) state: u32,
     /// The slots in flight that are ordered.
     pub(super) ordered: B,
-    /// The pending operations that are.
+    /// The pending operations that are ordered.
     pub(super) used: B,
     /// The order itself, and its length.
     pub(super) order: u32,
     pub(super) length: u32,
 }
 
-/// What can be ordered next.
+/// A candidate for the next operation.
 #[derive(Clone, Copy)]
 pub(super) enum Candidate {
     /// The number of an operation.
@@ -52,18 +52,23 @@ impl<'a, M: Model> Ground<'a, M> {
         Ground {
             operations,
             timeline: Timeline::default(),
-            states: States::new(),
+            states: StateTable::new(),
             observer: Vec::new(),
             held: [0; 2],
             successors: Vec::new(),
         }
     }
 
-    /// Lays out a part in place of the one before, and puts `walk` at its beginning. Not of use if the
-    /// meter is over then.
-    pub(super) fn lay(&mut self, moments: &[Moment], walk: &mut Walk, meter: &mut Meter<'_>) {
+    /// Lays out a part in place of the last one, and puts `walk` at its beginning. The layout is incomplete if
+    /// the meter is over then.
+    pub(super) fn lay_out(
+        &mut self,
+        moments: &[Moment],
+        walk: &mut TimelineCursor,
+        meter: &mut Meter<'_>,
+    ) {
         let operations = self.operations;
-        self.timeline.lay(
+        self.timeline.lay_out(
             moments,
             |index| operations[index].returned.is_some(),
             |a, b| operations[a].op == operations[b].op,
@@ -80,7 +85,7 @@ impl<'a, M: Model> Ground<'a, M> {
         self.observer.extend(self.timeline.index.iter().map(observes));
     }
 
-    /// The configuration in which nothing has happened.
+    /// The initial configuration.
     pub(super) fn start<B: Mask>(&mut self, initial: &M) -> Configuration<B> {
         Configuration {
             state: self.states.number_of(initial.clone()),
@@ -124,16 +129,16 @@ impl<'a, M: Model> Ground<'a, M> {
         let known = self.states.len();
         while let Some(next) = self.successors.pop() {
             let state = self.states.number_of(next);
-            // A pending operation that changes nothing might as well not have happened.
+            // A pending operation that changes nothing can be left out.
             if !(is_pending && state == here.state) {
                 found(state);
             }
         }
-        // Who asked sees it the next time.
+        // The caller sees it the next time.
         let _ = self.states.len() == known || meter.hold(self.bytes());
     }
 
-    /// How many bytes the states and the searches take, about.
+    /// The approximate size of the states and the searches, in bytes.
     pub(super) fn bytes(&self) -> usize {
         self.states.bytes() + self.held.iter().sum::<usize>()
     }
@@ -144,7 +149,7 @@ impl<'a, M: Model> Ground<'a, M> {
         here: &Configuration<B>,
         candidate: Candidate,
         state: u32,
-        orders: &mut Orders,
+        orders: &mut OrderTree,
     ) -> Configuration<B> {
         let mut next = here.clone();
         match candidate {
@@ -156,18 +161,18 @@ impl<'a, M: Model> Ground<'a, M> {
         next
     }
 
-    /// Whether the model lets an operation happen in a state. False if the meter is over.
+    /// Returns `true` if the model allows an operation in a state, and `false` if the meter is over.
     pub(super) fn fits(&mut self, op: u32, state: u32, meter: &mut Meter<'_>) -> bool {
         self.find_successors(op, state, meter) && !self.successors.is_empty()
     }
 
-    /// Whether an operation in flight is ordered.
+    /// Returns `true` if an operation in flight is ordered.
     fn has<B: Mask>(&self, here: &Configuration<B>, op: u32) -> bool {
         here.ordered.has(self.timeline.slot[op as usize])
     }
 
-    /// Fills `successors` with the states that the model allows after an operation. False, and there are
-    /// none, if the meter is over.
+    /// Fills `successors` with the states that the model allows after an operation. Returns `false`, with no
+    /// states, if the meter is over.
     #[must_use]
     fn find_successors(&mut self, op: u32, state: u32, meter: &mut Meter<'_>) -> bool {
         let Operation { op, returned, .. } = &self.operations[self.timeline.index[op as usize]];
@@ -180,14 +185,14 @@ impl<'a, M: Model> Ground<'a, M> {
         true
     }
 
-    /// Orders every observer in flight that fits the state, and passes events until the return of an
-    /// operation that is not ordered, or to the end. An observer that fits now loses nothing by going
-    /// now: taking it out of its place in any later order and putting it here changes no state.
+    /// Orders every observer in flight that fits the state, and passes events until the return of an operation
+    /// that is not ordered, or to the end. Ordering an observer that fits as early as possible loses nothing:
+    /// moving it here from its place in any later order changes no state.
     pub(super) fn settle<B: Mask>(
         &mut self,
         here: &mut Configuration<B>,
-        walk: &mut Walk,
-        orders: &mut Orders,
+        walk: &mut TimelineCursor,
+        orders: &mut OrderTree,
         meter: &mut Meter<'_>,
     ) {
         let mut in_flight = walk.first();
@@ -196,14 +201,14 @@ impl<'a, M: Model> Ground<'a, M> {
             in_flight = walk.following(op);
         }
         while let Some(&event) = self.timeline.events.get(walk.at) {
-            if let Event::Return(op) = event {
+            if let TimelineEvent::Return(op) = event {
                 if !self.has(here, op) {
                     return;
                 }
                 here.ordered.clear(self.timeline.slot[op as usize]);
             }
             walk.forward(&self.timeline);
-            if let Event::Invoke(op) = event {
+            if let TimelineEvent::Invoke(op) = event {
                 self.observe(here, op, orders, meter);
             }
         }
@@ -213,7 +218,7 @@ impl<'a, M: Model> Ground<'a, M> {
         &mut self,
         here: &mut Configuration<B>,
         op: u32,
-        orders: &mut Orders,
+        orders: &mut OrderTree,
         meter: &mut Meter<'_>,
     ) {
         if !self.observer[op as usize] || self.has(here, op) || !self.fits(op, here.state, meter) {
@@ -234,7 +239,7 @@ impl<'a, M: Model> Ground<'a, M> {
     }
 }
 
-fn append<B>(here: &mut Configuration<B>, op: u32, orders: &mut Orders) {
+fn append<B>(here: &mut Configuration<B>, op: u32, orders: &mut OrderTree) {
     here.order = orders.extend(here.order, op);
     here.length += 1;
 }

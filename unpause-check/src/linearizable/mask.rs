@@ -1,7 +1,7 @@
-//! Sets of small numbers: which operations in flight are ordered already.
+//! Sets of small numbers: the operations in flight that are ordered already.
 //!
-//! One machine value up to 64 of them at once, a boxed slice beyond: the search is written once
-//! over [`Mask`], and how many operations overlap is limited by memory alone.
+//! One machine value up to 64 of them at once, a boxed slice beyond: the search is written once over [`Mask`],
+//! and only memory limits the number of operations that overlap.
 
 use std::hash::Hash;
 
@@ -11,11 +11,11 @@ pub(super) trait Mask: Clone + Eq + Hash {
     fn has(&self, bit: u32) -> bool;
     fn set(&mut self, bit: u32);
     fn clear(&mut self, bit: u32);
-    /// How many bytes it takes besides its own place.
+    /// The number of bytes on the heap.
     fn heap(&self) -> usize;
-    /// How many bits are set.
+    /// The number of bits set.
     fn count(&self) -> u32;
-    /// Whether every bit of `self` is set in `other`.
+    /// Returns `true` if every bit of `self` is set in `other`.
     fn within(&self, other: &Self) -> bool;
 }
 
@@ -51,7 +51,7 @@ impl Mask for u64 {
 }
 
 impl Mask for Box<[u64]> {
-    /// With what an allocator takes for itself.
+    /// Includes the overhead of the allocator.
     fn heap(&self) -> usize {
         size_of_val::<[u64]>(self) + 16
     }

@@ -1,4 +1,4 @@
-//! What the search remembers: the states it met, the configurations it visited, the orders it built.
+//! The memory of a search: states, visited configurations, and orders.
 
 // tidy: never iterated: looked up only
 use std::collections::hash_map::Entry;
@@ -8,12 +8,12 @@ use super::mask::Mask;
 use crate::hash::{Table, Weigher};
 use crate::limits::{ENTRIES_KEPT, ROWS_KEPT, table_bytes, vec_bytes};
 
-/// The states of the model, numbered as they are met. Open addressing over the numbers, so that each
-/// state is kept once.
-pub(crate) struct States<M> {
+/// The states of the model, with numbers in the order of their discovery. Open addressing over the numbers, so
+/// that each state is kept once.
+pub(crate) struct StateTable<M> {
     states: Vec<M>,
     hashes: Vec<u64>,
-    /// How large each is, about, besides its place in `states`; and all of them together.
+    /// The approximate size of each, besides its entry in `states`; and the sum.
     weights: Vec<u32>,
     weight: usize,
     // Length a power of two, at most half full. VACANT or an index into `states`.
@@ -22,9 +22,9 @@ pub(crate) struct States<M> {
 
 const VACANT: u32 = u32::MAX;
 
-impl<M: Clone + Eq + Hash> States<M> {
+impl<M: Clone + Eq + Hash> StateTable<M> {
     pub(crate) fn new() -> Self {
-        States {
+        StateTable {
             states: Vec::new(),
             hashes: Vec::new(),
             weights: Vec::new(),
@@ -50,17 +50,17 @@ impl<M: Clone + Eq + Hash> States<M> {
         &self.states[number as usize]
     }
 
-    /// How many there are.
+    /// The number of states.
     pub(crate) fn len(&self) -> usize {
         self.states.len()
     }
 
-    /// How much work it is to copy a state: one, and more if it is large.
+    /// The work to copy a state: 1, and more if it is large.
     pub(crate) fn work(&self, number: u32) -> u32 {
         1 + self.weights[number as usize] / 256
     }
 
-    /// How many bytes they take, about.
+    /// The approximate size of all states in bytes.
     pub(crate) fn bytes(&self) -> usize {
         let lists = vec_bytes(&self.states) + vec_bytes(&self.hashes) + vec_bytes(&self.weights);
         // The table doubles when half of it is used, and then there are two for a moment.
@@ -111,17 +111,17 @@ impl<M: Clone + Eq + Hash> States<M> {
     }
 }
 
-/// The configurations visited: position, state, operations in flight that are ordered already, and
-/// for each the sets of pending operations used to get there.
+/// The visited configurations: position, state, operations in flight that are ordered already, and for each the
+/// sets of pending operations used to get there.
 ///
-/// Using a pending operation is a cost and never a gain: who used fewer can still use the others. So
-/// of each key only the minimal sets are kept (an antichain), and whoever used a superset of one of
-/// them need not be looked at.
+/// Using a pending operation is a cost and never a gain: a configuration that used fewer can still use the
+/// others. So only the minimal sets of each key are kept (an antichain), and a configuration with a superset of
+/// one of them is skipped.
 pub(super) struct Visited<B> {
     table: Table<(u32, u32, B), Antichain<B>>,
-    /// What masks take outside of the table.
+    /// The bytes of masks outside of the table.
     masks: usize,
-    /// How many sets were compared since that was last asked.
+    /// The number of sets compared since [`take_work`](Self::take_work).
     compared: u32,
 }
 
@@ -138,22 +138,22 @@ impl<B: Mask> Visited<B> {
         Visited { table: Table::default(), masks: 0, compared: 0 }
     }
 
-    /// How many there are, not counting those that differ in pending operations alone.
+    /// The number of keys: configurations that differ in pending operations alone count once.
     pub(super) fn len(&self) -> usize {
         self.table.len()
     }
 
-    /// How many bytes they take, about.
+    /// The approximate size in bytes.
     pub(super) fn bytes(&self) -> usize {
         table_bytes(&self.table) + self.masks
     }
 
-    /// How many sets were compared since this was last asked.
+    /// Returns and resets the number of sets compared.
     pub(super) fn take_work(&mut self) -> u32 {
         std::mem::take(&mut self.compared)
     }
 
-    /// Forgets all, and gives up the room of a table much larger than most.
+    /// Clears the memo, and frees a table much larger than most.
     pub(super) fn clear(&mut self) {
         if self.table.capacity() >= ROWS_KEPT {
             *self = Visited::new();
@@ -163,13 +163,13 @@ impl<B: Mask> Visited<B> {
         }
     }
 
-    /// Whether a configuration that was added is still as good as any.
+    /// Returns `true` if a configuration that was added is still minimal.
     pub(super) fn has(&self, at: usize, state: u32, ordered: &B, used: &B) -> bool {
         let kept = self.table.get(&(at as u32, state, ordered.clone()));
         kept.is_some_and(|kept| kept.one == *used || kept.others().any(|other| other == used))
     }
 
-    /// Adds a configuration; false if one at least as good is there.
+    /// Adds a configuration; returns `false` if one at least as good is there.
     #[must_use]
     pub(super) fn add(&mut self, at: usize, state: u32, ordered: &B, used: &B) -> bool {
         match self.table.entry((at as u32, state, ordered.clone())) {
@@ -218,14 +218,14 @@ impl<B: Mask> Antichain<B> {
 /// The orders that led to the configurations on the stack, as a tree that shares their beginnings:
 /// an order is the number of its last node.
 #[derive(Clone, Default)]
-pub(crate) struct Orders {
+pub(crate) struct OrderTree {
     nodes: Vec<(u32, u32)>,
 }
 
 /// The order of no operations.
 pub(crate) const NOTHING: u32 = u32::MAX;
 
-impl Orders {
+impl OrderTree {
     pub(crate) fn extend(&mut self, order: u32, op: u32) -> u32 {
         let node = u32::try_from(self.nodes.len()).unwrap_or(NOTHING);
         assert!(node != NOTHING, "memory holds fewer than 2^32 nodes");
@@ -233,28 +233,28 @@ impl Orders {
         node
     }
 
-    /// Forgets all, and gives up much room.
+    /// Forgets all orders, and frees much room.
     pub(crate) fn clear(&mut self) {
         self.nodes.clear();
         self.nodes.shrink_to(ENTRIES_KEPT / 2);
     }
 
-    /// How many bytes they take.
+    /// The size in bytes.
     pub(crate) fn bytes(&self) -> usize {
         vec_bytes(&self.nodes)
     }
 
-    /// The number of nodes: what [`truncate`](Orders::truncate) goes back to.
+    /// The number of nodes, for [`truncate`](OrderTree::truncate).
     pub(crate) fn len(&self) -> usize {
         self.nodes.len()
     }
 
-    /// Forgets all orders made since there were `len` nodes.
+    /// Drops all nodes after the first `len`.
     pub(crate) fn truncate(&mut self, len: usize) {
         self.nodes.truncate(len);
     }
 
-    /// Drops every node that none of `ends` goes through, and renumbers those.
+    /// Drops every node that is on the path of none of `ends`, and renumbers `ends`.
     pub(crate) fn keep(&mut self, ends: Vec<&mut u32>) {
         let mut number = vec![NOTHING; self.nodes.len()];
         for end in &ends {
@@ -264,7 +264,7 @@ impl Orders {
                 node = self.nodes[node as usize].1;
             }
         }
-        // A parent stands before its children, so it has its new number before they ask.
+        // A parent stands before its children, so it has its new number before they need it.
         let mut kept = 0;
         for node in 0..self.nodes.len() {
             if number[node] == NOTHING {
@@ -303,7 +303,7 @@ mod tests {
 
     #[test]
     fn equal_states_have_one_number() {
-        let mut states = States::new();
+        let mut states = StateTable::new();
         for _ in 0..2 {
             for value in 0..1000u64 {
                 assert_eq!(states.number_of(value), value as u32);
@@ -328,7 +328,7 @@ mod tests {
 
     #[test]
     fn an_order_is_spelled_from_its_beginning() {
-        let mut orders = Orders::default();
+        let mut orders = OrderTree::default();
         let seven = orders.extend(NOTHING, 7);
         let eight = orders.extend(seven, 8);
         let nine = orders.extend(seven, 9);
@@ -339,7 +339,7 @@ mod tests {
 
     #[test]
     fn orders_that_are_kept_spell_the_same_in_less_room() {
-        let mut orders = Orders::default();
+        let mut orders = OrderTree::default();
         let seven = orders.extend(NOTHING, 7);
         orders.extend(seven, 1);
         let mut eight = orders.extend(seven, 8);

@@ -1,7 +1,6 @@
-//! A history by time and by key: what goes in before any search, and how orders of the parts become
-//! one order of the whole.
+//! A history by time and by key, before any search, and the merge of the orders of the parts.
 //!
-//! All of it is a few flat arrays, whatever the number of keys: 10^5 of them cost what one does.
+//! All data is in a few flat arrays: 10^5 keys cost as much as one.
 
 // tidy: never iterated: looked up only
 use std::collections::hash_map::Entry;
@@ -48,7 +47,7 @@ fn timed<O, R>(operations: &[Operation<O, R>]) -> impl Iterator<Item = (u64, Mom
     })
 }
 
-/// Puts each event where its time says; `None` if that takes too much room, or if two meet.
+/// Puts each event at the index of its time; `None` if that takes too much room, or if two times are equal.
 fn placed_by_time<O, R>(
     operations: &[Operation<O, R>],
     count: usize,
@@ -71,7 +70,7 @@ fn placed_by_time<O, R>(
     Some(places)
 }
 
-// This and all that sorts here knows no model: a sort is much code, and compiled once is enough.
+// The functions that sort are not generic over models, so that the code of a sort is compiled only once.
 fn sorted_by_time(mut events: Vec<(u64, Moment)>) -> Result<Vec<Moment>, Malformed> {
     events.sort_unstable();
     for pair in events.windows(2) {
@@ -87,13 +86,13 @@ fn sorted_by_time(mut events: Vec<(u64, Moment)>) -> Result<Vec<Moment>, Malform
 /// The events of a history, those of each key together and by time.
 pub(super) struct Parts {
     moments: Vec<Moment>,
-    /// Where each part begins and ends, shortest part first; of equal ones, the one whose key
-    /// appears first. The budget then goes to the hard ones when all else is known.
+    /// The range of each part, shortest part first; of equal ones, the one whose key appears first. The budget
+    /// is then left for the hard parts.
     ranges: Vec<(usize, usize)>,
 }
 
 impl Parts {
-    /// One part for each key; one in all if any operation has none.
+    /// One part for each key; a single part if any operation has no key.
     pub(super) fn new<M: Model>(
         operations: &[Operation<M::Op, M::Ret>],
         moments: Vec<Moment>,
@@ -124,7 +123,7 @@ impl Parts {
         Parts::grouped(moments, &part_of, ends)
     }
 
-    /// Given the part of each operation and the number of events in each part.
+    /// Groups the moments, given the part of each operation and the number of events in each part.
     fn grouped(moments: Vec<Moment>, part_of: &[u32], mut ends: Vec<usize>) -> Parts {
         let mut start = 0;
         let mut ranges: Vec<(usize, usize)> = Vec::with_capacity(ends.len());
@@ -154,9 +153,9 @@ impl Parts {
 
 /// Merges orders of parts, one after the other in `order`, into one of the whole.
 ///
-/// Each operation gets a moment at which it can take effect: as early as it and those before it in
-/// its part allow. Since an order of a part respects real time, that is before it returns; so the
-/// whole by these moments respects real time too, and what belongs together stays in order.
+/// Each operation gets a moment at which it can take effect: as early as it and the operations before it in its
+/// part allow. Since an order of a part respects real time, that is before its return; so the whole order by
+/// these moments respects real time too, and keeps the order within each part.
 pub(super) fn merge<O, R>(
     order: &[usize],
     part_ends: &[usize],

@@ -1,30 +1,30 @@
 //! Depth first: the search that finds an order soon if there is one.
 //!
-//! With a memo of the configurations visited (Lowe 2017). The memo is emptied now and then while the
-//! probe gets on: what is far behind is hardly ever met again, and if it is, it costs time and
-//! not truth. So memory stays a small multiple of the history.
+//! Keeps a memo of the visited configurations (Lowe 2017). The memo is emptied now and then while the probe
+//! progresses: configurations far behind are hardly ever reached again, and reaching one again costs time but
+//! does not change the verdict. So memory stays a small multiple of the history.
 
-use super::furthest::{End, Furthest};
+use super::furthest::{Furthest, OrderEnd};
 use super::ground::{Candidate, Configuration, Ground};
 use super::mask::Mask;
-use super::memo::{Orders, Visited};
-use super::timeline::Walk;
+use super::memo::{OrderTree, Visited};
+use super::timeline::TimelineCursor;
 use crate::limits::{ENTRIES_KEPT, Meter, vec_bytes};
 use crate::model::Model;
 
 pub(super) struct Probe<B> {
-    pub(super) orders: Orders,
+    pub(super) orders: OrderTree,
     pub(super) furthest: Furthest,
     /// The furthest position that any configuration reached.
     pub(super) deepest: usize,
     pub(super) longest: u32,
-    /// How many configurations were visited, and how many of them since `deepest` changed.
+    /// The number of configurations visited, and of those since `deepest` changed.
     pub(super) visits: u64,
     in_vain: u64,
     visited: Visited<B>,
-    /// The configurations on the way from the start to here, and siblings that wait. The walk is at
-    /// the one on top.
-    stack: Vec<Frame<B>>,
+    /// The configurations on the path from the start to here, and waiting siblings. The cursor is at the one on
+    /// top.
+    stack: Vec<ProbeFrame<B>>,
     /// The moves listed from the configurations on the stack, those of the top one last.
     moves: Vec<Move>,
 }
@@ -32,7 +32,7 @@ pub(super) struct Probe<B> {
 impl<B: Mask> Default for Probe<B> {
     fn default() -> Self {
         Probe {
-            orders: Orders::default(),
+            orders: OrderTree::default(),
             furthest: Furthest::default(),
             deepest: 0,
             longest: 0,
@@ -45,26 +45,26 @@ impl<B: Mask> Default for Probe<B> {
     }
 }
 
-struct Frame<B> {
+struct ProbeFrame<B> {
     here: Configuration<B>,
     at: u32,
-    /// How many nodes of orders there were before the move that led here.
+    /// The number of nodes of orders before the move that led here.
     nodes_before: u32,
-    /// Where its moves begin in `moves`, and the one to try next.
+    /// The first of its moves in `moves`, and the one to try next.
     moves: u32,
     next: u32,
     listed: Listed,
 }
 
-/// The moves that have been listed from a configuration.
+/// The moves that were listed from a configuration.
 enum Listed {
     Nothing,
-    /// Those of the operation that has to go.
+    /// Those of the operation that must be next.
     First,
     All,
 }
 
-/// To order `op` next, which leads to `state`.
+/// Orders `op` next, which leads to `state`.
 #[derive(Clone, Copy)]
 struct Move {
     op: Candidate,
@@ -72,8 +72,8 @@ struct Move {
     rank: Rank,
 }
 
-/// Which moves are tried first: those after which the operation that has to go can go, and
-/// operations that must happen before those that need not.
+/// The rank of a move, lowest first: moves after which the required operation can be next, and operations that
+/// must happen before optional ones.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Rank {
     Helps,
@@ -87,15 +87,15 @@ fn best_first(moves: &mut [Move]) {
     moves.sort_by_key(|way| way.rank);
 }
 
-/// Where a probe has got.
+/// The result of a probe.
 pub(super) enum Probed {
     /// It can go on.
     New,
     /// To the end, by this order.
     Complete(u32),
-    /// Back: there is no order from where it started.
+    /// It is exhausted: there is no order from its start.
     Nothing,
-    /// No further, for too long.
+    /// It made no progress for too long.
     Impatient,
     OutOfBudget,
 }
@@ -108,14 +108,14 @@ enum Entered {
 }
 
 impl<B: Mask> Probe<B> {
-    /// The most configurations that are remembered while it gets on.
+    /// The maximum number of configurations in the memo while it progresses.
     const MEMO_MAX: usize = 1 << 14;
 
-    /// Starts at the beginning of a part, forgetting all of the one before.
+    /// Starts at the beginning of a part, and forgets the last one.
     pub(super) fn start<M: Model>(
         &mut self,
         ground: &mut Ground<'_, M>,
-        walk: &mut Walk,
+        walk: &mut TimelineCursor,
         start: Configuration<B>,
         meter: &mut Meter<'_>,
     ) -> Probed {
@@ -134,11 +134,11 @@ impl<B: Mask> Probe<B> {
         }
     }
 
-    /// Starts again from configurations, by position, that every order goes through one of; they
-    /// belong to `orders`. The walk has to go to `deepest`.
+    /// Starts again from configurations, by position, one of which is on the path of every order; they belong
+    /// to `orders`. The cursor must reach `deepest`.
     pub(super) fn start_from<'a>(
         &mut self,
-        orders: &Orders,
+        orders: &OrderTree,
         from: impl Iterator<Item = (usize, &'a Configuration<B>)>,
     ) where
         B: 'a,
@@ -155,11 +155,11 @@ impl<B: Mask> Probe<B> {
         }
     }
 
-    /// Goes on until it is through, or has got no further for `patience` configurations.
-    pub(super) fn go<M: Model>(
+    /// Continues until it is exhausted, or has made no progress for `patience` configurations.
+    pub(super) fn run<M: Model>(
         &mut self,
         ground: &mut Ground<'_, M>,
-        walk: &mut Walk,
+        walk: &mut TimelineCursor,
         meter: &mut Meter<'_>,
         patience: u64,
     ) -> Probed {
@@ -172,7 +172,7 @@ impl<B: Mask> Probe<B> {
                 return Probed::Nothing;
             }
             let entered = match self.next_move(ground, walk, meter) {
-                Some(way) if way.rank == Rank::PendingOther => self.spread(ground, walk, meter),
+                Some(way) if way.rank == Rank::PendingOther => self.take_all(ground, walk, meter),
                 Some(way) => self.take(ground, walk, meter, self.stack.len() - 1, way),
                 None => {
                     self.leave(ground, walk);
@@ -188,12 +188,12 @@ impl<B: Mask> Probe<B> {
         }
     }
 
-    /// The next move from the configuration on top. The operation that has to go is tried before
-    /// the others are looked at: mostly it fits, and they never are.
+    /// The next move from the configuration on top. The required operation is tried before the others are
+    /// listed: mostly it fits, and they are never needed.
     fn next_move<M: Model>(
         &mut self,
         ground: &mut Ground<'_, M>,
-        walk: &Walk,
+        walk: &TimelineCursor,
         meter: &mut Meter<'_>,
     ) -> Option<Move> {
         let first = walk.first()?;
@@ -228,8 +228,7 @@ impl<B: Mask> Probe<B> {
         }
     }
 
-    /// Lists the moves of one operation from the configuration on top. `first` is the operation
-    /// that has to go.
+    /// Lists the moves of one operation from the configuration on top. `first` is the required operation.
     fn list<M: Model>(
         &mut self,
         ground: &mut Ground<'_, M>,
@@ -237,7 +236,7 @@ impl<B: Mask> Probe<B> {
         first: u32,
         meter: &mut Meter<'_>,
     ) {
-        let Some(Frame { here, .. }) = self.stack.last() else { return };
+        let Some(ProbeFrame { here, .. }) = self.stack.last() else { return };
         let start = self.moves.len();
         let moves = &mut self.moves;
         ground.moves(here, candidate, meter, |state| {
@@ -256,13 +255,13 @@ impl<B: Mask> Probe<B> {
         }
     }
 
-    /// Takes the move just returned and all that are left, before going on from any of them: each uses
-    /// one pending operation. Going on from the first at once would use two, three and more where
-    /// one would do, and come to the same states again with ever smaller sets.
-    fn spread<M: Model>(
+    /// Takes the move just returned and all remaining ones before continuing from any of them: each uses one
+    /// pending operation. Continuing from the first at once would use two, three and more where one is enough,
+    /// and reach the same states again with ever smaller sets.
+    fn take_all<M: Model>(
         &mut self,
         ground: &mut Ground<'_, M>,
-        walk: &mut Walk,
+        walk: &mut TimelineCursor,
         meter: &mut Meter<'_>,
     ) -> Entered {
         let parent = self.stack.len() - 1;
@@ -275,7 +274,7 @@ impl<B: Mask> Probe<B> {
                 Entered::New | Entered::Known => {}
                 over => return over,
             }
-            // None of them lets the operation go that has to, so siblings share a position.
+            // After none of them the required operation can be next, so siblings share a position.
             assert!(walk.at == at || meter.is_over(), "a move was ranked wrongly");
         }
         Entered::New
@@ -284,7 +283,7 @@ impl<B: Mask> Probe<B> {
     fn take<M: Model>(
         &mut self,
         ground: &mut Ground<'_, M>,
-        walk: &mut Walk,
+        walk: &mut TimelineCursor,
         meter: &mut Meter<'_>,
         parent: usize,
         way: Move,
@@ -294,12 +293,12 @@ impl<B: Mask> Probe<B> {
         self.enter(ground, walk, meter, here, nodes_before)
     }
 
-    /// Goes on from a move to the next return that is not ordered yet. Unless the configuration
-    /// there is new, the walk is back where it was afterwards.
+    /// Continues from a move to the next return that is not ordered yet. Unless the configuration there is new,
+    /// the cursor is restored.
     fn enter<M: Model>(
         &mut self,
         ground: &mut Ground<'_, M>,
-        walk: &mut Walk,
+        walk: &mut TimelineCursor,
         meter: &mut Meter<'_>,
         mut here: Configuration<B>,
         nodes_before: usize,
@@ -334,7 +333,7 @@ impl<B: Mask> Probe<B> {
         Entered::New
     }
 
-    /// How many bytes it takes, about; `here` is like all configurations.
+    /// The approximate size in bytes; `here` is like all configurations.
     fn bytes(&self, here: &Configuration<B>) -> usize {
         let masks = self.stack.len() * (here.ordered.heap() + here.used.heap());
         vec_bytes(&self.stack)
@@ -348,14 +347,23 @@ impl<B: Mask> Probe<B> {
         // Nothing is found at `next`, so the first look lists moves.
         let (moves, next) = (self.moves.len() as u32, u32::MAX);
         let (at, nodes_before) = (at as u32, nodes_before as u32);
-        self.stack.push(Frame { here, at, nodes_before, moves, next, listed: Listed::Nothing });
+        self.stack.push(ProbeFrame {
+            here,
+            at,
+            nodes_before,
+            moves,
+            next,
+            listed: Listed::Nothing,
+        });
     }
 
-    /// Gives up the configuration on top.
-    fn leave<M: Model>(&mut self, ground: &Ground<'_, M>, walk: &mut Walk) {
-        let Some(Frame { here, at, nodes_before, moves, .. }) = self.stack.pop() else { return };
+    /// Pops the configuration on top.
+    fn leave<M: Model>(&mut self, ground: &Ground<'_, M>, walk: &mut TimelineCursor) {
+        let Some(ProbeFrame { here, at, nodes_before, moves, .. }) = self.stack.pop() else {
+            return;
+        };
         let Configuration { order, state, length, .. } = here;
-        self.furthest.reached(at as usize, End { order, state, length });
+        self.furthest.reached(at as usize, OrderEnd { order, state, length });
         self.orders.truncate(self.furthest.nodes().max(nodes_before as usize));
         self.moves.truncate(moves as usize);
         // A sibling stands where this one stood.

@@ -1,8 +1,8 @@
-//! Asks an engine for unique values, and makes evidence of the contradiction that it names.
+//! Runs an engine for unique values, and makes evidence of the contradiction that it returns.
 
 use super::search::{Found, Searcher};
 use super::timeline::Moment;
-use super::{Ruling, evidence};
+use super::{PartRuling, evidence};
 use crate::history::Operation;
 use crate::limits::Meter;
 use crate::model::Model;
@@ -12,8 +12,7 @@ use crate::verdict::Evidence;
 /// The configurations that the evidence for a contradiction may cost: more than a core needs.
 const CORE_NODES_MAX: u64 = 10_000;
 
-/// Asks the engine for unique values, if the object has one and values are unique. `numbers` is room
-/// for work.
+/// Runs the engine for unique values, if the object has one and values are unique. `numbers` is scratch space.
 pub(super) fn quick<M: Model>(
     initial: &M,
     operations: &[Operation<M::Op, M::Ret>],
@@ -21,7 +20,7 @@ pub(super) fn quick<M: Model>(
     searcher: &mut Searcher<'_, M>,
     numbers: &mut Vec<u32>,
     meter: &mut Meter<'_>,
-) -> Option<Ruling> {
+) -> Option<PartRuling> {
     let mut part = Vec::with_capacity(events.len() / 2 + 1);
     part.extend(events.iter().filter(|event| !event.is_return()).map(|event| event.index()));
     let calls = part.iter().map(|index| &operations[*index]);
@@ -32,7 +31,9 @@ pub(super) fn quick<M: Model>(
     let own = |list: Vec<u32>| list.into_iter().map(|n| part[n as usize]).collect::<Vec<usize>>();
     match unique::decide(&plain, &spans) {
         unique::Ruling::NotMine => None,
-        unique::Ruling::Linearizable(order) => Some(Ruling::Linearizable(engine, order.map(own))),
+        unique::Ruling::Linearizable(order) => {
+            Some(PartRuling::Linearizable(engine, order.map(own)))
+        }
         unique::Ruling::Violated(unique::Core { operations: core, mut anomaly }) => {
             for edge in &mut anomaly.edges {
                 (edge.from, edge.to) = (part[edge.from], part[edge.to]);
@@ -41,13 +42,13 @@ pub(super) fn quick<M: Model>(
             anomaly.text = with_operations::<M>(&anomaly.text, &core, operations);
             let evidence = core_evidence(initial, operations, events, core, searcher, meter);
             let (engine, anomaly) = (engine.to_owned(), Some(anomaly));
-            Some(Ruling::Violated(Box::new(Evidence { engine, anomaly, ..evidence })))
+            Some(PartRuling::Violated(Box::new(Evidence { engine, anomaly, ..evidence })))
         }
     }
 }
 
-/// When each of these operations was open: by positions in `events`, so that engines sort by counting.
-/// `part[n]` is the operation that was invoked as the n-th.
+/// The span of each of these operations: by positions in `events`, so that engines sort by counting. `part[n]`
+/// is the operation that was invoked as the n-th.
 fn spans(events: &[Moment], part: &[usize], numbers: &mut Vec<u32>) -> Vec<unique::Span> {
     // By index in the history; those of other parts are left over.
     let room = part.iter().max().map_or(0, |index| index + 1);
@@ -66,8 +67,8 @@ fn spans(events: &[Moment], part: &[usize], numbers: &mut Vec<u32>) -> Vec<uniqu
     spans
 }
 
-/// What a search says of the few operations of a contradiction. They are not linearizable, so it
-/// gets stuck, unless they are so many that it has to give up; then there are no orders to show.
+/// The evidence of a search over the few operations of a contradiction. They are not linearizable, so the
+/// search gets stuck, or gives up if there are too many of them; then there are no orders to show.
 fn core_evidence<M: Model>(
     initial: &M,
     operations: &[Operation<M::Op, M::Ret>],
@@ -81,7 +82,7 @@ fn core_evidence<M: Model>(
     let few: Vec<Moment> = events.iter().filter(of_core).copied().collect();
     let invoked = few.iter().filter(|event| !event.is_return());
     let part: Vec<usize> = invoked.map(|event| event.index()).collect();
-    // The verdict stands already, so these are not the nodes of the caller.
+    // The verdict is final already, so these nodes are not charged to the caller.
     let mut own = meter.beside(CORE_NODES_MAX);
     let found = searcher.search(initial, &few, &mut own);
     meter.nodes += own.nodes;

@@ -1,42 +1,42 @@
 //! The search for an order of one part of a history: two searches that take turns.
 //!
 //! The [`Probe`] goes depth first. It finds an order soon if there is one and operations overlap
-//! little, but to say that there is none it must come back to the very beginning. The [`Sweep`] takes
+//! little, but to prove that there is none it must come back to the very beginning. The [`Sweep`] takes
 //! all configurations of one position before those of the next. It never comes back, so it forgets
-//! what is behind it and proves that there is no order in memory that does not grow, but it visits
+//! finished positions and proves that there is no order in memory that does not grow, but it visits
 //! everything: ten to thirty times as much as a lucky probe. Alone the probe decides nearly all
-//! histories. When it has gone no further for long, the sweep starts from where all orders come from;
-//! once it is past where the probe stood, the probe starts again from there, with nothing behind it.
+//! histories. If it makes no progress for long, the sweep starts from the common origin of all orders;
+//! once it has passed the position of the probe, the probe starts again from there, with nothing behind it.
 //! The two get turns in proportion, so the cost is within a constant of the better one's.
 //!
 //! O(n·2^w·s) configurations at worst, w = the widest overlap, s = the states that can be reached.
 //! If there is no order, the furthest position that any reached is the evidence: the operation
-//! that returns there fits after none of them, and what was invoked later played no part.
+//! that returns there fits after none of them, and operations invoked later played no part.
 
 use super::furthest::Furthest;
 use super::ground::Ground;
 use super::mask::Mask;
-use super::memo::{Orders, States};
+use super::memo::{OrderTree, StateTable};
 use super::probe::{Probe, Probed};
 use super::sweep::{Sweep, Swept};
-use super::timeline::{Event, Moment, Timeline, Walk};
+use super::timeline::{Moment, Timeline, TimelineCursor, TimelineEvent};
 use crate::history::Operation;
 use crate::limits::Meter;
 use crate::model::Model;
 
-/// How a search ended. Operations by their index in the history.
+/// The result of a search. Operations by their index in the history.
 pub(super) enum Found<M> {
-    /// This order explains all.
+    /// This order explains the part.
     Order(Vec<usize>),
-    /// None does.
+    /// No order does.
     Stuck(Stuck<M>),
-    /// The budget ran out when this many operations had been ordered.
+    /// The budget ran out after this many operations had been ordered.
     OutOfBudget { longest: usize },
 }
 
-/// The furthest that any order got.
+/// The furthest position that any order reached.
 pub(super) struct Stuck<M> {
-    /// The operation that has to be next and cannot.
+    /// The operation that must be next but does not fit.
     pub(super) misfit: usize,
     /// Orders up to there and the state after each, longest first.
     pub(super) partial: Vec<(Vec<usize>, M)>,
@@ -46,13 +46,13 @@ pub(super) struct Stuck<M> {
 /// operations allocates nothing.
 pub(super) struct Searcher<'a, M: Model> {
     ground: Ground<'a, M>,
-    walk: Walk,
+    walk: TimelineCursor,
     probe: Probe<u64>,
 }
 
 impl<'a, M: Model> Searcher<'a, M> {
     pub(super) fn new(operations: &'a [Operation<M::Op, M::Ret>]) -> Self {
-        let (ground, walk) = (Ground::new(operations), Walk::default());
+        let (ground, walk) = (Ground::new(operations), TimelineCursor::default());
         Searcher { ground, walk, probe: Probe::default() }
     }
 
@@ -64,7 +64,7 @@ impl<'a, M: Model> Searcher<'a, M> {
         meter: &mut Meter<'_>,
     ) -> Found<M> {
         let Searcher { ground, walk, probe } = self;
-        ground.lay(moments, walk, meter);
+        ground.lay_out(moments, walk, meter);
         if meter.is_over() {
             return Found::OutOfBudget { longest: 0 };
         }
@@ -77,33 +77,33 @@ impl<'a, M: Model> Searcher<'a, M> {
     }
 }
 
-/// Who searches for how long.
+/// The shares of probe and sweep.
 #[derive(Clone, Copy)]
 struct Turns {
-    /// For how many configurations a probe may get no further.
+    /// The number of configurations after which a probe without progress is stopped.
     patience: u64,
-    /// Or, if that is more, for what part of all that it has visited.
+    /// If larger, this fraction of all configurations that it visited.
     patience_part: u64,
-    /// How many configurations the sweep may visit for each that the probe has, before the probe gets
-    /// another turn.
+    /// The number of configurations that the sweep may visit for each one of the probe, before the probe
+    /// continues.
     sweep_per_probe: u64,
 }
 
-/// Measured on registers and queues with 4 and 16 operations in flight: a shorter patience has the
-/// sweep visit much where the probe would soon have got on, a smaller share for the sweep has the
-/// probe visit much in vain where there is no order.
+/// Measured on registers and queues with 4 and 16 operations in flight: with less patience the sweep visits
+/// much although the probe would soon progress, and with a smaller share for the sweep the probe visits much in
+/// vain if there is no order.
 const TURNS: Turns = Turns { patience: 1 << 14, patience_part: 2, sweep_per_probe: 8 };
 
 fn take_turns<M: Model, B: Mask>(
     initial: &M,
     ground: &mut Ground<'_, M>,
-    walk: &mut Walk,
+    walk: &mut TimelineCursor,
     probe: &mut Probe<B>,
     meter: &mut Meter<'_>,
     turns: Turns,
 ) -> Found<M> {
     let mut sweep: Option<Sweep<B>> = None;
-    // What it has visited is a measure of what it is worth to visit more.
+    // The number of visits so far is a measure of how many more are worth it.
     let patience = |probe: &Probe<B>| turns.patience.max(probe.visits / turns.patience_part);
     let start = ground.start(initial);
     let mut probed = probe.start(ground, walk, start, meter);
@@ -113,7 +113,7 @@ fn take_turns<M: Model, B: Mask>(
             Probed::Nothing => return stuck(ground, &mut probe.furthest, &probe.orders),
             Probed::OutOfBudget => return out_of_budget(probe, sweep.as_ref()),
             Probed::New => {
-                probed = probe.go(ground, walk, meter, patience(probe));
+                probed = probe.run(ground, walk, meter, patience(probe));
                 continue;
             }
             Probed::Impatient => {}
@@ -122,7 +122,7 @@ fn take_turns<M: Model, B: Mask>(
             let start = ground.start(initial);
             Sweep::new(ground, start, meter)
         });
-        match sweep.go(ground, meter, probe.deepest, probe.visits * turns.sweep_per_probe) {
+        match sweep.run(ground, meter, probe.deepest, probe.visits * turns.sweep_per_probe) {
             Swept::Complete(order) => return Found::Order(spell(ground, &sweep.orders, order)),
             Swept::Nothing => return stuck(ground, &mut sweep.furthest, &sweep.orders),
             Swept::OutOfBudget => return out_of_budget(probe, Some(sweep)),
@@ -143,17 +143,21 @@ fn out_of_budget<M, B>(probe: &Probe<B>, sweep: Option<&Sweep<B>>) -> Found<M> {
     Found::OutOfBudget { longest: longest as usize }
 }
 
-fn spell<M: Model>(ground: &Ground<'_, M>, orders: &Orders, order: u32) -> Vec<usize> {
+fn spell<M: Model>(ground: &Ground<'_, M>, orders: &OrderTree, order: u32) -> Vec<usize> {
     orders.spell(order).into_iter().map(|op| ground.timeline.index[op as usize]).collect()
 }
 
-fn stuck<M: Model>(ground: &Ground<'_, M>, furthest: &mut Furthest, orders: &Orders) -> Found<M> {
+fn stuck<M: Model>(
+    ground: &Ground<'_, M>,
+    furthest: &mut Furthest,
+    orders: &OrderTree,
+) -> Found<M> {
     let Ground { timeline: Timeline { events, index, .. }, states, .. } = ground;
-    let Event::Return(misfit) = events[furthest.at] else {
+    let TimelineEvent::Return(misfit) = events[furthest.at] else {
         unreachable!("every configuration is at a return");
     };
     furthest.longest_first();
-    let state = |number| States::get(states, number).clone();
+    let state = |number| StateTable::get(states, number).clone();
     let ends = furthest.ends.iter();
     let partial = ends.map(|end| (spell(ground, orders, end.order), state(end.state))).collect();
     Found::Stuck(Stuck { misfit: index[misfit as usize], partial })
@@ -207,14 +211,14 @@ mod tests {
         calls
     }
 
-    /// Searches with turns as short as they can be, so that probe and sweep relieve each other all
-    /// the time in histories that brute force can judge.
-    fn hurried<B: Mask>(calls: &[Call], turns: Turns) -> Found<CasRegister> {
+    /// Searches with the shortest turns, so that probe and sweep alternate all the time in histories that brute
+    /// force can judge.
+    fn search_with<B: Mask>(calls: &[Call], turns: Turns) -> Found<CasRegister> {
         let moments = crate::linearizable::by_time(calls).unwrap();
-        let (mut ground, mut walk) = (Ground::new(calls), Walk::default());
+        let (mut ground, mut walk) = (Ground::new(calls), TimelineCursor::default());
         let (mut probe, budget) = (Probe::<B>::default(), Budget::default());
         let mut meter = Meter::new(&budget);
-        ground.lay(&moments, &mut walk, &mut meter);
+        ground.lay_out(&moments, &mut walk, &mut meter);
         take_turns(&CasRegister::new(0), &mut ground, &mut walk, &mut probe, &mut meter, turns)
     }
 
@@ -235,8 +239,8 @@ mod tests {
                 patience_part: u64::MAX,
                 sweep_per_probe: 1 + round % 4,
             };
-            let short = hurried::<u64>(&calls, turns);
-            let long = hurried::<Box<[u64]>>(&calls, turns);
+            let short = search_with::<u64>(&calls, turns);
+            let long = search_with::<Box<[u64]>>(&calls, turns);
             match (short, long) {
                 (Found::Order(order), Found::Order(other)) if expected => {
                     assert_eq!(order, other, "{calls:?}");
@@ -247,12 +251,12 @@ mod tests {
                     }
                 }
                 (Found::Stuck(stuck), Found::Stuck(_)) if !expected => {
-                    // What was invoked before the misfit returned has no order, either.
+                    // The operations invoked before the return of the misfit have no order, either.
                     let end = calls[stuck.misfit].end();
                     let early: Vec<_> =
                         calls.iter().filter(|call| call.invoked < end).cloned().collect();
                     assert!(!explicable(&CasRegister::new(0), &early), "{calls:?}");
-                    // What returned before can be explained, so it is the earliest such return.
+                    // The operations that returned before can be explained, so it is the earliest such return.
                     let mut open = early;
                     for call in &mut open {
                         call.returned.take_if(|(_, time)| *time >= end);

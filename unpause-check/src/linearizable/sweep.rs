@@ -1,56 +1,56 @@
 //! Position by position: the search that never comes back.
 //!
 //! All configurations at one position are visited before any at the next, as in just-in-time
-//! linearization (Lowe 2017). A configuration is reached from those before it only, so a position that
-//! is done is done with: its memo is dropped, and the orders that led to nothing are forgotten. What
-//! is kept are the configurations that wait and the orders that led to those.
+//! linearization (Lowe 2017). A configuration is reached only from earlier ones, so a finished position is
+//! dropped: its memo, and the orders that led nowhere. Only the waiting configurations and their orders are
+//! kept.
 
 use std::collections::BTreeMap;
 
-use super::furthest::{End, Furthest};
+use super::furthest::{Furthest, OrderEnd};
 use super::ground::{Candidate, Configuration, Ground};
 use super::mask::Mask;
-use super::memo::{Orders, Visited};
-use super::timeline::Walk;
+use super::memo::{OrderTree, Visited};
+use super::timeline::TimelineCursor;
 use crate::limits::Meter;
 use crate::model::Model;
 
 pub(super) struct Sweep<B> {
-    pub(super) orders: Orders,
+    pub(super) orders: OrderTree,
     /// The orders that ended at the position being swept, or the last one.
     pub(super) furthest: Furthest,
     pub(super) longest: u32,
-    walk: Walk,
-    /// Where configurations wait, and in which of `buckets`.
+    walk: TimelineCursor,
+    /// The positions of waiting configurations, with the index of each in `buckets`.
     positions: Positions,
-    /// The configurations that wait, and empty buckets, kept to be filled again.
+    /// The waiting configurations, and empty buckets, kept for reuse.
     buckets: Vec<Bucket<B>>,
     states: Vec<u32>,
-    /// How many bytes a configuration that waits takes, in a list with room for more.
+    /// The bytes of a waiting configuration, in a list with room for more.
     each: usize,
-    /// How many bytes the configurations that wait and what was visited take.
+    /// The bytes of the waiting and visited configurations.
     held: usize,
-    /// How many nodes of orders there may be before those that lead nowhere are dropped.
+    /// The number of nodes of orders at which those that lead nowhere are dropped.
     nodes_max: usize,
 }
 
 /// The configurations at one position.
 struct Bucket<B> {
     visited: Visited<B>,
-    /// Those to visit, by how many pending operations they use. Fewest go first: what uses more of
-    /// the same is then never visited.
+    /// Configurations to visit, by the number of pending operations that they use. Fewest first: one that uses
+    /// more of the same is then never visited.
     layers: Vec<Vec<Configuration<B>>>,
 }
 
-/// Where a sweep has got.
+/// The progress of a sweep.
 pub(super) enum Swept {
-    /// To the end, by this order.
+    /// It reached the end, by this order.
     Complete(u32),
     /// No configuration is left.
     Nothing,
-    /// Past the position it was sent to.
+    /// It passed its target position.
     Past,
-    /// As far as it was let.
+    /// It used up its share of visits.
     Tired,
     OutOfBudget,
 }
@@ -66,10 +66,10 @@ impl<B: Mask> Sweep<B> {
         let mut sweep = Sweep {
             each: 2 * (size_of::<Configuration<B>>() + start.ordered.heap() + start.used.heap()),
             held: 0,
-            orders: Orders::default(),
+            orders: OrderTree::default(),
             furthest: Furthest::default(),
             longest: 0,
-            walk: Walk::default(),
+            walk: TimelineCursor::default(),
             positions: Positions::default(),
             buckets: Vec::new(),
             states: Vec::new(),
@@ -81,7 +81,7 @@ impl<B: Mask> Sweep<B> {
         sweep
     }
 
-    /// The configurations that wait, by position.
+    /// The waiting configurations, by position.
     pub(super) fn waiting(&self) -> impl Iterator<Item = (usize, &Configuration<B>)> {
         let positions = self.positions.all().into_iter();
         positions.flat_map(|(at, bucket)| {
@@ -89,8 +89,8 @@ impl<B: Mask> Sweep<B> {
         })
     }
 
-    /// Goes on until every configuration up to a position has been visited, or `visits` more.
-    pub(super) fn go<M: Model>(
+    /// Continues until every configuration up to a position has been visited, or `visits` more.
+    pub(super) fn run<M: Model>(
         &mut self,
         ground: &mut Ground<'_, M>,
         meter: &mut Meter<'_>,
@@ -114,9 +114,11 @@ impl<B: Mask> Sweep<B> {
                 continue;
             };
             self.held = self.held.saturating_sub(self.each);
+            // One that uses fewer pending operations may have replaced it while it waited.
             if !visited.has(at, here.state, &here.ordered, &here.used) {
                 continue;
             }
+            // Put back, because the next turn of the sweep must visit it.
             if visits == 0 {
                 self.held += self.each;
                 self.buckets[bucket].wait(here);
@@ -139,7 +141,7 @@ impl<B: Mask> Sweep<B> {
         }
     }
 
-    /// Takes every move from a configuration. The order, if one of them leads to the end.
+    /// Takes every move from a configuration. Returns the order if a move leads to the end.
     fn visit<M: Model>(
         &mut self,
         ground: &mut Ground<'_, M>,
@@ -149,7 +151,7 @@ impl<B: Mask> Sweep<B> {
     ) -> Option<u32> {
         self.walk.to(&ground.timeline, at);
         let Configuration { order, state, length, .. } = here;
-        self.furthest.reached(at, End { order, state, length });
+        self.furthest.reached(at, OrderEnd { order, state, length });
         let mut candidate = self.walk.first();
         while let Some(op) = candidate {
             if let Some(order) = self.take(ground, &here, Candidate::Returning(op), meter) {
@@ -178,7 +180,7 @@ impl<B: Mask> Sweep<B> {
         complete
     }
 
-    /// Settles a configuration and has it wait there if it is new. Its order, if that is the end.
+    /// Settles a configuration and adds it to its bucket if it is new. Returns its order if it is at the end.
     fn arrive<M: Model>(
         &mut self,
         ground: &mut Ground<'_, M>,
@@ -209,7 +211,7 @@ impl<B: Mask> Sweep<B> {
         } else {
             self.orders.truncate(nodes_before);
         }
-        // Whoever sent it here sees that the meter is over.
+        // The caller checks the meter.
         ground.held[1] = self.held + self.orders.bytes();
         let _ = meter.work(work) && meter.hold(ground.bytes());
         None
@@ -237,12 +239,12 @@ impl<B: Mask> Bucket<B> {
     }
 }
 
-/// The number of a bucket for each position that has one. It knows no mask: a tree is much code, and
-/// compiled once is enough.
+/// The number of a bucket for each position that has one. Not generic over masks, so that the code of its tree
+/// is compiled only once.
 #[derive(Default)]
 struct Positions {
     buckets: BTreeMap<usize, usize>,
-    /// Numbers given back.
+    /// Numbers free for reuse.
     spare: Vec<usize>,
 }
 
@@ -251,12 +253,12 @@ impl Positions {
         self.buckets.first_key_value().map(|(at, bucket)| (*at, *bucket))
     }
 
-    /// Takes the first position out: its bucket is empty.
+    /// Removes the first position, whose bucket is empty.
     fn leave_first(&mut self) {
         self.spare.extend(self.buckets.pop_first().map(|(_, bucket)| bucket));
     }
 
-    /// The bucket at a position; one that is spare if it had none, or the next new number.
+    /// The bucket at a position; a free number, or the next new one, if it had none.
     fn bucket(&mut self, at: usize) -> usize {
         let new = self.buckets.len() + self.spare.len();
         *self.buckets.entry(at).or_insert_with(|| self.spare.pop().unwrap_or(new))

@@ -1,11 +1,11 @@
-//! One part of a history laid out for the search, and a walk along it in both directions.
+//! One part of a history laid out for the search, with a cursor that moves in both directions.
 //!
 //! Operations get dense numbers by invocation. An operation that returned owns a *slot*, the
 //! lowest free one at its invocation, from then until its return; slots are used again, so
 //! masks are as wide as the history is concurrent and not as long as it is. An operation that
 //! never returned has a number among its kind instead and keeps it.
 //!
-//! Which operations are in flight depends on the position alone. [`Walk`] keeps those that return
+//! The operations in flight depend on the position alone. [`TimelineCursor`] keeps those that return
 //! in a list by time of return; going back restores the list in place (dancing links, Knuth
 //! 2000), so that a step costs O(1) and a configuration stores none of it.
 
@@ -37,9 +37,9 @@ impl Moment {
     }
 }
 
-/// What happened at one position.
+/// The event at one position.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Event {
+pub(super) enum TimelineEvent {
     /// An operation was invoked that will return.
     Invoke(u32),
     /// It returned.
@@ -48,19 +48,19 @@ pub(super) enum Event {
     Pending,
 }
 
-/// The fixed part: events by time, and what they need to know of operations.
+/// The fixed part: events by time, with the data of their operations.
 #[derive(Default)]
 pub(super) struct Timeline {
-    pub(super) events: Vec<Event>,
+    pub(super) events: Vec<TimelineEvent>,
     /// The index in the history of each operation.
     pub(super) index: Vec<usize>,
     /// The slot of each operation that returns.
     pub(super) slot: Vec<u32>,
-    /// How many slots there are.
+    /// The number of slots.
     pub(super) slots: usize,
     /// The operations that never return, by invocation.
     pub(super) pending: Vec<u32>,
-    /// For each of those, the last one before it that is equal, as an index into `pending`.
+    /// For each of those, the last equal one before it, as an index into `pending`.
     pub(super) twin: Vec<Option<u32>>,
     /// For each operation that returns: at its invocation, the operation in flight that returns
     /// last before it, or the number of operations if none does.
@@ -73,15 +73,15 @@ pub(super) struct Timeline {
 }
 
 impl Timeline {
-    /// Lays out these events of the history, by time, in place of what was here. `returns` says of
-    /// an index whether the operation ever returns, `equal` whether two ask for the same. Not of use if
-    /// the meter is over then.
-    pub(super) fn lay(
+    /// Lays out these events of the history, by time, in place of the last part. `returns` is true for an index
+    /// whose operation returned, `equal` for two equal operations. The layout is incomplete if the meter is
+    /// over then.
+    pub(super) fn lay_out(
         &mut self,
         moments: &[Moment],
         returns: impl Fn(usize) -> bool,
         equal: impl Fn(usize, usize) -> bool,
-        walk: &mut Walk,
+        walk: &mut TimelineCursor,
         meter: &mut Meter<'_>,
     ) {
         self.events.clear();
@@ -105,7 +105,7 @@ impl Timeline {
             if moment.is_return() {
                 let op = self.number[index];
                 self.returns[op as usize] = self.events.len() as u32;
-                self.events.push(Event::Return(op));
+                self.events.push(TimelineEvent::Return(op));
                 continue;
             }
             let op = self.index.len() as u32;
@@ -116,10 +116,10 @@ impl Timeline {
                     self.number.resize(index + 1, 0);
                 }
                 self.number[index] = op;
-                Event::Invoke(op)
+                TimelineEvent::Invoke(op)
             } else {
                 self.pending.push(op);
-                Event::Pending
+                TimelineEvent::Pending
             });
         }
     }
@@ -128,21 +128,21 @@ impl Timeline {
         self.slot.resize(self.index.len(), 0);
         for event in &self.events {
             match *event {
-                Event::Invoke(op) => {
+                TimelineEvent::Invoke(op) => {
                     self.slot[op as usize] = self.free.pop().unwrap_or_else(|| {
                         self.slots += 1;
                         (self.slots - 1) as u32
                     });
                 }
-                Event::Return(op) => self.free.push(self.slot[op as usize]),
-                Event::Pending => {}
+                TimelineEvent::Return(op) => self.free.push(self.slot[op as usize]),
+                TimelineEvent::Pending => {}
             }
         }
     }
 
-    /// O(n log w), w = the number of operations in flight. Mostly who comes last returns last, and its place
-    /// is found from the end of the list; once that takes long, a tree finds it.
-    fn order_by_return(&mut self, walk: &mut Walk, meter: &mut Meter<'_>) {
+    /// O(n log w), w = the number of operations in flight. Mostly the operation invoked last returns last, so
+    /// its place is searched from the end of the list; once that takes long, a tree finds it.
+    fn order_by_return(&mut self, walk: &mut TimelineCursor, meter: &mut Meter<'_>) {
         const LOOKED_AT_MAX: usize = 64;
         let sentinel = self.index.len() as u32;
         self.after.clear();
@@ -155,7 +155,7 @@ impl Timeline {
                 return;
             }
             match self.events[position] {
-                Event::Invoke(op) => {
+                TimelineEvent::Invoke(op) => {
                     let returns = self.returns[op as usize];
                     let back = |op: &u32| Some(walk.before[*op as usize]);
                     let mut before = std::iter::successors(back(&sentinel), back)
@@ -176,19 +176,19 @@ impl Timeline {
                     });
                     self.after[op as usize] = near.or(known).unwrap_or(sentinel);
                 }
-                Event::Return(_) => {
+                TimelineEvent::Return(_) => {
                     if let Some(tree) = &mut by_return {
                         tree.remove(&(position as u32));
                     }
                 }
-                Event::Pending => {}
+                TimelineEvent::Pending => {}
             }
             walk.forward(self);
         }
     }
 
-    /// Compares with one of each kind only, and gives up on telling kinds apart after a thousand:
-    /// a twin unknown costs time, not truth.
+    /// Compares with one operation of each kind only, and stops after a thousand kinds: a twin that is not
+    /// found costs time but does not change the verdict.
     fn find_twins(&mut self, equal: &impl Fn(usize, usize) -> bool, meter: &mut Meter<'_>) {
         const KINDS_MAX: usize = 1000;
         let mut latest_of_kind: Vec<u32> = Vec::new();
@@ -215,18 +215,18 @@ impl Timeline {
 
 /// A position in a [`Timeline`] and the operations in flight there.
 #[derive(Clone, Default)]
-pub(super) struct Walk {
-    /// How many events have been passed.
+pub(super) struct TimelineCursor {
+    /// The number of events passed.
     pub(super) at: usize,
-    /// How many operations that never return have been invoked.
+    /// The number of operations invoked that never return.
     pub(super) pending: u32,
     // A ring through a sentinel, whose number is that of the operations.
     next: Vec<u32>,
     before: Vec<u32>,
 }
 
-impl Walk {
-    /// Goes to the beginning of a timeline, which need not be the one it was on.
+impl TimelineCursor {
+    /// Goes to the beginning of a timeline, which may be another one.
     pub(super) fn start(&mut self, timeline: &Timeline) {
         let count = timeline.index.len();
         self.at = 0;
@@ -252,14 +252,14 @@ impl Walk {
     /// Passes one event.
     pub(super) fn forward(&mut self, timeline: &Timeline) {
         match timeline.events[self.at] {
-            Event::Invoke(op) => {
+            TimelineEvent::Invoke(op) => {
                 let before = timeline.after[op as usize];
                 self.before[op as usize] = before;
                 self.next[op as usize] = self.next[before as usize];
                 self.link(op);
             }
-            Event::Return(op) => self.unlink(op),
-            Event::Pending => self.pending += 1,
+            TimelineEvent::Return(op) => self.unlink(op),
+            TimelineEvent::Pending => self.pending += 1,
         }
         self.at += 1;
     }
@@ -277,10 +277,10 @@ impl Walk {
         while self.at > to {
             self.at -= 1;
             match timeline.events[self.at] {
-                Event::Invoke(op) => self.unlink(op),
-                // It left the list last, so its neighbours are still what it says they are.
-                Event::Return(op) => self.link(op),
-                Event::Pending => self.pending -= 1,
+                TimelineEvent::Invoke(op) => self.unlink(op),
+                // It left the list last, so its links to its neighbours are still right.
+                TimelineEvent::Return(op) => self.link(op),
+                TimelineEvent::Pending => self.pending -= 1,
             }
         }
     }
@@ -307,27 +307,27 @@ mod tests {
         Meter::new(&Budget::default())
     }
 
-    /// A walk at the beginning of the timeline of these events.
-    fn lay(
+    /// A cursor at the beginning of the timeline of these events.
+    fn lay_out(
         events: &[(usize, bool)],
         returns: impl Fn(usize) -> bool,
         equal: impl Fn(usize, usize) -> bool,
-    ) -> (Timeline, Walk) {
+    ) -> (Timeline, TimelineCursor) {
         let moments: Vec<_> =
             events.iter().map(|&(index, back)| Moment::new(index, back)).collect();
-        let (mut timeline, mut walk) = (Timeline::default(), Walk::default());
-        timeline.lay(&moments, returns, equal, &mut walk, &mut meter());
+        let (mut timeline, mut walk) = (Timeline::default(), TimelineCursor::default());
+        timeline.lay_out(&moments, returns, equal, &mut walk, &mut meter());
         (timeline, walk)
     }
 
     /// 0 is invoked first and returns last, 3 never returns.
-    fn example() -> (Timeline, Walk) {
+    fn example() -> (Timeline, TimelineCursor) {
         let events = [(0, false), (1, false), (3, false), (2, false), (2, true), (1, true)];
         let events: Vec<_> = events.into_iter().chain([(4, false), (4, true), (0, true)]).collect();
-        lay(&events, |index| index != 3, |_, _| true)
+        lay_out(&events, |index| index != 3, |_, _| true)
     }
 
-    fn in_flight(timeline: &Timeline, walk: &Walk) -> Vec<usize> {
+    fn in_flight(timeline: &Timeline, walk: &TimelineCursor) -> Vec<usize> {
         let ops = std::iter::successors(walk.first(), |op| walk.following(*op));
         ops.map(|op| timeline.index[op as usize]).collect()
     }
@@ -355,7 +355,7 @@ mod tests {
         let moments: Vec<_> = [(4, false), (1, false), (1, true), (4, true)]
             .map(|(index, back)| Moment::new(index, back))
             .to_vec();
-        timeline.lay(&moments, |_| true, |_, _| true, &mut walk, &mut meter());
+        timeline.lay_out(&moments, |_| true, |_, _| true, &mut walk, &mut meter());
         assert_eq!((timeline.slots, timeline.index.as_slice()), (2, &[4, 1][..]));
         assert_eq!(timeline.pending, []);
         walk.to(&timeline, 2);
@@ -378,7 +378,7 @@ mod tests {
                 .chain(second.iter().copied())
                 .chain(last)
                 .collect();
-            let (timeline, mut walk) = lay(&events, |_| true, |_, _| true);
+            let (timeline, mut walk) = lay_out(&events, |_| true, |_, _| true);
             let ends = |op: &usize| events.iter().position(|event| *event == (*op, true));
             for position in 0..events.len() {
                 let seen = in_flight(&timeline, &walk);
@@ -399,7 +399,7 @@ mod tests {
     #[test]
     fn equal_pending_operations_are_chained() {
         let events: Vec<_> = (0..4).map(|index| (index, false)).collect();
-        let (timeline, _) = lay(&events, |_| false, |a, b| a % 2 == b % 2);
+        let (timeline, _) = lay_out(&events, |_| false, |a, b| a % 2 == b % 2);
         assert_eq!(timeline.twin, [None, None, Some(0), Some(1)]);
     }
 }

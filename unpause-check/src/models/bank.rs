@@ -6,10 +6,10 @@ use super::{NilRead, Shipped, Value, no_such_call, unexpected};
 use crate::Model;
 use crate::datum::Datum;
 
-/// A bank: a transfer takes from one account what it gives to another, a read returns all balances.
+/// A bank: a transfer moves money from one account to another, a read returns all balances.
 ///
-/// Balances may become negative: a bank that refuses that has its operation fail, and what failed
-/// is not in a history. An account that nobody ever paid in stands at 0 and is in no read.
+/// Balances may become negative: a bank that refuses that lets the operation fail, and failed operations are
+/// not in a history. An account without any transfer has 0 and is in no read.
 ///
 /// ```
 /// use unpause_check::{models::{Bank, BankOp::*, BankRet}, Model};
@@ -19,13 +19,12 @@ use crate::datum::Datum;
 /// ```
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Bank<A = u64> {
-    /// None as long as nobody has said what was there.
+    /// None while the balances are unknown.
     balances: Option<BTreeMap<A, i64>>,
 }
 
 impl<A> Bank<A> {
-    /// A bank of which nobody said what was in it at the start. The first read may return anything,
-    /// and the others have to agree with it.
+    /// A bank with unknown balances. The first read may return any, and all others must agree with it.
     pub fn unknown() -> Self {
         Bank { balances: None }
     }
@@ -38,23 +37,23 @@ impl<A: Ord> FromIterator<(A, i64)> for Bank<A> {
     }
 }
 
-/// What to do with a [`Bank`].
+/// An operation on a [`Bank`].
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum BankOp<A = u64> {
     /// Moves money. Sums wrap around.
     Transfer {
-        /// The account that has less afterwards.
+        /// The account from which the money is taken.
         from: A,
-        /// The account that has more.
+        /// The account to which it is added.
         to: A,
-        /// How much.
+        /// The amount.
         amount: i64,
     },
     /// Returns all balances.
     Read,
 }
 
-/// What a [`Bank`] returns.
+/// The result of an operation on a [`Bank`].
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum BankRet<A = u64> {
     /// Moved.
@@ -71,7 +70,7 @@ impl<A: Value + Ord> Model for Bank<A> {
         match op {
             BankOp::Read => BankRet::Balances(self.balances.clone().unwrap_or_default()),
             BankOp::Transfer { from, to, amount } => {
-                // Money that goes nowhere opens no account either.
+                // A transfer of nothing opens no account.
                 let moves = from != to && *amount != 0;
                 if let Some(balances) = self.balances.as_mut().filter(|_| moves) {
                     let from = balances.entry(from.clone()).or_default();
@@ -84,7 +83,7 @@ impl<A: Value + Ord> Model for Bank<A> {
         }
     }
 
-    /// A read does not observe: the first one settles what is in an unknown bank.
+    /// A read does not observe: the first one determines the balances of an unknown bank.
     fn observes(op: &Self::Op, _ret: &Self::Ret) -> bool {
         match op {
             BankOp::Read => false,

@@ -7,7 +7,7 @@ use crate::history::Written;
 use crate::unique::{Action, Plain, PlainObject, Values};
 use crate::{Key, Model};
 
-/// A register that can also be changed on condition: what Jepsen calls `cas-register`.
+/// A register with compare-and-swap: Jepsen's `cas-register`.
 ///
 /// ```
 /// use unpause_check::{models::{CasRegister, CasRegisterOp::*, CasRegisterRet}, Model};
@@ -20,31 +20,31 @@ use crate::{Key, Model};
 pub struct CasRegister<T = u64>(T);
 
 impl<T> CasRegister<T> {
-    /// A register that holds `value`.
+    /// A register with the value `value`.
     pub fn new(value: T) -> Self {
         CasRegister(value)
     }
 }
 
-/// What to do with a [`CasRegister`].
+/// An operation on a [`CasRegister`].
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum CasRegisterOp<T = u64> {
     /// Returns the value.
     Read,
-    /// Sets it.
+    /// Sets the value.
     Write(T),
-    /// Sets it to the second value if it is the first, and says whether it was.
+    /// Sets the second value if the first one is there, and returns `true` if it was.
     Cas(T, T),
 }
 
-/// What a [`CasRegister`] returns.
+/// The result of an operation on a [`CasRegister`].
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum CasRegisterRet<T = u64> {
     /// Written.
     Done,
     /// The value read.
     Value(T),
-    /// Whether the value was the expected one and has been replaced.
+    /// True if the value was the expected one and has been replaced.
     Swapped(bool),
 }
 
@@ -91,7 +91,7 @@ impl<T: Value> Model for CasRegister<T> {
             (Write(value), None | Some(Done)) => Some(Action::Add(values.number(value))),
             (Read, Some(Value(value))) => Some(Action::Peek(values.number(value))),
             (Read, None) => Some(Action::Nothing),
-            // A swap of a value for itself only looks whether it is there.
+            // A swap of a value for itself only shows that it is there.
             (Cas(old, new), None) if old == new => Some(Action::Nothing),
             (Cas(old, new), Some(Swapped(true))) if old == new => {
                 Some(Action::Peek(values.number(old)))
@@ -139,7 +139,7 @@ impl<T: Value> Model for CasRegister<T> {
             (CasRegisterOp::Write(_), Some(CasRegisterRet::Done))
             | (CasRegisterOp::Cas(..), Some(CasRegisterRet::Swapped(true)))
             | (_, None) => Some(call),
-            // A file has no answer for one that found another value: it says that nothing was done.
+            // A file has no answer for a swap that found another value: it contains a failure.
             _ => None,
         }
     }

@@ -19,31 +19,31 @@ use crate::history::Written;
 pub struct Counter(i64);
 
 impl Counter {
-    /// A counter that stands at `value`.
+    /// A counter with the sum `value`.
     pub fn new(value: i64) -> Self {
         Counter(value)
     }
 }
 
-/// What to do with a [`Counter`].
+/// An operation on a [`Counter`].
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum CounterOp {
     /// Adds one.
     Increment,
-    /// Adds this.
+    /// Adds this number.
     Add(i64),
-    /// Adds this and returns what was there before.
+    /// Adds this number and returns the sum before.
     FetchAdd(i64),
     /// Returns the sum.
     Get,
 }
 
-/// What a [`Counter`] returns.
+/// The result of an operation on a [`Counter`].
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum CounterRet {
     /// Added.
     Done,
-    /// The sum, for [`CounterOp::FetchAdd`] that before the addition.
+    /// The sum; for [`CounterOp::FetchAdd`] the one before the addition.
     Value(i64),
 }
 

@@ -6,9 +6,9 @@ use super::{NilRead, Shipped, Value, no_such_call, unexpected};
 use crate::Model;
 use crate::datum::Datum;
 
-/// A set that grows: a read returns all its members. What Jepsen's `set` workloads test.
+/// A set that grows: a read returns all its members. Jepsen's `set` workloads test it.
 ///
-/// Every state is a whole set, so that checking n additions takes memory in the order of n².
+/// Every state is a whole set, so the memory to check n additions is in the order of n².
 ///
 /// ```
 /// use unpause_check::{models::{GrowSet, GrowSetOp::*, GrowSetRet}, Model};
@@ -33,13 +33,13 @@ impl<T> Default for GrowSet<T> {
 }
 
 impl<T: Ord> FromIterator<T> for GrowSet<T> {
-    /// A set of these.
+    /// A set of these members.
     fn from_iter<I: IntoIterator<Item = T>>(members: I) -> Self {
         GrowSet(members.into_iter().collect())
     }
 }
 
-/// What to do with a [`GrowSet`].
+/// An operation on a [`GrowSet`].
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum GrowSetOp<T = u64> {
     /// Puts a value in; nothing changes if it is there already.
@@ -48,7 +48,7 @@ pub enum GrowSetOp<T = u64> {
     Read,
 }
 
-/// What a [`GrowSet`] returns.
+/// The result of an operation on a [`GrowSet`].
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum GrowSetRet<T = u64> {
     /// Added.

@@ -4,7 +4,7 @@ use super::{NilRead, Shipped, no_such_call, unexpected};
 use crate::Model;
 use crate::datum::Datum;
 
-/// A lock. It does not know who holds it: anybody may release it, but not twice.
+/// A lock without an owner: any client may release it, but not twice.
 ///
 /// ```
 /// use unpause_check::{models::{Lock, LockOp::*, LockRet}, Model};
@@ -20,18 +20,18 @@ pub struct Lock {
 }
 
 impl Lock {
-    /// A lock that nobody holds.
+    /// A free lock.
     pub fn free() -> Self {
         Lock { held: false }
     }
 
-    /// A lock that somebody holds.
+    /// A held lock.
     pub fn held() -> Self {
         Lock { held: true }
     }
 }
 
-/// What to do with a [`Lock`].
+/// An operation on a [`Lock`].
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum LockOp {
     /// Takes it, if it is free.
@@ -40,10 +40,10 @@ pub enum LockOp {
     Release,
 }
 
-/// What a [`Lock`] returns: whether that was possible.
+/// The result of an operation on a [`Lock`].
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct LockRet(
-    /// Whether the lock was acquired or released; if not, it is as it was.
+    /// True if the lock was acquired or released; otherwise it is unchanged.
     pub bool,
 );
 

@@ -8,8 +8,8 @@ use crate::datum::Datum;
 use crate::history::Written;
 use crate::{Key, Model};
 
-/// A map from keys to values, such as a key-value store. Checked key by key, unless its length
-/// is asked for.
+/// A map from keys to values, such as a key-value store. Checked key by key, unless a history has
+/// [`MapOp::Len`].
 ///
 /// ```
 /// use unpause_check::{models::{Map, MapOp::*, MapRet}, Model};
@@ -37,34 +37,33 @@ impl<K, V> Default for Map<K, V> {
 }
 
 impl<K: Ord, V> FromIterator<(K, V)> for Map<K, V> {
-    /// A map that holds these; of two with the same key, the later one.
+    /// A map with these entries; of two with the same key, the later one.
     fn from_iter<I: IntoIterator<Item = (K, V)>>(entries: I) -> Self {
         Map(entries.into_iter().collect())
     }
 }
 
-/// What to do with a [`Map`].
+/// An operation on a [`Map`].
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum MapOp<K = u64, V = u64> {
     /// Returns the value of a key.
     Get(K),
-    /// Sets it and returns the one before.
+    /// Sets the value of a key and returns the one before.
     Put(K, V),
-    /// Removes it and returns it.
+    /// Removes a key and returns its value.
     Delete(K),
-    /// Returns how many keys there are. One such operation in a history, and its keys cannot be
-    /// checked one by one.
+    /// Returns the number of keys. A history with such an operation is not checked key by key.
     Len,
 }
 
-/// What a [`Map`] returns.
+/// The result of an operation on a [`Map`].
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum MapRet<V = u64> {
     /// The value that the key has or had; `None` if the key is or was absent.
     Value(Option<V>),
     /// The number of keys.
     Len(usize),
-    /// Put or deleted; what was there before was not told.
+    /// Put or deleted; the value before is not known.
     Done,
 }
 
@@ -81,7 +80,7 @@ impl<K: Value + Ord, V: Value> Model for Map<K, V> {
         }
     }
 
-    /// A client that puts or deletes need not be told what was there before.
+    /// The result of a put or delete may omit the value before.
     fn accepts(op: &Self::Op, expected: &Self::Ret, actual: &Self::Ret) -> bool {
         let told_nothing =
             matches!(op, MapOp::Put(..) | MapOp::Delete(_)) && *actual == MapRet::Done;
@@ -198,8 +197,8 @@ impl Shipped for Map {
         }
     }
 
-    /// A value `nil` says that there was none. What a put or a delete returned is not looked at:
-    /// files have there what was put, or what was there, or nothing.
+    /// A value `nil` means that there was none. The value of a put or a delete is ignored: files contain the
+    /// new value, or the old one, or nothing.
     fn outcome(
         op: &MapOp<Datum, Datum>,
         value: &Datum,

@@ -1,7 +1,7 @@
 //! The models that come with the library, one file and one row of [`registry`] each.
 //!
-//! They are generic in the values they hold, whole numbers by default. Write your own when none
-//! fits: [`Model`] shows how, and these files are short enough to start from.
+//! They are generic in the values they hold, whole numbers by default. Write your own if none fits: [`Model`]
+//! shows how, and these files are short enough to start from.
 
 mod bank;
 mod cas_register;
@@ -28,7 +28,9 @@ pub use counter::{Counter, CounterOp, CounterRet};
 pub use grow_set::{GrowSet, GrowSetOp, GrowSetRet};
 pub use lock::{Lock, LockOp, LockRet};
 pub use map::{Map, MapOp, MapRet};
-pub use multi_register::{Access, MultiRegister, MultiRegisterOp, MultiRegisterRet, Told};
+pub use multi_register::{
+    AccessRet, MultiRegister, MultiRegisterOp, MultiRegisterRet, RegisterAccess,
+};
 pub use priority_queue::{PriorityQueue, PriorityQueueOp, PriorityQueueRet};
 pub use queue::{Queue, QueueOp, QueueRet};
 pub use register::{Register, RegisterOp, RegisterRet};
@@ -40,10 +42,10 @@ pub use versioned_register::{VersionedRegister, VersionedRegisterOp, VersionedRe
 use super::model::Model;
 use crate::datum::Datum;
 
-/// Shows every shipped model to `visitor`, in the order of this list.
+/// Visits every shipped model, in the order of this list.
 ///
-/// The types of the models differ, so a list of them cannot be walked by a loop; a visitor with a
-/// generic method can. The conformance suite is one, whoever chooses a model by name is another.
+/// The types of the models differ, so a loop cannot iterate over them; a visitor with a generic method can. The
+/// conformance suite is one such visitor, the lookup of a model by its name another.
 ///
 /// ```
 /// use unpause_check::models::{registry, Shipped, Visitor};
@@ -75,13 +77,13 @@ pub fn registry(visitor: &mut impl Visitor) {
     visitor.visit::<Bank>();
 }
 
-/// Who walks the [`registry`].
+/// A visitor of the [`registry`].
 pub trait Visitor {
     /// Called for each model.
     fn visit<M: Shipped>(&mut self);
 }
 
-/// A model of the [`registry`]: what the conformance suite must know of it besides its behaviour.
+/// A model of the [`registry`], with the data that the conformance suite and the readers of files need.
 ///
 /// ```
 /// use unpause_check::models::{Counter, CounterOp, Shipped};
@@ -89,65 +91,62 @@ pub trait Visitor {
 /// assert!(Counter::alphabet().iter().any(|(op, rets)| *op == CounterOp::Get && rets.len() > 1));
 /// ```
 pub trait Shipped: Model<Op: Send + Sync, Ret: Send + Sync> + Send + Sync + 'static {
-    /// How it is called in reports and on the command line: lower case, words joined by `-`.
+    /// The name in reports and on the command line: lower case, words joined by `-`.
     const NAME: &'static str;
-    /// One line: the operations it has.
+    /// One line: its operations.
     const SUMMARY: &'static str;
 
     /// The state in which the histories of the suite start.
     fn initial() -> Self;
 
-    /// A few operations, each with results that some implementation might return, right ones and
-    /// wrong ones. The suite checks *all* short histories over them, so every result costs: some
-    /// eight in all, chosen so that all rules of the model come to bear, and in each row the most
-    /// telling first.
+    /// A few operations, each with results that some implementation might return, right and wrong ones. The
+    /// suite checks *all* short histories over them, so every result costs: about eight in all, chosen so that
+    /// they cover all rules of the model, the most telling first in each row.
     fn alphabet() -> Vec<(Self::Op, Vec<Self::Ret>)>;
 
     /// The same model over the values of files: mostly `Self` with [`Datum`] for its values.
     type Recorded: Model<Op: Sync, Ret: Sync> + Sync;
-    /// The names of its operations in files. They must not all be calls of another model as well: a file without
-    /// the name of its model is then ambiguous for everybody.
+    /// The names of its operations in files. They must not all be calls of another model too, because a file
+    /// without the name of its model would then be ambiguous.
     const CALLS: &'static [&'static str];
-    /// Whether every operation that has a value names a key: in files as `[key value]`, or as a field
-    /// of its own. [`call`](Shipped::call) is then given `[key value]` and
-    /// [`outcome`](Shipped::outcome) the value alone.
+    /// True if every operation with a value names a key: in files as `[key value]`, or in a field of its own.
+    /// [`call`](Shipped::call) then receives `[key value]` and [`outcome`](Shipped::outcome) the value alone.
     const KEYED: bool = false;
 
-    /// The state before the first operation of a file: by default what the model calls empty,
-    /// for one that always holds something `nil`.
+    /// The state before the first operation of a file: by default the empty state of the model, or `nil` for a
+    /// model that always holds something.
     ///
     /// # Errors
-    /// What the model can start with, if that is not it.
+    /// The initial states that the model accepts, if it does not accept this one.
     fn recorded(initial: Option<&Datum>) -> Result<Self::Recorded, String>;
 
     /// The operation that a file calls `f`, one of [`CALLS`](Shipped::CALLS), with the value it was
     /// invoked with.
     ///
     /// # Errors
-    /// What the value should have been.
+    /// The expected value.
     fn call(f: &str, value: &Datum) -> Result<RecordedOp<Self>, String>;
 
-    /// What the client was told when `op` succeeded with `value`; none if it was told nothing that
-    /// it did not know, so that an operation that changes nothing need not be checked.
+    /// The result of `op` when it succeeded with `value`; none if that gave the client no information, so that
+    /// an operation that changes nothing need not be checked.
     ///
     /// # Errors
-    /// What the value should have been.
+    /// The expected value.
     fn outcome(
         op: &RecordedOp<Self>,
         value: &Datum,
         nil: NilRead,
     ) -> Result<Option<RecordedRet<Self>>, String>;
 
-    /// Whether the answer to `op`, when it was done, repeats what the call said and says nothing else: that to a
-    /// write or an enqueue. An answer that repeats another value is then that to another call. By default
-    /// not.
+    /// Returns `true` if a successful answer to `op` only repeats the value of the call, as for a write or an
+    /// enqueue. An answer with another value then belongs to another call. By default `false`.
     fn repeats(op: &RecordedOp<Self>) -> bool {
         let _ = op;
         false
     }
 
-    /// What a failure of `op` says besides that it did not take effect, in files whose failures are
-    /// answers: that a compare-and-swap found another value. By default nothing.
+    /// The result of `op` when it failed, in files whose failures are answers: a compare-and-swap found another
+    /// value. By default none: a failure only means that it did not take effect.
     fn refused(op: &RecordedOp<Self>) -> Option<RecordedRet<Self>> {
         let _ = op;
         None
@@ -159,16 +158,16 @@ pub type RecordedOp<M> = <<M as Shipped>::Recorded as Model>::Op;
 /// A result of a shipped model as a file has it.
 pub type RecordedRet<M> = <<M as Shipped>::Recorded as Model>::Ret;
 
-/// What a file means when a register was read and the value is `nil`.
+/// The meaning of a read of `nil` in a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum NilRead {
     /// The register held nothing.
     Nothing,
-    /// Nobody wrote down what it held: the rule of Jepsen's checkers.
+    /// Its value was not recorded: the rule of Jepsen's checkers.
     Anything,
 }
 
-/// `expected …, found …`, as an error of [`Shipped::call`] and [`Shipped::outcome`] says it.
+/// The error `expected …, found …` of [`Shipped::call`] and [`Shipped::outcome`].
 fn unexpected<T>(wanted: &str, found: &Datum) -> Result<T, String> {
     let mut text = found.to_string();
     if text.chars().count() > 60 {
@@ -177,7 +176,7 @@ fn unexpected<T>(wanted: &str, found: &Datum) -> Result<T, String> {
     Err(format!("expected {wanted}, found {text}"))
 }
 
-/// A collection that a file gives as a list, for [`Shipped::recorded`]: empty if it gives none.
+/// A collection that a file gives as a list, for [`Shipped::recorded`]; empty by default.
 fn listed<M: FromIterator<Datum>>(initial: Option<&Datum>, wanted: &str) -> Result<M, String> {
     match initial {
         None => Ok(std::iter::empty().collect()),
@@ -186,12 +185,12 @@ fn listed<M: FromIterator<Datum>>(initial: Option<&Datum>, wanted: &str) -> Resu
     }
 }
 
-/// An item that goes into a collection, for [`Shipped::call`]: nil says that there is none.
+/// An item for a collection, for [`Shipped::call`]; an error for nil, which stands for no item.
 fn item(value: &Datum) -> Result<Datum, String> {
     if value.is_nil() { unexpected("an item other than nil", value) } else { Ok(value.clone()) }
 }
 
-/// An item that came out of a collection, for [`Shipped::outcome`]: nil says that there was none.
+/// An item out of a collection, for [`Shipped::outcome`]; nil stands for no item.
 fn taken(value: &Datum) -> Option<Datum> {
     Some(value.clone()).filter(|value| !value.is_nil())
 }
@@ -201,7 +200,7 @@ fn no_such_call<M: Shipped, T>(f: &str) -> Result<T, String> {
     Err(format!("{} has no operation {f:?}; it has {}", M::NAME, M::CALLS.join(", ")))
 }
 
-/// What a model can hold. Implemented by every type that can.
+/// A value that a model can hold. Implemented by every type that can be one.
 ///
 /// ```
 /// fn holds<T: unpause_check::models::Value>() {}

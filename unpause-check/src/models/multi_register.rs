@@ -6,21 +6,21 @@ use super::{NilRead, Shipped, Value, no_such_call, unexpected};
 use crate::datum::Datum;
 use crate::{Key, Model};
 
-/// Registers by key. A transaction reads and writes any number of them at one moment, each access
-/// after the one before. If no transaction touches two keys, the history is checked key by key.
+/// Registers by key. A transaction reads and writes any number of them at one moment, one access after the
+/// other. If no transaction touches two keys, the history is checked key by key.
 ///
 /// ```
-/// use unpause_check::{models::{Access::*, MultiRegister, MultiRegisterOp, MultiRegisterRet, Told}, Model};
+/// use unpause_check::{models::{RegisterAccess::*, MultiRegister, MultiRegisterOp, MultiRegisterRet, AccessRet}, Model};
 /// let mut registers = MultiRegister::new();
 /// let swap = MultiRegisterOp(vec![Write("x", 1), Read("x"), Read("y")]);
-/// let told = vec![Told::Done, Told::Value(Some(1)), Told::Value(None)];
+/// let told = vec![AccessRet::Done, AccessRet::Value(Some(1)), AccessRet::Value(None)];
 /// assert_eq!(registers.step(&swap), MultiRegisterRet(told));
 /// ```
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct MultiRegister<K = u64, T = u64>(BTreeMap<K, T>);
 
 impl<K, T> MultiRegister<K, T> {
-    /// Registers that hold nothing.
+    /// Registers without values.
     pub fn new() -> Self {
         MultiRegister(BTreeMap::new())
     }
@@ -33,7 +33,7 @@ impl<K, T> Default for MultiRegister<K, T> {
 }
 
 impl<K: Ord, T> FromIterator<(K, T)> for MultiRegister<K, T> {
-    /// Registers of which these hold something; of two with the same key, the later one.
+    /// Registers with these values; of two with the same key, the later one.
     fn from_iter<I: IntoIterator<Item = (K, T)>>(entries: I) -> Self {
         MultiRegister(entries.into_iter().collect())
     }
@@ -41,35 +41,35 @@ impl<K: Ord, T> FromIterator<(K, T)> for MultiRegister<K, T> {
 
 /// One access of a transaction on a [`MultiRegister`].
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub enum Access<K = u64, T = u64> {
+pub enum RegisterAccess<K = u64, T = u64> {
     /// Returns the value of a key.
     Read(K),
-    /// Sets it.
+    /// Sets the value of a key.
     Write(K, T),
 }
 
 /// A transaction on a [`MultiRegister`].
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct MultiRegisterOp<K = u64, T = u64>(
-    /// What it does, in this order.
-    pub Vec<Access<K, T>>,
+    /// Its accesses, in this order.
+    pub Vec<RegisterAccess<K, T>>,
 );
 
-/// What a [`MultiRegister`] returns.
+/// The result of a transaction on a [`MultiRegister`].
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct MultiRegisterRet<T = u64>(
-    /// What the client was told of each access.
-    pub Vec<Told<T>>,
+    /// The result of each access.
+    pub Vec<AccessRet<T>>,
 );
 
-/// What a client was told of one access.
+/// The result of one access.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub enum Told<T = u64> {
+pub enum AccessRet<T = u64> {
     /// Written.
     Done,
     /// The value; `None` if the register holds nothing.
     Value(Option<T>),
-    /// Read, but the value was not kept: anything will do. The model never returns it.
+    /// The result of a read that was not recorded: any value fits. The model never returns it.
     Unknown,
 }
 
@@ -79,25 +79,25 @@ impl<K: Value + Ord, T: Value> Model for MultiRegister<K, T> {
 
     fn step(&mut self, op: &Self::Op) -> Self::Ret {
         let told = op.0.iter().map(|access| match access {
-            Access::Read(key) => Told::Value(self.0.get(key).cloned()),
-            Access::Write(key, value) => {
+            RegisterAccess::Read(key) => AccessRet::Value(self.0.get(key).cloned()),
+            RegisterAccess::Write(key, value) => {
                 self.0.insert(key.clone(), value.clone());
-                Told::Done
+                AccessRet::Done
             }
         });
         MultiRegisterRet(told.collect())
     }
 
     fn accepts(_op: &Self::Op, expected: &Self::Ret, actual: &Self::Ret) -> bool {
-        let fits = |(expected, actual): (&Told<T>, &Told<T>)| {
-            expected == actual || (*actual == Told::Unknown && *expected != Told::Done)
+        let fits = |(expected, actual): (&AccessRet<T>, &AccessRet<T>)| {
+            expected == actual || (*actual == AccessRet::Unknown && *expected != AccessRet::Done)
         };
         expected.0.len() == actual.0.len() && expected.0.iter().zip(&actual.0).all(fits)
     }
 
     fn partition(op: &Self::Op) -> Option<Key> {
         let keys = op.0.iter().map(|access| match access {
-            Access::Read(key) | Access::Write(key, _) => key,
+            RegisterAccess::Read(key) | RegisterAccess::Write(key, _) => key,
         });
         let mut keys = keys.collect::<Vec<_>>().into_iter();
         let first = keys.next()?;
@@ -105,7 +105,7 @@ impl<K: Value + Ord, T: Value> Model for MultiRegister<K, T> {
     }
 
     fn observes(op: &Self::Op, _ret: &Self::Ret) -> bool {
-        op.0.iter().all(|access| matches!(access, Access::Read(_)))
+        op.0.iter().all(|access| matches!(access, RegisterAccess::Read(_)))
     }
 
     fn name() -> &'static str {
@@ -114,18 +114,18 @@ impl<K: Value + Ord, T: Value> Model for MultiRegister<K, T> {
 
     fn op_text(op: &Self::Op) -> String {
         let accesses = op.0.iter().map(|access| match access {
-            Access::Read(key) => format!("r {key:?}"),
-            Access::Write(key, value) => format!("w {key:?} {value:?}"),
+            RegisterAccess::Read(key) => format!("r {key:?}"),
+            RegisterAccess::Write(key, value) => format!("w {key:?} {value:?}"),
         });
         format!("[{}]", accesses.collect::<Vec<_>>().join(", "))
     }
 
     fn ret_text(ret: &Self::Ret) -> String {
         let told = ret.0.iter().map(|told| match told {
-            Told::Done => "ok".to_owned(),
-            Told::Value(None) => "nil".to_owned(),
-            Told::Value(Some(value)) => format!("{value:?}"),
-            Told::Unknown => "?".to_owned(),
+            AccessRet::Done => "ok".to_owned(),
+            AccessRet::Value(None) => "nil".to_owned(),
+            AccessRet::Value(Some(value)) => format!("{value:?}"),
+            AccessRet::Unknown => "?".to_owned(),
         });
         format!("[{}]", told.collect::<Vec<_>>().join(", "))
     }
@@ -144,22 +144,25 @@ impl Shipped for MultiRegister {
     }
 
     fn alphabet() -> Vec<(Self::Op, Vec<Self::Ret>)> {
-        use Access::{Read, Write};
-        let ret = |told: &[Told]| MultiRegisterRet(told.to_vec());
-        let value = |value: Option<u64>| Told::Value(value);
+        use RegisterAccess::{Read, Write};
+        let ret = |told: &[AccessRet]| MultiRegisterRet(told.to_vec());
+        let value = |value: Option<u64>| AccessRet::Value(value);
         vec![
-            (MultiRegisterOp(vec![Write(1, 7), Write(2, 7)]), vec![ret(&[Told::Done, Told::Done])]),
+            (
+                MultiRegisterOp(vec![Write(1, 7), Write(2, 7)]),
+                vec![ret(&[AccessRet::Done, AccessRet::Done])],
+            ),
             (
                 MultiRegisterOp(vec![Read(1), Read(2)]),
                 vec![
                     ret(&[value(Some(7)), value(None)]),
                     ret(&[value(Some(7)), value(Some(7))]),
-                    ret(&[Told::Unknown, value(None)]),
+                    ret(&[AccessRet::Unknown, value(None)]),
                 ],
             ),
             (
                 MultiRegisterOp(vec![Read(1), Write(1, 8)]),
-                vec![ret(&[value(None), Told::Done]), ret(&[value(Some(7)), Told::Done])],
+                vec![ret(&[value(None), AccessRet::Done]), ret(&[value(Some(7)), AccessRet::Done])],
             ),
         ]
     }
@@ -175,19 +178,19 @@ impl Shipped for MultiRegister {
         }
     }
 
-    /// A `txn` is a list of `[:read key nil]`, `[:write key value]`, or `:r` and `:w`; `read` and
-    /// `write` are often used for one that only reads or only writes.
+    /// A `txn` is a list of `[:read key nil]`, `[:write key value]`, or `:r` and `:w`; `read` and `write` are
+    /// often used for a transaction that only reads or only writes.
     fn call(f: &str, value: &Datum) -> Result<MultiRegisterOp<Datum, Datum>, String> {
         if !Self::CALLS.contains(&f) {
             return no_such_call::<Self, _>(f);
         }
         let access = |access: &Datum| match access.as_list() {
             Some([kind, key, value]) => match kind.as_name() {
-                Some("r" | "read") => Ok(Access::Read(key.clone())),
+                Some("r" | "read") => Ok(RegisterAccess::Read(key.clone())),
                 Some("w" | "write") if value.is_nil() => {
                     unexpected("a value other than nil to be written", access)
                 }
-                Some("w" | "write") => Ok(Access::Write(key.clone(), value.clone())),
+                Some("w" | "write") => Ok(RegisterAccess::Write(key.clone(), value.clone())),
                 _ => unexpected("[:read key nil] or [:write key value]", access),
             },
             _ => unexpected("[:read key nil] or [:write key value]", access),
@@ -209,12 +212,16 @@ impl Shipped for MultiRegister {
         }
         let told = op.0.iter().zip(returned).map(|(access, returned)| {
             let is = |kind: &Datum| match (access, kind.as_name()) {
-                (Access::Read(_), kind) => matches!(kind, Some("r" | "read")),
-                (Access::Write(..), kind) => matches!(kind, Some("w" | "write")),
+                (RegisterAccess::Read(_), kind) => matches!(kind, Some("r" | "read")),
+                (RegisterAccess::Write(..), kind) => matches!(kind, Some("w" | "write")),
             };
             let value = match (access, returned.as_list()) {
-                (Access::Read(key), Some([kind, told, value])) if is(kind) && told == key => value,
-                (Access::Write(key, written), Some([kind, told, value]))
+                (RegisterAccess::Read(key), Some([kind, told, value]))
+                    if is(kind) && told == key =>
+                {
+                    value
+                }
+                (RegisterAccess::Write(key, written), Some([kind, told, value]))
                     if is(kind) && told == key && (value == written || value.is_nil()) =>
                 {
                     value
@@ -224,10 +231,10 @@ impl Shipped for MultiRegister {
                 }
             };
             Ok(match access {
-                Access::Write(..) => Told::Done,
-                Access::Read(_) if !value.is_nil() => Told::Value(Some(value.clone())),
-                Access::Read(_) if nil == NilRead::Anything => Told::Unknown,
-                Access::Read(_) => Told::Value(None),
+                RegisterAccess::Write(..) => AccessRet::Done,
+                RegisterAccess::Read(_) if !value.is_nil() => AccessRet::Value(Some(value.clone())),
+                RegisterAccess::Read(_) if nil == NilRead::Anything => AccessRet::Unknown,
+                RegisterAccess::Read(_) => AccessRet::Value(None),
             })
         });
         told.collect::<Result<_, _>>().map(|told| Some(MultiRegisterRet(told)))

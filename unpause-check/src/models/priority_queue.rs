@@ -7,8 +7,8 @@ use crate::datum::Datum;
 use crate::history::Written;
 use crate::unique::{Action, Plain, PlainObject, Values};
 
-/// An unbounded priority queue: the smallest item, by [`Ord`], is popped first. Of items that are
-/// equal, the one inserted first.
+/// An unbounded priority queue: the smallest item, by [`Ord`], is popped first. Of equal items, the one
+/// inserted first is popped first.
 ///
 /// For a queue that gives the greatest first, hold [`std::cmp::Reverse`] of the items.
 ///
@@ -43,7 +43,7 @@ impl<T> Default for PriorityQueue<T> {
 }
 
 impl<T: Ord> FromIterator<T> for PriorityQueue<T> {
-    /// A priority queue that holds these.
+    /// A priority queue of these items.
     fn from_iter<I: IntoIterator<Item = T>>(items: I) -> Self {
         let mut items: Vec<T> = items.into_iter().collect();
         items.sort();
@@ -52,18 +52,18 @@ impl<T: Ord> FromIterator<T> for PriorityQueue<T> {
     }
 }
 
-/// What to do with a [`PriorityQueue`].
+/// An operation on a [`PriorityQueue`].
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum PriorityQueueOp<T = u64> {
-    /// Puts an item in.
+    /// Adds an item.
     Insert(T),
-    /// Takes the smallest item out, if there is one.
+    /// Removes the smallest item, if there is one.
     Pop,
-    /// Looks at the smallest item, if there is one.
+    /// Reads the smallest item, if there is one.
     Peek,
 }
 
-/// What a [`PriorityQueue`] returns.
+/// The result of an operation on a [`PriorityQueue`].
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum PriorityQueueRet<T = u64> {
     /// Inserted.
@@ -92,7 +92,7 @@ impl<T: Value + Ord> Model for PriorityQueue<T> {
         *op == PriorityQueueOp::Peek || matches!(ret, PriorityQueueRet::Item(None))
     }
 
-    /// As the default, but looks before it copies the queue.
+    /// As the default, but compares before it copies the queue.
     fn successors(&self, op: &Self::Op, ret: Option<&Self::Ret>, out: &mut Vec<Self>) {
         let returns = match (op, ret) {
             (_, None) => true,
@@ -219,7 +219,7 @@ impl Shipped for PriorityQueue {
         matches!(op, PriorityQueueOp::Insert(_))
     }
 
-    /// An item `nil` says that there was none.
+    /// An item `nil` means that there was none.
     fn outcome(
         op: &PriorityQueueOp<Datum>,
         value: &Datum,

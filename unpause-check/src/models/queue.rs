@@ -9,7 +9,7 @@ use crate::datum::Datum;
 use crate::history::Written;
 use crate::unique::{Action, Plain, PlainObject, Values};
 
-/// An unbounded queue: what was enqueued first is dequeued first.
+/// An unbounded queue, first in, first out.
 ///
 /// ```
 /// use unpause_check::{models::{Queue, QueueOp::*, QueueRet::*}, Model};
@@ -36,13 +36,13 @@ impl<T> Default for Queue<T> {
 }
 
 impl<T> FromIterator<T> for Queue<T> {
-    /// A queue that holds these, the first at the front.
+    /// A queue of these items, the first at the front.
     fn from_iter<I: IntoIterator<Item = T>>(items: I) -> Self {
         Queue(items.into_iter().collect())
     }
 }
 
-/// What to do with a [`Queue`].
+/// An operation on a [`Queue`].
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum QueueOp<T = u64> {
     /// Puts an item at the back.
@@ -51,12 +51,12 @@ pub enum QueueOp<T = u64> {
     Dequeue,
 }
 
-/// What a [`Queue`] returns.
+/// The result of an operation on a [`Queue`].
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum QueueRet<T = u64> {
     /// Enqueued.
     Done,
-    /// What was dequeued; `None` if the queue was empty.
+    /// The dequeued item; `None` if the queue was empty.
     Item(Option<T>),
 }
 
@@ -78,7 +78,7 @@ impl<T: Value> Model for Queue<T> {
         matches!(ret, QueueRet::Item(None))
     }
 
-    /// As the default, but looks before it copies the queue.
+    /// As the default, but compares before it copies the queue.
     fn successors(&self, op: &Self::Op, ret: Option<&Self::Ret>, out: &mut Vec<Self>) {
         let returns = match op {
             QueueOp::Enqueue(_) => ret.is_none_or(|ret| *ret == QueueRet::Done),
@@ -188,7 +188,7 @@ impl Shipped for Queue {
         matches!(op, QueueOp::Enqueue(_))
     }
 
-    /// An item `nil` says that there was none.
+    /// An item `nil` means that there was none.
     fn outcome(
         op: &QueueOp<Datum>,
         value: &Datum,

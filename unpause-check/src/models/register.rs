@@ -7,7 +7,7 @@ use crate::history::Written;
 use crate::unique::{Action, Plain, PlainObject, Values};
 use crate::{Key, Model};
 
-/// A register: a read returns what was written last.
+/// A register: a read returns the value written last.
 ///
 /// ```
 /// use unpause_check::{models::{Register, RegisterOp, RegisterRet}, Model};
@@ -25,16 +25,16 @@ impl<T> Register<T> {
     }
 }
 
-/// What to do with a [`Register`].
+/// An operation on a [`Register`].
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum RegisterOp<T = u64> {
     /// Returns the value.
     Read,
-    /// Sets it.
+    /// Sets the value.
     Write(T),
 }
 
-/// What a [`Register`] returns.
+/// The result of an operation on a [`Register`].
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum RegisterRet<T = u64> {
     /// Written.

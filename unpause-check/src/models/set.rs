@@ -9,8 +9,7 @@ use crate::history::Written;
 use crate::unique::{Action, Plain, PlainObject, Values};
 use crate::{Key, Model};
 
-/// A set: each operation says whether it did, or found, what it was asked for. Checked element by
-/// element.
+/// A set: each operation returns `true` if it took effect or found its value. Checked element by element.
 ///
 /// ```
 /// use unpause_check::{models::{Set, SetOp::*}, Model};
@@ -37,20 +36,20 @@ impl<T> Default for Set<T> {
 }
 
 impl<T: Ord> FromIterator<T> for Set<T> {
-    /// A set that holds these.
+    /// A set of these members.
     fn from_iter<I: IntoIterator<Item = T>>(items: I) -> Self {
         Set(items.into_iter().collect())
     }
 }
 
-/// What to do with a [`Set`]. The result is a `bool`.
+/// An operation on a [`Set`]. The result is a `bool`.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum SetOp<T = u64> {
-    /// Puts a value in; false if it was there.
+    /// Adds a value; false if it was there.
     Insert(T),
-    /// Takes a value out; false if it was not there.
+    /// Removes a value; false if it was not there.
     Remove(T),
-    /// Whether the value is there.
+    /// Returns `true` if the value is there.
     Contains(T),
 }
 
@@ -84,7 +83,7 @@ impl<T: Value + Ord> Model for Set<T> {
         let mut known = 0;
         let mut number = |value: &T| {
             let number = values.number(value);
-            // Of the members only those that the history is about matter.
+            // Only members that occur in the history matter.
             if number == known {
                 known += 1;
                 if self.0.contains(value) {
@@ -97,7 +96,7 @@ impl<T: Value + Ord> Model for Set<T> {
             (SetOp::Insert(value), None | Some(true)) => Action::Add(number(value)),
             (SetOp::Remove(value), None | Some(true)) => Action::Take(number(value)),
             (SetOp::Contains(value), Some(true)) => Action::Peek(number(value)),
-            // That it was there is all that this insert found out.
+            // This insert only shows that the value was there.
             (SetOp::Insert(value), Some(false)) => Action::Peek(number(value)),
             (SetOp::Remove(value) | SetOp::Contains(value), Some(false)) => {
                 Action::Absent(number(value))

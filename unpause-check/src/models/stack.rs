@@ -7,7 +7,7 @@ use crate::datum::Datum;
 use crate::history::Written;
 use crate::unique::{Action, Plain, PlainObject, Values};
 
-/// An unbounded stack: what was pushed last is popped first.
+/// An unbounded stack, last in, first out.
 ///
 /// ```
 /// use unpause_check::{models::{Stack, StackOp::*, StackRet::*}, Model};
@@ -34,13 +34,13 @@ impl<T> Default for Stack<T> {
 }
 
 impl<T> FromIterator<T> for Stack<T> {
-    /// A stack that holds these, the last on top.
+    /// A stack of these items, the last on top.
     fn from_iter<I: IntoIterator<Item = T>>(items: I) -> Self {
         Stack(items.into_iter().collect())
     }
 }
 
-/// What to do with a [`Stack`].
+/// An operation on a [`Stack`].
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum StackOp<T = u64> {
     /// Puts an item on top.
@@ -49,12 +49,12 @@ pub enum StackOp<T = u64> {
     Pop,
 }
 
-/// What a [`Stack`] returns.
+/// The result of an operation on a [`Stack`].
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum StackRet<T = u64> {
     /// Pushed.
     Done,
-    /// What was popped; `None` if the stack was empty.
+    /// The popped item; `None` if the stack was empty.
     Item(Option<T>),
 }
 
@@ -76,7 +76,7 @@ impl<T: Value> Model for Stack<T> {
         matches!(ret, StackRet::Item(None))
     }
 
-    /// As the default, but looks before it copies the stack.
+    /// As the default, but compares before it copies the stack.
     fn successors(&self, op: &Self::Op, ret: Option<&Self::Ret>, out: &mut Vec<Self>) {
         let returns = match op {
             StackOp::Push(_) => ret.is_none_or(|ret| *ret == StackRet::Done),
@@ -190,7 +190,7 @@ impl Shipped for Stack {
         matches!(op, StackOp::Push(_))
     }
 
-    /// An item `nil` says that there was none.
+    /// An item `nil` means that there was none.
     fn outcome(
         op: &StackOp<Datum>,
         value: &Datum,

@@ -6,8 +6,8 @@ use super::{NilRead, Shipped, Value, no_such_call, unexpected};
 use crate::datum::Datum;
 use crate::{Key, Model};
 
-/// A map from keys to texts, with an append that tells what is lost or done twice. A key that was
-/// never put holds the empty text. Checked key by key.
+/// A map from keys to texts, with an append that reveals lost and repeated updates. A key that was never put
+/// holds the empty text. Checked key by key.
 ///
 /// ```
 /// use unpause_check::{models::{TextMap, TextMapOp::*, TextMapRet}, Model};
@@ -47,7 +47,7 @@ impl<K> Default for TextMap<K> {
 }
 
 impl<K: Ord> FromIterator<(K, String)> for TextMap<K> {
-    /// A map that holds these; of two with the same key, the later one.
+    /// A map with these entries; of two with the same key, the later one.
     fn from_iter<I: IntoIterator<Item = (K, String)>>(entries: I) -> Self {
         let mut map = TextMap::new();
         for (key, text) in entries {
@@ -57,18 +57,18 @@ impl<K: Ord> FromIterator<(K, String)> for TextMap<K> {
     }
 }
 
-/// What to do with a [`TextMap`].
+/// An operation on a [`TextMap`].
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum TextMapOp<K = u64> {
     /// Returns the text of a key.
     Get(K),
-    /// Sets it.
+    /// Sets the text.
     Put(K, String),
-    /// Puts more at its end.
+    /// Appends to the text.
     Append(K, String),
 }
 
-/// What a [`TextMap`] returns.
+/// The result of an operation on a [`TextMap`].
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum TextMapRet {
     /// Put or appended.

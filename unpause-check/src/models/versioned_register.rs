@@ -4,11 +4,11 @@ use super::{NilRead, Shipped, Value, no_such_call, unexpected};
 use crate::Model;
 use crate::datum::Datum;
 
-/// What a versioned store keeps under one key: a read returns the id of the version, an update
-/// replaces the version it names by one with an id of its own.
+/// One key of a versioned store: a read returns the id of the version, an update replaces the version that it
+/// names by one with an id of its own.
 ///
-/// An update may fail for any reason, also where it could have been done: who is told so learns
-/// nothing of the version. [`chain`](crate::chain) checks histories of it in linear time.
+/// An update may fail for any reason, even if it could have succeeded: a failure gives no information about the
+/// version. [`chain`](crate::chain) checks histories of it in linear time.
 ///
 /// ```
 /// use unpause_check::models::{VersionedRegister, VersionedRegisterOp::*, VersionedRegisterRet::*};
@@ -22,18 +22,18 @@ use crate::datum::Datum;
 pub struct VersionedRegister<I = u64>(I);
 
 impl<I> VersionedRegister<I> {
-    /// A register whose first version is called `id`.
+    /// A register with the first version `id`.
     pub fn new(id: I) -> Self {
         VersionedRegister(id)
     }
 }
 
-/// What to do with a [`VersionedRegister`].
+/// An operation on a [`VersionedRegister`].
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum VersionedRegisterOp<I = u64> {
     /// Returns the id of the version.
     Read,
-    /// Replaces the version `from`, if it is the one, by `to`.
+    /// Replaces the version `from`, if it is the current one, by `to`.
     Update {
         /// The id of the version to be replaced.
         from: I,
@@ -42,12 +42,12 @@ pub enum VersionedRegisterOp<I = u64> {
     },
 }
 
-/// What a [`VersionedRegister`] returns.
+/// The result of an operation on a [`VersionedRegister`].
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum VersionedRegisterRet<I = u64> {
     /// The id of the version read.
     Version(I),
-    /// Whether the update was done.
+    /// True if the update took effect.
     Updated(bool),
 }
 
@@ -92,7 +92,7 @@ impl<I: Value> Model for VersionedRegister<I> {
     fn observes(op: &Self::Op, ret: &Self::Ret) -> bool {
         match op {
             VersionedRegisterOp::Read => true,
-            // An update of a version to itself leaves it, whatever it returns.
+            // An update of a version to itself leaves the state unchanged, for every result.
             VersionedRegisterOp::Update { from, to } => {
                 from == to || *ret == VersionedRegisterRet::Updated(false)
             }

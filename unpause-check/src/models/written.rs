@@ -1,11 +1,11 @@
-//! What the models that can be written to a file of histories have in common.
+//! Shared by the models that can be written to a file of histories.
 
 use std::any::Any;
 
 use crate::datum::Datum;
 use crate::history::Written;
 
-/// The value as a file has it; none if it is of a type that files do not know.
+/// The value as a file has it; none if files have no such type.
 pub(super) fn datum<T: 'static>(value: &T) -> Option<Datum> {
     let value: &dyn Any = value;
     macro_rules! numbers {
@@ -31,12 +31,12 @@ pub(super) fn datum<T: 'static>(value: &T) -> Option<Datum> {
     value.downcast_ref::<Datum>().cloned()
 }
 
-/// A call that was answered with what it was given, as files have it for a call that returns nothing.
+/// A call whose result repeats its argument, as files have it for a call that returns nothing.
 pub(super) fn done(f: &'static str, value: Datum) -> Written {
     Written { f, answer: value.clone(), value }
 }
 
-/// Calls, one for each of these items, that return nothing.
+/// Calls that return nothing, one for each of these items.
 pub(super) fn each<'a, T: 'static>(
     f: &'static str,
     items: impl IntoIterator<Item = &'a T>,

@@ -1,21 +1,21 @@
-//! What becomes of possibilities when a call returns that they have not placed yet.
+//! The possibilities after a return of a call that they have not placed yet.
 //!
 //! Just-in-time linearization (Lowe 2017): an operation is placed when it must be, or when another
 //! that must be placed needs it before. From each possibility some calls in flight, and some lost
 //! ones, are placed before the one that returns, in every order that the model allows. Cost: up to
 //! 2^w·s possibilities for w calls in flight and s states, each with w steps of the model.
 //!
-//! Work comes in [`CHUNK`]s that do not know of each other, so the result is the same whether they
-//! are done one after the other or on several threads.
+//! Work is done in [`CHUNK`]s that do not depend on each other, so the result is the same on one thread and on
+//! several.
 
 use std::sync::Arc;
 
-use super::possibility::{Answer, Frontier, InFlight, Place, Possibility, Window};
+use super::possibility::{CallAnswer, CallPlace, Frontier, InFlight, Possibility, Window};
 use crate::model::Model;
 use crate::parallel::until_first;
 use crate::verdict::Limit;
 
-/// How many possibilities are looked at together, so that what several of them lead to is looked at
+/// The number of possibilities stepped together, so that a possibility reached from several of them is handled
 /// once.
 pub(super) const CHUNK: usize = 64;
 
@@ -23,46 +23,46 @@ pub(super) const CHUNK: usize = 64;
 pub(super) struct Returning<'a, M: Model> {
     pub(super) slot: usize,
     pub(super) ret: &'a M::Ret,
-    /// Whether it leaves every state as it is.
+    /// True if it leaves every state as it is.
     pub(super) observes: bool,
-    /// A closure may come to so many possibilities, and take so many bytes.
+    /// The maximum number of possibilities that a closure may reach, and of bytes that they may take.
     pub(super) limit: usize,
     pub(super) memory: usize,
 }
 
-/// What comes of a chunk.
+/// The result of a chunk.
 pub(super) enum Closed<M: Model> {
     /// These possibilities, in all of which the call is placed.
-    Left(Vec<Possibility<M>>),
-    /// Nothing. These got furthest, longest first.
+    Remaining(Vec<Possibility<M>>),
+    /// No possibility. These got furthest, longest first.
     Nothing(Vec<Possibility<M>>),
-    /// More than the limit, or more than there is memory for.
+    /// The limit on possibilities or on memory was exceeded.
     TooMany(Limit),
 }
 
-/// What a closure took.
+/// The cost of a closure.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Work {
-    /// The possibilities that it came to.
+    /// The possibilities reached.
     pub(super) visited: u64,
-    /// The ways to place one more call that it tried.
+    /// The attempts to place one more call.
     pub(super) moves: u64,
 }
 
-/// A closure, and what it took.
-pub(super) type Outcome<M> = (Closed<M>, Work);
+/// A closure, and its cost.
+pub(super) type ClosureOutcome<M> = (Closed<M>, Work);
 
-/// The ways to place one more call that an event may try, for a limit on possibilities. Most lead to a
-/// possibility that is known already: with many calls in flight or lost they, and not the possibilities, are
-/// what takes the time.
+/// The maximum number of attempts to place one more call per event, for a limit on possibilities. Most attempts
+/// lead to a known possibility: with many calls in flight or lost, attempts dominate the time, not
+/// possibilities.
 pub(super) fn moves_max(limit: usize) -> u64 {
     const MOVES_EACH: u64 = 8;
     MOVES_EACH * limit as u64
 }
 
-/// Who does the work: this thread, or as many as that number says.
+/// The function that does the work: on this thread, or on the given number of threads.
 pub(super) type Stepper<M> =
-    fn(&Window<M>, &[Possibility<M>], &Returning<'_, M>, usize) -> Vec<Outcome<M>>;
+    fn(&Window<M>, &[Possibility<M>], &Returning<'_, M>, usize) -> Vec<ClosureOutcome<M>>;
 
 /// Does the work on this thread.
 pub(super) fn alone<M: Model>(
@@ -70,7 +70,7 @@ pub(super) fn alone<M: Model>(
     from: &[Possibility<M>],
     returning: &Returning<'_, M>,
     _threads: usize,
-) -> Vec<Outcome<M>> {
+) -> Vec<ClosureOutcome<M>> {
     from.chunks(CHUNK).map(|chunk| close(window, chunk, returning)).collect()
 }
 
@@ -80,7 +80,7 @@ pub(super) fn shared<M>(
     from: &[Possibility<M>],
     returning: &Returning<'_, M>,
     threads: usize,
-) -> Vec<Outcome<M>>
+) -> Vec<ClosureOutcome<M>>
 where
     M: Model + Send + Sync,
     M::Op: Sync,
@@ -99,14 +99,14 @@ where
     })
 }
 
-/// How many of those that got furthest are shown.
+/// The number of furthest possibilities shown.
 pub(super) const SHOWN: usize = 4;
 
 pub(super) fn close<M: Model>(
     window: &Window<M>,
     from: &[Possibility<M>],
     returning: &Returning<'_, M>,
-) -> Outcome<M> {
+) -> ClosureOutcome<M> {
     let (mut visited, mut left) = (Frontier::new(), Frontier::new());
     let mut tried = 0;
     let mut waiting = Vec::new();
@@ -117,17 +117,17 @@ pub(super) fn close<M: Model>(
             waiting.push(visited.added() - 1);
         }
         while let Some(number) = waiting.pop() {
-            // It is none if one at least as good was found since.
+            // It is gone if one at least as good was found since.
             let Some(here) = visited.get(number) else { continue };
-            let idle = window.idle(here);
+            let idle = window.idle_answers(here);
             here.state.successors(&call.op, Some(returning.ret), &mut successors);
             let fits = !successors.is_empty();
             for state in successors.drain(..) {
                 let mut next = here.after(call.number, state, &idle);
-                next.places[returning.slot] = Place::free();
+                next.places[returning.slot] = CallPlace::free();
                 left.add(next);
             }
-            // What can still go before an observer can as well go after it.
+            // A call that can be placed before an observer can also be placed after it.
             if !(fits && returning.observes) {
                 let room = returning.memory.saturating_sub(visited.bytes() + left.bytes());
                 let moves = moves(window, here, &idle, returning.slot, room);
@@ -154,10 +154,10 @@ pub(super) fn close<M: Model>(
     }
     let count = work(&visited, tried);
     if left.len() > 0 {
-        return (Closed::Left(left.into_members().collect()), count);
+        return (Closed::Remaining(left.into_members().collect()), count);
     }
     let mut furthest: Vec<Possibility<M>> = visited.into_members().collect();
-    // Stable, so that the result does not depend on anything but the order in which they were found.
+    // Stable, so that the result depends only on the order in which they were found.
     furthest.sort_by_key(|end| std::cmp::Reverse(end.length));
     furthest.truncate(SHOWN);
     (Closed::Nothing(furthest), count)
@@ -167,28 +167,28 @@ fn work<M: Model>(visited: &Frontier<M>, moves: u64) -> Work {
     Work { visited: visited.added() as u64, moves }
 }
 
-/// What comes of placing one call that need not be placed yet: one in flight, or a lost one. None if that
-/// takes more than so many bytes.
+/// The possibilities after placing one optional call: one in flight, or a lost one. None if they take more than
+/// this many bytes.
 fn moves<M: Model>(
     window: &Window<M>,
     here: &Possibility<M>,
-    idle: &[Option<Arc<Answer<M>>>],
+    idle: &[Option<Arc<CallAnswer<M>>>],
     returning: usize,
     room: usize,
 ) -> Option<Vec<Possibility<M>>> {
     let (mut moves, mut successors) = (Vec::new(), Vec::new());
-    let each = here.places.len() * size_of::<Place<M>>() + size_of::<Possibility<M>>();
+    let each = here.places.len() * size_of::<CallPlace<M>>() + size_of::<Possibility<M>>();
     for (slot, place) in here.places.iter().enumerate() {
         let Some(call) = &window.slots[slot] else { continue };
         if slot == returning || !place.is_open() {
             continue;
         }
         here.state.successors(&call.op, None, &mut successors);
-        // What changes nothing is noted when the state is left, see `Possibility::after`.
+        // A call without effect is recorded when the state is left, see `Possibility::after`.
         for state in successors.drain(..).filter(|state| *state != here.state) {
-            let answer = Answer::new(&here.state, &call.op, &state);
+            let answer = CallAnswer::new(&here.state, &call.op, &state);
             let mut next = here.after(call.number, state, idle);
-            next.places[slot] = Place::Taken(answer);
+            next.places[slot] = CallPlace::Taken(answer);
             moves.push(next);
             if moves.len() * each > room {
                 return None;
@@ -208,8 +208,8 @@ fn moves<M: Model>(
             }
         }
     }
-    // The first is looked at last, and those that use lost calls only after the others: they cover
-    // less. They are listed last, so they go to the bottom of the stack.
+    // The first is visited last, and those that use lost calls only after the others, because they cover less.
+    // They are listed last, so they go to the bottom of the stack.
     moves.reverse();
     Some(moves)
 }

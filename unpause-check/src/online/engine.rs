@@ -1,11 +1,11 @@
 //! The engine of one part of an object: two for registers while they apply, the search after that.
 //!
-//! A [`Register`] takes constant time per event but only handles unique values and no failed swaps. When it meets a
-//! call that is not its own, the calls that still matter are fed to [`Sources`], which handles all that is a register,
-//! and takes time linear in what overlaps. A [`Part`] handles every model.
+//! A [`Register`] takes constant time per event but only handles unique values and no failed swaps. At the
+//! first other call, the calls that still matter are fed to [`Sources`], which handles every register, in time
+//! linear in the overlap. An [`OnlinePart`] handles every model.
 
-use super::part::{Left, Means, Part};
-use super::register::{Refusal, Register, Replayed};
+use super::part::{OnlinePart, PartResult, Resources};
+use super::register::{Register, RegisterRefusal, Replayed};
 use super::sources::{Sources, Taken};
 use crate::model::Model;
 use crate::verdict::Limit;
@@ -13,32 +13,37 @@ use crate::verdict::Limit;
 pub(super) enum Engine<M: Model> {
     Register(Box<Register<M>>),
     Sources(Box<Sources<M>>),
-    Search(Part<M>),
+    Search(OnlinePart<M>),
 }
 
 impl<M: Model> Engine<M> {
     pub(super) fn new(initial: &M) -> Self {
         match Register::new(initial) {
             Some(register) => Engine::Register(Box::new(register)),
-            None => Engine::Search(Part::new(initial)),
+            None => Engine::Search(OnlinePart::new(initial)),
         }
     }
 
     /// Begins a call. Returns its slot.
-    pub(super) fn invoke(&mut self, op: M::Op, number: u64, means: &mut Means<M>) -> (usize, Left) {
+    pub(super) fn invoke(
+        &mut self,
+        op: M::Op,
+        number: u64,
+        resources: &mut Resources<M>,
+    ) -> (usize, PartResult) {
         let mut op = op;
         loop {
             let refused = match self {
-                Engine::Search(part) => return (part.invoke(op, number), Left::Something),
+                Engine::Search(part) => return (part.invoke(op, number), PartResult::Something),
                 Engine::Sources(sources) => sources.invoke(op, number, None),
                 Engine::Register(register) => register.invoke(op, number),
             };
             match refused {
-                Ok(slot) => return (slot, Left::Something),
+                Ok(slot) => return (slot, PartResult::Something),
                 Err(refused) => op = refused,
             }
-            let left = self.hand_over(means);
-            if !matches!(left, Left::Something) {
+            let left = self.hand_over(resources);
+            if !matches!(left, PartResult::Something) {
                 return (0, left);
             }
         }
@@ -46,27 +51,34 @@ impl<M: Model> Engine<M> {
 
     /// Ends the call in `slot` with the result `ret`.
     #[must_use]
-    pub(super) fn returned(&mut self, slot: usize, ret: &M::Ret, means: &mut Means<M>) -> Left {
+    pub(super) fn returned(
+        &mut self,
+        slot: usize,
+        ret: &M::Ret,
+        resources: &mut Resources<M>,
+    ) -> PartResult {
         loop {
             match self {
-                Engine::Search(part) => return part.returned(slot, ret, means),
+                Engine::Search(part) => return part.returned(slot, ret, resources),
                 Engine::Sources(sources) => {
-                    means.visited += 1;
-                    if let Taken::Left(left) = sources.returned(slot, ret, means) {
+                    resources.visited += 1;
+                    if let Taken::Left(left) = sources.returned(slot, ret, resources) {
                         return left;
                     }
                 }
                 Engine::Register(register) => {
-                    means.visited += 1;
+                    resources.visited += 1;
                     match register.returned(slot, ret) {
-                        Ok(()) => return Left::Something,
-                        Err(Refusal::Violated) => return Left::Nothing(register.misfit(slot)),
-                        Err(Refusal::NotMine) => {}
+                        Ok(()) => return PartResult::Something,
+                        Err(RegisterRefusal::Violated) => {
+                            return PartResult::Nothing(register.misfit(slot));
+                        }
+                        Err(RegisterRefusal::NotMine) => {}
                     }
                 }
             }
-            let left = self.hand_over(means);
-            if !matches!(left, Left::Something) {
+            let left = self.hand_over(resources);
+            if !matches!(left, PartResult::Something) {
                 return left;
             }
         }
@@ -74,29 +86,29 @@ impl<M: Model> Engine<M> {
 
     /// Ends the call in `slot`, which did not happen.
     #[must_use]
-    pub(super) fn failed(&mut self, slot: usize, means: &mut Means<M>) -> Left {
+    pub(super) fn failed(&mut self, slot: usize, resources: &mut Resources<M>) -> PartResult {
         match self {
-            Engine::Search(part) => part.failed(slot, means),
-            Engine::Sources(sources) => sources.failed(slot, means),
+            Engine::Search(part) => part.failed(slot, resources),
+            Engine::Sources(sources) => sources.failed(slot, resources),
             Engine::Register(register) => match register.failed(slot) {
-                Ok(()) => Left::Something,
-                Err(evidence) => Left::Nothing(evidence),
+                Ok(()) => PartResult::Something,
+                Err(evidence) => PartResult::Nothing(evidence),
             },
         }
     }
 
-    /// Ends the call in `slot`, whose result nobody will know.
+    /// Ends the call in `slot`, whose result will never be known.
     #[must_use]
-    pub(super) fn lost(&mut self, slot: usize, means: &mut Means<M>) -> Left {
+    pub(super) fn lost(&mut self, slot: usize, resources: &mut Resources<M>) -> PartResult {
         match self {
-            Engine::Search(part) => part.lost(slot, means),
+            Engine::Search(part) => part.lost(slot, resources),
             Engine::Sources(sources) => {
                 sources.lost(slot);
-                Left::Something
+                PartResult::Something
             }
             Engine::Register(register) => {
                 register.lost(slot);
-                Left::Something
+                PartResult::Something
             }
         }
     }
@@ -118,18 +130,21 @@ impl<M: Model> Engine<M> {
         }
     }
 
-    /// Has the next engine take over.
-    fn hand_over(&mut self, means: &mut Means<M>) -> Left {
+    /// Replaces this engine by the next one.
+    fn hand_over(&mut self, resources: &mut Resources<M>) -> PartResult {
         let (next, left) = match self {
             Engine::Register(register) => {
                 let placed = register.forgotten();
                 let sources = Sources::resumed(register.start(), register.slots(), placed);
-                fed(Engine::Sources(Box::new(sources)), register.replay(), means)
+                fed(Engine::Sources(Box::new(sources)), register.replay(), resources)
             }
             Engine::Sources(sources) => {
-                let Some(events) = sources.replay() else { return Left::TooMany(Limit::Nodes) };
-                let part = Part::resumed(sources.start(), sources.slots(), sources.forgotten());
-                fed(Engine::Search(part), events, means)
+                let Some(events) = sources.replay() else {
+                    return PartResult::TooMany(Limit::Nodes);
+                };
+                let part =
+                    OnlinePart::resumed(sources.start(), sources.slots(), sources.forgotten());
+                fed(Engine::Search(part), events, resources)
             }
             Engine::Search(_) => unreachable!("the search takes every event"),
         };
@@ -137,7 +152,7 @@ impl<M: Model> Engine<M> {
         left
     }
 
-    /// Begins a call in one of the slots that `resumed` left, or in another.
+    /// Begins a call in one of the slots that `resumed` left, or in a new one.
     fn invoke_in(&mut self, slot: Option<usize>, op: M::Op, number: u64) -> Option<usize> {
         match self {
             Engine::Sources(sources) => sources.invoke(op, number, slot).ok(),
@@ -157,8 +172,8 @@ impl<M: Model> Engine<M> {
 fn fed<M: Model>(
     mut engine: Engine<M>,
     events: Vec<Replayed<'_, M>>,
-    means: &mut Means<M>,
-) -> (Engine<M>, Left) {
+    resources: &mut Resources<M>,
+) -> (Engine<M>, PartResult) {
     let mut slots = crate::hash::Table::default();
     for event in events {
         let left = match event {
@@ -168,18 +183,18 @@ fn fed<M: Model>(
                 if slot.is_none() {
                     slots.insert(number, own);
                 }
-                Left::Something
+                PartResult::Something
             }
             Replayed::Return { number, ret } => match slots.remove(&number) {
-                Some(slot) => engine.returned(slot, ret, means),
-                None => Left::Something,
+                Some(slot) => engine.returned(slot, ret, resources),
+                None => PartResult::Something,
             },
             Replayed::Lost { number } => match slots.remove(&number) {
-                Some(slot) => engine.lost(slot, means),
-                None => Left::Something,
+                Some(slot) => engine.lost(slot, resources),
+                None => PartResult::Something,
             },
         };
-        if !matches!(left, Left::Something) {
+        if !matches!(left, PartResult::Something) {
             return (engine, left);
         }
     }
@@ -188,5 +203,5 @@ fn fed<M: Model>(
         Engine::Search(part) => part.release_slots(),
         Engine::Register(_) => {}
     }
-    (engine, Left::Something)
+    (engine, PartResult::Something)
 }

@@ -1,6 +1,6 @@
-//! What is fed to a checker that listens: events of clients, what it answers, what it refuses.
+//! The input and output of online checkers: events of clients, the status, errors.
 //!
-//! [`Clients`] holds who has which call open. It knows nothing of models.
+//! [`Clients`] holds the open call of each client. It does not depend on models.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -8,7 +8,7 @@ use std::fmt;
 
 use crate::hash::Table;
 
-/// Something that happened at a client. Events are fed in the order in which they happened.
+/// An event of a client. Events are fed in the order in which they happened.
 ///
 /// ```
 /// use unpause_check::online::ClientEvent;
@@ -17,40 +17,40 @@ use crate::hash::Table;
 /// ```
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum ClientEvent<O, R> {
-    /// The client asked something. It has one call open at a time.
+    /// The client invoked an operation. It has one call open at a time.
     Invoke {
-        /// Who: any number, new ones at any time.
+        /// The client: any number, new ones at any time.
         client: u32,
-        /// What it asked.
+        /// The operation.
         op: O,
     },
     /// Its open call returned.
     Return {
-        /// Who.
+        /// The client.
         client: u32,
-        /// What it was told.
+        /// The result.
         ret: R,
     },
-    /// Its open call did not happen, before or after.
+    /// Its open call failed: it did not take effect and never will.
     Failed {
-        /// Who.
+        /// The client.
         client: u32,
     },
     /// Its open call never returns. It may have taken effect, or do so at any later time, or never.
     /// The client may go on with another call.
     Lost {
-        /// Who.
+        /// The client.
         client: u32,
     },
-    /// The client says nothing more. A call that it has open is lost.
+    /// The client has ended. A call that it has open is lost.
     End {
-        /// Who.
+        /// The client.
         client: u32,
     },
 }
 
 impl<O, R> ClientEvent<O, R> {
-    /// Whose event it is.
+    /// The client of the event.
     pub fn client(&self) -> u32 {
         match self {
             ClientEvent::Invoke { client, .. }
@@ -62,21 +62,34 @@ impl<O, R> ClientEvent<O, R> {
     }
 }
 
-/// What is known after an event.
+/// The status after an event.
+///
+/// ```
+/// use unpause_check::models::{Register, RegisterOp::*, RegisterRet::*};
+/// use unpause_check::online::{ClientEvent::*, Online, OnlineStatus};
+/// let mut online = Online::new(Register::new(0));
+/// online.feed(Invoke { client: 0, op: Read })?;
+/// match online.feed(Return { client: 0, ret: Value(1) })? {
+///     OnlineStatus::Possible => panic!("no write of 1"),
+///     OnlineStatus::Violated => assert_eq!(online.evidence().unwrap().misfit, 0),
+///     OnlineStatus::Unknown => panic!("raise Online::limit or Online::memory"),
+/// }
+/// # Ok::<(), unpause_check::online::MalformedEvent>(())
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[must_use = "a violation that nobody looks at is not found"]
-pub enum Status {
-    /// What was fed so far has an explanation.
+pub enum OnlineStatus {
+    /// The events so far have an explanation.
     Possible,
-    /// It has none, and nothing fed later can change that.
+    /// The events have no explanation, and no later event can change that.
     Violated,
-    /// The limit on possibilities was passed before anything was decided. Neither a pass nor a
-    /// failure, and it stays so: what comes later is not looked at.
+    /// A limit was exceeded before a decision. Neither a pass nor a failure, and final: later events are
+    /// ignored.
     Unknown,
 }
 
-/// An event that does not fit what its client did before. It is ignored: the checker stands where it
-/// stood before, and can be fed on.
+/// An event that does not fit the earlier events of its client. It is ignored: the checker is unchanged and can
+/// be fed further.
 ///
 /// ```
 /// use unpause_check::models::{Register, RegisterRet};
@@ -90,15 +103,15 @@ pub enum Status {
 /// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct MalformedEvent {
-    /// Which of the events that were fed, from 0, this one and others that were refused included.
+    /// The number of the event, from 0, counting refused ones.
     pub event: u64,
-    /// Whose it is.
+    /// The client of the event.
     pub client: u32,
-    /// What is wrong with it.
+    /// The kind of error.
     pub kind: MalformedEventKind,
 }
 
-/// What is wrong with an event.
+/// The kind of error in an event.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum MalformedEventKind {
@@ -109,16 +122,16 @@ pub enum MalformedEventKind {
         /// The operation that is open, counted by invocation from 0.
         operation: u64,
     },
-    /// The client had said that it ends.
+    /// The client had ended.
     Ended,
-    /// The operation has no key, and the checker was made to check by key.
+    /// The operation has no key, but the checker checks by key.
     NoKey,
-    /// An update was called with the id of a version that is, or may become, another's.
+    /// The id of an update is, or may become, the id of another version.
     IdNotUnique {
         /// The id.
         id: String,
     },
-    /// A read returned what only an update returns, or the other way round.
+    /// A read returned the result of an update, or an update that of a read.
     WrongResult,
 }
 
@@ -161,7 +174,7 @@ impl fmt::Display for MalformedEvent {
 
 impl Error for MalformedEvent {}
 
-/// The calls that are open, by client, and who has ended.
+/// The open calls by client, and the clients that have ended.
 pub(crate) struct Clients<T> {
     open: Table<u32, T>,
     ended: Ranges,
@@ -199,7 +212,7 @@ impl<T> Clients<T> {
         Clients { open: Table::default(), ended: Ranges::default() }
     }
 
-    /// Whether the client may begin a call; `number` tells the operation it has open.
+    /// Checks that the client may begin a call; `number` returns the operation that it has open, for the error.
     pub(crate) fn may_begin(
         &self,
         client: u32,
@@ -228,27 +241,27 @@ impl<T> Clients<T> {
         self.open.remove(&client).ok_or(MalformedEventKind::NothingOpen)
     }
 
-    /// The client says no more; takes the call that it has open, if any.
+    /// Ends the client; takes the call that it has open, if any.
     pub(crate) fn end(&mut self, client: u32) -> Result<Option<T>, MalformedEventKind> {
         self.not_ended(client)?;
         self.ended.insert(client);
         Ok(self.open.remove(&client))
     }
 
-    /// How many calls are open.
+    /// The number of open calls.
     pub(crate) fn len(&self) -> usize {
         self.open.len()
     }
 
     fn not_ended(&self, client: u32) -> Result<(), MalformedEventKind> {
-        // Nobody has ended, mostly: then the lookup is one comparison.
+        // Mostly no client has ended: then the lookup is one comparison.
         match !self.ended.0.is_empty() && self.ended.contains(client) {
             false => Ok(()),
             true => Err(MalformedEventKind::Ended),
         }
     }
 
-    /// The number of entries that remember who has ended.
+    /// The number of entries that record ended clients.
     pub(crate) fn kept(&self) -> usize {
         self.ended.0.len()
     }

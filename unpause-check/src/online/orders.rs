@@ -1,63 +1,63 @@
-//! The orders in which possibilities have placed the operations: the evidence if all end.
+//! The orders in which possibilities placed the operations: the evidence if none remains.
 //!
 //! Orders share their beginnings in a tree, and only the last [`WINDOW`] entries of each are kept:
-//! the tree is cut whenever it has doubled. An operation that was seen to fit at an earlier moment
-//! is known to belong there only once it returned, so the tree has entries that put one further back.
+//! the tree is cut whenever it has doubled. The position of an operation that fit at an earlier moment is known
+//! only after its return, so some entries insert an operation further back.
 
-/// Entries of an order that are kept for certain.
+/// The number of last entries of an order that are always kept.
 pub(super) const WINDOW: usize = 32;
 
 /// The order of no operations.
 pub(super) const START: u32 = u32::MAX;
 
-/// What stands before the window.
+/// The entries before the window.
 pub(super) const GONE: u32 = u32::MAX - 1;
 
-/// A place in an order that is being built, which is not in the tree yet: so many operations after
-/// the place where building began.
+/// An entry of an order under construction, which is not in the tree yet: the offset from the place where
+/// construction began.
 pub(super) const BUILT: u32 = 1 << 31;
 
-/// What is said of an order. Operations by their number in the stream.
+/// An entry of an order. Operations by their number in the stream.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Entry {
-    /// This one is next.
+pub(super) enum OrderEntry {
+    /// This operation is next.
     Next(u64),
-    /// This one stands directly after the entry, and changed nothing.
+    /// This operation stands directly after the entry, and changed nothing.
     Inserted { op: u64, after: u32 },
-    /// What was called `from` so far is `to`: an equal operation that was invoked before it.
+    /// The operation called `from` so far is `to`: an equal operation that was invoked before it.
     Renamed { from: u64, to: u64 },
 }
 
 /// A tree of orders; an order is the number of its last entry.
 #[derive(Default)]
-pub(super) struct Orders {
-    nodes: Vec<(Entry, u32)>,
-    /// When it has grown to so many entries, it is cut.
+pub(super) struct StreamOrders {
+    nodes: Vec<(OrderEntry, u32)>,
+    /// The number of entries at which the tree is cut.
     cut_at: usize,
 }
 
-impl Orders {
+impl StreamOrders {
     const SMALLEST_CUT: usize = 2 * WINDOW;
 
-    pub(super) fn extend(&mut self, order: u32, entry: Entry) -> u32 {
+    pub(super) fn extend(&mut self, order: u32, entry: OrderEntry) -> u32 {
         let node = self.nodes.len() as u32;
         assert!(node < BUILT, "the tree of orders is cut long before");
         self.nodes.push((entry, order));
         node
     }
 
-    /// Whether it is time to call [`cut`](Self::cut).
+    /// Returns `true` if it is time to call [`cut`](Self::cut).
     pub(super) fn is_long(&self) -> bool {
         self.nodes.len() >= self.cut_at.max(Self::SMALLEST_CUT)
     }
 
-    /// Forgets what is in no window of these orders. Says for each entry what it is called now.
+    /// Forgets entries outside the windows of these orders. Returns the new name of each entry.
     pub(super) fn cut(&mut self, orders: impl Iterator<Item = u32>) -> Vec<u32> {
-        // For each entry how far into a window it is at best; 0 if in none.
+        // For each entry, its largest remaining room in a window; 0 if it is in none.
         let mut left = vec![0; self.nodes.len()];
         for order in orders {
             let (mut node, mut room) = (order, WINDOW);
-            // Whoever was here with more room has marked all that follows.
+            // A visit with more room has marked all that follows.
             while room > 0 && left.get(node as usize).is_some_and(|best| *best < room) {
                 left[node as usize] = room;
                 node = self.nodes[node as usize].1;
@@ -72,8 +72,8 @@ impl Orders {
             }
             names[node] = self.nodes.len() as u32;
             let entry = match entry {
-                Entry::Inserted { op, after } => {
-                    Entry::Inserted { op, after: renamed(&names, after) }
+                OrderEntry::Inserted { op, after } => {
+                    OrderEntry::Inserted { op, after: renamed(&names, after) }
                 }
                 other => other,
             };
@@ -83,7 +83,7 @@ impl Orders {
         names
     }
 
-    /// The operations of an order, as far as the window goes.
+    /// The operations of an order, within its window.
     pub(super) fn spell(&self, order: u32) -> Vec<usize> {
         let mut nodes = Vec::new();
         let mut node = order;
@@ -95,8 +95,8 @@ impl Orders {
         let mut ops: Vec<(u32, u64)> = Vec::new();
         for &node in nodes.iter().rev() {
             match self.nodes[node as usize].0 {
-                Entry::Next(op) => ops.push((node, op)),
-                Entry::Inserted { op, after } => {
+                OrderEntry::Next(op) => ops.push((node, op)),
+                OrderEntry::Inserted { op, after } => {
                     let anchor = self.anchor(after);
                     let place = ops.iter().position(|(node, _)| *node == anchor);
                     match place {
@@ -106,7 +106,7 @@ impl Orders {
                         None => {}
                     }
                 }
-                Entry::Renamed { from, to } => {
+                OrderEntry::Renamed { from, to } => {
                     ops.iter_mut().filter(|(_, op)| *op == from).for_each(|(_, op)| *op = to);
                 }
             }
@@ -117,7 +117,7 @@ impl Orders {
     /// The last entry up to `node` that appended an operation.
     fn anchor(&self, mut node: u32) -> u32 {
         while let Some((entry, parent)) = self.nodes.get(node as usize) {
-            if matches!(entry, Entry::Next(_)) {
+            if matches!(entry, OrderEntry::Next(_)) {
                 break;
             }
             node = *parent;
@@ -125,13 +125,13 @@ impl Orders {
         node
     }
 
-    /// How many entries are kept.
+    /// The number of entries kept.
     pub(super) fn len(&self) -> usize {
         self.nodes.len()
     }
 }
 
-/// What `node` is called after a cut that gave these names.
+/// The name of `node` after a cut that returned these names.
 pub(super) fn renamed(names: &[u32], node: u32) -> u32 {
     names.get(node as usize).copied().unwrap_or(node)
 }
@@ -140,36 +140,36 @@ pub(super) fn renamed(names: &[u32], node: u32) -> u32 {
 mod tests {
     use super::*;
 
-    fn next(orders: &mut Orders, order: u32, op: u64) -> u32 {
-        orders.extend(order, Entry::Next(op))
+    fn next(orders: &mut StreamOrders, order: u32, op: u64) -> u32 {
+        orders.extend(order, OrderEntry::Next(op))
     }
 
     #[test]
     fn what_was_known_late_stands_where_it_belongs() {
-        let mut orders = Orders::default();
+        let mut orders = StreamOrders::default();
         let one = next(&mut orders, START, 1);
         let two = next(&mut orders, one, 2);
-        let early = orders.extend(two, Entry::Inserted { op: 3, after: one });
-        let first = orders.extend(early, Entry::Inserted { op: 4, after: START });
+        let early = orders.extend(two, OrderEntry::Inserted { op: 3, after: one });
+        let first = orders.extend(early, OrderEntry::Inserted { op: 4, after: START });
         let last = next(&mut orders, first, 5);
-        // `first` is no operation: what stands after it stands after the last before it.
-        let after_mark = orders.extend(last, Entry::Inserted { op: 6, after: first });
+        // `first` is no operation: an entry after it stands after the last operation before it.
+        let after_mark = orders.extend(last, OrderEntry::Inserted { op: 6, after: first });
         assert_eq!(orders.spell(after_mark), [4, 1, 3, 2, 6, 5]);
         assert_eq!(orders.spell(two), [1, 2]);
     }
 
     #[test]
     fn a_new_name_is_for_what_came_before() {
-        let mut orders = Orders::default();
+        let mut orders = StreamOrders::default();
         let nine = next(&mut orders, START, 9);
-        let three = orders.extend(nine, Entry::Renamed { from: 9, to: 3 });
+        let three = orders.extend(nine, OrderEntry::Renamed { from: 9, to: 3 });
         let both = next(&mut orders, three, 9);
         assert_eq!(orders.spell(both), [3, 9]);
     }
 
     #[test]
     fn a_cut_keeps_the_windows_and_nothing_else() {
-        let mut orders = Orders::default();
+        let mut orders = StreamOrders::default();
         let mut order = START;
         for op in 0..5000 {
             order = next(&mut orders, order, op);
@@ -182,7 +182,7 @@ mod tests {
             }
         }
         assert_eq!(orders.spell(order), (5000 - WINDOW..5000).collect::<Vec<_>>());
-        let seen = orders.extend(order, Entry::Inserted { op: 1, after: GONE });
+        let seen = orders.extend(order, OrderEntry::Inserted { op: 1, after: GONE });
         assert_eq!(orders.spell(seen).len(), WINDOW - 1, "it stands before the window");
     }
 }

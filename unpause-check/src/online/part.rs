@@ -1,45 +1,45 @@
 //! The possibilities of one part of an object: all of it, or one key.
 //!
-//! An invocation takes a slot and changes nothing else. A return keeps the possibilities in which
-//! the call can have returned that; a call that failed, those in which it had no effect. If none is
-//! left, this event is the earliest at which anybody could know.
+//! An invocation takes a slot and changes nothing else. A return keeps the possibilities in which the call can
+//! have that result; a failed call, those in which it had no effect. If none is left, this event is the
+//! earliest one that shows the violation.
 
 use super::aborted_read;
 use super::closure::{self, CHUNK, Closed, Returning, SHOWN, Stepper};
-use super::orders::{BUILT, Entry, GONE, Orders, START, renamed};
-use super::possibility::{Frontier, InFlight, Lost, Place, Possibility, Used, Window};
+use super::orders::{BUILT, GONE, OrderEntry, START, StreamOrders, renamed};
+use super::possibility::{CallPlace, Frontier, InFlight, Lost, Possibility, Used, Window};
 use crate::model::Model;
 use crate::verdict::{Evidence, Limit};
 
-/// Possibilities whose closures are put together before the next are made.
+/// The number of possibilities whose closures are merged at once.
 const BATCH: usize = 16 * CHUNK;
 
-pub(super) struct Part<M: Model> {
+pub(super) struct OnlinePart<M: Model> {
     window: Window<M>,
     free: Vec<usize>,
     /// Never empty, unless the history is violated.
     possibilities: Vec<Possibility<M>>,
-    orders: Orders,
+    orders: StreamOrders,
 }
 
-/// What an event leaves.
-pub(super) enum Left {
+/// The result of an event.
+pub(super) enum PartResult {
     Something,
     Nothing(Box<Evidence>),
     TooMany(Limit),
 }
 
-/// How the work is done.
-pub(super) struct Means<M: Model> {
+/// The limits, threads and counters of the work.
+pub(super) struct Resources<M: Model> {
     pub(super) limit: usize,
     pub(super) memory: usize,
     pub(super) threads: usize,
     pub(super) stepper: Stepper<M>,
-    /// Possibilities looked at so far.
+    /// Possibilities visited so far.
     pub(super) visited: u64,
 }
 
-impl<M: Model> Part<M> {
+impl<M: Model> OnlinePart<M> {
     pub(super) fn new(initial: &M) -> Self {
         let start = Possibility {
             state: initial.clone(),
@@ -49,23 +49,22 @@ impl<M: Model> Part<M> {
             trail: Vec::new(),
             length: 0,
         };
-        Part {
+        OnlinePart {
             window: Window { slots: Vec::new(), lost: Vec::new() },
             free: Vec::new(),
             possibilities: vec![start],
-            orders: Orders::default(),
+            orders: StreamOrders::default(),
         }
     }
 
-    /// The same with a number of slots, none of them free yet, and with operations that were placed before, in this
-    /// order.
+    /// The same with a number of slots, all in use, and with operations that were placed before, in this order.
     pub(super) fn resumed(initial: &M, slots: usize, placed: impl Iterator<Item = u64>) -> Self {
-        let mut part = Part::new(initial);
+        let mut part = OnlinePart::new(initial);
         part.window.slots.resize_with(slots, || None);
         let start = &mut part.possibilities[0];
-        start.places.resize_with(slots, Place::free);
+        start.places.resize_with(slots, CallPlace::free);
         for op in placed {
-            start.order = part.orders.extend(start.order, Entry::Next(op));
+            start.order = part.orders.extend(start.order, OrderEntry::Next(op));
             start.length += 1;
         }
         part
@@ -76,54 +75,59 @@ impl<M: Model> Part<M> {
         self.window.slots[slot] = Some(InFlight { op, number });
     }
 
-    /// Frees the slots that [`resumed`](Self::resumed) left and nobody took.
+    /// Frees the unused slots that [`resumed`](Self::resumed) left.
     pub(super) fn release_slots(&mut self) {
         let slots = self.window.slots.iter().enumerate();
         self.free = slots.filter(|(_, call)| call.is_none()).map(|(slot, _)| slot).collect();
     }
 
-    /// A call begins. Returns its slot.
+    /// Begins a call. Returns its slot.
     pub(super) fn invoke(&mut self, op: M::Op, number: u64) -> usize {
         let slot = self.free.pop().unwrap_or_else(|| {
             self.window.slots.push(None);
-            self.possibilities.iter_mut().for_each(|here| here.places.push(Place::free()));
+            self.possibilities.iter_mut().for_each(|here| here.places.push(CallPlace::free()));
             self.window.slots.len() - 1
         });
         self.window.slots[slot] = Some(InFlight { op, number });
         slot
     }
 
-    /// The call in `slot` returned `ret`.
+    /// Ends the call in `slot` with the result `ret`.
     #[must_use]
-    pub(super) fn returned(&mut self, slot: usize, ret: &M::Ret, means: &mut Means<M>) -> Left {
+    pub(super) fn returned(
+        &mut self,
+        slot: usize,
+        ret: &M::Ret,
+        resources: &mut Resources<M>,
+    ) -> PartResult {
         let call = closure::call(&self.window, slot);
         let (number, observes) = (call.number, M::observes(&call.op, ret));
         let mut kept = Vec::with_capacity(self.possibilities.len());
         let (mut refused, mut undecided) = (Vec::new(), Vec::new());
         for mut here in std::mem::take(&mut self.possibilities) {
             match &here.places[slot] {
-                Place::Taken(answer) if answer.allows(&call.op, ret) => {
-                    here.places[slot] = Place::free();
+                CallPlace::Taken(answer) if answer.allows(&call.op, ret) => {
+                    here.places[slot] = CallPlace::free();
                     kept.push(here);
                 }
-                Place::Taken(_) => refused.push(here),
-                Place::Open(seen) => {
+                CallPlace::Taken(_) => refused.push(here),
+                CallPlace::Open(seen) => {
                     let fits = seen.iter().find(|seen| seen.answer.allows(&call.op, ret));
                     let earlier =
-                        fits.map(|seen| Entry::Inserted { op: number, after: seen.after });
+                        fits.map(|seen| OrderEntry::Inserted { op: number, after: seen.after });
                     let now = || observes && self.fits(&here, &call.op, ret);
-                    let Some(entry) = earlier.or_else(|| now().then_some(Entry::Next(number)))
+                    let Some(entry) = earlier.or_else(|| now().then_some(OrderEntry::Next(number)))
                     else {
                         undecided.push(here);
                         continue;
                     };
-                    // What can still go before an observer can as well go after it.
+                    // A call that can be placed before an observer can also be placed after it.
                     if !observes {
                         undecided.push(here.clone());
                     }
                     here.order = self.orders.extend(here.order, entry);
                     here.length += 1;
-                    here.places[slot] = Place::free();
+                    here.places[slot] = CallPlace::free();
                     kept.push(here);
                 }
             }
@@ -132,47 +136,48 @@ impl<M: Model> Part<M> {
         let mut furthest = Vec::new();
         if !undecided.is_empty() {
             let returning =
-                Returning { slot, ret, observes, limit: means.limit, memory: means.memory };
+                Returning { slot, ret, observes, limit: resources.limit, memory: resources.memory };
             let (mut bytes, mut moves) = (0, 0);
-            // In batches, so that what is pointless is dropped before there is too much of it.
+            // In batches, so that redundant possibilities are dropped before they are too many.
             for batch in undecided.chunks(BATCH) {
-                let outcomes = (means.stepper)(&self.window, batch, &returning, means.threads);
+                let outcomes =
+                    (resources.stepper)(&self.window, batch, &returning, resources.threads);
                 for (closed, work) in outcomes {
-                    means.visited += work.visited;
+                    resources.visited += work.visited;
                     moves += work.moves;
-                    if moves > closure::moves_max(means.limit) {
-                        return Left::TooMany(Limit::Nodes);
+                    if moves > closure::moves_max(resources.limit) {
+                        return PartResult::TooMany(Limit::Nodes);
                     }
                     match closed {
-                        Closed::Left(left) => {
+                        Closed::Remaining(left) => {
                             for next in left {
-                                let next = self.settled(next);
+                                let next = self.record_order(next);
                                 bytes += next.bytes();
                                 self.possibilities.push(next);
                             }
                         }
                         Closed::Nothing(ends) => furthest.extend(ends),
-                        Closed::TooMany(limit) => return Left::TooMany(limit),
+                        Closed::TooMany(limit) => return PartResult::TooMany(limit),
                     }
                 }
-                if self.possibilities.len() > means.limit || bytes > means.memory {
-                    match self.reduce(means) {
+                if self.possibilities.len() > resources.limit || bytes > resources.memory {
+                    match self.reduce(resources) {
                         Ok(left) => bytes = left,
-                        Err(limit) => return Left::TooMany(limit),
+                        Err(limit) => return PartResult::TooMany(limit),
                     }
                 }
             }
         }
-        means.visited += 1;
+        resources.visited += 1;
         if self.possibilities.is_empty() {
             let ends = if furthest.is_empty() { refused } else { furthest };
-            return Left::Nothing(self.evidence(ends, slot));
+            return PartResult::Nothing(self.evidence(ends, slot));
         }
         self.free(slot);
-        self.tidy(means)
+        self.tidy(resources)
     }
 
-    /// Whether an observer may be told `ret` in the state of `here`.
+    /// Returns `true` if an observer may return `ret` in the state of `here`.
     fn fits(&self, here: &Possibility<M>, op: &M::Op, ret: &M::Ret) -> bool {
         let mut successors = Vec::new();
         here.state.successors(op, Some(ret), &mut successors);
@@ -186,10 +191,10 @@ impl<M: Model> Part<M> {
         !successors.is_empty()
     }
 
-    /// The call in `slot` did not happen.
+    /// Ends the call in `slot`, which did not happen.
     #[must_use]
-    pub(super) fn failed(&mut self, slot: usize, means: &mut Means<M>) -> Left {
-        means.visited += 1;
+    pub(super) fn failed(&mut self, slot: usize, resources: &mut Resources<M>) -> PartResult {
+        resources.visited += 1;
         let all = std::mem::take(&mut self.possibilities);
         let (kept, refused): (Vec<_>, Vec<_>) =
             all.into_iter().partition(|here| here.places[slot].is_open());
@@ -198,19 +203,19 @@ impl<M: Model> Part<M> {
             let call = closure::call(&self.window, slot);
             evidence.expected.clear();
             evidence.anomaly = Some(aborted_read(&M::op_text(&call.op)));
-            return Left::Nothing(evidence);
+            return PartResult::Nothing(evidence);
         }
         self.possibilities = kept;
         for here in &mut self.possibilities {
-            here.places[slot] = Place::free();
+            here.places[slot] = CallPlace::free();
         }
         self.free(slot);
-        self.tidy(means)
+        self.tidy(resources)
     }
 
-    /// The call in `slot` never returns: it goes to its equals among the lost.
+    /// Ends the call in `slot`, which never returns: it joins its equals among the lost calls.
     #[must_use]
-    pub(super) fn lost(&mut self, slot: usize, means: &mut Means<M>) -> Left {
+    pub(super) fn lost(&mut self, slot: usize, resources: &mut Resources<M>) -> PartResult {
         let InFlight { op, number } = self.free(slot);
         let lost = &mut self.window.lost;
         let is_equal = |lost: &Option<Lost<M::Op>>| lost.as_ref().is_some_and(|lost| lost.op == op);
@@ -219,15 +224,15 @@ impl<M: Model> Part<M> {
             lost.push(None);
             lost.len() - 1
         });
-        let Part { window, orders, possibilities, .. } = self;
+        let OnlinePart { window, orders, possibilities, .. } = self;
         let equal = window.lost[kind].get_or_insert(Lost { op, numbers: Vec::new() });
         let numbers = &mut equal.numbers;
         let rank = numbers.partition_point(|other| *other < number);
         numbers.insert(rank, number);
         for here in possibilities {
             let taken = !here.places[slot].is_open();
-            here.places[slot] = Place::free();
-            // Whoever used some of the equal ones used the first of them: equal ones may change names.
+            here.places[slot] = CallPlace::free();
+            // A possibility that used some equal calls used the first of them, because equal calls may change names.
             let used = here.used.of(kind);
             let (from, to) = match taken {
                 true if rank > used => (number, numbers[used]),
@@ -238,18 +243,18 @@ impl<M: Model> Part<M> {
                 here.used.add(kind);
             }
             if from != to {
-                here.order = orders.extend(here.order, Entry::Renamed { from, to });
+                here.order = orders.extend(here.order, OrderEntry::Renamed { from, to });
             }
         }
-        self.tidy(means)
+        self.tidy(resources)
     }
 
-    /// How many possibilities there are.
+    /// The number of possibilities.
     pub(super) fn possibilities(&self) -> usize {
         self.possibilities.len()
     }
 
-    /// Calls in flight, lost ones that may take effect, slots, and entries of orders.
+    /// The numbers of calls in flight, of lost calls that may take effect, of slots, and of entries of orders.
     pub(super) fn sizes(&self) -> [usize; 4] {
         let lost = self.window.lost.iter().flatten().map(|lost| lost.numbers.len()).sum();
         let slots = self.window.slots.len();
@@ -261,11 +266,11 @@ impl<M: Model> Part<M> {
         self.window.slots[slot].take().expect("a call in flight has its slot until it ends")
     }
 
-    /// Puts what a closure appended into the orders.
-    fn settled(&mut self, mut here: Possibility<M>) -> Possibility<M> {
+    /// Adds the entries of a closure to the orders.
+    fn record_order(&mut self, mut here: Possibility<M>) -> Possibility<M> {
         let mut nodes = Vec::with_capacity(here.trail.len());
         for op in here.trail.drain(..) {
-            here.order = self.orders.extend(here.order, Entry::Next(op));
+            here.order = self.orders.extend(here.order, OrderEntry::Next(op));
             nodes.push(here.order);
         }
         here.rename(|after| match after {
@@ -276,10 +281,10 @@ impl<M: Model> Part<M> {
         here
     }
 
-    /// Drops what is pointless, and forgets what is done.
-    fn tidy(&mut self, means: &Means<M>) -> Left {
-        if let Err(limit) = self.reduce(means) {
-            return Left::TooMany(limit);
+    /// Drops redundant possibilities, and forgets finished operations.
+    fn tidy(&mut self, resources: &Resources<M>) -> PartResult {
+        if let Err(limit) = self.reduce(resources) {
+            return PartResult::TooMany(limit);
         }
         self.forget_lost();
         if self.orders.is_long() {
@@ -290,14 +295,14 @@ impl<M: Model> Part<M> {
                 here.rename(|after| renamed(&names, after));
             }
         }
-        Left::Something
+        PartResult::Something
     }
 
-    /// Drops possibilities that others cover, and says how many bytes are left.
+    /// Drops possibilities that others cover, and returns the number of bytes left.
     ///
     /// # Errors
-    /// What is used up, if there are too many left, or too large ones.
-    fn reduce(&mut self, means: &Means<M>) -> Result<usize, Limit> {
+    /// The exceeded limit, if too many are left, or too large ones.
+    fn reduce(&mut self, resources: &Resources<M>) -> Result<usize, Limit> {
         let mut bytes = 0;
         if self.possibilities.len() > 1 {
             let mut frontier = Frontier::new();
@@ -307,10 +312,10 @@ impl<M: Model> Part<M> {
             bytes = frontier.bytes();
             self.possibilities.extend(frontier.into_members());
         }
-        if self.possibilities.len() > means.limit {
+        if self.possibilities.len() > resources.limit {
             return Err(Limit::Nodes);
         }
-        if bytes > means.memory { Err(Limit::Memory) } else { Ok(bytes) }
+        if bytes > resources.memory { Err(Limit::Memory) } else { Ok(bytes) }
     }
 
     /// Forgets lost calls that every possibility has used.
@@ -332,12 +337,12 @@ impl<M: Model> Part<M> {
         }
     }
 
-    /// That none of these, which got furthest, can go on with the call in `slot`.
+    /// The evidence that none of these possibilities, which got furthest, can go on with the call in `slot`.
     fn evidence(&mut self, mut ends: Vec<Possibility<M>>, slot: usize) -> Box<Evidence> {
         ends.sort_by_key(|end| std::cmp::Reverse(end.length));
         let mut evidence = Evidence { engine: super::ENGINE.to_owned(), ..Evidence::default() };
         for end in ends {
-            let end = self.settled(end);
+            let end = self.record_order(end);
             let order = self.orders.spell(end.order);
             if evidence.partial.len() == SHOWN || evidence.partial.contains(&order) {
                 continue;
@@ -348,8 +353,8 @@ impl<M: Model> Part<M> {
             evidence.partial.push(order);
             let call = closure::call(&self.window, slot);
             let rets = match &end.places[slot] {
-                Place::Taken(answer) => answer.rets.clone(),
-                Place::Open(_) => end.state.returns(&call.op),
+                CallPlace::Taken(answer) => answer.rets.clone(),
+                CallPlace::Open(_) => end.state.returns(&call.op),
             };
             for text in rets.iter().map(|ret| M::ret_text(ret)) {
                 if !evidence.expected.contains(&text) {

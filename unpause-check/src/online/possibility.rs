@@ -1,11 +1,10 @@
-//! One way in which things may stand, and sets of them in which none is pointless.
+//! A possible state of the object with its calls, and sets of possibilities without redundant ones.
 //!
-//! A [`Possibility`] is a state of the model and, for each call in flight, an index into what all
-//! share: the calls themselves are kept once (see [`Window`]). A call in flight is *taken* if it has
-//! had its effect, and then what it will have to be told is settled. If it is still *open*, it is
-//! noted at which of the states gone by it could have been without effect: a read that is open
-//! while values come and go may return any of them, and none of these cases needs a possibility of
-//! its own. That is the saving of eager observers, for results that are not known yet.
+//! A [`Possibility`] is a state of the model and, for each call in flight, an index into shared data: the calls
+//! themselves are kept once (see [`Window`]). A call in flight is *taken* if it has had its effect; its result
+//! is then determined. If it is still *open*, the possibility records the past states in which it could have
+//! been without effect: a read that is open while values come and go may return any of them, and none of these
+//! cases needs a possibility of its own. This extends eager observers to results that are not known yet.
 
 use std::hash::Hasher;
 use std::sync::Arc;
@@ -14,7 +13,7 @@ use super::orders::BUILT;
 use crate::hash::{Table, Weigher};
 use crate::model::Model;
 
-/// The calls that are not done, kept once for all possibilities.
+/// The unfinished calls, kept once for all possibilities.
 pub(super) struct Window<M: Model> {
     /// By slot. None is free.
     pub(super) slots: Vec<Option<InFlight<M::Op>>>,
@@ -39,18 +38,18 @@ pub(super) struct Lost<O> {
 pub(super) struct Possibility<M: Model> {
     pub(super) state: M,
     /// By slot; a free slot is open and has seen nothing.
-    pub(super) places: Vec<Place<M>>,
+    pub(super) places: Vec<CallPlace<M>>,
     /// The lost calls that were used.
     pub(super) used: Used,
-    /// The order in which operations were placed, in [`Orders`](super::orders::Orders).
+    /// The order in which operations were placed, in [`StreamOrders`](super::orders::Orders).
     pub(super) order: u32,
     /// Operations to be appended to it.
     pub(super) trail: Vec<u64>,
-    /// How many operations were placed in all.
+    /// The number of operations placed.
     pub(super) length: u64,
 }
 
-/// The number of lost calls that were used, of each kind of which some were.
+/// The number of used lost calls of each kind.
 #[derive(Clone, Default)]
 pub(super) struct Used(
     /// Invariant: ascending by kind, no number is 0.
@@ -75,7 +74,7 @@ impl Used {
         }
     }
 
-    /// Takes so many of a kind away, all of which were used.
+    /// Removes this many used calls of a kind.
     pub(super) fn take(&mut self, kind: usize, number: usize) {
         if let Some((_, count)) = self.0.iter_mut().find(|(other, _)| *other == kind as u32) {
             *count -= number as u32;
@@ -83,51 +82,51 @@ impl Used {
         self.0.retain(|(_, count)| *count > 0);
     }
 
-    /// The kinds of which some were used.
+    /// The kinds with used calls.
     pub(super) fn kinds(&self) -> impl DoubleEndedIterator<Item = usize> {
         self.0.iter().map(|(kind, _)| *kind as usize)
     }
 
-    /// Whether `other` used at least as many of each kind.
+    /// Returns `true` if `other` used at least as many of each kind.
     fn is_within(&self, other: &Used) -> bool {
         self.0.iter().all(|(kind, count)| *count as usize <= other.of(*kind as usize))
     }
 }
 
-pub(super) enum Place<M: Model> {
-    Open(Vec<Seen<M>>),
-    Taken(Arc<Answer<M>>),
+pub(super) enum CallPlace<M: Model> {
+    Open(Vec<SeenAnswer<M>>),
+    Taken(Arc<CallAnswer<M>>),
 }
 
-/// That an open call could have been without effect at some moment.
-pub(super) struct Seen<M: Model> {
-    pub(super) answer: Arc<Answer<M>>,
-    /// The entry of the order after which that was.
+/// A moment at which an open call could have been without effect.
+pub(super) struct SeenAnswer<M: Model> {
+    pub(super) answer: Arc<CallAnswer<M>>,
+    /// The entry of the order before that moment.
     pub(super) after: u32,
 }
 
-/// What a call did, which settles what it may return.
-pub(super) struct Answer<M: Model> {
+/// The effect of a call, which determines its results.
+pub(super) struct CallAnswer<M: Model> {
     before: M,
     after: M,
-    /// What the model says it returns then.
+    /// The results that the model returns then.
     pub(super) rets: Vec<M::Ret>,
 }
 
-impl<M: Model> Answer<M> {
+impl<M: Model> CallAnswer<M> {
     pub(super) fn new(before: &M, op: &M::Op, after: &M) -> Arc<Self> {
         let mut rets = before.returns(op);
         rets.retain(|ret| leads(before, op, Some(ret), after));
-        Arc::new(Answer { before: before.clone(), after: after.clone(), rets })
+        Arc::new(CallAnswer { before: before.clone(), after: after.clone(), rets })
     }
 
     pub(super) fn allows(&self, op: &M::Op, ret: &M::Ret) -> bool {
         leads(&self.before, op, Some(ret), &self.after)
     }
 
-    /// Whether the same results are allowed. By the contract of [`Model::returns`], what an operation
-    /// may return is settled by what the model says it returns.
-    fn is(&self, other: &Self) -> bool {
+    /// Returns `true` if the same results are allowed. By the contract of [`Model::returns`], the results that
+    /// the model returns determine those that an operation may return.
+    fn allows_same(&self, other: &Self) -> bool {
         std::ptr::eq(self, other)
             || (!self.rets.is_empty() && self.rets == other.rets)
             || (self.before == other.before && self.after == other.after)
@@ -140,18 +139,18 @@ fn leads<M: Model>(from: &M, op: &M::Op, ret: Option<&M::Ret>, to: &M) -> bool {
     after.contains(to)
 }
 
-impl<M: Model> Clone for Place<M> {
+impl<M: Model> Clone for CallPlace<M> {
     fn clone(&self) -> Self {
         match self {
-            Place::Open(seen) => Place::Open(seen.clone()),
-            Place::Taken(answer) => Place::Taken(answer.clone()),
+            CallPlace::Open(seen) => CallPlace::Open(seen.clone()),
+            CallPlace::Taken(answer) => CallPlace::Taken(answer.clone()),
         }
     }
 }
 
-impl<M: Model> Clone for Seen<M> {
+impl<M: Model> Clone for SeenAnswer<M> {
     fn clone(&self) -> Self {
-        Seen { answer: self.answer.clone(), after: self.after }
+        SeenAnswer { answer: self.answer.clone(), after: self.after }
     }
 }
 
@@ -168,13 +167,13 @@ impl<M: Model> Clone for Possibility<M> {
     }
 }
 
-impl<M: Model> Place<M> {
+impl<M: Model> CallPlace<M> {
     pub(super) fn free() -> Self {
-        Place::Open(Vec::new())
+        CallPlace::Open(Vec::new())
     }
 
     pub(super) fn is_open(&self) -> bool {
-        matches!(self, Place::Open(_))
+        matches!(self, CallPlace::Open(_))
     }
 }
 
@@ -184,30 +183,30 @@ impl<M: Model> Window<M> {
         self.slots.len() + self.lost.len()
     }
 
-    /// For each slot what the call there could be told if it were without effect in the state of
-    /// `here`; none where it cannot, or was taken.
-    pub(super) fn idle(&self, here: &Possibility<M>) -> Vec<Option<Arc<Answer<M>>>> {
-        let idle = |(slot, place): (&Option<InFlight<M::Op>>, &Place<M>)| {
+    /// For each slot, the answer of its call if it were without effect in the state of `here`; none if it cannot
+    /// be, or was taken.
+    pub(super) fn idle_answers(&self, here: &Possibility<M>) -> Vec<Option<Arc<CallAnswer<M>>>> {
+        let idle = |(slot, place): (&Option<InFlight<M::Op>>, &CallPlace<M>)| {
             let call = slot.as_ref().filter(|_| place.is_open())?;
             let stays = leads(&here.state, &call.op, None, &here.state);
-            stays.then(|| Answer::new(&here.state, &call.op, &here.state))
+            stays.then(|| CallAnswer::new(&here.state, &call.op, &here.state))
         };
         self.slots.iter().zip(&here.places).map(idle).collect()
     }
 }
 
 impl<M: Model> Possibility<M> {
-    /// What comes of placing the operation `number` next, which leads to `state`. `idle` is
-    /// [`Window::idle`] here.
-    pub(super) fn after(&self, number: u64, state: M, idle: &[Option<Arc<Answer<M>>>]) -> Self {
+    /// The possibility after placing the operation `number` next, which leads to `state`. `idle` is
+    /// [`Window::idle_answers`] here.
+    pub(super) fn after(&self, number: u64, state: M, idle: &[Option<Arc<CallAnswer<M>>>]) -> Self {
         let mut next = self.clone();
         if state != next.state {
             let after =
                 if self.trail.is_empty() { self.order } else { BUILT | self.trail.len() as u32 };
             for (place, answer) in next.places.iter_mut().zip(idle) {
-                if let (Place::Open(seen), Some(answer)) = (place, answer) {
-                    if !seen.iter().any(|old| old.answer.is(answer)) {
-                        seen.push(Seen { answer: answer.clone(), after });
+                if let (CallPlace::Open(seen), Some(answer)) = (place, answer) {
+                    if !seen.iter().any(|old| old.answer.allows_same(answer)) {
+                        seen.push(SeenAnswer { answer: answer.clone(), after });
                     }
                 }
             }
@@ -218,73 +217,74 @@ impl<M: Model> Possibility<M> {
         next
     }
 
-    /// Gives new names to the entries after which open calls saw something.
+    /// Renames the entries after which open calls saw something.
     pub(super) fn rename(&mut self, name: impl Fn(u32) -> u32) {
         for place in &mut self.places {
-            if let Place::Open(seen) = place {
+            if let CallPlace::Open(seen) = place {
                 seen.iter_mut().for_each(|seen| seen.after = name(seen.after));
             }
         }
     }
 
-    /// Whether the two differ in nothing but in what is a gain or a cost.
+    /// Returns `true` if the two differ only in observations and used lost calls.
     fn is_comparable(&self, other: &Self) -> bool {
-        let same = |pair: (&Place<M>, &Place<M>)| match pair {
-            (Place::Open(_), Place::Open(_)) => true,
-            (Place::Taken(a), Place::Taken(b)) => a.is(b),
+        let same = |pair: (&CallPlace<M>, &CallPlace<M>)| match pair {
+            (CallPlace::Open(_), CallPlace::Open(_)) => true,
+            (CallPlace::Taken(a), CallPlace::Taken(b)) => a.allows_same(b),
             _ => false,
         };
         self.state == other.state && self.places.iter().zip(&other.places).all(same)
     }
 
-    /// Whether it can go on in every way in which `other` can, given that they are comparable: its
-    /// open calls have seen as much, and it has used no lost call that the other has not.
+    /// Returns `true` if this possibility can go on in every way in which `other` can, given that they are
+    /// comparable: its open calls have seen at least as much, and it has used no lost call that the other has
+    /// not.
     fn covers(&self, other: &Self) -> bool {
-        let saw = |(own, other): (&Place<M>, &Place<M>)| match (own, other) {
-            (Place::Open(own), Place::Open(other)) => {
-                other.iter().all(|seen| own.iter().any(|mine| mine.answer.is(&seen.answer)))
-            }
+        let saw = |(own, other): (&CallPlace<M>, &CallPlace<M>)| match (own, other) {
+            (CallPlace::Open(own), CallPlace::Open(other)) => other
+                .iter()
+                .all(|seen| own.iter().any(|mine| mine.answer.allows_same(&seen.answer))),
             _ => true,
         };
         self.used.is_within(&other.used) && self.places.iter().zip(&other.places).all(saw)
     }
 
-    /// How many bytes it takes, about.
+    /// The approximate size in bytes.
     pub(super) fn bytes(&self) -> usize {
         self.hash().1
     }
 
-    /// A hash, and how many bytes it takes, about.
+    /// A hash, and the approximate size in bytes.
     fn hash(&self) -> (u64, usize) {
         let mut hasher = Weigher::default();
         self.state.hash(&mut hasher);
-        // Its own state and those of the answer that it settled last, each with room for twice as much or
-        // in a tree that is half empty.
+        // Its own state and those of its last answer, each with room for twice as much or in a tree that is
+        // half empty.
         let states = 3 * (3 * hasher.bytes + size_of::<M>());
         let mut seen = 0;
         for place in &self.places {
             hasher.write_u8(u8::from(place.is_open()));
-            if let Place::Open(list) = place {
+            if let CallPlace::Open(list) = place {
                 seen += list.capacity();
             }
         }
-        let lists = self.places.len() * size_of::<Place<M>>()
-            + seen * size_of::<Seen<M>>()
+        let lists = self.places.len() * size_of::<CallPlace<M>>()
+            + seen * size_of::<SeenAnswer<M>>()
             + self.used.0.len() * size_of::<(u32, u32)>()
             + self.trail.len() * size_of::<u64>();
         (hasher.finish(), states + lists + size_of::<Self>())
     }
 }
 
-/// Possibilities none of which covers another, in the order in which they were found.
+/// Possibilities of which none covers another, in the order in which they were found.
 pub(super) struct Frontier<M: Model> {
-    /// None was covered by one that came later.
+    /// No member is covered by a later one.
     members: Vec<Option<Possibility<M>>>,
     /// By hash the last member, and for each member the one before it with the same hash.
     table: Table<u64, u32>,
     before: Vec<Option<u32>>,
     len: usize,
-    /// How many bytes all that were added take, about.
+    /// The approximate size of all that were added, in bytes.
     bytes: usize,
 }
 
@@ -299,7 +299,7 @@ impl<M: Model> Frontier<M> {
         }
     }
 
-    /// Adds one unless it is covered; says whether it was added.
+    /// Adds a possibility unless it is covered; returns `true` if it was added.
     pub(super) fn add(&mut self, new: Possibility<M>) -> bool {
         let number = self.members.len() as u32;
         let (hash, bytes) = new.hash();
@@ -332,7 +332,7 @@ impl<M: Model> Frontier<M> {
         self.members[number].as_ref()
     }
 
-    /// How many were added, those that were covered since included.
+    /// The number of possibilities added, including those covered since.
     pub(super) fn added(&self) -> usize {
         self.members.len()
     }
@@ -341,7 +341,7 @@ impl<M: Model> Frontier<M> {
         self.len
     }
 
-    /// How many bytes all that were added take, about.
+    /// The approximate size of all that were added, in bytes.
     pub(super) fn bytes(&self) -> usize {
         self.bytes
     }

@@ -11,16 +11,16 @@
 //! value is read.
 //!
 //! A value is *over* if another block came after its block and returned before all open calls were invoked. No
-//! call can read it any more, so it is forgotten, and may be written again. A call that this engine does not
-//! handle (a value that is written twice while it matters, a failed swap) ends it: [`replay`](Register::replay)
-//! feeds the calls that still matter to the search.
+//! call can read it any more, so it is forgotten, and may be written again. At the first call that this engine
+//! does not handle (a failed swap, or a value that is written twice while it matters),
+//! [`replay`](Register::replay) feeds the calls that still matter to the next engine.
 
 mod blocks;
 mod evidence;
 
 use std::collections::VecDeque;
 
-use self::blocks::{Blocks, Cluster, NONE};
+use self::blocks::{Blocks, NONE, ValueCluster};
 use crate::model::Model;
 use crate::unique::Action;
 
@@ -29,7 +29,7 @@ pub(super) struct Register<M: Model> {
     /// The time of the last event. Events of this engine have the times 1, 2, and so on.
     now: u64,
     /// The open calls, by slot.
-    slots: Vec<Option<Open<M>>>,
+    slots: Vec<Option<OpenRegisterCall<M>>>,
     free: Vec<usize>,
     /// Invocations in the order of their times, with their slots. Entries whose call has ended stay until they
     /// are the first.
@@ -37,7 +37,7 @@ pub(super) struct Register<M: Model> {
 }
 
 /// A call that is open.
-struct Open<M: Model> {
+struct OpenRegisterCall<M: Model> {
     op: M::Op,
     number: u64,
     invoked: u64,
@@ -46,7 +46,7 @@ struct Open<M: Model> {
 }
 
 /// A call that is kept for a replay.
-struct Kept<M: Model> {
+struct KeptCall<M: Model> {
     op: M::Op,
     ret: Option<M::Ret>,
     number: u64,
@@ -55,9 +55,9 @@ struct Kept<M: Model> {
     returned: u64,
 }
 
-/// The reason why an event was not taken.
+/// The reason why an event was refused.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Refusal {
+pub(super) enum RegisterRefusal {
     /// No explanation is left.
     Violated,
     /// This engine does not handle the event.
@@ -112,25 +112,25 @@ impl<M: Model> Register<M> {
         self.now += 1;
         let invoked = self.now;
         let cluster = value.map_or(NONE, |value| {
-            let call = Kept { op: op.clone(), ret: None, number, invoked, returned: u64::MAX };
-            self.blocks.add(Cluster::written(value, from, call))
+            let call = KeptCall { op: op.clone(), ret: None, number, invoked, returned: u64::MAX };
+            self.blocks.add(ValueCluster::written(value, from, call))
         });
         let slot = self.free.pop().unwrap_or_else(|| {
             self.slots.push(None);
             self.slots.len() - 1
         });
-        self.slots[slot] = Some(Open { op, number, invoked, cluster });
+        self.slots[slot] = Some(OpenRegisterCall { op, number, invoked, cluster });
         self.invoked.push_back((invoked, slot));
         Ok(slot)
     }
 
-    /// Ends the call in `slot` with the result `ret`. A refused event changes nothing that a replay sees.
+    /// Ends the call in `slot` with the result `ret`. A refused event does not change the replay.
     ///
     /// # Errors
     /// The reason why the event is refused.
-    pub(super) fn returned(&mut self, slot: usize, ret: &M::Ret) -> Result<(), Refusal> {
-        let Open { op, number, invoked, cluster } = open(&self.slots, slot);
-        let action = M::register_action(op, Some(ret)).ok_or(Refusal::NotMine)?;
+    pub(super) fn returned(&mut self, slot: usize, ret: &M::Ret) -> Result<(), RegisterRefusal> {
+        let OpenRegisterCall { op, number, invoked, cluster } = open(&self.slots, slot);
+        let action = M::register_action(op, Some(ret)).ok_or(RegisterRefusal::NotMine)?;
         let returned = self.now + 1;
         match action {
             Action::Add(_) | Action::Swap(..) if *cluster != NONE => {
@@ -138,14 +138,14 @@ impl<M: Model> Register<M> {
                 self.blocks.wrote(*cluster, ret, returned)?;
             }
             Action::Peek(value) => {
-                let cluster = self.blocks.find(value).ok_or(Refusal::Violated)?;
+                let cluster = self.blocks.find(value).ok_or(RegisterRefusal::Violated)?;
                 self.blocks.settle(cluster)?;
                 let (op, ret) = (op.clone(), Some(ret.clone()));
-                let call = Kept { op, ret, number: *number, invoked: *invoked, returned };
+                let call = KeptCall { op, ret, number: *number, invoked: *invoked, returned };
                 self.blocks.read(cluster, call)?;
             }
             Action::Nothing => {}
-            _ => return Err(Refusal::NotMine),
+            _ => return Err(RegisterRefusal::NotMine),
         }
         self.now = returned;
         self.close(slot);
@@ -155,9 +155,9 @@ impl<M: Model> Register<M> {
         Ok(())
     }
 
-    /// Ends the call in `slot`, whose result nobody will know.
+    /// Ends the call in `slot`, whose result will never be known.
     pub(super) fn lost(&mut self, slot: usize) {
-        let Open { cluster, .. } = self.close(slot);
+        let OpenRegisterCall { cluster, .. } = self.close(slot);
         if cluster != NONE {
             self.blocks.lost(cluster);
         }
@@ -180,8 +180,7 @@ impl<M: Model> Register<M> {
         self.blocks.start()
     }
 
-    /// The last operations that a replay leaves out, in the order of a linearization, all before those of the
-    /// replay.
+    /// The last operations before a replay, in the order of a linearization.
     pub(super) fn forgotten(&self) -> impl Iterator<Item = u64> {
         self.blocks.forgotten()
     }
@@ -190,15 +189,15 @@ impl<M: Model> Register<M> {
     /// [`start`](Self::start) and takes them allows the same later events as this one.
     pub(super) fn replay(&self) -> Vec<Replayed<'_, M>> {
         let open = self.slots.iter().enumerate();
-        let open: Vec<(usize, &Open<M>)> =
+        let open: Vec<(usize, &OpenRegisterCall<M>)> =
             open.filter_map(|(slot, open)| Some((slot, open.as_ref()?))).collect();
         let mut events: Vec<(u64, Replayed<'_, M>)> = Vec::new();
-        for (slot, Open { op, number, invoked, .. }) in &open {
+        for (slot, OpenRegisterCall { op, number, invoked, .. }) in &open {
             let slot = Some(*slot);
             events.push((2 * invoked, Replayed::Invoke { op, number: *number, slot }));
         }
         for call in self.blocks.kept() {
-            let Kept { op, ret, number, invoked, returned } = call;
+            let KeptCall { op, ret, number, invoked, returned } = call;
             if open.iter().any(|(_, open)| open.number == *number) {
                 continue;
             }
@@ -213,7 +212,7 @@ impl<M: Model> Register<M> {
         events.into_iter().map(|(_, event)| event).collect()
     }
 
-    fn close(&mut self, slot: usize) -> Open<M> {
+    fn close(&mut self, slot: usize) -> OpenRegisterCall<M> {
         self.free.push(slot);
         let open = self.slots[slot].take().expect("a call in flight has its slot until it ends");
         while let Some((invoked, slot)) = self.invoked.front() {
@@ -233,6 +232,6 @@ impl<M: Model> Register<M> {
 }
 
 /// The call in a slot that is not free.
-fn open<M: Model>(slots: &[Option<Open<M>>], slot: usize) -> &Open<M> {
+fn open<M: Model>(slots: &[Option<OpenRegisterCall<M>>], slot: usize) -> &OpenRegisterCall<M> {
     slots[slot].as_ref().expect("a call in flight has its slot until it ends")
 }

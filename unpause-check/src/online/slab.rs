@@ -1,6 +1,6 @@
-//! A vector whose free entries are used again.
+//! A vector that uses freed entries again.
 
-/// Values by index, with indices used again.
+/// Values by index; freed indices are used again.
 pub(super) struct Slab<T> {
     entries: Vec<Option<T>>,
     free: Vec<u32>,

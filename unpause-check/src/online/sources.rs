@@ -1,18 +1,21 @@
-//! Registers with failed swaps and with values that are written again, under lost calls.
+//! Registers with failed swaps and repeated values, under lost calls.
 //!
-//! Whatever wrote the value that an observer saw (a read, or a swap that failed: it saw *some* other value) is its
-//! *source*. The source of a swap that took effect is the cluster whose value it replaced. Given all sources,
-//! linearizability is the question about zones that `register.rs` answers (see `sources/plan.rs`). So a history is
-//! linearizable if and only if sources can be chosen with which the zones do not contradict each other.
+//! The *source* of an observer (a read, or a failed swap, which saw *some* other value) is the write of the
+//! value that it saw. The source of a swap that took effect is the cluster whose value it replaced. Given all
+//! sources, linearizability is the question about zones that `register.rs` answers (see `sources/plan.rs`). So
+//! a history is linearizable if and only if sources can be chosen with which the zones do not contradict each
+//! other.
 //!
-//! Two plans are kept. The *certain* one holds what is so in all choices: calls that returned and write, and observers
-//! that have one possible source left, or one that holds them without any change of zones, which is as good as any
-//! other. The *chosen* one is the certain one with a source for every other observer. As long as it is consistent,
-//! the history is. An event first tries to extend it; when that fails, the search in `sources/solve.rs` looks for
-//! other sources from the certain plan on. It is exact, and gives up after a number of attempts. Calls that are open
-//! or lost take effect if they are a source; equal ones are interchangeable, and the one invoked first is used.
+//! There are two plans. The *certain* one holds what is the same in all choices: calls that returned and write,
+//! and observers that have one possible source left, or one that holds them without any change of zones, which
+//! is as good as any other. The *chosen* one is the certain one with a source for every other observer. As long
+//! as it is consistent, the history is. An event first tries to extend it; when that fails, the search in
+//! `sources/solve.rs` tries other sources, starting from the certain plan. It is exact, and gives up after a
+//! number of attempts. Calls that are open or lost take effect if they are a source; equal ones are
+//! interchangeable, and the one invoked first is used.
 //!
-//! `sources/forget.rs` says what becomes certain, and when the beginning of the chosen plan can be forgotten.
+//! `sources/forget.rs` decides what becomes certain, and when the beginning of the chosen plan can be
+//! forgotten.
 
 mod choose;
 mod evidence;
@@ -23,10 +26,10 @@ mod solve;
 
 use std::collections::VecDeque;
 
-use self::plan::{NONE, Plan, Zone};
+use self::plan::{NONE, SourcePlan, Zone};
 use self::pool::Pool;
-use self::solve::Exhausted;
-use super::part::{Left, Means};
+use self::solve::AttemptsExhausted;
+use super::part::{PartResult, Resources};
 use super::register::Replayed;
 use super::slab::Slab;
 use crate::model::{Key, Model};
@@ -36,12 +39,12 @@ use crate::verdict::Limit;
 pub(super) struct Sources<M: Model> {
     /// The state before all that is kept.
     start: M,
-    calls: Slab<Call<M>>,
+    calls: Slab<SourceCall<M>>,
     /// Writers that are not certain to take effect.
     pool: Pool,
     /// Clusters have the same indices in both.
-    certain: Plan,
-    chosen: Plan,
+    certain: SourcePlan,
+    chosen: SourcePlan,
     /// Calls whose source is not certain, by their returns: observers, and swaps that took effect.
     open_ended: Vec<u32>,
     /// The calls in flight by slot.
@@ -51,17 +54,17 @@ pub(super) struct Sources<M: Model> {
     lost: usize,
     /// Observers that have returned and are kept, by their returns.
     observers: Vec<u32>,
-    /// When so many observers and clusters are kept, [`tidy`](Self::tidy) is due.
+    /// The number of observers and clusters at which [`tidy`](Self::tidy) is due.
     full: usize,
-    /// Lost writers that were sources of what is forgotten although another might have been (see
-    /// `sources/forget.rs`), and what each was needed for.
+    /// Lost writers that were sources in the forgotten part although another might have been (see
+    /// `sources/forget.rs`), with the purpose of each.
     spent: Pool,
     debts: Vec<Debt>,
     /// The last operations of what was forgotten, in the order of a linearization.
     forgotten: VecDeque<u64>,
 }
 
-struct Call<M: Model> {
+struct SourceCall<M: Model> {
     op: M::Op,
     ret: Option<M::Ret>,
     number: u64,
@@ -75,12 +78,12 @@ struct Call<M: Model> {
     node: u32,
     /// The cluster that it observes.
     at: u32,
-    /// Whether it is certain that it takes effect.
+    /// True if it certainly takes effect.
     certain: bool,
     lost: bool,
 }
 
-/// What a call needs the register to hold.
+/// The register value that a call needs.
 #[derive(Clone, Copy)]
 enum Needs {
     Nothing,
@@ -88,41 +91,41 @@ enum Needs {
     Other(Key),
 }
 
-/// The use of a spent writer.
+/// The purpose of a spent writer.
 struct Debt {
     call: u32,
-    /// A writer that does instead was invoked before this.
+    /// A writer that replaces it was invoked before this time.
     before: u64,
-    /// Any plain writer of another value does; none if only an equal writer does.
+    /// Any plain writer of another value replaces it; `None` if only an equal writer does.
     others: Option<Vec<Key>>,
 }
 
-/// How an event ends that is not taken.
-enum Refusal {
+/// The reason why an event was refused.
+enum SourcesRefusal {
     Violated,
     TooMany,
-    /// The model is not the register that it says it is.
+    /// The model does not behave like the register that it describes.
     NotMine,
 }
 
-impl From<Exhausted> for Refusal {
-    fn from(_: Exhausted) -> Self {
-        Refusal::TooMany
+impl From<AttemptsExhausted> for SourcesRefusal {
+    fn from(_: AttemptsExhausted) -> Self {
+        SourcesRefusal::TooMany
     }
 }
 
-/// What became of an event.
+/// The result of an event.
 pub(super) enum Taken {
-    Left(Left),
+    Left(PartResult),
     NotMine,
 }
 
 impl<M: Model> Sources<M> {
-    /// The same as a register that starts as `start` with a number of slots, none of them free yet, after operations
+    /// The same, for a register that starts as `start` with a number of slots, all in use, after operations
     /// that were placed before, in this order.
     pub(super) fn resumed(start: &M, slots: usize, placed: impl Iterator<Item = u64>) -> Self {
         let value = start.register_value().expect("a state of a register");
-        let mut certain = Plan::default();
+        let mut certain = SourcePlan::default();
         let node = certain.add(NONE, value, 0);
         certain.join(node, Zone { first: 0, last: 0 });
         Sources {
@@ -144,7 +147,7 @@ impl<M: Model> Sources<M> {
         }
     }
 
-    /// Frees the slots that [`resumed`](Self::resumed) left and nobody took.
+    /// Frees the unused slots that [`resumed`](Self::resumed) left.
     pub(super) fn release_slots(&mut self) {
         let slots = self.slots.iter().enumerate();
         self.free = slots.filter(|(_, call)| call.is_none()).map(|(slot, _)| slot).collect();
@@ -153,7 +156,7 @@ impl<M: Model> Sources<M> {
     /// Begins a call in a slot of its own, or in one that [`resumed`](Self::resumed) left.
     ///
     /// # Errors
-    /// The operation, if it is none of a register.
+    /// The operation, if it is not one of a register.
     pub(super) fn invoke(
         &mut self,
         op: M::Op,
@@ -168,7 +171,7 @@ impl<M: Model> Sources<M> {
         };
         self.now += 1;
         let invoked = self.now;
-        let call = self.calls.add(Call {
+        let call = self.calls.add(SourceCall {
             op,
             ret: None,
             number,
@@ -193,7 +196,12 @@ impl<M: Model> Sources<M> {
     }
 
     /// Ends the call in `slot` with the result `ret`.
-    pub(super) fn returned(&mut self, slot: usize, ret: &M::Ret, means: &mut Means<M>) -> Taken {
+    pub(super) fn returned(
+        &mut self,
+        slot: usize,
+        ret: &M::Ret,
+        resources: &mut Resources<M>,
+    ) -> Taken {
         let call = self.slots[slot].expect("a call in flight has its slot until it ends");
         let it = &self.calls[call];
         let refused = match (M::register_action(&it.op, Some(ret)), it.writes) {
@@ -205,16 +213,18 @@ impl<M: Model> Sources<M> {
             (Some(Action::Swap(..)), Some(_)) if matches!(it.needs, Needs::Value(_)) => {
                 self.end(call, ret);
                 self.settle(call);
-                self.replaced(call, means)
+                self.replaced(call, resources)
             }
-            (Some(Action::Peek(value)), _) => self.observed(call, ret, Needs::Value(value), means),
+            (Some(Action::Peek(value)), _) => {
+                self.observed(call, ret, Needs::Value(value), resources)
+            }
             (Some(Action::Absent(value)), _) => {
-                self.observed(call, ret, Needs::Other(value), means)
+                self.observed(call, ret, Needs::Other(value), resources)
             }
             (Some(Action::Nothing), None) => {
                 self.calls.remove(call);
                 self.close(slot);
-                return Taken::Left(Left::Something);
+                return Taken::Left(PartResult::Something);
             }
             _ => return Taken::NotMine,
         };
@@ -223,45 +233,45 @@ impl<M: Model> Sources<M> {
             if self.observers.len() + self.chosen.clusters.len() < self.full {
                 Ok(())
             } else {
-                self.tidy(means)
+                self.tidy(resources)
             }
         });
         match refused {
-            Ok(()) => Taken::Left(Left::Something),
-            Err(Refusal::TooMany) => Taken::Left(Left::TooMany(Limit::Nodes)),
-            // That shows too late to have another engine take over.
-            Err(Refusal::NotMine) => Taken::Left(Left::TooMany(Limit::Nodes)),
-            Err(Refusal::Violated) => Taken::Left(Left::Nothing(self.misfit(call))),
+            Ok(()) => Taken::Left(PartResult::Something),
+            Err(SourcesRefusal::TooMany) => Taken::Left(PartResult::TooMany(Limit::Nodes)),
+            // It is too late for another engine to take over.
+            Err(SourcesRefusal::NotMine) => Taken::Left(PartResult::TooMany(Limit::Nodes)),
+            Err(SourcesRefusal::Violated) => Taken::Left(PartResult::Nothing(self.misfit(call))),
         }
     }
 
     /// Ends the call in `slot`, which did not happen.
-    pub(super) fn failed(&mut self, slot: usize, means: &mut Means<M>) -> Left {
+    pub(super) fn failed(&mut self, slot: usize, resources: &mut Resources<M>) -> PartResult {
         let call = self.close(slot);
         let is_certain = self.calls[call].certain;
         let was_source = !is_certain && self.withdraw(call);
         let left = if is_certain {
             // Some observer has no other source.
-            Err(Refusal::Violated)
+            Err(SourcesRefusal::Violated)
         } else if was_source {
-            self.choose(Vec::new(), means)
+            self.choose(Vec::new(), resources)
         } else {
             Ok(())
         };
         match left {
             Ok(()) => {
                 self.calls.remove(call);
-                Left::Something
+                PartResult::Something
             }
-            Err(Refusal::Violated) => {
+            Err(SourcesRefusal::Violated) => {
                 self.slots[slot] = Some(call);
-                Left::Nothing(self.aborted(call))
+                PartResult::Nothing(self.aborted(call))
             }
-            Err(_) => Left::TooMany(Limit::Nodes),
+            Err(_) => PartResult::TooMany(Limit::Nodes),
         }
     }
 
-    /// Ends the call in `slot`, whose result nobody will know.
+    /// Ends the call in `slot`, whose result will never be known.
     pub(super) fn lost(&mut self, slot: usize) {
         let call = self.close(slot);
         if self.calls[call].writes.is_none() {
@@ -294,11 +304,11 @@ impl<M: Model> Sources<M> {
         (it.ret, it.returned) = (Some(ret.clone()), self.now);
     }
 
-    /// Counts the return of a writer, which makes certain that it took effect. That contradicts nothing: no call
+    /// Counts the return of a writer, which certainly took effect. That contradicts nothing, because no call
     /// was invoked since.
     fn settle(&mut self, call: u32) {
         self.make_certain(call);
-        let Call { node, invoked, returned, .. } = self.calls[call];
+        let SourceCall { node, invoked, returned, .. } = self.calls[call];
         let span = Zone { first: returned, last: invoked };
         self.certain.join(node, span);
         self.chosen.join(node, span);
@@ -325,7 +335,7 @@ impl<M: Model> Sources<M> {
         }
     }
 
-    /// Takes the effect from a writer. Says whether it was a source.
+    /// Removes the effect of a writer. Returns `true` if it was a source.
     fn withdraw(&mut self, call: u32) -> bool {
         let it = &mut self.calls[call];
         let Some(value) = it.writes else { return false };
@@ -334,8 +344,8 @@ impl<M: Model> Sources<M> {
         was_source
     }
 
-    /// The events of the calls that are kept, in their order, for an engine that starts as [`start`](Self::start).
-    /// None if what is forgotten is not certain.
+    /// The events of the calls that are kept, in their order, for an engine that starts as
+    /// [`start`](Self::start). None if the forgotten part is not certain.
     pub(super) fn replay(&self) -> Option<Vec<Replayed<'_, M>>> {
         if !self.debts.is_empty() {
             return None;
@@ -345,7 +355,7 @@ impl<M: Model> Sources<M> {
         for (slot, call) in self.slots.iter().enumerate() {
             slots.extend(call.map(|call| (self.calls[call].number, slot)));
         }
-        for Call { op, ret, number, invoked, returned, .. } in self.calls.iter() {
+        for SourceCall { op, ret, number, invoked, returned, .. } in self.calls.iter() {
             let (number, slot) = (*number, slots.get(number).copied());
             events.push((2 * invoked, Replayed::Invoke { op, number, slot }));
             match ret {
@@ -375,7 +385,7 @@ impl<M: Model> Sources<M> {
 }
 
 impl Needs {
-    /// The value that is needed, if it is one.
+    /// The needed value, if it is a specific one.
     fn value(self) -> Option<Key> {
         match self {
             Needs::Value(value) => Some(value),

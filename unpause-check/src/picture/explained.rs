@@ -1,5 +1,5 @@
-//! The picture of a history with its verdict in words: which operation fits nowhere, and what it should have
-//! returned.
+//! The picture of a history, with its verdict in words: the operation that fits nowhere, and its expected
+//! result.
 
 use std::collections::BTreeSet;
 
@@ -8,12 +8,12 @@ use super::screen::{Paint, Screen, clean, cut, plural};
 use crate::history::HistoryRecord;
 use crate::verdict::{Evidence, Verdict};
 
-/// Up to how many operations an order is told in full.
+/// The number of operations of an order that are listed.
 const ORDER_MAX: usize = 5;
 
-/// The picture of a history and what is wrong with it in a sentence.
+/// Draws the picture of a history, and explains the verdict in a sentence.
 pub fn draw(screen: &mut Screen, history: &HistoryRecord, verdict: Option<&Verdict>) {
-    // The record says what its verdict is; if it has none, the failure does.
+    // The verdict of the record, or that of the failure if the record has none.
     let evidence = match history.verdict.as_ref().or(verdict) {
         Some(Verdict::Violated(evidence)) => Some(&**evidence),
         Some(Verdict::Consistent(_) | Verdict::Unknown(_)) | None => None,
@@ -49,7 +49,7 @@ pub fn draw(screen: &mut Screen, history: &HistoryRecord, verdict: Option<&Verdi
     }
 }
 
-/// How much of the history is shown: `3 operations, 3 clients`, or `2 of 3 operations, 2 of 3 clients`.
+/// The shown part of the history: `3 operations, 3 clients`, or `2 of 3 operations, 2 of 3 clients`.
 fn extent(history: &HistoryRecord, part: Option<&[usize]>) -> String {
     let operations = plural(history.operations.len() as u64, "operation");
     let clients = plural(history.clients.len() as u64, "client");
@@ -58,16 +58,16 @@ fn extent(history: &HistoryRecord, part: Option<&[usize]>) -> String {
     format!("{} of {operations}, {} of {clients}", part.len(), of.len())
 }
 
-/// Which operation fits nowhere, what it returned, what it should have returned, and after what. `few` says
-/// that only a part of the history was looked at for that.
+/// The sentence about the operation that fits nowhere: its result, the expected result, and the order before
+/// it. `few` is true if only a part of the history was considered.
 fn misfit(history: &HistoryRecord, evidence: &Evidence, few: bool) -> Option<String> {
     let operation = history.operations.get(evidence.misfit)?;
     if evidence.partial.is_empty() && evidence.anomaly.is_some() {
-        // No order was made, so there is nothing that it would fit after.
+        // No order was made, so there is no order before it.
         return None;
     }
-    // With the other operations the object would be in another state and might return something else; all
-    // that is known is that it is not this.
+    // With the other operations the object would be in another state and might return something else; it is
+    // only known that it cannot return the recorded result.
     let alone = few && evidence.anomaly.is_some();
     let by = intervals::client(history, operation.client);
     let order = evidence.partial.first().map_or(&[][..], |order| order);
@@ -83,7 +83,7 @@ fn misfit(history: &HistoryRecord, evidence: &Evidence, few: bool) -> Option<Str
         "`{}` by {by} fits nowhere{among}: {after} {verdict}.",
         intervals::operation(operation)
     );
-    // Often the misfit asks for the state itself, and it need not be said twice.
+    // Often the misfit returns the state itself, which need not be repeated.
     if !alone && !evidence.state.is_empty() && evidence.expected != [evidence.state.as_str()] {
         let state = cut(&clean(&evidence.state), 200);
         let of = if few { " of this key" } else { "" };

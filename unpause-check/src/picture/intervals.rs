@@ -7,23 +7,23 @@
 //!   0.1      ├─ inc ─┤
 //! ```
 //!
-//! Only the order of invocations and returns has a meaning, so the distances are whatever the texts
-//! need. A history too wide for the screen goes on below, in bands; where even that would be much,
-//! the operations are numbered and a legend says what they are.
+//! Only the order of invocations and returns has a meaning, so distances depend on the texts alone. A history
+//! too wide for the screen continues below, in bands; if there are too many bands, the operations are numbered
+//! and a legend lists them.
 
 use super::screen::{Line, Paint, Screen, clean, cut};
 use crate::history::{HistoryRecord, Operation};
 use crate::verdict::Evidence;
 
-/// How many operations are drawn. Of more, those around the misfit.
+/// The number of operations drawn. Of a longer history, those around the misfit.
 const OPERATIONS_MAX: usize = 40;
-/// How many of them come after the misfit, by invocation.
+/// The number of them after the misfit, by invocation.
 const OPERATIONS_AFTER: usize = 8;
-/// How wide the names of clients may be.
+/// The maximum width of the names of clients.
 const CLIENT_MAX: usize = 16;
-/// How many bands may be filled before texts give way to numbers.
+/// The number of bands before texts give way to numbers.
 const BANDS_MAX: usize = 3;
-/// How wide the text of an operation may be in the picture and in a sentence.
+/// The maximum width of the text of an operation, in the picture and in a sentence.
 const TEXT_MAX: usize = 60;
 
 /// Draws a history, marking the misfit if there is evidence of one.
@@ -44,8 +44,7 @@ pub(super) fn draw(screen: &mut Screen, history: &HistoryRecord, evidence: Optio
     picture.legend(screen);
 }
 
-/// An operation in words: `get → 1`, `get → ?` if it has not returned, and just `inc` if all it
-/// returned is `()`.
+/// An operation in words: `get → 1`, `get → ?` if it has not returned, and just `inc` if it returned `()`.
 pub(super) fn operation(operation: &Operation<String, String>) -> String {
     let text = match &operation.returned {
         Some((result, _)) if result == "()" => operation.op.clone(),
@@ -61,7 +60,7 @@ pub(super) fn client(history: &HistoryRecord, client: u32) -> String {
     name.map_or_else(|| format!("client {client}"), |name| cut(&clean(name), CLIENT_MAX))
 }
 
-/// The operations that the evidence is about, in the order of their invocation; none if these are all.
+/// The operations of the evidence, in the order of their invocation; none if these are all.
 pub(super) fn part(history: &HistoryRecord, evidence: &Evidence) -> Option<Vec<usize>> {
     if evidence.part.is_empty() {
         return None;
@@ -73,8 +72,8 @@ pub(super) fn part(history: &HistoryRecord, evidence: &Evidence) -> Option<Vec<u
     (part.len() < history.operations.len()).then_some(part)
 }
 
-/// Which operations of a history are drawn, as indices in the order of their invocation, and how
-/// many are left out before and after.
+/// The operations of a history that are drawn, as indices in the order of their invocation, and the number of
+/// operations left out before and after.
 struct Selection {
     shown: Vec<usize>,
     earlier: usize,
@@ -98,9 +97,9 @@ fn select(history: &HistoryRecord, evidence: Option<&Evidence>) -> Selection {
 struct Interval {
     /// The index of the operation in the history.
     operation: usize,
-    /// The row of the picture it stands in.
+    /// Its row in the picture.
     row: usize,
-    /// What stands in it.
+    /// Its text.
     label: String,
     /// The positions of its ends in the order of all ends; none if it never returned.
     from: usize,
@@ -116,7 +115,7 @@ struct Picture<'a> {
     rows: Vec<Option<u32>>,
     bands: Vec<Band>,
     numbered: bool,
-    // Where the lanes begin, and how wide they are.
+    // The first column of the lanes, and their width.
     left: usize,
     width: usize,
 }
@@ -209,7 +208,7 @@ impl<'a> Picture<'a> {
         line
     }
 
-    /// What the numbers stand for, and the question mark.
+    /// Draws the legend of numbers, and of the question mark.
     fn legend(&self, screen: &mut Screen) {
         if self.numbered {
             let entries: Vec<String> = self
@@ -244,8 +243,8 @@ impl<'a> Picture<'a> {
 
 /// Gives each operation its row and the positions of its ends.
 fn place(history: &HistoryRecord, shown: Vec<usize>) -> (Vec<Interval>, Vec<Option<u32>>) {
-    // A client has one operation open at a time, except that one that never returned stays open.
-    // So a client may need several rows: by client, when each of its rows gets free.
+    // A client has one operation open at a time, but an operation that never returned stays open. So a client
+    // may need several rows: by client, the time at which each row becomes free.
     let mut lanes: std::collections::BTreeMap<u32, Vec<u64>> = Default::default();
     let mut lane_of = Vec::new();
     for i in &shown {
@@ -295,7 +294,7 @@ fn end(operation: &Operation<String, String>) -> u64 {
     operation.end().max(operation.invoked)
 }
 
-/// A part of the picture that fits the width: where the ends of intervals stand in it.
+/// A part of the picture that fits the width: the columns of the ends of intervals.
 struct Band {
     /// The position of the first end in it, in the order of all ends.
     first: usize,
@@ -342,7 +341,7 @@ fn bands(intervals: &[Interval], gap: usize, width: usize) -> Vec<Band> {
         let label = interval.label.chars().count() + 3;
         let column = |band: &Band| {
             let next = band.columns.last().map_or(0, |column| column + gap);
-            // What lies before this band counts for nothing: the label may be there or here.
+            // Columns before this band do not count: the label may be in either band.
             let from = interval.from.checked_sub(band.first).and_then(|i| band.columns.get(i));
             if returns { next.max(from.unwrap_or(&0) + label) } else { next }
         };

@@ -2,7 +2,7 @@
 
 mod explained;
 mod intervals;
-// Lines and colours, which the screens of unpause are drawn with too.
+// Lines and colours, which the screens of unpause use too.
 #[doc(hidden)]
 pub mod screen;
 
@@ -13,10 +13,10 @@ pub use self::screen::Style;
 use self::screen::Screen;
 use crate::history::HistoryRecord;
 
-/// The history as a picture, with what its verdict says is wrong: a lane for each client, the
-/// operations as intervals, of a long history those around the operation that fits nowhere.
+/// Draws a history with the contradiction of its verdict: a lane for each client, operations as intervals. Of a
+/// long history, only operations around the one that fits nowhere are drawn.
 ///
-/// Of the operations that are not shown, the texts are not looked at: they may be empty.
+/// The texts of operations that are not drawn may be empty.
 ///
 /// ```
 /// use unpause_check::history::{HistoryRecord, Operation};

@@ -1,24 +1,29 @@
-//! A screen being drawn: lines of painted cells that never get wider than asked for.
+//! Text with colours, in lines no wider than the screen.
 //!
-//! All text of a report passes through [`clean`] on its way into a [`Line`], so neither a task's name
-//! nor a panic message can move the cursor, change colours or reorder what is shown. A character
-//! counts as one column.
+//! All text of a report passes through [`clean`] on its way into a [`Line`], so neither a task's name nor a
+//! panic message can move the cursor, change colours or reorder the output. A character counts as one column.
 
-/// How a report is to look.
+/// The style of a report: colours and width.
+///
+/// ```
+/// use unpause_check::picture::Style;
+/// let style = Style { color: true, ..Style::default() };
+/// assert_eq!(style.width, 100);
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Style {
-    /// Whether to use ANSI colours.
+    /// Use ANSI colours.
     pub color: bool,
-    /// The width in columns no line exceeds, except a file name or command that is to be copied.
-    /// Less than [`Style::WIDTH_MIN`] counts as that, and more than [`Style::WIDTH_MAX`] as that.
+    /// The width in columns of all lines, except a file name or command that is meant to be copied. Clamped to
+    /// [`Style::WIDTH_MIN`]..=[`Style::WIDTH_MAX`].
     pub width: usize,
 }
 
 impl Style {
-    /// The least width that is made use of, in columns.
+    /// The least width that is used, in columns.
     pub const WIDTH_MIN: usize = 40;
 
-    /// The greatest width that is made use of, in columns: lines are filled up to it.
+    /// The greatest width that is used, in columns, because some lines are filled up to it.
     pub const WIDTH_MAX: usize = 1000;
 }
 
@@ -29,19 +34,19 @@ impl Default for Style {
     }
 }
 
-/// What a piece of text is to be coloured as.
+/// The purpose of a piece of text, which determines its colour.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Paint {
     Plain,
-    /// What is read first.
+    /// The most important text.
     Strong,
-    /// What is only looked up.
+    /// Details.
     Faint,
-    /// What is wrong.
+    /// An error.
     Bad,
-    /// What is right.
+    /// A success.
     Good,
-    /// What the eye must not miss.
+    /// A warning.
     Notice,
 }
 
@@ -77,14 +82,14 @@ impl Line {
         self
     }
 
-    /// Writes a text over what stands at a column, filling up with blanks before it.
+    /// Writes a text over the cells from a column on, padded with blanks up to there.
     pub fn put(&mut self, column: usize, paint: Paint, text: &str) {
         for (i, c) in clean(text).chars().enumerate() {
             self.put_char(column + i, paint, c);
         }
     }
 
-    /// Writes a character, which must not be a control character, over what stands at a column.
+    /// Writes a character, which must not be a control character, over the cell at a column.
     pub fn put_char(&mut self, column: usize, paint: Paint, c: char) {
         if self.cells.len() <= column {
             self.cells.resize(column + 1, (' ', Paint::Plain));
@@ -135,7 +140,7 @@ impl Screen {
         Screen { style: Style { width, ..*style }, out: String::new() }
     }
 
-    /// How wide a line may be, in columns.
+    /// The maximum width of a line, in columns.
     pub fn width(&self) -> usize {
         self.style.width
     }
@@ -146,7 +151,7 @@ impl Screen {
         line.render(self.style.color, &mut self.out);
     }
 
-    /// Adds a line that is to be copied and so is never cut.
+    /// Adds a line that is meant to be copied and so is never cut.
     pub fn uncut(&mut self, line: Line) {
         line.render(self.style.color, &mut self.out);
     }
@@ -174,8 +179,8 @@ impl Screen {
         self.blank();
     }
 
-    /// Adds a text wrapped at blanks. `label` stands before its first line, in `indent + label`
-    /// columns that the other lines leave free.
+    /// Adds a text wrapped at blanks. `label` stands before its first line, in `indent + label` columns, which
+    /// stay blank in the other lines.
     pub fn paragraph(&mut self, indent: usize, label: (Paint, &str), body: (Paint, &str)) {
         let hang = indent + label.1.chars().count();
         let room = self.style.width.saturating_sub(hang).max(8);
@@ -198,9 +203,9 @@ impl Screen {
     }
 }
 
-/// The text with everything escaped that is not just a character in a cell: control characters,
-/// characters without width and those that turn the direction of writing. Colour sequences, which
-/// assertion libraries like to put into messages, are dropped.
+/// Escapes all characters that do not fill exactly one cell: control characters, characters without width and
+/// those that change the direction of writing. Removes colour sequences, which assertion libraries put into
+/// messages.
 pub fn clean(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -219,7 +224,7 @@ pub fn clean(text: &str) -> String {
     out
 }
 
-/// What follows the ANSI colour sequence that the text begins with.
+/// The rest of a text after the ANSI colour sequence at its beginning.
 fn after_color(text: &str) -> Option<&str> {
     let rest = text.strip_prefix("\x1b[")?;
     rest.trim_start_matches(|c: char| c.is_ascii_digit() || c == ';').strip_prefix('m')
@@ -248,8 +253,8 @@ pub fn cut(text: &str, width: usize) -> String {
     out
 }
 
-/// The text in pieces of at most `width` columns, broken at blanks where there are any. All pieces
-/// are indented as the text is.
+/// Splits the text into pieces of at most `width` columns, at blanks if there are any. All pieces are indented
+/// like the text.
 pub fn wrap(text: &str, width: usize) -> Vec<String> {
     let blanks = |chars: &[char]| chars.iter().take_while(|c| **c == ' ').count();
     let chars: Vec<char> = text.trim_end().chars().collect();

@@ -1,36 +1,40 @@
-//! The levels of isolation, and what rules them out.
+//! The levels of isolation, and the anomalies that rule them out.
 
 use std::fmt;
 
-use super::cycles::Step;
-use super::graph::{Kind, NONE};
+use super::cycles::CycleEdge;
+use super::graph::{EdgeKind, NONE};
 use crate::verdict::{Anomaly, Edge, Evidence};
 
-/// How well transactions are kept apart: each level allows less than the one before it.
+/// A level of isolation: each level allows less than the one before it.
 ///
-/// The first three are those of Adya (1999), read as Elle does (Kingsbury and Alvaro 2020): a level is
-/// the absence of its anomalies. From snapshot isolation on, that is the same as that there is an
-/// order of what the transactions did that explains all results.
+/// The first three are those of Adya (1999), interpreted as by Elle (Kingsbury and Alvaro 2020): a level is the
+/// absence of its anomalies. From snapshot isolation on, this is equivalent to the existence of an order of the
+/// transactions that explains all results.
+///
+/// ```
+/// use unpause_check::transactions::Level;
+/// assert!(Level::SnapshotIsolation < Level::Serializable);
+/// assert_eq!(Level::ALL.len(), 6);
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Level {
     /// PL-1: writes of two transactions are not mixed. No `G0`, no garbage, no duplicates.
     ReadUncommitted,
-    /// PL-2: besides, only what was committed is read, and only its final state. No `G1a`, `G1b`,
-    /// `G1c`, `dirty update` or `incompatible order`.
+    /// PL-2: also, only committed and final states are read. No `G1a`, `G1b`, `G1c`, `dirty update` or
+    /// `incompatible order`.
     ReadCommitted,
-    /// Generalized snapshot isolation (Elnikety et al. 2005; Cerone and Gotsman 2016): a transaction
-    /// reads from the state at some moment before its commit, and nobody else commits a write to a
-    /// key that it writes between the two. No `internal`, `lost update`, `G-single`,
-    /// `G-nonadjacent`. The moment may be long past: nothing is said of real time or sessions.
+    /// Generalized snapshot isolation (Elnikety et al. 2005; Cerone and Gotsman 2016): a transaction reads from
+    /// the state at some moment before its commit, and no other transaction commits a write to a key that it
+    /// writes between the two. No `internal`, `lost update`, `G-single`, `G-nonadjacent`. The moment may be
+    /// long past: real time and sessions do not matter.
     SnapshotIsolation,
-    /// PL-3: there is a serial order that explains all results. No `G2-item`. There are no reads by
-    /// predicate here, so that PL-2.99, repeatable read, is the same.
+    /// PL-3: there is a serial order that explains all results. No `G2-item`. There are no reads by predicate
+    /// here, so PL-2.99, repeatable read, is the same.
     Serializable,
-    /// Serializable in an order that has the transactions of each client in the order in which the
-    /// client ran them.
+    /// Serializable in an order that keeps the order of the transactions of each client.
     StrongSessionSerializable,
-    /// Serializable in an order that has who returned before who was invoked later: linearizable,
-    /// with transactions for operations.
+    /// Serializable in an order that respects real time: linearizable, with transactions as operations.
     StrictSerializable,
 }
 
@@ -61,19 +65,19 @@ impl fmt::Display for Level {
 
 /// An anomaly, and the levels that do not allow it.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Finding {
+pub struct IsolationAnomaly {
     /// The weakest level that rules it out; all stronger ones do too.
     pub rules_out: Level,
-    /// Its name, why it is one, and the edges of the cycle if it is a cycle.
+    /// Its name, the explanation, and the edges of the cycle if it is one.
     pub anomaly: Anomaly,
-    /// The transactions that it is among, by index.
+    /// Its transactions, by index.
     pub part: Vec<usize>,
-    /// The one of them that completes it.
+    /// The transaction that completes it.
     pub misfit: usize,
 }
 
-impl Finding {
-    /// This finding as the evidence of a verdict.
+impl IsolationAnomaly {
+    /// The evidence of a verdict for this anomaly.
     pub(super) fn evidence(self, engine: &str) -> Evidence {
         Evidence {
             engine: engine.to_owned(),
@@ -87,14 +91,28 @@ impl Finding {
     }
 }
 
-/// What was found in a history: see [`list_append_anomalies`](super::list_append_anomalies) and
+/// The anomalies of a history: see [`list_append_anomalies`](super::list_append_anomalies) and
 /// [`rw_register_anomalies`](super::rw_register_anomalies).
+///
+/// ```
+/// use unpause_check::transactions::{Level, ListCall::*, TransactionOutcome::*, list_append_anomalies};
+/// use unpause_check::Operation;
+/// // The second transaction reads an append of the first, which aborted.
+/// let history = [
+///     Operation { client: 0, op: vec![Append("x", 1)], invoked: 0, returned: Some((Aborted, 1)) },
+///     Operation { client: 1, op: vec![Read("x")], invoked: 2, returned: Some((Committed(vec![vec![1]]), 3)) },
+/// ];
+/// let anomalies = list_append_anomalies(&history).unwrap();
+/// assert_eq!(anomalies.findings[0].anomaly.name, "G1a");
+/// assert_eq!(anomalies.weakest(), Some(Level::ReadCommitted));
+/// assert_eq!(anomalies.ruled_out(), &Level::ALL[1..]);
+/// ```
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Anomalies {
-    /// The findings, those that rule out the weakest levels first. Of cycles, a shortest one of each
-    /// class in each knot of the graph (the shortest that was met, in a very large knot); of
-    /// anomalies of another sort, one for each transaction and key, up to some hundred.
-    pub findings: Vec<Finding>,
+    /// The anomalies, those that rule out the weakest levels first: a shortest cycle of each class in each
+    /// strongly connected component (the shortest one found, in a very large component); and one other anomaly
+    /// for each transaction and key, up to some hundred.
+    pub findings: Vec<IsolationAnomaly>,
 }
 
 impl Anomalies {
@@ -110,58 +128,60 @@ impl Anomalies {
         &ALL[from..]
     }
 
-    /// The worst finding that rules out `level`, if any: of the weakest level, and of those the one
-    /// with the fewest transactions.
-    pub(super) fn worst(self, level: Level) -> Option<Finding> {
+    /// The worst anomaly that rules out `level`, if any: among those that rule out the weakest level, one with
+    /// the fewest transactions.
+    pub(super) fn worst(self, level: Level) -> Option<IsolationAnomaly> {
         let findings = self.findings.into_iter();
         let ruling = findings.filter(|finding| finding.rules_out <= level);
         ruling.min_by_key(|finding| (finding.rules_out, finding.part.len()))
     }
 }
 
-/// What operations are called, for the texts of evidence.
-pub(super) trait Names {
+/// The names of operations in the texts of evidence.
+pub(super) trait OperationNames {
     fn key_of(&self, write: u32) -> String;
     fn value_of(&self, write: u32) -> String;
     fn client_of(&self, transaction: u32) -> u32;
 }
 
-/// How a workload speaks of its operations.
+/// The terms of a workload for its operations.
 #[derive(Clone, Copy)]
-pub(super) struct Words<'a> {
-    pub(super) names: &'a dyn Names,
+pub(super) struct WorkloadTerms<'a> {
+    pub(super) names: &'a dyn OperationNames,
     /// `appended` or `wrote`.
     pub(super) wrote: &'static str,
-    /// Whether a read shows all versions up to the one it saw, so that the order of versions is
-    /// what was read and not what follows from something else.
+    /// True if a read shows all versions up to its own, so that the order of versions is observed and not
+    /// inferred.
     pub(super) shows_all: bool,
 }
 
-/// Why an edge of the graph holds.
-pub(super) fn why(words: Words<'_>, step: &Step) -> String {
+/// The reason for an edge of the graph.
+pub(super) fn why(words: WorkloadTerms<'_>, step: &CycleEdge) -> String {
     let (from, to, wrote) = (step.from, step.to, words.wrote);
     let key = || words.names.key_of(if step.after == NONE { step.before } else { step.after });
     let (before, after) =
         (|| words.names.value_of(step.before), || words.names.value_of(step.after));
     match step.kind {
-        Kind::Ww if step.before == NONE => {
+        EdgeKind::Ww if step.before == NONE => {
             format!("T{to} {wrote} {} to key {} after T{from} did (ww)", after(), key())
         }
-        Kind::Ww if words.shows_all => {
+        EdgeKind::Ww if words.shows_all => {
             format!("T{to} {wrote} {} to key {} after T{from}'s {} (ww)", after(), key(), before())
         }
-        Kind::Ww => format!(
+        EdgeKind::Ww => format!(
             "T{to} {wrote} {} to key {} after T{from}'s {}, since somebody met the second before \
              somebody met the first (ww)",
             after(),
             key(),
             before()
         ),
-        Kind::Wr => format!("T{to} read {} of key {}, which T{from} {wrote} (wr)", before(), key()),
-        Kind::Rw if step.before == NONE => {
+        EdgeKind::Wr => {
+            format!("T{to} read {} of key {}, which T{from} {wrote} (wr)", before(), key())
+        }
+        EdgeKind::Rw if step.before == NONE => {
             format!("T{from} read key {} before T{to} {wrote} {} to it (rw)", key(), after())
         }
-        Kind::Rw if !words.shows_all => {
+        EdgeKind::Rw if !words.shows_all => {
             format!(
                 "T{from} read {} of key {}, before T{to} {wrote} {} to it (rw)",
                 before(),
@@ -169,23 +189,28 @@ pub(super) fn why(words: Words<'_>, step: &Step) -> String {
                 after()
             )
         }
-        Kind::Rw => format!(
+        EdgeKind::Rw => format!(
             "T{from} read key {} up to {}, before T{to} {wrote} {} to it (rw)",
             key(),
             before(),
             after()
         ),
-        Kind::Process => {
+        EdgeKind::Process => {
             format!("client {} ran T{from} before T{to} (process)", words.names.client_of(from))
         }
-        Kind::RealTime | Kind::On => {
+        EdgeKind::RealTime | EdgeKind::On => {
             format!("T{from} returned before T{to} was invoked (realtime)")
         }
     }
 }
 
-/// A cycle as a finding.
-pub(super) fn cycle(words: Words<'_>, name: &str, rules_out: Level, steps: &[Step]) -> Finding {
+/// A cycle as an anomaly.
+pub(super) fn cycle(
+    words: WorkloadTerms<'_>,
+    name: &str,
+    rules_out: Level,
+    steps: &[CycleEdge],
+) -> IsolationAnomaly {
     let edges: Vec<Edge> = steps
         .iter()
         .map(|step| Edge { from: step.from as usize, to: step.to as usize, why: why(words, step) })
@@ -200,22 +225,32 @@ pub(super) fn cycle(words: Words<'_>, name: &str, rules_out: Level, steps: &[Ste
     );
     let mut part: Vec<usize> = edges.iter().map(|edge| edge.from).collect();
     part.sort_unstable();
-    // What closes the cycle: the last step leads back to where the first one starts.
+    // The last step closes the cycle: it leads back to the start of the first one.
     let misfit = edges.last().expect("a cycle has edges").from;
-    Finding { rules_out, anomaly: Anomaly { name: name.to_owned(), text, edges }, part, misfit }
+    IsolationAnomaly {
+        rules_out,
+        anomaly: Anomaly { name: name.to_owned(), text, edges },
+        part,
+        misfit,
+    }
 }
 
 /// An anomaly that is no cycle. The last transaction completes it.
-pub(super) fn direct(name: &str, rules_out: Level, transactions: &[u32], text: String) -> Finding {
+pub(super) fn direct(
+    name: &str,
+    rules_out: Level,
+    transactions: &[u32],
+    text: String,
+) -> IsolationAnomaly {
     let misfit = *transactions.last().expect("an anomaly is somebody's") as usize;
     let mut part: Vec<usize> = transactions.iter().map(|t| *t as usize).collect();
     part.sort_unstable();
     part.dedup();
     let anomaly = Anomaly { name: name.to_owned(), text, edges: Vec::new() };
-    Finding { rules_out, anomaly, part, misfit }
+    IsolationAnomaly { rules_out, anomaly, part, misfit }
 }
 
-/// That a search went through all orders and found none.
+/// The evidence that no order exists, after a search through all of them.
 pub(super) fn no_order(level: Level, engine: &str, longest: Vec<u32>, misfit: u32) -> Evidence {
     let (name, what) = match level {
         Level::SnapshotIsolation => ("no snapshot order", "order of snapshots and commits"),

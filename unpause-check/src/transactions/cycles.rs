@@ -1,87 +1,89 @@
-//! Cycles in the graph of dependencies: which classes there are, and a short one of each.
+//! Cycles in the graph of dependencies: their classes, and a short one of each.
 //!
-//! Whether there is a cycle of a class is decided by components, exactly and in linear time. The
-//! search for a short one to show is breadth-first from each transaction of a component; in a large
-//! component it ends after a fixed amount of work with the shortest met so far.
+//! Components decide, exactly and in linear time, if there is a cycle of a class. The search for a short one to
+//! show is breadth-first from each transaction of a component; in a large component it ends after a fixed
+//! amount of work with the shortest found so far.
 
 use super::anomalies::Level;
-use super::graph::{Graph, Kind, Kinds, NONE};
+use super::graph::{EdgeKind, EdgeKinds, Graph, NONE};
 use crate::limits::Meter;
 
 /// An edge between transactions: one link, or several over helpers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Step {
+pub(crate) struct CycleEdge {
     pub(crate) from: u32,
     pub(crate) to: u32,
-    pub(crate) kind: Kind,
+    pub(crate) kind: EdgeKind,
     pub(crate) before: u32,
     pub(crate) after: u32,
 }
 
-/// A class of cycles. The cycle is looked for from an edge of the kinds `first`, the others are of
-/// the kinds `rest`.
+/// A class of cycles. The search starts from an edge of the kinds `first`, the others are of the kinds `rest`.
 struct Class {
     name: &'static str,
-    first: Kinds,
-    rest: Kinds,
-    /// Whether two `rw` edges may follow one another.
+    first: EdgeKinds,
+    rest: EdgeKinds,
+    /// True if two `rw` edges may follow one another.
     adjacent: bool,
     level: Level,
 }
 
-const DATA: Kinds = Kinds::WW.and(Kinds::WR);
-const ALL: Kinds = DATA.and(Kinds::RW);
+const DATA: EdgeKinds = EdgeKinds::WW.and(EdgeKinds::WR);
+const ALL: EdgeKinds = DATA.and(EdgeKinds::RW);
 
-const fn class(name: &'static str, first: Kinds, rest: Kinds, level: Level) -> Class {
+const fn class(name: &'static str, first: EdgeKinds, rest: EdgeKinds, level: Level) -> Class {
     Class { name, first, rest, adjacent: true, level }
 }
 
 /// From the worst to the mildest (Adya 1999; Elle 2020, section 4).
 const CLASSES: &[Class] = &[
-    class("G0", Kinds::WW, Kinds::WW, Level::ReadUncommitted),
-    class("G1c", Kinds::WR, DATA, Level::ReadCommitted),
-    class("G-single", Kinds::RW, DATA, Level::SnapshotIsolation),
-    Class { adjacent: false, ..class("G-nonadjacent", Kinds::RW, ALL, Level::SnapshotIsolation) },
-    class("G2-item", Kinds::RW, ALL, Level::Serializable),
+    class("G0", EdgeKinds::WW, EdgeKinds::WW, Level::ReadUncommitted),
+    class("G1c", EdgeKinds::WR, DATA, Level::ReadCommitted),
+    class("G-single", EdgeKinds::RW, DATA, Level::SnapshotIsolation),
+    Class {
+        adjacent: false,
+        ..class("G-nonadjacent", EdgeKinds::RW, ALL, Level::SnapshotIsolation)
+    },
+    class("G2-item", EdgeKinds::RW, ALL, Level::Serializable),
 ];
 
 /// The classes with an edge of time, from the mildest condition on the rest.
-const TIMED: &[(Kinds, Kinds)] = &[
-    (Kinds::WW, Kinds::WW),
-    (Kinds::WW.and(Kinds::WR), DATA),
-    (Kinds::RW, DATA),
-    (Kinds::RW, ALL),
+const TIMED: &[(EdgeKinds, EdgeKinds)] = &[
+    (EdgeKinds::WW, EdgeKinds::WW),
+    (EdgeKinds::WW.and(EdgeKinds::WR), DATA),
+    (EdgeKinds::RW, DATA),
+    (EdgeKinds::RW, ALL),
 ];
 
-/// The kinds of edges that have to be without a cycle at a level; those of snapshot isolation are
-/// judged by [`Graph::points`].
-pub(super) fn kinds(level: Level) -> Kinds {
+/// The kinds of edges that must be without a cycle at a level; [`Graph::points`] decides for snapshot
+/// isolation.
+pub(super) fn kinds(level: Level) -> EdgeKinds {
     match level {
-        Level::ReadUncommitted => Kinds::WW,
+        Level::ReadUncommitted => EdgeKinds::WW,
         Level::ReadCommitted => DATA,
         Level::SnapshotIsolation | Level::Serializable => ALL,
-        Level::StrongSessionSerializable => ALL.and(Kinds::PROCESS),
-        Level::StrictSerializable => ALL.and(Kinds::PROCESS).and(Kinds::REAL_TIME),
+        Level::StrongSessionSerializable => ALL.and(EdgeKinds::PROCESS),
+        Level::StrictSerializable => ALL.and(EdgeKinds::PROCESS).and(EdgeKinds::REAL_TIME),
     }
 }
 
-/// Whether the graph has a cycle that `level` does not allow.
+/// Returns `true` if the graph has a cycle that `level` does not allow.
 pub(super) fn tangled(graph: &Graph, level: Level) -> bool {
     match level {
         Level::SnapshotIsolation => {
-            !graph.points().components(ALL.and(Kinds::PROCESS)).knots.is_empty()
+            !graph.points().components(ALL.and(EdgeKinds::PROCESS)).knots.is_empty()
         }
         _ => !graph.components(kinds(level)).knots.is_empty(),
     }
 }
 
-/// A short cycle of each class in each knot, with its name and the weakest level that rules it out,
-/// up to `level`. At least one if there is a cycle that `level` does not allow, unless the meter is over then.
+/// A short cycle of each class in each component, with its name and the weakest level that rules it out, up to
+/// `level`. At least one if there is a cycle that `level` does not allow, unless the meter is over then.
 pub(super) fn find(
     graph: &Graph,
     level: Level,
     meter: &mut Meter<'_>,
-) -> Vec<(String, Level, Vec<Step>)> {
+) -> Vec<(String, Level, Vec<CycleEdge>)> {
     let mut found = Vec::new();
     if !tangled(graph, level) {
         return found;
@@ -91,32 +93,32 @@ pub(super) fn find(
         finder.class(class, &mut found);
     }
     for (kind, timed) in [
-        (Kinds::PROCESS, Level::StrongSessionSerializable),
-        (Kinds::REAL_TIME, Level::StrictSerializable),
+        (EdgeKinds::PROCESS, Level::StrongSessionSerializable),
+        (EdgeKinds::REAL_TIME, Level::StrictSerializable),
     ] {
         if timed > level {
             continue;
         }
         for (first, rest) in TIMED {
             let with = rest.and(kind);
-            // The edge of time is found from the other side where `rw` edges are counted.
-            let first = if first.has(Kind::Rw) { *first } else { kind };
+            // If `rw` edges are counted, the search starts from them and finds the edge of time.
+            let first = if first.has(EdgeKind::Rw) { *first } else { kind };
             finder.class(&class("", first, with, timed), &mut found);
         }
-        // Every cycle that is left has an edge of time: whatever it is otherwise.
+        // Every remaining cycle has an edge of time.
         if !found.iter().any(|(_, rules_out, _)| *rules_out <= timed) {
             finder.class(&class("", kind, ALL.and(kind), timed), &mut found);
         }
     }
     if found.is_empty() {
-        // The bounded searches all missed: any edge of a cycle leads round it.
+        // All bounded searches failed: search from any edge of a cycle.
         finder.class(&class("", kinds(level), kinds(level), level), &mut found);
     }
     found
 }
 
 /// A short cycle of edges of any kind, for other checkers that compare things by a graph.
-pub(crate) fn shortest_cycle(graph: &Graph) -> Option<Vec<Step>> {
+pub(crate) fn shortest_cycle(graph: &Graph) -> Option<Vec<CycleEdge>> {
     let all = kinds(Level::StrictSerializable);
     let mut found = Vec::new();
     if !graph.components(all).knots.is_empty() {
@@ -126,20 +128,20 @@ pub(crate) fn shortest_cycle(graph: &Graph) -> Option<Vec<Step>> {
     found.into_iter().map(|(_, _, steps)| steps).min_by_key(Vec::len)
 }
 
-/// Knots of a class that are shown.
+/// The number of components of a class that are shown.
 const KNOTS_MAX: usize = 32;
 
-/// Links looked at for one knot and class before the search is content with what it has.
+/// The number of links followed for one component and class before the search returns the best so far.
 const WORK_MAX: usize = 2_000_000;
 
 struct Finder<'g, 'm, 'b> {
     graph: &'g Graph,
     meter: &'m mut Meter<'b>,
-    // For each node and bit: the search that saw it last, and the step by which it got there. The
-    // bit of a transaction is whether the last edge was `rw`, if that matters; a helper is entered
-    // from two transactions at most, since one alone could only be led back to itself.
+    // For each node and bit: the last search that visited it, and the step by which it got there. The bit of a
+    // transaction is set if the last edge was `rw` and that matters; a helper is entered from two transactions
+    // at most, since one alone could only be led back to itself.
     seen: Vec<u32>,
-    parent: Vec<(u32, Step)>,
+    parent: Vec<(u32, CycleEdge)>,
     origin: Vec<u32>,
     search: u32,
     work: usize,
@@ -148,7 +150,8 @@ struct Finder<'g, 'm, 'b> {
 impl<'g, 'm, 'b> Finder<'g, 'm, 'b> {
     fn new(graph: &'g Graph, meter: &'m mut Meter<'b>) -> Self {
         let size = 2 * graph.nodes();
-        let blank = Step { from: NONE, to: NONE, kind: Kind::On, before: NONE, after: NONE };
+        let blank =
+            CycleEdge { from: NONE, to: NONE, kind: EdgeKind::On, before: NONE, after: NONE };
         Finder {
             graph,
             meter,
@@ -160,19 +163,19 @@ impl<'g, 'm, 'b> Finder<'g, 'm, 'b> {
         }
     }
 
-    fn class(&mut self, class: &Class, found: &mut Vec<(String, Level, Vec<Step>)>) {
+    fn class(&mut self, class: &Class, found: &mut Vec<(String, Level, Vec<CycleEdge>)>) {
         let components = self.graph.components(class.first.and(class.rest));
         for knot in components.knots.iter().take(KNOTS_MAX) {
             self.work = 0;
-            let mut best: Option<Vec<Step>> = None;
+            let mut best: Option<Vec<CycleEdge>> = None;
             for source in knot {
                 let before = self.work;
-                if let Some(steps) = self.round(*source, class, &components.of) {
+                if let Some(steps) = self.shortest_from(*source, class, &components.of) {
                     if best.as_ref().is_none_or(|best| steps.len() < best.len()) {
                         best = Some(steps);
                     }
                 }
-                // Looking at a link costs a fraction of a step of a model.
+                // Following a link costs a fraction of a step of a model.
                 if !self.meter.work((self.work - before) as u32 / 8 + 1) {
                     break;
                 }
@@ -193,8 +196,9 @@ impl<'g, 'm, 'b> Finder<'g, 'm, 'b> {
 
     /// The shortest cycle of the class from `source` that stays in its component.
     ///
-    /// A breadth-first search over states: a transaction, and whether the last edge was `rw` if that matters.
-    fn round(&mut self, source: u32, class: &Class, of: &[u32]) -> Option<Vec<Step>> {
+    /// A breadth-first search over states: a transaction, with a flag for `rw` as the last edge if that
+    /// matters.
+    fn shortest_from(&mut self, source: u32, class: &Class, of: &[u32]) -> Option<Vec<CycleEdge>> {
         self.search += 1;
         let mut level = vec![2 * source];
         let mut allowed = class.first;
@@ -205,11 +209,11 @@ impl<'g, 'm, 'b> Finder<'g, 'm, 'b> {
                 self.leave(state, allowed, class, of, &mut steps);
                 for step in steps.drain(..) {
                     // The cycle begins with `rw`, so it must not end with it.
-                    let closes = class.adjacent || step.kind != Kind::Rw;
+                    let closes = class.adjacent || step.kind != EdgeKind::Rw;
                     if step.to == source && step.from != source && closes {
                         return Some(self.path(state, step));
                     }
-                    let bit = u32::from(!class.adjacent && step.kind == Kind::Rw);
+                    let bit = u32::from(!class.adjacent && step.kind == EdgeKind::Rw);
                     let reached = 2 * step.to + bit;
                     if step.to != source && self.seen[reached as usize] != self.search {
                         self.seen[reached as usize] = self.search;
@@ -229,13 +233,13 @@ impl<'g, 'm, 'b> Finder<'g, 'm, 'b> {
     fn leave(
         &mut self,
         state: u32,
-        allowed: Kinds,
+        allowed: EdgeKinds,
         class: &Class,
         of: &[u32],
-        steps: &mut Vec<Step>,
+        steps: &mut Vec<CycleEdge>,
     ) {
         let (from, was_rw) = (state / 2, state % 2 == 1);
-        let mut inside: Vec<(u32, Kind, u32)> = vec![(from, Kind::On, NONE)];
+        let mut inside: Vec<(u32, EdgeKind, u32)> = vec![(from, EdgeKind::On, NONE)];
         while let Some((at, entered_by, entered_at)) = inside.pop() {
             for link in self.graph.links(at) {
                 self.work += 1;
@@ -243,12 +247,12 @@ impl<'g, 'm, 'b> Finder<'g, 'm, 'b> {
                     if at == from { (link.kind, link.before) } else { (entered_by, entered_at) };
                 let refused = !allowed.has(kind)
                     || of[link.to as usize] != of[from as usize]
-                    || (!class.adjacent && was_rw && kind == Kind::Rw);
+                    || (!class.adjacent && was_rw && kind == EdgeKind::Rw);
                 if refused {
                     continue;
                 }
                 if !self.graph.is_helper(link.to) {
-                    steps.push(Step { from, to: link.to, kind, before, after: link.after });
+                    steps.push(CycleEdge { from, to: link.to, kind, before, after: link.after });
                 } else if self.enter(link.to, from) {
                     inside.push((link.to, kind, before));
                 }
@@ -256,7 +260,7 @@ impl<'g, 'm, 'b> Finder<'g, 'm, 'b> {
         }
     }
 
-    /// Whether there is reason to enter a helper from this transaction.
+    /// Returns `true` if a search must enter a helper from this transaction.
     fn enter(&mut self, helper: u32, from: u32) -> bool {
         let state = 2 * helper as usize;
         if self.seen[state] != self.search {
@@ -271,7 +275,7 @@ impl<'g, 'm, 'b> Finder<'g, 'm, 'b> {
         false
     }
 
-    fn path(&self, mut state: u32, last: Step) -> Vec<Step> {
+    fn path(&self, mut state: u32, last: CycleEdge) -> Vec<CycleEdge> {
         let mut steps = vec![last];
         let source = last.to;
         while state / 2 != source {
@@ -284,9 +288,9 @@ impl<'g, 'm, 'b> Finder<'g, 'm, 'b> {
     }
 }
 
-/// Whether two cycles go through the same transactions.
-fn same(a: &[Step], b: &[Step]) -> bool {
-    let nodes = |steps: &[Step]| {
+/// Returns `true` if two cycles go through the same transactions.
+fn same(a: &[CycleEdge], b: &[CycleEdge]) -> bool {
+    let nodes = |steps: &[CycleEdge]| {
         let mut nodes: Vec<u32> = steps.iter().map(|step| step.from).collect();
         nodes.sort_unstable();
         nodes
@@ -294,22 +298,23 @@ fn same(a: &[Step], b: &[Step]) -> bool {
     a.len() == b.len() && nodes(a) == nodes(b)
 }
 
-/// What a cycle is called by the edges it has, and the weakest level that rules it out.
-fn name(steps: &[Step]) -> (String, Level) {
+/// The name of a cycle by its edges, and the weakest level that rules it out.
+fn name(steps: &[CycleEdge]) -> (String, Level) {
     let has = |kind| steps.iter().any(|step| step.kind == kind);
-    let rw = steps.iter().filter(|step| step.kind == Kind::Rw).count();
+    let rw = steps.iter().filter(|step| step.kind == EdgeKind::Rw).count();
     let next = steps.iter().cycle().skip(1);
-    let adjacent = steps.iter().zip(next).any(|(a, b)| a.kind == Kind::Rw && b.kind == Kind::Rw);
+    let adjacent =
+        steps.iter().zip(next).any(|(a, b)| a.kind == EdgeKind::Rw && b.kind == EdgeKind::Rw);
     let (name, level) = match rw {
-        0 if has(Kind::Wr) => ("G1c", Level::ReadCommitted),
+        0 if has(EdgeKind::Wr) => ("G1c", Level::ReadCommitted),
         0 => ("G0", Level::ReadUncommitted),
         1 => ("G-single", Level::SnapshotIsolation),
         _ if !adjacent => ("G-nonadjacent", Level::SnapshotIsolation),
         _ => ("G2-item", Level::Serializable),
     };
-    if has(Kind::RealTime) {
+    if has(EdgeKind::RealTime) {
         (format!("{name}-realtime"), Level::StrictSerializable)
-    } else if has(Kind::Process) {
+    } else if has(EdgeKind::Process) {
         (format!("{name}-process"), Level::StrongSessionSerializable)
     } else {
         (name.to_owned(), level)

@@ -1,16 +1,16 @@
-//! The graph of dependencies between transactions, and which of them are tied into knots.
+//! The graph of dependencies between transactions, and its strongly connected components.
 //!
-//! Nodes are transactions, and helpers that stand for many edges at once: "everyone who saw the end
-//! of this list" or "this moment". A helper is entered by a link of some kind and left by links of
-//! the kind [`Kind::On`]; together they are one edge, of the kind of the first link. So there are
-//! O(n) links where the edges themselves would be quadratic.
+//! Nodes are transactions, and helpers that stand for many edges at once, such as all readers of one version or
+//! all returns before one moment. A helper is entered by a link of some kind and left by links of the kind
+//! [`EdgeKind::On`]; together they are one edge, of the kind of the first link. So there are O(n) links
+//! although the edges themselves would be quadratic.
 
-/// No write: the initial state of a key, or nothing to say.
+/// No write: the initial state of a key, or an edge that is not about writes.
 pub(crate) const NONE: u32 = u32::MAX;
 
-/// Why one transaction comes before another.
+/// The reason why one transaction comes before another.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Kind {
+pub(crate) enum EdgeKind {
     /// The second wrote the version after one of the first.
     Ww,
     /// The second read what the first wrote.
@@ -25,59 +25,58 @@ pub(crate) enum Kind {
     On,
 }
 
-/// A set of [`Kind`]s.
+/// A set of [`EdgeKind`]s.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Kinds(u8);
+pub(super) struct EdgeKinds(u8);
 
-impl Kinds {
-    pub(super) const WW: Kinds = Kinds::of(Kind::Ww);
-    pub(super) const WR: Kinds = Kinds::of(Kind::Wr);
-    pub(super) const RW: Kinds = Kinds::of(Kind::Rw);
-    pub(super) const PROCESS: Kinds = Kinds::of(Kind::Process);
-    pub(super) const REAL_TIME: Kinds = Kinds::of(Kind::RealTime);
+impl EdgeKinds {
+    pub(super) const WW: EdgeKinds = EdgeKinds::of(EdgeKind::Ww);
+    pub(super) const WR: EdgeKinds = EdgeKinds::of(EdgeKind::Wr);
+    pub(super) const RW: EdgeKinds = EdgeKinds::of(EdgeKind::Rw);
+    pub(super) const PROCESS: EdgeKinds = EdgeKinds::of(EdgeKind::Process);
+    pub(super) const REAL_TIME: EdgeKinds = EdgeKinds::of(EdgeKind::RealTime);
 
-    const fn of(kind: Kind) -> Kinds {
-        Kinds(1 << kind as u8)
+    const fn of(kind: EdgeKind) -> EdgeKinds {
+        EdgeKinds(1 << kind as u8)
     }
 
-    pub(super) const fn and(self, other: Kinds) -> Kinds {
-        Kinds(self.0 | other.0)
+    pub(super) const fn and(self, other: EdgeKinds) -> EdgeKinds {
+        EdgeKinds(self.0 | other.0)
     }
 
-    pub(super) const fn has(self, kind: Kind) -> bool {
+    pub(super) const fn has(self, kind: EdgeKind) -> bool {
         self.0 & (1 << kind as u8) != 0
     }
 
-    /// Whether a link of this kind may be followed: one from a helper always may, since the helper
-    /// was entered by a link that says what the edge is.
-    const fn allows(self, kind: Kind) -> bool {
-        matches!(kind, Kind::On) || self.has(kind)
+    /// Returns `true` if a link of this kind may be followed: a link from a helper always may, since the link
+    /// into the helper has the kind of the edge.
+    const fn allows(self, kind: EdgeKind) -> bool {
+        matches!(kind, EdgeKind::On) || self.has(kind)
     }
 }
 
-/// One link, and the writes that it is about: `before` is the earlier version or what was read,
-/// `after` the later version.
+/// One link, and its writes: `before` is the earlier version or the version read, `after` the later version.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Link {
+pub(super) struct GraphLink {
     pub(super) from: u32,
     pub(super) to: u32,
-    pub(super) kind: Kind,
+    pub(super) kind: EdgeKind,
     pub(super) before: u32,
     pub(super) after: u32,
 }
 
 /// A graph under construction.
 #[derive(Clone)]
-pub(crate) struct Draft {
+pub(crate) struct GraphDraft {
     transactions: u32,
     nodes: u32,
-    links: Vec<Link>,
+    links: Vec<GraphLink>,
 }
 
-impl Draft {
-    pub(crate) fn new(transactions: usize) -> Draft {
+impl GraphDraft {
+    pub(crate) fn new(transactions: usize) -> GraphDraft {
         let transactions = u32::try_from(transactions).expect("fewer than 2^32 transactions");
-        Draft { transactions, nodes: transactions, links: Vec::new() }
+        GraphDraft { transactions, nodes: transactions, links: Vec::new() }
     }
 
     /// A helper.
@@ -86,10 +85,10 @@ impl Draft {
         self.nodes - 1
     }
 
-    /// No transaction comes before itself: such a link is left out.
-    pub(crate) fn link(&mut self, from: u32, to: u32, kind: Kind, before: u32, after: u32) {
+    /// Adds a link. No transaction comes before itself: such a link is left out.
+    pub(crate) fn link(&mut self, from: u32, to: u32, kind: EdgeKind, before: u32, after: u32) {
         if from != to {
-            self.links.push(Link { from, to, kind, before, after });
+            self.links.push(GraphLink { from, to, kind, before, after });
         }
     }
 
@@ -103,7 +102,7 @@ impl Draft {
             start[node + 1] += start[node];
         }
         let mut next = start.clone();
-        let blank = Link { from: 0, to: 0, kind: Kind::On, before: NONE, after: NONE };
+        let blank = GraphLink { from: 0, to: 0, kind: EdgeKind::On, before: NONE, after: NONE };
         let mut links = vec![blank; self.links.len()];
         for link in &self.links {
             let place = &mut next[link.from as usize];
@@ -114,21 +113,21 @@ impl Draft {
     }
 }
 
-/// The links by where they start.
+/// The links by their start.
 pub(crate) struct Graph {
     transactions: u32,
     // `links[start[node]..start[node + 1]]` start at `node`.
     start: Vec<u32>,
-    links: Vec<Link>,
+    links: Vec<GraphLink>,
 }
 
 /// The strongly connected components for some kinds of edges.
 pub(super) struct Components {
     /// The number of the component of each node.
     pub(super) of: Vec<u32>,
-    /// The components with more than one transaction: those, by number.
+    /// The transactions of each component with more than one.
     pub(super) knots: Vec<Vec<u32>>,
-    /// All transactions, each after those that lead to it and are not in its component.
+    /// All transactions, each after its predecessors in other components.
     pub(super) order: Vec<u32>,
 }
 
@@ -139,28 +138,28 @@ impl Graph {
 
     /// The transactions in an order that all edges agree with, if there is no cycle.
     pub(crate) fn order(&self) -> Vec<u32> {
-        self.components(Kinds(u8::MAX)).order
+        self.components(EdgeKinds(u8::MAX)).order
     }
 
     pub(super) fn is_helper(&self, node: u32) -> bool {
         node >= self.transactions
     }
 
-    pub(super) fn links(&self, node: u32) -> &[Link] {
+    pub(super) fn links(&self, node: u32) -> &[GraphLink] {
         let node = node as usize;
         &self.links[self.start[node] as usize..self.start[node + 1] as usize]
     }
 
-    pub(super) fn all_links(&self) -> &[Link] {
+    pub(super) fn all_links(&self) -> &[GraphLink] {
         &self.links
     }
 
     /// Tarjan's algorithm (1972) without recursion, O(nodes + links).
     ///
-    /// A helper may lead back to the transaction it was entered from, which is no edge. Leaving
-    /// such steps out of a closed walk leaves a closed walk, so a component is a knot exactly if it
-    /// has two transactions.
-    pub(super) fn components(&self, kinds: Kinds) -> Components {
+    /// A helper may lead back to the transaction from which it was entered, which is no edge. Leaving such
+    /// steps out of a closed walk leaves a closed walk, so a component is a knot exactly if it has two
+    /// transactions.
+    pub(super) fn components(&self, kinds: EdgeKinds) -> Components {
         let nodes = self.nodes();
         let mut of = vec![NONE; nodes];
         // The number of a node by first visit, from 1; 0 is unvisited. `low` as in the paper.
@@ -230,22 +229,21 @@ impl Graph {
         Components { of, knots, order }
     }
 
-    /// The graph of beginnings and ends for snapshot isolation (Cerone and Gotsman 2016): a
-    /// transaction `t` is the nodes `2t`, when it takes its snapshot, and `2t + 1`, when it commits. Who
-    /// reads or overwrites a version starts after its writer committed; who overwrites what another
-    /// read commits after the other started. It has a cycle exactly if this graph has one without
-    /// two `rw` edges in a row.
+    /// The graph of snapshots and commits for snapshot isolation (Cerone and Gotsman 2016): a transaction `t`
+    /// is two nodes, its snapshot `2t` and its commit `2t + 1`. The snapshot of a reader or overwriter of a
+    /// version comes after the commit of its writer; the commit of an overwriter comes after the snapshots of
+    /// the readers. It has a cycle exactly if this graph has one without two `rw` edges in a row.
     ///
     /// Only for graphs whose helpers are entered by `rw` and left to transactions.
     pub(super) fn points(&self) -> Graph {
-        let mut draft = Draft::new(2 * self.transactions as usize);
+        let mut draft = GraphDraft::new(2 * self.transactions as usize);
         draft.nodes += self.nodes() as u32 - self.transactions;
         for transaction in 0..self.transactions {
-            draft.link(2 * transaction, 2 * transaction + 1, Kind::Process, NONE, NONE);
+            draft.link(2 * transaction, 2 * transaction + 1, EdgeKind::Process, NONE, NONE);
         }
         for link in &self.links {
-            let is_rw = matches!(link.kind, Kind::Rw | Kind::On);
-            if !is_rw && !matches!(link.kind, Kind::Ww | Kind::Wr) {
+            let is_rw = matches!(link.kind, EdgeKind::Rw | EdgeKind::On);
+            if !is_rw && !matches!(link.kind, EdgeKind::Ww | EdgeKind::Wr) {
                 continue;
             }
             let place = |node: u32, commit: bool| match self.is_helper(node) {
@@ -263,8 +261,8 @@ impl Graph {
 mod tests {
     use super::*;
 
-    fn graph(transactions: usize, links: &[(u32, u32, Kind)]) -> Graph {
-        let mut draft = Draft::new(transactions);
+    fn graph(transactions: usize, links: &[(u32, u32, EdgeKind)]) -> Graph {
+        let mut draft = GraphDraft::new(transactions);
         for &(from, to, kind) in links {
             draft.nodes = draft.nodes.max(from.max(to) + 1);
             draft.link(from, to, kind, NONE, NONE);
@@ -274,19 +272,29 @@ mod tests {
 
     #[test]
     fn a_knot_is_found_and_the_rest_is_in_order() {
-        let links = [(3, 1, Kind::Ww), (1, 2, Kind::Ww), (2, 1, Kind::Wr), (2, 0, Kind::Rw)];
-        let all = graph(4, &links).components(Kinds::WW.and(Kinds::WR).and(Kinds::RW));
+        let links = [
+            (3, 1, EdgeKind::Ww),
+            (1, 2, EdgeKind::Ww),
+            (2, 1, EdgeKind::Wr),
+            (2, 0, EdgeKind::Rw),
+        ];
+        let all = graph(4, &links).components(EdgeKinds::WW.and(EdgeKinds::WR).and(EdgeKinds::RW));
         assert_eq!(all.knots, [[1, 2]]);
         assert_eq!((all.order[0], all.order[3]), (3, 0));
-        assert!(graph(4, &links).components(Kinds::WW.and(Kinds::RW)).knots.is_empty());
+        assert!(graph(4, &links).components(EdgeKinds::WW.and(EdgeKinds::RW)).knots.is_empty());
     }
 
     #[test]
     fn a_helper_that_leads_back_is_no_cycle() {
-        let back = graph(2, &[(0, 2, Kind::Rw), (2, 0, Kind::On)]);
-        assert!(back.components(Kinds::RW).knots.is_empty());
-        let both = [(0, 2, Kind::Rw), (1, 2, Kind::Rw), (2, 0, Kind::On), (2, 1, Kind::On)];
-        assert_eq!(graph(2, &both).components(Kinds::RW).knots, [[0, 1]]);
+        let back = graph(2, &[(0, 2, EdgeKind::Rw), (2, 0, EdgeKind::On)]);
+        assert!(back.components(EdgeKinds::RW).knots.is_empty());
+        let both = [
+            (0, 2, EdgeKind::Rw),
+            (1, 2, EdgeKind::Rw),
+            (2, 0, EdgeKind::On),
+            (2, 1, EdgeKind::On),
+        ];
+        assert_eq!(graph(2, &both).components(EdgeKinds::RW).knots, [[0, 1]]);
     }
 
     #[test]
@@ -299,7 +307,7 @@ mod tests {
         for _ in 0..2000 {
             let size = 2 + below(6) as usize;
             let links: Vec<_> = (0..below(14))
-                .map(|_| (below(size as u64) as u32, below(size as u64) as u32, Kind::Ww))
+                .map(|_| (below(size as u64) as u32, below(size as u64) as u32, EdgeKind::Ww))
                 .collect();
             let at = |from: usize, to: usize| from * size + to;
             let mut reach = vec![false; size * size];
@@ -311,7 +319,7 @@ mod tests {
                     }
                 }
             }
-            let found = graph(size, &links).components(Kinds::WW);
+            let found = graph(size, &links).components(EdgeKinds::WW);
             for from in 0..size {
                 for to in 0..size {
                     let tied = from == to || (reach[at(from, to)] && reach[at(to, from)]);

@@ -1,5 +1,5 @@
-//! A history of transactions in numbers: keys and writes get dense ones, each write is known by its
-//! value, and what makes no sense is refused here.
+//! A history of transactions in numbers: keys and writes get dense numbers, each write is identified by its
+//! value, and unusable histories are refused here.
 
 // tidy: never iterated: looked up only
 use std::collections::hash_map::Entry;
@@ -7,17 +7,17 @@ use std::error::Error;
 use std::fmt::{self, Debug};
 use std::hash::Hash;
 
-use super::Outcome;
-use super::anomalies::Names;
-use super::graph::{Draft, Kind, NONE};
+use super::TransactionOutcome;
+use super::anomalies::OperationNames;
+use super::graph::{EdgeKind, GraphDraft, NONE};
 use crate::hash::Table;
 use crate::history::Operation;
 
-/// One thing that a transaction did, in order.
-pub(super) enum Item<'h, S> {
+/// One read or write of a transaction, in order.
+pub(super) enum TransactionItem<'h, S> {
     /// A write, by its number.
     Write(u32),
-    /// A read of a key, and what it saw.
+    /// A read of a key, and its result.
     Read(u32, &'h S),
 }
 
@@ -28,32 +28,32 @@ pub(super) struct Write<'h, V> {
     pub(super) value: &'h V,
 }
 
-/// What became of a transaction.
+/// The outcome of a transaction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Fate {
+pub(super) enum TransactionFate {
     Committed,
     Aborted,
-    /// It never returned, and nobody saw anything of it: as if it was not there.
+    /// It never returned, and no write of it was read: it is ignored.
     Lost,
-    /// It never returned, and somebody saw a write of it.
+    /// It never returned, but a write of it was read.
     Seen,
 }
 
-impl Fate {
-    /// Whether the transaction took effect.
+impl TransactionFate {
+    /// Returns `true` if the transaction took effect.
     pub(super) fn counts(self) -> bool {
-        matches!(self, Fate::Committed | Fate::Seen)
+        matches!(self, TransactionFate::Committed | TransactionFate::Seen)
     }
 }
 
-/// The history. Transactions have the numbers that they have in it.
+/// The history. Transactions keep their numbers.
 pub(super) struct Ledger<'h, K, V, S> {
     pub(super) keys: Vec<&'h K>,
     pub(super) writes: Vec<Write<'h, V>>,
-    pub(super) fate: Vec<Fate>,
-    // What the transaction `t` did is `items[start[t]..start[t + 1]]`; of one that did not commit,
-    // the writes alone.
-    items: Vec<Item<'h, S>>,
+    pub(super) fate: Vec<TransactionFate>,
+    // The items of transaction `t` are `items[start[t]..start[t + 1]]`; for a transaction that did not commit,
+    // only its writes.
+    items: Vec<TransactionItem<'h, S>>,
     start: Vec<u32>,
     by_value: Table<(u32, &'h V), u32>,
     spans: Vec<(u32, u64, u64)>,
@@ -66,9 +66,9 @@ where
     K: Hash + Eq + Debug,
     V: Hash + Eq + Debug,
 {
-    /// `split` says of a call its key, and the value if it is a write.
+    /// `split` returns the key of a call, and the value if it is a write.
     pub(super) fn new<C>(
-        history: &'h [Operation<Vec<C>, Outcome<S>>],
+        history: &'h [Operation<Vec<C>, TransactionOutcome<S>>],
         split: impl Fn(&'h C) -> (&'h K, Option<&'h V>),
     ) -> Result<Self, Unusable> {
         let mut ledger = Ledger {
@@ -86,9 +86,11 @@ where
             let transaction = index as u32;
             let outcome = call.returned.as_ref().map(|(outcome, _)| outcome);
             let (fate, mut results) = match outcome {
-                Some(Outcome::Committed(results)) => (Fate::Committed, Some(results.iter())),
-                Some(Outcome::Aborted) => (Fate::Aborted, None),
-                None => (Fate::Lost, None),
+                Some(TransactionOutcome::Committed(results)) => {
+                    (TransactionFate::Committed, Some(results.iter()))
+                }
+                Some(TransactionOutcome::Aborted) => (TransactionFate::Aborted, None),
+                None => (TransactionFate::Lost, None),
             };
             let mut reads = 0;
             for (key, value) in call.op.iter().map(&split) {
@@ -99,10 +101,11 @@ where
                         *entry.insert(ledger.keys.len() as u32 - 1)
                     }
                 };
+                // Results belong to reads in their order. Reads of a transaction that did not commit are dropped.
                 let Some(value) = value else {
                     reads += 1;
                     if let Some(saw) = results.as_mut().and_then(Iterator::next) {
-                        ledger.items.push(Item::Read(number, saw));
+                        ledger.items.push(TransactionItem::Read(number, saw));
                     }
                     continue;
                 };
@@ -114,9 +117,9 @@ where
                     return Err(Unusable { transaction: index, kind });
                 }
                 ledger.writes.push(Write { key: number, transaction, value });
-                ledger.items.push(Item::Write(write));
+                ledger.items.push(TransactionItem::Write(write));
             }
-            if let Some(Outcome::Committed(results)) = outcome {
+            if let Some(TransactionOutcome::Committed(results)) = outcome {
                 if results.len() != reads {
                     let kind = UnusableKind::Results { reads, results: results.len() };
                     return Err(Unusable { transaction: index, kind });
@@ -133,14 +136,14 @@ where
         self.fate.len()
     }
 
-    pub(super) fn items(&self, transaction: u32) -> &[Item<'h, S>] {
+    pub(super) fn items(&self, transaction: u32) -> &[TransactionItem<'h, S>] {
         let transaction = transaction as usize;
         &self.items[self.start[transaction] as usize..self.start[transaction + 1] as usize]
     }
 
     /// The transactions that committed, whose reads are known.
     pub(super) fn committed(&self) -> impl Iterator<Item = u32> + '_ {
-        (0..self.len() as u32).filter(|t| self.fate[*t as usize] == Fate::Committed)
+        (0..self.len() as u32).filter(|t| self.fate[*t as usize] == TransactionFate::Committed)
     }
 
     /// The write of this value, if there is one.
@@ -148,16 +151,16 @@ where
         self.by_value.get(&(key, value)).copied()
     }
 
-    /// Whose write this is; [`NONE`] of no write.
+    /// The transaction of this write; [`NONE`] for no write.
     pub(super) fn writer(&self, write: u32) -> u32 {
         if write == NONE { NONE } else { self.writes[write as usize].transaction }
     }
 
-    /// Somebody saw this write, so its transaction took effect unless it aborted.
-    pub(super) fn see(&mut self, write: u32) {
+    /// Records that this write was read, so its transaction took effect unless it aborted.
+    pub(super) fn mark_read(&mut self, write: u32) {
         let fate = &mut self.fate[self.writes[write as usize].transaction as usize];
-        if *fate == Fate::Lost {
-            *fate = Fate::Seen;
+        if *fate == TransactionFate::Lost {
+            *fate = TransactionFate::Seen;
         }
     }
 
@@ -180,23 +183,28 @@ where
         self.events.iter().map(|(_, t, back)| (*t, *back)).filter(move |(t, _)| counts(t))
     }
 
-    /// Adds that who returned comes before who was invoked later, for each `lane` of transactions.
-    /// O(n): each return is a helper that leads to the next one of its lane.
-    pub(super) fn link_time(&self, draft: &mut Draft, kind: Kind, lane: impl Fn(u32) -> u32) {
+    /// Adds, for each `lane` of transactions, that a transaction that returned comes before those invoked
+    /// later. O(n): each return is a helper that leads to the next one of its lane.
+    pub(super) fn link_time(
+        &self,
+        draft: &mut GraphDraft,
+        kind: EdgeKind,
+        lane: impl Fn(u32) -> u32,
+    ) {
         let mut last: Table<u32, u32> = Table::default();
         for (transaction, back) in self.moments() {
             let lane = lane(transaction);
             let before = last.get(&lane).copied();
             if !back {
                 if let Some(before) = before {
-                    draft.link(before, transaction, Kind::On, NONE, NONE);
+                    draft.link(before, transaction, EdgeKind::On, NONE, NONE);
                 }
                 continue;
             }
             let moment = draft.helper();
             draft.link(transaction, moment, kind, NONE, NONE);
             if let Some(before) = before {
-                draft.link(before, moment, Kind::On, NONE, NONE);
+                draft.link(before, moment, EdgeKind::On, NONE, NONE);
             }
             last.insert(lane, moment);
         }
@@ -211,7 +219,7 @@ where
     }
 }
 
-impl<K, V, S> Names for Ledger<'_, K, V, S>
+impl<K, V, S> OperationNames for Ledger<'_, K, V, S>
 where
     K: Hash + Eq + Debug,
     V: Hash + Eq + Debug,
@@ -257,13 +265,13 @@ fn events<O, R>(history: &[Operation<O, R>]) -> Result<Vec<(u64, u32, bool)>, Un
 /// A history of transactions that cannot be judged.
 ///
 /// ```
-/// use unpause_check::{transactions::{list_append, Level, ListCall::*, Outcome}, Budget};
+/// use unpause_check::{transactions::{list_append, Level, ListCall::*, TransactionOutcome}, Budget};
 /// use unpause_check::history::Operation;
 /// let append = |client, invoked| Operation {
 ///     client,
 ///     op: vec![Append("x", 1)],
 ///     invoked,
-///     returned: Some((Outcome::Committed(vec![]), invoked + 1)),
+///     returned: Some((TransactionOutcome::Committed(vec![]), invoked + 1)),
 /// };
 /// let twice = [append(0, 1), append(1, 3)];
 /// let error = list_append(&twice, Level::Serializable, &Budget::default()).unwrap_err();
@@ -276,19 +284,19 @@ fn events<O, R>(history: &[Operation<O, R>]) -> Result<Vec<(u64, u32, bool)>, Un
 pub struct Unusable {
     /// The index of the transaction at fault.
     pub transaction: usize,
-    /// What is wrong with it.
+    /// The reason.
     pub kind: UnusableKind,
 }
 
-/// What is wrong with a transaction.
+/// The reason why a history of transactions is refused.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum UnusableKind {
     /// It returned no later than it was invoked.
     ReturnNotAfterInvocation {
-        /// When it was invoked.
+        /// The time of the invocation.
         invoked: u64,
-        /// When it returned.
+        /// The time of the return.
         returned: u64,
     },
     /// It has an event at the same time as another transaction, so that their order is not known.
@@ -310,9 +318,9 @@ pub enum UnusableKind {
     },
     /// It committed with more or fewer results than it has reads.
     Results {
-        /// How many reads it has.
+        /// The number of its reads.
         reads: usize,
-        /// How many results.
+        /// The number of results.
         results: usize,
     },
 }

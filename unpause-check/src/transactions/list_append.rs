@@ -1,32 +1,32 @@
 //! Transactions that append to lists and read them: the workload that shows everything.
 //!
-//! The order of the versions of a key is its longest list; every other list read must be the
-//! beginning of that. An append that nobody saw comes after all that somebody saw, in any order.
+//! The order of the versions of a key is its longest list; every other list read must be a prefix of it.
+//! Appends that were never read come after all appends that were, in any order.
 
 use std::fmt::Debug;
 use std::hash::Hash;
 
 use super::ListTransaction;
-use super::anomalies::{Anomalies, Level, Words, cycle, no_order};
-use super::cycles::{self, Step};
-use super::graph::{Draft, Kind, NONE};
-use super::ledger::{Fate, Item, Unusable};
+use super::anomalies::{Anomalies, Level, WorkloadTerms, cycle, no_order};
+use super::cycles::{self, CycleEdge};
+use super::graph::{EdgeKind, GraphDraft, NONE};
+use super::ledger::{TransactionFate, TransactionItem, Unusable};
 use super::lists::Lists;
-use super::order::{Problem, Search, snapshot};
+use super::order::{OrderProblem, OrderResult, snapshot};
 use crate::limits::{Budget, Meter};
 use crate::verdict::{Exhausted, Verdict, Witness};
 
 /// Checks that a history of transactions on lists satisfies `level`.
 ///
-/// An aborted transaction must not be seen. One that never returned counts as committed if somebody
-/// saw an append of it, and as never run if not.
+/// An aborted transaction must not be seen. A transaction that never returned counts as committed if one of its
+/// appends was read, and as never run otherwise.
 ///
-/// Consistent: for [`Level::Serializable`] and above, [`Witness::order`] is a serial order of all that
-/// committed, and it was executed; for weaker levels it is there if the history happens to be
-/// serializable. Violated: the [`Anomaly`](crate::verdict::Anomaly) of the weakest level that is
-/// ruled out, with the cycle if it is one; [`list_append_anomalies`] has all. Unknown: only at
-/// [`Level::SnapshotIsolation`], where the history is not serializable, several appends to one key
-/// were never read, and `budget` does not suffice to try their orders.
+/// Consistent: for [`Level::Serializable`] and above, [`Witness::order`] is a serial order of all committed
+/// transactions, and it was executed; for weaker levels it is present if the history happens to be
+/// serializable. Violated: the [`Anomaly`](crate::verdict::Anomaly) of the weakest level that is ruled out,
+/// with its cycle if it is one; [`list_append_anomalies`] returns all. Unknown: only at
+/// [`Level::SnapshotIsolation`], if the history is not serializable, several appends to one key were never
+/// read, and `budget` does not suffice to try their orders.
 ///
 /// # Errors
 /// [`Unusable`] if a value is appended to a key twice, if a transaction does not return after its
@@ -40,7 +40,7 @@ use crate::verdict::{Exhausted, Verdict, Witness};
 /// transactions take some tenths of a second.
 ///
 /// ```
-/// use unpause_check::{transactions::{list_append, Level, ListCall::*, Outcome::*}, Budget};
+/// use unpause_check::{transactions::{list_append, Level, ListCall::*, TransactionOutcome::*}, Budget};
 /// use unpause_check::history::Operation;
 /// // Both read what the other appends to, and see nothing of it: write skew.
 /// let history = [
@@ -76,10 +76,10 @@ where
     let lists = Lists::new(history)?;
     let graph = lists.draft(level, false).finish();
     let components = graph.components(cycles::kinds(level.max(Level::Serializable)));
-    // Without a cycle there is none of any class, and no need to look for them one by one.
+    // Without a cycle there is none of any class, so no class is searched.
     let mut meter = Meter::new(budget);
     let found = match components.knots.is_empty() {
-        true => lists.told(Vec::new()),
+        true => lists.with_other_anomalies(Vec::new()),
         false => lists.anomalies(level, &mut meter),
     };
     if let Some(finding) = found.worst(level) {
@@ -108,12 +108,12 @@ where
         let problem = lists.problem();
         let points = graph.points();
         match snapshot(&problem, &points, &mut meter) {
-            Search::Found(_) => {}
-            Search::None(longest, misfit) => {
+            OrderResult::Found(_) => {}
+            OrderResult::None(longest, misfit) => {
                 let evidence = no_order(level, engine, longest, misfit);
                 return Ok(Verdict::Violated(Box::new(evidence)));
             }
-            Search::OutOfBudget(longest) => return exhausted(&meter, longest),
+            OrderResult::OutOfBudget(longest) => return exhausted(&meter, longest),
         }
     }
     Ok(Verdict::Consistent(Witness { engine: engine.to_owned(), order: None }))
@@ -121,14 +121,13 @@ where
 
 /// All anomalies of a history of transactions on lists, and so all levels that it rules out.
 ///
-/// That a level is not ruled out here is no proof that the history satisfies it: ask
-/// [`list_append`].
+/// A level that is not ruled out here may still be violated: check it with [`list_append`].
 ///
 /// # Errors
 /// As [`list_append`].
 ///
 /// ```
-/// use unpause_check::transactions::{list_append_anomalies, Level, ListCall::*, Outcome::*};
+/// use unpause_check::transactions::{list_append_anomalies, Level, ListCall::*, TransactionOutcome::*};
 /// use unpause_check::history::Operation;
 /// // A read that does not see what its client appended before.
 /// let history = [
@@ -168,64 +167,79 @@ where
     V: Hash + Eq + Debug,
 {
     /// The graph. With `strict`, only appends of transactions that surely committed count.
-    fn draft(&self, level: Level, strict: bool) -> Draft {
+    fn draft(&self, level: Level, strict: bool) -> GraphDraft {
         let ledger = &self.ledger;
-        let mut draft = Draft::new(ledger.len());
+        let mut draft = GraphDraft::new(ledger.len());
         let counts = |write: u32| {
             let fate = ledger.fate[ledger.writer(write) as usize];
-            fate == Fate::Committed || (!strict && fate.counts())
+            fate == TransactionFate::Committed || (!strict && fate.counts())
         };
         let mut ends = vec![NONE; self.keys.len()];
         for (key, versions) in self.keys.iter().enumerate() {
             let mut last = NONE;
             for write in versions.writes.iter().copied().filter(|w| *w != NONE && counts(*w)) {
                 if last != NONE {
-                    draft.link(ledger.writer(last), ledger.writer(write), Kind::Ww, last, write);
+                    draft.link(
+                        ledger.writer(last),
+                        ledger.writer(write),
+                        EdgeKind::Ww,
+                        last,
+                        write,
+                    );
                 }
                 last = write;
             }
+            // The order of appends that were never read is free, so they have no edges between them; a helper
+            // stands for all of them as successors of the reads of the whole list.
             let unseen: Vec<u32> = versions.unseen.iter().copied().filter(|w| counts(*w)).collect();
             if !unseen.is_empty() {
                 ends[key] = draft.helper();
             }
             for write in unseen {
                 if last != NONE {
-                    draft.link(ledger.writer(last), ledger.writer(write), Kind::Ww, last, write);
+                    draft.link(
+                        ledger.writer(last),
+                        ledger.writer(write),
+                        EdgeKind::Ww,
+                        last,
+                        write,
+                    );
                 }
-                draft.link(ends[key], ledger.writer(write), Kind::On, NONE, write);
+                draft.link(ends[key], ledger.writer(write), EdgeKind::On, NONE, write);
             }
         }
         for &(transaction, key, count) in &self.reads {
             let versions = &self.keys[key as usize];
             let base = self.base(transaction, key, count as usize);
             if base != NONE {
-                draft.link(ledger.writer(base), transaction, Kind::Wr, base, NONE);
+                draft.link(ledger.writer(base), transaction, EdgeKind::Wr, base, NONE);
             }
             let last = versions.last[count as usize];
             match versions.next[count as usize] {
                 NONE if ends[key as usize] != NONE => {
-                    draft.link(transaction, ends[key as usize], Kind::Rw, last, NONE);
+                    draft.link(transaction, ends[key as usize], EdgeKind::Rw, last, NONE);
                 }
                 NONE => {}
-                next => draft.link(transaction, ledger.writer(next), Kind::Rw, last, next),
+                next => draft.link(transaction, ledger.writer(next), EdgeKind::Rw, last, next),
             }
         }
         if level >= Level::StrongSessionSerializable {
-            ledger.link_time(&mut draft, Kind::Process, |transaction| ledger.client(transaction));
+            ledger
+                .link_time(&mut draft, EdgeKind::Process, |transaction| ledger.client(transaction));
         }
         if level == Level::StrictSerializable {
-            ledger.link_time(&mut draft, Kind::RealTime, |_| 0);
+            ledger.link_time(&mut draft, EdgeKind::RealTime, |_| 0);
         }
         draft
     }
 
-    /// Not all of them if the meter is over then.
+    /// Returns only some of them if the meter is over then.
     fn anomalies(&self, level: Level, meter: &mut Meter<'_>) -> Anomalies {
         let mut cycles = Vec::new();
         if level > Level::ReadUncommitted {
             cycles = cycles::find(&self.draft(level, false).finish(), level, meter);
         }
-        let found = self.told(cycles);
+        let found = self.with_other_anomalies(cycles);
         if found.weakest() == Some(Level::ReadUncommitted) {
             return found;
         }
@@ -237,18 +251,18 @@ where
         Anomalies { findings }
     }
 
-    /// These cycles, and what is no cycle.
+    /// These cycles, and the other anomalies.
     ///
-    /// That a transaction that never returned committed follows from what was seen only if reads are
-    /// of committed data, so what is read off its appends rules out nothing less.
-    fn told(&self, cycles: Vec<(String, Level, Vec<Step>)>) -> Anomalies {
+    /// A read shows that a transaction without a return committed only if reads return committed data, so
+    /// anomalies that use its appends rule out nothing weaker.
+    fn with_other_anomalies(&self, cycles: Vec<(String, Level, Vec<CycleEdge>)>) -> Anomalies {
         let mut findings = self.direct.clone();
         for (name, rules_out, steps) in cycles {
             findings.push(cycle(self.words(), &name, rules_out, &steps));
         }
         for finding in &mut findings {
             let fate = |t: &usize| self.ledger.fate[*t];
-            if finding.part.iter().any(|t| fate(t) == Fate::Seen) {
+            if finding.part.iter().any(|t| fate(t) == TransactionFate::Seen) {
                 finding.rules_out = finding.rules_out.max(Level::ReadCommitted);
             }
         }
@@ -256,19 +270,19 @@ where
         Anomalies { findings }
     }
 
-    /// Runs the transactions one after the other. A list is the longest one read up to some length,
-    /// and after that something that nobody read.
+    /// Runs the transactions one after the other. A list is a prefix of the longest one read, followed by
+    /// appends that were never read.
     fn executes(&self, order: &[u32]) -> bool {
         let mut lists = vec![(0, true); self.keys.len()];
         order.iter().all(|transaction| {
             self.ledger.items(*transaction).iter().all(|item| match item {
-                Item::Write(write) => {
+                TransactionItem::Write(write) => {
                     let (length, known) = &mut lists[self.write(*write).key as usize];
                     *known &= self.place[*write as usize] == *length;
                     *length += 1;
                     true
                 }
-                Item::Read(key, list) => {
+                TransactionItem::Read(key, list) => {
                     let (length, known) = lists[*key as usize];
                     known
                         && list.len() == length as usize
@@ -278,14 +292,14 @@ where
         })
     }
 
-    /// The search for snapshots.
-    fn problem(&self) -> Problem {
+    /// The input of the search for snapshots.
+    fn problem(&self) -> OrderProblem {
         let (ledger, count) = (&self.ledger, self.ledger.len());
         let writes = ledger.writes.len() as u32;
         let version = |key: u32, write: u32| if write == NONE { writes + key } else { write };
         let mut key: Vec<u32> = ledger.writes.iter().map(|write| write.key).collect();
         key.extend(0..self.keys.len() as u32);
-        let mut problem = Problem {
+        let mut problem = OrderProblem {
             key,
             initial: (0..self.keys.len() as u32).map(|key| writes + key).collect(),
             reads: vec![Vec::new(); count],
@@ -309,7 +323,7 @@ where
         problem
     }
 
-    fn words(&self) -> Words<'_> {
-        Words { names: &self.ledger, wrote: "appended", shows_all: true }
+    fn words(&self) -> WorkloadTerms<'_> {
+        WorkloadTerms { names: &self.ledger, wrote: "appended", shows_all: true }
     }
 }

@@ -1,15 +1,15 @@
-//! The order of versions of each list, and what is wrong with single reads and transactions.
+//! The order of versions of each list, and the anomalies of single reads and transactions.
 
 use std::fmt::Debug;
 use std::hash::Hash;
 
-use super::anomalies::{Finding, Level, direct};
+use super::anomalies::{IsolationAnomaly, Level, direct};
 use super::graph::NONE;
-use super::ledger::{Fate, Item, Ledger, Unusable};
+use super::ledger::{Ledger, TransactionFate, TransactionItem, Unusable};
 use super::{ListCall, ListTransaction};
 use crate::hash::Table;
 
-/// Anomalies that are no cycles are told up to this number.
+/// The number of anomalies other than cycles that are reported.
 const DIRECT_MAX: usize = 256;
 
 /// A history, and the order of versions of each key.
@@ -18,7 +18,7 @@ pub(super) struct Lists<'h, K, V> {
     pub(super) keys: Vec<Versions<'h, V>>,
     /// The position of each write in the longest list of its key, or [`NONE`].
     pub(super) place: Vec<u32>,
-    pub(super) direct: Vec<Finding>,
+    pub(super) direct: Vec<IsolationAnomaly>,
     /// The reads that go into the graph: transaction, key, length of the list.
     pub(super) reads: Vec<(u32, u32, u32)>,
 }
@@ -26,14 +26,14 @@ pub(super) struct Lists<'h, K, V> {
 /// The versions of one key.
 pub(super) struct Versions<'h, V> {
     pub(super) longest: &'h [V],
-    /// Who read it first.
+    /// The first transaction that read it.
     reader: u32,
-    /// For each element the write, if its transaction took effect and it stands there once.
+    /// For each element its write, if the transaction took effect and the element is there once.
     pub(super) writes: Vec<u32>,
     /// `last[n]` is the last write among the first n elements, `next[n]` the first of the others.
     pub(super) last: Vec<u32>,
     pub(super) next: Vec<u32>,
-    /// Writes of transactions that took effect that nobody saw.
+    /// Writes of transactions that took effect, but were never read.
     pub(super) unseen: Vec<u32>,
 }
 
@@ -62,7 +62,7 @@ where
         let mut longest = vec![(none, NONE); self.ledger.keys.len()];
         for transaction in self.ledger.committed() {
             for item in self.ledger.items(transaction) {
-                if let Item::Read(key, list) = item {
+                if let TransactionItem::Read(key, list) = item {
                     let (known, reader) = &mut longest[*key as usize];
                     if list.len() > known.len() {
                         (*known, *reader) = (list, transaction);
@@ -83,14 +83,14 @@ where
             .collect();
     }
 
-    /// The reads (by transaction and key) that are not the beginning of the longest.
+    /// The reads (by transaction and key) that are not a prefix of the longest list.
     fn find_incompatible(&mut self) -> Table<(u32, u32), ()> {
         let mut unfit = Table::default();
         let mut seen: Vec<u32> = Vec::new();
         let mut found = Vec::new();
         for transaction in self.ledger.committed() {
             for item in self.ledger.items(transaction) {
-                let Item::Read(key, list) = item else { continue };
+                let TransactionItem::Read(key, list) = item else { continue };
                 let Versions { longest, reader, .. } = &self.keys[*key as usize];
                 if longest.starts_with(list) {
                     continue;
@@ -111,7 +111,7 @@ where
             }
         }
         self.direct.append(&mut found);
-        seen.into_iter().for_each(|write| self.ledger.see(write));
+        seen.into_iter().for_each(|write| self.ledger.mark_read(write));
         unfit
     }
 
@@ -121,7 +121,7 @@ where
             for (at, value) in longest.iter().enumerate() {
                 let write = self.ledger.write(key, value);
                 if let Some(write) = write {
-                    self.ledger.see(write);
+                    self.ledger.mark_read(write);
                 }
                 let fault = match write {
                     None => Some(("garbage", Level::ReadUncommitted)),
@@ -131,10 +131,11 @@ where
                     Some(write) => {
                         self.place[write as usize] = at as u32;
                         let writer = self.ledger.writer(write);
-                        let aborted = self.ledger.fate[writer as usize] == Fate::Aborted;
+                        let aborted = self.ledger.fate[writer as usize] == TransactionFate::Aborted;
                         aborted.then_some(("G1a", Level::ReadCommitted))
                     }
                 };
+                // An element with a fault gets no write: the order of versions skips it.
                 let counted = fault.is_none().then_some(write).flatten().unwrap_or(NONE);
                 self.keys[key as usize].writes.push(counted);
                 if let Some((name, level)) = fault {
@@ -162,7 +163,7 @@ where
         }
     }
 
-    /// Something is wrong with an element of the longest list.
+    /// Records an anomaly of an element of the longest list.
     fn note_element(&mut self, key: u32, at: usize, write: u32, name: &str, level: Level) {
         let Versions { longest, reader, .. } = self.keys[key as usize];
         let (value, text) = (&longest[at], self.ledger.key_text(key));
@@ -189,7 +190,7 @@ where
         let Some(later) = later.filter(|_| level == Level::ReadCommitted) else { return };
         let heir = self.ledger.writer(later);
         if write == NONE
-            || self.ledger.fate[writer as usize] != Fate::Aborted
+            || self.ledger.fate[writer as usize] != TransactionFate::Aborted
             || !self.ledger.fate[heir as usize].counts()
         {
             return;
@@ -202,18 +203,18 @@ where
         self.note(direct(name, level, &[writer, heir], text));
     }
 
-    fn note(&mut self, finding: Finding) {
+    fn note(&mut self, finding: IsolationAnomaly) {
         if self.direct.len() < DIRECT_MAX {
             self.direct.push(finding);
         }
     }
 
-    /// What each transaction says of itself, and the reads that are good for edges.
+    /// Checks each transaction by itself, and collects the reads that give edges.
     fn judge_transactions(&mut self, unfit: &Table<(u32, u32), ()>) {
         let mut updates: Table<(u32, u32), u32> = Table::default();
         // For the transaction at hand, by key: the last list read, and own appends with the number
         // of those made before that read.
-        let mut own: Table<u32, Own<'h, V>> = Table::default();
+        let mut own: Table<u32, ListEffects<'h, V>> = Table::default();
         for transaction in 0..self.ledger.len() as u32 {
             if !self.ledger.fate[transaction as usize].counts() {
                 continue;
@@ -223,18 +224,18 @@ where
             let mut touched: Vec<u32> = Vec::new();
             for item in self.ledger.items(transaction) {
                 match item {
-                    Item::Write(write) => {
+                    TransactionItem::Write(write) => {
                         let key = self.ledger.writes[*write as usize].key;
                         let own = own.entry(key).or_insert_with(|| {
                             touched.push(key);
-                            Own::default()
+                            ListEffects::default()
                         });
                         own.appends.push(*write);
                     }
-                    Item::Read(key, list) => {
+                    TransactionItem::Read(key, list) => {
                         let own = own.entry(*key).or_insert_with(|| {
                             touched.push(*key);
-                            Own::default()
+                            ListEffects::default()
                         });
                         let list: &'h [V] = list;
                         if let Some(text) = self.internal(transaction, *key, list, own) {
@@ -271,7 +272,7 @@ where
                 }
             }
             for key in touched {
-                let Own { base, appends, first, .. } = &own[&key];
+                let ListEffects { base, appends, first, .. } = &own[&key];
                 let (length, made) = first.unwrap_or((0, 0));
                 let early = |write: &&u32| (self.place[**write as usize] as usize) < length;
                 if let Some(early) = appends[made..].iter().find(early) {
@@ -315,8 +316,14 @@ where
         }
     }
 
-    /// What a read says against the transaction that did it.
-    fn internal(&self, transaction: u32, key: u32, list: &[V], own: &Own<'_, V>) -> Option<String> {
+    /// The contradiction between a read and the earlier calls of its transaction.
+    fn internal(
+        &self,
+        transaction: u32,
+        key: u32,
+        list: &[V],
+        own: &ListEffects<'_, V>,
+    ) -> Option<String> {
         let since = own.read.map_or(0, |(_, appends)| appends);
         let tail = &own.appends[since..];
         let values = || tail.iter().map(|write| self.ledger.writes[*write as usize].value);
@@ -368,11 +375,11 @@ where
         Write { key: write.key, transaction: write.transaction }
     }
 
-    /// Two appends of a transaction to one key that do not stand in the list as they were made.
+    /// Two appends of a transaction to one key that are not in the list in their order.
     fn misplaced(&self, appends: &[u32]) -> Option<(u32, u32)> {
         appends.windows(2).map(|pair| (pair[0], pair[1])).find(|(first, second)| {
             let (first, second) = (self.place[*first as usize], self.place[*second as usize]);
-            // NONE is greater than every place: what was not seen comes last.
+            // NONE is greater than every place: unread appends come last.
             second != NONE && first > second
         })
     }
@@ -383,18 +390,18 @@ pub(super) struct Write {
     pub(super) transaction: u32,
 }
 
-/// What a transaction did to a key so far.
-struct Own<'h, V> {
-    /// The last list read, and how many appends were made before.
+/// The effects of a transaction on a key so far.
+struct ListEffects<'h, V> {
+    /// The last list read, and the number of appends before that read.
     read: Option<(&'h [V], usize)>,
-    /// The same of the first read that is good for edges, with the length of the list.
+    /// The same of the first read that gives edges, with the length of the list.
     first: Option<(usize, usize)>,
     base: Option<u32>,
     appends: Vec<u32>,
 }
 
-impl<V> Default for Own<'_, V> {
+impl<V> Default for ListEffects<'_, V> {
     fn default() -> Self {
-        Own { read: None, first: None, base: None, appends: Vec::new() }
+        ListEffects { read: None, first: None, base: None, appends: Vec::new() }
     }
 }

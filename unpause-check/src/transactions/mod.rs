@@ -1,21 +1,21 @@
 //! Isolation of transactions: serializability and the levels around it, by cycles of dependencies.
 //!
-//! A transaction reads and writes several keys and commits or aborts as a whole. If every value is
-//! written to a key only once, a read says whose write it saw; what must have come before what then
-//! forms a graph, and a level of isolation is the absence of certain cycles in it (Adya 1999). That
-//! this can be done from outside, in about linear time, is Elle's discovery (Kingsbury and Alvaro,
-//! *Elle: Inferring Isolation Anomalies from Experimental Observations*, VLDB 2020).
+//! A transaction reads and writes several keys and commits or aborts as a whole. If every value is written to a
+//! key only once, the value of a read identifies its write; the dependencies between transactions then form a
+//! graph, and a level of isolation is the absence of certain cycles in it (Adya 1999). Elle showed that a
+//! client-side checker can do this in about linear time (Kingsbury and Alvaro, *Elle: Inferring Isolation
+//! Anomalies from Experimental Observations*, VLDB 2020).
 //!
-//! Two workloads are understood. In [`list_append`] a write appends to a list, so that each read
-//! shows the whole past of its key: everything is known, and all verdicts from serializability on
-//! are exact. In [`rw_register`] a write replaces the value, so that the order of writes is known only
-//! in part. What the known part rules out is violated; otherwise an order is looked for.
+//! There are two workloads. In [`list_append`] a write appends to a list, so that each read shows the whole
+//! past of its key: the order of versions is known, and all verdicts from serializability on are exact. In
+//! [`rw_register`] a write replaces the value, so that the order of writes is known only in part. A history
+//! that the known part rules out is violated; otherwise the checker searches for an order.
 //!
-//! Unlike Elle, which says what it found no anomaly of, a verdict is `Consistent` only if that was
-//! *proved*: for serializability and above by an order that was executed. Else it is `Unknown`.
+//! Unlike Elle, which reports the anomalies it found, this checker returns `Consistent` only if that is
+//! *proved*: for serializability and above by an order that was executed. Otherwise the verdict is `Unknown`.
 //!
-//! What it does not do: predicates, deletes, reads with an unknown result in a committed
-//! transaction, values that repeat.
+//! Not supported: predicates, deletes, reads with an unknown result in a committed transaction, repeated
+//! values.
 
 mod anomalies;
 mod cycles;
@@ -28,44 +28,57 @@ mod registers;
 mod rw_register;
 mod straight;
 
-pub use anomalies::{Anomalies, Finding, Level};
-pub(crate) use cycles::{Step, shortest_cycle};
-pub(crate) use graph::{Draft, Graph, Kind, NONE};
+pub use anomalies::{Anomalies, IsolationAnomaly, Level};
+pub(crate) use cycles::{CycleEdge, shortest_cycle};
+pub(crate) use graph::{EdgeKind, Graph, GraphDraft, NONE};
 pub use ledger::{Unusable, UnusableKind};
 pub use list_append::{list_append, list_append_anomalies};
 pub use rw_register::{rw_register, rw_register_anomalies};
 
 use crate::history::Operation;
 
-/// What a transaction does to one key, where keys hold lists.
+/// A call of a transaction on one key, if keys hold lists.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum ListCall<K, V> {
     /// Appends the value to the list.
     Append(K, V),
-    /// Reads the whole list. A key that nobody appended to has the empty list.
+    /// Reads the whole list. A key without appends has the empty list.
     Read(K),
 }
 
-/// What a transaction does to one key, where keys hold one value or none.
+/// A call of a transaction on one key, if keys hold one value or none.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum RegisterCall<K, V> {
     /// Replaces the value.
     Write(K, V),
-    /// Reads the value. A key that nobody wrote to has none.
+    /// Reads the value. A key without writes has none.
     Read(K),
 }
 
-/// How a transaction came back. One that did not come back at all may have committed.
+/// The result of a transaction. A transaction without a result may have committed.
+///
+/// ```
+/// use unpause_check::transactions::{RegisterCall::*, RegisterTransaction, TransactionOutcome::*};
+/// // A transaction that read 1 from "x", nothing from "y", and wrote 2 to "y".
+/// let transaction: RegisterTransaction<&str, u64> = RegisterTransaction {
+///     client: 0,
+///     op: vec![Read("x"), Read("y"), Write("y", 2)],
+///     invoked: 0,
+///     returned: Some((Committed(vec![Some(1), None]), 1)),
+/// };
+/// # assert_eq!(transaction.end(), 1);
+/// ```
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub enum Outcome<S> {
-    /// It committed, and its reads saw these, in the order of the reads.
+pub enum TransactionOutcome<S> {
+    /// It committed, and its reads returned these values, in the order of the reads.
     Committed(Vec<S>),
     /// It surely did not take effect.
     Aborted,
 }
 
 /// A transaction on lists, its invocation and its return.
-pub type ListTransaction<K, V> = Operation<Vec<ListCall<K, V>>, Outcome<Vec<V>>>;
+pub type ListTransaction<K, V> = Operation<Vec<ListCall<K, V>>, TransactionOutcome<Vec<V>>>;
 
 /// A transaction on registers, its invocation and its return.
-pub type RegisterTransaction<K, V> = Operation<Vec<RegisterCall<K, V>>, Outcome<Option<V>>>;
+pub type RegisterTransaction<K, V> =
+    Operation<Vec<RegisterCall<K, V>>, TransactionOutcome<Option<V>>>;

@@ -1,14 +1,13 @@
-//! The search for an order in which the transactions explain what was read.
+//! The search for an order of transactions that explains all reads.
 //!
 //! An order is made of steps. For serializability a step is a transaction: it needs some versions to
 //! be the current ones and makes others current. For snapshot isolation a transaction is two steps: the
 //! snapshot needs versions and claims the keys that will be written, the commit writes them and
 //! lets them go; no two transactions claim the same key at once, so the first committer wins.
 //!
-//! Since values are unique, a version that was replaced never comes back. So a step may be taken
-//! as soon as all that has to come before it is taken, unless it replaces a version that a step
-//! which is not yet taken still needs, or claims a key that is claimed: then it waits. Whatever
-//! order comes out of that has been executed.
+//! Since values are unique, a version that was replaced never comes back. So a step may be taken as soon as all
+//! its predecessors are taken, but it must wait if it replaces a version that another step still needs, or
+//! claims a key that is claimed. Every order that the search returns has been executed.
 
 // tidy: never iterated: looked up only
 use std::collections::HashSet;
@@ -19,8 +18,8 @@ use super::straight::straight;
 use crate::hash::WordHasher;
 use crate::limits::Meter;
 
-/// What the transactions need and do. Versions of keys have dense numbers.
-pub(super) struct Problem {
+/// The needs and effects of the transactions. Versions of keys have dense numbers.
+pub(super) struct OrderProblem {
     /// The key of each version.
     pub(super) key: Vec<u32>,
     /// The version that each key has at the beginning.
@@ -29,25 +28,25 @@ pub(super) struct Problem {
     pub(super) reads: Vec<Vec<u32>>,
     /// For each transaction, the last version it makes of each key.
     pub(super) writes: Vec<Vec<u32>>,
-    /// Whether the transaction takes part.
+    /// True if the transaction takes part.
     pub(super) counts: Vec<bool>,
     /// The order in which to try: transactions with a lower number first.
     pub(super) rank: Vec<u64>,
 }
 
-/// How a search ended.
-pub(super) enum Search {
+/// The result of a search.
+pub(super) enum OrderResult {
     /// The transactions in order; for snapshot isolation, of their commits.
     Found(Vec<u32>),
-    /// There is no order. The longest that was met, and a transaction that it cannot go on with.
+    /// There is no order. The longest order found, and a transaction that it cannot go on with.
     None(Vec<u32>, u32),
-    /// The budget ran out; the length of the longest order that was met.
+    /// The budget ran out; the length of the longest order found.
     OutOfBudget(usize),
 }
 
-/// What a step needs and does.
+/// The needs and effects of a step.
 #[derive(Clone, Default)]
-pub(super) struct Step {
+pub(super) struct OrderStep {
     pub(super) transaction: u32,
     pub(super) needs: Vec<u32>,
     pub(super) puts: Vec<u32>,
@@ -56,24 +55,24 @@ pub(super) struct Step {
     pub(super) after: Vec<u32>,
 }
 
-/// Where the search stands.
-pub(super) struct State<'p> {
-    pub(super) problem: &'p Problem,
-    pub(super) steps: &'p [Step],
+/// The state of the search.
+pub(super) struct OrderState<'p> {
+    pub(super) problem: &'p OrderProblem,
+    pub(super) steps: &'p [OrderStep],
     pub(super) current: Vec<u32>,
-    /// The steps not yet taken that need a version.
+    /// For each version, the number of steps not yet taken that need it.
     pub(super) needed: Vec<u32>,
     pub(super) claimed: Vec<bool>,
-    /// The steps not yet taken that have to come before a step.
+    /// For each step, the number of its predecessors not yet taken.
     pub(super) waits: Vec<u32>,
-    /// Which steps were taken.
+    /// True for each step that was taken.
     pub(super) taken: Vec<bool>,
-    /// What has to come after a step besides, as was found out.
+    /// Further successors of each step, found during the search.
     pub(super) learned: Vec<Vec<u32>>,
 }
 
-impl<'p> State<'p> {
-    pub(super) fn new(problem: &'p Problem, steps: &'p [Step]) -> Self {
+impl<'p> OrderState<'p> {
+    pub(super) fn new(problem: &'p OrderProblem, steps: &'p [OrderStep]) -> Self {
         let mut needed = vec![0; problem.key.len()];
         let mut waits = vec![0; steps.len()];
         for step in steps {
@@ -82,7 +81,7 @@ impl<'p> State<'p> {
         }
         let (claimed, taken) = (vec![false; problem.initial.len()], vec![false; steps.len()]);
         let (current, learned) = (problem.initial.clone(), vec![Vec::new(); steps.len()]);
-        State { problem, steps, current, needed, claimed, waits, taken, learned }
+        OrderState { problem, steps, current, needed, claimed, waits, taken, learned }
     }
 
     pub(super) fn key(&self, version: u32) -> usize {
@@ -93,9 +92,9 @@ impl<'p> State<'p> {
         &self.problem.writes[self.steps[step as usize].transaction as usize]
     }
 
-    /// The key that the step, whose turn it is, has to wait for.
+    /// The key that a step without remaining predecessors must wait for.
     pub(super) fn blocked(&self, step: u32) -> Option<usize> {
-        let Step { needs, puts, claims, .. } = &self.steps[step as usize];
+        let OrderStep { needs, puts, claims, .. } = &self.steps[step as usize];
         if *claims {
             let mut keys = self.written(step).iter().map(|version| self.key(*version));
             if let Some(key) = keys.find(|key| self.claimed[*key]) {
@@ -110,17 +109,17 @@ impl<'p> State<'p> {
         })
     }
 
-    /// Whether what the step reads is there. It is if all that has to come before was taken and
-    /// no version was replaced too early; asked all the same, so that an order is proof.
+    /// Returns `true` if the versions that the step reads are current. They are, if all predecessors were taken
+    /// and no version was replaced too early; it is checked all the same, so that an order is a proof.
     pub(super) fn reads_right(&self, step: u32) -> bool {
         let needs = &self.steps[step as usize].needs;
         needs.iter().all(|version| self.current[self.key(*version)] == *version)
     }
 
-    /// Takes the step; the versions it replaced are for [`undo`](State::undo).
+    /// Takes the step; returns the versions it replaced for [`undo`](OrderState::undo).
     pub(super) fn take(&mut self, step: u32) -> Vec<u32> {
         let steps = self.steps;
-        let Step { needs, puts, claims, frees, after, .. } = &steps[step as usize];
+        let OrderStep { needs, puts, claims, frees, after, .. } = &steps[step as usize];
         self.taken[step as usize] = true;
         needs.iter().for_each(|version| self.needed[*version as usize] -= 1);
         let after = after.iter().chain(&self.learned[step as usize]);
@@ -141,7 +140,7 @@ impl<'p> State<'p> {
 
     pub(super) fn undo(&mut self, step: u32, replaced: &[u32]) {
         let steps = self.steps;
-        let Step { needs, puts, claims, frees, after, .. } = &steps[step as usize];
+        let OrderStep { needs, puts, claims, frees, after, .. } = &steps[step as usize];
         for (version, before) in puts.iter().zip(replaced).rev() {
             let key = self.key(*version);
             self.current[key] = *before;
@@ -159,16 +158,16 @@ impl<'p> State<'p> {
     }
 }
 
-/// Looks for a serial order. `graph` holds what has to come before what: for every version but the
-/// initial ones, who wrote it before who reads it, at least.
-pub(super) fn serial(problem: &Problem, graph: &Graph, meter: &mut Meter<'_>) -> Search {
+/// Searches for a serial order. `graph` holds the required order: for every version but the initial ones, at
+/// least its writer before its readers.
+pub(super) fn serial(problem: &OrderProblem, graph: &Graph, meter: &mut Meter<'_>) -> OrderResult {
     exhaustive(problem, &serial_steps(problem, graph), meter)
 }
 
-/// The first serial order that offers itself, by rank, if it holds. That there is none says
-/// nothing. `patience` is how many corrections in a row may bring nothing new.
+/// The first serial order by rank, if it holds. `None` does not mean that there is no order. `patience` is the
+/// number of corrections in a row that may bring nothing new.
 pub(super) fn forward(
-    problem: &Problem,
+    problem: &OrderProblem,
     graph: &Graph,
     patience: u32,
     meter: &mut Meter<'_>,
@@ -176,9 +175,9 @@ pub(super) fn forward(
     straight(problem, &serial_steps(problem, graph), patience, meter)
 }
 
-fn serial_steps(problem: &Problem, graph: &Graph) -> Vec<Step> {
+fn serial_steps(problem: &OrderProblem, graph: &Graph) -> Vec<OrderStep> {
     let count = problem.reads.len();
-    let mut steps = vec![Step::default(); graph.nodes()];
+    let mut steps = vec![OrderStep::default(); graph.nodes()];
     for (node, step) in steps.iter_mut().enumerate() {
         step.transaction = if node < count { node as u32 } else { NONE };
         if node < count && problem.counts[node] {
@@ -189,11 +188,15 @@ fn serial_steps(problem: &Problem, graph: &Graph) -> Vec<Step> {
     with_order(steps, graph)
 }
 
-/// Looks for an order of snapshots and commits. `points` is [`Graph::points`] of the graph of what
-/// has to come before what.
-pub(super) fn snapshot(problem: &Problem, points: &Graph, meter: &mut Meter<'_>) -> Search {
+/// Searches for an order of snapshots and commits. `points` is [`Graph::points`] of the graph of the required
+/// order.
+pub(super) fn snapshot(
+    problem: &OrderProblem,
+    points: &Graph,
+    meter: &mut Meter<'_>,
+) -> OrderResult {
     let count = 2 * problem.reads.len();
-    let mut steps = vec![Step::default(); points.nodes()];
+    let mut steps = vec![OrderStep::default(); points.nodes()];
     for (node, step) in steps.iter_mut().enumerate() {
         let transaction = node / 2;
         step.transaction = if node < count { transaction as u32 } else { NONE };
@@ -211,13 +214,13 @@ pub(super) fn snapshot(problem: &Problem, points: &Graph, meter: &mut Meter<'_>)
     }
     let steps = with_order(steps, points);
     match straight(problem, &steps, 16, meter) {
-        Some(order) => Search::Found(order),
+        Some(order) => OrderResult::Found(order),
         None => exhaustive(problem, &steps, meter),
     }
 }
 
-/// What follows each step. No helper may lead a step back to itself, or it would wait for ever.
-fn with_order(mut steps: Vec<Step>, graph: &Graph) -> Vec<Step> {
+/// The successors of each step. No helper may lead a step back to itself, or it would wait for ever.
+fn with_order(mut steps: Vec<OrderStep>, graph: &Graph) -> Vec<OrderStep> {
     for link in graph.all_links() {
         steps[link.from as usize].after.push(link.to);
     }
@@ -228,13 +231,13 @@ fn with_order(mut steps: Vec<Step>, graph: &Graph) -> Vec<Step> {
     steps
 }
 
-fn is_last(problem: &Problem, step: &Step) -> bool {
-    // Of a transaction in two steps, the commit: it is the one that claims nothing and frees what
-    // was claimed. A reader in two steps may be placed by either.
+fn is_last(problem: &OrderProblem, step: &OrderStep) -> bool {
+    // Of a transaction in two steps, the commit: it claims nothing and releases the claims. A reader in two
+    // steps may be placed by either.
     step.transaction != NONE && problem.counts[step.transaction as usize] && !step.claims
 }
 
-pub(super) fn orderly(problem: &Problem, steps: &[Step], taken: &[u32]) -> Vec<u32> {
+pub(super) fn orderly(problem: &OrderProblem, steps: &[OrderStep], taken: &[u32]) -> Vec<u32> {
     let mut seen = vec![false; problem.reads.len()];
     let mut order = Vec::new();
     for step in taken.iter().map(|step| &steps[*step as usize]) {
@@ -246,30 +249,29 @@ pub(super) fn orderly(problem: &Problem, steps: &[Step], taken: &[u32]) -> Vec<u
     order
 }
 
-pub(super) fn rank(problem: &Problem, step: &Step) -> u64 {
+pub(super) fn rank(problem: &OrderProblem, step: &OrderStep) -> u64 {
     if step.transaction == NONE { 0 } else { problem.rank[step.transaction as usize] }
 }
 
-/// Depth first with a memory of where it has been.
+/// Depth-first search with a memo.
 ///
-/// What changes nothing is taken at once: that others may still need what it needs is no reason
-/// to wait, and nothing comes to need less. A configuration is which steps were taken and which
-/// versions are current; it is remembered by a hash of 128 bits, so that two are taken for one with
-/// a probability of about nodes² / 2^129.
-fn exhaustive(problem: &Problem, steps: &[Step], meter: &mut Meter<'_>) -> Search {
-    let mut state = State::new(problem, steps);
+/// A step that changes nothing is taken at once: waiting cannot help, since later steps never reduce what other
+/// steps need. A configuration is the set of taken steps with the current versions; the memo holds a hash of
+/// 128 bits, so two are confused with a probability of about nodes² / 2^129.
+fn exhaustive(problem: &OrderProblem, steps: &[OrderStep], meter: &mut Meter<'_>) -> OrderResult {
+    let mut state = OrderState::new(problem, steps);
     let mut been: HashSet<(u64, u64), BuildHasherDefault<WordHasher>> = HashSet::default();
     let mut is_taken = vec![false; steps.len()];
     let (mut taken, mut longest): (Vec<(u32, Vec<u32>)>, Vec<u32>) = (Vec::new(), Vec::new());
     let (mut best, mut misfit) = (0, NONE);
     let mut by_rank: Vec<u32> = (0..steps.len() as u32).collect();
     by_rank.sort_by_key(|number| (rank(problem, &steps[*number as usize]), *number));
-    // For each depth with a choice: how many steps were taken before it, and what is left to try.
+    // For each depth with a choice: the number of steps taken before it, and the steps left to try.
     let mut choices: Vec<(usize, Vec<u32>)> = Vec::new();
-    // How many bytes they took when they were listed.
+    // The bytes that they took when they were listed.
     let mut listed = 0usize;
     loop {
-        // All that is free, in passes until one takes nothing.
+        // Take all free steps, in passes until a pass takes none.
         let mut more = true;
         while more {
             more = false;
@@ -286,12 +288,12 @@ fn exhaustive(problem: &Problem, steps: &[Step], meter: &mut Meter<'_>) -> Searc
                 more = true;
             }
             if !charge(meter, steps.len()) {
-                return Search::OutOfBudget(orderly(problem, steps, &longest).len());
+                return OrderResult::OutOfBudget(orderly(problem, steps, &longest).len());
             }
         }
         if taken.len() == steps.len() {
             let taken: Vec<u32> = taken.iter().map(|(number, _)| *number).collect();
-            return Search::Found(orderly(problem, steps, &taken));
+            return OrderResult::Found(orderly(problem, steps, &taken));
         }
         let turn = |number: &u32| !is_taken[*number as usize] && state.waits[*number as usize] == 0;
         let mut next: Vec<u32> = by_rank.iter().copied().filter(turn).collect();
@@ -312,11 +314,11 @@ fn exhaustive(problem: &Problem, steps: &[Step], meter: &mut Meter<'_>) -> Searc
         let held = listed + 3 * been.capacity() * size_of::<(u64, u64)>();
         choices.push((taken.len(), next));
         if !meter.hold(held) {
-            return Search::OutOfBudget(orderly(problem, steps, &longest).len());
+            return OrderResult::OutOfBudget(orderly(problem, steps, &longest).len());
         }
         loop {
             let Some((depth, left)) = choices.last_mut() else {
-                return Search::None(orderly(problem, steps, &longest), misfit);
+                return OrderResult::None(orderly(problem, steps, &longest), misfit);
             };
             while taken.len() > *depth {
                 let (number, replaced) = taken.pop().expect("longer than the depth");
@@ -337,14 +339,14 @@ fn exhaustive(problem: &Problem, steps: &[Step], meter: &mut Meter<'_>) -> Searc
     }
 }
 
-/// Counts a look at all steps: one configuration for every sixteen of them, so that a budget means
-/// about as much time and memory here as it does elsewhere.
+/// Counts a pass over all steps: one configuration for every sixteen steps, so that a budget means about as
+/// much time and memory here as elsewhere.
 #[must_use]
 fn charge(meter: &mut Meter<'_>, steps: usize) -> bool {
     (0..=steps / 16).all(|_| meter.visit(16))
 }
 
-fn signature(state: &State<'_>, is_taken: &[bool]) -> (u64, u64) {
+fn signature(state: &OrderState<'_>, is_taken: &[bool]) -> (u64, u64) {
     use std::hash::Hasher;
     let (mut low, mut high) = (WordHasher::default(), WordHasher::default());
     high.write_u64(0x5851_f42d_4c95_7f2d);

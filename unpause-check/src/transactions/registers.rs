@@ -1,37 +1,37 @@
-//! The versions of each register, who read them, and what is known of their order.
+//! The versions of each register, their readers, and the known part of their order.
 //!
-//! Versions have numbers: that of the write, or behind all of those one for the initial state of
-//! each key.
+//! The number of a version is that of its write; behind all writes, each key has one more for its initial
+//! state.
 
 use std::fmt::Debug;
 use std::hash::Hash;
 
-use super::anomalies::{Finding, Level, direct};
+use super::anomalies::{IsolationAnomaly, Level, direct};
 use super::graph::NONE;
-use super::ledger::{Fate, Item, Ledger, Unusable};
-use super::order::Problem;
+use super::ledger::{Ledger, TransactionFate, TransactionItem, Unusable};
+use super::order::OrderProblem;
 use super::{RegisterCall, RegisterTransaction};
 use crate::hash::Table;
 use crate::limits::Meter;
 
-/// Anomalies that are no cycles are told up to this number.
+/// The number of anomalies other than cycles that are reported.
 const DIRECT_MAX: usize = 256;
 
 /// A history of transactions on registers.
 pub(super) struct Registers<'h, K, V> {
     pub(super) ledger: Ledger<'h, K, V, Option<V>>,
-    pub(super) direct: Vec<Finding>,
-    /// The reads of what others wrote: transaction and version, in the order of transactions.
+    pub(super) direct: Vec<IsolationAnomaly>,
+    /// The reads of versions of other transactions: transaction and version, in the order of transactions.
     pub(super) reads: Vec<(u32, u32)>,
-    /// Whether a write is the last one of its transaction to its key.
+    /// For each write, true if it is the last one of its transaction to its key.
     is_final: Vec<bool>,
-    /// For each version, the writes that surely come after it with no other between.
+    /// For each version, its direct successors.
     heirs: Vec<Vec<u32>>,
 }
 
-/// What a transaction did to a key so far.
+/// The effects of a transaction on a key so far.
 #[derive(Clone, Copy)]
-struct Own {
+struct RegisterEffects {
     /// The version it read or wrote last.
     now: u32,
     /// The version it read before it wrote.
@@ -80,7 +80,7 @@ where
         self.ledger.writes.len() as u32 + key
     }
 
-    /// Marks the last writes, and the transactions that were seen.
+    /// Marks the last writes, and the transactions whose writes were read.
     fn mark(&mut self) {
         let mut last: Table<u32, u32> = Table::default();
         let mut seen = Vec::new();
@@ -88,14 +88,14 @@ where
             last.clear();
             for item in self.ledger.items(transaction) {
                 match item {
-                    Item::Write(write) => {
+                    TransactionItem::Write(write) => {
                         let key = self.ledger.writes[*write as usize].key;
                         if let Some(before) = last.insert(key, *write) {
                             self.is_final[before as usize] = false;
                         }
                         self.is_final[*write as usize] = true;
                     }
-                    Item::Read(key, value) => {
+                    TransactionItem::Read(key, value) => {
                         seen.extend(
                             value.as_ref().and_then(|value| self.ledger.write(*key, value)),
                         );
@@ -103,25 +103,26 @@ where
                 }
             }
         }
-        seen.into_iter().for_each(|write| self.ledger.see(write));
+        seen.into_iter().for_each(|write| self.ledger.mark_read(write));
     }
 
-    /// What each transaction says of itself, and the reads that are good for edges.
+    /// Checks each transaction by itself, and collects the reads that give edges.
     fn judge(&mut self) {
-        let mut own: Table<u32, Own> = Table::default();
+        let mut own: Table<u32, RegisterEffects> = Table::default();
         let mut updates: Table<u32, u32> = Table::default();
-        let mut found: Vec<Finding> = Vec::new();
+        let mut found: Vec<IsolationAnomaly> = Vec::new();
         for transaction in self.ledger.committed() {
             own.clear();
             for item in self.ledger.items(transaction) {
                 match item {
-                    Item::Write(write) => {
+                    TransactionItem::Write(write) => {
                         let key = self.ledger.writes[*write as usize].key;
-                        let fresh = Own { now: NONE, read: NONE, write: NONE };
+                        let fresh = RegisterEffects { now: NONE, read: NONE, write: NONE };
                         let own = own.entry(key).or_insert(fresh);
                         let first = own.write == NONE;
                         (own.now, own.write) = (*write, *write);
                         let read = own.read;
+                        // Only the first write after a read replaces the version that was read.
                         if !first || read == NONE {
                             continue;
                         }
@@ -136,7 +137,7 @@ where
                             found.push(direct(name, level, &[other, transaction], text));
                         }
                     }
-                    Item::Read(key, value) => {
+                    TransactionItem::Read(key, value) => {
                         let Ok(version) = self.read(transaction, *key, value.as_ref(), &mut found)
                         else {
                             continue;
@@ -161,7 +162,8 @@ where
                         }
                         if !mine {
                             self.reads.push((transaction, version));
-                            let fresh = Own { now: version, read: version, write: NONE };
+                            let fresh =
+                                RegisterEffects { now: version, read: version, write: NONE };
                             own.entry(*key).or_insert(fresh);
                         }
                     }
@@ -172,13 +174,13 @@ where
         self.direct = found;
     }
 
-    /// The version that was read, if it is one that a transaction may be ordered by.
+    /// The version that was read, if it can order transactions.
     fn read(
         &self,
         transaction: u32,
         key: u32,
         value: Option<&'h V>,
-        found: &mut Vec<Finding>,
+        found: &mut Vec<IsolationAnomaly>,
     ) -> Result<u32, ()> {
         let Some(value) = value else { return Ok(self.initial(key)) };
         let text = || self.ledger.key_text(key);
@@ -189,7 +191,7 @@ where
         };
         let writer = self.ledger.writer(write);
         let part = [writer, transaction];
-        if self.ledger.fate[writer as usize] == Fate::Aborted {
+        if self.ledger.fate[writer as usize] == TransactionFate::Aborted {
             let text = format!(
                 "T{transaction} read {value:?} of {}, which T{writer} wrote, and aborted",
                 text()
@@ -215,8 +217,8 @@ where
         }
     }
 
-    /// Every write comes after the initial state. And who reads a version and writes the key leaves
-    /// no room between the two, from snapshot isolation on; below, `rw` edges do not count.
+    /// Every write comes after the initial state. From snapshot isolation on, a transaction that reads a
+    /// version and writes the key makes the next version; below, `rw` edges do not count.
     fn find_heirs(&mut self) {
         for write in 0..self.ledger.writes.len() as u32 {
             let (key, writer) = (self.ledger.writes[write as usize].key, self.ledger.writer(write));
@@ -245,17 +247,17 @@ where
         }
     }
 
-    /// Versions and later writes, inferred from time: what is seen or written of a key after
-    /// somebody saw or wrote a version, in the order of the level, is that version or a later one. Not all
-    /// of them if the meter is over then: where much overlaps, they are as many as pairs of transactions.
+    /// Versions and later writes, inferred from time: a read or write of a key after a version was read or
+    /// written, in the order of the level, has that version or a later one. Incomplete if the meter is over
+    /// then: with much overlap there are as many as pairs of transactions.
     pub(super) fn inferred(&self, level: Level, meter: &mut Meter<'_>) -> Vec<(u32, u32)> {
         let mut pairs = Vec::new();
         if level < Level::StrongSessionSerializable {
             return pairs;
         }
         let touches = self.touches();
-        // By key, and by client if time counts for each client alone: the returns that no later
-        // one has made needless, with the version they left.
+        // By key, and by client if time counts for each client alone: the returns that no later return makes
+        // redundant, with the version they left.
         let mut lanes: Table<(u32, u32), Vec<(u64, u32)>> = Table::default();
         let strict = level == Level::StrictSerializable;
         for (transaction, back) in self.ledger.moments() {
@@ -285,8 +287,8 @@ where
         pairs
     }
 
-    /// For each transaction and key, the version it found, if it read before it wrote, and the one
-    /// it left.
+    /// For each transaction and key, the version before it, if it read before it wrote, and the version after
+    /// it.
     fn touches(&self) -> Vec<Vec<Touch>> {
         let mut touches: Vec<Vec<Touch>> = vec![Vec::new(); self.ledger.len()];
         for &(transaction, version) in &self.reads {
@@ -313,12 +315,12 @@ where
         touches
     }
 
-    /// The search for an order.
-    pub(super) fn problem(&self) -> Problem {
+    /// The input of the search for an order.
+    pub(super) fn problem(&self) -> OrderProblem {
         let (ledger, count) = (&self.ledger, self.ledger.len());
         let mut key: Vec<u32> = ledger.writes.iter().map(|write| write.key).collect();
         key.extend(0..ledger.keys.len() as u32);
-        let mut problem = Problem {
+        let mut problem = OrderProblem {
             key,
             initial: (0..ledger.keys.len() as u32).map(|key| self.initial(key)).collect(),
             reads: vec![Vec::new(); count],
@@ -341,7 +343,7 @@ where
     }
 }
 
-/// What a transaction found and left of a key.
+/// The versions of a key before and after a transaction.
 #[derive(Clone, Copy)]
 struct Touch {
     key: u32,

@@ -1,17 +1,17 @@
 //! Transactions that write registers and read them: the order of writes is known in part.
 //!
-//! A read says whose write it saw, since values are unique. Of the order of writes it is known that the
-//! initial state is first; that who reads a version and writes the key makes the next version; and,
-//! where time counts, that what was seen or written later is not older. Cycles of what follows are
-//! violations. What has none is settled by a search for an order.
+//! The value of a read identifies its write, since values are unique. The known part of the order of writes:
+//! the initial state is first; a transaction that reads a version and writes the key makes the next version;
+//! and, if the level respects time, a version that was read or written later is not older. Cycles in the
+//! resulting graph are violations. A history without a cycle is decided by a search for an order.
 
 use std::fmt::Debug;
 use std::hash::Hash;
 
-use super::anomalies::{Anomalies, Level, Words, cycle, no_order};
-use super::graph::{Draft, Kind, NONE};
+use super::anomalies::{Anomalies, Level, WorkloadTerms, cycle, no_order};
+use super::graph::{EdgeKind, GraphDraft, NONE};
 use super::ledger::Unusable;
-use super::order::{Search, forward, serial, snapshot};
+use super::order::{OrderResult, forward, serial, snapshot};
 use super::registers::Registers;
 use super::{RegisterTransaction, cycles};
 use crate::limits::{Budget, Meter};
@@ -19,14 +19,14 @@ use crate::verdict::{Exhausted, Verdict, Witness};
 
 /// Checks that a history of transactions on registers satisfies `level`.
 ///
-/// An aborted transaction must not be seen. One that never returned counts as committed if somebody
-/// saw a write of it, and as never run if not.
+/// An aborted transaction must not be seen. A transaction that never returned counts as committed if one of its
+/// writes was read, and as never run otherwise.
 ///
-/// Consistent: for [`Level::Serializable`] and above, [`Witness::order`] is a serial order of all that
-/// committed, and it was executed; for weaker levels there may be none. Violated: the
-/// [`Anomaly`](crate::verdict::Anomaly) of the weakest level that is ruled out, with the cycle if it
-/// is one; or, if a search tried all orders, how far it got. Unknown: the graph shows nothing, the
-/// first order that offers itself does not hold, and `budget` does not suffice to try the others.
+/// Consistent: for [`Level::Serializable`] and above, [`Witness::order`] is a serial order of all committed
+/// transactions, and it was executed; for weaker levels there may be none. Violated: the
+/// [`Anomaly`](crate::verdict::Anomaly) of the weakest level that is ruled out, with its cycle if it is one;
+/// or, if a search tried all orders, the longest of them. Unknown: the graph shows nothing, the first order
+/// tried does not hold, and `budget` does not suffice to try the others.
 ///
 /// # Errors
 /// [`Unusable`] if a value is written to a key twice, if a transaction does not return after its
@@ -36,13 +36,13 @@ use crate::verdict::{Exhausted, Verdict, Witness};
 /// On 2^30 transactions or more.
 ///
 /// # Cost
-/// O(n log n) for n events and reads at a fixed concurrency, if the graph or the first order
-/// decides. The search is exponential at worst (the problem is NP-complete, Papadimitriou 1979).
-/// Long histories of many clients that write without reading first are often unknown: have
-/// transactions read what they write, or use [`list_append`](super::list_append()).
+/// O(n log n) for n events and reads at a fixed concurrency, if the graph or the first order decides. The
+/// search is exponential at worst (the problem is NP-complete, Papadimitriou 1979). Long histories of many
+/// clients that write without reading first are often unknown: let transactions read the keys that they write,
+/// or use [`list_append`](super::list_append()).
 ///
 /// ```
-/// use unpause_check::{transactions::{rw_register, Level, RegisterCall::*, Outcome::*}, Budget};
+/// use unpause_check::{transactions::{rw_register, Level, RegisterCall::*, TransactionOutcome::*}, Budget};
 /// use unpause_check::history::Operation;
 /// // Both read nothing and wrote: one write is lost.
 /// let history = [
@@ -94,12 +94,12 @@ where
         return consistent(ENGINE, None);
     }
     let mut problem = registers.problem();
-    // Most systems do better than they promise: the order of real time is tried first. Its knots are
-    // short, so that corrections are cheap; without it they may go back to the beginning.
-    // What this attempt uses up is nothing against the history.
+    // Most systems do better than they promise, so the order of real time is tried first. Its knots are short,
+    // so that corrections are cheap; without real time a correction may go back to the beginning. This attempt
+    // costs little compared with the history.
     let mut own = meter.beside(u64::MAX);
-    let strict = registers.must(Level::StrictSerializable, &mut own).finish();
-    // Who comes before another has to be done when that one is, earliest deadline first.
+    let strict = registers.required_order(Level::StrictSerializable, &mut own).finish();
+    // A transaction must be done when its successors are: earliest deadline first.
     for transaction in strict.order().into_iter().rev() {
         let after = strict.links(transaction).iter().filter(|link| !strict.is_helper(link.to));
         let deadlines = after.map(|link| problem.rank[link.to as usize]);
@@ -114,42 +114,40 @@ where
         }
     }
     if level < Level::StrictSerializable {
-        let graph = registers.must(level, &mut meter).finish();
+        let graph = registers.required_order(level, &mut meter).finish();
         if let Some(order) = forward(&problem, &graph, 16, &mut meter) {
             return consistent(SEARCH, Some(order));
         }
     }
-    let graph = registers.must(level, &mut meter).finish();
+    let graph = registers.required_order(level, &mut meter).finish();
     if meter.is_over() {
         return exhausted(&meter, 0);
     }
     let mut search = serial(&problem, &graph, &mut meter);
-    if level == Level::SnapshotIsolation && !matches!(search, Search::Found(_)) {
+    if level == Level::SnapshotIsolation && !matches!(search, OrderResult::Found(_)) {
         search = match snapshot(&problem, &graph.points(), &mut meter) {
-            Search::Found(_) => return consistent(SEARCH, None),
+            OrderResult::Found(_) => return consistent(SEARCH, None),
             other => other,
         };
     }
     match search {
-        Search::Found(order) => consistent(SEARCH, Some(order)),
-        Search::None(longest, misfit) => {
+        OrderResult::Found(order) => consistent(SEARCH, Some(order)),
+        OrderResult::None(longest, misfit) => {
             Ok(Verdict::Violated(Box::new(no_order(level, SEARCH, longest, misfit))))
         }
-        Search::OutOfBudget(longest) => exhausted(&meter, longest),
+        OrderResult::OutOfBudget(longest) => exhausted(&meter, longest),
     }
 }
 
-/// All anomalies that the graph of a history of transactions on registers shows, and so levels that
-/// it rules out.
+/// All anomalies in the graph of a history of transactions on registers, with the levels that they rule out.
 ///
-/// That a level is not ruled out here is no proof that the history satisfies it: ask
-/// [`rw_register`].
+/// A level that is not ruled out here may still be violated: check it with [`rw_register`].
 ///
 /// # Errors
 /// As [`rw_register`].
 ///
 /// ```
-/// use unpause_check::transactions::{rw_register_anomalies, Level, RegisterCall::*, Outcome::*};
+/// use unpause_check::transactions::{rw_register_anomalies, Level, RegisterCall::*, TransactionOutcome::*};
 /// use unpause_check::history::Operation;
 /// // Each read what the other wrote.
 /// let history = [
@@ -188,7 +186,7 @@ where
     K: Hash + Eq + Debug,
     V: Hash + Eq + Debug,
 {
-    /// Not all of them if the meter is over then.
+    /// Returns only some of them if the meter is over then.
     fn anomalies(&self, level: Level, meter: &mut Meter<'_>) -> Anomalies {
         let mut findings = self.direct.clone();
         let base = level.min(Level::Serializable);
@@ -196,8 +194,8 @@ where
         for (name, rules_out, steps) in cycles::find(&graph, base, meter) {
             findings.push(cycle(self.words(), &name, rules_out, &steps));
         }
-        // The order of writes inferred from time is worth nothing at weaker levels. So what it shows
-        // rules out the level it was inferred for, and is asked for only if nothing else was found.
+        // The order of writes inferred from time means nothing at weaker levels. So it rules out only the level
+        // for which it was inferred, and is inferred only if nothing else was found.
         for timed in [Level::StrongSessionSerializable, Level::StrictSerializable] {
             if timed > level || !findings.is_empty() {
                 break;
@@ -221,11 +219,11 @@ where
         cycles::tangled(&self.draft(level, meter).finish(), level)
     }
 
-    /// The graph of all that is known.
-    fn draft(&self, level: Level, meter: &mut Meter<'_>) -> Draft {
+    /// The graph of all known dependencies.
+    fn draft(&self, level: Level, meter: &mut Meter<'_>) -> GraphDraft {
         let ledger = &self.ledger;
-        let mut draft = self.must(level, meter);
-        // For each version, everyone who read it.
+        let mut draft = self.required_order(level, meter);
+        // The readers of each version.
         let mut readers = vec![NONE; self.versions()];
         for &(_, version) in &self.reads {
             let replaced = !self.heirs(version).is_empty();
@@ -233,7 +231,7 @@ where
                 let helper = draft.helper();
                 readers[version as usize] = helper;
                 for heir in self.heirs(version) {
-                    draft.link(helper, ledger.writer(*heir), Kind::On, NONE, *heir);
+                    draft.link(helper, ledger.writer(*heir), EdgeKind::On, NONE, *heir);
                 }
             }
         }
@@ -242,44 +240,51 @@ where
             if *helper == NONE {
                 *helper = draft.helper();
             }
-            draft.link(*helper, ledger.writer(later), Kind::On, NONE, later);
+            draft.link(*helper, ledger.writer(later), EdgeKind::On, NONE, later);
         }
         for &(transaction, version) in &self.reads {
             let helper = readers[version as usize];
             if helper != NONE {
                 let before = self.write_of(version);
-                draft.link(transaction, helper, Kind::Rw, before, NONE);
+                draft.link(transaction, helper, EdgeKind::Rw, before, NONE);
             }
         }
         draft
     }
 
-    /// What has to come before what, without what the search sees to itself.
-    fn must(&self, level: Level, meter: &mut Meter<'_>) -> Draft {
+    /// The required order of transactions, without the conditions that the search checks itself.
+    fn required_order(&self, level: Level, meter: &mut Meter<'_>) -> GraphDraft {
         let ledger = &self.ledger;
-        let mut draft = Draft::new(ledger.len());
+        let mut draft = GraphDraft::new(ledger.len());
         for &(transaction, version) in &self.reads {
             let write = self.write_of(version);
             if write != NONE {
-                draft.link(ledger.writer(write), transaction, Kind::Wr, write, NONE);
+                draft.link(ledger.writer(write), transaction, EdgeKind::Wr, write, NONE);
             }
         }
         for (earlier, later) in self.inferred(level, meter) {
             let before = self.write_of(earlier);
             if before != NONE {
-                draft.link(ledger.writer(before), ledger.writer(later), Kind::Ww, before, later);
+                draft.link(
+                    ledger.writer(before),
+                    ledger.writer(later),
+                    EdgeKind::Ww,
+                    before,
+                    later,
+                );
             }
         }
         if level >= Level::StrongSessionSerializable {
-            ledger.link_time(&mut draft, Kind::Process, |transaction| ledger.client(transaction));
+            ledger
+                .link_time(&mut draft, EdgeKind::Process, |transaction| ledger.client(transaction));
         }
         if level == Level::StrictSerializable {
-            ledger.link_time(&mut draft, Kind::RealTime, |_| 0);
+            ledger.link_time(&mut draft, EdgeKind::RealTime, |_| 0);
         }
         draft
     }
 
-    fn words(&self) -> Words<'_> {
-        Words { names: &self.ledger, wrote: "wrote", shows_all: false }
+    fn words(&self) -> WorkloadTerms<'_> {
+        WorkloadTerms { names: &self.ledger, wrote: "wrote", shows_all: false }
     }
 }

@@ -4,33 +4,33 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap, VecDeque};
 
 use super::graph::NONE;
-use super::order::{Problem, State, Step, orderly, rank};
+use super::order::{OrderProblem, OrderState, OrderStep, orderly, rank};
 use crate::limits::Meter;
 
-/// Takes whatever can be taken, by rank, and goes back only to correct what can be named. `None` if
-/// that leads nowhere, or the meter is over, which says nothing.
+/// Takes every step that can be taken, by rank, and backtracks only to correct a specific mistake. `None` if
+/// that leads nowhere, or the meter is over; an order may exist all the same.
 ///
-/// Where nothing can be taken, some step has to wait for the readers of a version that it would
-/// replace, and they for it. So it should have come before that version: that is noted as a new
-/// link, and the search goes back to before the version was made. Where real time orders most of a
-/// history this happens within a few steps, and the whole costs O((n + e) log n).
+/// If no step can be taken, some step must wait for the readers of a version that it would replace, and they
+/// for it. So it should have come before that version: this is added as a new link, and the search backtracks
+/// to before the version was made. If real time orders most of a history this happens within a few steps, and
+/// the whole costs O((n + e) log n).
 pub(super) fn straight(
-    problem: &Problem,
-    steps: &[Step],
+    problem: &OrderProblem,
+    steps: &[OrderStep],
     patience_max: u32,
     meter: &mut Meter<'_>,
 ) -> Option<Vec<u32>> {
-    let mut state = State::new(problem, steps);
+    let mut state = OrderState::new(problem, steps);
     let mut maker = vec![NONE; problem.key.len()];
     for (number, step) in steps.iter().enumerate() {
         step.puts.iter().for_each(|version| maker[*version as usize] = number as u32);
     }
-    let mut queue = Queue::default();
+    let mut queue = ReadySteps::default();
     for number in (0..steps.len() as u32).filter(|number| state.waits[*number as usize] == 0) {
         queue.ready.push(Reverse((rank(problem, &steps[number as usize]), number, None)));
     }
     let mut taken: Vec<(u32, Vec<u32>)> = Vec::with_capacity(steps.len());
-    let mut seen = Seen { search: 0, by: vec![0; steps.len()], looked: 0 };
+    let mut seen = SearchMarks { search: 0, by: vec![0; steps.len()], looked: 0 };
     // The links that were added, and whether they are guesses; and guesses that led nowhere.
     let mut trail: Vec<(u32, u32, bool)> = Vec::new();
     let mut refuted: BTreeSet<(u32, u32)> = BTreeSet::new();
@@ -51,7 +51,7 @@ pub(super) fn straight(
             Some((late, made, guess))
         });
         queue.waiting.clear();
-        let mut back_to = |state: &mut State<'_>, step: u32, again: &mut Vec<u32>| {
+        let mut back_to = |state: &mut OrderState<'_>, step: u32, again: &mut Vec<u32>| {
             while state.taken[step as usize] {
                 let (number, replaced) = taken.pop().expect("a step that was taken");
                 state.undo(number, &replaced);
@@ -64,7 +64,7 @@ pub(super) fn straight(
             state.waits[made as usize] += 1;
             trail.push((late, made, guess));
         } else {
-            // The last guess was wrong, and what followed from it did not follow.
+            // The last guess was wrong, and so are the links that followed from it.
             loop {
                 let (late, made, guess) = trail.pop()?;
                 back_to(&mut state, late, &mut again);
@@ -87,20 +87,21 @@ pub(super) fn straight(
     }
 }
 
-/// The steps whose turn it is, the lowest rank first.
+/// The free steps, the lowest rank first.
 #[derive(Default)]
-struct Queue {
-    /// With the key that a step waited for before.
+struct ReadySteps {
+    /// With the key that the step waited for before.
     ready: BinaryHeap<Reverse<(u64, u32, Option<usize>)>>,
-    /// Those that have to wait for a key. Invariant: no empty sets.
+    /// Steps that must wait for a key. Invariant: no empty sets.
     waiting: BTreeMap<usize, BTreeSet<(u64, u32)>>,
 }
 
-impl Queue {
-    /// Takes what can be taken. `None` if a step reads something else than it should, or the meter is over.
+impl ReadySteps {
+    /// Takes all steps that can be taken. `None` if a step reads something else than it should, or the meter is
+    /// over.
     fn drain(
         &mut self,
-        state: &mut State<'_>,
+        state: &mut OrderState<'_>,
         taken: &mut Vec<(u32, Vec<u32>)>,
         meter: &mut Meter<'_>,
     ) -> Option<()> {
@@ -110,7 +111,7 @@ impl Queue {
             }
             let mut open: Vec<usize> = Vec::new();
             let blocked = state.blocked(number);
-            // Whoever waits behind this one for the same key may have its turn now.
+            // Steps that wait behind this one for the same key may be free now.
             open.extend(from.filter(|from| blocked != Some(*from)));
             if let Some(key) = blocked {
                 self.waiting.entry(key).or_default().insert((priority, number));
@@ -143,14 +144,14 @@ impl Queue {
         Some(())
     }
 
-    /// A step that waits for readers of a version that wait for it, and the step that made that version.
-    /// By what has to come before what alone it surely comes before that step; with `by_waiting`, what waits
-    /// for keys now is followed too, and the answer is a guess.
+    /// A step that waits for readers of a version, while they wait for it, and the step that made that version.
+    /// By the required order alone, the first surely comes before the second; with `by_waiting`, the current
+    /// waits for keys are followed too, and the result is a guess.
     fn too_late(
         &self,
-        state: &State<'_>,
+        state: &OrderState<'_>,
         maker: &[u32],
-        seen: &mut Seen,
+        seen: &mut SearchMarks,
         refuted: &BTreeSet<(u32, u32)>,
         by_waiting: bool,
         meter: &mut Meter<'_>,
@@ -180,13 +181,13 @@ impl Queue {
         None
     }
 
-    /// Whether a step has to come before a `target`, as far as is seen nearby.
+    /// Returns `true` if a step must come before a `target`, as far as a local search shows.
     fn reaches(
         &self,
-        state: &State<'_>,
+        state: &OrderState<'_>,
         from: u32,
         target: &dyn Fn(u32) -> bool,
-        seen: &mut Seen,
+        seen: &mut SearchMarks,
         by_waiting: bool,
     ) -> bool {
         const NEARBY: usize = 4096;
@@ -222,10 +223,10 @@ impl Queue {
     }
 }
 
-/// Which search saw a step last.
-struct Seen {
+/// The last search that visited each step.
+struct SearchMarks {
     search: u32,
     by: Vec<u32>,
-    /// How many steps were looked at.
+    /// The number of steps visited.
     looked: u32,
 }

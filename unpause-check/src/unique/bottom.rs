@@ -1,36 +1,36 @@
-//! Takes items of a stack away from the bottom, as long as there is one that can lie there.
+//! Removes items of a stack from the bottom, as long as one can lie there.
 //!
-//! To find the next item fast, the moments are taken one by one, those that fewest items cover first. One
-//! that nothing covers suits all operations open then; one that a single item covers suits that item's
-//! operations, and waits for the item to be taken away. A moment that two cover suits nobody as yet.
-//! Each moment and each operation is met a bounded number of times. An item that can be popped as soon
-//! as it is pushed is in nobody's way, and not looked at.
+//! To find the next item fast, the moments are handled one by one, those that fewest items cover first. A
+//! moment that no item covers fits all operations open then; a moment that a single item covers fits that
+//! item's operations, and waits for the removal of the item. A moment that two items cover fits no operation
+//! yet. Each moment and each operation is visited a bounded number of times. An item that can be popped as soon
+//! as it is pushed obstructs no other item, and is left out.
 //!
-//! Shapes: an *entry* is an operation of an item with its moments; the items looked at are numbered
-//! anew, densely; entries stand item by item.
+//! Terms: an *entry* is an operation of an item with its moments; the items are renumbered densely; entries
+//! stand item by item.
 
 use super::intervals::{Covers, NONE, Stabs};
-use super::items::{Item, Items};
+use super::items::{CollectionItem, Items};
 use super::pending::Least;
 
-/// The items that are surely inside at some moment, numbered anew, and their operations.
+/// The items that are surely inside at some moment, renumbered, and their operations.
 pub(super) struct Layout {
-    /// Which item each number is, as the history calls it.
+    /// The number of each item in the history.
     pub(super) values: Vec<u32>,
-    /// When it is surely inside: from, until before.
+    /// The moments at which it is surely inside: from, until before.
     inside: Vec<(u32, u32)>,
-    /// The entries of each number: from here until where those of the next begin; by first moment.
+    /// The first entry of each item, up to that of the next; by first moment.
     starts: Vec<u32>,
-    entries: Vec<Entry>,
-    /// How many moments there are.
+    entries: Vec<StackEntry>,
+    /// The number of moments.
     count: u32,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Entry {
+struct StackEntry {
     first: u32,
     last: u32,
-    /// `NONE` for what may not be left out: adds and takes.
+    /// `NONE` for entries that may not be left out: adds and takes.
     look: u32,
 }
 
@@ -47,7 +47,7 @@ impl Layout {
         };
         let entry = |operation: u32, look: u32| {
             let (first, last) = items.moments.of[operation as usize];
-            Entry { first, last, look }
+            StackEntry { first, last, look }
         };
         for (value, item) in (0..).zip(&items.of).filter(|(_, item)| item.stays()) {
             let start = layout.entries.len();
@@ -55,7 +55,7 @@ impl Layout {
             layout.inside.push((item.from, item.to));
             layout.starts.push(start as u32);
             layout.entries.push(entry(item.add, NONE));
-            for look in items.looks(value) {
+            for look in items.observers(value) {
                 layout.entries.push(entry(*look, *look));
             }
             if item.take != NONE {
@@ -69,13 +69,13 @@ impl Layout {
         layout
     }
 
-    /// The items that are left when as many as possible have been taken away. O(n log n).
+    /// The items that are left when as many as possible have been removed. O(n log n).
     pub(super) fn stuck(&self) -> Vec<u32> {
         Removal::new(self).run()
     }
 
-    /// Two items of which one was pushed while the other was surely inside, and the other popped while
-    /// the one was: first the one below. O(n log n).
+    /// Two items that cross: the upper one was pushed while the lower one was surely inside, and the lower one
+    /// popped while the upper one was; the lower one first. O(n log n).
     pub(super) fn crossing(&self, items: &Items, stuck: &[u32]) -> Option<[u32; 2]> {
         let of = |operation: u32| items.moments.of[operation as usize];
         let item = |number: u32| items.of[self.values[number as usize] as usize];
@@ -87,7 +87,7 @@ impl Layout {
         // Of the items pushed after a moment and before another, when the last one leaves.
         let mut leaves = Least::new(self.count);
         while let Some(under) = below.pop() {
-            let Item { from, to, take, .. } = item(under);
+            let CollectionItem { from, to, take, .. } = item(under);
             while above.last().is_some_and(|over| of(item(*over).add).0 >= from) {
                 let over = item(above.pop().expect("looked at"));
                 leaves.put(self.count - over.from, NONE - 1 - over.to);
@@ -105,10 +105,10 @@ impl Layout {
         None
     }
 
-    /// As few of these stuck items as are stuck without the others: no one of them can be left out, unless
-    /// the work, some fifty times that of finding them stuck, did not suffice (Zeller and Hildebrandt
-    /// 2002, `ddmin`).
-    pub(super) fn fewer(&self, mut stuck: Vec<u32>) -> Vec<u32> {
+    /// A smallest subset of these stuck items that is stuck by itself: none of them can be left out, unless the
+    /// work limit, some fifty times the cost of finding them stuck, was reached (Zeller and Hildebrandt 2002,
+    /// `ddmin`).
+    pub(super) fn minimize(&self, mut stuck: Vec<u32>) -> Vec<u32> {
         let mut work = 64 * self.entries_in(&stuck) + 100_000;
         let mut chunks = 2;
         while chunks <= stuck.len() {
@@ -122,7 +122,7 @@ impl Layout {
                     return stuck;
                 }
                 work -= cost;
-                let left = self.only(&rest, |_| true).stuck();
+                let left = self.restricted_to(&rest, |_| true).stuck();
                 if !left.is_empty() {
                     fewer = Some(left.iter().map(|number| rest[*number as usize]).collect());
                     break;
@@ -138,17 +138,17 @@ impl Layout {
         stuck
     }
 
-    /// Which of the looks at these stuck items keep them stuck.
-    pub(super) fn looks_needed(&self, stuck: &[u32]) -> Vec<u32> {
+    /// The observers of these stuck items that keep them stuck.
+    pub(super) fn observers_needed(&self, stuck: &[u32]) -> Vec<u32> {
         let entries = stuck.iter().flat_map(|number| &self.entries[self.entries_of(*number)]);
         let looks = entries.map(|entry| entry.look).filter(|look| *look != NONE);
         let mut needed: Vec<u32> = looks.collect();
         needed.sort_unstable();
         let suffices = |looks: &[u32]| {
             let kept = |look: u32| looks.binary_search(&look).is_ok();
-            self.only(stuck, kept).stuck().len() == stuck.len()
+            self.restricted_to(stuck, kept).stuck().len() == stuck.len()
         };
-        // Halves first, for there may be many, and few are ever needed.
+        // Halves first, because there may be many, and few are ever needed.
         let mut size = needed.len();
         let mut work = 64 * self.entries_in(stuck) + 100_000;
         while size > 0 {
@@ -181,9 +181,9 @@ impl Layout {
         numbers.iter().map(|number| self.entries_of(*number).len()).sum()
     }
 
-    /// These items alone, in this order, without the looks that are not kept. The moments are numbered
-    /// anew, so that the work is in proportion to what is left.
-    fn only(&self, numbers: &[u32], kept: impl Fn(u32) -> bool) -> Layout {
+    /// The layout of these items alone, in this order, without observers that are not kept. The moments are
+    /// renumbered, so that the work is in proportion to the rest.
+    fn restricted_to(&self, numbers: &[u32], kept: impl Fn(u32) -> bool) -> Layout {
         let mut layout = Layout {
             values: Vec::with_capacity(numbers.len()),
             inside: Vec::with_capacity(numbers.len()),
@@ -208,7 +208,7 @@ impl Layout {
         edges.extend(inside.iter().flat_map(|(from, to)| [closes(from - 1), opens(*to)]));
         edges.sort_unstable();
         edges.dedup();
-        // By place in `edges`: how many moments are over before it.
+        // By place in `edges`: the number of moments before it.
         let mut over = Vec::with_capacity(edges.len());
         let mut opened = false;
         for edge in &edges {
@@ -232,30 +232,30 @@ impl Layout {
     }
 }
 
-/// Groups longer than this are looked through with a tree.
+/// The number of entries of an item above which a tree is used.
 const FEW: usize = 4;
 
-/// The taking away, under way.
+/// The state of the removal.
 struct Removal<'a> {
     layout: &'a Layout,
     covers: Covers,
-    /// All entries by first moment, and where those begin that begin after each moment.
+    /// All entries by first moment, and the first entry that begins after each moment.
     by_first: Stabs,
     after: Vec<u32>,
-    /// Which entry is at each place of `by_first`, and the other way round.
+    /// The entry at each place of `by_first`, and the inverse.
     entry_at: Vec<u32>,
     place_of: Vec<u32>,
     /// The number of each entry's item.
     owner: Vec<u32>,
     /// All entries item by item, if some item has many.
     by_item: Option<Stabs>,
-    /// Which entries have no moment yet, and how many of each item.
+    /// True for entries that have no moment yet, and the number of these for each item.
     open: Vec<bool>,
     left: Vec<u32>,
-    /// The moments that wait for an item to be taken away: the last one, and the one before each.
+    /// The moments that wait for the removal of an item: the last one, and the one before each.
     waiting: Vec<u32>,
     earlier: Vec<u32>,
-    /// Moments that nothing covers, and items that can be taken away.
+    /// Moments that no item covers, and items that can be removed.
     free: Vec<u32>,
     ready: Vec<u32>,
 }
@@ -270,7 +270,7 @@ impl<'a> Removal<'a> {
         for moment in 0..*count as usize {
             after[moment + 1] += after[moment];
         }
-        // Sorted by counting; `after[m]` moves from where those of `m` begin to where they end.
+        // Sorted by counting; `after[m]` moves from the first of `m` to the last.
         let (mut entry_at, mut place_of) = (vec![0; entries.len()], vec![0; entries.len()]);
         for (number, entry) in (0..).zip(entries) {
             let place = &mut after[entry.first as usize];
@@ -316,7 +316,7 @@ impl<'a> Removal<'a> {
             } else if let Some(moment) = self.free.pop() {
                 let end = self.after[moment as usize] as usize;
                 while let Some(place) = self.by_first.find(0, end, moment) {
-                    self.suits(self.entry_at[place] as usize);
+                    self.place(self.entry_at[place] as usize);
                 }
             } else {
                 match self.covers.pop() {
@@ -324,7 +324,7 @@ impl<'a> Removal<'a> {
                     Some((moment, Some(item))) => {
                         self.earlier[moment as usize] = self.waiting[item as usize];
                         self.waiting[item as usize] = moment;
-                        self.suits_own(item, moment);
+                        self.place_own(item, moment);
                     }
                     None => break,
                 }
@@ -333,15 +333,15 @@ impl<'a> Removal<'a> {
         (0..self.left.len() as u32).filter(|item| self.left[*item as usize] > 0).collect()
     }
 
-    /// The operations of an item that are open at a moment that nothing else covers.
-    fn suits_own(&mut self, item: u32, moment: u32) {
+    /// Marks the operations of an item that are open at a moment that no other item covers.
+    fn place_own(&mut self, item: u32, moment: u32) {
         let range = self.layout.entries_of(item);
         let entries = &self.layout.entries;
         if range.len() <= FEW {
             for entry in range {
-                let Entry { first, last, .. } = entries[entry];
+                let StackEntry { first, last, .. } = entries[entry];
                 if self.open[entry] && (first..=last).contains(&moment) {
-                    self.suits(entry);
+                    self.place(entry);
                 }
             }
             return;
@@ -350,12 +350,12 @@ impl<'a> Removal<'a> {
         let find =
             |tree: &Option<Stabs>| tree.as_ref()?.find(range.start, range.start + count, moment);
         while let Some(entry) = find(&self.by_item) {
-            self.suits(entry);
+            self.place(entry);
         }
     }
 
-    /// An operation has found its moment.
-    fn suits(&mut self, entry: usize) {
+    /// Marks that an operation has its moment.
+    fn place(&mut self, entry: usize) {
         debug_assert!(self.open[entry]);
         self.open[entry] = false;
         self.by_first.remove(self.place_of[entry] as usize);

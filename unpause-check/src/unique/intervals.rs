@@ -1,27 +1,26 @@
-//! Moments, and which of them are covered: the arithmetic under the engines for collections.
+//! Moments and their coverage by ranges: the arithmetic under the engines for collections.
 //!
-//! All that an engine needs of the times of a history is at which *moments* an operation can take
-//! effect. Between a return and the next call nothing new opens, and between a call and the next
-//! return nothing closes, so it is enough to look at the places where a call is directly followed by a
-//! return: every operation that is open at any other place is open at a neighbouring one of these too,
-//! and no item that is surely inside there is surely inside only here. These places are the moments,
-//! numbered from 0; an operation is open during a range of them, never an empty one, and one operation
-//! returned before another was called if and only if its last moment is before the other's first.
-//! There are about half as many moments as operations.
+//! An engine only needs the *moments* at which an operation can take effect, not the times of a history.
+//! Between a return and the next call nothing new opens, and between a call and the next return nothing closes,
+//! so it is enough to consider the places where a call is directly followed by a return: every operation that
+//! is open at any other place is open at a neighbouring one of these too, and no item that is surely inside
+//! there is surely inside only here. These places are the moments, numbered from 0; an operation is open during
+//! a range of them, never an empty one, and one operation returned before another was called if and only if its
+//! last moment is before the other's first. There are about half as many moments as operations.
 //!
-//! Nothing here knows what an operation does.
+//! Independent of the effects of operations.
 
 use super::Span;
 
 /// No operation, no value, no moment.
 pub(super) const NONE: u32 = u32::MAX;
 
-/// During which moments each operation was open.
+/// The moments during which each operation was open.
 #[derive(Debug)]
 pub(super) struct Moments {
     /// The first and the last moment of each operation.
     pub(super) of: Vec<(u32, u32)>,
-    /// How many moments there are.
+    /// The number of moments.
     pub(super) count: u32,
 }
 
@@ -117,8 +116,8 @@ impl Uncovered {
     }
 }
 
-/// As few of the ranges (from, until before, name) as can cover all moments from `first` to `last`, by
-/// name. None if they do not all together.
+/// A smallest set of the ranges (from, until before, name) that covers all moments from `first` to `last`, by
+/// name. None if they do not cover them all together.
 pub(super) fn fewest(
     ranges: impl Iterator<Item = (u32, u32, u32)>,
     first: u32,
@@ -144,33 +143,33 @@ pub(super) fn fewest(
     Some(chosen)
 }
 
-/// How many ranges cover each moment, while ranges are taken away and moments taken out, and which
-/// range it is if it is one: a segment tree of counts with the exclusive or of names beside each.
+/// The number of ranges that cover each moment, while ranges and moments are removed, and the name of the range
+/// if there is only one: a segment tree of counts with the exclusive or of names beside each.
 #[derive(Debug)]
 pub(super) struct Covers {
     /// Node 1 is the root, the children of i are 2i and 2i + 1, the leaves come last.
-    nodes: Vec<Cover>,
+    nodes: Vec<CoverNode>,
     leaves: usize,
 }
 
 #[derive(Clone, Copy, Default, Debug)]
-struct Cover {
+struct CoverNode {
     /// The least count below, of the ranges that end below or here.
     least: i32,
-    /// How many ranges cover just what is below this node, as it was split up.
+    /// The number of ranges that cover exactly this node after they were split.
     count: i32,
     /// The exclusive or of their names.
     names: u32,
 }
 
-/// More than any count: a moment that was taken out.
+/// More than any count: a moment that was removed.
 const GONE: i32 = i32::MAX / 2;
 
 impl Covers {
     /// Ranges by number: from, until before. O(ranges + moments).
     pub(super) fn new(ranges: &[(u32, u32)], count: u32) -> Covers {
         let leaves = (count as usize).next_power_of_two().max(2);
-        let mut nodes = vec![Cover::default(); 2 * leaves];
+        let mut nodes = vec![CoverNode::default(); 2 * leaves];
         for (name, &(from, to)) in (0..).zip(ranges) {
             for (moment, sign) in [(from, 1), (to, -1)] {
                 if let Some(leaf) = nodes.get_mut(leaves + moment as usize) {
@@ -185,14 +184,14 @@ impl Covers {
             names ^= leaf.names;
             (leaf.least, leaf.names) = (open, names);
         }
-        nodes[leaves + count as usize..].fill(Cover { least: GONE, count: 0, names: 0 });
+        nodes[leaves + count as usize..].fill(CoverNode { least: GONE, count: 0, names: 0 });
         for node in (1..leaves).rev() {
             nodes[node].least = nodes[2 * node].least.min(nodes[2 * node + 1].least);
         }
         Covers { nodes, leaves }
     }
 
-    /// Takes a range away. O(log moments).
+    /// Removes a range. O(log moments).
     pub(super) fn remove(&mut self, (from, to): (u32, u32), name: u32) {
         let (left, right) = (self.leaves + from as usize, self.leaves + to as usize - 1);
         let (mut low, mut high) = (left, right + 1);
@@ -228,7 +227,7 @@ impl Covers {
         }
     }
 
-    /// Takes out a moment that at most one range covers: the moment and, if there is one, the range.
+    /// Removes a moment that at most one range covers: returns the moment and, if there is one, the range.
     pub(super) fn pop(&mut self) -> Option<(u32, Option<u32>)> {
         if self.nodes[1].least > 1 {
             return None;
@@ -248,11 +247,11 @@ impl Covers {
     }
 }
 
-/// Ranges in the order of their first moments, to be found by a moment in them and taken out: a tree
-/// of the greatest last moments. O(log n) for each one found.
+/// Ranges in the order of their first moments, with a lookup by a moment in them and removal: a tree of the
+/// greatest last moments. O(log n) for each lookup.
 #[derive(Debug)]
 pub(super) struct Stabs {
-    /// As in [`Covers`]; one more than the last moment, 0 for what was taken out.
+    /// As in [`Covers`]; one more than the last moment, 0 for a removed range.
     ends: Vec<u32>,
     leaves: usize,
 }
@@ -271,7 +270,7 @@ impl Stabs {
         Stabs { ends, leaves }
     }
 
-    /// Takes one out.
+    /// Removes a range.
     pub(super) fn remove(&mut self, number: usize) {
         let mut node = self.leaves + number;
         self.ends[node] = 0;
@@ -285,7 +284,7 @@ impl Stabs {
         }
     }
 
-    /// The last of those numbered `from` until before `to` that has not ended at this moment.
+    /// The last of the ranges `from` until before `to` that has not ended at this moment.
     pub(super) fn find(&self, from: usize, to: usize, moment: u32) -> Option<usize> {
         if from >= to {
             return None;

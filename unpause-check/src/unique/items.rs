@@ -1,17 +1,16 @@
-//! What a history says of each item of a collection: the first step of the engines for stacks and
-//! priority queues.
+//! A history of a collection by items: the first step of the engines for stacks and priority queues.
 //!
-//! An item goes in once and comes out at most once, so all operations that name it are known. From them
-//! follows when it is *surely inside*: from the first return of any of them until the last call of any.
-//! Contradictions within one item are found here; those between items are the engines' own.
+//! An item is added once and taken at most once, so all operations on it are known. They determine when it is
+//! *surely inside*: from the first return of any of them until the last call of any. Contradictions within one
+//! item are found here; those between items by the engines.
 
 use super::intervals::{Moments, NONE};
 use super::{Action, Core, Plain, Ruling, Span};
 use crate::verdict::{Anomaly, Edge};
 
-/// What the operations are called in texts.
+/// The names of the operations in texts.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Words {
+pub(super) struct CollectionTerms {
     pub(super) added: &'static str,
     pub(super) taken: &'static str,
 }
@@ -19,30 +18,30 @@ pub(super) struct Words {
 /// A history of a collection by items.
 #[derive(Debug)]
 pub(super) struct Items {
-    /// When each operation is open, shortened to when it can take effect given the others of its item:
-    /// the add before any of them returns, the take after all are called. After those of the history
-    /// come the adds of what was inside at the start.
+    /// The moments of each operation, shortened to those at which it can take effect given the other operations
+    /// of its item: the add before any of them returns, the take after all are called. The adds of the initial
+    /// items follow those of the history.
     pub(super) moments: Moments,
     /// By number of the value.
-    pub(super) of: Vec<Item>,
-    /// `seen[i]` of an item are at `seen_from[i]..seen_from[i + 1]`: the operations that looked at it.
+    pub(super) of: Vec<CollectionItem>,
+    /// `seen[i]` of an item are at `seen_from[i]..seen_from[i + 1]`: its observers.
     seen: Vec<u32>,
     seen_from: Vec<u32>,
-    /// The operations that found nothing.
+    /// The operations that found the collection empty.
     pub(super) empty: Vec<u32>,
     /// Removals that never returned, by time of call.
     pub(super) unknown: Vec<u32>,
-    /// How many operations there are: greater numbers are adds of what was inside at the start.
+    /// The number of operations: greater numbers are adds of initial items.
     pub(super) operations: u32,
 }
 
 /// One item. Operations by number, [`NONE`] if there is none.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Item {
-    /// `NONE` also if the item was never seen and its add never returned: then it did not happen.
+pub(super) struct CollectionItem {
+    /// `NONE` also if the item was never observed and its add never returned: then it did not happen.
     pub(super) add: u32,
     pub(super) take: u32,
-    /// Which of its operations returned first, and which was called last.
+    /// The operation that returned first, and the one that was called last.
     pub(super) first: u32,
     pub(super) last: u32,
     /// The moments at which it is surely inside: from, until before. None if `from >= to`.
@@ -50,8 +49,8 @@ pub(super) struct Item {
     pub(super) to: u32,
 }
 
-impl Item {
-    /// Whether there is a moment at which it is surely inside.
+impl CollectionItem {
+    /// Returns `true` if there is a moment at which it is surely inside.
     pub(super) fn stays(&self) -> bool {
         self.add != NONE && self.from < self.to
     }
@@ -61,8 +60,12 @@ impl Items {
     /// Sorts a history by items. O(n).
     ///
     /// # Errors
-    /// The ruling, if it takes no more than one item to see it.
-    pub(super) fn new(plain: &Plain, spans: &[Span], words: Words) -> Result<Items, Ruling> {
+    /// The ruling, if a single item decides it.
+    pub(super) fn new(
+        plain: &Plain,
+        spans: &[Span],
+        words: CollectionTerms,
+    ) -> Result<Items, Ruling> {
         let actions = &plain.actions;
         let numbers = actions.iter().map(|action| match action {
             Action::Add(value) | Action::Take(value) | Action::Peek(value) => *value as usize + 1,
@@ -71,11 +74,12 @@ impl Items {
         let initial = plain.initial.iter().map(|value| *value as usize + 1);
         let values = numbers.chain(initial).max().unwrap_or(0);
         let operations = actions.len() + plain.initial.len();
-        // Numbers with great holes are not what a model should give out, and would cost memory.
+        // A model must not return numbers with large gaps, which would cost memory.
         if values > 4 * operations + 64 || operations >= (u32::MAX / 2) as usize {
             return Err(Ruling::NotMine);
         }
-        let unused = Item { add: NONE, take: NONE, first: NONE, last: NONE, from: 0, to: 0 };
+        let unused =
+            CollectionItem { add: NONE, take: NONE, first: NONE, last: NONE, from: 0, to: 0 };
         let mut items = Items {
             moments: Moments::new(spans, plain.initial.len() as u32),
             of: vec![unused; values],
@@ -92,9 +96,9 @@ impl Items {
         items.unknown.sort_by_key(|operation| spans[*operation as usize].invoked);
         items.shorten(words)?;
         for value in 0..items.of.len() as u32 {
-            let Item { add, take, .. } = items.of[value as usize];
+            let CollectionItem { add, take, .. } = items.of[value as usize];
             let pending = spans.get(add as usize).is_some_and(|span| span.returned == u64::MAX);
-            if pending && take == NONE && items.looks(value).is_empty() {
+            if pending && take == NONE && items.observers(value).is_empty() {
                 items.of[value as usize].add = NONE;
             }
         }
@@ -118,9 +122,9 @@ impl Items {
         Ok(())
     }
 
-    fn collect_others(&mut self, actions: &[Action], words: Words) -> Result<(), Ruling> {
+    fn collect_others(&mut self, actions: &[Action], words: CollectionTerms) -> Result<(), Ruling> {
         let mut looks = Vec::new();
-        // The first fault in the order of the history; but what this engine cannot judge comes before.
+        // The first fault in the order of the history; but `NotMine` comes before.
         let mut fault = None;
         for (operation, action) in (0..).zip(actions) {
             let (value, takes) = match *action {
@@ -182,8 +186,8 @@ impl Items {
         Ok(())
     }
 
-    /// Shortens the operations of each item to when they can take effect.
-    fn shorten(&mut self, words: Words) -> Result<(), Ruling> {
+    /// Shortens the operations of each item to the moments at which they can take effect.
+    fn shorten(&mut self, words: CollectionTerms) -> Result<(), Ruling> {
         for value in 0..self.of.len() {
             let item = self.of[value];
             if item.add == NONE {
@@ -220,19 +224,19 @@ impl Items {
         Ok(())
     }
 
-    /// The operations that looked at an item.
-    pub(super) fn looks(&self, value: u32) -> &[u32] {
+    /// The observers of an item.
+    pub(super) fn observers(&self, value: u32) -> &[u32] {
         let value = value as usize;
         &self.seen[self.seen_from[value] as usize..self.seen_from[value + 1] as usize]
     }
 
-    /// Which call opens the moments of an operation of this item, and which return closes them: often
-    /// its own, but they may have been shortened. `None` if that is not known.
+    /// The call that opens the moments of an operation of this item, and the return that closes them: often its
+    /// own, unless they were shortened. `None` if that is not known.
     pub(super) fn bounds(&self, operation: u32, item: Option<u32>) -> (Option<u32>, Option<u32>) {
         let Some(value) = item else {
             return (Some(operation), Some(operation));
         };
-        let Item { add, take, first, last, .. } = self.of[value as usize];
+        let CollectionItem { add, take, first, last, .. } = self.of[value as usize];
         if operation == add {
             return (Some(operation), Some(first));
         }
@@ -247,25 +251,25 @@ impl Items {
 
     /// The items that were never taken out.
     pub(super) fn untaken(&self) -> impl Iterator<Item = u32> + '_ {
-        let stays =
-            |(value, item): (u32, &Item)| (item.add != NONE && item.take == NONE).then_some(value);
+        let stays = |(value, item): (u32, &CollectionItem)| {
+            (item.add != NONE && item.take == NONE).then_some(value)
+        };
         (0..).zip(&self.of).filter_map(stays)
     }
 
-    /// Lets an item that was never taken out leave: when `removal` was called, if not before it was
-    /// last seen.
+    /// Lets an item that was never taken leave: at the call of `removal`, or after it was last observed.
     pub(super) fn release(&mut self, value: u32, removal: u32) {
         let item = &mut self.of[value as usize];
         let called = self.moments.of[removal as usize].0;
         item.to = called.max(self.moments.of[item.last as usize].0);
     }
 
-    /// Says that an item that was never taken out is never taken out.
+    /// Marks that an item that was never taken stays.
     pub(super) fn keep(&mut self, value: u32) {
         self.of[value as usize].to = self.moments.count;
     }
 
-    /// Says that `removal`, which never returned, took this item, which nobody else took.
+    /// Marks that `removal`, which never returned, took this item, which no other operation took.
     pub(super) fn assign(&mut self, value: u32, removal: u32) {
         self.release(value, removal);
         let item = &mut self.of[value as usize];
@@ -273,12 +277,11 @@ impl Items {
         self.moments.of[removal as usize].0 = item.to;
     }
 
-    /// The operations that make these items be surely inside when they are, those of the items of the
-    /// start that have to be told, and the removals that may have taken one of them; `more` first.
+    /// The operations that make these items surely inside, those of the initial items in the contradiction, and
+    /// the removals that may have taken one of them; `more` first.
     ///
-    /// `told` says which of the items of the start are among what the contradiction is about, besides
-    /// those in `values`: they are there in any case, so that leaving out that one of them was taken
-    /// would make a contradiction that is none.
+    /// `told` lists the initial items in the contradiction besides those in `values`: an initial item is there
+    /// in any case, so leaving out its removal would make a false contradiction.
     pub(super) fn core(&self, more: Vec<u32>, values: &[u32], told: &[u32]) -> Vec<u32> {
         let mut core = more;
         let mut left = 0;
@@ -287,12 +290,12 @@ impl Items {
         all.sort_unstable();
         all.dedup();
         for value in all {
-            let Item { add, take, first, last, .. } = self.of[value as usize];
+            let CollectionItem { add, take, first, last, .. } = self.of[value as usize];
             before.extend([add, first, last, take]);
             left += usize::from(take == NONE);
         }
-        // Of the removals whose result is unknown the earliest ones could do most, and as many as there
-        // are items for could do all.
+        // The earliest removals with an unknown result could do most, and as many as there are items could do
+        // all.
         before.extend(self.unknown.iter().take(left));
         before.sort_unstable();
         before.dedup();
@@ -305,7 +308,7 @@ impl Items {
         operations.iter().copied().filter(|operation| *operation < self.operations).collect()
     }
 
-    fn twice(&self, add: u32, one: u32, other: u32, words: Words) -> Core {
+    fn twice(&self, add: u32, one: u32, other: u32, words: CollectionTerms) -> Core {
         let text = format!(
             "{{0}} and {{1}} both returned the same item, which was {} only once",
             words.added
@@ -316,7 +319,7 @@ impl Items {
         }
     }
 
-    fn too_early(&self, item: Item, early: u32, words: Words) -> Core {
+    fn too_early(&self, item: CollectionItem, early: u32, words: CollectionTerms) -> Core {
         let what = if early == item.take { words.taken } else { "seen" };
         let text = "{0} returned the item before {1} was invoked, which put it in".to_owned();
         let edges = vec![
@@ -329,7 +332,7 @@ impl Items {
         }
     }
 
-    fn too_late(&self, item: Item, words: Words) -> Core {
+    fn too_late(&self, item: CollectionItem, words: CollectionTerms) -> Core {
         let text = "{0} returned the item although {1}, which took it out, had returned".to_owned();
         let edges = vec![
             edge(item.take, item.last, "returned before it was invoked"),
@@ -342,7 +345,7 @@ impl Items {
     }
 }
 
-fn never_added(operation: u32, takes: bool, words: Words) -> Core {
+fn never_added(operation: u32, takes: bool, words: CollectionTerms) -> Core {
     let what = if takes { words.taken } else { "saw" };
     let text = "{0} returned an item that nothing put in".to_owned();
     Core {
@@ -355,7 +358,7 @@ fn never_added(operation: u32, takes: bool, words: Words) -> Core {
     }
 }
 
-/// That one operation has to come before another.
+/// One operation must come before another.
 pub(super) fn edge(from: u32, to: u32, why: &str) -> Edge {
     Edge { from: from as usize, to: to as usize, why: why.to_owned() }
 }

@@ -1,11 +1,11 @@
 //! Engines for histories in which no value is added twice: O(n log n), however much overlaps.
 //!
-//! When every value that goes into an object is written just once, a result says which operation it
-//! came from, and linearizability is no longer a search but a question about intervals (Gibbons and
-//! Korach 1997 for registers; arXiv 2410.04581 for collections, with our own rules for operations
-//! that never returned). A [`Model`](super::Model) whose object is one of these says so by putting a
-//! history in the words of this file, a [`Plain`] history; the checker then verifies that values are
-//! unique and chooses the engine, or falls back to the search.
+//! If every value is written to an object just once, a result identifies the operation that it came from, and
+//! linearizability is no longer a search but a question about intervals (Gibbons and Korach 1997 for registers;
+//! arXiv 2410.04581 for collections, with our own rules for operations that never returned). A
+//! [`Model`](super::Model) of such an object implements [`Model::plain`](super::Model::plain), which returns
+//! the history as a [`Plain`] history; the checker then verifies that values are unique and runs the engine, or
+//! falls back to the search.
 
 mod bottom;
 mod intervals;
@@ -27,21 +27,21 @@ use std::hash::Hash;
 use super::hash::Table;
 use crate::verdict::Anomaly;
 
-/// A history in the words of the engines: one [`Action`] for each operation, in the same order.
+/// A history as the engines read it: one [`Action`] for each operation, in the same order.
 ///
 /// Values are numbers from 0, given out by [`Values`]; equal numbers mean equal values.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Plain {
-    /// Which object it is.
+    /// The object.
     pub object: PlainObject,
-    /// What it holds at the start: the value of a register, the members of a set, the items of a
-    /// queue from the front, of a stack from the bottom.
+    /// Its initial content: the value of a register, the members of a set, the items of a queue from the front,
+    /// of a stack from the bottom.
     pub initial: Vec<u32>,
-    /// What each operation did, by the index of the operation.
+    /// The action of each operation, by the index of the operation.
     pub actions: Vec<Action>,
 }
 
-/// The objects that there is an engine for.
+/// The objects with an engine.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PlainObject {
     /// Holds one value.
@@ -56,31 +56,31 @@ pub enum PlainObject {
     PriorityQueue,
 }
 
-/// What an operation did, as far as the client was told. Operations that may have happened or not
-/// (they never returned) are given as what they would have done, with the result unknown. `V` names a
-/// value: a number of [`Values`] in a [`Plain`] history.
+/// The effect of an operation, as far as its client knows. An operation that may have happened or not (it never
+/// returned) is given as the effect it would have had, with the result unknown. `V` names a value: a number of
+/// [`Values`] in a [`Plain`] history.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Action<V = u32> {
     /// Put the value in: write, insert that inserted, enqueue, push.
     Add(V),
     /// Took the value out: remove that removed, dequeue, pop.
     Take(V),
-    /// Took something out, if there was anything: a removal that never returned.
+    /// May have taken something out: a removal that never returned.
     TakeUnknown,
     /// Found nothing to take or to look at.
     Empty,
     /// Saw the value and left it: read, contains that found it, insert that did too, peek.
     Peek(V),
-    /// Saw that a set did not have the value: contains or remove that failed; that a register
-    /// did not hold it: a swap that failed.
+    /// Saw that a set did not have the value (contains or remove that failed), or that a register did not hold
+    /// it (a swap that failed).
     Absent(V),
     /// Replaced the first value of a register by the second.
     Swap(V, V),
-    /// Looked only and never returned, so it says nothing.
+    /// An observer that never returned, so it is ignored.
     Nothing,
 }
 
-/// Numbers values as a model meets them.
+/// Gives numbers to values in the order of their appearance.
 ///
 /// ```
 /// use unpause_check::unique::Values;
@@ -97,7 +97,7 @@ impl<T> Default for Values<T> {
 }
 
 impl<T: Hash + Eq + Clone> Values<T> {
-    /// With room for so many values, so that it need not grow.
+    /// A table with room for this many values, so that it need not grow.
     ///
     /// ```
     /// use unpause_check::unique::Values;
@@ -122,7 +122,7 @@ impl<T: Hash + Eq + Clone> Values<T> {
     }
 }
 
-/// When an operation was open, in the times of the history.
+/// The times at which an operation was open.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Span {
     pub(super) invoked: u64,
@@ -130,11 +130,11 @@ pub(super) struct Span {
     pub(super) returned: u64,
 }
 
-/// What an engine says of a history.
+/// The result of an engine.
 #[derive(Debug)]
 pub(super) enum Ruling {
-    /// Not for this engine: a value was added twice, or operations that never returned leave it open.
-    /// The search decides.
+    /// Not decided: a value was added twice, or operations that never returned leave the history undecided. The
+    /// search decides.
     NotMine,
     /// Linearizable; with an order, by index, if the engine made one.
     Linearizable(Option<Vec<u32>>),
@@ -142,8 +142,8 @@ pub(super) enum Ruling {
     Violated(Core),
 }
 
-/// The few operations that contradict each other: a history of these alone is not linearizable
-/// either, so that a search over them makes the evidence.
+/// The few operations that contradict each other: a history of these alone is not linearizable either, so a
+/// search over them makes the evidence.
 #[derive(Debug)]
 pub(super) struct Core {
     /// By index, in any order.
@@ -153,8 +153,8 @@ pub(super) struct Core {
     pub(super) anomaly: Anomaly,
 }
 
-/// Has the engine for the object decide. `spans[i]` is when operation `i` of `plain` was open; all
-/// times but those of the missing returns are different.
+/// Runs the engine for the object. `spans[i]` is the span of operation `i` of `plain`; all times but those of
+/// the missing returns are different.
 pub(super) fn decide(plain: &Plain, spans: &[Span]) -> Ruling {
     debug_assert_eq!(plain.actions.len(), spans.len());
     match plain.object {
@@ -166,7 +166,7 @@ pub(super) fn decide(plain: &Plain, spans: &[Span]) -> Ruling {
     }
 }
 
-/// What verdicts call the engine.
+/// The name of the engine in verdicts.
 pub(super) fn name(object: PlainObject) -> &'static str {
     match object {
         PlainObject::Register => "unique register",

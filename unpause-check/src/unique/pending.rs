@@ -1,35 +1,35 @@
-//! Removals that never returned: they may have taken an item, and nobody knows which.
+//! Removals that never returned: they may have taken an item, but it is not known which.
 //!
-//! An addition that never returned happened if its item was ever met, and need not have happened
-//! otherwise; a look that never returned says nothing. Both are settled before the engines begin.
-//! Removals are a matching of removals to items that nobody else took, judged in three steps, each of
-//! which is right when it answers:
+//! An addition that never returned happened if its item was ever observed, and can be left out otherwise; an
+//! observer that never returned is ignored. Both are handled before the engines begin. The remaining question
+//! is a matching of removals to items that no other operation took, decided in three steps, each of which is
+//! exact when it decides:
 //!
 //! 1. If the history is linearizable with none of them, it is linearizable.
-//! 2. If it is not although every item may leave as soon as the first of them was called, it is not.
-//! 3. Some items are, each alone, in the way of an operation that has returned. They are given the
-//!    removals, the earliest call to the one that has to leave first. If that explains the history, it
-//!    is linearizable.
+//! 2. If it is not linearizable although every item may leave as soon as the first of them was called, it is
+//!    not linearizable.
+//! 3. Some items, each alone, obstruct an operation that has returned. They are matched with the removals, the
+//!    earliest call with the item that must leave first. If that explains the history, it is linearizable.
 //!
-//! What is still open then goes to the search.
+//! A history that is still undecided goes to the search.
 
 use super::intervals::NONE;
 use super::items::Items;
 use super::{Core, Ruling};
 
-/// An object that items go into and come out of.
+/// An object to which items are added and from which they are removed.
 pub(super) trait Collection {
-    /// What cannot be.
+    /// A contradiction.
     type Fault;
 
-    /// Something that cannot be, if each item is surely inside when `items` say.
+    /// A contradiction, if each item is surely inside as `items` says.
     fn fault(&self, items: &Items) -> Option<Self::Fault>;
 
     /// Explains a fault of the same items.
     fn core(&self, items: &Items, fault: Self::Fault) -> Core;
 
-    /// For items that were never taken and are in somebody's way by themselves: the last moment by
-    /// which they have to be out, and the item.
+    /// For items that were never taken and obstruct an operation by themselves: the last moment by which they
+    /// must leave, and the item.
     fn deadlines(&self, items: &Items) -> Vec<(u32, u32)>;
 }
 
@@ -62,12 +62,12 @@ pub(super) fn decide(collection: impl Collection, mut items: Items) -> Ruling {
     }
 }
 
-/// The least of the values put at or after a place: a tree of least values (Fenwick 1994).
+/// The least of the values at or after a place: a tree of least values (Fenwick 1994).
 #[derive(Debug)]
 pub(super) struct Least(Vec<u32>);
 
 impl Least {
-    /// For places below `count`. Nothing is there: [`NONE`].
+    /// For places below `count`, all [`NONE`].
     pub(super) fn new(count: u32) -> Least {
         Least(vec![NONE; count as usize + 1])
     }

@@ -1,8 +1,8 @@
 //! Sorting by times that are positions in a history: by counting, in linear time.
 
-/// The numbers `0..keys.len()` by their keys; of equal keys, the lower number first. Keys of `u64::MAX`
-/// come last. O(n) if the other keys are at most a few times as many as they are large, as positions
-/// are; O(n log n) otherwise.
+/// The numbers `0..keys.len()` by their keys; of equal keys, the lower number first. Keys of `u64::MAX` come
+/// last. O(n) if the largest other key is at most a few times their number, as for positions; O(n log n)
+/// otherwise.
 pub(super) fn by_key(keys: &[u64]) -> Vec<u32> {
     const ROOM_PER_KEY: u64 = 8;
     let last = keys.iter().copied().filter(|key| *key != u64::MAX).max().unwrap_or(0);
@@ -11,7 +11,7 @@ pub(super) fn by_key(keys: &[u64]) -> Vec<u32> {
         pairs.sort_unstable();
         return pairs.into_iter().map(|(_, number)| number).collect();
     }
-    // First how many there are of each key, then where the next of each key goes.
+    // First the count of each key, then the place of the next of each key.
     let never = last as usize + 1;
     let bucket = |key: u64| usize::try_from(key).map_or(never, |key| key.min(never));
     let mut places = vec![0u32; never + 1];

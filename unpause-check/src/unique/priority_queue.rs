@@ -1,44 +1,44 @@
 //! Priority queues in which no two items are alike: O(n log n), mostly O(n).
 //!
 //! An item can be taken, or seen at the front, only while no smaller one is inside. So each removal and
-//! look of an item needs a moment at which no smaller item is *surely* inside, and that is enough
-//! (arXiv 2410.04581, priority queues; there the greatest comes out first). Items are gone through from
-//! the smallest, and the moments at which one is surely inside are covered for those after it. Finding
-//! the queue empty needs a moment at which nothing at all is surely inside.
+//! observer of an item needs a moment at which no smaller item is *surely* inside, and that is enough (arXiv
+//! 2410.04581, priority queues; there the greatest comes out first). Items are handled from the smallest, and
+//! the moments at which one is surely inside are covered for those after it. Finding the queue empty needs a
+//! moment at which nothing at all is surely inside.
 //!
-//! Items with equal priorities are not for this engine: a model must not give numbers to a history of
-//! them. Removals that never returned are judged both ways, see [`pending`](super::pending).
+//! Not for items with equal priorities: a model must not return a plain history of them. Removals that never
+//! returned are decided as in [`pending`](super::pending).
 
 use super::intervals::{NONE, Uncovered, fewest};
-use super::items::{Item, Items, Words, edge};
+use super::items::{CollectionItem, CollectionTerms, Items, edge};
 use super::pending::{self, Collection};
 use super::{Core, Plain, Ruling, Span};
 use crate::verdict::Anomaly;
 
-const WORDS: Words = Words { added: "inserted", taken: "removed" };
+const WORDS: CollectionTerms = CollectionTerms { added: "inserted", taken: "removed" };
 
 /// Decides a history of a priority queue.
 pub(super) fn decide(plain: &Plain, spans: &[Span]) -> Ruling {
     match Items::new(plain, spans, WORDS) {
-        Ok(items) => pending::decide(PriorityQueue { initial: &plain.initial }, items),
+        Ok(items) => pending::decide(PriorityQueueCheck { initial: &plain.initial }, items),
         Err(ruling) => ruling,
     }
 }
 
-struct PriorityQueue<'a> {
+struct PriorityQueueCheck<'a> {
     initial: &'a [u32],
 }
 
-/// An operation that fits at no moment: a removal or look of an item, or one that found nothing.
-pub(super) struct Fault {
+/// An operation without a moment: a removal or observer of an item, or one that found the queue empty.
+pub(super) struct PriorityQueueFault {
     operation: u32,
     item: Option<u32>,
 }
 
-impl Collection for PriorityQueue<'_> {
-    type Fault = Fault;
+impl Collection for PriorityQueueCheck<'_> {
+    type Fault = PriorityQueueFault;
 
-    fn fault(&self, items: &Items) -> Option<Fault> {
+    fn fault(&self, items: &Items) -> Option<PriorityQueueFault> {
         let mut uncovered = Uncovered::new(items.moments.count);
         let fits = |operation: u32, uncovered: &mut Uncovered| {
             let (first, last) = items.moments.of[operation as usize];
@@ -46,10 +46,10 @@ impl Collection for PriorityQueue<'_> {
         };
         for (value, item) in (0..).zip(&items.of).filter(|(_, item)| item.add != NONE) {
             let take = Some(item.take).filter(|take| *take != NONE);
-            let looks = items.looks(value).iter().copied();
+            let looks = items.observers(value).iter().copied();
             for operation in take.into_iter().chain(looks) {
                 if !fits(operation, &mut uncovered) {
-                    return Some(Fault { operation, item: Some(value) });
+                    return Some(PriorityQueueFault { operation, item: Some(value) });
                 }
             }
             if item.stays() {
@@ -57,18 +57,19 @@ impl Collection for PriorityQueue<'_> {
             }
         }
         let misfit = items.empty.iter().find(|operation| !fits(**operation, &mut uncovered));
-        misfit.map(|operation| Fault { operation: *operation, item: None })
+        misfit.map(|operation| PriorityQueueFault { operation: *operation, item: None })
     }
 
-    /// The operation, and as few smaller items as leave it no moment.
-    fn core(&self, items: &Items, fault: Fault) -> Core {
-        let Fault { operation, item } = fault;
+    /// The operation, and a smallest set of smaller items that leaves it no moment.
+    fn core(&self, items: &Items, fault: PriorityQueueFault) -> Core {
+        let PriorityQueueFault { operation, item } = fault;
         let smaller = item.unwrap_or(NONE);
         let (first, last) = items.moments.of[operation as usize];
         let near = (0..smaller).zip(&items.of).filter(|(_, item)| item.stays());
         let near = near.map(|(value, item)| (item.from, item.to, value));
         let mut values = fewest(near, first, last).expect("all its moments are covered");
-        let cover: Vec<Item> = values.iter().map(|value| items.of[*value as usize]).collect();
+        let cover: Vec<CollectionItem> =
+            values.iter().map(|value| items.of[*value as usize]).collect();
         values.extend(item);
         let told: Vec<u32> = self.initial.iter().copied().filter(|v| *v < smaller).collect();
         let core = items.core(vec![operation], &values, &told);
@@ -101,8 +102,8 @@ impl Collection for PriorityQueue<'_> {
     }
 
     fn deadlines(&self, items: &Items) -> Vec<(u32, u32)> {
-        // The smaller an item, the more operations it is in the way of: those of all greater ones.
-        // `ends[m]` is the least last moment of those that begin at `m` or later, among those so far.
+        // The smaller an item, the more operations it obstructs: those of all greater ones. `ends[m]` is the
+        // least last moment of the ranges that begin at `m` or later, so far.
         let mut found = Vec::new();
         let mut ends = pending::Least::new(items.moments.count);
         for operation in &items.empty {
@@ -120,7 +121,7 @@ impl Collection for PriorityQueue<'_> {
                 let (first, last) = items.moments.of[item.take as usize];
                 ends.put(first, last);
             }
-            for look in items.looks(value) {
+            for look in items.observers(value) {
                 let (first, last) = items.moments.of[*look as usize];
                 ends.put(first, last);
             }

@@ -1,23 +1,23 @@
 //! Queues in which no item is added twice.
 //!
-//! The items must have an order in which they are added and taken. Item v comes before w in it if
-//! the addition of v returned before that of w was invoked, or the removal of v before that of w;
-//! what is never taken comes after all that is. That v must come before w by one and w before v by
-//! the other is a contradiction, and there is no other (arXiv 2410.04581): both relations are
-//! interval orders, and of a longer circle a shortcut always leaves one of two.
+//! The items must have an order in which they are added and taken. Item v comes before w in it if the addition
+//! of v returned before that of w was invoked, or the removal of v before that of w; items that are never taken
+//! come after all others. It is a contradiction if v must come before w by one relation and w before v by the
+//! other, and there is no other contradiction (arXiv 2410.04581): both relations are interval orders, and a
+//! longer cycle always has a shortcut that leaves a cycle of two.
 //!
-//! An operation that found nothing needs a moment at which no item was inside for certain, which
-//! each is from the return of its addition to the invocation of its removal. Given such a moment,
-//! it is an item of its own that is added and taken just then.
+//! An operation that found the queue empty needs a moment at which no item was surely inside, that is from the
+//! return of its addition to the invocation of its removal. Given such a moment, it is an item of its own that
+//! is added and taken at that moment.
 //!
-//! An addition that never returned happened if its item was taken. Removals that never returned can
-//! be given the items that must leave: each has a deadline, the first return of a removal of an item
-//! that it must come before, and the i-th deadline needs i such removals invoked before it. With
-//! operations that found nothing besides, that is enough to convict, and to acquit if all find their
-//! moments all the same; else the verdict is left open. A peek leaves it open too.
+//! An addition that never returned happened if its item was taken. Removals that never returned can be matched
+//! with the items that must leave: each item has a deadline, the first return of a removal of an item that it
+//! must come before, and the i-th deadline needs i such removals invoked before it. Together with the
+//! operations that found the queue empty, that is enough for a violation, and for consistency if all of these
+//! have their moments all the same; otherwise the history is undecided, and so is one with a peek.
 //!
-//! The order is made by two cursors, one over additions and one over removals, that pass whatever
-//! can be next; an item passed by both is next. O(n), besides sorting (see `placed.rs`).
+//! The order is made by two cursors, one over additions and one over removals, that pass every item that can be
+//! next; an item passed by both is next in the order. O(n), besides sorting (see `placed.rs`).
 
 mod contradictions;
 
@@ -27,7 +27,7 @@ use super::values::{NONE, Rows, START};
 use super::{Action, Plain, Ruling, Span};
 
 pub(super) fn decide(plain: &Plain, spans: &[Span]) -> Ruling {
-    let Some(mut queue) = Queue::new(plain, spans) else {
+    let Some(mut queue) = QueueCheck::new(plain, spans) else {
         return Ruling::NotMine;
     };
     if let Some(ruling) = queue.find_impossible() {
@@ -44,18 +44,18 @@ pub(super) fn decide(plain: &Plain, spans: &[Span]) -> Ruling {
     };
     for (time, operation) in moments {
         let moment = (time, time);
-        queue.items.push(Item { add: moment, take: moment, added: NONE, taken: operation });
+        queue.items.push(QueueItem { add: moment, take: moment, added: NONE, taken: operation });
     }
     let order = queue.order();
     debug_assert!(order.is_some(), "no contradiction and no order");
     Ruling::Linearizable(order)
 }
 
-/// Times are later than those of the history by what the initial items need.
-struct Queue {
+/// Times are shifted to leave room for the initial items.
+struct QueueCheck {
     times: Vec<(u64, u64)>,
-    items: Vec<Item>,
-    /// Operations that found nothing.
+    items: Vec<QueueItem>,
+    /// Operations that found the queue empty.
     empties: Vec<u32>,
     /// Removals that never returned, by invocation.
     removals: Vec<u32>,
@@ -66,7 +66,7 @@ struct Queue {
 
 /// An item that was inside, with its addition and its removal: invocation, return and operation.
 #[derive(Clone, Copy)]
-struct Item {
+struct QueueItem {
     /// The return is not later than that of the removal, which comes later.
     add: (u64, u64),
     /// The invocation is not earlier than that of the addition. All `u64::MAX` if nothing took it.
@@ -75,21 +75,21 @@ struct Item {
     taken: u32,
 }
 
-impl Item {
-    /// From when to when it was inside for certain.
+impl QueueItem {
+    /// The times from which and to which it was surely inside.
     fn inside(&self) -> Option<(u64, u64)> {
         (self.add.1 < self.take.0).then_some((self.add.1, self.take.0))
     }
 }
 
-/// Items were inside without a break from one time to another.
+/// Items were inside without a break between two times.
 struct Cover {
     from: u64,
     to: u64,
 }
 
-impl Queue {
-    fn new(plain: &Plain, spans: &[Span]) -> Option<Queue> {
+impl QueueCheck {
+    fn new(plain: &Plain, spans: &[Span]) -> Option<QueueCheck> {
         let rows = Rows::new(plain, spans)?;
         let shift = 2 * plain.initial.len() as u64;
         let time = |span: &Span| (span.invoked + shift, span.returned.saturating_add(shift));
@@ -113,7 +113,7 @@ impl Queue {
             if taken == NONE && (added == NONE || add.1 == u64::MAX) {
                 return;
             }
-            items.push(Item { add, take, added, taken });
+            items.push(QueueItem { add, take, added, taken });
         };
         for (place, value) in plain.initial.iter().enumerate() {
             let place = 2 * place as u64;
@@ -126,14 +126,14 @@ impl Queue {
             }
         }
         let (by_add_call, by_add_end) = (Vec::new(), Vec::new());
-        Some(Queue { times, items, empties, removals, by_add_call, by_add_end })
+        Some(QueueCheck { times, items, empties, removals, by_add_call, by_add_end })
     }
 
-    fn sorted(&self, key: impl Fn(&Item) -> u64) -> Vec<u32> {
+    fn sorted(&self, key: impl Fn(&QueueItem) -> u64) -> Vec<u32> {
         placed::by_key(&self.items.iter().map(key).collect::<Vec<u64>>())
     }
 
-    /// Looks for removals that no addition explains, and tightens the times of all others.
+    /// Finds removals without an addition, and tightens the times of all others.
     fn find_impossible(&mut self) -> Option<Ruling> {
         for item in &mut self.items {
             if item.added == NONE || item.take.1 < item.add.0 {
@@ -147,11 +147,11 @@ impl Queue {
         None
     }
 
-    /// Looks for an item that was added before another and taken after it.
+    /// Finds an item that was added before another and taken after it.
     fn find_overtaking(&self) -> Option<Ruling> {
         let mut earlier = self.by_add_end.iter().map(|item| &self.items[*item as usize]).peekable();
         // Of the items whose addition returned so far, the one whose removal was invoked last.
-        let mut last: Option<&Item> = None;
+        let mut last: Option<&QueueItem> = None;
         for second in self.by_add_call.iter().map(|item| &self.items[*item as usize]) {
             while let Some(first) = earlier.next_if(|first| first.add.1 < second.add.0) {
                 if first.taken != NONE && last.is_none_or(|last| last.take.0 < first.take.0) {
@@ -165,11 +165,11 @@ impl Queue {
         None
     }
 
-    /// Gives items that must leave to removals that never returned, the most urgent one to the first
-    /// of these.
+    /// Matches items that must leave with removals that never returned, the most urgent one with the first of
+    /// these.
     fn give_removals(&mut self) -> Option<Ruling> {
-        // For each place in `by_add_call`, of the items from there on the one whose removal
-        // returned first, as far as something took them.
+        // For each place in `by_add_call`, the item from there on whose removal returned first, among taken
+        // items.
         let mut first = vec![NONE; self.by_add_call.len() + 1];
         for place in (0..self.by_add_call.len()).rev() {
             let item = self.by_add_call[place];
@@ -179,7 +179,7 @@ impl Queue {
         let mut deadlines: Vec<(u64, u32, u32)> = Vec::new();
         let mut place = 0;
         for &item in &self.by_add_end {
-            let Item { add, taken, .. } = self.items[item as usize];
+            let QueueItem { add, taken, .. } = self.items[item as usize];
             let later = |other: &u32| self.items[*other as usize].add.0 > add.1;
             while self.by_add_call.get(place).is_some_and(|other| !later(other)) {
                 place += 1;
@@ -201,7 +201,7 @@ impl Queue {
         None
     }
 
-    /// The times in which there was an item inside for certain, by time.
+    /// The times in which an item was surely inside, by time.
     fn covers(&self) -> Vec<Cover> {
         let mut covers: Vec<Cover> = Vec::new();
         if self.empties.is_empty() {
@@ -217,8 +217,8 @@ impl Queue {
         covers
     }
 
-    /// For each operation that found nothing a time such that just after it that may be right, by
-    /// operation. None if there is none for one of them.
+    /// For each operation that found the queue empty a time just after which that may be right, by operation.
+    /// None if there is none for one of them.
     fn moments(&self, covers: &[Cover]) -> Option<Vec<(u64, u32)>> {
         let moment =
             |&operation: &u32| self.moment(covers, operation).map(|time| (time, operation));
@@ -235,10 +235,10 @@ impl Queue {
         }
     }
 
-    /// Some operation found nothing while there was an item inside, unless one of the removals that
-    /// never returned took it.
+    /// An operation found the queue empty while an item was inside, unless one of the removals that never
+    /// returned took the item.
     fn found_nothing_wrongly(&mut self) -> Ruling {
-        // Whatever was not taken for certain may have been taken by the first of these.
+        // Each item that was not surely taken may have been taken by the first of these.
         if let Some(&first) = self.removals.first() {
             let (call, _) = self.times[first as usize];
             for item in &mut self.items {
@@ -259,12 +259,12 @@ impl Queue {
     /// All operations in an order that explains them. None if the items have no order.
     fn order(&self) -> Option<Vec<u32>> {
         let items = self.in_turn()?;
-        // Just after which time each operation takes effect, with the turn of its item: as early as
-        // it and those before it can. Both lists are sorted then.
+        // The time just after which each operation takes effect, with the rank of its item: as early as it and
+        // its predecessors can. Both lists are sorted then.
         let (mut adds, mut takes) = (Vec::new(), Vec::new());
         let (mut add_time, mut take_time) = (0, 0);
         for (turn, item) in items.into_iter().enumerate() {
-            let Item { add, take, added, taken } = self.items[item as usize];
+            let QueueItem { add, take, added, taken } = self.items[item as usize];
             add_time = add.0.max(add_time);
             if added < START {
                 adds.push((add_time, turn, added));
@@ -299,7 +299,7 @@ impl Queue {
         take_call.retain(ever_taken);
         take_end.retain(ever_taken);
         let mut turns: Vec<u32> = Vec::with_capacity(self.items.len());
-        // How many cursors passed each item; 3 if it has had its turn.
+        // The number of cursors that passed each item; 3 if it is in the order.
         let mut passed = vec![0u8; self.items.len()];
         let mut ready = Vec::new();
         let mut adds = Cursor { calls: add_call, ends: add_end, call: 0, end: 0 };
@@ -328,14 +328,14 @@ struct Cursor {
     /// Items by invocation and by return.
     calls: Vec<u32>,
     ends: Vec<u32>,
-    /// How far it is in each.
+    /// The position in each.
     call: usize,
     end: usize,
 }
 
 impl Cursor {
-    /// Passes whatever was invoked before the first return of those who wait for their turn. What
-    /// both cursors have passed then is ready.
+    /// Passes every item that was invoked before the first return of the waiting items. Items that both cursors
+    /// have passed are ready.
     fn advance(
         &mut self,
         passed: &mut [u8],

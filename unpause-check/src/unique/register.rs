@@ -24,7 +24,7 @@ use super::values::{NONE, START, count, once};
 use super::{Action, Plain, Ruling, Span};
 
 pub(super) fn decide(plain: &Plain, spans: &[Span]) -> Ruling {
-    let Some(mut register) = Register::new(plain, spans) else {
+    let Some(mut register) = RegisterCheck::new(plain, spans) else {
         return Ruling::NotMine;
     };
     if let Some(ruling) = register.find_links().or_else(|| register.find_clusters()) {
@@ -52,19 +52,19 @@ pub(super) fn decide(plain: &Plain, spans: &[Span]) -> Ruling {
     }
 }
 
-/// Times are one later than those of the history, so that 0 is before all.
-struct Register<'a> {
+/// Times are one later than in the history, so that 0 is before all.
+struct RegisterCheck<'a> {
     plain: &'a Plain,
     spans: &'a [Span],
-    /// For each value, the operation that brought it, if it happened.
+    /// For each value, the operation that wrote it, if it happened.
     intro: Vec<u32>,
-    /// For each value, an operation that shows that it was there: a read that returned or a swap
-    /// that happened.
+    /// For each value, an operation that shows that the register held it: a read that returned or a swap that
+    /// happened.
     seen: Vec<u32>,
-    /// For each value, the one that was swapped for it, and the one that it was swapped for.
+    /// For each value, the one that it replaced by a swap, and the one that replaced it.
     before: Vec<u32>,
     after: Vec<u32>,
-    clusters: Vec<Cluster>,
+    clusters: Vec<RegisterCluster>,
 }
 
 /// The operation of a cluster or block that returned first.
@@ -84,26 +84,26 @@ struct Last {
 }
 
 #[derive(Clone, Copy)]
-struct Cluster {
+struct RegisterCluster {
     first: First,
     last: Last,
 }
 
 struct Block {
-    /// The value it begins with.
+    /// Its first value.
     root: u32,
     first: First,
     last: Last,
 }
 
 impl Block {
-    /// Whether it must come before the other.
+    /// Returns `true` if it must come before the other.
     fn precedes(&self, other: &Block) -> bool {
         self.first.end < other.last.call
     }
 }
 
-impl<'a> Register<'a> {
+impl<'a> RegisterCheck<'a> {
     fn new(plain: &'a Plain, spans: &'a [Span]) -> Option<Self> {
         let [initial] = plain.initial[..] else {
             return None;
@@ -131,7 +131,7 @@ impl<'a> Register<'a> {
             }
         }
         let after = none();
-        Some(Register { plain, spans, intro, seen, before, after, clusters: Vec::new() })
+        Some(RegisterCheck { plain, spans, intro, seen, before, after, clusters: Vec::new() })
     }
 
     fn times(&self, operation: u32) -> (u64, u64) {
@@ -146,14 +146,14 @@ impl<'a> Register<'a> {
         operation < START && self.spans[operation as usize].returned == u64::MAX
     }
 
-    /// Finds out what happened of what never returned, and fills `after`.
+    /// Decides which operations without a return happened, and fills `after`.
     fn find_links(&mut self) -> Option<Ruling> {
         let values = self.intro.len() as u32;
         for value in 0..values {
             let mut value = value as usize;
             let happened =
                 |it: &Self, value: usize| !it.pending(it.intro[value]) || it.seen[value] != NONE;
-            // Whatever a swap that happened took away was there, and so on backwards.
+            // The register held the value that a swap replaced, and so on backwards.
             while self.before[value] != NONE && happened(self, value) {
                 let old = self.before[value] as usize;
                 let known = self.seen[old] != NONE;
@@ -193,13 +193,13 @@ impl<'a> Register<'a> {
             let (operation, value) = (self.intro[value], value as u32);
             let (call, end) = if operation == NONE { (0, 0) } else { self.times(operation) };
             let first = First { end, operation, value };
-            Cluster { first, last: Last { call, operation, value } }
+            RegisterCluster { first, last: Last { call, operation, value } }
         };
         self.clusters = (0..self.intro.len()).map(of).collect();
         for (index, action) in self.plain.actions.iter().enumerate() {
             if let Action::Peek(value) = *action {
                 let (call, end) = self.times(index as u32);
-                let Cluster { first, last } = &mut self.clusters[value as usize];
+                let RegisterCluster { first, last } = &mut self.clusters[value as usize];
                 if end < first.end {
                     (first.end, first.operation) = (end, index as u32);
                 }
@@ -228,12 +228,12 @@ impl<'a> Register<'a> {
             if self.before[root] != NONE {
                 continue;
             }
-            let Cluster { first, last } = self.clusters[root];
+            let RegisterCluster { first, last } = self.clusters[root];
             let mut block = Block { root: root as u32, first, last };
             let mut value = self.after[root];
             reached += 1;
             while value != NONE {
-                let Cluster { first, last } = self.clusters[value as usize];
+                let RegisterCluster { first, last } = self.clusters[value as usize];
                 if first.end < block.last.call {
                     return Err(self.out_of_line(first));
                 }
@@ -251,9 +251,9 @@ impl<'a> Register<'a> {
         if reached < there { Err(self.circle(&blocks)) } else { Ok(blocks) }
     }
 
-    /// `roots` are the values that the blocks begin with, in their order.
+    /// `roots` are the first values of the blocks, in the order of the blocks.
     fn order(&self, roots: impl Iterator<Item = u32>) -> Vec<u32> {
-        // Where the operations of each value begin in the order: first counted, then summed up.
+        // The first place of the operations of each value in the order: first counted, then summed up.
         let mut place = vec![0u32; self.intro.len()];
         let mut length = 0;
         for action in &self.plain.actions {
@@ -312,7 +312,7 @@ mod tests {
     fn so_are_those_with_swaps() {
         let letters =
             [Swap(0, 1), Swap(1, 2), Swap(2, 3), Swap(2, 1), Swap(9, 3), Add(2), Peek(1), Peek(2)];
-        // Two that take the same value, which nobody wrote, among them.
+        // Among them two that take the same value, which was never written.
         let pending = [Swap(0, 1), Swap(1, 2), Swap(9, 1), Add(2)];
         every(PlainObject::Register, &[0], 4, &letters, &pending).assert_decided(1.0);
     }

@@ -1,11 +1,11 @@
 //! Sets in which no value is added or removed twice.
 //!
-//! Values do not touch each other, so each is looked at alone. The operations that found the value
-//! inside (its insert, its remove, and who saw it) must be able to lie in that order, and between
-//! the first return and the last invocation of these it was inside for certain: who did not find it
-//! must reach out of that interval (arXiv 2410.04581; the rules for operations that never returned
-//! are ours). An insert that never returned happened if its value was found or removed; a remove
-//! that never returned may then always have happened, since that forbids nothing.
+//! Values do not affect each other, so each is decided alone. The operations that found the value inside (its
+//! insert, its remove, and its observers) must be able to lie in that order, and between their first return and
+//! their last invocation it was surely inside: an operation that did not find it must reach out of that
+//! interval (arXiv 2410.04581; the rules for operations that never returned are ours). An insert that never
+//! returned happened if its value was found or removed; a remove that never returned may then always have
+//! happened, since that forbids nothing.
 //!
 //! Each operation gets a moment, and the moments in order are the linearization. O(n), besides sorting (see
 //! `placed.rs`).
@@ -18,12 +18,12 @@ pub(super) fn decide(plain: &Plain, spans: &[Span]) -> Ruling {
     let Some(rows) = Rows::new(plain, spans) else {
         return Ruling::NotMine;
     };
-    let set = match Set::new(plain, spans, rows) {
+    let set = match SetCheck::new(plain, spans, rows) {
         Ok(set) => set,
         Err(ruling) => return ruling,
     };
     for value in 0..set.inside.len() {
-        if let Some(ruling) = set.wrong(value) {
+        if let Some(ruling) = set.contradiction(value) {
             return ruling;
         }
     }
@@ -39,15 +39,14 @@ pub(super) fn decide(plain: &Plain, spans: &[Span]) -> Ruling {
     Ruling::Linearizable(Some(set.order(plain)))
 }
 
-/// Times are one later than those of the history, so that 0 is before all.
-struct Set<'a> {
+/// Times are one later than in the history, so that 0 is before all.
+struct SetCheck<'a> {
     spans: &'a [Span],
     rows: Rows,
     inside: Vec<Inside>,
 }
 
-/// A value is inside for certain from a return to an invocation, if that is later: each with its
-/// operation.
+/// A value is surely inside from a return to an invocation, if that is later: each with its operation.
 #[derive(Clone, Copy)]
 struct Inside {
     from: (u64, u32),
@@ -57,10 +56,10 @@ struct Inside {
 /// Of a value that was never inside.
 const NEVER: Inside = Inside { from: (u64::MAX, NONE), to: (0, NONE) };
 
-impl<'a> Set<'a> {
+impl<'a> SetCheck<'a> {
     fn new(plain: &Plain, spans: &'a [Span], rows: Rows) -> Result<Self, Ruling> {
         let inside = vec![NEVER; rows.add.len()];
-        let mut set = Set { spans, rows, inside };
+        let mut set = SetCheck { spans, rows, inside };
         for &value in &plain.initial {
             set.inside[value as usize].from = (0, START);
         }
@@ -75,7 +74,7 @@ impl<'a> Set<'a> {
                 _ => return Err(Ruling::NotMine),
             }
         }
-        // What never returned happened if its value was there.
+        // An insert that never returned happened if its value was found.
         for value in 0..set.inside.len() {
             if set.inside[value].from.1 == NONE {
                 continue;
@@ -104,8 +103,8 @@ impl<'a> Set<'a> {
         (invoked + 1, returned.saturating_add(1))
     }
 
-    /// What is wrong with the operations that found the value, if anything.
-    fn wrong(&self, value: usize) -> Option<Ruling> {
+    /// The contradiction between the operations that found the value, if any.
+    fn contradiction(&self, value: usize) -> Option<Ruling> {
         let (add, take) = (self.rows.add[value], self.rows.take[value]);
         let Inside { from: (end, first), to: (call, last) } = self.inside[value];
         if first == NONE || first == START && take == NONE {

@@ -1,47 +1,47 @@
 //! Stacks in which no two items are alike: O(n log n).
 //!
-//! Where a stack would be empty without some item, that item lies at the bottom, and there it can be
-//! pushed, seen and popped. So if each operation of an item has a moment at which no *other* item is
-//! surely inside, the item can be at the bottom all its time, and the history is linearizable if and
-//! only if it is without that item. Taking away such items until none is left shows that it is; being
-//! stuck shows that it is not (arXiv 2410.04581, stacks). Popping from an empty stack needs a moment at
-//! which nothing at all is surely inside, which depends on nothing else.
+//! If a stack would be empty without some item, that item lies at the bottom, and there it can be pushed, seen
+//! and popped. So if each operation of an item has a moment at which no *other* item is surely inside, the item
+//! can be at the bottom all its time, and the history is linearizable if and only if it is without that item.
+//! If such items can be removed until none is left, the history is linearizable; if the removal gets stuck, it
+//! is not (arXiv 2410.04581, stacks). Popping from an empty stack needs a moment at which nothing at all is
+//! surely inside, which depends on nothing else.
 //!
-//! The taking away is in `bottom.rs`; here are the other rules, and the words for what is wrong.
+//! The removal is in `bottom.rs`; this file has the other rules, and the texts of contradictions.
 
 use super::bottom::Layout;
 use super::intervals::{NONE, Uncovered, fewest};
-use super::items::{Item, Items, Words, edge};
+use super::items::{CollectionItem, CollectionTerms, Items, edge};
 use super::pending::{self, Collection};
 use super::{Core, Plain, Ruling, Span};
 use crate::verdict::Anomaly;
 
-const WORDS: Words = Words { added: "pushed", taken: "popped" };
+const WORDS: CollectionTerms = CollectionTerms { added: "pushed", taken: "popped" };
 
 /// Decides a history of a stack.
 pub(super) fn decide(plain: &Plain, spans: &[Span]) -> Ruling {
     match Items::new(plain, spans, WORDS) {
-        Ok(items) => pending::decide(Stack { initial: &plain.initial }, items),
+        Ok(items) => pending::decide(StackCheck { initial: &plain.initial }, items),
         Err(ruling) => ruling,
     }
 }
 
-struct Stack<'a> {
+struct StackCheck<'a> {
     initial: &'a [u32],
 }
 
-/// What cannot be.
-pub(super) enum Fault {
-    /// This operation found nothing, and at each of its moments there was something.
+/// A contradiction.
+pub(super) enum StackFault {
+    /// This operation found the stack empty, but at each of its moments an item was inside.
     NotEmpty(u32),
     /// None of these can be at the bottom of the others.
     Stuck(Layout, Vec<u32>),
 }
 
-impl Collection for Stack<'_> {
-    type Fault = Fault;
+impl Collection for StackCheck<'_> {
+    type Fault = StackFault;
 
-    fn fault(&self, items: &Items) -> Option<Fault> {
+    fn fault(&self, items: &Items) -> Option<StackFault> {
         if !items.empty.is_empty() {
             let mut uncovered = Uncovered::new(items.moments.count);
             for item in items.of.iter().filter(|item| item.stays()) {
@@ -50,25 +50,25 @@ impl Collection for Stack<'_> {
             for operation in &items.empty {
                 let (first, last) = items.moments.of[*operation as usize];
                 if uncovered.from(first) > last {
-                    return Some(Fault::NotEmpty(*operation));
+                    return Some(StackFault::NotEmpty(*operation));
                 }
             }
         }
         let layout = Layout::new(items);
         let stuck = layout.stuck();
-        (!stuck.is_empty()).then_some(Fault::Stuck(layout, stuck))
+        (!stuck.is_empty()).then_some(StackFault::Stuck(layout, stuck))
     }
 
-    fn core(&self, items: &Items, fault: Fault) -> Core {
+    fn core(&self, items: &Items, fault: StackFault) -> Core {
         match fault {
-            Fault::NotEmpty(operation) => self.not_empty(items, operation),
-            Fault::Stuck(layout, stuck) => self.out_of_order(items, &layout, stuck),
+            StackFault::NotEmpty(operation) => self.not_empty(items, operation),
+            StackFault::Stuck(layout, stuck) => self.out_of_order(items, &layout, stuck),
         }
     }
 
     fn deadlines(&self, items: &Items) -> Vec<(u32, u32)> {
-        // What is still inside is in the way of an item under it: one that was surely inside when it
-        // was pushed and popped only after it had been. `ends` is of the pops of those under it.
+        // A remaining item obstructs an item under it: one that was surely inside when it was pushed and popped
+        // only after it had been. `ends` is of the pops of the items under it.
         let count = items.moments.count;
         let mut empty = pending::Least::new(count);
         for operation in &items.empty {
@@ -76,8 +76,10 @@ impl Collection for Stack<'_> {
             empty.put(first, last);
         }
         let of = |operation: u32| items.moments.of[operation as usize];
-        let stays: Vec<Item> = items.of.iter().filter(|item| item.stays()).copied().collect();
-        let mut taken: Vec<Item> = stays.iter().filter(|item| item.take != NONE).copied().collect();
+        let stays: Vec<CollectionItem> =
+            items.of.iter().filter(|item| item.stays()).copied().collect();
+        let mut taken: Vec<CollectionItem> =
+            stays.iter().filter(|item| item.take != NONE).copied().collect();
         taken.sort_unstable_by_key(|item| item.from);
         let mut untaken: Vec<u32> = items.untaken().collect();
         untaken.sort_unstable_by_key(|value| of(items.of[*value as usize].add).0);
@@ -97,7 +99,7 @@ impl Collection for Stack<'_> {
     }
 }
 
-impl Stack<'_> {
+impl StackCheck<'_> {
     fn not_empty(&self, items: &Items, operation: u32) -> Core {
         let (first, last) = items.moments.of[operation as usize];
         let near = (0..).zip(&items.of).filter(|(_, item)| item.stays());
@@ -110,7 +112,7 @@ impl Stack<'_> {
         };
         let mut edges = Vec::new();
         if let [value] = values[..] {
-            let Item { first, last, take, .. } = items.of[value as usize];
+            let CollectionItem { first, last, take, .. } = items.of[value as usize];
             if first < items.operations {
                 edges.push(edge(first, operation, "returned before it was invoked"));
             }
@@ -122,17 +124,17 @@ impl Stack<'_> {
         Core { operations: core, anomaly: Anomaly { name, text, edges } }
     }
 
-    /// As few of the stuck items as are stuck by themselves.
+    /// The operations of a smallest set of stuck items that is stuck by itself.
     fn out_of_order(&self, items: &Items, layout: &Layout, stuck: Vec<u32>) -> Core {
         let pair = layout.crossing(items, &stuck);
-        let few = pair.map_or_else(|| layout.fewer(stuck), |pair| pair.to_vec());
+        let few = pair.map_or_else(|| layout.minimize(stuck), |pair| pair.to_vec());
         let values: Vec<u32> = few.iter().map(|number| layout.values[*number as usize]).collect();
-        // What was there at the start under all of these stays under them, whatever becomes of it.
+        // Items that are initially under all of these stay under them.
         let under = self.initial.iter().position(|value| values.contains(value));
         let told = &self.initial[under.unwrap_or(self.initial.len())..];
         let looks = match pair {
             Some(_) => Vec::new(),
-            None => layout.looks_needed(&few),
+            None => layout.observers_needed(&few),
         };
         let core = items.core(looks, &values, told);
         let mut anomaly = Anomaly { name: "popped out of order".to_owned(), ..Anomaly::default() };

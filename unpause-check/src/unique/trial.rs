@@ -1,8 +1,8 @@
-//! Puts an engine to the trial: histories of a few operations, each judged by trying every order.
+//! Tests an engine on histories of a few operations, each decided by brute force.
 //!
-//! What an engine says in support of its verdict is judged too: an order must be one, and the core
-//! of a contradiction must be one alone. Nothing here knows intervals or uses an engine's code.
-//! The environment variable `UNPAUSE_LONG` makes histories longer and more.
+//! The support of a verdict is tested too: an order must be right, and the core of a contradiction must be one
+//! alone. This file uses neither intervals nor the code of an engine. The environment variable `UNPAUSE_LONG`
+//! makes histories longer and more.
 
 use super::{Action, Core, Plain, PlainObject, Ruling, Span, Values, decide};
 
@@ -10,16 +10,16 @@ fn long() -> bool {
     std::env::var_os("UNPAUSE_LONG").is_some_and(|value| value != "0")
 }
 
-/// What came of the histories that were tried.
+/// The counts of verdicts.
 #[derive(Default, Debug)]
-pub(super) struct Tally {
+pub(super) struct TrialTally {
     linearizable: u32,
     violated: u32,
     not_mine: u32,
     longest_core: usize,
 }
 
-impl Tally {
+impl TrialTally {
     /// Asserts that the engine gave a verdict on this share of the histories at least, and both
     /// verdicts on many.
     #[track_caller]
@@ -30,7 +30,7 @@ impl Tally {
         assert!(self.linearizable > 100 && self.violated > 100, "{self:?}");
     }
 
-    /// Has the engine decide one history, and judges what it says.
+    /// Runs the engine on one history, and checks its result.
     fn judge(&mut self, plain: &Plain, spans: &[Span]) {
         let plain = &numbered(plain);
         let all: Vec<u32> = (0..spans.len() as u32).collect();
@@ -64,8 +64,8 @@ pub(super) fn every(
     count: usize,
     letters: &[Action],
     pending: &[Action],
-) -> Tally {
-    let mut tally = Tally::default();
+) -> TrialTally {
+    let mut tally = TrialTally::default();
     for count in 0..=count + usize::from(long()) {
         for spans in shapes(count, 3) {
             let actions = Vec::with_capacity(count);
@@ -94,7 +94,7 @@ fn label(
     }
 }
 
-/// Whether the action adds or takes a value that was added or taken already.
+/// Returns `true` if the action adds or takes a value that was added or taken already.
 fn repeats(plain: &Plain, action: &Action) -> bool {
     use Action::*;
     plain.actions.iter().any(|known| match (known, action) {
@@ -126,8 +126,8 @@ pub(super) fn random(
     initial: &[u32],
     letters: &[Action],
     pending: &[Action],
-) -> Tally {
-    let mut tally = Tally::default();
+) -> TrialTally {
+    let mut tally = TrialTally::default();
     let mut state = 1u64;
     let mut below = |bound: usize| {
         state =
@@ -169,8 +169,7 @@ pub(super) fn random(
     tally
 }
 
-/// When the operations of histories of `count` operations are open, in the order of their
-/// invocations.
+/// All spans of histories of `count` operations, in the order of their invocations.
 fn shapes(count: usize, clients: usize) -> Vec<Vec<Span>> {
     fn extend(
         spans: &mut Vec<Span>,
@@ -199,8 +198,8 @@ fn shapes(count: usize, clients: usize) -> Vec<Vec<Span>> {
     out
 }
 
-/// Whether some order of those of these operations that returned, and of some that did not,
-/// explains them.
+/// Returns `true` if some order of the operations that returned, and of some of the others, explains
+/// them.
 fn explicable(plain: &Plain, spans: &[Span], operations: &[u32]) -> bool {
     fn place(plain: &Plain, spans: &[Span], state: &[u32], left: &[u32]) -> bool {
         if left.iter().all(|op| spans[*op as usize].returned == u64::MAX) {
@@ -218,8 +217,8 @@ fn explicable(plain: &Plain, spans: &[Span], operations: &[u32]) -> bool {
     place(plain, spans, &plain.initial, operations)
 }
 
-/// The state after an operation, or none if it cannot have happened so. One that did not return
-/// has what effect it can have.
+/// The state after an operation, or none if it cannot have happened so. An operation without a return has
+/// whatever effect it can have.
 fn step(plain: &Plain, spans: &[Span], state: &[u32], op: u32) -> Option<Vec<u32>> {
     use {Action::*, PlainObject::*};
     let pending = spans[op as usize].returned == u64::MAX;

@@ -1,17 +1,16 @@
-//! What the engines for unique values share: who added and who took each value, and how the
-//! operations of a contradiction are gathered and named. No engine is here.
+//! Shared by the engines for unique values: the operations that added and took each value, and the collection
+//! of the operations of a contradiction. Contains no engine.
 
 use super::{Action, Core, Plain, Ruling, Span};
 use crate::verdict::{Anomaly, Edge};
 
 /// No operation.
 pub(super) const NONE: u32 = u32::MAX;
-/// Stands for the operation that put the initial values in: it is not part of the history.
+/// The operation that added the initial values: it is not part of the history.
 pub(super) const START: u32 = u32::MAX - 1;
 
-/// How many values there are: one more than the largest number. `None` if numbers are so large that
-/// they were not given out by counting, or if times or operations are too many to be shifted or
-/// numbered.
+/// The number of values: one more than the largest number. `None` if the numbers are not dense, or if there are
+/// too many times or operations.
 pub(super) fn count(plain: &Plain, spans: &[Span]) -> Option<usize> {
     let mut count = 0;
     for &value in &plain.initial {
@@ -62,23 +61,23 @@ impl Rows {
     }
 }
 
-/// Fills a place, or says that it was filled before.
+/// Fills an empty place, or returns `None`.
 pub(super) fn once(place: &mut u32, operation: u32) -> Option<()> {
     (std::mem::replace(place, operation) == NONE).then_some(())
 }
 
-/// The contradiction as it is gathered.
+/// A contradiction under construction.
 #[derive(Default)]
 pub(super) struct Contradiction {
     operations: Vec<u32>,
     edges: Vec<Edge>,
 }
 
-/// Why one operation comes before another in real time.
+/// The reason why one operation comes before another in real time.
 pub(super) const RETURNED: &str = "returned before it was invoked";
 
 impl Contradiction {
-    /// Takes the operation in and gives what stands for it in the text.
+    /// Adds the operation and returns its placeholder for the text.
     pub(super) fn name(&mut self, operation: u32) -> String {
         debug_assert!(operation < START);
         let place = self.operations.iter().position(|known| *known == operation);
@@ -89,14 +88,14 @@ impl Contradiction {
         format!("{{{place}}}")
     }
 
-    /// Takes the operation in if it is one. Those with names come first.
+    /// Adds the operation if it is one. Operations with placeholders come first.
     pub(super) fn with(&mut self, operation: u32) {
         if operation < START {
             self.operations.push(operation);
         }
     }
 
-    /// The first few that were taken in.
+    /// The operations with placeholders.
     pub(super) fn named(&self) -> &[u32] {
         &self.operations[..self.operations.len().min(4)]
     }
@@ -107,7 +106,7 @@ impl Contradiction {
 
     pub(super) fn ruling(self, name: &str, text: String) -> Ruling {
         let Contradiction { operations, edges } = self;
-        // The first of several mentions stays where it is: the text counts on it.
+        // The first of several mentions stays where it is, because the text refers to it.
         let mut first: Vec<(u32, usize)> = operations.iter().copied().zip(0..).collect();
         first.sort_unstable();
         first.dedup_by_key(|(operation, _)| *operation);

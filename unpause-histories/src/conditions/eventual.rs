@@ -1,11 +1,11 @@
-//! Eventual consistency of a replicated set: once nobody adds any more, all replicas hold the same.
+//! Eventual consistency of a replicated set: after the last addition, all replicas hold the same elements.
 //!
 //! The calls of a history are:
 //!
 //! - `add` with the element: `ok` is acknowledged, `fail` is refused, `info` may be there or not;
-//! - `final-read`, whose answer is the list or set of all that a replica holds. In a history without
-//!   one, as Jepsen's are, a `read` is final if it was called when all calls of `add` had ended; other
-//!   reads are not judged, for they may see whatever they like.
+//! - `final-read`, whose answer is the list or set of all elements of a replica. In a history without one, such
+//!   as Jepsen's, a `read` is final if it was called when all calls of `add` had ended; other reads are not
+//!   checked, for they may return any subset.
 //!
 //! A replica is named by the field `key`, a whole number; without it each process reads its own.
 
@@ -15,12 +15,15 @@ use unpause_check::history::Operation;
 use unpause_check::models::NilRead;
 
 use super::{Question, refuse};
-use crate::finding::{Finding, Naming};
+use crate::finding::{HistoryFinding, Naming};
 use crate::history::{Keys, answered_for_another};
 use crate::problem::{Problem, ProblemKind, not_among, shown};
 use crate::recording::{Answer, Call, Recording};
 
-pub(super) fn check(recording: &Recording, question: &Question<'_>) -> Result<Finding, Problem> {
+pub(super) fn check(
+    recording: &Recording,
+    question: &Question<'_>,
+) -> Result<HistoryFinding, Problem> {
     refuse(
         question.keys == Keys::Yes,
         "to check by key (--keys yes)",
@@ -39,7 +42,7 @@ pub(super) fn check(recording: &Recording, question: &Question<'_>) -> Result<Fi
     let clients = recording.client_numbers();
     let is = |call: &Call, name: &str| &*call.f == name;
     let says_final = recording.calls.iter().any(|call| is(call, "final-read"));
-    // When the last addition ended, as far as they did.
+    // The end of the last addition, among those that ended.
     let adds = recording.calls.iter().filter(|call| is(call, "add"));
     let quiet = adds.map(|call| call.end.as_ref().map_or(call.invoked, |end| end.time)).max();
     let mut history: Vec<EventualOperation<Datum>> = Vec::new();
@@ -111,7 +114,7 @@ pub(super) fn check(recording: &Recording, question: &Question<'_>) -> Result<Fi
         numbered: Some("operation "),
         ..Naming::default()
     };
-    Ok(Finding::new(recording, &history, &calls, verdict, naming, |_, operation| {
+    Ok(HistoryFinding::new(recording, &history, &calls, verdict, naming, |_, operation| {
         let told = operation.returned.as_ref().map(|(ret, _)| match ret {
             EventualRet::Acknowledged => "ok".to_owned(),
             EventualRet::Refused => "refused".to_owned(),

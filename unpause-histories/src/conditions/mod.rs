@@ -1,4 +1,4 @@
-//! What a history can be checked for: a row of [`CONDITIONS`] each, a file for each family.
+//! The conditions for histories: one row of [`CONDITIONS`] each, a file for each family.
 
 mod eventual;
 mod models;
@@ -13,48 +13,47 @@ use unpause_check::transactions::Level;
 
 pub use self::models::tree;
 use self::models::{Linearizable, Quiescent, Sequential};
-use crate::finding::Finding;
+use crate::finding::HistoryFinding;
 use crate::history::{self, Keys};
 use crate::problem::{Problem, ProblemKind, not_among};
 use crate::recording::{Callers, Recording};
 
-/// What is asked of a history.
+/// The parameters of a check.
 #[derive(Clone, Debug, Default)]
 pub struct Question<'a> {
-    /// The name of the model, one of [`Condition::models`]; if none, that of the only one that the
-    /// operations fit.
+    /// The name of the model, one of [`Condition::models`]; if none, the only one whose operations match.
     pub model: Option<&'a str>,
-    /// The state before the first operation; if none, what
-    /// [`Shipped::recorded`](unpause_check::models::Shipped::recorded) says.
+    /// The state before the first operation; if none, that of
+    /// [`Shipped::recorded`](unpause_check::models::Shipped::recorded).
     pub initial: Option<Datum>,
-    /// Whether there are many objects, told apart by keys.
+    /// One object, or one for each key.
     pub keys: Keys,
-    /// What a read of nil means; if none, what it means in the format of the file.
+    /// The meaning of a read of nil; if none, that of the format of the file.
     pub nil: Option<NilRead>,
-    /// How long to search.
+    /// The budget of the search.
     pub budget: Budget<'a>,
-    /// How many threads may search; 0 is one. Neither verdict nor evidence depends on it. Used where
-    /// a history falls into parts by key.
+    /// The number of threads for the search; 0 counts as one. Neither verdict nor evidence depends on it. Used
+    /// if a history is split by key.
     pub threads: usize,
 }
 
-/// Something that a history can be checked for.
+/// A condition that a history can be checked for.
 #[derive(Clone, Copy, Debug)]
 pub struct Condition {
-    /// The name it is asked for by.
+    /// Its name.
     pub name: &'static str,
-    /// One line: what it means.
+    /// Its meaning, in one line.
     pub summary: &'static str,
-    /// What a history is that satisfies it, in a sentence: an adjective, or `with` and a noun.
+    /// The property of a history that satisfies it, in a sentence: an adjective, or `with` and a noun.
     pub(crate) phrase: &'static str,
     family: Family,
 }
 
-/// What kinds of history there are, with what is asked of one.
+/// The kinds of histories, each with its check.
 #[derive(Clone, Copy, Debug)]
 enum Family {
     /// Calls of any model.
-    Models(fn(&Recording, &Question<'_>) -> Result<Finding, Problem>),
+    Models(fn(&Recording, &Question<'_>) -> Result<HistoryFinding, Problem>),
     /// Transactions.
     Transactions(Level),
     /// Reads and writes of registers.
@@ -72,7 +71,7 @@ const fn row(
     Condition { name, summary, phrase, family }
 }
 
-/// All conditions, the usual one first. To add one that models have, write a `Judge` and its row.
+/// All conditions, the usual one first. To add one for models, write a `Judge` and its row.
 ///
 /// ```
 /// use unpause_histories::CONDITIONS;
@@ -169,7 +168,7 @@ pub const CONDITIONS: &[Condition] = &[
 /// The condition of this name.
 ///
 /// # Errors
-/// If there is none; the problem lists those that there are.
+/// If there is none; the problem lists the existing ones.
 pub fn condition_named(name: &str) -> Result<&'static Condition, Problem> {
     CONDITIONS.iter().find(|condition| condition.name == name).ok_or_else(|| {
         let names: Vec<&str> = CONDITIONS.iter().map(|condition| condition.name).collect();
@@ -182,8 +181,8 @@ impl Condition {
     /// Checks a recording.
     ///
     /// # Errors
-    /// If the model is not said and not clear, the recording is not one of its, or something is asked
-    /// for that this condition does not have.
+    /// If the model is neither given nor clear, if the recording is not one of the model, or if the question
+    /// has a parameter that this condition does not support.
     ///
     /// ```
     /// use unpause_histories::{CONDITIONS, Question, format_named, read};
@@ -194,7 +193,7 @@ impl Condition {
     /// assert!(finding.verdict.is_violated());
     /// ```
     ///
-    /// Transactions say themselves what they are:
+    /// A transaction needs no model:
     ///
     /// ```
     /// use unpause_histories::{Question, condition_named, format_named, read};
@@ -217,11 +216,11 @@ impl Condition {
         &self,
         recording: &Recording,
         question: &Question<'_>,
-    ) -> Result<Finding, Problem> {
+    ) -> Result<HistoryFinding, Problem> {
         if let Some(model) = question.model {
             self.model_named(model)?;
         }
-        self.needs_met(recording)?;
+        self.check_callers(recording)?;
         let finding = match self.family {
             Family::Models(check) => check(recording, question),
             Family::Transactions(level) => transactions::check(recording, question, level),
@@ -235,8 +234,8 @@ impl Condition {
         })
     }
 
-    /// Refuses a recording that does not say who called, if this condition is about that.
-    fn needs_met(&self, recording: &Recording) -> Result<(), Problem> {
+    /// Refuses a recording without client names, if this condition depends on clients.
+    fn check_callers(&self, recording: &Recording) -> Result<(), Problem> {
         let Callers::Unnamed { ambiguous } = recording.callers else {
             return Ok(());
         };
@@ -265,8 +264,7 @@ impl Condition {
         }
     }
 
-    /// What a history that is checked for this can be of: the names that [`Question::model`] may have,
-    /// and a line about each.
+    /// The models for this condition, for [`Question::model`]: the name of each, and a line about it.
     ///
     /// ```
     /// let serializable = unpause_histories::condition_named("serializable").unwrap();
@@ -282,10 +280,10 @@ impl Condition {
         }
     }
 
-    /// Whether `model` is one of [`models`](Condition::models).
+    /// Checks that `model` is one of [`models`](Condition::models).
     ///
     /// # Errors
-    /// If not; the problem says which condition it goes with, or which models there are.
+    /// If not; the problem names the condition it belongs to, or lists the models.
     pub fn model_named(&self, model: &str) -> Result<(), Problem> {
         let has = |condition: &Condition| condition.models().iter().any(|(name, _)| *name == model);
         if has(self) {
@@ -313,7 +311,7 @@ impl Condition {
     }
 }
 
-/// Refuses what a question says beyond what a condition has.
+/// Refuses parameters of a question that a condition does not support.
 fn refuse(asked: bool, option: &str, why: &str) -> Result<(), Problem> {
     if !asked {
         return Ok(());

@@ -1,4 +1,4 @@
-//! Conditions that histories of any model have: is there an order of the operations that explains them?
+//! Conditions for histories of any model: an order of the operations explains them.
 
 use unpause_check::history::Operation;
 use unpause_check::models::{Shipped, Visitor, registry};
@@ -9,19 +9,19 @@ use unpause_check::{
 
 use super::Question;
 use crate::by_key::ByKey;
-use crate::finding::{Finding, Naming};
+use crate::finding::{HistoryFinding, Naming};
 use crate::history::{
     Keys, Operations, fitting, is_by_key, model_named, operations, operations_by_key,
 };
 use crate::problem::{Problem, ProblemKind};
 use crate::recording::Recording;
 
-/// A condition that is about histories of any model.
+/// A condition for histories of any model.
 pub(super) trait Judge {
-    /// Whether it may be checked key by key. What is not local (Herlihy and Wing 1990) must not.
+    /// True if it may be checked key by key. A condition that is not local (Herlihy and Wing 1990) must not be.
     const IS_LOCAL: bool;
 
-    /// The verdict, and how many configurations it took if that is known.
+    /// The verdict, and the number of configurations if that is known.
     fn judge<M: Model<Op: Sync, Ret: Sync> + Sync>(
         &self,
         initial: &M,
@@ -77,22 +77,22 @@ impl Judge for Quiescent {
     }
 }
 
-/// Finds the model and has the judge decide.
+/// Finds the model and runs the judge.
 pub(super) fn check<J: Judge>(
     recording: &Recording,
     question: &Question<'_>,
     judge: J,
-) -> Result<Finding, Problem> {
+) -> Result<HistoryFinding, Problem> {
     struct Judged<J>(J);
-    impl<J: Judge> Use for Judged<J> {
-        type Out = Finding;
+    impl<J: Judge> OperationsUse for Judged<J> {
+        type Out = HistoryFinding;
         fn apply<M: Model<Op: Sync, Ret: Sync> + Sync>(
             &self,
-            as_a: As<'_>,
+            as_a: Interpretation<'_>,
             initial: &M,
             operations: Operations<M::Op, M::Ret>,
             question: &Question<'_>,
-        ) -> Result<Finding, Problem> {
+        ) -> Result<HistoryFinding, Problem> {
             let recording = as_a.recording;
             let (verdict, configurations) = self
                 .0
@@ -110,8 +110,9 @@ pub(super) fn check<J: Judge>(
                 (M::op_text(&operation.op), told)
             };
             let Operations { operations, calls, unchecked } = operations;
-            let finding = Finding::new(recording, &operations, &calls, verdict, naming, texts);
-            Ok(Finding { configurations, unchecked, by_key: as_a.by_key, ..finding })
+            let finding =
+                HistoryFinding::new(recording, &operations, &calls, verdict, naming, texts);
+            Ok(HistoryFinding { configurations, unchecked, by_key: as_a.by_key, ..finding })
         }
     }
     with_model(recording, question, &Judged(judge))
@@ -140,11 +141,11 @@ pub fn tree(
     limit: usize,
 ) -> Result<Forest, Problem> {
     struct Grown(usize);
-    impl Use for Grown {
+    impl OperationsUse for Grown {
         type Out = Forest;
         fn apply<M: Model<Op: Sync, Ret: Sync> + Sync>(
             &self,
-            as_a: As<'_>,
+            as_a: Interpretation<'_>,
             initial: &M,
             mut operations: Operations<M::Op, M::Ret>,
             _question: &Question<'_>,
@@ -157,11 +158,11 @@ pub fn tree(
                 );
                 Err(Problem::whole(ProblemKind::Question, message))
             };
-            // No more can be taken one after the other.
+            // A longer history is refused, because one order alone exceeds the limit.
             if count > self.0 {
                 return too_large(format!("it has {count} operations"));
             }
-            // The clients of the tree are called by their numbers.
+            // The tree names clients by their numbers.
             let clients = as_a.recording.client_numbers();
             for operation in &mut operations.operations {
                 operation.client = clients[operation.client as usize];
@@ -181,26 +182,26 @@ pub fn tree(
 }
 
 /// A use of a recording as the operations of a model.
-trait Use {
+trait OperationsUse {
     type Out;
 
     fn apply<M: Model<Op: Sync, Ret: Sync> + Sync>(
         &self,
-        as_a: As<'_>,
+        as_a: Interpretation<'_>,
         initial: &M,
         operations: Operations<M::Op, M::Ret>,
         question: &Question<'_>,
     ) -> Result<Self::Out, Problem>;
 }
 
-/// What a recording is taken as.
-struct As<'a> {
+/// A recording interpreted as operations of a model.
+struct Interpretation<'a> {
     recording: &'a Recording,
     model: &'static str,
     by_key: bool,
 }
 
-fn with_model<U: Use>(
+fn with_model<U: OperationsUse>(
     recording: &Recording,
     question: &Question<'_>,
     used: &U,
@@ -210,14 +211,14 @@ fn with_model<U: Use>(
         None => guess(recording, question.keys)?,
     };
     model_named(model)?;
-    struct Named<'a, 'b, U: Use> {
+    struct Named<'a, 'b, U: OperationsUse> {
         model: &'a str,
         recording: &'a Recording,
         question: &'a Question<'b>,
         used: &'a U,
         out: Option<Result<U::Out, Problem>>,
     }
-    impl<U: Use> Visitor for Named<'_, '_, U> {
+    impl<U: OperationsUse> Visitor for Named<'_, '_, U> {
         fn visit<M: Shipped>(&mut self) {
             if M::NAME == self.model {
                 self.out = Some(of_model::<M, U>(self.recording, self.question, self.used));
@@ -229,7 +230,7 @@ fn with_model<U: Use>(
     named.out.expect("a model of this name is shipped")
 }
 
-fn of_model<M: Shipped, U: Use>(
+fn of_model<M: Shipped, U: OperationsUse>(
     recording: &Recording,
     question: &Question<'_>,
     used: &U,
@@ -241,7 +242,7 @@ fn of_model<M: Shipped, U: Use>(
     let initial = M::recorded(question.initial.as_ref()).map_err(about_start)?;
     let nil = question.nil.unwrap_or(recording.nil);
     let by_key = is_by_key::<M>(recording, question.keys);
-    let as_a = As { recording, model: M::NAME, by_key };
+    let as_a = Interpretation { recording, model: M::NAME, by_key };
     if by_key {
         let operations = operations_by_key::<M>(recording, nil)?;
         return used.apply(as_a, &ByKey::new(initial), operations, question);
@@ -249,7 +250,7 @@ fn of_model<M: Shipped, U: Use>(
     used.apply(as_a, &initial, operations::<M>(recording, nil)?, question)
 }
 
-/// What is wrong with the order of events, where it stands in the file.
+/// The error in the order of events, with its place in the file.
 fn misplaced(malformed: Malformed, calls: &[u32], recording: &Recording) -> Problem {
     let call = |operation: usize| &recording.calls[calls[operation] as usize];
     let place = call(malformed.operation).place;
@@ -262,7 +263,7 @@ fn misplaced(malformed: Malformed, calls: &[u32], recording: &Recording) -> Prob
                 recording.processes[other.client as usize], other.f, other.place.line
             )
         }
-        // The readers give out times, one for each event, so that only this can happen.
+        // The readers give each event a time of its own, so only this can happen.
         _ => malformed.to_string(),
     };
     Problem::at(place, ProblemKind::Order, message)
@@ -284,7 +285,7 @@ fn guess(recording: &Recording, keys: Keys) -> Result<&'static str, Problem> {
     let names: Vec<String> = names.iter().map(|name| name.chars().take(30).collect()).collect();
     let names = names.join(", ");
     let message = match &fitting[..] {
-        // A register that holds such lists would have these operations too.
+        // A register of such lists has these operations too.
         [one] if *one == "multi-register" || !is_transactions => return Ok(one),
         _ if is_transactions => {
             "these are transactions, and no model of a single object: ask for one of the conditions \
@@ -315,7 +316,7 @@ mod tests {
 
     #[test]
     fn only_what_is_local_is_split() {
-        // Both orders of the writes are seen, each on its own key: fine key by key, not together.
+        // Each key alone is consistent, but the two show opposite orders of the writes.
         let text = "{:process 0 :type :invoke :f :write :key :x :value 1}\
                     {:process 0 :type :ok :f :write :key :x :value 1}\
                     {:process 1 :type :invoke :f :write :key :y :value 1}\

@@ -1,8 +1,8 @@
-//! Session guarantees: reads and writes of registers that are replicated somehow.
+//! Session guarantees: reads and writes of replicated registers.
 //!
-//! A history of `read` and `write`, as those of the model `register`: on one key, or on many with a
-//! field `key` or values `[key value]`. A process is a session. Each value is written to a key once, and
-//! none of them is the one that the key starts with (`--init`, else `nil`).
+//! A history of `read` and `write`, as for the model `register`: on one key, or on many with a field `key` or
+//! values `[key value]`. A process is a session. Each value is written to a key once, and none equals the
+//! initial value of the key (`--init`, else `nil`).
 
 use std::collections::HashMap;
 use std::fmt;
@@ -16,16 +16,16 @@ use unpause_check::session::{
 
 use super::Question;
 use crate::by_key::Keyed;
-use crate::finding::{Finding, Naming};
+use crate::finding::{HistoryFinding, Naming};
 use crate::history::{Operations, is_by_key, operations, operations_by_key};
-use crate::problem::{Place, Problem, ProblemKind};
+use crate::problem::{FilePlace, Problem, ProblemKind};
 use crate::recording::Recording;
 
 /// The key of a register; none if there is only one.
 #[derive(Clone, PartialEq, Eq, Hash)]
-struct Name(Option<Datum>);
+struct RegisterKey(Option<Datum>);
 
-impl fmt::Debug for Name {
+impl fmt::Debug for RegisterKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
             Some(key) => write!(f, "{key}"),
@@ -38,7 +38,7 @@ pub(super) fn check(
     recording: &Recording,
     question: &Question<'_>,
     guarantees: &[Guarantee],
-) -> Result<Finding, Problem> {
+) -> Result<HistoryFinding, Problem> {
     let nil = question.nil.unwrap_or(recording.nil);
     let by_key = is_by_key::<Register>(recording, question.keys);
     let Operations { operations, calls, unchecked } = if by_key {
@@ -54,14 +54,16 @@ pub(super) fn check(
     let place = |operation: usize| recording.calls[calls[operation] as usize].place;
     let initial = question.initial.clone().unwrap_or_default();
     let clients = recording.client_numbers();
-    let mut written: HashMap<(&Datum, &Datum), Place> = HashMap::new();
-    let mut history: Vec<SessionOperation<Name, Datum>> = Vec::with_capacity(operations.len());
+    let mut written: HashMap<(&Datum, &Datum), FilePlace> = HashMap::new();
+    let mut history: Vec<SessionOperation<RegisterKey, Datum>> =
+        Vec::with_capacity(operations.len());
     for (index, operation) in operations.iter().enumerate() {
         let Keyed { key, op } = &operation.op;
         let wrong = |message| Err(Problem::at(place(index), ProblemKind::Model, message));
-        let name = Name(by_key.then(|| key.clone()));
+        let name = RegisterKey(by_key.then(|| key.clone()));
         let op = match op {
             RegisterOp::Read => SessionCall::Read(name),
+            // A read of this value could be a read of the initial state, so it would not identify its write.
             RegisterOp::Write(value) if *value == initial => {
                 return wrong(format!(
                     "{value} is what the register starts with: who reads it could have read \
@@ -102,18 +104,21 @@ pub(super) fn check(
         round: "a version would have to be later than itself",
         ..Naming::default()
     };
-    let finding = Finding::new(recording, &history, &calls, verdict, naming, |_, operation| {
-        let on = |key: &Name| key.0.as_ref().map_or_else(String::new, |key| format!("{key} "));
-        let op = match &operation.op {
-            SessionCall::Read(key) => format!("{}read", on(key)),
-            SessionCall::Write(key, value) => format!("{}write {value}", on(key)),
-        };
-        let told = operation.returned.as_ref().map(|(ret, _)| match ret {
-            SessionRet::Written => "ok".to_owned(),
-            SessionRet::Value(None) => "nothing".to_owned(),
-            SessionRet::Value(Some(value)) => value.to_string(),
+    let finding =
+        HistoryFinding::new(recording, &history, &calls, verdict, naming, |_, operation| {
+            let on = |key: &RegisterKey| {
+                key.0.as_ref().map_or_else(String::new, |key| format!("{key} "))
+            };
+            let op = match &operation.op {
+                SessionCall::Read(key) => format!("{}read", on(key)),
+                SessionCall::Write(key, value) => format!("{}write {value}", on(key)),
+            };
+            let told = operation.returned.as_ref().map(|(ret, _)| match ret {
+                SessionRet::Written => "ok".to_owned(),
+                SessionRet::Value(None) => "nothing".to_owned(),
+                SessionRet::Value(Some(value)) => value.to_string(),
+            });
+            (op, told)
         });
-        (op, told)
-    });
-    Ok(Finding { by_key, unchecked, ..finding })
+    Ok(HistoryFinding { by_key, unchecked, ..finding })
 }

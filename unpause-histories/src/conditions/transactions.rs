@@ -2,23 +2,24 @@
 //!
 //! A transaction is a list of micro-operations: `[:append key value]` and `[:r key nil]` on lists, or
 //! `[:w key value]` and `[:r key nil]` on registers, also with `:read` and `:write`; with texts instead
-//! of keywords in JSON. `f` is mostly `txn` and not looked at. The answer `ok` is the same list with
+//! of keywords in JSON. `f` is mostly `txn` and ignored. The answer `ok` is the same list with
 //! the reads filled in; nothing read is `nil` or, of a list, `[]`. `fail` is aborted, `info` is unknown.
 
 use unpause_check::datum::Datum;
 use unpause_check::history::Operation;
 use unpause_check::models::NilRead;
 use unpause_check::transactions::{
-    Level, ListCall, Outcome, RegisterCall, Unusable, UnusableKind, list_append, rw_register,
+    Level, ListCall, RegisterCall, TransactionOutcome, Unusable, UnusableKind, list_append,
+    rw_register,
 };
 
 use super::{Question, refuse};
-use crate::finding::{Finding, Naming};
+use crate::finding::{HistoryFinding, Naming};
 use crate::history::Keys;
-use crate::problem::{Place, Problem, ProblemKind, shown};
+use crate::problem::{FilePlace, Problem, ProblemKind, shown};
 use crate::recording::{Answer, Call, Recording};
 
-/// What transactions can be on.
+/// The workloads of transactions.
 pub(super) const WORKLOADS: &[(&str, &str)] = &[
     ("list-append", "[:append key value], [:r key [values]]: lists that grow"),
     ("rw-register", "[:w key value], [:r key value]: registers, each value written once"),
@@ -26,10 +27,10 @@ pub(super) const WORKLOADS: &[(&str, &str)] = &[
 
 /// One micro-operation, by reference.
 #[derive(Clone, Copy, PartialEq)]
-enum Micro<'a> {
+enum MicroOp<'a> {
     Append(&'a Datum, &'a Datum),
     Write(&'a Datum, &'a Datum),
-    /// With what it saw, if the transaction was answered.
+    /// With its result, if the transaction returned.
     Read(&'a Datum, &'a Datum),
 }
 
@@ -37,7 +38,7 @@ pub(super) fn check(
     recording: &Recording,
     question: &Question<'_>,
     level: Level,
-) -> Result<Finding, Problem> {
+) -> Result<HistoryFinding, Problem> {
     refuse(
         question.keys == Keys::Yes,
         "to check by key (--keys yes)",
@@ -59,23 +60,23 @@ pub(super) fn check(
     }
 }
 
-/// Whether all calls are transactions, and some do something.
+/// Returns `true` if all calls are transactions, and some have effects.
 pub(super) fn looks_like(recording: &Recording) -> bool {
     let calls = &recording.calls;
     let does = |call: &Call| call.value.as_list().is_some_and(|micros| !micros.is_empty());
     calls.iter().any(does) && calls.iter().all(|call| micros(call.place, &call.value).is_ok())
 }
 
-/// Which of [`WORKLOADS`] the transactions are.
+/// The entry of [`WORKLOADS`] for the transactions.
 fn workload(recording: &Recording, asked: Option<&str>) -> Result<&'static str, Problem> {
     let mut known = asked.and_then(|asked| WORKLOADS.iter().find(|(name, _)| *name == asked));
     let mut lists = false;
     for call in &recording.calls {
         for micro in micros(call.place, &call.value)? {
             let (is, other) = match micro {
-                Micro::Append(..) => (&WORKLOADS[0], &WORKLOADS[1]),
-                Micro::Write(..) => (&WORKLOADS[1], &WORKLOADS[0]),
-                Micro::Read(..) => continue,
+                MicroOp::Append(..) => (&WORKLOADS[0], &WORKLOADS[1]),
+                MicroOp::Write(..) => (&WORKLOADS[1], &WORKLOADS[0]),
+                MicroOp::Read(..) => continue,
             };
             if known == Some(other) {
                 let message = match asked {
@@ -91,8 +92,7 @@ fn workload(recording: &Recording, asked: Option<&str>) -> Result<&'static str, 
             known = Some(is);
         }
         if let Some(Answer::Ok(value)) = call.end.as_ref().map(|end| &end.answer) {
-            let saw_list =
-                |micro: &Micro<'_>| matches!(micro, Micro::Read(_, saw) if saw.as_list().is_some());
+            let saw_list = |micro: &MicroOp<'_>| matches!(micro, MicroOp::Read(_, saw) if saw.as_list().is_some());
             lists |= known.is_none()
                 && micros(call.place, value).is_ok_and(|micros| micros.iter().any(saw_list));
         }
@@ -104,12 +104,12 @@ fn on_lists(
     recording: &Recording,
     question: &Question<'_>,
     level: Level,
-) -> Result<Finding, Problem> {
-    let call = |micro: Micro<'_>| match micro {
-        Micro::Append(key, value) | Micro::Write(key, value) => {
+) -> Result<HistoryFinding, Problem> {
+    let call = |micro: MicroOp<'_>| match micro {
+        MicroOp::Append(key, value) | MicroOp::Write(key, value) => {
             ListCall::Append(key.clone(), value.clone())
         }
-        Micro::Read(key, _) => ListCall::Read(key.clone()),
+        MicroOp::Read(key, _) => ListCall::Read(key.clone()),
     };
     let saw = |value: &Datum| match value {
         Datum::Nil => Ok(Vec::new()),
@@ -126,12 +126,12 @@ fn on_registers(
     recording: &Recording,
     question: &Question<'_>,
     level: Level,
-) -> Result<Finding, Problem> {
-    let call = |micro: Micro<'_>| match micro {
-        Micro::Append(key, value) | Micro::Write(key, value) => {
+) -> Result<HistoryFinding, Problem> {
+    let call = |micro: MicroOp<'_>| match micro {
+        MicroOp::Append(key, value) | MicroOp::Write(key, value) => {
             RegisterCall::Write(key.clone(), value.clone())
         }
-        Micro::Read(key, _) => RegisterCall::Read(key.clone()),
+        MicroOp::Read(key, _) => RegisterCall::Read(key.clone()),
     };
     let saw = |value: &Datum| Ok(Some(value).filter(|value| !value.is_nil()).cloned());
     let history = transactions(recording, call, saw)?;
@@ -140,12 +140,12 @@ fn on_registers(
     Ok(told(recording, &history, verdict, WORKLOADS[1].0))
 }
 
-type Transaction<C, S> = Operation<Vec<C>, Outcome<S>>;
+type Transaction<C, S> = Operation<Vec<C>, TransactionOutcome<S>>;
 
 /// One transaction for each call, in the same order.
 fn transactions<C, S>(
     recording: &Recording,
-    make: impl Fn(Micro<'_>) -> C,
+    make: impl Fn(MicroOp<'_>) -> C,
     saw: impl Fn(&Datum) -> Result<S, String>,
 ) -> Result<Vec<Transaction<C, S>>, Problem> {
     let clients = recording.client_numbers();
@@ -153,15 +153,15 @@ fn transactions<C, S>(
         let asked = micros(call.place, &call.value)?;
         let returned = match call.end.as_ref().map(|end| (end, &end.answer)) {
             None | Some((_, Answer::Info)) => None,
-            Some((end, Answer::Fail)) => Some((Outcome::Aborted, end.time)),
+            Some((end, Answer::Fail)) => Some((TransactionOutcome::Aborted, end.time)),
             Some((end, Answer::Ok(value))) => {
                 let wrong = |message| Problem::at(end.place, ProblemKind::Model, message);
                 let answered = micros(end.place, value)?;
                 let differs = (0..asked.len().max(answered.len()))
                     .find(|n| !same(asked.get(*n), answered.get(*n)));
                 if let Some(n) = differs {
-                    let text = |micro: Option<&Micro<'_>>| {
-                        micro.map_or_else(|| "nothing".to_owned(), Micro::to_string)
+                    let text = |micro: Option<&MicroOp<'_>>| {
+                        micro.map_or_else(|| "nothing".to_owned(), MicroOp::to_string)
                     };
                     return Err(wrong(format!(
                         "the answer is not that of the transaction called at line {}: number {} was \
@@ -174,11 +174,11 @@ fn transactions<C, S>(
                 }
                 let mut results = Vec::new();
                 for micro in &answered {
-                    if let Micro::Read(_, value) = micro {
+                    if let MicroOp::Read(_, value) = micro {
                         results.push(saw(value).map_err(|m| wrong(format!("{micro}: {m}")))?);
                     }
                 }
-                Some((Outcome::Committed(results), end.time))
+                Some((TransactionOutcome::Committed(results), end.time))
             }
         };
         let client = clients[call.client as usize];
@@ -188,15 +188,15 @@ fn transactions<C, S>(
     recording.calls.iter().map(transaction).collect()
 }
 
-/// Whether an answer is to what was asked: the same but for what was read.
-fn same(asked: Option<&Micro<'_>>, answered: Option<&Micro<'_>>) -> bool {
+/// Returns `true` if an answer matches its call in all but the results of reads.
+fn same(asked: Option<&MicroOp<'_>>, answered: Option<&MicroOp<'_>>) -> bool {
     match (asked, answered) {
-        (Some(Micro::Read(key, _)), Some(Micro::Read(other, _))) => key == other,
+        (Some(MicroOp::Read(key, _)), Some(MicroOp::Read(other, _))) => key == other,
         (asked, answered) => asked == answered,
     }
 }
 
-fn micros(place: Place, value: &Datum) -> Result<Vec<Micro<'_>>, Problem> {
+fn micros(place: FilePlace, value: &Datum) -> Result<Vec<MicroOp<'_>>, Problem> {
     let wrong = |found: &Datum| {
         let message = format!(
             "expected a transaction such as [[:append :x 1] [:r :y nil]] or [[:w :x 1] [:r :y nil]], \
@@ -210,26 +210,26 @@ fn micros(place: Place, value: &Datum) -> Result<Vec<Micro<'_>>, Problem> {
     list.iter().map(micro).collect()
 }
 
-fn micro_of(micro: &Datum) -> Option<Micro<'_>> {
+fn micro_of(micro: &Datum) -> Option<MicroOp<'_>> {
     let (kind, key, value) = match micro.as_list()? {
         [kind, key, value] => (kind, key, value),
         [kind, key] => (kind, key, &Datum::Nil),
         _ => return None,
     };
     match kind.as_name()? {
-        "append" if !value.is_nil() => Some(Micro::Append(key, value)),
-        "w" | "write" if !value.is_nil() => Some(Micro::Write(key, value)),
-        "r" | "read" => Some(Micro::Read(key, value)),
+        "append" if !value.is_nil() => Some(MicroOp::Append(key, value)),
+        "w" | "write" if !value.is_nil() => Some(MicroOp::Write(key, value)),
+        "r" | "read" => Some(MicroOp::Read(key, value)),
         _ => None,
     }
 }
 
-impl std::fmt::Display for Micro<'_> {
+impl std::fmt::Display for MicroOp<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Micro::Append(key, value) => write!(f, "append {key} {value}"),
-            Micro::Write(key, value) => write!(f, "w {key} {value}"),
-            Micro::Read(key, value) => match value {
+            MicroOp::Append(key, value) => write!(f, "append {key} {value}"),
+            MicroOp::Write(key, value) => write!(f, "w {key} {value}"),
+            MicroOp::Read(key, value) => match value {
                 Datum::List(items) if items.len() > ITEMS_MAX => {
                     write!(f, "r {key} [{} before", items.len() - ITEMS_MAX)?;
                     items[items.len() - ITEMS_MAX..].iter().try_for_each(|v| write!(f, " {v}"))?;
@@ -241,10 +241,10 @@ impl std::fmt::Display for Micro<'_> {
     }
 }
 
-/// How much of a list that was read is shown: its end.
+/// The number of last items shown of a list that was read.
 const ITEMS_MAX: usize = 8;
 
-/// What is wrong with a transaction, where it stands in the file.
+/// The error in a transaction, with its place in the file.
 fn misplaced(unusable: Unusable, recording: &Recording) -> Problem {
     let call = &recording.calls[unusable.transaction];
     let message = match &unusable.kind {
@@ -263,7 +263,7 @@ fn misplaced(unusable: Unusable, recording: &Recording) -> Problem {
     Problem::at(call.place, ProblemKind::Model, message)
 }
 
-/// What the field means by a name, for who does not know it.
+/// The meaning of the name of an anomaly, for readers who do not know it.
 fn meaning(name: &str) -> Option<&'static str> {
     Some(match name {
         _ if name.ends_with("-realtime") => {
@@ -288,7 +288,7 @@ fn told<C, S>(
     history: &[Transaction<C, S>],
     verdict: unpause_check::verdict::Verdict,
     workload: &'static str,
-) -> Finding {
+) -> HistoryFinding {
     let calls: Vec<u32> = (0..recording.calls.len() as u32).collect();
     let naming = Naming {
         model: workload,
@@ -299,10 +299,10 @@ fn told<C, S>(
         meaning,
         ..Naming::default()
     };
-    Finding::new(recording, history, &calls, verdict, naming, |index, _| {
+    HistoryFinding::new(recording, history, &calls, verdict, naming, |index, _| {
         let call = &recording.calls[index];
         let (value, outcome) = match call.end.as_ref().map(|end| &end.answer) {
-            // `()` is what a picture leaves away.
+            // A picture leaves `()` out.
             Some(Answer::Ok(value)) => (value, Some("()")),
             Some(Answer::Fail) => (&call.value, Some("aborted")),
             None | Some(Answer::Info) => (&call.value, None),
@@ -310,7 +310,7 @@ fn told<C, S>(
         let is_ok = outcome == Some("()");
         let micros = micros(call.place, value).unwrap_or_default();
         let texts = micros.iter().map(|micro| match micro {
-            Micro::Read(key, _) if !is_ok => format!("r {key}"),
+            MicroOp::Read(key, _) if !is_ok => format!("r {key}"),
             micro => micro.to_string(),
         });
         let text = texts.collect::<Vec<_>>().join(", ");

@@ -1,34 +1,34 @@
 //! EDN, as Jepsen writes it: one map a line, or all of them in a vector or list.
 //!
-//! Read are also the tagged records of Jepsen 0.3 and later, comments, discarded forms, metadata,
-//! maps with a namespace, and the values that Clojure prints without promising to read them again,
-//! such as `#object[…]`. Not read is what only programs have: quotes, functions, regular expressions.
+//! Reads also the tagged records of Jepsen 0.3 and later, comments, discarded forms, metadata, maps with a
+//! namespace, and values that Clojure prints but cannot read again, such as `#object[…]`. Does not read forms
+//! of programs: quotes, functions, regular expressions.
 
 use std::sync::Arc;
 
 use unpause_check::datum::Datum;
 
-use super::names::Names;
-use super::value::Values;
-use crate::problem::{Place, Problem, ProblemKind, shown};
-use crate::source::{DEPTH_MAX, NUMBER_MAX, Source, utf8};
+use super::names::NameTable;
+use super::value::FileValues;
+use crate::problem::{FilePlace, Problem, ProblemKind, shown};
+use crate::source::{DEPTH_MAX, FileReader, NUMBER_MAX, utf8};
 
 pub(super) struct Edn<'a> {
-    source: Source<'a>,
-    names: Names,
-    /// The vector or list that the events stand in: where it was opened, what closes it.
-    around: Option<(Place, u8)>,
-    /// Whether the first value was looked at.
+    source: FileReader<'a>,
+    names: NameTable,
+    /// The vector or list around the events: its opening place, and its closing character.
+    around: Option<(FilePlace, u8)>,
+    /// True after the first value.
     began: bool,
 }
 
 impl<'a> Edn<'a> {
-    pub(super) fn new(source: Source<'a>) -> Edn<'a> {
-        Edn { source, names: Names::default(), around: None, began: false }
+    pub(super) fn new(source: FileReader<'a>) -> Edn<'a> {
+        Edn { source, names: NameTable::default(), around: None, began: false }
     }
 
-    /// The one value that there is.
-    pub(super) fn only(mut self) -> Result<Datum, Problem> {
+    /// The only value.
+    pub(super) fn single(mut self) -> Result<Datum, Problem> {
         self.source.begin_event();
         let value = self.value(1)?;
         if self.item(1)?.is_some() || self.source.peek()?.is_some() {
@@ -37,12 +37,12 @@ impl<'a> Edn<'a> {
         Ok(value)
     }
 
-    /// The next value, whatever it is; none at the end.
+    /// The next value of any kind; none at the end.
     pub(super) fn plain(&mut self) -> Result<Option<Datum>, Problem> {
         self.item(1)
     }
 
-    /// Skips blanks and comments, and looks at what follows.
+    /// Skips blanks and comments, and returns the next byte without taking it.
     fn blank(&mut self) -> Result<Option<u8>, Problem> {
         loop {
             match self.source.peek()? {
@@ -64,7 +64,7 @@ impl<'a> Edn<'a> {
         self.source.syntax(format!("expected {what}, found {found}"))
     }
 
-    /// The next value, or none where something is closed or the file ends.
+    /// The next value, or none at a closing character or the end of the file.
     fn item(&mut self, depth: usize) -> Result<Option<Datum>, Problem> {
         loop {
             self.source.count_item()?;
@@ -114,7 +114,7 @@ impl<'a> Edn<'a> {
         Ok(items)
     }
 
-    fn close(&mut self, opened: Place, close: u8) -> Result<(), Problem> {
+    fn close(&mut self, opened: FilePlace, close: u8) -> Result<(), Problem> {
         if self.source.take(close)? {
             return Ok(());
         }
@@ -137,7 +137,7 @@ impl<'a> Edn<'a> {
         super::value::map(at, entries)
     }
 
-    /// What begins with `#`; none if it is discarded.
+    /// Reads a form that begins with `#`; none if it is discarded.
     fn dispatch(&mut self, depth: usize) -> Result<Option<Datum>, Problem> {
         let at = self.source.at();
         self.source.next()?;
@@ -232,7 +232,7 @@ impl<'a> Edn<'a> {
         let at = self.source.at();
         self.source.next()?;
         let mut bytes = Vec::new();
-        // The first byte may be anything that is seen, the rest is what a name could go on with.
+        // The first byte may be any visible one, the rest must be able to continue a name.
         if let Some(byte) = self.source.peek()?.filter(|byte| !is_blank(*byte)) {
             bytes.push(byte);
             self.source.next()?;
@@ -271,7 +271,7 @@ impl<'a> Edn<'a> {
         loop {
             self.source.take_while(&mut bytes, |byte| byte != b'"' && byte != b'\\')?;
             if self.source.take(b'"')? {
-                let at = Place { column: at.column + 1, ..at };
+                let at = FilePlace { column: at.column + 1, ..at };
                 return utf8(at, bytes);
             }
             if !self.source.take(b'\\')? {
@@ -289,7 +289,7 @@ impl<'a> Edn<'a> {
                     let at = self.source.at();
                     self.source.next()?;
                     let code = super::value::hex(&mut self.source)?;
-                    // Clojure's texts are UTF-16 and may hold halves of pairs; ours may not.
+                    // Clojure's texts are UTF-16 and may hold half of a surrogate pair, but a Rust string cannot.
                     let letter = char::from_u32(code).ok_or_else(|| {
                         let message = "half of a surrogate pair is no character";
                         Problem::at(at, ProblemKind::Syntax, message)
@@ -305,8 +305,8 @@ impl<'a> Edn<'a> {
     }
 }
 
-impl Values for Edn<'_> {
-    fn next(&mut self) -> Result<Option<(Place, Datum)>, Problem> {
+impl FileValues for Edn<'_> {
+    fn next(&mut self) -> Result<Option<(FilePlace, Datum)>, Problem> {
         self.source.begin_event();
         let first = self.blank()?;
         if !self.began {
@@ -336,7 +336,7 @@ impl Values for Edn<'_> {
     }
 }
 
-/// The number that a word is: whole, a fraction, or one that is kept as it was written.
+/// The number in a word: whole, a fraction, or one that is kept as written.
 fn number(word: &str) -> Option<Datum> {
     let unsigned = word.strip_prefix(['+', '-']).unwrap_or(word);
     let are_digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
@@ -381,7 +381,7 @@ fn number(word: &str) -> Option<Datum> {
     Some(Datum::Number(format!("{}M", text.strip_suffix(".0").unwrap_or(&text)).into()))
 }
 
-/// Keys without a namespace get this one.
+/// Gives this namespace to keys without one.
 fn in_namespace(space: String, value: Datum) -> Datum {
     let Datum::Map(entries) = &value else {
         return Datum::Tagged(format!(":{space}").into(), Arc::new(value));
@@ -399,7 +399,7 @@ fn is_blank(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\r' | b'\n' | 0x0b | 0x0c | b',')
 }
 
-/// What a name can go on with.
+/// Returns `true` for a byte that can continue a name.
 fn is_symbol(byte: u8) -> bool {
     byte.is_ascii_alphanumeric()
         || byte >= 0x80

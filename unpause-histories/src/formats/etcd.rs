@@ -1,26 +1,26 @@
 //! The logs that Jepsen wrote of a compare-and-set register in its first years:
 //! `INFO  jepsen.util - 3  :invoke  :cas  [1 2]`.
 //!
-//! Other lines of the log are left out. Here a read of `nil` saw nothing, and a compare-and-set that
-//! failed saw another value than it expected; a read that failed says nothing.
+//! Other lines of the log are left out. Here a read of `nil` found nothing, and a failed compare-and-set found
+//! another value than it expected; a failed read gives no information.
 
 use unpause_check::datum::Datum;
 use unpause_check::models::NilRead;
 
 use super::edn::Edn;
-use crate::event::{Event, Kind};
-use crate::problem::{Place, Problem, ProblemKind};
+use crate::event::{EventKind, FileEvent};
+use crate::problem::{FilePlace, Problem, ProblemKind};
 use crate::recording::{Pairing, Recording};
-use crate::source::Source;
+use crate::source::FileReader;
 
-/// What stands before the event.
+/// The text before the event.
 const BEFORE: &str = "jepsen.util - ";
 
 pub(super) fn begins(text: &str) -> bool {
     text.lines().next().is_some_and(|line| line.contains(BEFORE))
 }
 
-pub(super) fn read(mut source: Source<'_>) -> Result<Recording, Problem> {
+pub(super) fn read(mut source: FileReader<'_>) -> Result<Recording, Problem> {
     let mut recording = Recording::new("etcd");
     recording.model = Some("cas-register");
     recording.nil = NilRead::Nothing;
@@ -31,7 +31,7 @@ pub(super) fn read(mut source: Source<'_>) -> Result<Recording, Problem> {
             continue;
         };
         let column = place.column + (before.chars().count() + BEFORE.len()) as u64;
-        match self::event(Place { column, ..place }, event)? {
+        match self::event(FilePlace { column, ..place }, event)? {
             Some(event) => pairing.event(event)?,
             None => pairing.note(true),
         }
@@ -39,10 +39,10 @@ pub(super) fn read(mut source: Source<'_>) -> Result<Recording, Problem> {
     pairing.finish()
 }
 
-/// Process, type, operation and value, which are values of EDN; what follows is an explanation.
-fn event(place: Place, text: &str) -> Result<Option<Event>, Problem> {
+/// Process, type, operation and value, in EDN; an explanation may follow.
+fn event(place: FilePlace, text: &str) -> Result<Option<FileEvent>, Problem> {
     let mut input = text.as_bytes();
-    let mut values = Edn::new(Source::short(&mut input));
+    let mut values = Edn::new(FileReader::short(&mut input));
     let here = |problem: Problem| Problem { place: Some(place), ..problem };
     let mut next = || values.plain().map_err(here);
     let (process, kind, f) = (next()?, next()?, next()?);
@@ -51,10 +51,10 @@ fn event(place: Place, text: &str) -> Result<Option<Event>, Problem> {
     };
     let kind = kind.as_ref().and_then(Datum::as_name);
     let kind = match kind {
-        Some("invoke") => Kind::Invoke,
-        Some("ok") => Kind::Ok,
-        Some("fail") => Kind::Fail,
-        Some("info") => Kind::Info,
+        Some("invoke") => EventKind::Invoke,
+        Some("ok") => EventKind::Ok,
+        Some("fail") => EventKind::Fail,
+        Some("info") => EventKind::Info,
         _ => {
             let message = "expected one of :invoke, :ok, :fail and :info after the process";
             return Err(Problem::at(place, ProblemKind::Event, message));
@@ -65,9 +65,9 @@ fn event(place: Place, text: &str) -> Result<Option<Event>, Problem> {
         return Err(Problem::at(place, ProblemKind::Event, message));
     };
     let value = match kind {
-        // Where nothing was told there is prose: `:timed-out`, `indeterminate: …`.
-        Kind::Fail | Kind::Info => Datum::Nil,
-        Kind::Invoke | Kind::Ok => next()?.unwrap_or_default(),
+        // Failed and unknown calls have prose as values: `:timed-out`, `indeterminate: …`.
+        EventKind::Fail | EventKind::Info => Datum::Nil,
+        EventKind::Invoke | EventKind::Ok => next()?.unwrap_or_default(),
     };
-    Ok(Some(Event { place, process: Some(process), kind, f: f.into(), key: None, value }))
+    Ok(Some(FileEvent { place, process: Some(process), kind, f: f.into(), key: None, value }))
 }

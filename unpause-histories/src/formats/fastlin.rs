@@ -2,22 +2,22 @@
 //! value, start and end.
 //!
 //! Lines come in any order, so all are read and then sorted. At equal times a return comes before an
-//! invocation: intervals that touch do not overlap. The value -1 of a removal means that there was
-//! nothing. A priority queue gives out the largest first, and the model the smallest, so its values
-//! are turned round: 3 becomes -3.
+//! invocation: intervals that touch do not overlap. The value -1 of a removal means that it found nothing. A
+//! priority queue returns the largest item first, but the model the smallest, so its values are negated: 3
+//! becomes -3.
 
 use std::sync::Arc;
 
 use unpause_check::datum::Datum;
 
-use crate::problem::{Place, Problem, ProblemKind, shown};
+use crate::problem::{FilePlace, Problem, ProblemKind, shown};
 use crate::recording::{Answer, Call, Callers, End, Recording};
-use crate::source::Source;
+use crate::source::FileReader;
 
-/// Here the largest comes out first, in the model the smallest: its values are turned round.
+/// The largest item comes out first, in the model the smallest: its values are negated.
 const PRIORITY_QUEUE: &str = "priority-queue";
 
-/// Header, model, and each method with what the model calls it.
+/// Header, model, and each method with its name in the model.
 type Row = (&'static str, &'static str, &'static [(&'static str, &'static str)]);
 
 const OBJECTS: &[Row] = &[
@@ -31,7 +31,7 @@ pub(super) fn begins(text: &str) -> bool {
     header.is_some_and(|header| OBJECTS.iter().any(|(name, ..)| *name == header.trim()))
 }
 
-pub(super) fn read(mut source: Source<'_>) -> Result<Recording, Problem> {
+pub(super) fn read(mut source: FileReader<'_>) -> Result<Recording, Problem> {
     let mut row = None;
     let mut calls: Vec<(i64, i64, Call)> = Vec::new();
     while let Some((place, line)) = source.line()? {
@@ -69,6 +69,7 @@ pub(super) fn read(mut source: Source<'_>) -> Result<Recording, Problem> {
             return Err(bad(format!("it ends at {end}, not after its start at {start}")));
         }
         let value = number("value", value)?;
+        // The model pops the smallest item first, fastlin the largest.
         let sign = if *model == PRIORITY_QUEUE { -1 } else { 1 };
         calls.push((start, end, call(place, f, value, sign)));
     }
@@ -84,7 +85,7 @@ pub(super) fn read(mut source: Source<'_>) -> Result<Recording, Problem> {
     Ok(recording)
 }
 
-fn call(place: Place, f: &str, value: i64, sign: i64) -> Call {
+fn call(place: FilePlace, f: &str, value: i64, sign: i64) -> Call {
     let puts = matches!(f, "push" | "enqueue" | "insert");
     let value = match (value, puts) {
         (-1, false) => Datum::Nil,
@@ -97,8 +98,8 @@ fn call(place: Place, f: &str, value: i64, sign: i64) -> Call {
     Call { client: 0, f, key: None, value: asked, place, invoked: 0, end: Some(end) }
 }
 
-/// The opposite of a number. That of the least one has 64 bits and no sign, and as a [`Datum`] it is later
-/// than all others.
+/// The negation of a number. That of the least one exceeds 63 bits, and as a [`Datum`] it is greater than all
+/// others.
 fn opposite(value: i64) -> Datum {
     match value.checked_neg() {
         Some(value) => value.into(),
@@ -106,7 +107,7 @@ fn opposite(value: i64) -> Datum {
     }
 }
 
-/// Gives each start and end its position in the order of all.
+/// Replaces each start and end by its position in the order of all.
 fn in_order(mut calls: Vec<(i64, i64, Call)>) -> Vec<Call> {
     calls.sort_by_key(|(start, _, call)| (*start, call.place));
     let starts = calls.iter().enumerate().map(|(n, (start, ..))| (*start, true, n));

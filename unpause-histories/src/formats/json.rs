@@ -1,23 +1,22 @@
 //! JSON: one event a line, or all of them in an array.
 //!
-//! A reader of our own: it must stream, hold no more than one event, limit depth and size, name line
-//! and column, and keep numbers exactly that have more than 64 bits. The tests compare it with
-//! `serde_json`.
+//! A reader of our own, because it must stream, hold no more than one event, limit depth and size, report line
+//! and column, and keep numbers of more than 64 bits exactly. The tests compare it with `serde_json`.
 
 use unpause_check::datum::Datum;
 
-use super::names::Names;
-use super::value::Values;
+use super::names::NameTable;
+use super::value::FileValues;
 use crate::problem::{Problem, ProblemKind};
-use crate::source::{DEPTH_MAX, NUMBER_MAX, Source, utf8};
+use crate::source::{DEPTH_MAX, FileReader, NUMBER_MAX, utf8};
 
 pub(super) struct Json<'a> {
-    source: Source<'a>,
-    names: Names,
+    source: FileReader<'a>,
+    names: NameTable,
     array: Array,
 }
 
-/// Where in an outer array the reader is.
+/// The position of the reader in an outer array.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Array {
     Unknown,
@@ -28,8 +27,8 @@ enum Array {
 }
 
 impl<'a> Json<'a> {
-    pub(super) fn new(source: Source<'a>) -> Json<'a> {
-        Json { source, names: Names::default(), array: Array::Unknown }
+    pub(super) fn new(source: FileReader<'a>) -> Json<'a> {
+        Json { source, names: NameTable::default(), array: Array::Unknown }
     }
 
     fn blank(&mut self) -> Result<Option<u8>, Problem> {
@@ -127,7 +126,7 @@ impl<'a> Json<'a> {
     fn number(&mut self) -> Result<Datum, Problem> {
         let at = self.source.at();
         let mut bytes = Vec::new();
-        let digits = |source: &mut Source<'_>, bytes: &mut Vec<u8>| {
+        let digits = |source: &mut FileReader<'_>, bytes: &mut Vec<u8>| {
             let before = bytes.len();
             source.take_while(bytes, |byte| byte.is_ascii_digit())?;
             Ok::<bool, Problem>(bytes.len() > before)
@@ -193,8 +192,8 @@ impl<'a> Json<'a> {
         }
     }
 
-    /// Right behind the quote.
-    fn inside(mut at: crate::Place) -> crate::Place {
+    /// The place just after the quote.
+    fn inside(mut at: crate::FilePlace) -> crate::FilePlace {
         at.column += 1;
         at
     }
@@ -231,8 +230,8 @@ impl<'a> Json<'a> {
     }
 }
 
-impl Values for Json<'_> {
-    fn next(&mut self) -> Result<Option<(crate::Place, Datum)>, Problem> {
+impl FileValues for Json<'_> {
+    fn next(&mut self) -> Result<Option<(crate::FilePlace, Datum)>, Problem> {
         self.source.begin_event();
         let next = self.blank()?;
         if self.array == Array::Unknown {

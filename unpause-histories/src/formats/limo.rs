@@ -1,16 +1,16 @@
 //! The logs of LiMo and Violin: `[1] call push(3)`, later `[1] return`.
 //!
-//! What is removed may stand with the return or, as in `call pop(3)`, with the call. Which object it
-//! is stands above, as `# @object atomic-stack`; `add` and `remove` are its two operations.
+//! The result of a removal may stand with the return or, as in `call pop(3)`, with the call. A comment above,
+//! such as `# @object atomic-stack`, names the object; `add` and `remove` are its two operations.
 
 use std::collections::HashMap;
 
 use unpause_check::datum::Datum;
 
-use crate::event::{Event, Kind};
-use crate::problem::{Place, Problem, ProblemKind, shown};
+use crate::event::{EventKind, FileEvent};
+use crate::problem::{FilePlace, Problem, ProblemKind, shown};
 use crate::recording::{Pairing, Recording};
-use crate::source::Source;
+use crate::source::FileReader;
 
 pub(super) fn begins(text: &str) -> bool {
     let is_call = |line: &str| {
@@ -21,7 +21,7 @@ pub(super) fn begins(text: &str) -> bool {
         )
     };
     let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
-    // Of the comments only that which names the object says something.
+    // Only the comment that names the object matters.
     let comments = lines.clone().take_while(|line| line.starts_with('#'));
     comments.clone().any(|line| object(line).is_some())
         || lines.nth(comments.count()).is_some_and(is_call)
@@ -32,10 +32,10 @@ fn object(line: &str) -> Option<&str> {
     line.strip_prefix('#')?.trim_start().strip_prefix("@object").map(str::trim)
 }
 
-pub(super) fn read(mut source: Source<'_>) -> Result<Recording, Problem> {
+pub(super) fn read(mut source: FileReader<'_>) -> Result<Recording, Problem> {
     let mut pairing = Pairing::new(Recording::new("limo"));
     let mut object_is: Option<(&'static str, [&'static str; 2])> = None;
-    // By thread, what it called and what the line of the call says that it removed.
+    // By thread, its call and the removed value on the line of the call.
     let mut called: HashMap<i64, (&'static str, Datum)> = HashMap::new();
     while let Some((place, line)) = source.line()? {
         let text = line.trim();
@@ -73,18 +73,18 @@ pub(super) fn read(mut source: Source<'_>) -> Result<Recording, Problem> {
                 let (name, value) = method(rest);
                 let (f, puts) = self::name(name, object_is.map(|(_, names)| names), place)?;
                 called.insert(process, (f, if puts { Datum::Nil } else { value.clone() }));
-                (Kind::Invoke, f, if puts { value } else { Datum::Nil })
+                (EventKind::Invoke, f, if puts { value } else { Datum::Nil })
             }
             "return" => {
                 let (f, told) = called.remove(&process).unwrap_or(("return", Datum::Nil));
                 let value = if rest.is_empty() { told } else { self::value(rest) };
-                (Kind::Ok, f, value)
+                (EventKind::Ok, f, value)
             }
             other => {
                 return Err(bad(format!("expected `call` or `return`, found {}", shown(other))));
             }
         };
-        pairing.event(Event {
+        pairing.event(FileEvent {
             place,
             process: Some(process),
             kind,
@@ -114,11 +114,11 @@ fn value(text: &str) -> Datum {
     }
 }
 
-/// What the models call it, and whether it puts something in.
+/// The name of a method in the models, and `true` if it adds something.
 fn name(
     name: &str,
     of_object: Option<[&'static str; 2]>,
-    place: Place,
+    place: FilePlace,
 ) -> Result<(&'static str, bool), Problem> {
     let message = match (name, of_object) {
         ("push", _) => return Ok(("push", true)),

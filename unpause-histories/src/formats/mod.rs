@@ -1,4 +1,4 @@
-//! The formats that histories come in, one file and one row of [`FORMATS`] each.
+//! The formats of histories, one file and one row of [`FORMATS`] each.
 
 mod edn;
 mod etcd;
@@ -13,29 +13,28 @@ use std::io::{BufRead, Read};
 use unpause_check::datum::Datum;
 use unpause_check::models::NilRead;
 
-use self::value::Values;
-use crate::event::{self, Said};
+use self::value::FileValues;
+use crate::event::{self, FileItem};
 use crate::problem::{Problem, ProblemKind, not_among};
 use crate::recording::{Pairing, Recording};
-use crate::source::Source;
+use crate::source::FileReader;
 
-/// A format that histories come in.
+/// A format of histories.
 #[derive(Clone, Copy, Debug)]
 pub struct Format {
-    /// The name it is asked for by.
+    /// Its name.
     pub name: &'static str,
-    /// One line: what it looks like.
+    /// Its appearance, in one line.
     pub summary: &'static str,
-    /// How the names of files in it end, without the point; none if that says nothing.
+    /// The endings of its file names, without the point; empty if no ending is typical.
     pub endings: &'static [&'static str],
-    /// Whether a file that begins like this is in it: the first bytes without leading blanks, at
-    /// least a line if there is one.
+    /// Returns `true` if a file that begins like this is in the format. Receives the first bytes without
+    /// leading blanks, at least a line if there is one.
     begins: fn(&str) -> bool,
-    read: fn(Source<'_>) -> Result<Recording, Problem>,
+    read: fn(FileReader<'_>) -> Result<Recording, Problem>,
 }
 
-/// All formats. To add one, write its file and add its row; of several that a beginning fits, the
-/// first is taken.
+/// All formats. To add one, write its file and add its row; if a beginning fits several, the first one is used.
 ///
 /// ```
 /// let names: Vec<&str> = unpause_histories::FORMATS.iter().map(|format| format.name).collect();
@@ -88,7 +87,7 @@ pub const FORMATS: &[Format] = &[
 /// The format of this name.
 ///
 /// # Errors
-/// If there is none; the problem lists those that there are.
+/// If there is none; the problem lists the existing ones.
 pub fn format_named(name: &str) -> Result<&'static Format, Problem> {
     FORMATS.iter().find(|format| format.name == name).ok_or_else(|| {
         let names: Vec<&str> = FORMATS.iter().map(|format| format.name).collect();
@@ -97,12 +96,12 @@ pub fn format_named(name: &str) -> Result<&'static Format, Problem> {
     })
 }
 
-/// The format of a file: what it begins with decides, and where that says nothing its name.
+/// The format of a file: determined by its beginning, or else by its name.
 ///
 /// `beginning` should be a few lines of the file; `name` may be anything.
 ///
 /// # Errors
-/// If neither says.
+/// If neither determines it.
 ///
 /// ```
 /// use unpause_histories::format_of;
@@ -124,10 +123,10 @@ pub fn format_of(name: &str, beginning: &[u8]) -> Result<&'static Format, Proble
     })
 }
 
-/// Reads a history in this format. The input is read as it comes and not held as a whole.
+/// Reads a history in this format. The input is streamed, not held as a whole.
 ///
 /// # Errors
-/// At the first thing that is wrong with it, with its place.
+/// At the first error in it, with its place.
 ///
 /// ```
 /// use unpause_histories::{format_named, read};
@@ -141,27 +140,27 @@ pub fn read(mut input: impl BufRead, format: &Format) -> Result<Recording, Probl
 }
 
 fn read_dyn(input: &mut dyn Read, format: &Format) -> Result<Recording, Problem> {
-    (format.read)(Source::new(input))
+    (format.read)(FileReader::new(input))
 }
 
-fn json(mut source: Source<'_>) -> Result<Recording, Problem> {
+fn json(mut source: FileReader<'_>) -> Result<Recording, Problem> {
     source.skip_mark()?;
     events(json::Json::new(source), Recording::new("json"))
 }
 
-fn edn(mut source: Source<'_>) -> Result<Recording, Problem> {
+fn edn(mut source: FileReader<'_>) -> Result<Recording, Problem> {
     source.skip_mark()?;
     let mut recording = Recording::new("edn");
     recording.nil = NilRead::Anything;
     events(edn::Edn::new(source), recording)
 }
 
-fn events(mut values: impl Values, recording: Recording) -> Result<Recording, Problem> {
+fn events(mut values: impl FileValues, recording: Recording) -> Result<Recording, Problem> {
     let mut pairing = Pairing::new(recording);
     while let Some((place, value)) = values.next()? {
         match event::event(place, &value)? {
-            Said::Event(event) => pairing.event(event)?,
-            Said::Note { is_nemesis } => pairing.note(is_nemesis),
+            FileItem::Event(event) => pairing.event(event)?,
+            FileItem::Note { is_nemesis } => pairing.note(is_nemesis),
         }
     }
     pairing.finish()
@@ -170,7 +169,7 @@ fn events(mut values: impl Values, recording: Recording) -> Result<Recording, Pr
 /// Reads one value in EDN, such as the initial state of a model on a command line.
 ///
 /// # Errors
-/// If it is none, or if something follows it.
+/// If the text is not a value, or if something follows it.
 ///
 /// ```
 /// use unpause_check::datum::Datum;
@@ -179,7 +178,7 @@ fn events(mut values: impl Values, recording: Recording) -> Result<Recording, Pr
 /// ```
 pub fn edn_value(text: &str) -> Result<Datum, Problem> {
     let mut input = text.as_bytes();
-    edn::Edn::new(Source::short(&mut input)).only()
+    edn::Edn::new(FileReader::short(&mut input)).single()
 }
 
 /// `#jepsen.history.Op{`, `#_`, `#{`: and not `# a comment` of another format.

@@ -3,16 +3,16 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-/// More different names than this, and they are no names but values.
+/// The number of names above which they are taken for values.
 const NAMES_MAX: usize = 1024;
-/// A longer one is no name either.
+/// The length above which a text is taken for a value.
 const LENGTH_MAX: usize = 64;
 
 #[derive(Default)]
-pub(super) struct Names(HashSet<Arc<str>>);
+pub(super) struct NameTable(HashSet<Arc<str>>);
 
-impl Names {
-    /// The name, shared with those before that are equal.
+impl NameTable {
+    /// The name, shared with equal ones before.
     pub(super) fn name(&mut self, name: &str) -> Arc<str> {
         if let Some(known) = self.0.get(name) {
             return known.clone();

@@ -1,18 +1,18 @@
-//! What the readers of JSON and EDN have in common.
+//! Shared by the readers of JSON and EDN.
 
 use unpause_check::datum::Datum;
 
-use crate::problem::{Place, Problem, ProblemKind};
-use crate::source::Source;
+use crate::problem::{FilePlace, Problem, ProblemKind};
+use crate::source::FileReader;
 
 /// The values of a file that are events, one after the other.
-pub(super) trait Values {
-    /// The next value and where it begins; none at the end.
-    fn next(&mut self) -> Result<Option<(Place, Datum)>, Problem>;
+pub(super) trait FileValues {
+    /// The next value and its place; none at the end.
+    fn next(&mut self) -> Result<Option<(FilePlace, Datum)>, Problem>;
 }
 
 /// Four hexadecimal digits.
-pub(super) fn hex(source: &mut Source<'_>) -> Result<u32, Problem> {
+pub(super) fn hex(source: &mut FileReader<'_>) -> Result<u32, Problem> {
     let mut code = 0;
     for _ in 0..4 {
         let digit = source.peek()?.and_then(|byte| char::from(byte).to_digit(16));
@@ -29,8 +29,8 @@ pub(super) fn hex(source: &mut Source<'_>) -> Result<u32, Problem> {
 /// A map that began at `at`.
 ///
 /// # Errors
-/// If two of its keys are equal: which of the values is meant?
-pub(super) fn map(at: Place, entries: Vec<(Datum, Datum)>) -> Result<Datum, Problem> {
+/// If two of its keys are equal, because the value would be ambiguous.
+pub(super) fn map(at: FilePlace, entries: Vec<(Datum, Datum)>) -> Result<Datum, Problem> {
     let count = entries.len();
     let map = Datum::map(entries);
     match &map {

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use sim::History;
-use sim::check::models::{Access, MultiRegister, MultiRegisterOp, MultiRegisterRet, Told};
+use sim::check::models::{
+    AccessRet, MultiRegister, MultiRegisterOp, MultiRegisterRet, RegisterAccess,
+};
 
 use super::{Program, Spawning, together};
 use crate::tools::{Atomic, SeqCst, boxed};
@@ -26,9 +28,9 @@ async fn snapshot(spawning: Spawning, fixed: bool) {
             for (key, cell) in (0..).zip(&*other) {
                 let update = async {
                     cell.store(1, SeqCst).await;
-                    MultiRegisterRet(vec![Told::Done])
+                    MultiRegisterRet(vec![AccessRet::Done])
                 };
-                calls.call(MultiRegisterOp(vec![Access::Write(key, 1)]), update).await;
+                calls.call(MultiRegisterOp(vec![RegisterAccess::Write(key, 1)]), update).await;
             }
         }),
         boxed(async move {
@@ -37,13 +39,13 @@ async fn snapshot(spawning: Spawning, fixed: bool) {
                 loop {
                     let seen = [cells[0].load(SeqCst).await, cells[1].load(SeqCst).await];
                     if !fixed || last == Some(seen) {
-                        let told = seen.map(|value| Told::Value(Some(value)));
+                        let told = seen.map(|value| AccessRet::Value(Some(value)));
                         return MultiRegisterRet(told.to_vec());
                     }
                     last = Some(seen);
                 }
             };
-            let both = vec![Access::Read(0), Access::Read(1)];
+            let both = vec![RegisterAccess::Read(0), RegisterAccess::Read(1)];
             reads.call(MultiRegisterOp(both), scan).await;
         }),
     ];

@@ -15,7 +15,7 @@ mod weaker;
 use std::fmt;
 
 use sim::check::models::*;
-use sim::check::online::{Online, Status};
+use sim::check::online::{Online, OnlineStatus};
 use sim::check::verdict::Verdict;
 use sim::check::{Budget, linearizable, linearizable_counted, linearizable_parallel};
 use sim_tests::histories::Recorded;
@@ -46,7 +46,10 @@ macro_rules! every_model {
 }
 pub(crate) use every_model;
 
-fn run(facts: Vec<(&'static str, fn() -> Tally)>) {
+/// A name, and the function that checks it.
+type Fact = (&'static str, fn() -> Tally);
+
+fn run(facts: Vec<Fact>) {
     std::thread::scope(|scope| {
         let runs: Vec<_> =
             facts.into_iter().map(|(name, fact)| (name, scope.spawn(fact))).collect();
@@ -156,7 +159,7 @@ fn said<M: Shipped>(who: &str, verdict: &Verdict, history: &Recorded<M>, expecte
 /// The verdict of a checker that is fed with the history.
 fn listen<M: Shipped>(mut online: Online<M>, history: &Recorded<M>) -> Verdict {
     for event in events::<M>(history) {
-        if online.feed(event).expect("well-formed") != Status::Possible {
+        if online.feed(event).expect("well-formed") != OnlineStatus::Possible {
             break;
         }
     }

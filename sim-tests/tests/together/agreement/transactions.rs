@@ -2,7 +2,9 @@
 //! then linearizability, and serializability within sessions is sequential consistency.
 
 use sim::check::history::Operation;
-use sim::check::transactions::{Level, ListCall, Outcome, RegisterCall, list_append, rw_register};
+use sim::check::transactions::{
+    Level, ListCall, RegisterCall, TransactionOutcome, list_append, rw_register,
+};
 use sim::check::verdict::Verdict;
 use sim::check::{Budget, Model, linearizable, sequential};
 use sim_tests::histories::{Draw, Recorded, long};
@@ -51,7 +53,12 @@ fn transactions(log: &Log, history: &Recorded<Log>, level: Level) -> Verdict {
             }],
             invoked: call.invoked,
             returned: committed(call).map(|(reads, end)| {
-                (Outcome::Committed(reads.iter().map(|read| read.last().copied()).collect()), end)
+                (
+                    TransactionOutcome::Committed(
+                        reads.iter().map(|read| read.last().copied()).collect(),
+                    ),
+                    end,
+                )
             }),
         };
         rw_register(&history.iter().map(of).collect::<Vec<_>>(), level, &budget)
@@ -63,7 +70,8 @@ fn transactions(log: &Log, history: &Recorded<Log>, level: Level) -> Verdict {
                 LogOp::Read => ListCall::Read(()),
             }],
             invoked: call.invoked,
-            returned: committed(call).map(|(reads, end)| (Outcome::Committed(reads), end)),
+            returned: committed(call)
+                .map(|(reads, end)| (TransactionOutcome::Committed(reads), end)),
         };
         list_append(&history.iter().map(of).collect::<Vec<_>>(), level, &budget)
     }

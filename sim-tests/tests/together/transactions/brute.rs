@@ -5,7 +5,7 @@
 
 use sim::check::history::Operation;
 use sim::check::transactions::{
-    ListCall, ListTransaction, Outcome, RegisterCall, RegisterTransaction,
+    ListCall, ListTransaction, RegisterCall, RegisterTransaction, TransactionOutcome,
 };
 use sim_tests::histories::Draw;
 
@@ -350,10 +350,14 @@ pub(crate) fn random(draw: &mut Draw, workload: Workload, count: usize) -> Vec<T
     history
 }
 
-fn operation<C, S>(t: &Transaction, op: Vec<C>, saw: Vec<S>) -> Operation<Vec<C>, Outcome<S>> {
+fn operation<C, S>(
+    t: &Transaction,
+    op: Vec<C>,
+    saw: Vec<S>,
+) -> Operation<Vec<C>, TransactionOutcome<S>> {
     let outcome = match t.fate {
-        Fate::Committed => Some(Outcome::Committed(saw)),
-        Fate::Aborted => Some(Outcome::Aborted),
+        Fate::Committed => Some(TransactionOutcome::Committed(saw)),
+        Fate::Aborted => Some(TransactionOutcome::Aborted),
         Fate::Pending => None,
     };
     let returned = outcome.map(|outcome| (outcome, t.end));

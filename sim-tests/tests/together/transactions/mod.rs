@@ -7,8 +7,8 @@ use brute::{Call, Time, Transaction, Workload};
 use sim::check::Budget;
 use sim::check::history::Operation;
 use sim::check::transactions::{
-    Anomalies, Level, ListCall, ListTransaction, Outcome, list_append, list_append_anomalies,
-    rw_register, rw_register_anomalies,
+    Anomalies, Level, ListCall, ListTransaction, TransactionOutcome, list_append,
+    list_append_anomalies, rw_register, rw_register_anomalies,
 };
 use sim::check::verdict::{Evidence, Verdict};
 use sim_tests::histories::{Draw, long};
@@ -132,14 +132,14 @@ fn check_evidence(evidence: &Evidence, told: &str) {
 }
 
 use ListCall::{Append, Read};
-use Outcome::{Aborted, Committed};
+use TransactionOutcome::{Aborted, Committed};
 
 /// A transaction on lists of the client of the same number, at its turn.
 fn call(
     client: u32,
     (invoked, returned): (u64, u64),
     calls: &[ListCall<u32, u32>],
-    outcome: Outcome<Vec<u32>>,
+    outcome: TransactionOutcome<Vec<u32>>,
 ) -> ListTransaction<u32, u32> {
     Operation { client, op: calls.to_vec(), invoked, returned: Some((outcome, returned)) }
 }

@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 use sim::check::Budget;
 use sim::check::history::Operation;
 use sim::check::transactions::{
-    Level, ListCall, ListTransaction, Outcome, RegisterCall, RegisterTransaction, list_append,
-    rw_register,
+    Level, ListCall, ListTransaction, RegisterCall, RegisterTransaction, TransactionOutcome,
+    list_append, rw_register,
 };
 use sim::check::verdict::Verdict;
 use sim_tests::histories::{Draw, long};
@@ -76,8 +76,8 @@ fn strict(count: usize, clients: usize, fault: bool) -> Both {
                     last.push(values[..length].last().copied());
                 }
                 if draw.below(50) != 0 {
-                    lists[index].returned = Some((Outcome::Committed(saw), time));
-                    registers[index].returned = Some((Outcome::Committed(last), time));
+                    lists[index].returned = Some((TransactionOutcome::Committed(saw), time));
+                    registers[index].returned = Some((TransactionOutcome::Committed(last), time));
                 }
                 open[client] = Some((index, true));
             }

@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 
-use super::{Kept, Refusal};
+use super::{KeptCall, RegisterRefusal};
 use crate::hash::Table;
 use crate::model::{Key, Model};
 use crate::online::orders::WINDOW;
@@ -14,7 +14,7 @@ use crate::online::slab::Slab;
 /// The index of no cluster or block.
 pub(super) const NONE: u32 = u32::MAX;
 
-/// Blocks that have returned before the first look for values that are over.
+/// The number of returned blocks before the first search for values that are over.
 const FEW: usize = 32;
 
 pub(super) struct Blocks<M: Model> {
@@ -22,11 +22,11 @@ pub(super) struct Blocks<M: Model> {
     start: M,
     /// The cluster of each value that a later call could read or write.
     values: Table<Key, u32>,
-    clusters: Slab<Cluster<M>>,
+    clusters: Slab<ValueCluster<M>>,
     blocks: Slab<Block>,
     /// Blocks by their first return. An entry counts if the block still has that first return.
     returned: Vec<(u64, u32)>,
-    /// When there are so many entries in `returned`, [`forget`](Self::forget) is due.
+    /// The number of entries in `returned` at which [`forget`](Self::forget) is due.
     full: usize,
     /// The last operations of the forgotten blocks, in their order.
     forgotten: VecDeque<u64>,
@@ -37,15 +37,15 @@ pub(super) struct Blocks<M: Model> {
 }
 
 /// The calls on one value.
-pub(super) struct Cluster<M: Model> {
+pub(super) struct ValueCluster<M: Model> {
     pub(super) value: Key,
     /// The writer; none if the register starts with the value.
-    pub(super) writer: Option<Kept<M>>,
+    pub(super) writer: Option<KeptCall<M>>,
     /// The value that a swap replaces.
     from: Option<Key>,
     is_lost: bool,
-    /// The reads, by their returns. If there were more than fit, only the first one and the later ones.
-    pub(super) reads: VecDeque<Kept<M>>,
+    /// The reads, by their returns. If there were too many, only the first one and the later ones.
+    pub(super) reads: VecDeque<KeptCall<M>>,
     pub(super) has_gap: bool,
     /// The state while the register holds the value, once it is certain that it did.
     pub(super) state: Option<M>,
@@ -66,10 +66,10 @@ pub(super) struct Block {
     begin: i64,
 }
 
-impl<M: Model> Cluster<M> {
+impl<M: Model> ValueCluster<M> {
     /// The cluster of a value that `writer` has begun to write, or to swap for `from`.
-    pub(super) fn written(value: Key, from: Option<Key>, writer: Kept<M>) -> Self {
-        Cluster {
+    pub(super) fn written(value: Key, from: Option<Key>, writer: KeptCall<M>) -> Self {
+        ValueCluster {
             value,
             from,
             is_lost: false,
@@ -85,7 +85,7 @@ impl<M: Model> Cluster<M> {
     }
 
     /// Keeps a read. Drops one that decides nothing if there are too many.
-    fn keep(&mut self, call: Kept<M>) -> usize {
+    fn keep(&mut self, call: KeptCall<M>) -> usize {
         self.reads.push_back(call);
         if self.reads.len() <= WINDOW {
             return 1;
@@ -98,7 +98,7 @@ impl<M: Model> Cluster<M> {
     }
 
     /// The calls that are kept.
-    fn calls(&self) -> impl Iterator<Item = &Kept<M>> {
+    fn calls(&self) -> impl Iterator<Item = &KeptCall<M>> {
         self.writer.iter().chain(&self.reads)
     }
 }
@@ -107,7 +107,7 @@ impl<M: Model> Blocks<M> {
     pub(super) fn new(start: M, value: Key) -> Self {
         let mut clusters = Slab::default();
         let mut blocks = Slab::default();
-        let cluster = clusters.add(Cluster {
+        let cluster = clusters.add(ValueCluster {
             value,
             writer: None,
             from: None,
@@ -134,7 +134,7 @@ impl<M: Model> Blocks<M> {
         }
     }
 
-    /// Whether a call could still read this value.
+    /// Returns `true` if a call could still read this value.
     pub(super) fn has(&self, value: Key) -> bool {
         self.values.contains_key(&value)
     }
@@ -145,7 +145,7 @@ impl<M: Model> Blocks<M> {
     }
 
     /// Adds a cluster whose writer has begun.
-    pub(super) fn add(&mut self, cluster: Cluster<M>) -> u32 {
+    pub(super) fn add(&mut self, cluster: ValueCluster<M>) -> u32 {
         let value = cluster.value;
         let number = self.clusters.add(cluster);
         self.values.insert(value, number);
@@ -154,9 +154,9 @@ impl<M: Model> Blocks<M> {
     }
 
     /// Makes certain that the writer of a cluster took effect, and the writers before it in its chain.
-    pub(super) fn settle(&mut self, cluster: u32) -> Result<(), Refusal> {
+    pub(super) fn settle(&mut self, cluster: u32) -> Result<(), RegisterRefusal> {
         let mut chain = vec![cluster];
-        // The swaps whose effect this one needs, back to a value that is known to have been there.
+        // The swaps that must precede this one, back to a value that the register certainly held.
         loop {
             let at = *chain.last().expect("it begins with one");
             if self.clusters[at].state.is_some() {
@@ -164,9 +164,9 @@ impl<M: Model> Blocks<M> {
                 break;
             }
             let Some(from) = self.clusters[at].from else { break };
-            let before = self.find(from).ok_or(Refusal::Violated)?;
+            let before = self.find(from).ok_or(RegisterRefusal::Violated)?;
             if chain.contains(&before) {
-                return Err(Refusal::Violated);
+                return Err(RegisterRefusal::Violated);
             }
             chain.push(before);
         }
@@ -176,8 +176,8 @@ impl<M: Model> Blocks<M> {
         Ok(())
     }
 
-    /// Gives a cluster its state and its block. The value that it replaces, if it does, has both.
-    fn begin(&mut self, at: u32) -> Result<(), Refusal> {
+    /// Gives a cluster its state and its block. The replaced value, if any, has both already.
+    fn begin(&mut self, at: u32) -> Result<(), RegisterRefusal> {
         let before = self.clusters[at].from.and_then(|from| self.find(from));
         let state = match before {
             None => &self.start,
@@ -188,9 +188,9 @@ impl<M: Model> Blocks<M> {
         let mut after = Vec::new();
         state.successors(&writer.op, None, &mut after);
         let holds = |state: &M| state.register_value() == Some(cluster.value);
-        let [state] = &after[..] else { return Err(Refusal::NotMine) };
+        let [state] = &after[..] else { return Err(RegisterRefusal::NotMine) };
         if !holds(state) {
-            return Err(Refusal::NotMine);
+            return Err(RegisterRefusal::NotMine);
         }
         let (state, invoked) = (state.clone(), cluster.last);
         self.lost -= usize::from(cluster.is_lost);
@@ -205,19 +205,24 @@ impl<M: Model> Blocks<M> {
         if let Some(before) = before {
             if chain.back() != Some(&before) {
                 // Two swaps replaced the same value.
-                return Err(Refusal::Violated);
+                return Err(RegisterRefusal::Violated);
             }
             chain.push_back(at);
         }
         let place = *begin + chain.len() as i64 - 1;
         let cluster = &mut self.clusters[at];
         (cluster.state, cluster.block, cluster.place) = (Some(state), block, place);
-        self.asked(block, invoked)
+        self.count_invocation(block, invoked)
     }
 
     /// Ends the call that writes a settled cluster.
-    pub(super) fn wrote(&mut self, at: u32, ret: &M::Ret, returned: u64) -> Result<(), Refusal> {
-        let Cluster { writer, from, block, .. } = &self.clusters[at];
+    pub(super) fn wrote(
+        &mut self,
+        at: u32,
+        ret: &M::Ret,
+        returned: u64,
+    ) -> Result<(), RegisterRefusal> {
+        let ValueCluster { writer, from, block, .. } = &self.clusters[at];
         let writer = writer.as_ref().expect("the first value was always there");
         let before = from.and_then(|from| self.find(from));
         let state = before.and_then(|before| self.clusters[before].state.as_ref());
@@ -225,9 +230,9 @@ impl<M: Model> Blocks<M> {
         state.unwrap_or(&self.start).successors(&writer.op, Some(ret), &mut after);
         let block = *block;
         if after.is_empty() {
-            return Err(Refusal::NotMine);
+            return Err(RegisterRefusal::NotMine);
         }
-        self.came_back(at, block, returned);
+        self.count_return(at, block, returned);
         let cluster = &mut self.clusters[at];
         let writer = cluster.writer.as_mut().expect("it was there");
         (writer.ret, writer.returned) = (Some(ret.clone()), returned);
@@ -235,16 +240,16 @@ impl<M: Model> Blocks<M> {
     }
 
     /// Adds a read that returned to a settled cluster.
-    pub(super) fn read(&mut self, at: u32, call: Kept<M>) -> Result<(), Refusal> {
+    pub(super) fn read(&mut self, at: u32, call: KeptCall<M>) -> Result<(), RegisterRefusal> {
         let cluster = &self.clusters[at];
         let (state, block) = (cluster.state.as_ref().expect("it is settled"), cluster.block);
         let mut after = Vec::new();
         state.successors(&call.op, call.ret.as_ref(), &mut after);
         // Keys can be equal although values differ.
         if after.is_empty() {
-            return Err(Refusal::NotMine);
+            return Err(RegisterRefusal::NotMine);
         }
-        self.came_back(at, block, call.returned);
+        self.count_return(at, block, call.returned);
         let invoked = call.invoked;
         if invoked > self.clusters[at].last {
             self.clusters[at].last = invoked;
@@ -252,16 +257,16 @@ impl<M: Model> Blocks<M> {
             let place = (self.clusters[at].place - begin) as usize;
             let mut later = chain.range(place + 1..);
             if later.any(|later| self.clusters[*later].first < invoked) {
-                return Err(Refusal::Violated);
+                return Err(RegisterRefusal::Violated);
             }
-            self.asked(block, invoked)?;
+            self.count_invocation(block, invoked)?;
         }
         self.kept += self.clusters[at].keep(call);
         Ok(())
     }
 
     /// Counts a return of a cluster.
-    fn came_back(&mut self, at: u32, block: u32, returned: u64) {
+    fn count_return(&mut self, at: u32, block: u32, returned: u64) {
         let cluster = &mut self.clusters[at];
         cluster.first = cluster.first.min(returned);
         let block_first = &mut self.blocks[block].first;
@@ -271,20 +276,20 @@ impl<M: Model> Blocks<M> {
         }
     }
 
-    /// Counts an invocation of a block, and checks that no other block has to come both before and after it.
-    fn asked(&mut self, block: u32, invoked: u64) -> Result<(), Refusal> {
+    /// Counts an invocation of a block, and checks that no other block must come both before and after it.
+    fn count_invocation(&mut self, block: u32, invoked: u64) -> Result<(), RegisterRefusal> {
         let own = &mut self.blocks[block];
         if invoked <= own.last {
             return Ok(());
         }
         let (first, last) = (own.first, std::mem::replace(&mut own.last, invoked));
-        // This one contradicted no block so far, so one that it now contradicts returned first in between.
+        // Because the block contradicted no other so far, each block that it now contradicts returned first in between.
         let begin = self.returned.partition_point(|(first, _)| *first < last);
         let between = self.returned[begin..].iter().take_while(|(first, _)| *first < invoked);
         for (returned, other) in between {
             let valid = self.blocks.get(*other).filter(|other| other.first == *returned);
             if *other != block && valid.is_some_and(|other| first < other.last) {
-                return Err(Refusal::Violated);
+                return Err(RegisterRefusal::Violated);
             }
         }
         Ok(())
@@ -297,7 +302,8 @@ impl<M: Model> Blocks<M> {
         self.lost += usize::from(cluster.state.is_none());
     }
 
-    /// Removes the cluster of a writer that did not happen, unless its value was there. Says whether it was.
+    /// Removes the cluster of a writer that did not happen. Returns `true` if its value was observed, and then
+    /// keeps the cluster.
     pub(super) fn withdraw(&mut self, at: u32) -> bool {
         let was_there = self.clusters[at].state.is_some();
         if !was_there {
@@ -308,7 +314,7 @@ impl<M: Model> Blocks<M> {
         was_there
     }
 
-    /// Whether [`forget`](Self::forget) is due. It then takes amortized constant time per return.
+    /// Returns `true` if [`forget`](Self::forget) is due. It then takes amortized constant time per return.
     pub(super) fn is_full(&self) -> bool {
         self.returned.len() >= self.full
     }
@@ -411,7 +417,7 @@ impl<M: Model> Blocks<M> {
         blocks
     }
 
-    /// The last operations of what was forgotten, in the order of a linearization.
+    /// The last forgotten operations, in the order of a linearization.
     pub(super) fn forgotten(&self) -> impl Iterator<Item = u64> {
         self.forgotten.iter().copied()
     }
@@ -422,12 +428,12 @@ impl<M: Model> Blocks<M> {
     }
 
     /// The calls that are kept: writers that have returned or are open or lost, and reads that have returned.
-    pub(super) fn kept(&self) -> impl Iterator<Item = &Kept<M>> {
-        self.clusters.iter().flat_map(Cluster::calls)
+    pub(super) fn kept(&self) -> impl Iterator<Item = &KeptCall<M>> {
+        self.clusters.iter().flat_map(ValueCluster::calls)
     }
 
-    /// The clusters whose value was there, in the order of a linearization.
-    pub(super) fn in_order(&self) -> Vec<&Cluster<M>> {
+    /// The clusters whose value the register held, in the order of a linearization.
+    pub(super) fn in_order(&self) -> Vec<&ValueCluster<M>> {
         let mut blocks: Vec<&Block> = self.blocks.iter().collect();
         blocks.sort_unstable_by_key(|block| block.start());
         let chains = blocks.into_iter().flat_map(|block| &block.chain);
@@ -442,8 +448,8 @@ impl Block {
     }
 }
 
-/// Takes a value out of the table, unless another cluster has it by now.
-fn forget_value<M: Model>(values: &mut Table<Key, u32>, cluster: &Cluster<M>, at: u32) {
+/// Removes a value from the table, unless another cluster has it now.
+fn forget_value<M: Model>(values: &mut Table<Key, u32>, cluster: &ValueCluster<M>, at: u32) {
     if values.get(&cluster.value) == Some(&at) {
         values.remove(&cluster.value);
     }

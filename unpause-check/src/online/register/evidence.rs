@@ -7,8 +7,8 @@ use crate::online::{ENGINE, aborted_read};
 use crate::verdict::Evidence;
 
 impl<M: Model> Register<M> {
-    /// The evidence that the call in `slot` cannot return what it did. The blocks may have been changed by that
-    /// return already; the calls that are kept have not.
+    /// The evidence that the call in `slot` cannot have its result. That return may have changed the blocks
+    /// already, but not the calls that are kept.
     pub(in crate::online) fn misfit(&self, slot: usize) -> Box<Evidence> {
         let before = self.replayed();
         let call = open(&self.slots, slot);
@@ -20,7 +20,7 @@ impl<M: Model> Register<M> {
     /// Ends the call in `slot`, which did not happen.
     ///
     /// # Errors
-    /// The evidence that it did.
+    /// The evidence that it did happen.
     pub(in crate::online) fn failed(&mut self, slot: usize) -> Result<(), Box<Evidence>> {
         let call = open(&self.slots, slot);
         if call.cluster != super::NONE && self.blocks.withdraw(call.cluster) {
@@ -73,7 +73,7 @@ impl<M: Model> Register<M> {
         last.and_then(|cluster| cluster.state.as_ref()).unwrap_or(self.start())
     }
 
-    /// An engine that was fed what is kept.
+    /// An engine that was fed all calls that are kept.
     fn replayed(&self) -> Register<M> {
         let mut again = Register::of(self.blocks.before_replay());
         let mut slots = crate::hash::Table::default();

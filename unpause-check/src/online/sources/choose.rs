@@ -1,25 +1,29 @@
-//! The choice of sources: by a small step if one will do, or all anew.
+//! The choice of sources: by a small step if possible, or else by a new search.
 
-use super::plan::{NONE, Plan};
+use super::plan::{NONE, SourcePlan};
 use super::pool::Pool;
-use super::solve::{Search, Source};
-use super::{Call, Means, Needs, Refusal, Sources};
+use super::solve::{Source, SourceSearch};
+use super::{Needs, Resources, SourceCall, Sources, SourcesRefusal};
 use crate::model::Model;
 use crate::online::closure::moves_max;
 
 impl<M: Model> Sources<M> {
     /// Finds the source of a swap that has just returned.
-    pub(super) fn replaced(&mut self, call: u32, means: &mut Means<M>) -> Result<(), Refusal> {
+    pub(super) fn replaced(
+        &mut self,
+        call: u32,
+        resources: &mut Resources<M>,
+    ) -> Result<(), SourcesRefusal> {
         let node = self.calls[call].node;
         if self.chosen.clusters[node as usize].before != NONE {
             return Ok(());
         }
-        match self.choice(call, means)? {
+        match self.choice(call, resources)? {
             Some(source) => {
                 self.take(call, source);
                 Ok(())
             }
-            None => self.choose(Vec::new(), means),
+            None => self.choose(Vec::new(), resources),
         }
     }
 
@@ -29,10 +33,10 @@ impl<M: Model> Sources<M> {
         call: u32,
         ret: &M::Ret,
         needs: Needs,
-        means: &mut Means<M>,
-    ) -> Result<(), Refusal> {
+        resources: &mut Resources<M>,
+    ) -> Result<(), SourcesRefusal> {
         if self.calls[call].certain {
-            return Err(Refusal::Violated);
+            return Err(SourcesRefusal::Violated);
         }
         let was_source = self.withdraw(call);
         let writes = self.calls[call].writes.take();
@@ -40,12 +44,13 @@ impl<M: Model> Sources<M> {
         let own_needs = std::mem::replace(&mut self.calls[call].needs, needs);
         self.end(call, ret);
         self.observers.push(call);
-        let found = if was_source { Err(Refusal::Violated) } else { self.extend(call, means) };
+        let found =
+            if was_source { Err(SourcesRefusal::Violated) } else { self.extend(call, resources) };
         let found = match found {
-            Err(Refusal::Violated) => self.choose(vec![call], means),
+            Err(SourcesRefusal::Violated) => self.choose(vec![call], resources),
             other => other,
         };
-        if matches!(found, Err(Refusal::Violated)) {
+        if matches!(found, Err(SourcesRefusal::Violated)) {
             self.observers.pop();
             let it = &mut self.calls[call];
             (it.writes, it.node, it.needs, it.ret) = (writes, node, own_needs, None);
@@ -55,9 +60,9 @@ impl<M: Model> Sources<M> {
     }
 
     /// Extends the chosen plan by an observer that returns. `Violated` means that this plan cannot be extended.
-    fn extend(&mut self, call: u32, means: &mut Means<M>) -> Result<(), Refusal> {
+    fn extend(&mut self, call: u32, resources: &mut Resources<M>) -> Result<(), SourcesRefusal> {
         let pools = [&self.pool];
-        let search = self.search(&pools, means);
+        let search = self.search(&pools, resources);
         let free = search.free(&self.certain, call);
         if let Some(at) = free {
             // The zones of the chosen plan include those of the certain one.
@@ -66,19 +71,23 @@ impl<M: Model> Sources<M> {
         }
         let found = match search.free(&self.chosen, call) {
             Some(at) => Some(Source::Cluster(at)),
-            None => self.choice(call, means)?,
+            None => self.choice(call, resources)?,
         };
-        let source = found.ok_or(Refusal::Violated)?;
+        let source = found.ok_or(SourcesRefusal::Violated)?;
         self.take(call, source);
         self.open_ended.push(call);
         Ok(())
     }
 
-    /// A source with which the chosen plan stays consistent, if there is one that needs no other.
-    fn choice(&mut self, call: u32, means: &mut Means<M>) -> Result<Option<Source>, Refusal> {
+    /// A source with which the chosen plan stays consistent, if there is one that needs no other source.
+    fn choice(
+        &mut self,
+        call: u32,
+        resources: &mut Resources<M>,
+    ) -> Result<Option<Source>, SourcesRefusal> {
         let mut choices = Vec::new();
         let pools = [&self.pool];
-        let mut search = self.search(&pools, means);
+        let mut search = self.search(&pools, resources);
         search.since = self.calls[call].invoked;
         search.candidates(&self.chosen, call, 1, usize::MAX, &mut choices)?;
         let is_simple = |source: &Source| match source {
@@ -113,8 +122,12 @@ impl<M: Model> Sources<M> {
         }
     }
 
-    /// Chooses all sources that are not certain anew, and those of more calls.
-    pub(super) fn choose(&mut self, more: Vec<u32>, means: &mut Means<M>) -> Result<(), Refusal> {
+    /// Chooses all sources that are not certain again, with those of `more` calls.
+    pub(super) fn choose(
+        &mut self,
+        more: Vec<u32>,
+        resources: &mut Resources<M>,
+    ) -> Result<(), SourcesRefusal> {
         for with_spent in [false, true] {
             if with_spent && self.debts.is_empty() {
                 break;
@@ -123,14 +136,14 @@ impl<M: Model> Sources<M> {
             todo.extend(self.open_ended.iter().rev());
             let pools = [&self.pool, &self.spent];
             let pools = if with_spent { &pools[..] } else { &pools[..1] };
-            let mut search = self.search(pools, means);
+            let mut search = self.search(pools, resources);
             let since = todo.iter().map(|call| self.calls[*call].invoked).min();
             search.since = since.unwrap_or(u64::MAX);
             let outcome = search.solve(self.certain.clone(), todo, Vec::new(), 0);
-            means.visited += search.visited;
+            resources.visited += search.visited;
             let Some(solution) = outcome? else { continue };
             if with_spent && !self.exchange(&solution.plan) {
-                return Err(Refusal::TooMany);
+                return Err(SourcesRefusal::TooMany);
             }
             for at in self.certain.clusters.len()..solution.plan.clusters.len() {
                 let it = &solution.plan.clusters[at];
@@ -143,11 +156,12 @@ impl<M: Model> Sources<M> {
             self.open_ended.extend(more);
             return Ok(());
         }
-        Err(Refusal::Violated)
+        Err(SourcesRefusal::Violated)
     }
 
-    /// Pays what the spent writers that a plan uses were needed for by others. Says whether that is possible.
-    fn exchange(&mut self, plan: &Plan) -> bool {
+    /// Replaces the spent writers that a plan uses by others for their purposes. Returns `true` if that is
+    /// possible.
+    fn exchange(&mut self, plan: &SourcePlan) -> bool {
         for debt in &mut self.debts {
             if plan.of(debt.call).is_none() {
                 continue;
@@ -183,19 +197,23 @@ impl<M: Model> Sources<M> {
         true
     }
 
-    pub(super) fn search<'a>(&'a self, pools: &'a [&'a Pool], means: &Means<M>) -> Search<'a, M> {
-        Search {
+    pub(super) fn search<'a>(
+        &'a self,
+        pools: &'a [&'a Pool],
+        resources: &Resources<M>,
+    ) -> SourceSearch<'a, M> {
+        SourceSearch {
             calls: &self.calls,
             pools,
             since: u64::MAX,
-            left: moves_max(means.limit),
+            left: moves_max(resources.limit),
             visited: 0,
         }
     }
 }
 
-impl<M: Model> Call<M> {
-    /// Takes the writer, whose index is `own`, from one pool to another.
+impl<M: Model> SourceCall<M> {
+    /// Moves the writer with the index `own` from one pool to another.
     pub(super) fn moves(&self, own: u32, from: &mut Pool, to: &mut Pool) {
         let value = self.writes.expect("it is a writer");
         from.remove(own, self.invoked, value, self.needs.value());

@@ -7,7 +7,7 @@ use crate::online::{ENGINE, aborted_read};
 use crate::verdict::Evidence;
 
 impl<M: Model> Sources<M> {
-    /// The evidence that `call` cannot return what it did.
+    /// The evidence that `call` cannot have its result.
     pub(super) fn misfit(&self, call: u32) -> Box<Evidence> {
         self.evidence(call, true)
     }
@@ -31,7 +31,7 @@ impl<M: Model> Sources<M> {
         let (calls, _) = self.linearization(&clusters);
         let calls: Vec<u32> = calls
             .into_iter()
-            .filter(|call| *call != misfit || stands(&clusters, self, misfit))
+            .filter(|call| *call != misfit || has_misfit(&clusters, self, misfit))
             .collect();
         let mut order: Vec<usize> = self.forgotten.iter().map(|number| *number as usize).collect();
         let (mut state, mut next, mut expected) = (self.start.clone(), Vec::new(), None);
@@ -50,7 +50,7 @@ impl<M: Model> Sources<M> {
             next.clear();
             order.push(it.number as usize);
         }
-        // Of a cluster with very many observers only some are kept.
+        // Only some observers of a large cluster are kept.
         if let Some(gap) =
             clusters.iter().rposition(|at| self.chosen.clusters[*at as usize].gap > 0)
         {
@@ -84,7 +84,7 @@ impl<M: Model> Sources<M> {
     }
 }
 
-/// Whether the order has a cluster of the misfit.
-fn stands<M: Model>(clusters: &[u32], sources: &Sources<M>, misfit: u32) -> bool {
+/// Returns `true` if the order has a cluster of the misfit.
+fn has_misfit<M: Model>(clusters: &[u32], sources: &Sources<M>, misfit: u32) -> bool {
     clusters.iter().any(|at| sources.chosen.clusters[*at as usize].call == misfit)
 }

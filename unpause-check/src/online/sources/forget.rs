@@ -1,4 +1,4 @@
-//! What becomes certain, and what can be forgotten.
+//! Decides what becomes certain and what can be forgotten.
 //!
 //! *Certain.* Zones only grow and a call that returned gets no new possible sources, so an observer that has one left,
 //! or one that holds it without any change of zones in the certain plan, never needs another.
@@ -10,28 +10,28 @@
 //! the chosen plan: new blocks only lose calls by it, and no new block has to come before an old one, by the order of
 //! the cut. If the cut falls within a block, then that block must certainly come before all others that are new.
 //!
-//! The one thing that the old part can take from the new one are writers that were lost. As long as little is kept,
-//! a part is not forgotten if a writer that is not certain is in it. After that the writer is *spent*: no other call
-//! may have it as its source, unless another lost writer can take its place in the old part. If no choice is left, but
-//! there is one with spent writers that nothing can replace, it is unknown whether the history is linearizable. If
-//! there is none with all of them either, it is not.
+//! Lost writers are the one thing that the old part can take from the new one. While little is kept, a part
+//! with a writer that is not certain is not forgotten. After that the writer is *spent*: no other call may have
+//! it as its source, unless another lost writer can replace it in the old part. If no choice is left, except
+//! with spent writers that nothing can replace, linearizability is unknown. If no choice is left even with
+//! them, the history is not linearizable.
 
-use super::plan::{Cluster, NONE, Plan, Zone};
+use super::plan::{NONE, SourceCluster, SourcePlan, Zone};
 use super::solve::Source;
-use super::{Debt, Means, Needs, Refusal, Sources};
+use super::{Debt, Needs, Resources, Sources, SourcesRefusal};
 use crate::model::Model;
 use crate::online::orders::WINDOW;
 
-/// So much is kept before the first look for what can be forgotten.
+/// The number of entries kept before the first search for what can be forgotten.
 pub(super) const FEW: usize = 32;
 
-/// When more than this is kept, writers may be spent.
+/// The number of entries kept above which writers may be spent.
 const MANY: usize = 96;
 
 impl<M: Model> Sources<M> {
-    /// Finds out what is certain, and forgets what is over.
-    pub(super) fn tidy(&mut self, means: &mut Means<M>) -> Result<(), Refusal> {
-        self.decide(means)?;
+    /// Decides what is certain, and forgets what is over.
+    pub(super) fn tidy(&mut self, resources: &mut Resources<M>) -> Result<(), SourcesRefusal> {
+        self.decide(resources)?;
         let order = self.chosen.in_order();
         let size = self.observers.len() + order.len();
         if let Some(old) = self.cut(&order, false) {
@@ -43,18 +43,18 @@ impl<M: Model> Sources<M> {
                 self.forget(&order, old)?;
             }
         }
-        self.thin();
+        self.drop_observers();
         let left = self.observers.len() + self.chosen.clusters.len();
         self.full = left + FEW.max(left / 4);
         Ok(())
     }
 
-    /// Makes certain what has one source left.
-    fn decide(&mut self, means: &mut Means<M>) -> Result<(), Refusal> {
+    /// Makes observers with one source left certain.
+    fn decide(&mut self, resources: &mut Resources<M>) -> Result<(), SourcesRefusal> {
         loop {
             let before = self.open_ended.len();
             for call in std::mem::take(&mut self.open_ended) {
-                if !self.is_decided(call, before, means)? {
+                if !self.is_decided(call, before, resources)? {
                     self.open_ended.push(call);
                 }
             }
@@ -68,12 +68,12 @@ impl<M: Model> Sources<M> {
         &mut self,
         call: u32,
         others: usize,
-        means: &mut Means<M>,
-    ) -> Result<bool, Refusal> {
-        // What is certain must not depend on what was spent.
+        resources: &mut Resources<M>,
+    ) -> Result<bool, SourcesRefusal> {
+        // Certainty must not depend on spent writers.
         let pools = [&self.pool, &self.spent];
         let pools = if self.debts.is_empty() { &pools[..1] } else { &pools[..] };
-        let mut search = self.search(pools, means);
+        let mut search = self.search(pools, resources);
         if let Some(at) = search.free(&self.certain, call) {
             self.calls[call].at = at;
             return Ok(true);
@@ -131,7 +131,7 @@ impl<M: Model> Sources<M> {
         }
         let (mut best, mut over) = (None, 0);
         for (place, at) in order.iter().enumerate() {
-            let Cluster { call, after, .. } = self.chosen.clusters[*at as usize];
+            let SourceCluster { call, after, .. } = self.chosen.clusters[*at as usize];
             if let Some(writer) =
                 Some(call).filter(|call| *call != NONE).map(|call| &self.calls[call])
             {
@@ -140,7 +140,7 @@ impl<M: Model> Sources<M> {
                     break;
                 }
             }
-            over = over.max(self.over(*at));
+            over = over.max(self.first_return_after(*at));
             let earliest = earliest[place + 1];
             if over < earliest
                 && (after == NONE || self.is_first(*at, after, &order[place + 1..], earliest))
@@ -151,8 +151,8 @@ impl<M: Model> Sources<M> {
         best
     }
 
-    /// When some block returned first that must come after a cluster.
-    fn over(&self, at: u32) -> u64 {
+    /// The earliest first return of a block that must come after a cluster.
+    fn first_return_after(&self, at: u32) -> u64 {
         if !self.certain.takes_part(at) {
             return 0;
         }
@@ -172,7 +172,7 @@ impl<M: Model> Sources<M> {
         over
     }
 
-    /// Whether a block that is cut after the cluster `at` must come before all others that are new.
+    /// Returns `true` if a block, cut after the cluster `at`, must come before all other new blocks.
     fn is_first(&self, at: u32, after: u32, new: &[u32], earliest: u64) -> bool {
         let own = self.certain.zone_of_block(at).first;
         let block = self.certain.clusters[at as usize].block;
@@ -188,7 +188,7 @@ impl<M: Model> Sources<M> {
     }
 
     /// Forgets the first clusters of the order.
-    fn forget(&mut self, order: &[u32], old: usize) -> Result<(), Refusal> {
+    fn forget(&mut self, order: &[u32], old: usize) -> Result<(), SourcesRefusal> {
         let (calls, has_gap) = self.linearization(&order[..old]);
         let mut state = self.start.clone();
         let mut next = Vec::new();
@@ -196,7 +196,7 @@ impl<M: Model> Sources<M> {
             state.successors(&call.op, call.ret.as_ref(), &mut next);
             let value = call.writes.or(state.register_value());
             let place = next.iter().position(|next| next.register_value() == value);
-            state = next.swap_remove(place.ok_or(Refusal::NotMine)?);
+            state = next.swap_remove(place.ok_or(SourcesRefusal::NotMine)?);
             next.clear();
         }
         self.start = state;
@@ -209,8 +209,8 @@ impl<M: Model> Sources<M> {
         if let Some(after) =
             order.get(old).filter(|at| self.certain.clusters[**at as usize].before != NONE)
         {
-            self.certain.behead(*after);
-            self.chosen.behead(*after);
+            self.certain.cut_before(*after);
+            self.chosen.cut_before(*after);
         }
         // Names from 0 for those that stay, in their old order.
         let mut names = vec![NONE; self.chosen.clusters.len()];
@@ -226,7 +226,7 @@ impl<M: Model> Sources<M> {
             }
         }
         for at in &order[..old] {
-            let Cluster { call, zone, after, .. } = self.chosen.clusters[*at as usize];
+            let SourceCluster { call, zone, after, .. } = self.chosen.clusters[*at as usize];
             if call == NONE {
                 continue;
             }
@@ -262,8 +262,8 @@ impl<M: Model> Sources<M> {
         Ok(())
     }
 
-    /// Drops observers of a cluster that has many, of which neither the first return nor the last invocation is.
-    fn thin(&mut self) {
+    /// Drops observers of a cluster with many, except those of its first return and its last invocation.
+    fn drop_observers(&mut self) {
         if self.observers.len() < 4 * WINDOW {
             return;
         }
@@ -296,7 +296,8 @@ impl<M: Model> Sources<M> {
         self.observers.retain(|call| calls.get(*call).is_some());
     }
 
-    /// The calls of some clusters, each writer before its observers, and whether some before them are missing.
+    /// The calls of some clusters, each writer before its observers; `true` if some calls before them are
+    /// missing.
     pub(super) fn linearization(&self, order: &[u32]) -> (Vec<u32>, bool) {
         let mut by_cluster: Vec<(u32, u64, u32)> = Vec::with_capacity(self.observers.len());
         for call in &self.observers {
@@ -306,7 +307,7 @@ impl<M: Model> Sources<M> {
         by_cluster.sort_unstable();
         let (mut calls, mut has_gap) = (Vec::new(), false);
         for at in order {
-            let Cluster { call, gap, .. } = self.chosen.clusters[*at as usize];
+            let SourceCluster { call, gap, .. } = self.chosen.clusters[*at as usize];
             calls.extend(Some(call).filter(|call| *call != NONE));
             has_gap |= gap > 0;
             let begin = by_cluster.partition_point(|(other, ..)| other < at);
@@ -317,9 +318,9 @@ impl<M: Model> Sources<M> {
     }
 }
 
-impl Plan {
+impl SourcePlan {
     /// Cuts a block before a cluster, which then comes before all others.
-    fn behead(&mut self, at: u32) {
+    fn cut_before(&mut self, at: u32) {
         self.clusters[at as usize].before = NONE;
         self.clusters[at as usize].zone.first = 0;
         let mut zone: Option<Zone> = None;

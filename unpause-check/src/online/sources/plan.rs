@@ -1,4 +1,4 @@
-//! Clusters joined to blocks, with the zones that say which block has to come before which.
+//! Clusters joined to blocks, with the zones that order blocks.
 //!
 //! A cluster is a writer with the calls that observe its value. A block is a chain of clusters joined by swaps. The
 //! zone of a block is (`first`, `last`): its earliest return (`u64::MAX` before there is one) and its latest
@@ -31,11 +31,11 @@ impl Zone {
 }
 
 #[derive(Clone, Copy)]
-pub(super) struct Cluster {
+pub(super) struct SourceCluster {
     /// Its writer.
     pub(super) call: u32,
     pub(super) value: Key,
-    /// When its writer was invoked.
+    /// The invocation of its writer.
     pub(super) invoked: u64,
     pub(super) zone: Zone,
     /// The neighbours in its block.
@@ -43,23 +43,23 @@ pub(super) struct Cluster {
     pub(super) after: u32,
     /// The first cluster of its block.
     pub(super) block: u32,
-    /// When the last of the observers returned that are not kept; 0 if all are.
+    /// The latest return of an observer that is not kept; 0 if all are.
     pub(super) gap: u64,
 }
 
 #[derive(Clone, Default)]
-pub(super) struct Plan {
-    pub(super) clusters: Vec<Cluster>,
+pub(super) struct SourcePlan {
+    pub(super) clusters: Vec<SourceCluster>,
     /// The zone of each block, by its first cluster. Empty for the other clusters.
     pub(super) zones: Vec<Zone>,
 }
 
-impl Plan {
+impl SourcePlan {
     /// Adds a cluster that does not take part yet.
     pub(super) fn add(&mut self, call: u32, value: Key, invoked: u64) -> u32 {
         let block = self.clusters.len() as u32;
         let (before, after) = (NONE, NONE);
-        self.clusters.push(Cluster {
+        self.clusters.push(SourceCluster {
             call,
             value,
             invoked,
@@ -88,13 +88,13 @@ impl Plan {
     }
 
     /// Clusters that take part, the latest first.
-    pub(super) fn active(&self) -> impl Iterator<Item = (u32, &Cluster)> {
+    pub(super) fn active(&self) -> impl Iterator<Item = (u32, &SourceCluster)> {
         let all = self.clusters.iter().enumerate().rev();
         all.filter(|(_, it)| it.zone != EMPTY).map(|(at, it)| (at as u32, it))
     }
 
-    /// Whether a call with this span can observe the cluster without any change of zones, so that it restricts
-    /// nothing.
+    /// Returns `true` if a call with this span can observe the cluster without any change of zones, so that it
+    /// restricts nothing.
     pub(super) fn is_free(&self, at: u32, span: Zone) -> bool {
         let cluster = &self.clusters[at as usize];
         cluster.zone.first <= span.first
@@ -102,7 +102,7 @@ impl Plan {
             && cluster.invoked < span.first
     }
 
-    /// Whether a call with this span can observe the cluster.
+    /// Returns `true` if a call with this span can observe the cluster.
     pub(super) fn fits(&self, at: u32, span: Zone) -> bool {
         let cluster = &self.clusters[at as usize];
         if span.first < cluster.invoked {
@@ -131,13 +131,14 @@ impl Plan {
         zone == before || self.is_clear(zone, cluster.block, NONE)
     }
 
-    /// Whether a writer that does not take part yet could, seen by a call with this span.
+    /// Returns `true` if a writer that does not take part yet could, observed by a call with this span.
     pub(super) fn fits_new(&self, invoked: u64, span: Zone) -> bool {
         let zone = Zone { first: span.first, last: span.last.max(invoked) };
         invoked < span.first && self.is_clear(zone, NONE, NONE)
     }
 
-    /// Whether the swap of cluster `swap`, which begins its block, can replace the value of cluster `at`.
+    /// Returns `true` if the swap of cluster `swap`, which begins its block, can replace the value of cluster
+    /// `at`.
     pub(super) fn fits_link(&self, at: u32, swap: u32) -> bool {
         let (from, to) = (&self.clusters[at as usize], &self.clusters[swap as usize]);
         if from.after != NONE || to.before != NONE || from.block == to.block {
@@ -164,7 +165,7 @@ impl Plan {
         *zone = zone.with(span);
     }
 
-    /// Has a writer take part.
+    /// Makes a writer take part.
     pub(super) fn begin(&mut self, at: u32) {
         self.join(at, Zone { first: u64::MAX, last: 0 });
     }
@@ -182,7 +183,7 @@ impl Plan {
         }
     }
 
-    /// Whether a block with this zone contradicts no other block.
+    /// Returns `true` if a block with this zone contradicts no other block.
     fn is_clear(&self, zone: Zone, own: u32, other: u32) -> bool {
         self.zones.iter().enumerate().all(|(at, it)| {
             !(zone.precedes(*it) && it.precedes(zone)) || at as u32 == own || at as u32 == other
@@ -206,7 +207,7 @@ impl Plan {
         order
     }
 
-    /// Keeps only some clusters, and gives out their new indices.
+    /// Keeps only some clusters, with new indices.
     pub(super) fn keep(&mut self, names: &[u32]) {
         let name = |old: u32| names.get(old as usize).copied().unwrap_or(NONE);
         let is_kept = |at: usize| names[at] != NONE;

@@ -1,4 +1,4 @@
-//! Writers that may or may not take effect: open calls and lost ones, by what they write.
+//! Writers that may or may not take effect: open and lost calls, by the value that they write.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -108,7 +108,7 @@ impl Pool {
         &self.inner
     }
 
-    /// Whether a value may be there although no cluster has it.
+    /// Returns `true` if the register may hold a value without a cluster.
     pub(super) fn has(&self, value: Key) -> bool {
         self.plain.contains_key(&value) || self.sources.contains_key(&value)
     }
@@ -128,7 +128,7 @@ fn put(list: &mut Equal, invoked: u64, call: u32) {
     list.insert(place, (invoked, call));
 }
 
-/// Takes a call out of a list. Says whether the list is empty then.
+/// Removes a call from a list. Returns `true` if the list is empty then.
 fn take(list: &mut Equal, call: u32) -> bool {
     // Most calls end soon after they begin.
     let place = list.iter().rposition(|(_, other)| *other == call).expect("it was added");

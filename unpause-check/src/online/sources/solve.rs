@@ -1,27 +1,27 @@
-//! The search for sources: which cluster each observer saw, and which value each swap replaced.
+//! The search for sources: the cluster that each observer saw, and the value that each swap replaced.
 //!
-//! Depth first from the plan of all that is certain. Before it tries anything, it places every observer that has one
-//! cluster left, and every one that some cluster holds without any change of zones: that restricts nothing. Then it
-//! tries the clusters of one that is left, the one of the last plan first. Failed swaps come last: until then each
-//! writer that may take effect is known to be needed for its value or not, and those that are not are
-//! interchangeable, so that a failed swap needs to try only a few.
+//! Depth first from the certain plan. Before it tries anything, it places every observer that has one cluster
+//! left, and every observer that some cluster holds without any change of zones, which restricts nothing. Then
+//! it tries the clusters of one remaining call, starting with the one of the last plan. Failed swaps come last:
+//! by then it is known for each optional writer if its value is needed, and writers whose value is not needed
+//! are interchangeable, so that a failed swap needs to try only a few.
 
-use super::plan::{Cluster, NONE, Plan, Zone};
+use super::plan::{NONE, SourceCluster, SourcePlan, Zone};
 use super::pool::Pool;
-use super::{Call, Needs};
+use super::{Needs, SourceCall};
 use crate::model::{Key, Model};
 use crate::online::slab::Slab;
 
-/// So many choices may depend on each other.
+/// The maximum number of choices that depend on each other.
 const DEPTH: usize = 400;
 
-pub(super) struct Search<'a, M: Model> {
-    pub(super) calls: &'a Slab<Call<M>>,
+pub(super) struct SourceSearch<'a, M: Model> {
+    pub(super) calls: &'a Slab<SourceCall<M>>,
     /// The writers that may take effect.
     pub(super) pools: &'a [&'a Pool],
     /// The earliest invocation of a call that needs a source.
     pub(super) since: u64,
-    /// How many more attempts to place a call there may be.
+    /// The remaining number of attempts to place a call.
     pub(super) left: u64,
     /// Plans looked at.
     pub(super) visited: u64,
@@ -29,13 +29,13 @@ pub(super) struct Search<'a, M: Model> {
 
 /// A plan in which every observer has its source.
 pub(super) struct Solution {
-    pub(super) plan: Plan,
+    pub(super) plan: SourcePlan,
     /// Calls that are no swaps, each with the cluster that it observes.
     pub(super) sources: Vec<(u32, u32)>,
 }
 
 /// The search ended before it was done.
-pub(super) struct Exhausted;
+pub(super) struct AttemptsExhausted;
 
 /// The source of a call.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -45,34 +45,34 @@ pub(super) enum Source {
     Optional(u32),
 }
 
-enum Step {
+enum SourceStep {
     Failed,
     Free(u32),
     Only(Source),
     Several,
 }
 
-impl<M: Model> Search<'_, M> {
+impl<M: Model> SourceSearch<'_, M> {
     pub(super) fn solve(
         &mut self,
-        mut plan: Plan,
+        mut plan: SourcePlan,
         mut todo: Vec<u32>,
         mut sources: Vec<(u32, u32)>,
         depth: usize,
-    ) -> Result<Option<Solution>, Exhausted> {
+    ) -> Result<Option<Solution>, AttemptsExhausted> {
         self.visited += 1;
         loop {
             let others = todo.len();
             let (mut changed, mut rest) = (false, Vec::with_capacity(others));
             for call in std::mem::take(&mut todo) {
                 match self.step(&plan, call, others)? {
-                    Step::Failed => return Ok(None),
-                    Step::Free(at) => sources.push((call, at)),
-                    Step::Only(source) => {
+                    SourceStep::Failed => return Ok(None),
+                    SourceStep::Free(at) => sources.push((call, at)),
+                    SourceStep::Only(source) => {
                         self.place(&mut plan, call, source, &mut rest, &mut sources);
                         changed = true;
                     }
-                    Step::Several => rest.push(call),
+                    SourceStep::Several => rest.push(call),
                 }
             }
             todo = rest;
@@ -80,17 +80,20 @@ impl<M: Model> Search<'_, M> {
                 break;
             }
         }
+        // No remaining call is forced any more. Failed swaps are tried last, because by then it is known which
+        // writers are needed.
         let is_last = |call: &u32| matches!(self.calls[*call].needs, Needs::Other(_));
         let next = todo.iter().position(|call| !is_last(call)).unwrap_or(0);
         if todo.is_empty() {
             return Ok(Some(Solution { plan, sources }));
         }
         if depth == DEPTH {
-            return Err(Exhausted);
+            return Err(AttemptsExhausted);
         }
         let call = todo.remove(next);
         let mut choices = Vec::new();
         self.candidates(&plan, call, todo.len(), usize::MAX, &mut choices)?;
+        // The source in the last plan comes first, because most of that plan still holds.
         let known = Source::Cluster(self.calls[call].at);
         if let Some(place) = choices.iter().position(|source| *source == known) {
             choices[..=place].rotate_right(1);
@@ -105,21 +108,26 @@ impl<M: Model> Search<'_, M> {
         Ok(None)
     }
 
-    fn step(&mut self, plan: &Plan, call: u32, others: usize) -> Result<Step, Exhausted> {
+    fn step(
+        &mut self,
+        plan: &SourcePlan,
+        call: u32,
+        others: usize,
+    ) -> Result<SourceStep, AttemptsExhausted> {
         if let Some(at) = self.free(plan, call) {
-            return Ok(Step::Free(at));
+            return Ok(SourceStep::Free(at));
         }
         let mut choices = Vec::new();
         self.candidates(plan, call, others, 2, &mut choices)?;
         Ok(match choices[..] {
-            [] => Step::Failed,
-            [only] => Step::Only(only),
-            _ => Step::Several,
+            [] => SourceStep::Failed,
+            [only] => SourceStep::Only(only),
+            _ => SourceStep::Several,
         })
     }
 
     /// A cluster that a call can observe so that it restricts nothing.
-    pub(super) fn free(&self, plan: &Plan, call: u32) -> Option<u32> {
+    pub(super) fn free(&self, plan: &SourcePlan, call: u32) -> Option<u32> {
         let it = &self.calls[call];
         if it.writes.is_some() {
             return None;
@@ -134,16 +142,16 @@ impl<M: Model> Search<'_, M> {
         plan.active().map(|(at, _)| at).find(|at| fits(*at))
     }
 
-    /// The sources that a call can have, the likely ones first, and no more than `most` of them. Stands for equal
-    /// writers that may take effect by the first one if they were invoked before all that needs a source.
+    /// The possible sources of a call, likely ones first, at most `most` of them. Equal optional writers that
+    /// were invoked before all calls that need a source are represented by the first one.
     pub(super) fn candidates(
         &mut self,
-        plan: &Plan,
+        plan: &SourcePlan,
         call: u32,
         others: usize,
         most: usize,
         out: &mut Vec<Source>,
-    ) -> Result<(), Exhausted> {
+    ) -> Result<(), AttemptsExhausted> {
         let it = &self.calls[call];
         let (span, swaps) = (it.span(), it.writes.is_some());
         let own =
@@ -182,9 +190,9 @@ impl<M: Model> Search<'_, M> {
             let during = during.map(|(_, call)| *call).filter(|call| unused(*call));
             before.into_iter().chain(during).collect()
         };
-        // Whether a value may be there that a swap replaces, in a cluster or because of a call that is optional.
+        // True if the value that a swap replaces may be there, in a cluster or by an optional call.
         let is_there = |from: Key| {
-            let has = |(_, it): (u32, &Cluster)| it.value == from && it.after == NONE;
+            let has = |(_, it): (u32, &SourceCluster)| it.value == from && it.after == NONE;
             self.pools.iter().any(|pool| pool.has(from)) || plan.active().any(has)
         };
         for pool in self.pools {
@@ -213,8 +221,8 @@ impl<M: Model> Search<'_, M> {
                     };
                     from.sort_unstable();
                     from.dedup();
-                    // Others that are left need one value each, and swaps need some that they replace. So one of so
-                    // many values is needed for nothing else, and does instead of any other.
+                    // Other remaining calls need one value each, and swaps need some that they replace. So one
+                    // of this many values is not needed for anything else, and can represent all others.
                     let enough = others + 2 + from.len();
                     let mut seen = Vec::new();
                     if pool.values().len() > enough {
@@ -250,12 +258,12 @@ impl<M: Model> Search<'_, M> {
                 }
             }
         }
-        self.left = self.left.checked_sub(tried).ok_or(Exhausted)?;
+        self.left = self.left.checked_sub(tried).ok_or(AttemptsExhausted)?;
         Ok(())
     }
 
     /// The cluster of a writer that takes part.
-    fn cluster(&self, plan: &Plan, call: u32) -> Option<u32> {
+    fn cluster(&self, plan: &SourcePlan, call: u32) -> Option<u32> {
         match self.calls[call].node {
             NONE => plan.of(call),
             at => plan.takes_part(at).then_some(at),
@@ -265,7 +273,7 @@ impl<M: Model> Search<'_, M> {
     /// Gives a call its source.
     pub(super) fn place(
         &self,
-        plan: &mut Plan,
+        plan: &mut SourcePlan,
         call: u32,
         source: Source,
         todo: &mut Vec<u32>,
@@ -297,15 +305,15 @@ impl<M: Model> Search<'_, M> {
     }
 }
 
-impl<M: Model> Call<M> {
-    /// What the call adds to the zone of the cluster that it observes.
+impl<M: Model> SourceCall<M> {
+    /// The change of the zone of the cluster that the call observes.
     pub(super) fn span(&self) -> Zone {
         Zone { first: self.returned, last: self.invoked }
     }
 }
 
 impl Needs {
-    /// Whether a call can observe this value.
+    /// Returns `true` if a call can observe this value.
     pub(super) fn allows(self, value: Key) -> bool {
         match self {
             Needs::Nothing => false,

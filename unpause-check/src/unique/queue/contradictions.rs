@@ -1,15 +1,14 @@
-//! The contradictions of queues in words, each with the few operations that it takes. Nothing is
-//! decided here.
+//! The contradictions of queues in words, each with the few operations in it. Decides nothing.
 
-use super::{Item, NEVER, Queue};
+use super::{NEVER, QueueCheck, QueueItem};
 use crate::unique::Ruling;
 use crate::unique::values::{Contradiction, NONE, RETURNED, START};
 
-impl Queue {
+impl QueueCheck {
     /// There are fewer removals that never returned than items that had to leave in time.
     pub(super) fn never_left(&self, deadlines: &[(u64, u32, u32)]) -> Ruling {
         let (deadline, item, second) = deadlines[deadlines.len() - 1];
-        let first = Item { take: NEVER, taken: NONE, ..self.items[item as usize] };
+        let first = QueueItem { take: NEVER, taken: NONE, ..self.items[item as usize] };
         let second = &self.items[second as usize];
         let mut story = Contradiction::default();
         let took = story.name(second.taken);
@@ -55,12 +54,12 @@ impl Queue {
         let mut chain = Vec::new();
         let mut reached = call;
         let mut candidates = self.by_add_end.iter().map(|item| &self.items[*item as usize]);
-        let mut furthest: Option<&Item> = None;
+        let mut furthest: Option<&QueueItem> = None;
         let mut next = candidates.next();
-        // The fewest items: always the one that stays longest of those that came before the last left.
+        // The fewest items: of the items added before the last one left, always the one that stays longest.
         while reached < end {
             while let Some(item) = next.filter(|item| item.add.1 < reached) {
-                let stays = |other: &Item| other.take.0 < item.take.0;
+                let stays = |other: &QueueItem| other.take.0 < item.take.0;
                 if item.inside().is_some() && furthest.is_none_or(stays) {
                     furthest = Some(item);
                 }
@@ -107,7 +106,7 @@ impl Queue {
     }
 }
 
-impl Item {
+impl QueueItem {
     pub(super) fn impossible(&self) -> Ruling {
         let mut story = Contradiction::default();
         let took = story.name(self.taken);
@@ -124,7 +123,7 @@ impl Item {
 }
 
 /// The first item was added before the second and taken after it.
-pub(super) fn out_of_order(first: &Item, second: &Item) -> Ruling {
+pub(super) fn out_of_order(first: &QueueItem, second: &QueueItem) -> Ruling {
     let mut story = Contradiction::default();
     let (early, late) = (story.name(second.taken), story.name(first.taken));
     story.edge(second.taken, first.taken, RETURNED);

@@ -1,16 +1,16 @@
 //! The contradictions of registers in words, each with the few operations that it takes.
 //!
-//! Whoever shows that something happened that never returned is among these, and the swaps that led
-//! to a value are if they are few. Nothing is decided here.
+//! Each includes the operations that show that an operation without a return happened, and the swaps that led
+//! to a value if they are few. Decides nothing.
 
-use super::{Block, First, Last, Register};
+use super::{Block, First, Last, RegisterCheck};
 use crate::unique::values::{Contradiction, NONE, RETURNED, START};
 use crate::unique::{Action, Ruling};
 
 /// Longer chains of swaps are not shown from their beginning.
 const CHAIN_SHOWN_MAX: usize = 8;
 
-impl Register<'_> {
+impl RegisterCheck<'_> {
     pub(super) fn unwritten(&self, value: u32) -> Ruling {
         let mut story = Contradiction::default();
         let it = story.name(self.seen[value as usize]);
@@ -71,7 +71,7 @@ impl Register<'_> {
         story.ruling(self.stale(last.operation), text)
     }
 
-    /// There are values that no block reached: each was swapped for the next in a circle.
+    /// No block contains these values: each was swapped for the next in a circle.
     pub(super) fn circle(&self, blocks: &[Block]) -> Ruling {
         let mut reached = vec![false; self.intro.len()];
         for block in blocks {
@@ -106,7 +106,7 @@ impl Register<'_> {
 
     /// Each of two blocks must come before the other.
     pub(super) fn crossed(&self, one: &Block, other: &Block) -> Ruling {
-        // The story is told of `late`, which found the value of `p` after that of `q`.
+        // The text is about `late`, which found the value of `p` after that of `q`.
         let rank = |block: &Block| {
             let looks = match self.plain.actions.get(block.last.operation as usize) {
                 Some(Action::Peek(_)) => 2,
@@ -118,7 +118,7 @@ impl Register<'_> {
         let (p, q) = if rank(one) < rank(other) { (other, one) } else { (one, other) };
         let late = p.last;
         let overtaken = self.finished(q, late.call);
-        // The fewer the better: what was overtaken may itself be what came after some of `p`.
+        // Prefer fewer operations: the overtaken one may itself be one that came after some of `p`.
         let call = self.times(overtaken.operation).0;
         let next = if p.first.end < call {
             Last { call, operation: overtaken.operation, value: overtaken.value }
@@ -147,8 +147,8 @@ impl Register<'_> {
         story.ruling(self.stale(late.operation), text)
     }
 
-    /// An operation of the block that returned before `time`: the last one or who wrote its value
-    /// if one of these did, so that there are fewer to show, else the first.
+    /// An operation of the block that returned before `time`: the last one or the writer of its value if one of
+    /// these did, so that there are fewer to show, otherwise the first.
     fn finished(&self, block: &Block, time: u64) -> First {
         let value = block.last.value;
         let preferred = [self.intro[value as usize], block.last.operation];
@@ -165,7 +165,7 @@ impl Register<'_> {
         }
     }
 
-    /// What shows that an operation happened that never returned.
+    /// Adds the operations that show that an operation without a return happened.
     fn with_proof(&self, story: &mut Contradiction, mut operation: u32) {
         while self.pending(operation) {
             let (Action::Add(value) | Action::Swap(_, value)) =
@@ -182,7 +182,7 @@ impl Register<'_> {
         }
     }
 
-    /// Who wrote the value, and if it was a swap, how it came to that.
+    /// Adds the writer of the value, and if it was a swap, the swaps before it.
     fn with_past(&self, story: &mut Contradiction, value: u32) {
         let intro = self.intro[value as usize];
         story.with(intro);
@@ -210,7 +210,7 @@ impl Register<'_> {
         }
     }
 
-    /// The swaps that lead from one value to a later one, and how the first came to be.
+    /// Adds the swaps that lead from one value to a later one, and the history of the first.
     fn with_path(&self, story: &mut Contradiction, from: u32, to: u32) {
         let mut value = to;
         while value != from {

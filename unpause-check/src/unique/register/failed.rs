@@ -1,11 +1,11 @@
 //! Finds places for failed swaps in a linearization of everything else.
 
-use super::Register;
+use super::RegisterCheck;
 use crate::unique::Action;
 
-impl Register<'_> {
-    /// The order with all failed swaps in it, each as early as it can be, which leaves most room to
-    /// those after it. None if there is no place for one: another order might have some.
+impl RegisterCheck<'_> {
+    /// The order with all failed swaps, each as early as possible, which leaves most room to later ones. None
+    /// if one has no place, although it might have a place in another order.
     ///
     /// Gap g is that before the g-th operation of `order`. O(n log n).
     pub(super) fn with_failed_swaps(&self, order: Vec<u32>) -> Option<Vec<u32>> {
@@ -22,7 +22,7 @@ impl Register<'_> {
         let other_value = self.other_value(&order);
         let mut by_return = Ends::new(&order, |op| self.spans[op as usize].returned);
         let limits = self.limits(&order);
-        // Those placed so far by their return, which is the order in which they bind others.
+        // The swaps placed so far by their return, the order in which they constrain others.
         let mut placed: Vec<(u64, u32)> = Vec::new();
         let mut gaps: Vec<(u32, u32)> = Vec::with_capacity(failed.len());
         let mut floor = 0;
@@ -61,8 +61,8 @@ impl Register<'_> {
         Some(full)
     }
 
-    /// For each gap the value that is held there, and the next gap where it is another; past the
-    /// last gap if there is none.
+    /// For each gap the value held there, and the next gap with another value; past the last gap if there is
+    /// none.
     fn other_value(&self, order: &[u32]) -> Vec<(u32, u32)> {
         let mut held = Vec::with_capacity(order.len() + 1);
         held.push((self.plain.initial[0], 0));
@@ -98,7 +98,7 @@ impl Register<'_> {
     }
 }
 
-/// The operations of an order by their return, walked once.
+/// A cursor over the operations of an order by their return.
 struct Ends {
     ends: Vec<(u64, u32)>,
     at: usize,
@@ -112,7 +112,7 @@ impl Ends {
         Ends { ends, at: 0, gap: 0 }
     }
 
-    /// The first gap after all that returned before `time`. Times must not go down.
+    /// The first gap after all operations that returned before `time`. Times must not decrease.
     fn gap_after(&mut self, time: u64) -> u32 {
         while let Some((_, gap)) = self.ends.get(self.at).filter(|(end, _)| *end < time) {
             self.gap = self.gap.max(*gap);

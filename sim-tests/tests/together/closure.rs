@@ -185,7 +185,7 @@ fn what_does_not_come_about_is_no_failure() {
     assert!(report.passed(), "{}", screen(&report));
     let unconfirmed = report.closure.unwrap().unconfirmed;
     assert!(unconfirmed > 10, "{}", screen(&report));
-    assert!(screen(&report).contains("foreseen to fail"));
+    assert!(screen(&report).contains("predicted to fail"));
 }
 
 /// Results say what they are of: seeds that pass in their own order may not pass in all.

@@ -118,7 +118,7 @@ fn what_is_shared_without_being_seen_is_no_proof() {
     assert!(report.passed());
     let searched = report.searched.clone().unwrap();
     assert!(searched.complete && searched.blind && !searched.is_proof());
-    assert!(screen(&report).contains("channel of another crate"), "{}", screen(&report));
+    assert!(screen(&report).contains("something outside this library"), "{}", screen(&report));
 }
 
 #[test]

@@ -48,14 +48,17 @@ impl Check for Feed<'_> {
     }
 }
 
-/// The events by time. An operation that never returned stays open; its client does nothing more.
+/// The events by time. An operation that never returned is reported as lost at once.
 fn events<M: Model>(history: &History<M>) -> Vec<ClientEvent<M::Op, M::Ret>> {
     let mut events = Vec::new();
     for call in &history.operations {
         let client = call.client;
         events.push((call.invoked, ClientEvent::Invoke { client, op: call.op.clone() }));
-        if let Some((ret, time)) = &call.returned {
-            events.push((*time, ClientEvent::Return { client, ret: ret.clone() }));
+        match &call.returned {
+            Some((ret, time)) => {
+                events.push((*time, ClientEvent::Return { client, ret: ret.clone() }));
+            }
+            None => events.push((call.invoked, ClientEvent::Lost { client })),
         }
     }
     events.sort_by_key(|(time, _)| *time);

@@ -206,7 +206,7 @@
 
 #![forbid(unsafe_code)]
 
-// L0: data of a run. What only runs use is dead in a build that cannot simulate.
+// L0: data of a run. Code that only simulated runs use is dead in the real build.
 #[cfg_attr(not(all(feature = "sim", not(sim_real))), allow(dead_code))]
 pub mod run;
 

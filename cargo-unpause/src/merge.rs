@@ -211,8 +211,8 @@ usage: cargo sim merge [options] FOLDER|FILE …
 
 Tests write results into the folder that SIM_RESULTS names, a file for each test and shard. Failures
 are grouped by kind and place, and the lowest seed of each is shown with the command that replays it.
-What is said of all runs is judged here: conditions (sometimes!, cover!), tests that must fail. If the
-shards ran with SIM_COVERAGE or SIM_STATISTICS, what one run of all seeds shows is shown.
+Conditions (sometimes!, cover!) and tests that must fail are judged over all runs. If the shards ran
+with SIM_COVERAGE or SIM_STATISTICS, the output has the coverage and statistics of all seeds.
 
 options:
       --json                 an object for each test, on a line of its own

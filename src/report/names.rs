@@ -65,7 +65,7 @@ impl<'a> DisplayNames<'a> {
         let object = wait.object.map(|id| self.object(id));
         match (wait.target, wait.op, object) {
             (Some(task), _, _) => format!("waits for {} to end", self.task(task)),
-            // What touches nothing can always be done: it waits for something else to be there to see.
+            // An operation without an effect is always enabled; on an object it waits for a change.
             (None, Some(op), Some(object)) if op.access == Access::Yield => {
                 format!("waits for {object} to change")
             }

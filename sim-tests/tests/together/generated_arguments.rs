@@ -22,7 +22,7 @@ enum Knows {
     Forbidden,
 }
 
-/// A sum. What it knows is in its type, as what is simpler is no matter of a state.
+/// A sum. Its type says which simpler commands it lists.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 struct Sum<const KNOWS: u8>(i64);
 

@@ -220,7 +220,7 @@ fn a_register_under_time_outs_stays_cheap() {
     assert!(evidence.partial[0].len() == 32 && evidence.expected.len() == 1, "{evidence:?}");
 }
 
-/// What becomes of a stream of `count` events of a register with failed swaps.
+/// The checker after a stream of `count` events of a register, and the number of swaps that failed.
 fn status_of(draw: &mut Draw, load: Load, count: usize) -> (Online<CasRegister>, usize) {
     let mut online = Online::new(CasRegister::new(0));
     let (mut failed, mut lost, mut most) = (0, 0, 0);

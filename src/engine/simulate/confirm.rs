@@ -43,7 +43,7 @@ pub(super) fn report(session: &Session<'_>, run: Run, from: Origin, runs: u64) -
             let again = session.loudly(|| session.replay(&trace));
             called_from = hook::called_from();
             warning = other_history(&run, &again);
-            // Who answered the choices at first is news; that they were replayed since is not.
+            // The report names the strategy that found the failure, not the replay.
             let (seed, strategy) = (run.seed, run.strategy.clone());
             if same_failure(&again, &run) { Run { seed, strategy, ..again } } else { run }
         }
@@ -93,16 +93,16 @@ fn is_undecided(run: &Run) -> bool {
 pub(super) fn same_again(session: &Session<'_>, run: &Run) -> Result<(), Failure> {
     let job = WorkerJob::Again(Arc::new(run.clone()));
     let again = session.run_with(job.strategy(), "again", run.seed, job);
-    // What was generated comes before all that was run.
+    // Programs are generated before anything runs.
     same_programs(run, &again)?;
     if let Outcome::Failed(failure @ Failure::Misuse { .. }) = &again.outcome {
-        // What was used wrongly is often wrong in the second run only, as a lock in a `static` is.
-        // It says what to do about it, and that the two runs differ says less.
+        // A misuse often fails the second run only, as a lock in a `static` does. Its message has the remedy,
+        // so it comes before the difference of the two runs.
         return if same_failure(run, &again) { Ok(()) } else { Err(failure.clone()) };
     }
     if let Outcome::Failed(Failure::Diverged { step, expected, found }) = &again.outcome {
         let (first, second) = (expected.clone(), found.clone());
-        // What was done before says more, if it differed already.
+        // An earlier operation that differs explains more.
         same_deeds(run, &again, *step)?;
         return Err(Failure::NonDeterminism { step: *step, first, second });
     }

@@ -54,20 +54,15 @@ pub(crate) fn run(config: &Config, site: &Site, results: &Results, body: &dyn Te
 
 /// The run of one seed, as it comes: not confirmed, not shrunk, not written down.
 pub(crate) fn run_seed(config: &Config, site: &Site, body: &dyn TestBody, seed: Seed) -> Run {
-    refuse_nesting();
-    hook::install();
-    let results = Results::nowhere();
-    let session = Session::new(config, site, &results, body);
-    std::thread::scope(|scope| {
-        let _ended = watched(&session, scope);
+    unrecorded(config, site, body, |session| {
         if let Some(search) = config.strategy.search() {
             // The runs of a search are made from one another.
-            let found = exhaust(&session, &search, RunVisitor::One(seed.0)).found;
+            let found = exhaust(session, &search, RunVisitor::One(seed.0)).found;
             return found.map_or_else(|| Run::empty(seed, no_such_run(seed)), |(_, run)| run);
         }
         let mut uncounted = Passed::default();
         let (run, reordered) =
-            session.loudly(|| explore::run_seed(&session, 0, seed, &mut uncounted));
+            session.loudly(|| explore::run_seed(session, 0, seed, &mut uncounted));
         reordered.unwrap_or(run)
     })
 }
@@ -79,12 +74,7 @@ pub(crate) fn each_run(
     body: &dyn TestBody,
     visit: &mut dyn FnMut(Run),
 ) -> Report {
-    refuse_nesting();
-    hook::install();
-    let results = Results::nowhere();
-    let session = Session::new(config, site, &results, body);
-    std::thread::scope(|scope| {
-        let _ended = watched(&session, scope);
+    unrecorded(config, site, body, |session| {
         let search = config.strategy.search().unwrap_or_else(|| {
             panic!(
                 "the strategy {:?} samples runs and never explores them all: use \
@@ -92,7 +82,7 @@ pub(crate) fn each_run(
                 config.strategy.name()
             )
         });
-        let explored = exhaust(&session, &search, RunVisitor::Each(visit));
+        let explored = exhaust(session, &search, RunVisitor::Each(visit));
         let mut report = session.report(explored.runs, explored.steps);
         report.warnings.extend(explored.warnings);
         report.searched = explored.searched;
@@ -101,6 +91,23 @@ pub(crate) fn each_run(
             report.finding = Some(Box::new(Finding::of(run, from)));
         }
         report
+    })
+}
+
+/// Does `act` with a watched session that leaves no results.
+fn unrecorded<T>(
+    config: &Config,
+    site: &Site,
+    body: &dyn TestBody,
+    act: impl FnOnce(&Session<'_>) -> T,
+) -> T {
+    refuse_nesting();
+    hook::install();
+    let results = Results::nowhere();
+    let session = Session::new(config, site, &results, body);
+    std::thread::scope(|scope| {
+        let _ended = watched(&session, scope);
+        act(&session)
     })
 }
 

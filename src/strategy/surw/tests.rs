@@ -75,7 +75,7 @@ fn every_interleaving_is_possible_when_tasks_wait() {
 
 #[test]
 fn an_access_that_no_rehearsal_saw_can_still_be_the_first() {
-    // What was learnt is thrown away, except which object it is.
+    // Only the object is kept from the rehearsals.
     let program = vec![vec![X, X], vec![X]];
     let found = orders(&program, ignorant);
     assert_eq!(found.len(), 3, "{found:?}");

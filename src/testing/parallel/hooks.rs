@@ -30,9 +30,9 @@ type BorrowedFuture<'a> = Pin<Box<dyn Future<Output = ()> + 'a>>;
 /// struct Bank([i64; 2]);
 ///
 /// impl Model for Bank {
-///     /// How much goes from the first to the second.
+///     /// The amount that goes from the first to the second.
 ///     type Op = i64;
-///     /// What is in the first then.
+///     /// The amount that is left in the first.
 ///     type Ret = i64;
 ///     fn step(&mut self, amount: &i64) -> i64 {
 ///         self.0[0] -= amount;

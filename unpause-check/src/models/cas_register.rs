@@ -84,42 +84,15 @@ impl<T: Value> Model for CasRegister<T> {
         &self,
         calls: &mut dyn Iterator<Item = (&'a Self::Op, Option<&'a Self::Ret>)>,
     ) -> Option<Plain> {
-        use {CasRegisterOp::*, CasRegisterRet::*};
         let mut values = Values::with_room(calls.size_hint().0 / 2);
         let initial = vec![values.number(&self.0)];
-        let action = |(op, ret): (&Self::Op, Option<&Self::Ret>)| match (op, ret) {
-            (Write(value), None | Some(Done)) => Some(Action::Add(values.number(value))),
-            (Read, Some(Value(value))) => Some(Action::Peek(values.number(value))),
-            (Read, None) => Some(Action::Nothing),
-            // A swap of a value for itself only shows that it is there.
-            (Cas(old, new), None) if old == new => Some(Action::Nothing),
-            (Cas(old, new), Some(Swapped(true))) if old == new => {
-                Some(Action::Peek(values.number(old)))
-            }
-            (Cas(old, new), None | Some(Swapped(true))) => {
-                Some(Action::Swap(values.number(old), values.number(new)))
-            }
-            (Cas(old, _), Some(Swapped(false))) => Some(Action::Absent(values.number(old))),
-            _ => None,
-        };
-        let actions = calls.map(action).collect::<Option<_>>()?;
+        let actions = calls.map(|(op, ret)| action(op, ret, |value| values.number(value)));
+        let actions = actions.collect::<Option<_>>()?;
         Some(Plain { object: PlainObject::Register, initial, actions })
     }
 
     fn register_action(op: &Self::Op, ret: Option<&Self::Ret>) -> Option<Action<Key>> {
-        use {CasRegisterOp::*, CasRegisterRet::*};
-        match (op, ret) {
-            (Write(value), None | Some(Done)) => Some(Action::Add(Key::of(value))),
-            (Read, Some(Value(value))) => Some(Action::Peek(Key::of(value))),
-            (Read, None) => Some(Action::Nothing),
-            (Cas(old, new), None) if old == new => Some(Action::Nothing),
-            (Cas(old, new), Some(Swapped(true))) if old == new => Some(Action::Peek(Key::of(old))),
-            (Cas(old, new), None | Some(Swapped(true))) => {
-                Some(Action::Swap(Key::of(old), Key::of(new)))
-            }
-            (Cas(old, _), Some(Swapped(false))) => Some(Action::Absent(Key::of(old))),
-            _ => None,
-        }
+        action(op, ret, Key::of)
     }
 
     fn register_value(&self) -> Option<Key> {
@@ -163,6 +136,27 @@ impl<T: Value> Model for CasRegister<T> {
     fn state_text(&self) -> String {
         format!("{:?}", self.0)
     }
+}
+
+/// The effect of a call, with each value under the name that `name` gives it; none if the operation has no such
+/// result.
+fn action<'a, T: PartialEq, V>(
+    op: &'a CasRegisterOp<T>,
+    ret: Option<&'a CasRegisterRet<T>>,
+    mut name: impl FnMut(&'a T) -> V,
+) -> Option<Action<V>> {
+    use {CasRegisterOp::*, CasRegisterRet::*};
+    Some(match (op, ret) {
+        (Write(value), None | Some(Done)) => Action::Add(name(value)),
+        (Read, Some(Value(value))) => Action::Peek(name(value)),
+        (Read, None) => Action::Nothing,
+        // A swap of a value for itself only shows that it is there.
+        (Cas(old, new), None) if old == new => Action::Nothing,
+        (Cas(old, new), Some(Swapped(true))) if old == new => Action::Peek(name(old)),
+        (Cas(old, new), None | Some(Swapped(true))) => Action::Swap(name(old), name(new)),
+        (Cas(old, _), Some(Swapped(false))) => Action::Absent(name(old)),
+        _ => return None,
+    })
 }
 
 impl Shipped for CasRegister {

@@ -67,31 +67,13 @@ impl<T: Value> Model for Register<T> {
     ) -> Option<Plain> {
         let mut values = Values::with_room(calls.size_hint().0 / 2);
         let initial = vec![values.number(&self.0)];
-        let action = |(op, ret): (&Self::Op, Option<&Self::Ret>)| match (op, ret) {
-            (RegisterOp::Write(value), None | Some(RegisterRet::Done)) => {
-                Some(Action::Add(values.number(value)))
-            }
-            (RegisterOp::Read, Some(RegisterRet::Value(value))) => {
-                Some(Action::Peek(values.number(value)))
-            }
-            (RegisterOp::Read, None) => Some(Action::Nothing),
-            _ => None,
-        };
-        let actions = calls.map(action).collect::<Option<_>>()?;
+        let actions = calls.map(|(op, ret)| action(op, ret, |value| values.number(value)));
+        let actions = actions.collect::<Option<_>>()?;
         Some(Plain { object: PlainObject::Register, initial, actions })
     }
 
     fn register_action(op: &Self::Op, ret: Option<&Self::Ret>) -> Option<Action<Key>> {
-        match (op, ret) {
-            (RegisterOp::Write(value), None | Some(RegisterRet::Done)) => {
-                Some(Action::Add(Key::of(value)))
-            }
-            (RegisterOp::Read, Some(RegisterRet::Value(value))) => {
-                Some(Action::Peek(Key::of(value)))
-            }
-            (RegisterOp::Read, None) => Some(Action::Nothing),
-            _ => None,
-        }
+        action(op, ret, Key::of)
     }
 
     fn register_value(&self) -> Option<Key> {
@@ -130,6 +112,21 @@ impl<T: Value> Model for Register<T> {
     fn state_text(&self) -> String {
         format!("{:?}", self.0)
     }
+}
+
+/// The effect of a call, with each value under the name that `name` gives it; none if the operation has no such
+/// result.
+fn action<'a, T, V>(
+    op: &'a RegisterOp<T>,
+    ret: Option<&'a RegisterRet<T>>,
+    mut name: impl FnMut(&'a T) -> V,
+) -> Option<Action<V>> {
+    Some(match (op, ret) {
+        (RegisterOp::Write(value), None | Some(RegisterRet::Done)) => Action::Add(name(value)),
+        (RegisterOp::Read, Some(RegisterRet::Value(value))) => Action::Peek(name(value)),
+        (RegisterOp::Read, None) => Action::Nothing,
+        _ => return None,
+    })
 }
 
 impl Shipped for Register {

@@ -111,7 +111,7 @@ fn by_brute_force(program: &Program, runs_max: u64) -> Option<All> {
 /// By the search.
 fn by_search(program: &Program) -> All {
     let search = Exhaustive::default();
-    // What is compared has the order of calls in it.
+    // The compared results contain the order of calls.
     search.tell_orders_apart();
     let mut worker = Worker::new(search.strategy());
     let mut all = All::default();

@@ -46,12 +46,19 @@ fn shares(spawn: impl Fn(u64, Work), holds: Holds) -> Vec<u64> {
 
 type Work = std::pin::Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// Once in three times, because the machine may be fair to none of them.
-fn are_fair(what: &str, shares: impl Fn() -> Vec<u64>) {
+/// The largest ratio of two shares where the executor has one thread and runs its tasks in turn.
+const IN_TURN: u64 = 2;
+
+/// The largest ratio of two shares where the operating system gives out the processors: it may leave a thread
+/// without one for a third of the time. A lock that starves its waiters gives ratios from 385 on.
+const ACROSS_THREADS: u64 = 50;
+
+/// Fair in one of three attempts: other processes of the machine take their part too.
+fn are_fair(what: &str, ratio: u64, shares: impl Fn() -> Vec<u64>) {
     let fair = |shares: &Vec<u64>| {
         println!("{what}: {shares:?}");
         let (least, most) = (shares.iter().min().unwrap(), shares.iter().max().unwrap());
-        *least > 0 && *most <= 2 * *least
+        *least > 0 && *most <= ratio * *least
     };
     assert!((0..3).any(|_| fair(&shares())), "{what}");
 }
@@ -68,7 +75,7 @@ fn four_tasks_get_the_same_on_one_thread() {
     for holds in [Holds::AcrossAwaits, Holds::Shortly] {
         with_one_thread(|runtime| {
             let spawn = |_, work| drop(runtime.spawn(work));
-            are_fair(&format!("one thread, {holds:?}"), || shares(spawn, holds));
+            are_fair(&format!("one thread, {holds:?}"), IN_TURN, || shares(spawn, holds));
         });
     }
 }
@@ -78,7 +85,7 @@ fn four_tasks_get_the_same_on_several_threads() {
     for holds in [Holds::AcrossAwaits, Holds::Shortly] {
         let runtime = Builder::new_multi_thread().worker_threads(4).build().unwrap();
         let spawn = |_, work| drop(runtime.spawn(work));
-        are_fair(&format!("four threads, {holds:?}"), || shares(spawn, holds));
+        are_fair(&format!("four threads, {holds:?}"), ACROSS_THREADS, || shares(spawn, holds));
         runtime.shutdown_timeout(Duration::from_secs(1));
     }
 }
@@ -86,7 +93,7 @@ fn four_tasks_get_the_same_on_several_threads() {
 #[test]
 fn four_threads_get_the_same() {
     let spawn = |_, work| drop(std::thread::spawn(|| sim::block_on(work)));
-    are_fair("threads", || shares(spawn, Holds::Shortly));
+    are_fair("threads", ACROSS_THREADS, || shares(spawn, Holds::Shortly));
 }
 
 #[test]

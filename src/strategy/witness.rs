@@ -1,7 +1,7 @@
 //! Happens-before of runs that another strategy makes.
 //!
 //! A run represents all runs that differ from it only in the order of steps that do not conflict; the other
-//! histories of this class are computed without more runs ([`closure`](super::exhaustive::closure)). Each run is
+//! histories of this class are computed without more runs ([`closure`]). Each run is
 //! observed by itself, so that the result does not depend on earlier runs.
 //!
 //! A step costs O(tasks + conflicting steps before it).

@@ -38,8 +38,8 @@ mod proofs;
 #[path = "shell/shards.rs"]
 mod shards;
 
-#[path = "shell/places.rs"]
-mod places;
+#[path = "shell/file_paths.rs"]
+mod file_paths;
 
 #[path = "shell/recipes.rs"]
 mod recipes;

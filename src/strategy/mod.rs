@@ -23,28 +23,28 @@
 //! Searches ([`SEARCHES`]) plan each run from the runs before: see [`runner`](crate::runner#proofs).
 //! [`Runner::strategy_with`](crate::Runner::strategy_with) takes a strategy of your own.
 
-mod again;
 pub(crate) mod bounded;
 pub(crate) mod exhaustive;
-mod follow;
+mod lenient_replay;
 mod orders;
 mod pct;
+mod pending_by_object;
 mod portfolio;
 mod pos;
 mod random;
 mod replay;
-mod stands;
+mod rerun;
 mod surw;
 mod urw;
 
 // Parts of strategies.
 mod accesses;
+mod candidates;
 mod dice;
 pub(crate) mod footprint;
 pub(crate) mod happens_before;
 pub(crate) mod held;
 mod lessons;
-mod places;
 mod queue;
 mod rehearsal;
 mod roster;
@@ -61,9 +61,9 @@ pub use crate::run::board::{Announced, Announcements, Status, TaskRow};
 #[doc(inline)]
 pub use crate::run::choice::{Draw, Mismatch, Strategy, View};
 
-pub use self::again::Again;
-pub use self::follow::Follow;
+pub use self::lenient_replay::Follow;
 pub use self::replay::Replay;
+pub use self::rerun::Again;
 pub(crate) use self::search::Search;
 pub use self::search::{SEARCHES, SearchRow};
 

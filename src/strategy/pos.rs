@@ -23,9 +23,9 @@
 //! tasks, and as much for each pending operation that conflicts with the one done.
 
 use super::dice::{Dice, PRIORITY_BITS};
+use super::pending_by_object::PendingByObject;
 use super::queue::TaskQueue;
 use super::rehearsal::Rehearsal;
-use super::stands::PendingByObject;
 use crate::run::board::{Announced, Status, TaskRow};
 use crate::run::choice::{Draw, Mismatch, Strategy, View};
 use crate::run::ids::{Seed, TaskId};

@@ -22,8 +22,8 @@
 //! as a run has, because it waits in a loop, another one is intended.
 
 use super::accesses::Accesses;
+use super::candidates::Candidates;
 use super::dice::Dice;
-use super::places::Candidates;
 use super::rehearsal::Rehearsal;
 use super::tally::TaskCounts;
 use super::weights::Weights;

@@ -1,5 +1,5 @@
-//! The seat of a task: its body, and the waker by which futures that are not of this library put the task
-//! into the ready set.
+//! The waker by which futures that are not of this library put a task into the ready set, and the seat that holds it
+//! together with the body of the task.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};

@@ -1,7 +1,7 @@
 //! Histories to check: all short ones, and random ones.
 
 use sim::check::history::Operation;
-use sim::check::models::Shipped;
+use sim::check::models::RegisteredModel;
 
 /// A history of a model that can grow.
 pub type Recorded<M> = Vec<Operation<<M as sim::check::Model>::Op, <M as sim::check::Model>::Ret>>;
@@ -32,7 +32,7 @@ type Shape = Vec<(u32, u64, Option<u64>)>;
 /// operations included, over the first `letters` of the alphabet of the model: the first result of
 /// each operation, then the second of each, and so on. Histories that differ only in who called, or
 /// in the numbering of operations, come once.
-pub fn every<M: Shipped>(
+pub fn every<M: RegisteredModel>(
     count: usize,
     clients: u32,
     letters: usize,
@@ -103,7 +103,7 @@ fn shapes(count: usize, clients: u32) -> Vec<Shape> {
 /// A random history of `count` operations by `clients` clients: what a correct implementation could
 /// have recorded, with `lies` of its results replaced by others of the alphabet. About one operation
 /// in `pending_one_in` never returns; its client goes on under the same number.
-pub fn random<M: Shipped>(
+pub fn random<M: RegisteredModel>(
     draw: &mut Draw,
     count: usize,
     clients: usize,

@@ -4,7 +4,7 @@
 use std::hash::Hash;
 
 use sim::check::datum::Datum;
-use sim::check::models::{NilRead, Shipped};
+use sim::check::models::{NilRead, RegisteredModel};
 use sim::check::{Key, Model};
 
 /// A model without its optional knowledge: no keys, no observers, no engine of its own.
@@ -123,7 +123,7 @@ impl Model for Bag {
     }
 }
 
-impl Shipped for Bag {
+impl RegisteredModel for Bag {
     const NAME: &'static str = "bag";
     const SUMMARY: &'static str = "nondeterministic";
 
@@ -199,7 +199,7 @@ impl Model for Approximate {
     }
 }
 
-impl Shipped for Approximate {
+impl RegisteredModel for Approximate {
     const NAME: &'static str = "approximate";
     const SUMMARY: &'static str = "loose, with keys";
 

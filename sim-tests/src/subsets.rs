@@ -8,7 +8,7 @@
 use std::collections::HashMap;
 
 use sim::check::Model;
-use sim::check::models::Shipped;
+use sim::check::models::RegisteredModel;
 
 use crate::shapes::{NEVER, Shape};
 
@@ -24,7 +24,7 @@ pub struct Letters<M: Model> {
     next: Vec<Vec<u128>>,
 }
 
-impl<M: Shipped> Letters<M> {
+impl<M: RegisteredModel> Letters<M> {
     /// The alphabet of the model, for histories of at most `steps` operations.
     ///
     /// # Panics

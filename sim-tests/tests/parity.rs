@@ -275,7 +275,7 @@ fn traces_schedules_strategies_shrinking_and_checks() {
     let _: fn(&sim::report::Searched) -> bool = sim::report::Searched::is_proof;
     let _: fn(sim::report::Finding) -> Option<sim::report::Proof> = |finding| finding.proof;
     let _: Box<dyn sim::strategy::Strategy> =
-        Box::new(sim::strategy::Follow::new(Schedule::default()));
+        Box::new(sim::strategy::LenientReplay::new(Schedule::default()));
     let _: fn(Trace) -> sim::strategy::Replay = sim::strategy::Replay::new;
     let _: fn(
         Schedule,

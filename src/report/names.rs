@@ -45,11 +45,11 @@ impl<'a> DisplayNames<'a> {
 
     /// Returns the text of an event, such as `load atomic = 0`.
     pub(super) fn event(&self, event: &Event) -> String {
-        self.deed(event) + &self.values(event)
+        self.operation(event) + &self.values(event)
     }
 
     /// Returns the text of an event without its values, such as `load atomic`.
-    pub(super) fn deed(&self, event: &Event) -> String {
+    pub(super) fn operation(&self, event: &Event) -> String {
         let mut text = event.op.name.to_owned();
         if let Values::Task(task) = event.values {
             text = format!("{text} {}", self.task(task));

@@ -107,7 +107,7 @@ fn write_program(out: &mut String, name: &str, program: &ProgramRecord) {
             let _ = write!(out, ".crash({point})");
         }
         out.push_str(if faults.again { ".again()" } else { "" });
-        out.push_str(if faults.unheard { ".unheard()" } else { "" });
+        out.push_str(if faults.timeout { ".timeout()" } else { "" });
         out.push('\n');
         place += 1;
     }

@@ -54,7 +54,7 @@ use crate::run::{Condition, Failure, Outcome, Run, TaskRecord};
 
 /// The limits of a run.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Limits {
+pub(crate) struct RunLimits {
     /// The maximum number of steps of a run.
     pub(crate) steps_max: u32,
     /// A step before which the run must stop, as hung, and the number of seconds for the report.
@@ -114,7 +114,7 @@ impl Worker {
     pub(crate) fn run(
         &mut self,
         seed: Seed,
-        limits: &Limits,
+        limits: &RunLimits,
         place: Place,
         main: Pin<&mut dyn Body>,
     ) -> Option<Failure> {

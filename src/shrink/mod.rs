@@ -183,7 +183,7 @@ pub enum PassPhase {
 /// All passes, in the order in which they run: passes that may remove the most come first.
 pub const PASSES: &[Pass] = &[
     Pass::new("commands", "drop commands of a program", PassPhase::Always, commands::run),
-    Pass::new("places", "run commands before or after", PassPhase::Always, parts::run),
+    Pass::new("parts", "run commands before or after", PassPhase::Always, parts::run),
     Pass::new("tail", "drop the end", PassPhase::Always, tail::run),
     Pass::new("tasks", "drop tasks", PassPhase::Always, tasks::run),
     Pass::new("regroup", "switch less in a stretch", PassPhase::Always, regroup::run),

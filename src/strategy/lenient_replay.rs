@@ -10,7 +10,7 @@ use crate::run::schedule::{Cursor, Schedule};
 
 /// Replays a schedule leniently.
 #[derive(Debug)]
-pub struct Follow {
+pub struct LenientReplay {
     schedule: Arc<Schedule>,
     cursor: Cursor,
     roster: Roster,
@@ -18,16 +18,16 @@ pub struct Follow {
     stepping: Option<usize>,
 }
 
-impl Follow {
+impl LenientReplay {
     /// A strategy that follows `schedule`.
-    pub fn new(schedule: impl Into<Arc<Schedule>>) -> Follow {
+    pub fn new(schedule: impl Into<Arc<Schedule>>) -> LenientReplay {
         let schedule = schedule.into();
         let (cursor, roster) = (Cursor::new(schedule.clone()), Roster::new(&schedule.tasks));
-        Follow { schedule, cursor, roster, stepping: None }
+        LenientReplay { schedule, cursor, roster, stepping: None }
     }
 }
 
-impl Strategy for Follow {
+impl Strategy for LenientReplay {
     fn begin(&mut self, _: Seed) {
         self.cursor = Cursor::new(self.schedule.clone());
         self.roster.restart();
@@ -44,7 +44,7 @@ impl Strategy for Follow {
         let position = |task: Option<TaskId>| {
             task.and_then(|task| candidates.iter().position(|other| *other == task))
         };
-        let Follow { cursor, roster, .. } = self;
+        let LenientReplay { cursor, roster, .. } = self;
         let chosen = cursor.pick(|task| position(roster.task(task)).is_some());
         let lowest = || (0..candidates.len()).min_by_key(|i| path_of(view, candidates[*i]));
         let at = match chosen {

@@ -61,9 +61,9 @@ pub use crate::run::board::{Announced, Announcements, Status, TaskRow};
 #[doc(inline)]
 pub use crate::run::choice::{Draw, Mismatch, Strategy, View};
 
-pub use self::lenient_replay::Follow;
+pub use self::lenient_replay::LenientReplay;
 pub use self::replay::Replay;
-pub use self::rerun::Again;
+pub use self::rerun::Rerun;
 pub(crate) use self::search::Search;
 pub use self::search::{SEARCHES, SearchRow};
 

@@ -10,26 +10,26 @@ use crate::run::{DrawRecord, Run, StepRecord};
 
 /// Repeats a run.
 #[derive(Debug)]
-pub struct Again {
+pub struct Rerun {
     steps: Vec<StepRecord>,
     draws: Vec<DrawRecord>,
     step: usize,
     drawn: usize,
 }
 
-impl Again {
+impl Rerun {
     /// A strategy that repeats `run`.
-    pub fn new(run: &Run) -> Again {
-        Again::of_decisions(run.steps.clone(), run.draws.clone())
+    pub fn new(run: &Run) -> Rerun {
+        Rerun::of_decisions(run.steps.clone(), run.draws.clone())
     }
 
     /// A strategy that repeats the run with these decisions.
-    pub(crate) fn of_decisions(steps: Vec<StepRecord>, draws: Vec<DrawRecord>) -> Again {
-        Again { steps, draws, step: 0, drawn: 0 }
+    pub(crate) fn of_decisions(steps: Vec<StepRecord>, draws: Vec<DrawRecord>) -> Rerun {
+        Rerun { steps, draws, step: 0, drawn: 0 }
     }
 }
 
-impl Strategy for Again {
+impl Strategy for Rerun {
     fn begin(&mut self, _: Seed) {
         self.step = 0;
         self.drawn = 0;

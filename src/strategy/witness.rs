@@ -8,7 +8,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::exhaustive::{Observer, Orders, closure};
+use super::exhaustive::{ClosureVerdict, Observer, closure};
 use super::happens_before::HappensBefore;
 use crate::run::choice::{Draw, Mismatch, Strategy, View};
 use crate::run::ids::Seed;
@@ -44,12 +44,12 @@ impl Witness {
         &self,
         orders_max: u32,
         holds: &mut dyn FnMut(usize, &[Timed]) -> bool,
-    ) -> Orders {
+    ) -> ClosureVerdict {
         let mut seen = self.seen();
         seen.finish(true);
         match seen.observer.tells_orders_apart() {
             // The body read a history, so in another order it may have gone on differently.
-            true => Orders::Hold,
+            true => ClosureVerdict::Consistent,
             false => closure::check_orders(&seen.order, orders_max, holds),
         }
     }

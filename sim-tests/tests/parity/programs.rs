@@ -85,7 +85,7 @@ async fn program() {
         *sum
     };
     let script = Script::new().prefix(Op::Add(1)).named(CommandId(4)).again();
-    let script = script.branch(0, 0, Op::Add(2)).crash(9).branch(0, 1, Op::Add(3)).unheard();
+    let script = script.branch(0, 0, Op::Add(2)).crash(9).branch(0, 1, Op::Add(3)).timeout();
     let script: Script<Op> = script.suffix(Op::Same(CommandId(4))).budget(1_000_000);
     let future = sim::parallel(shape(), Sum::default(), &run);
     let _: &dyn Future<Output = ()> = &future;

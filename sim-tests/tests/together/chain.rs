@@ -2,7 +2,9 @@
 //! event, each violation has its name, and memory stays flat.
 
 use sim::check::chain::{Chain, ChainEvent, check};
-use sim::check::models::{Shipped, VersionedRegister, VersionedRegisterOp, VersionedRegisterRet};
+use sim::check::models::{
+    RegisteredModel, VersionedRegister, VersionedRegisterOp, VersionedRegisterRet,
+};
 use sim::check::online::{ClientEvent, MalformedEventKind, Online, OnlineStatus};
 use sim::check::verdict::{Evidence, Verdict};
 use sim_tests::histories::{Draw, every, long};

@@ -24,21 +24,21 @@ type Step = (TaskId, usize, Vec<(ObjectId, Access)>);
 /// depend on each other: again and again, the lowest task whose next step depends on none before it. Steps
 /// that touch nothing are left out.
 fn normal_form(run: &Run) -> Vec<(TaskId, usize)> {
-    let mut deeds: BTreeMap<u32, Vec<(ObjectId, Access)>> = BTreeMap::new();
+    let mut operations: BTreeMap<u32, Vec<(ObjectId, Access)>> = BTreeMap::new();
     for event in &run.events {
         if let Some(object) = event.object {
             let changed = !matches!(event.values, Values::Refused(..) | Values::Failed)
                 && !matches!(event.values, Values::Changed(old, new) if old == new);
             let access = if changed { event.op.access } else { Access::Read };
-            deeds.entry(event.step).or_default().push((object, access));
+            operations.entry(event.step).or_default().push((object, access));
         }
     }
     let mut counts: BTreeMap<TaskId, usize> = BTreeMap::new();
     let mut left: Vec<Step> = Vec::new();
-    for (number, deeds) in deeds {
+    for (number, operations) in operations {
         let task = run.steps[number as usize].task;
         let nth = counts.entry(task).or_default();
-        left.push((task, *nth, deeds));
+        left.push((task, *nth, operations));
         *nth += 1;
     }
     let depends = |a: &Step, b: &Step| {

@@ -2,7 +2,9 @@
 
 use sim::check::history::Operation;
 use sim::check::models::*;
-use sim::check::{Budget, Forest, Growth, Malformed, MalformedKind, Model, forest, linearizable};
+use sim::check::{
+    BranchOutcome, Budget, Forest, Malformed, MalformedKind, Model, forest, linearizable,
+};
 use sim_tests::histories::{Draw, every, long, random};
 use sim_tests::judge::{self, History};
 
@@ -19,12 +21,12 @@ fn grown<M: Model>(initial: &M, history: &History<M>) -> Forest {
         assert_eq!(path.len(), branch.depth);
         assert!(!path.contains(&branch.operation), "twice on one path");
         path.push(branch.operation);
-        match &branch.growth {
-            Growth::Grown { is_complete: true, .. } => {
+        match &branch.outcome {
+            BranchOutcome::Accepted { is_complete: true, .. } => {
                 assert_eq!(judge::witness_fault(initial, history, &path), None);
             }
-            Growth::Grown { .. } => {}
-            Growth::Refused { returned, expected } => {
+            BranchOutcome::Accepted { .. } => {}
+            BranchOutcome::Refused { returned, expected } => {
                 assert!(!expected.is_empty() && !expected.contains(returned), "{branch:?}");
             }
         }
@@ -39,7 +41,7 @@ fn grown<M: Model>(initial: &M, history: &History<M>) -> Forest {
 fn a_forest_has_as_many_orders_as_brute_force_counts() {
     struct Facts;
     impl Visitor for Facts {
-        fn visit<M: Shipped>(&mut self) {
+        fn visit<M: RegisteredModel>(&mut self) {
             // Three operations of four letters take minutes.
             let sizes: &[_] = if long() { &[(2, 4), (3, 4)] } else { &[(1, 4), (2, 3)] };
             for (count, letters) in sizes {

@@ -361,7 +361,7 @@ fn a_script_that_the_model_does_not_allow_is_refused_by_name() {
 #[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn what_befalls_the_commands_of_a_script_befalls_them() {
     let script = Script::new().prefix(Increment(1)).again().prefix(Increment(2)).crash(1);
-    let script = script.branch(0, 0, Increment(3)).unheard().suffix(Look).named(CommandId(9));
+    let script = script.branch(0, 0, Increment(3)).timeout().suffix(Look).named(CommandId(9));
     let run = runner("befalls").run_seed(1, async || scripted(script.clone(), true).await);
     let texts: Vec<String> = run.programs[0].left().iter().map(|c| c.text.clone()).collect();
     let told = ["Increment(1), sent again", "Increment(2), dropped at point 1"];

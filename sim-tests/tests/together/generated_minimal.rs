@@ -302,7 +302,7 @@ fn without(commands: &[&CommandRecord], place: usize) -> Script<Op> {
             Part::Suffix => script.suffix(op(command)),
         };
         let script = if command.faults.again { script.again() } else { script };
-        let script = if command.faults.unheard { script.unheard() } else { script };
+        let script = if command.faults.timeout { script.timeout() } else { script };
         command.faults.crash.into_iter().fold(script, Script::crash)
     })
 }

@@ -236,7 +236,7 @@ fn stage(branches: &[Vec<Placed>], starts: &BTreeSet<Config>) -> Result<BTreeSet
             if !thing.precondition(&asked) {
                 return Err(format!("#{id}: {asked:?} at {at:?} in {config:?}"));
             }
-            if faults.unheard {
+            if faults.timeout {
                 let mut open = config.open.clone();
                 open.push((asked.verb, asked.number));
                 left.push((at, Config { open, lost: true, ..config.clone() }));

@@ -1,6 +1,6 @@
 //! The one suite that every model of the registry passes, and a few odd ones of our own.
 
-use sim::check::models::{Shipped, Visitor, registry};
+use sim::check::models::{RegisteredModel, Visitor, registry};
 use sim::check::{Budget, Model, linearizable};
 use sim_tests::every_model;
 use sim_tests::histories::{Draw, every, long, random};
@@ -11,7 +11,7 @@ use sim_tests::odd_models::{Approximate, Bag, Bare};
 fn names_are_distinct_and_said_once() {
     struct Names(Vec<&'static str>);
     impl Visitor for Names {
-        fn visit<M: Shipped>(&mut self) {
+        fn visit<M: RegisteredModel>(&mut self) {
             assert_eq!(M::name(), M::NAME);
             assert!(!M::SUMMARY.is_empty() && !M::SUMMARY.contains('\n'));
             self.0.push(M::NAME);
@@ -27,7 +27,7 @@ fn names_are_distinct_and_said_once() {
 
 #[test]
 fn an_observer_changes_no_state() {
-    fn fact<M: Shipped>() {
+    fn fact<M: RegisteredModel>() {
         let mut pairs = 0;
         for state in reachable::<M>() {
             for (op, rets) in M::alphabet() {
@@ -46,7 +46,7 @@ fn an_observer_changes_no_state() {
 
 #[test]
 fn step_is_one_of_the_successors() {
-    fn fact<M: Shipped>() {
+    fn fact<M: RegisteredModel>() {
         for state in reachable::<M>() {
             for (op, _) in M::alphabet() {
                 let mut next = state.clone();
@@ -65,7 +65,7 @@ fn step_is_one_of_the_successors() {
 
 #[test]
 fn all_short_histories_are_judged_right() {
-    fn fact<M: Shipped>() {
+    fn fact<M: RegisteredModel>() {
         // Every history of up to six operations is judged in `agreement`, by order of precedence
         // alone; here by every order of events.
         for count in 0..=if long() { 4 } else { 3 } {
@@ -84,7 +84,7 @@ fn all_short_histories_are_judged_right() {
 
 #[test]
 fn random_histories_are_judged_right() {
-    fn fact<M: Shipped>() {
+    fn fact<M: RegisteredModel>() {
         let mut draw = Draw(1);
         let (cases, longest) = if long() { (200_000, 8) } else { (600, 7) };
         for _ in 0..cases {
@@ -98,7 +98,7 @@ fn random_histories_are_judged_right() {
 
 #[test]
 fn by_key_and_with_observers_or_without_the_verdict_is_the_same() {
-    fn fact<M: Shipped>() {
+    fn fact<M: RegisteredModel>() {
         let mut draw = Draw(2);
         for _ in 0..if long() { 20_000 } else { 150 } {
             let (clients, lies) = (2 + draw.below(4), draw.below(3));
@@ -121,7 +121,7 @@ fn agree<M: Model>(initial: &M, history: &judge::History<M>) -> bool {
 }
 
 /// The states within five operations of the alphabet.
-fn reachable<M: Shipped>() -> Vec<M> {
+fn reachable<M: RegisteredModel>() -> Vec<M> {
     let mut states = vec![M::initial()];
     let mut start = 0;
     for _ in 0..5 {

@@ -15,7 +15,7 @@ use sim_tests::streams::{events, with_ends};
 
 #[test]
 fn all_short_streams_are_decided_at_the_right_event() {
-    fn fact<M: Shipped>() {
+    fn fact<M: RegisteredModel>() {
         for count in 0..=if long() { 4 } else { 3 } {
             let letters = if count < 3 || long() { 100 } else { 4 };
             let mut verdicts = [0u32; 2];
@@ -31,7 +31,7 @@ fn all_short_streams_are_decided_at_the_right_event() {
 
 #[test]
 fn random_streams_are_decided_at_the_right_event() {
-    fn fact<M: Shipped>() {
+    fn fact<M: RegisteredModel>() {
         let mut draw = Draw(7);
         let (cases, longest) = if long() { (130_000, 9) } else { (600, 7) };
         for _ in 0..cases {
@@ -286,7 +286,7 @@ impl Model for Pool {
     }
 }
 
-impl Shipped for Pool {
+impl RegisteredModel for Pool {
     const NAME: &'static str = "pool";
     const SUMMARY: &'static str = "nondeterministic";
 

@@ -10,7 +10,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use sim::check::datum::Datum;
-use sim::check::models::{NilRead, Shipped, Visitor, registry};
+use sim::check::models::{NilRead, RegisteredModel, Visitor, registry};
 use sim::check::verdict::Verdict;
 use sim::check::{Budget, linearizable_counted};
 use sim_tests::judge;
@@ -186,7 +186,7 @@ struct One {
 }
 
 impl Visitor for One {
-    fn visit<M: Shipped>(&mut self) {
+    fn visit<M: RegisteredModel>(&mut self) {
         if M::NAME != self.model {
             return;
         }

@@ -67,7 +67,7 @@ fn shuffle_clients<O, R>(history: &mut [Operation<O, R>], draw: &mut Draw) {
 
 #[test]
 fn all_short_histories_get_the_verdicts_of_brute_force() {
-    fn fact<M: Shipped>() {
+    fn fact<M: RegisteredModel>() {
         let mut draw = Draw(11);
         let sizes: &[_] = if long() { &[(2, 8), (3, 6), (4, 3)] } else { &[(1, 8), (2, 4)] };
         for (count, letters) in sizes {
@@ -83,7 +83,7 @@ fn all_short_histories_get_the_verdicts_of_brute_force() {
 
 #[test]
 fn random_histories_get_the_verdicts_of_brute_force() {
-    fn fact<M: Shipped>() {
+    fn fact<M: RegisteredModel>() {
         let mut draw = Draw(7);
         let mut counts = [0; 4];
         for round in 0..if long() { 50_000 } else { 600 } {

@@ -8,7 +8,9 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use sim::Ordering::SeqCst;
 use sim::report::Report;
-use sim::run::trace::{Deed, Header, Trace, TraceDraw, TraceObject, TraceStep, TraceTask, format};
+use sim::run::trace::{
+    Header, Trace, TraceDraw, TraceObject, TraceOp, TraceStep, TraceTask, format,
+};
 use sim::run::{Failure, Outcome, Run};
 use sim::strategy::STRATEGIES;
 use sim::{Atomic, Runner, SIMULATED};
@@ -307,24 +309,25 @@ fn replay_names_the_first_step_that_differs() {
         trace.steps[at].task = trace.tasks.len() - 1;
     });
     assert_eq!(missing, at);
-    let deed = |trace: &Trace| {
-        let with_object = |step: &TraceStep| step.deeds.first().is_some_and(|d| d.object.is_some());
+    let operation = |trace: &Trace| {
+        let with_object =
+            |step: &TraceStep| step.operations.first().is_some_and(|d| d.object.is_some());
         trace.steps.iter().rposition(with_object).unwrap()
     };
     let other_op = diverges("other_op", "store", |trace| {
-        at = deed(trace);
-        trace.steps[at].deeds[0].op = "fetch_sub".to_owned();
+        at = operation(trace);
+        trace.steps[at].operations[0].op = "fetch_sub".to_owned();
     });
     assert_eq!(other_op, at);
     let other_object = diverges("other_object", "store", |trace| {
-        at = deed(trace);
-        let object = &mut trace.steps[at].deeds[0].object;
+        at = operation(trace);
+        let object = &mut trace.steps[at].operations[0].object;
         *object = Some(usize::from(*object == Some(0)));
     });
     assert_eq!(other_object, at);
     let less_done = diverges("less_done", "store", |trace| {
-        at = deed(trace);
-        trace.steps[at].deeds.pop();
+        at = operation(trace);
+        trace.steps[at].operations.pop();
     });
     assert_eq!(less_done, at);
     let surplus = diverges("surplus", "store", |trace| {
@@ -357,9 +360,9 @@ fn replay_names_the_first_step_that_differs() {
 fn replay_does_not_mind_other_values_and_other_places() {
     let program = program("store");
     let mut trace = trace_of(&run("random", 0, program));
-    for deed in trace.steps.iter_mut().flat_map(|step| &mut step.deeds) {
-        deed.place = "elsewhere.rs:1:1".to_owned();
-        deed.values = "1->2".to_owned();
+    for operation in trace.steps.iter_mut().flat_map(|step| &mut step.operations) {
+        operation.place = "elsewhere.rs:1:1".to_owned();
+        operation.values = "1->2".to_owned();
     }
     assert!(replay("moved", &trace, program).passed());
 }
@@ -398,8 +401,8 @@ fn apply(trace: &mut Trace, change: Change) {
         Change::Swap(a, b) => trace.steps.swap(a % steps, b % steps),
         Change::Task(at, task) => trace.steps[at % steps].task = task % tasks,
         Change::Object(at, object) if objects > 0 => {
-            let deeds = &mut trace.steps[at % steps].deeds;
-            deeds.iter_mut().for_each(|deed| deed.object = Some(object % objects));
+            let operations = &mut trace.steps[at % steps].operations;
+            operations.iter_mut().for_each(|operation| operation.object = Some(object % objects));
         }
         Change::Object(..) => {}
         Change::Draw(at, value, bound) => {
@@ -410,19 +413,19 @@ fn apply(trace: &mut Trace, change: Change) {
 
 /// A trace of nothing that ever ran.
 fn invented() -> impl Strategy<Value = Trace> {
-    let deed = ("[a-z_]{1,8}", proptest::option::of(0..3usize)).prop_map(|(op, object)| Deed {
-        op,
-        object,
-        place: "x.rs:1:1".to_owned(),
-        values: String::new(),
+    let operation = ("[a-z_]{1,8}", proptest::option::of(0..3usize)).prop_map(|(op, object)| {
+        TraceOp { op, object, place: "x.rs:1:1".to_owned(), values: String::new() }
     });
     let draw = (any::<u64>(), 1..=u64::MAX)
         .prop_map(|(value, bound)| TraceDraw { value: value % bound, bound });
     let few = 0..3usize;
-    let (deeds, draws) =
-        (proptest::collection::vec(deed, few.clone()), proptest::collection::vec(draw, few));
-    let step =
-        (0..6usize, deeds, draws).prop_map(|(task, deeds, draws)| TraceStep { task, deeds, draws });
+    let (operations, draws) =
+        (proptest::collection::vec(operation, few.clone()), proptest::collection::vec(draw, few));
+    let step = (0..6usize, operations, draws).prop_map(|(task, operations, draws)| TraceStep {
+        task,
+        operations,
+        draws,
+    });
     proptest::collection::vec(step, 0..40).prop_map(|steps| {
         let paths = ["0", "0.0", "0.1", "0.0.0", "0.4294967295", "0.2"];
         let task = |path: &&str| TraceTask { path: path.parse().unwrap(), name: None };

@@ -7,7 +7,7 @@ use super::watchdog::{Unwatch, WorkerJob};
 use super::{hook, prove, seek};
 use crate::engine::persistence;
 use crate::report::{Finding, Origin, Proof, Report, Shrinking, Size};
-use crate::rt::{Limits, Worker};
+use crate::rt::{RunLimits, Worker};
 use crate::run::event::ValueKind;
 use crate::run::schedule::Schedule;
 use crate::run::trace::show_values;
@@ -103,10 +103,10 @@ pub(super) fn same_again(session: &Session<'_>, run: &Run) -> Result<(), Failure
     if let Outcome::Failed(Failure::Diverged { step, expected, found }) = &again.outcome {
         let (first, second) = (expected.clone(), found.clone());
         // An earlier operation that differs explains more.
-        same_deeds(run, &again, *step)?;
+        same_operations(run, &again, *step)?;
         return Err(Failure::NonDeterminism { step: *step, first, second });
     }
-    same_deeds(run, &again, u32::MAX)?;
+    same_operations(run, &again, u32::MAX)?;
     if same_failure(run, &again) {
         return Ok(());
     }
@@ -147,7 +147,7 @@ fn letters(text: &str) -> Vec<char> {
 }
 
 /// Checks that two runs did the same before step `end`.
-fn same_deeds(run: &Run, again: &Run, end: u32) -> Result<(), Failure> {
+fn same_operations(run: &Run, again: &Run, end: u32) -> Result<(), Failure> {
     if run.events == again.events {
         return Ok(());
     }
@@ -294,7 +294,7 @@ pub(super) struct ShrinkReplayer<'a, 'b> {
     session: &'a Session<'b>,
     pub(super) worker: Worker,
     pub(super) watched: Unwatch<'a>,
-    limits: Limits,
+    limits: RunLimits,
     wants: Signature,
     preemptions_max: u64,
     /// Steps taken so far, those that made programs counted in.

@@ -21,7 +21,7 @@ use crate::rt::Worker;
 use crate::run::ids::Seed;
 use crate::run::{Failure, Outcome, Run};
 use crate::strategy::Search;
-use crate::strategy::search::{Progress, Within};
+use crate::strategy::search::{SearchBound, SearchProgress};
 
 /// The visitor of the runs of a search.
 pub(super) enum RunVisitor<'a> {
@@ -262,9 +262,10 @@ impl Runs<'_, '_, '_> {
 }
 
 /// Returns the progress of a search, for the report.
-fn how_far(progress: Progress, ended: SearchEnd) -> Searched {
+fn how_far(progress: SearchProgress, ended: SearchEnd) -> Searched {
     let complete = ended == SearchEnd::Complete;
-    let bound = |within: Within| Bound { what: within.what.to_owned(), through: within.through };
+    let bound =
+        |within: SearchBound| Bound { what: within.what.to_owned(), through: within.through };
     Searched {
         blocked: progress.blocked,
         repeated: progress.repeated,

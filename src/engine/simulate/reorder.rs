@@ -14,7 +14,7 @@ use crate::run::ids::{Seed, TaskId};
 use crate::run::recording::Timed;
 use crate::run::schedule::Schedule;
 use crate::run::{Outcome, Run};
-use crate::strategy::exhaustive::Orders;
+use crate::strategy::exhaustive::ClosureVerdict;
 use crate::strategy::witness::Witness;
 use crate::strategy::{Chosen, Search};
 
@@ -40,13 +40,13 @@ pub(super) fn check(
     seed: Seed,
 ) -> Reordered {
     match search.look_at_orders(&mut |history, times| holds(worker, history, times)) {
-        Orders::Hold => return Reordered::Passes,
-        Orders::Violated(tasks) => {
+        ClosureVerdict::Consistent => return Reordered::Passes,
+        ClosureVerdict::Violated(tasks) => {
             if let Some(run) = run_again(session, worker, seed, &tasks) {
                 return Reordered::Fails(Box::new(run));
             }
         }
-        Orders::Open => {}
+        ClosureVerdict::Unknown => {}
     }
     search.tell_orders_apart();
     Reordered::Anew
@@ -91,12 +91,12 @@ impl ClosureCollector {
         closure.runs += u64::from(orders > 0);
         closure.orders += orders;
         match found {
-            Orders::Hold => None,
-            Orders::Open => {
+            ClosureVerdict::Consistent => None,
+            ClosureVerdict::Unknown => {
                 closure.open += 1;
                 None
             }
-            Orders::Violated(tasks) => {
+            ClosureVerdict::Violated(tasks) => {
                 let run = run_again(session, worker, seed, &tasks);
                 closure.unconfirmed += u64::from(run.is_none());
                 run

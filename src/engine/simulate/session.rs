@@ -11,13 +11,13 @@ use crate::engine::results::Results;
 use crate::engine::runner::{Site, TestBody};
 use crate::engine::underway::RunNotes;
 use crate::report::Report;
-use crate::rt::{Limits, TaskBody, WORLD, Worker};
+use crate::rt::{RunLimits, TaskBody, WORLD, Worker};
 use crate::run::choice::Strategy;
 use crate::run::ids::Seed;
 use crate::run::schedule::Schedule;
 use crate::run::trace::{Header, Trace, format};
 use crate::run::{Failure, Outcome, Run};
-use crate::strategy::{Again, Follow, Replay};
+use crate::strategy::{LenientReplay, Replay, Rerun};
 
 /// An inline trace longer than this is not put on the screen; the file serves.
 const INLINE_MAX: usize = 400;
@@ -49,14 +49,19 @@ impl<'a> Session<'a> {
         Session { watch: self.watch.noted_in(notes), ..self }
     }
 
-    pub(super) fn limits(&self) -> Limits {
+    pub(super) fn limits(&self) -> RunLimits {
         let searched = self.config.strategy.is_search();
-        Limits { steps_max: self.config.steps_max, hang: None, searched }
+        RunLimits { steps_max: self.config.steps_max, hang: None, searched }
     }
 
     /// Runs the body once on `worker`.
     #[inline]
-    pub(super) fn once(&self, worker: &mut Worker, seed: Seed, limits: &Limits) -> Option<Failure> {
+    pub(super) fn once(
+        &self,
+        worker: &mut Worker,
+        seed: Seed,
+        limits: &RunLimits,
+    ) -> Option<Failure> {
         let mut failure = None;
         self.body.begin(&mut |body| {
             let main = pin!(TaskBody::new(async move {
@@ -215,11 +220,11 @@ impl WorkerJob {
             WorkerJob::Seeds(chosen) => chosen.create(),
             WorkerJob::Rehearse(job, _) => job.strategy(),
             WorkerJob::Replay(trace) => Box::new(Replay::new((**trace).clone())),
-            WorkerJob::Again(run) => Box::new(Again::new(run)),
-            WorkerJob::Follow(schedule) => Box::new(Follow::new(schedule.clone())),
+            WorkerJob::Again(run) => Box::new(Rerun::new(run)),
+            WorkerJob::Follow(schedule) => Box::new(LenientReplay::new(schedule.clone())),
             WorkerJob::Search(search) => {
                 let (steps, draws) = search.decisions();
-                Box::new(Again::of_decisions(steps, draws))
+                Box::new(Rerun::of_decisions(steps, draws))
             }
         }
     }

@@ -15,7 +15,7 @@ use crate::engine::persistence;
 use crate::engine::runner::{Site, end_process};
 use crate::engine::underway::{Note, RunNotes};
 use crate::report::{Finding, Origin, Size, Style, text};
-use crate::rt::{Limits, Worker};
+use crate::rt::{RunLimits, Worker};
 use crate::run::ids::Seed;
 use crate::run::schedule::Schedule;
 use crate::run::trace::Trace;
@@ -289,7 +289,7 @@ fn end(session: &Session<'_>, watched: &WatchedWorker, step: u32, patience: Dura
                 session.once(&mut worker, Seed(n.into()), &session.limits());
                 worker.forget_histories();
             }
-            session.once(&mut worker, seed, &Limits { hang, ..session.limits() });
+            session.once(&mut worker, seed, &RunLimits { hang, ..session.limits() });
             // The receiver is gone if it took too long.
             let _ = send.send(worker.extract(seed, session.config.strategy.name()));
         });

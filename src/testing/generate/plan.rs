@@ -218,9 +218,9 @@ impl<P: Program + 'static> ProgramPlan<P> {
     }
 
     /// Returns `true` if there is a command without a waiting branch.
-    pub(crate) fn has_unheard(&self) -> bool {
+    pub(crate) fn has_timeouts(&self) -> bool {
         let mut runs = self.slots.iter().filter(|slot| slot.fate == Fate::Runs);
-        runs.any(|slot| slot.faults.unheard)
+        runs.any(|slot| slot.faults.timeout)
     }
 
     /// Returns `true` if `other`, if it is before `id`, has certainly ended when `id` begins.
@@ -319,8 +319,8 @@ fn parts(shape: &Shape, size: ProgramSize, draw: &mut dyn FnMut(u64) -> u64) -> 
 fn faults(shape: &Shape, size: ProgramSize, draw: &mut dyn FnMut(u64) -> u64) -> Faults {
     let mut strikes = |probability| size.happens(probability, draw);
     let again = strikes(shape.stutter);
-    let unheard = strikes(shape.timeout);
+    let timeout = strikes(shape.timeout);
     let crashes = strikes(shape.crash);
     let crash = crashes.then(|| 1 + draw(CRASH_POINTS) as u32);
-    Faults { again, crash, unheard }
+    Faults { again, crash, timeout }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{NilRead, Shipped, Value, no_such_call, unexpected};
+use super::{NilRead, RegisteredModel, Value, no_such_call, unexpected};
 use crate::Model;
 use crate::datum::Datum;
 
@@ -132,7 +132,7 @@ impl<A: Value + Ord> Model for Bank<A> {
     }
 }
 
-impl Shipped for Bank {
+impl RegisteredModel for Bank {
     const NAME: &'static str = "bank";
     const SUMMARY: &'static str = "transfer, read; a read returns all balances";
 

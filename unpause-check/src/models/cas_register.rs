@@ -1,7 +1,7 @@
 //! A cell with compare-and-swap.
 
 use super::written::{datum, done, each};
-use super::{NilRead, Shipped, Value, no_such_call, unexpected};
+use super::{NilRead, RegisteredModel, Value, no_such_call, unexpected};
 use crate::datum::Datum;
 use crate::history::Written;
 use crate::unique::{Action, Plain, PlainObject, Values};
@@ -159,7 +159,7 @@ fn action<'a, T: PartialEq, V>(
     })
 }
 
-impl Shipped for CasRegister {
+impl RegisteredModel for CasRegister {
     const NAME: &'static str = "cas-register";
     const SUMMARY: &'static str = "read, write, cas(expected, new)";
 

@@ -1,7 +1,7 @@
 //! A number that is added to.
 
 use super::written::{done, each};
-use super::{NilRead, Shipped, no_such_call, unexpected};
+use super::{NilRead, RegisteredModel, no_such_call, unexpected};
 use crate::Model;
 use crate::datum::Datum;
 use crate::history::Written;
@@ -105,7 +105,7 @@ impl Model for Counter {
     }
 }
 
-impl Shipped for Counter {
+impl RegisteredModel for Counter {
     const NAME: &'static str = "counter";
     const SUMMARY: &'static str = "increment, add, fetch-add, get";
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{NilRead, Shipped, Value, no_such_call, unexpected};
+use super::{NilRead, RegisteredModel, Value, no_such_call, unexpected};
 use crate::Model;
 use crate::datum::Datum;
 
@@ -107,7 +107,7 @@ impl<T: Value + Ord> Model for GrowSet<T> {
     }
 }
 
-impl Shipped for GrowSet {
+impl RegisteredModel for GrowSet {
     const NAME: &'static str = "grow-set";
     const SUMMARY: &'static str = "add, read; a read returns all members";
 

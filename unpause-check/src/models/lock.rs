@@ -1,6 +1,6 @@
 //! A lock that one client holds at a time.
 
-use super::{NilRead, Shipped, no_such_call, unexpected};
+use super::{NilRead, RegisteredModel, no_such_call, unexpected};
 use crate::Model;
 use crate::datum::Datum;
 
@@ -80,7 +80,7 @@ impl Model for Lock {
     }
 }
 
-impl Shipped for Lock {
+impl RegisteredModel for Lock {
     const NAME: &'static str = "lock";
     const SUMMARY: &'static str = "acquire, release";
 

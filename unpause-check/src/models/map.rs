@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::written::{datum, done};
-use super::{NilRead, Shipped, Value, no_such_call, unexpected};
+use super::{NilRead, RegisteredModel, Value, no_such_call, unexpected};
 use crate::datum::Datum;
 use crate::history::Written;
 use crate::{Key, Model};
@@ -150,7 +150,7 @@ impl<K: Value + Ord, V: Value> Model for Map<K, V> {
     }
 }
 
-impl Shipped for Map {
+impl RegisteredModel for Map {
     const NAME: &'static str = "map";
     const SUMMARY: &'static str = "get, put, delete, len; checked by key";
 

@@ -48,10 +48,10 @@ use crate::datum::Datum;
 /// conformance suite is one such visitor, the lookup of a model by its name another.
 ///
 /// ```
-/// use unpause_check::models::{registry, Shipped, Visitor};
+/// use unpause_check::models::{registry, RegisteredModel, Visitor};
 /// struct Names(Vec<&'static str>);
 /// impl Visitor for Names {
-///     fn visit<M: Shipped>(&mut self) {
+///     fn visit<M: RegisteredModel>(&mut self) {
 ///         self.0.push(M::NAME);
 ///     }
 /// }
@@ -80,17 +80,19 @@ pub fn registry(visitor: &mut impl Visitor) {
 /// A visitor of the [`registry`].
 pub trait Visitor {
     /// Called for each model.
-    fn visit<M: Shipped>(&mut self);
+    fn visit<M: RegisteredModel>(&mut self);
 }
 
 /// A model of the [`registry`], with the data that the conformance suite and the readers of files need.
 ///
 /// ```
-/// use unpause_check::models::{Counter, CounterOp, Shipped};
+/// use unpause_check::models::{Counter, CounterOp, RegisteredModel};
 /// assert_eq!(Counter::NAME, "counter");
 /// assert!(Counter::alphabet().iter().any(|(op, rets)| *op == CounterOp::Get && rets.len() > 1));
 /// ```
-pub trait Shipped: Model<Op: Send + Sync, Ret: Send + Sync> + Send + Sync + 'static {
+pub trait RegisteredModel:
+    Model<Op: Send + Sync, Ret: Send + Sync> + Send + Sync + 'static
+{
     /// The name in reports and on the command line: lower case, words joined by `-`.
     const NAME: &'static str;
     /// One line: its operations.
@@ -110,7 +112,8 @@ pub trait Shipped: Model<Op: Send + Sync, Ret: Send + Sync> + Send + Sync + 'sta
     /// without the name of its model would then be ambiguous.
     const CALLS: &'static [&'static str];
     /// True if every operation with a value names a key: in files as `[key value]`, or in a field of its own.
-    /// [`call`](Shipped::call) then receives `[key value]` and [`outcome`](Shipped::outcome) the value alone.
+    /// [`call`](RegisteredModel::call) then receives `[key value]`, and [`outcome`](RegisteredModel::outcome) the
+    /// value alone.
     const KEYED: bool = false;
 
     /// The state before the first operation of a file: by default the empty state of the model, or `nil` for a
@@ -120,7 +123,7 @@ pub trait Shipped: Model<Op: Send + Sync, Ret: Send + Sync> + Send + Sync + 'sta
     /// The initial states that the model accepts, if it does not accept this one.
     fn recorded(initial: Option<&Datum>) -> Result<Self::Recorded, String>;
 
-    /// The operation that a file calls `f`, one of [`CALLS`](Shipped::CALLS), with the value it was
+    /// The operation that a file calls `f`, one of [`CALLS`](RegisteredModel::CALLS), with the value it was
     /// invoked with.
     ///
     /// # Errors
@@ -154,9 +157,9 @@ pub trait Shipped: Model<Op: Send + Sync, Ret: Send + Sync> + Send + Sync + 'sta
 }
 
 /// An operation of a shipped model as a file has it.
-pub type RecordedOp<M> = <<M as Shipped>::Recorded as Model>::Op;
+pub type RecordedOp<M> = <<M as RegisteredModel>::Recorded as Model>::Op;
 /// A result of a shipped model as a file has it.
-pub type RecordedRet<M> = <<M as Shipped>::Recorded as Model>::Ret;
+pub type RecordedRet<M> = <<M as RegisteredModel>::Recorded as Model>::Ret;
 
 /// The meaning of a read of `nil` in a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -167,7 +170,7 @@ pub enum NilRead {
     Anything,
 }
 
-/// The error `expected …, found …` of [`Shipped::call`] and [`Shipped::outcome`].
+/// The error `expected …, found …` of [`RegisteredModel::call`] and [`RegisteredModel::outcome`].
 fn unexpected<T>(wanted: &str, found: &Datum) -> Result<T, String> {
     let mut text = found.to_string();
     if text.chars().count() > 60 {
@@ -176,7 +179,7 @@ fn unexpected<T>(wanted: &str, found: &Datum) -> Result<T, String> {
     Err(format!("expected {wanted}, found {text}"))
 }
 
-/// A collection that a file gives as a list, for [`Shipped::recorded`]; empty by default.
+/// A collection that a file gives as a list, for [`RegisteredModel::recorded`]; empty by default.
 fn listed<M: FromIterator<Datum>>(initial: Option<&Datum>, wanted: &str) -> Result<M, String> {
     match initial {
         None => Ok(std::iter::empty().collect()),
@@ -185,18 +188,18 @@ fn listed<M: FromIterator<Datum>>(initial: Option<&Datum>, wanted: &str) -> Resu
     }
 }
 
-/// An item for a collection, for [`Shipped::call`]; an error for nil, which stands for no item.
+/// An item for a collection, for [`RegisteredModel::call`]; an error for nil, which stands for no item.
 fn item(value: &Datum) -> Result<Datum, String> {
     if value.is_nil() { unexpected("an item other than nil", value) } else { Ok(value.clone()) }
 }
 
-/// An item out of a collection, for [`Shipped::outcome`]; nil stands for no item.
+/// An item out of a collection, for [`RegisteredModel::outcome`]; nil stands for no item.
 fn taken(value: &Datum) -> Option<Datum> {
     Some(value.clone()).filter(|value| !value.is_nil())
 }
 
-/// The error of [`Shipped::call`] for a name that is not among [`Shipped::CALLS`].
-fn no_such_call<M: Shipped, T>(f: &str) -> Result<T, String> {
+/// The error of [`RegisteredModel::call`] for a name that is not among [`RegisteredModel::CALLS`].
+fn no_such_call<M: RegisteredModel, T>(f: &str) -> Result<T, String> {
     Err(format!("{} has no operation {f:?}; it has {}", M::NAME, M::CALLS.join(", ")))
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{NilRead, Shipped, Value, no_such_call, unexpected};
+use super::{NilRead, RegisteredModel, Value, no_such_call, unexpected};
 use crate::datum::Datum;
 use crate::{Key, Model};
 
@@ -135,7 +135,7 @@ impl<K: Value + Ord, T: Value> Model for MultiRegister<K, T> {
     }
 }
 
-impl Shipped for MultiRegister {
+impl RegisteredModel for MultiRegister {
     const NAME: &'static str = "multi-register";
     const SUMMARY: &'static str = "txn of reads and writes of several keys, all at one moment";
 

@@ -1,7 +1,7 @@
 //! The smallest first.
 
 use super::written::{datum, done, each};
-use super::{NilRead, Shipped, Value, item, listed, no_such_call, taken};
+use super::{NilRead, RegisteredModel, Value, item, listed, no_such_call, taken};
 use crate::Model;
 use crate::datum::Datum;
 use crate::history::Written;
@@ -195,7 +195,7 @@ impl<T: Value + Ord> Model for PriorityQueue<T> {
     }
 }
 
-impl Shipped for PriorityQueue {
+impl RegisteredModel for PriorityQueue {
     const NAME: &'static str = "priority-queue";
     const SUMMARY: &'static str = "insert, pop, peek; the smallest first";
 

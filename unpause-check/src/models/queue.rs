@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use super::written::{datum, done, each};
-use super::{NilRead, Shipped, Value, item, listed, no_such_call, taken};
+use super::{NilRead, RegisteredModel, Value, item, listed, no_such_call, taken};
 use crate::Model;
 use crate::datum::Datum;
 use crate::history::Written;
@@ -152,7 +152,7 @@ impl<T: Value> Model for Queue<T> {
     }
 }
 
-impl Shipped for Queue {
+impl RegisteredModel for Queue {
     const NAME: &'static str = "queue";
     const SUMMARY: &'static str = "enqueue, dequeue; first in, first out";
 

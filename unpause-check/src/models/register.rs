@@ -1,7 +1,7 @@
 //! A cell that is read and written as a whole.
 
 use super::written::{datum, done, each};
-use super::{NilRead, Shipped, Value, no_such_call};
+use super::{NilRead, RegisteredModel, Value, no_such_call};
 use crate::datum::Datum;
 use crate::history::Written;
 use crate::unique::{Action, Plain, PlainObject, Values};
@@ -129,7 +129,7 @@ fn action<'a, T, V>(
     })
 }
 
-impl Shipped for Register {
+impl RegisteredModel for Register {
     const NAME: &'static str = "register";
     const SUMMARY: &'static str = "read, write";
 

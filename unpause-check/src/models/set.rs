@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::written::{datum, each};
-use super::{NilRead, Shipped, Value, no_such_call, unexpected};
+use super::{NilRead, RegisteredModel, Value, no_such_call, unexpected};
 use crate::datum::Datum;
 use crate::history::Written;
 use crate::unique::{Action, Plain, PlainObject, Values};
@@ -131,7 +131,7 @@ impl<T: Value + Ord> Model for Set<T> {
     }
 }
 
-impl Shipped for Set {
+impl RegisteredModel for Set {
     const NAME: &'static str = "set";
     const SUMMARY: &'static str = "insert, remove, contains; checked by element";
 

@@ -1,7 +1,7 @@
 //! Last in, first out.
 
 use super::written::{datum, done, each};
-use super::{NilRead, Shipped, Value, item, listed, no_such_call, taken};
+use super::{NilRead, RegisteredModel, Value, item, listed, no_such_call, taken};
 use crate::Model;
 use crate::datum::Datum;
 use crate::history::Written;
@@ -154,7 +154,7 @@ impl<T: Value> Model for Stack<T> {
     }
 }
 
-impl Shipped for Stack {
+impl RegisteredModel for Stack {
     const NAME: &'static str = "stack";
     const SUMMARY: &'static str = "push, pop; last in, first out";
 

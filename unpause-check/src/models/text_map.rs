@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{NilRead, Shipped, Value, no_such_call, unexpected};
+use super::{NilRead, RegisteredModel, Value, no_such_call, unexpected};
 use crate::datum::Datum;
 use crate::{Key, Model};
 
@@ -121,7 +121,7 @@ impl<K: Value + Ord> Model for TextMap<K> {
     }
 }
 
-impl Shipped for TextMap {
+impl RegisteredModel for TextMap {
     const NAME: &'static str = "text-map";
     const SUMMARY: &'static str = "get, put, append; texts that are empty at first, checked by key";
 

@@ -1,6 +1,6 @@
 //! A cell whose versions have names, each update naming the one it replaces.
 
-use super::{NilRead, Shipped, Value, no_such_call, unexpected};
+use super::{NilRead, RegisteredModel, Value, no_such_call, unexpected};
 use crate::Model;
 use crate::datum::Datum;
 
@@ -122,7 +122,7 @@ impl<I: Value> Model for VersionedRegister<I> {
     }
 }
 
-impl Shipped for VersionedRegister {
+impl RegisteredModel for VersionedRegister {
     const NAME: &'static str = "versioned-register";
     const SUMMARY: &'static str = "read, update(from, to), each version with an id of its own";
 

@@ -10,7 +10,7 @@ use super::{Care, Tally, agree, every_model};
 
 #[test]
 fn every_engine_judges_every_small_history_right() {
-    fn fact<M: Shipped>() -> Tally {
+    fn fact<M: RegisteredModel>() -> Tally {
         let (mut draw, mut tally) = (Draw(1), Tally::default());
         for count in 0..=if long() { 6 } else { 3 } {
             let care = match count {
@@ -33,7 +33,7 @@ fn every_engine_judges_every_small_history_right() {
 
 /// Calls `found` with every history of `count` operations by three clients and with the answer. What
 /// does not bear on the answer is drawn: the order of events in a stage, the clients, the numbering.
-pub(crate) fn histories<M: Shipped>(
+pub(crate) fn histories<M: RegisteredModel>(
     count: usize,
     draw: &mut Draw,
     mut found: impl FnMut(&Recorded<M>, bool),

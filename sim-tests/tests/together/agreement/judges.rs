@@ -25,7 +25,7 @@ fn there_are_as_many_shapes_as_interval_orders() {
 
 #[test]
 fn sets_of_operations_and_single_orders_lead_to_the_same_answer() {
-    fn fact<M: Shipped>() -> Tally {
+    fn fact<M: RegisteredModel>() -> Tally {
         let mut tally = Tally::default();
         for count in 0..=3 {
             histories::<M>(count, &mut Draw(5), |history, expected| {

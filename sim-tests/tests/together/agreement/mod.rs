@@ -29,7 +29,7 @@ macro_rules! every_model {
     ($fact:ident) => {{
         struct Facts(Vec<(&'static str, fn() -> $crate::agreement::Tally)>);
         impl sim::check::models::Visitor for Facts {
-            fn visit<M: sim::check::models::Shipped>(&mut self) {
+            fn visit<M: sim::check::models::RegisteredModel>(&mut self) {
                 self.0.push((M::NAME, $fact::<M>));
             }
         }
@@ -41,7 +41,10 @@ macro_rules! every_model {
         $crate::agreement::run(facts.0)
     }};
     ($fact:ident: $($model:ty),+) => {
-        $crate::agreement::run(vec![$((<$model as Shipped>::NAME, $fact::<$model> as fn() -> $crate::agreement::Tally)),+])
+        $crate::agreement::run(vec![$((
+            <$model as RegisteredModel>::NAME,
+            $fact::<$model> as fn() -> $crate::agreement::Tally,
+        )),+])
     };
 }
 pub(crate) use every_model;
@@ -97,7 +100,7 @@ struct Care {
 }
 
 /// Checks that every engine says of the history what the judge does.
-fn agree<M: Shipped>(
+fn agree<M: RegisteredModel>(
     tally: &mut Tally,
     initial: &M,
     history: &Recorded<M>,
@@ -151,13 +154,13 @@ fn agree<M: Shipped>(
 }
 
 #[track_caller]
-fn said<M: Shipped>(who: &str, verdict: &Verdict, history: &Recorded<M>, expected: bool) {
+fn said<M: RegisteredModel>(who: &str, verdict: &Verdict, history: &Recorded<M>, expected: bool) {
     let agrees = if expected { verdict.is_consistent() } else { verdict.is_violated() };
     assert!(agrees, "{}: {who} disagrees with {expected}: {verdict:#?}\n{history:#?}", M::NAME);
 }
 
 /// The verdict of a checker that is fed with the history.
-fn listen<M: Shipped>(mut online: Online<M>, history: &Recorded<M>) -> Verdict {
+fn listen<M: RegisteredModel>(mut online: Online<M>, history: &Recorded<M>) -> Verdict {
     for event in events::<M>(history) {
         if online.feed(event).expect("well-formed") != OnlineStatus::Possible {
             break;

@@ -8,7 +8,7 @@ use super::{Care, Tally, agree, every_model};
 
 #[test]
 fn every_engine_judges_random_histories_right() {
-    fn fact<M: Shipped>() -> Tally {
+    fn fact<M: RegisteredModel>() -> Tally {
         let (mut draw, mut tally) = (Draw(2), Tally::default());
         let care = Care { others: 2, proof: if long() { 64 } else { 32 } };
         for _ in 0..if long() { 1_000_000 } else { 800 } {

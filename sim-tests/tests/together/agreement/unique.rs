@@ -13,7 +13,7 @@ use super::{Care, Tally, agree, every_model};
 type Calls<M> = Vec<(<M as sim::check::Model>::Op, Vec<<M as sim::check::Model>::Ret>)>;
 
 /// A model with an engine for unique values.
-trait Distinct: Shipped {
+trait Distinct: RegisteredModel {
     /// Whether values can be told apart otherwise than by who wrote them.
     const RANKS: bool = false;
     /// Up to how many operations there are few enough histories.

@@ -64,7 +64,7 @@ fn agree<M: Model>(tally: &mut Tally, initial: &M, history: &Recorded<M>) {
 
 #[test]
 fn every_small_history_gets_the_verdicts_of_brute_force() {
-    fn fact<M: Shipped>() -> Tally {
+    fn fact<M: RegisteredModel>() -> Tally {
         let (mut draw, mut tally) = (Draw(4), Tally::default());
         for count in 0..=if long() { 4 } else { 2 } {
             exhaustive::histories::<M>(count, &mut draw, |history, is_linearizable| {
@@ -79,7 +79,7 @@ fn every_small_history_gets_the_verdicts_of_brute_force() {
 
 #[test]
 fn random_histories_get_the_verdicts_of_brute_force() {
-    fn fact<M: Shipped>() -> Tally {
+    fn fact<M: RegisteredModel>() -> Tally {
         let (mut draw, mut tally) = (Draw(5), Tally::default());
         for _ in 0..if long() { 200_000 } else { 300 } {
             let (count, clients) = (1 + draw.below(9), 1 + draw.below(4));

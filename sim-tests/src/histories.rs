@@ -20,12 +20,13 @@ impl Draw {
     }
 }
 
-/// Whether to take minutes instead of seconds: `UNPAUSE_LONG=1`.
+/// Returns `true` if a test may take minutes instead of seconds: `UNPAUSE_LONG=1`.
 pub fn long() -> bool {
     std::env::var_os("UNPAUSE_LONG").is_some_and(|value| value != "0")
 }
 
-/// When the operations of a history are invoked and return, and by whom; not what they are.
+/// The client, invocation and return of each operation of a history, without the operations
+/// themselves.
 type Shape = Vec<(u32, u64, Option<u64>)>;
 
 /// Calls `found` with every history of `count` operations by up to `clients` clients, pending

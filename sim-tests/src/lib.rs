@@ -1,4 +1,4 @@
-//! What the tests of this package share.
+//! Shared parts of the tests of this package.
 
 #![forbid(unsafe_code)]
 

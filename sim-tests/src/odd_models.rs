@@ -69,7 +69,7 @@ impl<M: Model> Model for Searched<M> {
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Bag(Vec<u8>);
 
-/// What to do with a [`Bag`].
+/// An operation of a [`Bag`].
 #[derive(Clone, PartialEq, Debug)]
 pub enum BagOp {
     /// Puts it in.
@@ -159,7 +159,7 @@ impl RegisteredModel for Bag {
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Approximate([i32; 4]);
 
-/// What to do with an [`Approximate`].
+/// An operation of an [`Approximate`].
 #[derive(Clone, PartialEq, Debug)]
 pub enum ApproximateOp {
     /// To the number of this index.

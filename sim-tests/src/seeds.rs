@@ -34,7 +34,7 @@ pub fn passes<R: TestResult>(name: &str, body: impl AsyncFn() -> R + Sync) -> Re
     report
 }
 
-/// What a body fails with.
+/// The failure of a body.
 ///
 /// # Panics
 /// If it passes all seeds.

@@ -15,7 +15,7 @@ use crate::shapes::{NEVER, Shape};
 /// A call and what came of it; none if it never returned.
 type Letter<M> = (<M as Model>::Op, Option<<M as Model>::Ret>);
 
-/// What operations of a history may be, and what they do to the states of the object.
+/// The possible operations of a history, and their effects on the states of the object.
 pub struct Letters<M: Model> {
     /// Those that returned, then those that did not.
     pub letters: Vec<Letter<M>>,

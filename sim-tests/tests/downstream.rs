@@ -52,7 +52,7 @@ members = ["queue", "app"]
 resolver = "3"
 "#;
 
-/// What makes a release that simulates not compile.
+/// The line that stops a release build with the simulator from compiling.
 const GUARD: &str = r#"const _: () = assert!(cfg!(debug_assertions) || !sim::SIMULATED, "this release simulates");"#;
 
 const QUEUE_LIB: &str = r#"
@@ -107,7 +107,7 @@ async fn the_queue_is_simulated_too() {
 }
 "#;
 
-/// How crates are built: nothing that one of them makes is of use to the other.
+/// The compiler flags of a build. Builds with different flags share no artifacts.
 #[derive(Clone, Copy, Debug)]
 enum Flags {
     None,
@@ -153,7 +153,7 @@ impl Drop for Crates {
 }
 
 impl Crates {
-    /// What cargo prints: whether it worked, and its output and errors.
+    /// Runs cargo. Returns `true` if it succeeded, and its output and errors.
     fn cargo(&self, arguments: &str) -> (bool, String) {
         let mut command = Command::new(std::env::var_os("CARGO").unwrap_or("cargo".into()));
         command.args(arguments.split(' ')).current_dir(&self.folder);
@@ -172,7 +172,7 @@ impl Crates {
         };
         command.env("CARGO_TARGET_DIR", Path::new(env!("CARGO_TARGET_TMPDIR")).join(target));
         command.env("RUSTFLAGS", rustflags).env("CARGO_NET_OFFLINE", "true");
-        // What is built is hardly run.
+        // The built programs hardly run.
         command.env("CARGO_INCREMENTAL", "0").env("CARGO_PROFILE_DEV_DEBUG", "0");
         command.env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "0");
         let output = command.output().unwrap();

@@ -107,7 +107,7 @@ fn a_call_whose_task_is_aborted_may_have_happened() {
     }
 }
 
-/// What becomes of an explicit call.
+/// The end of an explicit call.
 #[derive(Clone, Copy)]
 enum End {
     Ok,

@@ -1,4 +1,4 @@
-//! What `#[sim::test]` says about its wrong uses, by text and place.
+//! Errors of `#[sim::test]` for wrong uses, by text and place.
 //!
 //! The files are built as programs, in which tests are left out, so here are only tests that are
 //! refused; those that are accepted are in `macro_contract` and `macro_beside_others`.
@@ -53,7 +53,7 @@ fn build_the_library() -> PathBuf {
     profile.to_owned()
 }
 
-/// What the compiler says about a program that has the library in this folder.
+/// The output of the compiler for a program that has the library in this folder.
 fn compile(program: &Path, libraries: &Path) -> Output {
     let mut rustc = Command::new(std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()));
     rustc.args(["--edition", "2024", "--crate-name", "case", "--diagnostic-width", "140"]);

@@ -1,14 +1,14 @@
-//! What the README and the examples show is what is printed today.
+//! The screens in the README and in the examples are those of today.
 //!
 //! `UPDATE_EXPECT=1 cargo test -p sim-tests --test readme` writes the README's screen and the report
-//! at the end of each example anew. In the real build the examples only have to end well: what real
-//! threads show is not the same twice.
+//! at the end of each example anew. In the real build the examples only have to succeed, because the
+//! output of real threads varies.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// What stands above the report in an example.
+/// The line above the report in an example.
 const REPORT: &str = "\n// ---- What it prints ----\n//\n";
 
 #[test]

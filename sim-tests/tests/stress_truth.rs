@@ -37,7 +37,7 @@ fn found(body: impl AsyncFn() + Sync) -> usize {
     (0..400).filter(fails).count()
 }
 
-/// True if points are disturbed. Where they are not, a race is found by chance.
+/// True if points are disturbed. If they are not, only chance finds a race.
 const SHAKES: bool = sim::SIMULATED || cfg!(debug_assertions);
 
 async fn add(counter: &Atomic<u64>) {

@@ -153,7 +153,7 @@ impl Package {
         Package { folder }
     }
 
-    /// What a command line of a shell prints: whether it worked, and its output and errors.
+    /// Runs a command line in a shell. Returns `true` if it succeeded, and its output and errors.
     fn shell(&self, line: &str) -> (bool, String) {
         let mut sh = Command::new("sh");
         sh.args(["-c", line]).current_dir(&self.folder).env("PWD", &self.folder);
@@ -193,7 +193,7 @@ impl Package {
         assert_eq!(again.matches("FAILED  ").count(), 1, "{printed}: {again}");
     }
 
-    /// Which tests of which targets fail.
+    /// The failing tests, with their targets.
     fn failures(&self, variables: &str) -> Vec<String> {
         let (success, text) = self.shell(&format!("{variables} cargo test --no-fail-fast"));
         assert!(!success, "{text}");

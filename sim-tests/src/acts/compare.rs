@@ -18,7 +18,7 @@ const PLAIN_RUNS_MAX: u64 = 20_000;
 /// States that the interpreter may visit.
 const STATES_MAX: usize = 100_000;
 
-/// Where the expected results come from.
+/// The source of the expected results.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Judge {
     /// From [`interpret::results`].
@@ -28,7 +28,7 @@ pub enum Judge {
     Preemptions,
 }
 
-/// What came of a comparison.
+/// The result of a comparison.
 #[derive(Debug)]
 pub enum Verdict {
     /// The search claims a proof, and all accounts agree on these results, found in so many runs.
@@ -44,7 +44,7 @@ pub enum Verdict {
     LeftOut(Why),
 }
 
-/// Why a program is not compared.
+/// The reason for which a program is not compared.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Why {
     /// The search would take too many runs.
@@ -58,7 +58,7 @@ pub enum Why {
 /// Results that one account has and another has not.
 #[derive(Debug)]
 pub struct Difference {
-    /// Who it is about.
+    /// The kind of the sight that differs.
     pub kind: Kind,
     /// The results.
     pub sights: BTreeSet<Sight>,
@@ -95,14 +95,14 @@ impl fmt::Display for Difference {
     }
 }
 
-/// What to compare.
+/// The runs to compare, and their judge.
 #[derive(Clone, Copy, Debug)]
 pub struct Comparison {
-    /// Where the expected results come from.
+    /// The source of the expected results.
     pub judge: Judge,
-    /// How many runs at random there are for each strategy of [`AT_RANDOM`].
+    /// The number of random runs for each strategy of [`AT_RANDOM`].
     pub random: u64,
-    /// Whether the test is also run plainly, up to its first failure.
+    /// True if the test is also run plainly, up to its first failure.
     pub plain: bool,
 }
 
@@ -155,7 +155,7 @@ impl Comparison {
         }
     }
 
-    /// What runs at random see.
+    /// The sights of random runs.
     fn at_random(&self, program: &Program) -> BTreeSet<Sight> {
         let driven = Driven::new(program);
         let mut sights = BTreeSet::new();
@@ -178,7 +178,7 @@ fn runner(strategy: &str) -> Runner {
 struct Searched {
     sights: BTreeSet<Sight>,
     runs: u64,
-    /// Whether runs that it sampled did not agree with it.
+    /// True if runs that it sampled did not agree with it.
     doubted: bool,
     complete: bool,
     blind: bool,
@@ -212,8 +212,8 @@ fn search(program: &Program, strategy: &str, runs: u64) -> Searched {
     }
 }
 
-/// Whether a test passes: stopped at the first failure, and with the orders of calls looked at without
-/// running them.
+/// Returns `true` if a test passes that stops at the first failure and checks the orders of calls
+/// without running them.
 fn passes(program: &Program) -> bool {
     let driven = Driven::new(program);
     // A failure is written down; tests at the same time do not write to one place.
@@ -222,7 +222,7 @@ fn passes(program: &Program) -> bool {
     let runner = runner("exhaustive").prove(0).out(&out);
     let passed = runner.run(async || driven.body().await).passed();
     if !passed {
-        // What is left behind does no harm.
+        // Files left behind do no harm.
         let _ = std::fs::remove_dir_all(out);
     }
     passed

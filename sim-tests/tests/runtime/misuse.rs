@@ -76,7 +76,7 @@ fn a_task_woken_by_another_thread_is_told_where_that_comes_from() {
             receive.await.unwrap();
             busy.await.unwrap();
         });
-        // Whether the wake or the end of all other work comes first is up to the thread.
+        // The thread decides if the wake or the end of all other work comes first.
         let told = matches!(
             failure,
             Failure::Misuse { .. } | Failure::Deadlock { .. } | Failure::NonDeterminism { .. }

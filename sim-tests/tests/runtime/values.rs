@@ -137,7 +137,7 @@ agrees! {
 const ORDERS: [Ordering; 5] =
     [Ordering::Relaxed, Ordering::Acquire, Ordering::Release, Ordering::AcqRel, Ordering::SeqCst];
 
-/// Whether a call panics.
+/// Returns `true` if a call panics.
 fn panics<R>(call: impl FnOnce() -> R) -> bool {
     catch_unwind(AssertUnwindSafe(|| drop(call()))).is_err()
 }

@@ -76,7 +76,7 @@ mod tests {
         assert!(!lacks("sim-tests/tests/ui/unknown_argument.rs", "fn main() {}\n"));
     }
 
-    /// What the map with this text lacks.
+    /// The files that the map with this text lacks.
     fn lost(map: &str) -> Vec<String> {
         let sources =
             ["src/lib.rs", "src/ids.rs", "src/trace.rs", "src/trace/format.rs", "src/rt/mod.rs"];

@@ -9,8 +9,8 @@ use crate::tree::{File, Offence};
 
 /// `unsafe` as code: blocks, functions, impls, attributes, inside macros too.
 ///
-/// Works on tokens. What a test quotes is left out: it is the input of a macro, which may be
-/// anything; and so are the sources in `ui/`, which the compiler is meant to refuse.
+/// Works on tokens. Left out are tokens that a test quotes, because the input of a macro may be
+/// anything, and the sources in `ui/`, because the compiler must reject them.
 pub(crate) fn unsafe_words(file: &File) -> Vec<Offence> {
     if !file.is_rust() || file.path.contains("/tests/ui/") {
         return Vec::new();
@@ -97,7 +97,7 @@ pub(crate) fn manifest_without_lints(file: &File) -> Vec<Offence> {
     offences
 }
 
-/// Whether `key = value` stands in `[section]` of a manifest.
+/// Returns `true` if `[section]` of a manifest has `key = value`.
 fn has(manifest: &str, section: &str, key: &str, value: &str) -> bool {
     let header = format!("[{section}]");
     let inside = manifest.lines().map(str::trim).skip_while(|line| *line != header).skip(1);

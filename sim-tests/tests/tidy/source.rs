@@ -34,7 +34,7 @@ pub(crate) struct Name {
     /// From `crate`, from `std` (which `core` and `alloc` count as), from another crate, or
     /// from something local to the file.
     pub(crate) segments: Vec<String>,
-    /// How many of the leading segments were said by a `use` elsewhere in the file, not here.
+    /// The number of leading segments that come from a `use` elsewhere in the file.
     pub(crate) imported: usize,
     /// The line of the last segment.
     pub(crate) line: usize,
@@ -43,7 +43,7 @@ pub(crate) struct Name {
     pub(crate) kind: Kind,
 }
 
-/// How a path is named.
+/// The form in which a path is named.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Kind {
     /// In a type, an expression, a pattern.
@@ -309,12 +309,12 @@ fn is_double_colon(tokens: &[TokenTree]) -> bool {
     is_punct(tokens.first(), ':') && is_punct(tokens.get(1), ':')
 }
 
-/// Whether `!` and brackets follow: `a != (b)` has a `=` between them.
+/// Returns `true` if `!` and brackets follow: `a != (b)` has a `=` between them.
 fn is_macro_call(tokens: &[TokenTree]) -> bool {
     is_punct(tokens.first(), '!') && matches!(tokens.get(1), Some(TokenTree::Group(_)))
 }
 
-/// Whether an item with these attributes exists in test builds only.
+/// Returns `true` if an item with these attributes exists in test builds only.
 fn is_test(attributes: &[Attribute]) -> bool {
     attributes.iter().any(|attribute| match &attribute.meta {
         Meta::Path(path) => path.is_ident("test"),

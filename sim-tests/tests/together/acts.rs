@@ -102,7 +102,7 @@ fn comparison(mixture: &Mixture, seed: u64) -> Comparison {
     Comparison { judge: mixture.judge, random: 2, plain: seed % 8 == 0 }
 }
 
-/// Which programs are compared; none of this mixture if only those of another are asked for.
+/// The seeds of the compared programs; none if only programs of another mixture are selected.
 fn seeds(mixture: &Mixture) -> Option<Range<u64>> {
     let Ok(only) = std::env::var("UNPAUSE_ACTS") else {
         return Some(0..if long() { LONG } else { USUAL });

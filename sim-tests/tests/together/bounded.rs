@@ -206,7 +206,7 @@ fn what_the_search_and_its_fallback_did_is_said() {
         fallback.runs
     );
     assert!(said.contains(&expected), "{said}");
-    // Whoever is shown each run is shown those of the search.
+    // A hook for each run receives the runs of the search.
     let mut shown = 0;
     let each = search("exhaustive").seeds(0..100);
     let report = each.each_run(|| window_before_a_crowd(true), |_| shown += 1);

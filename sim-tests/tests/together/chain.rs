@@ -218,8 +218,8 @@ fn written(op: &VersionedRegisterOp) -> Option<u64> {
     }
 }
 
-/// Whether the stream has an explanation, after checking that the chain knows and knew at the right
-/// event, online and offline, and that the edges of its evidence form a cycle.
+/// Returns `true` if the stream is linearizable. Checks that the chain agrees and decided at the
+/// right event, online and offline, and that the edges of its evidence form a cycle.
 fn agree(events: &[ChainEvent]) -> bool {
     let initial = VersionedRegister::initial();
     let explicable =
@@ -249,8 +249,8 @@ fn agree(events: &[ChainEvent]) -> bool {
     expected
 }
 
-/// What the clients of a store could have been told, with `lies` of the results replaced. Updates
-/// are of the last version, an old one or one to come; some calls are lost, fail or are cut off.
+/// A possible history of the clients of a store, with `lies` of the results replaced. Updates are
+/// of the last version, an old one or a future one; some calls are lost, fail or are cut off.
 fn random(draw: &mut Draw, count: usize, clients: usize, lies: usize) -> Events<VersionedRegister> {
     let (mut state, mut next) = (0u64, 1u64);
     let mut open: Vec<Option<(VersionedRegisterOp, Option<VersionedRegisterRet>)>> =

@@ -8,7 +8,7 @@ use sim::report::{Origin, Report, Style, text};
 use sim::run::{Failure, Outcome};
 use sim::{Atomic, History, Ordering::SeqCst, Runner, SIMULATED};
 
-/// What a reader does in its own words before it looks at what it reads.
+/// The number of accesses of a reader to its own words before its read.
 const PRIVATE: usize = 12;
 
 /// A register whose value a task of its own copies to a mirror, which is what readers look at. A write
@@ -67,7 +67,7 @@ fn screen(report: &Report) -> String {
     text(report, &Style::default())
 }
 
-/// Whether the history of the run is what is wrong.
+/// Returns `true` if the run failed because of its history.
 fn of_history(outcome: &Outcome) -> bool {
     matches!(outcome, Outcome::Failed(Failure::History { .. }))
 }
@@ -136,7 +136,7 @@ fn the_same_is_found_by_any_number_of_workers() {
     assert_eq!(found(4), one);
 }
 
-/// Who is watched does the same.
+/// Observation of a strategy does not change its runs.
 #[test]
 #[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn runs_are_what_they_are_without_it() {

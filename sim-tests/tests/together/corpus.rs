@@ -42,7 +42,8 @@ fn the_default_strategy_finds_every_bug_within_its_budget() {
         for spawning in SPAWNINGS {
             match first_failure(program, spawning) {
                 Some((_, Outcome::Failed(failure))) => {
-                    // What the program means to show, and no fault of the program itself.
+                    // The failure that the program is meant to show, not a fault of the program
+                    // itself.
                     let meant = matches!(
                         failure,
                         Failure::Panic { .. } | Failure::Deadlock { .. } | Failure::History { .. }

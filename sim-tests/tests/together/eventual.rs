@@ -180,7 +180,7 @@ fn strong_eventual_agrees_with_its_definition() {
     assert!(counts.iter().all(|count| *count > 500), "{counts:?}");
 }
 
-/// What was delivered to a replica before a turn.
+/// The values delivered to a replica before a turn.
 fn held(history: &[ReplicaOperation<u8, u8>], replica: u32, turn: u64) -> Vec<u8> {
     let is = |update: &u8| {
         let to = |call: &ReplicaOperation<u8, u8>| {

@@ -1,4 +1,4 @@
-//! What befalls commands of a program, programs that are written down, and programs that are too large.
+//! Faults of commands, programs written as a script, and programs that are too large.
 
 use std::collections::BTreeMap;
 
@@ -65,7 +65,7 @@ impl Program for Sum {
     }
 }
 
-/// How a server answers an addition that it has done before.
+/// The answer of a server to an addition that it has done before.
 #[derive(Clone, Copy, PartialEq)]
 enum Again {
     /// As then.
@@ -200,7 +200,7 @@ fn nobody_counts_on_a_command_that_may_not_have_happened() {
                 let mut stock = stock.lock().await;
                 *stock = match op {
                     StockOp::Put => *stock + 1,
-                    // What is sent again may find nothing left.
+                    // A command that is sent again may find nothing left.
                     StockOp::Take if shape == shape.clone().stutter(0.2) => stock.saturating_sub(1),
                     StockOp::Take => stock.checked_sub(1).expect("there is something to take"),
                 };
@@ -248,7 +248,7 @@ fn a_check_that_gives_up_is_no_pass() {
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub(crate) struct Counter(u64);
 
-/// What a counter is asked.
+/// An operation of a counter.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Op {
     /// Adds this.
@@ -372,7 +372,7 @@ fn what_befalls_the_commands_of_a_script_befalls_them() {
     assert!(operations.iter().any(|o| o.op == "Increment(2)" && o.returned.is_none()));
 }
 
-/// What the renderer `rust` made of a failing run of this file: compiled, and run below.
+/// The output of the renderer `rust` for a failing run of this file: compiled, and run below.
 mod written_down {
     use super::Op::{self, Increment};
 

@@ -8,7 +8,7 @@ use sim::run::Run;
 use sim::{Atomic, Gen, Ordering::SeqCst, Program, SIMULATED, Script, Shape};
 use sim_tests::seeds::{failure, runner};
 
-/// What the model of a sum knows to be simpler.
+/// The simplifications that the model of a sum offers.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 enum Knows {
     Nothing,
@@ -210,7 +210,7 @@ fn a_model_that_knows_nothing_simpler_has_no_more_decisions_than_before() {
     }
 }
 
-/// Where another process finds what it is to replay.
+/// The variable that tells another process which trace it must replay.
 const SOURCE: &str = "UNPAUSE_TEST_REPLAYS";
 
 #[test]

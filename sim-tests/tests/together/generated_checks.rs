@@ -1,5 +1,5 @@
-//! What else is to hold of generated programs: checks beside linearizability, commands that must occur, handles
-//! that no model predicts, states to begin with.
+//! Further requirements on generated programs: checks beside linearizability, commands that must
+//! occur, handles that no model predicts, initial states.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ use sim_tests::seeds::{failure, finding, passes, runner};
 
 // ---- checks
 
-/// What was moved from one account to another.
+/// Transfers from one account to another.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 struct Moved(u64);
 
@@ -46,7 +46,7 @@ impl Program for Moved {
     }
 }
 
-/// What is wrong with the accounts.
+/// The planted bug of the accounts.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Wrong {
     Nothing,
@@ -54,7 +54,7 @@ enum Wrong {
     Unseen,
     /// Something is left at the end.
     LeftOver,
-    /// What is told is too much.
+    /// The returned amount is too large.
     Told,
 }
 

@@ -11,7 +11,7 @@ use sim_tests::seeds::{passes, runner};
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 struct Sum {
     flaky: bool,
-    /// Whether there are preconditions.
+    /// True if there are preconditions.
     strict: bool,
     added: Vec<u64>,
 }

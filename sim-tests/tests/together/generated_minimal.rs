@@ -73,7 +73,7 @@ impl Program for Thing {
     }
 }
 
-/// What is run.
+/// The program under test.
 #[derive(Clone)]
 enum What {
     Shape(Shape),
@@ -140,7 +140,7 @@ async fn late_effect(what: What) {
     .await;
 }
 
-/// What goes from one account to the other is in neither for a while.
+/// A transfer during which the amount is in neither account.
 async fn transfer(what: What) {
     let accounts = [Mutex::new(50i64), Mutex::new(50)];
     ask(what, Kind::Constant, async |op| {
@@ -281,7 +281,7 @@ const BUGS: [(&str, Body, Shapes); 10] = [
 
 // ---- the check
 
-/// What a command asks, from its text.
+/// The operation of a command, from its text.
 fn op(command: &CommandRecord) -> Op {
     let (name, rest) = command.text.split_once('(').unwrap();
     let number = rest.split_once(')').unwrap().0.parse().unwrap();
@@ -307,7 +307,7 @@ fn without(commands: &[&CommandRecord], place: usize) -> Script<Op> {
     })
 }
 
-/// What two failures have in common if they are the same, whoever made the program.
+/// The identity of a failure, independent of the origin of the program.
 fn kind(failure: &Failure) -> (&'static str, String) {
     let place = match failure {
         Failure::History { .. } => String::new(),

@@ -14,7 +14,7 @@ use sim_tests::seeds::{passes, runner};
 
 // ---- models with preconditions
 
-/// What a thing is.
+/// The kind of a thing.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 enum Kind {
     /// The lowest free slot is given out, and given back by who was given it.
@@ -42,7 +42,7 @@ struct Thing {
     data: Vec<u32>,
 }
 
-/// What is asked, with a number or the result of an earlier command.
+/// An operation, with a number or the result of an earlier command.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 struct Op {
     verb: u32,
@@ -166,7 +166,8 @@ impl Program for Thing {
 
 // ---- all orders
 
-/// Where a program can be: the state, what was returned, what nobody waits for, whether a result may be lost.
+/// A possible configuration of a program: the state, the returned values, the commands without a
+/// waiting branch, and true if a result may be lost.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 struct Config {
     kind: Kind,
@@ -218,7 +219,7 @@ fn stage(branches: &[Vec<Placed>], starts: &BTreeSet<Config>) -> Result<BTreeSet
             at[nth] += 1;
             let number = match asked.of {
                 None => Some(asked.number),
-                // What runs beside it is not to be seen, whatever it returned.
+                // It must not see a result of a concurrent command.
                 Some(of) => {
                     let beside = branches.iter().enumerate().filter(|(other, _)| *other != nth);
                     let beside = beside.flat_map(|(_, branch)| branch).any(|(id, ..)| *id == of.0);

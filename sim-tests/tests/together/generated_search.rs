@@ -26,7 +26,7 @@ enum Op {
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 struct Sum {
     value: i64,
-    /// Whether commands are taken for what they are: else [`Op::Take`] may be asked of nothing.
+    /// True if preconditions are checked: otherwise [`Op::Take`] may be called on nothing.
     strict: bool,
     kinds: usize,
 }

@@ -57,7 +57,8 @@ fn twins(name: &str, broken: impl AsyncFn() + Sync, right: impl AsyncFn() + Sync
 /// A program: for each task its calls, for each call how many accesses it makes.
 type Shape = &'static [&'static [u32]];
 
-/// Which calls returned before which were invoked; calls are numbered task by task.
+/// Pairs of calls of which the first returned before the second was invoked; calls are numbered
+/// task by task.
 type Precedence = BTreeSet<(u64, u64)>;
 
 /// The real-time orders of all interleavings of the accesses.

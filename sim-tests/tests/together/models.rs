@@ -112,7 +112,7 @@ fn by_key_and_with_observers_or_without_the_verdict_is_the_same() {
     every_model!(fact, Bag, Approximate);
 }
 
-/// Whether the history is consistent, after checking that the checker knows.
+/// Returns `true` if the history is consistent. Checks that the checker agrees.
 fn agree<M: Model>(initial: &M, history: &judge::History<M>) -> bool {
     let verdict = linearizable(initial, history, &Budget::default()).expect("well-formed");
     let expected = judge::explicable(initial, history);

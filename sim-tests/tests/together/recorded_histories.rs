@@ -16,8 +16,8 @@ use sim::check::{Budget, linearizable_counted};
 use sim_tests::judge;
 use unpause_histories::{Keys, Question, Recording, format_of, models, operations, read};
 
-/// Every family, the models of its table in our words, and whether all verdicts must be reached.
-/// Where not, values are unique but only a search decides, and it may give up.
+/// Every family, the models of its table in our words, and whether all verdicts must be reached. If
+/// not, values are unique but only a search decides, and it may give up.
 const FAMILIES: &[(&str, Decided)] = &[
     ("etcd-register", Decided::All),
     ("knossos-cas-register", Decided::All),
@@ -149,7 +149,7 @@ const LEVELS: [&str; 6] = [
     "strict-serializable",
 ];
 
-/// What the registry calls a model of the tables.
+/// The name in the registry of a model of the tables.
 fn model_of(model: &str) -> Option<&'static str> {
     Some(match model {
         "casreg" => "cas-register",
@@ -202,7 +202,7 @@ impl Visitor for One {
         if !matches!(verdict, Verdict::Unknown(_)) {
             judge::check(&initial, &history.operations, &verdict, self.expected);
         }
-        // What the command says must be the same.
+        // The finding of the command must be the same.
         let question = Question {
             model: Some(self.model),
             initial: self.initial.clone(),

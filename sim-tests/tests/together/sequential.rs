@@ -13,12 +13,13 @@ fn call<O, R>(client: u32, op: O, invoked: u64, returned: R, end: u64) -> Operat
     Operation { client, op, invoked, returned: Some((returned, end)) }
 }
 
-/// Whether the client of both had `i` first.
+/// Returns `true` if one client called both, `i` first.
 fn program_order<O, R>(history: &[Operation<O, R>], i: usize, j: usize) -> bool {
     history[i].client == history[j].client && history[i].invoked < history[j].invoked
 }
 
-/// Whether everything was at rest between `i` and `j`: right after some return.
+/// Returns `true` if there was a moment between `i` and `j`, directly after some return, at which
+/// no operation was open.
 fn rest_between<O, R>(history: &[Operation<O, R>], i: usize, j: usize) -> bool {
     let is_rest = |time: u64| history.iter().all(|c| c.invoked > time || c.end() <= time);
     let mut ends = history.iter().filter_map(|call| Some(call.returned.as_ref()?.1));

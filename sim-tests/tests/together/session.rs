@@ -56,7 +56,7 @@ fn a_read_that_goes_back_is_found() {
     assert_broken(&history(0), &[], &[MonotonicReads]);
     assert_broken(&history(1), &[1, 2], &[MonotonicReads]);
     assert_broken(&history(2), &[1, 2], &[]);
-    // Whether 1 is older than 2 follows only if writes are monotonic too.
+    // That 1 is older than 2 follows only if writes are monotonic too.
     assert_broken(&history(1), &[], &[]);
     let both = session(&history(1), &[MonotonicReads, MonotonicWrites], &[]).unwrap();
     let Verdict::Violated(evidence) = both else { panic!("{both:?}") };

@@ -121,7 +121,7 @@ fn check(mixture: &Mixture, number: u64) -> Option<Found> {
     Some(Found { kind, before, after, replays: u64::from(shrunk.replays), screen })
 }
 
-/// What the printed line replays.
+/// Replays the printed line.
 fn replayed(name: &str, finding: &Finding, driven: &Driven) -> Report {
     let line = finding.replay.as_deref().expect("there is a line");
     // A hermetic runner is told what to put into the code: `.replay("sim2:0x2") on the Runner of …`.

@@ -138,7 +138,7 @@ fn a_seed_of_the_portfolio_is_that_seed_of_one_of_its_members() {
     assert_eq!(served.len(), 4, "{served:?}");
 }
 
-/// How many of the first 2000 seeds fail.
+/// The number of the first 2000 seeds that fail.
 fn failing<B: AsyncFn() + Sync>(strategy: &str, body: B) -> usize {
     let runner = Runner::new().hermetic().strategy(strategy);
     (0..2000).filter(|seed| runner.run_seed(*seed, &body).outcome != Outcome::Passed).count()

@@ -33,13 +33,13 @@ fn recorded<M: RegisteredModel>(seed: u64, initial: &M) -> HistoryRecord {
     run.histories[0].clone()
 }
 
-/// Reads files back. How many were consistent, and how many not.
+/// Reads files back. Returns the numbers of consistent histories and of others.
 fn read_back<M: RegisteredModel>(initial: &M) -> [u32; 2] {
     let before = initial.written_before().expect("it is written").len();
     let mut verdicts = [0; 2];
     for seed in 0..250 {
         let record = recorded(seed, initial);
-        // What no file can say is not: a compare-and-swap that failed, an answer of another kind.
+        // A file cannot express a compare-and-swap that failed, or an answer of another kind.
         let Some(lines) = &record.lines else { continue };
         let recording = read(lines.as_bytes(), format_named("json").unwrap()).unwrap();
         let found = operations::<M>(&recording, NilRead::Nothing).unwrap().operations;

@@ -21,16 +21,17 @@ pub struct Driven {
     record: Arc<sync::Mutex<Record>>,
 }
 
-/// What is seen of a run while it is on. Not shared memory of the program: written and read by nobody in it.
+/// Observations of the current run. Not shared memory of the program: no task reads it.
 #[derive(Default)]
 struct Record {
     logs: Vec<Vec<u16>>,
-    /// What effects of drops logged, until the task goes on or is at its end: if the run ends before that,
-    /// they are of the dropping of what is left.
+    /// Log entries of effects of drops, until the task continues or ends: if the run ends before
+    /// that, they belong to the drop of the remaining tasks.
     memory: [u8; WORDS + LOCKS],
-    /// How much of each log a task wrote that was polled, and not dropped.
+    /// The length of each log up to the last entry of a polled task, without entries of drops.
     polled: Vec<usize>,
-    /// How the body or a panicking task says that the run ends. What is logged later is of no run.
+    /// The end of the run as the body or a panicking task reports it. Later log entries belong to
+    /// no run.
     end: Option<End>,
 }
 
@@ -63,7 +64,7 @@ impl Driven {
         self.record.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What was seen of the last run, which was this one.
+    /// The sight of the last run, which was `run`.
     pub fn sight(&self, run: &Run) -> Sight {
         let record = self.record();
         let name = |task: sim::run::ids::TaskId| match &run.tasks[task.index()].name {
@@ -92,7 +93,7 @@ impl Driven {
     }
 }
 
-/// What the tasks of a run share.
+/// The shared state of the tasks of a run.
 struct Shared {
     driven: Driven,
     words: [Atomic<u8>; 2],

@@ -73,7 +73,7 @@ impl List {
             let next = self.next[node as usize].load(SeqCst).await;
             if self.marks {
                 if next % 2 == 0 && self.changed(node, next, next + 1).await {
-                    // Whoever comes next takes it out if this does not.
+                    // If this fails, the next task that passes takes it out.
                     self.changed(before, 2 * node, next).await;
                     return true;
                 }

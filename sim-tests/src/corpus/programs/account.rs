@@ -28,7 +28,7 @@ pub(super) const PROGRAMS: &[Program] = &[
     },
 ];
 
-/// Whoever audits last expects a balance, and may be wrong about it.
+/// The last auditor expects a balance and may be wrong about it.
 async fn account(spawning: Spawning, expected: i64) {
     struct Account {
         balance: i64,

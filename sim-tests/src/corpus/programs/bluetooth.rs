@@ -15,7 +15,7 @@ pub(super) const PROGRAMS: &[Program] = &[Program {
 }];
 
 struct Driver {
-    /// How many use it, and one more while nobody stops it.
+    /// The number of users, plus one until it is stopped.
     pending: Atomic<i64>,
     stopping: Atomic<bool>,
     idle: Atomic<bool>,

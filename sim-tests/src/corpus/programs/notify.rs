@@ -24,9 +24,9 @@ enum Permit {
 #[derive(Default)]
 struct Notify {
     permit: Permit,
-    /// Whether the one task that may wait is in the list.
+    /// True if the one task that may wait is in the list.
     queued: bool,
-    /// Whether a permit was handed to it.
+    /// True if a permit was handed to it.
     handed: bool,
 }
 

@@ -23,7 +23,7 @@ struct Semaphore {
 }
 
 impl Semaphore {
-    /// Whether it got a permit at once; if not, it is in the queue.
+    /// Returns `true` if it got a permit at once; otherwise it is in the queue.
     async fn take_or_queue(&self, me: usize) -> bool {
         let (permits, queue) = &mut *self.state.lock().await;
         if *permits > 0 {

@@ -27,7 +27,7 @@ pub(super) const PROGRAMS: &[Program] = &[
     },
 ];
 
-/// How often a task looks before it gives up.
+/// The number of tries before a task gives up.
 const PATIENCE: usize = 5;
 
 /// A critical section: two accesses, so that nobody is met in it by chance.

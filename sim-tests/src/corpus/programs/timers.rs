@@ -17,7 +17,7 @@ pub(super) const PROGRAMS: &[Program] = &[Program {
 struct Timers {
     /// The earliest deadline of each shard.
     shards: [Mutex<i64>; 2],
-    /// When the driver wakes up; past, while it is at work.
+    /// The time at which the driver wakes up; in the past while it is at work.
     next_wake: Atomic<i64>,
     woken: Atomic<bool>,
 }

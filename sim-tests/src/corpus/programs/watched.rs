@@ -16,7 +16,7 @@ pub struct Watched {
 
 #[derive(Debug, Default)]
 struct Waiting {
-    /// How often it was written.
+    /// The number of writes.
     writes: u64,
     wakers: Vec<Waker>,
 }

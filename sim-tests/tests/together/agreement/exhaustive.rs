@@ -31,8 +31,9 @@ fn every_engine_judges_every_small_history_right() {
     every_model!(fact);
 }
 
-/// Calls `found` with every history of `count` operations by three clients and with the answer. What
-/// does not bear on the answer is drawn: the order of events in a stage, the clients, the numbering.
+/// Calls `found` with every history of `count` operations by three clients and with the answer.
+/// Everything that does not affect the answer is drawn: the order of events in a stage, the
+/// clients, the numbering.
 pub(crate) fn histories<M: RegisteredModel>(
     count: usize,
     draw: &mut Draw,

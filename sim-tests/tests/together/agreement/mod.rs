@@ -65,12 +65,12 @@ fn run(facts: Vec<Fact>) {
     });
 }
 
-/// How many histories there were, and what they were.
+/// Counts of histories, by verdict.
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
 struct Tally {
     consistent: u64,
     violated: u64,
-    /// How many had all that a checker shows for its verdict looked at.
+    /// The number of histories of which the witness or the evidence was checked.
     proved: u64,
 }
 
@@ -89,13 +89,13 @@ impl fmt::Display for Tally {
     }
 }
 
-/// Which engines are asked besides the one that the checker chooses. Some cost so much that they are
-/// asked of one history in so many.
+/// The engines that run besides the one that the checker chooses. An expensive engine runs for one
+/// history in so many.
 #[derive(Clone, Copy)]
 struct Care {
     /// The online checker, whole and by key; the search alone; the search without observers and keys.
     others: u64,
-    /// Whether witness and evidence are true, by the judge; threads; weaker conditions.
+    /// The check of witness and evidence by the judge; threads; weaker conditions.
     proof: u64,
 }
 

@@ -14,13 +14,13 @@ type Calls<M> = Vec<(<M as sim::check::Model>::Op, Vec<<M as sim::check::Model>:
 
 /// A model with an engine for unique values.
 trait Distinct: RegisteredModel {
-    /// Whether values can be told apart otherwise than by who wrote them.
+    /// True if values differ in more than their writers.
     const RANKS: bool = false;
-    /// Up to how many operations there are few enough histories.
+    /// The maximum number of operations for which there are few enough histories.
     const COUNT: usize = 6;
-    /// What writes `value`, which nothing else does, where `values` are written in all.
+    /// The calls that write `value`, which no other call writes; `values` are written in all.
     fn puts(value: u64, values: u64) -> Calls<Self>;
-    /// What writes nothing.
+    /// The calls that write nothing.
     fn others(values: u64) -> Calls<Self>;
 }
 

@@ -71,7 +71,7 @@ impl Small {
         if self.stutter { shape.stutter(0.9) } else { shape }
     }
 
-    /// How many commands can stand where.
+    /// The possible numbers of commands in each part.
     fn skeletons(&self) -> Vec<Vec<Part>> {
         let mut all = Vec::new();
         for prefix in 0..=self.prefix {
@@ -166,7 +166,7 @@ fn merges(left: &mut Vec<&[usize]>, taken: &mut Vec<usize>, visit: &mut dyn FnMu
     }
 }
 
-/// Whether each command may be asked in every order; a crashed one happens or not.
+/// Returns `true` if each command is allowed in every order; a crashed command takes effect or not.
 fn is_allowed(commands: &[Command]) -> bool {
     let mut starts = BTreeSet::from([0]);
     for stage in stages(commands) {
@@ -213,7 +213,7 @@ pub(super) fn programs(small: &Small) -> BTreeSet<Vec<Command>> {
                     }
                 }
             }
-            // What the model does not allow leaves a hole.
+            // A command that the model does not allow leaves a hole.
             for program in &mut more {
                 if small.strict && !is_allowed(program) {
                     program.last_mut().unwrap().kind = None;
@@ -228,7 +228,7 @@ pub(super) fn programs(small: &Small) -> BTreeSet<Vec<Command>> {
     all
 }
 
-/// What each command returned.
+/// The result of each command.
 pub(super) type Told = Vec<Option<i64>>;
 
 /// A command on its way.

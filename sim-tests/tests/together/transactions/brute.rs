@@ -22,7 +22,7 @@ pub(crate) enum Fate {
     Pending,
 }
 
-/// What one transaction does to a key.
+/// An operation of a transaction on a key.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Call {
     Write(usize, u8),
@@ -61,7 +61,7 @@ fn run(workload: Workload, transaction: &Transaction, state: &mut State) -> bool
     })
 }
 
-/// What an order has to respect.
+/// The constraint on an order.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Time {
     None,
@@ -78,7 +78,8 @@ fn before(time: Time, a: &Transaction, b: &Transaction) -> bool {
     }
 }
 
-/// Whether some serial order of what committed, and of some that never returned, explains it all.
+/// Returns `true` if some serial order of the committed transactions, and of some that never
+/// returned, explains all results.
 pub(crate) fn serializable(workload: Workload, history: &[Transaction], time: Time) -> bool {
     fn place(w: Workload, h: &[Transaction], time: Time, state: &State, left: u32) -> bool {
         let waits = |i: usize| left & (1 << i) != 0 && h[i].fate != Fate::Aborted;
@@ -94,7 +95,7 @@ pub(crate) fn serializable(workload: Workload, history: &[Transaction], time: Ti
     place(workload, history, time, &State::default(), (1 << history.len()) - 1)
 }
 
-/// What is wrong with a serial order, if anything.
+/// The fault of a serial order, if there is one.
 pub(crate) fn order_fault(
     workload: Workload,
     history: &[Transaction],
@@ -117,7 +118,7 @@ pub(crate) fn order_fault(
     (0..history.len()).find(missing).map(|i| format!("T{i} is missing"))
 }
 
-/// Whether some order of snapshots and commits explains it all.
+/// Returns `true` if some order of snapshots and commits explains all results.
 pub(crate) fn snapshot_isolated(workload: Workload, history: &[Transaction]) -> bool {
     #[derive(Clone)]
     struct Open {
@@ -164,8 +165,9 @@ pub(crate) fn snapshot_isolated(workload: Workload, history: &[Transaction]) -> 
     place(workload, history, &State::default(), &[], (1 << history.len()) - 1)
 }
 
-/// Whether some choice of what committed and some order of the versions of each key shows no
-/// G1a, G1b, G1c or G0. Of registers the order is free, so that only what is read counts.
+/// Returns `true` if some choice of the committed transactions, with some order of the versions of
+/// each key, shows no G1a, G1b, G1c or G0. For registers the order is free, so that only reads
+/// count.
 pub(crate) fn read_committed(workload: Workload, history: &[Transaction]) -> bool {
     let pending: Vec<usize> =
         (0..history.len()).filter(|i| history[*i].fate == Fate::Pending).collect();

@@ -51,7 +51,7 @@ fn agree(workload: Workload, cases: usize) -> [u32; 3] {
             assert!(expected.is_none_or(|expected| kind == 2 || expected == (kind == 0)), "{told}");
             assert!(!(weaker_is_violated && kind == 0), "a weaker level is violated: {told}");
             weaker_is_violated |= kind == 1;
-            // What the anomalies rule out is violated.
+            // A level that the anomalies rule out is violated.
             assert!(!anomalies.ruled_out().contains(&level) || kind == 1, "{told}");
             match verdict {
                 Verdict::Consistent(witness) => match witness.order {
@@ -98,7 +98,7 @@ fn time(level: Level) -> Time {
     }
 }
 
-/// What trying everything says; nothing of a level that is its anomalies by definition.
+/// The verdict by brute force; none for a level that is defined by its anomalies.
 fn judge(workload: Workload, history: &[Transaction], level: Level) -> Option<bool> {
     match level {
         Level::ReadUncommitted => None,

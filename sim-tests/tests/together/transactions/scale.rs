@@ -112,7 +112,8 @@ fn long_histories_are_decided() {
                     if !fault {
                         assert!(list.is_consistent(), "{list:?}");
                         assert!(!register.is_violated(), "{register:?}");
-                        // Where more is open than this, the order of writes may stay unknown.
+                        // With more open transactions than this, the order of writes may stay
+                        // unknown.
                         assert!(clients > 4 || register.is_consistent(), "{register:?}");
                     } else if level == Level::StrictSerializable {
                         assert!(list.is_violated(), "{list:?}");

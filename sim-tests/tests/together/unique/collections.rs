@@ -12,11 +12,11 @@ use sim_tests::odd_models::Searched;
 
 /// An object that items go into and come out of, in the words of its model.
 pub(crate) trait Collection: Model {
-    /// What verdicts call its engine.
+    /// The name of its engine in verdicts.
     const ENGINE: &'static str;
-    /// Whether it has an operation that looks without taking.
+    /// True if it has an operation that reads an item without removing it.
     const LOOKS: bool;
-    /// Whether two items can be told apart otherwise than by when they went in.
+    /// True if two items differ in more than the times of their insertion.
     const RANKS: bool;
     /// An object that holds these.
     fn holding(items: &[u64]) -> Self;
@@ -25,13 +25,13 @@ pub(crate) trait Collection: Model {
     fn take() -> Self::Op;
     fn look() -> Self::Op;
     fn item(item: Option<u64>) -> Self::Ret;
-    /// What an operation puts in.
+    /// The item that an operation inserts.
     fn puts(op: &Self::Op) -> Option<u64>;
     /// The item that a result is.
     fn got(ret: &Self::Ret) -> Option<u64>;
 }
 
-/// How many histories there were of each kind.
+/// The number of histories of each kind.
 #[derive(Default, Debug)]
 pub(crate) struct Tally {
     /// Decided by the engine: violated, consistent.
@@ -126,7 +126,7 @@ fn each_item_needed<M: Collection>(empty: &M, history: &judge::History<M>, part:
     }
 }
 
-/// When an operation is invoked and returns, and by whom.
+/// The client of an operation, its invocation and its return.
 type Times = (u32, u64, Option<u64>);
 
 /// All ways in which `count` operations of up to three clients can overlap, some without a return.
@@ -195,18 +195,18 @@ pub(crate) fn every<M: Collection>(count: usize, items: u64, mut found: impl FnM
     }
 }
 
-/// What a random history is like.
+/// The parameters of a random history.
 #[derive(Clone, Copy)]
 pub(crate) struct Sort {
     pub(crate) operations: usize,
     pub(crate) clients: usize,
-    /// How many items are inside, more or less, when there are no more additions than removals.
+    /// The approximate number of items inside once additions are no more frequent than removals.
     pub(crate) backlog: usize,
     /// Of so many operations that do not put, about one looks, if the object can.
     pub(crate) looks_one_in: usize,
     /// About one operation in so many never returns.
     pub(crate) pending_one_in: usize,
-    /// How many of the results are exchanged for others.
+    /// The number of results that are replaced by others.
     pub(crate) lies: usize,
 }
 

@@ -14,12 +14,12 @@ use sim_tests::histories::{Draw, Recorded};
 use sim_tests::judge;
 use sim_tests::odd_models::Searched;
 
-/// How many random histories to try.
+/// The number of random histories to try.
 fn cases() -> u32 {
     if sim_tests::histories::long() { 1_000_000 } else { 15_000 }
 }
 
-/// How many histories there were of each kind.
+/// The number of histories of each kind.
 #[derive(Default, Debug)]
 struct Tally {
     consistent: u32,

@@ -143,7 +143,7 @@ fn each_contradiction_has_its_name() {
         ]),
         is("stale read", &[0, 1, 2])
     );
-    // What was swapped away is not there any more.
+    // A value that a swap replaced is gone.
     assert_eq!(
         named(&[
             call(Write(1), 1, Done, 2),

@@ -1,4 +1,4 @@
-//! A counter from which programs are generated: what tests of generated programs ask.
+//! A counter, the model of tests of generated programs.
 
 use sim::check::Model;
 use sim::{CommandId, Gen, Program};

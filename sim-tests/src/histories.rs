@@ -31,8 +31,8 @@ type Shape = Vec<(u32, u64, Option<u64>)>;
 
 /// Calls `found` with every history of `count` operations by up to `clients` clients, pending
 /// operations included, over the first `letters` of the alphabet of the model: the first result of
-/// each operation, then the second of each, and so on. Histories that differ only in who called, or
-/// in the numbering of operations, come once.
+/// each operation, then the second of each, and so on. Of histories that differ only in the
+/// clients, or in the numbering of operations, one is visited.
 pub fn every<M: RegisteredModel>(
     count: usize,
     clients: u32,
@@ -101,9 +101,9 @@ fn shapes(count: usize, clients: u32) -> Vec<Shape> {
     out
 }
 
-/// A random history of `count` operations by `clients` clients: what a correct implementation could
-/// have recorded, with `lies` of its results replaced by others of the alphabet. About one operation
-/// in `pending_one_in` never returns; its client goes on under the same number.
+/// A random history of `count` operations by `clients` clients: one of a correct implementation,
+/// with `lies` of its results replaced by others of the alphabet. About one operation in
+/// `pending_one_in` never returns; its client goes on under the same number.
 pub fn random<M: RegisteredModel>(
     draw: &mut Draw,
     count: usize,

@@ -1,7 +1,7 @@
-//! Linearizability judged by trying everything, and checks of what a checker claims.
+//! Linearizability by brute force, and checks of the witness or evidence of a checker.
 //!
-//! Nothing here is fast or clever, and nothing is shared with the checker but the model: this is
-//! what the checker is measured by.
+//! Nothing here is fast or clever, and only the model is shared with the checker, because the
+//! checker is compared with it.
 
 use std::collections::HashSet;
 
@@ -41,7 +41,7 @@ pub fn explicable_in<M: Model>(
 /// Sets of operations are words: bit `i` stands for operation `i`.
 struct Trial<'a, M: Model> {
     history: &'a History<M>,
-    /// For each operation, what must stand before it.
+    /// For each operation, the operations that must be before it.
     earlier: Vec<u32>,
     returned: u32,
 }
@@ -166,7 +166,7 @@ fn run_to_effect<M: Model>(initial: &M, history: &History<M>, order: &[usize]) -
     })
 }
 
-/// Checks that `verdict` says `expected`, and that what it says in support of that is true.
+/// Checks that `verdict` is the `expected` one, and that its witness or evidence is true.
 pub fn check<M: Model>(initial: &M, history: &History<M>, verdict: &Verdict, expected: bool) {
     let fault = match verdict {
         Verdict::Consistent(witness) if expected => match &witness.order {
@@ -204,7 +204,7 @@ fn order_fault<M: Model>(initial: &M, history: &History<M>, order: &[usize]) -> 
     if absent(history, order).count() + order.len() != history.len() {
         return Some(format!("an operation stands twice in {order:?}"));
     }
-    // The earliest return of all that does not stand before the operation looked at.
+    // The earliest return of all operations that are not before the current one.
     let mut end = absent(history, order).map(|i| history[i].end()).min().unwrap_or(u64::MAX);
     for &index in order.iter().rev() {
         if end < history[index].invoked {

@@ -1,5 +1,5 @@
-//! Models that no object has, for what the shipped ones do not do: a nondeterministic one and a loose
-//! one. And a model without what it knows of itself.
+//! Artificial models, with properties that no registered model has: a nondeterministic one and a
+//! loose one. And a model without what it knows of itself.
 
 use std::hash::Hash;
 

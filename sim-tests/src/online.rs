@@ -1,4 +1,4 @@
-//! The online checker beside brute force: after every event, and what it shows.
+//! The online checker compared with brute force after every event, with its evidence.
 
 use sim::check::Model;
 use sim::check::online::{ClientEvent, Online, OnlineStatus};
@@ -77,7 +77,7 @@ fn evidence_fault<M: Model>(
             return Some(format!("partial order {number} leaves its part or holds what failed"));
         }
         let order: Vec<usize> = order.iter().filter_map(local).collect();
-        // It explains all that returned: that is what a witness is.
+        // A witness explains all operations that returned.
         if let Some(fault) = judge::witness_fault(initial, &history, &order) {
             return Some(format!("partial order {number}: {fault}"));
         }

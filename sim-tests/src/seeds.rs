@@ -1,4 +1,4 @@
-//! Runs a body under many seeds and says what came of it.
+//! Runs a body under many seeds and returns the outcome.
 
 use sim::report::{Finding, Report};
 use sim::run::{Failure, Outcome, Run};

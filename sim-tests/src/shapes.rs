@@ -9,22 +9,22 @@
 use crate::histories::Draw;
 
 /// The stage in which each operation is invoked, and the one at whose end it returns, or [`NEVER`].
-/// Sorted, so whatever precedes an operation stands before it.
+/// Sorted, so the predecessors of an operation are before it.
 pub type Shape = Vec<(u8, u8)>;
 
 /// The stage in which a pending operation returns.
 pub const NEVER: u8 = u8::MAX;
 
-/// Every shape of `count` operations of which at most `clients` are open at a time; what never
-/// returns stays open.
+/// Every shape of `count` operations of which at most `clients` are open at a time; an operation
+/// that never returns stays open.
 pub fn shapes(count: usize, clients: usize) -> Vec<Shape> {
     let mut out = Vec::new();
     stage(0, count, clients, &[], &mut Vec::new(), &mut out);
     out
 }
 
-/// Goes on from the beginning of a stage, `left` operations being not yet invoked. `open` are the
-/// stages in which those that are open were invoked.
+/// Goes on from the beginning of a stage, `left` operations being not yet invoked. `open` has the
+/// stages in which the open operations were invoked.
 fn stage(
     number: u8,
     left: usize,

@@ -53,7 +53,7 @@ fn paths_that_messages_name_exist() {
     let mut seen = BTreeSet::new();
     for (file, path) in named("sim::") {
         let path = format!("sim::{path}");
-        // `sim::Script::new`: of what a path ends in, what comes after a type is its own business.
+        // `sim::Script::new`: the part of a path after a type is not checked.
         let known = paths.contains(&path)
             || path.rsplit_once("::").is_some_and(|(owner, _)| {
                 paths.contains(owner) && owner.contains(|c: char| c.is_ascii_uppercase())
@@ -87,7 +87,7 @@ fn named(prefix: &str) -> Vec<(PathBuf, String)> {
 /// The same of one source.
 fn in_texts<'a>(source: &'a str, prefix: &'a str) -> impl Iterator<Item = String> + 'a {
     let is_code = |line: &&str| !line.trim_start().starts_with("//");
-    // Tests tell nobody anything.
+    // Tests have no messages for users.
     let end = source.find("#[cfg(test)]\nmod tests").unwrap_or(source.len());
     source[..end].lines().filter(is_code).flat_map(move |line| {
         let at = line.match_indices(prefix).map(|(at, _)| at);

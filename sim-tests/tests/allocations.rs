@@ -19,8 +19,8 @@ use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
 #[global_allocator]
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
-/// Until then tables may grow: those of the checks that come before the search, and those that are
-/// as long as the longest run so far, in each member of the default for each of its lessons.
+/// Until then tables may grow: the tables of the checks before the search, and the tables as long
+/// as the longest run so far, in each member of the default for each of its lessons.
 const WARM_UP: usize = 770;
 
 /// From this seed on strategies have seven lessons; the eighth begins after 1024 more.
@@ -46,7 +46,7 @@ fn read() -> Reading {
 
 /// A reading at the start of each run but the last.
 ///
-/// The first runs may be those that a strategy learns from.
+/// The first runs may be rehearsals.
 fn readings<B: AsyncFn() + Sync>(strategy: &str, seeds: Range<u64>, body: B) -> Vec<Reading> {
     let runs = seeds.end - seeds.start;
     let readings = Mutex::new(Vec::with_capacity(runs as usize + 100));
@@ -182,7 +182,7 @@ fn a_run_allocates_a_box_for_each_task_and_what_its_body_does() {
     // Two boxes for two tasks.
     assert_eq!(calls_of_a_run("20 yields", async || yields(10).await), 2);
     assert_eq!(calls_of_a_run("200 yields", async || yields(100).await), 2);
-    // And one for what they share.
+    // And one for their shared state.
     assert_eq!(calls_of_a_run("80 on an atomic", async || atomics(10).await), 3);
     assert_eq!(calls_of_a_run("800 on an atomic", async || atomics(100).await), 3);
     // And one for the lock below, when it is first freed.
@@ -197,7 +197,7 @@ fn a_run_allocates_a_box_for_each_task_and_what_its_body_does() {
     // And one for the handles.
     assert_eq!(calls_of_a_run("10 tasks at once", async || crowd(10).await), 11);
     assert_eq!(calls_of_a_run("1000 tasks at once", async || crowd(1000).await), 1001);
-    // A history belongs to its user, who may keep it. Its table grows 3 times from 10 to 100.
+    // The caller owns a history and may keep it. Its table grows 3 times from 10 to 100.
     let few = calls_of_a_run("10 recorded calls", async || calls(10).await);
     assert_eq!(calls_of_a_run("100 recorded calls", async || calls(100).await), few + 3);
     // Under every strategy.

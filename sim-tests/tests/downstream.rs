@@ -1,7 +1,7 @@
 //! The manifests that the README gives to a crate that uses the library, each tried by running
 //! cargo on small crates in a temporary folder.
 //!
-//! Needs no network: versions are those of the lock file of this workspace. All crates that are built
+//! Needs no network: versions come from the lock file of this workspace. All crates that are built
 //! with the same flags share one target folder, which stays for the next time.
 
 use std::fs;
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// A library: real for whoever depends on it, simulated in its own tests.
+/// A library: real for its dependents, simulated in its own tests.
 const QUEUE: &str = r#"
 [package]
 name = "queue"
@@ -115,7 +115,7 @@ enum Flags {
     Real,
 }
 
-/// The crates, written anew; nobody else uses them until the guard is dropped.
+/// The crates, written again; no other test uses them until the guard is dropped.
 struct Crates {
     flags: Flags,
     folder: PathBuf,
@@ -257,7 +257,7 @@ fn a_release_is_real_and_its_tests_are_simulated() {
         "test -p app -- --nocapture",
         &["tested: true\n", "the_queue_is_simulated_too ... ok"],
     );
-    // Both commands that the README has for who wants to see it.
+    // Both commands of the README.
     crates.prints("tree -e features,no-dev -i unpause", &["unpause v0.1.0"]);
     let (_, tree) = crates.cargo("tree -e features,no-dev -i unpause");
     assert!(!tree.contains("feature \"sim\""), "{tree}");

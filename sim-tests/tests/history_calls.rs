@@ -1,5 +1,5 @@
-//! Calls that have no plain end: dropped, explicit, answered by somebody else; and histories that
-//! every checker must get right.
+//! Calls without a plain end: dropped, explicit, answered by another task; and histories that every
+//! checker must get right.
 
 use std::sync::Arc;
 

@@ -5,7 +5,7 @@ use std::cell::Cell;
 
 use stub::__private::{Attributes, Site};
 
-/// Stands in the place of the library: notes what it is called with, and runs the body once.
+/// A stand-in for the library: notes its arguments and runs the body once.
 mod stub {
     use std::cell::RefCell;
 

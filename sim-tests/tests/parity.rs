@@ -311,7 +311,7 @@ macro_rules! traits {
 struct Probe<T: ?Sized>(std::marker::PhantomData<T>);
 
 impl<T> Probe<T> {
-    /// The type of what `make` would make.
+    /// The return type of `make`.
     fn of(_: impl FnOnce() -> T) -> Probe<T> {
         Probe(std::marker::PhantomData)
     }

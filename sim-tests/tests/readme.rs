@@ -1,8 +1,8 @@
 //! The screens in the README and in the examples are those of today.
 //!
-//! `UPDATE_EXPECT=1 cargo test -p sim-tests --test readme` writes the README's screen and the report
-//! at the end of each example anew. In the real build the examples only have to succeed, because the
-//! output of real threads varies.
+//! `UPDATE_EXPECT=1 cargo test -p sim-tests --test readme` rewrites the README's screen and the
+//! report at the end of each example. In the real build the examples only have to succeed, because
+//! the output of real threads varies.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -125,7 +125,8 @@ fn the_readme_shows_what_its_test_prints() {
     fs::write(folder.join("src/lib.rs"), blocks("rust")[0]).unwrap();
     fs::write(folder.join("src/main.rs"), blocks("rust")[1]).unwrap();
 
-    // The crates of `downstream.rs` need the same library, and nobody waits for what these do.
+    // The crates of `downstream.rs` need the same library, and no test waits for the output of
+    // these.
     let cargo = |arguments: &[&str]| {
         let mut cargo = cargo(&folder);
         cargo.env("CARGO_TARGET_DIR", Path::new(env!("CARGO_TARGET_TMPDIR")).join("downstream"));
@@ -203,7 +204,7 @@ fn every_strategy_stands_in_the_readme_and_in_the_table_of_its_module() {
     }
 }
 
-/// An example ends as it should, and its file ends with what it prints.
+/// An example ends as it should, and its file ends with its output.
 #[track_caller]
 fn example(name: &str) {
     let output = run_example(name, &[]);
@@ -222,7 +223,8 @@ fn example(name: &str) {
     expect(&path, &source, &source[program.len()..], &format!("\n{REPORT}{report}"));
 }
 
-/// That `old`, a part of the text of the file at `path`, is `new`; makes it so if that is asked for.
+/// Checks that `old`, a part of the text of the file at `path`, equals `new`; replaces it if
+/// `UPDATE_EXPECT` is set.
 #[track_caller]
 fn expect(path: &Path, text: &str, old: &str, new: &str) {
     if old == new {
@@ -243,7 +245,7 @@ fn expect(path: &Path, text: &str, old: &str, new: &str) {
 fn blocks<'a>(text: &'a str, language: &str) -> Vec<&'a str> {
     let opening = format!("```{language}\n");
     let starts = text.match_indices(&opening).map(|(at, _)| at + opening.len());
-    // The closing fence stands at the beginning of a line, which may be the first.
+    // The closing fence is at the beginning of a line, which may be the first.
     starts.map(|start| &text[start..start + text[start - 1..].find("\n```").unwrap()]).collect()
 }
 
@@ -283,7 +285,7 @@ fn cargo(folder: &Path) -> Command {
     cargo
 }
 
-/// Takes away what the caller set for tests of his own.
+/// Removes variables that the caller has set for other tests.
 fn clean(command: &mut Command) {
     for (name, _) in std::env::vars_os() {
         if name.to_string_lossy().starts_with("SIM_") {

@@ -1,8 +1,8 @@
 //! Tests of the same path in a library, binaries, integration tests and an example of one package: each
 //! has results of its own, and the command that a failure prints replays that failure and no other.
 //!
-//! Runs cargo on a small package in a temporary folder. Needs no network: versions are those of the lock file
-//! of this workspace. The target folder stays for the next time.
+//! Runs cargo on a small package in a temporary folder. Needs no network: versions come from the
+//! lock file of this workspace. The target folder stays for the next time.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -50,7 +50,7 @@ pub async fn loses(what: &str) {
     assert_eq!(found, 2, "lost in {what}");
 }
 
-/// Ends as a test does: with what the report says, if it failed.
+/// Ends as a test does: with the text of the report, if it failed.
 #[allow(dead_code)]
 pub fn check(runner: Runner, what: &str) {
     let report = runner.run(async || loses(what).await);
@@ -75,7 +75,7 @@ mod tests {
 }
 "#;
 
-/// A program that fails if it is asked to in two words.
+/// A program that fails, and only with these two arguments, of which one has a space.
 const MAIN: &str = r#"
 mod lossy;
 

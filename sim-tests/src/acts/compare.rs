@@ -23,8 +23,8 @@ const STATES_MAX: usize = 100_000;
 pub enum Judge {
     /// From [`interpret::results`].
     Interpreter,
-    /// From the search `preemptions` without a bound, which reduces nothing: for what the interpreter does not
-    /// model.
+    /// From the search `preemptions` without a bound, which reduces nothing: for acts that the
+    /// interpreter does not model.
     Preemptions,
 }
 
@@ -49,7 +49,7 @@ pub enum Verdict {
 pub enum Why {
     /// The search would take too many runs.
     Runs,
-    /// The search says that tasks share something that it does not see.
+    /// The search reports that tasks share state outside this library.
     Blind,
     /// The expected results are too many states or runs away.
     Expected,
@@ -73,7 +73,7 @@ pub enum Kind {
     Unexpected,
     /// Seen by a run at random and not expected.
     SeenAtRandom,
-    /// The search has all results, but sampled runs of its own say that it is wrong.
+    /// The search has all results, but its own sampled runs contradict it.
     Doubted,
     /// A plain run of the search passed although a result fails, or the other way round.
     Outcome,
@@ -106,16 +106,16 @@ pub struct Comparison {
     pub plain: bool,
 }
 
-/// The strategies whose runs are looked at.
+/// The strategies whose runs are compared.
 pub const AT_RANDOM: [&str; 2] = ["random", "portfolio"];
 
 impl Comparison {
-    /// Compares what the accounts say of a program.
+    /// Compares the accounts of a program.
     pub fn of(&self, program: &Program) -> Verdict {
         self.between(program, program)
     }
 
-    /// Compares what is expected of one program with what a search has of another.
+    /// Compares the expected results of one program with the results of a search for another.
     pub fn between(&self, of: &Program, program: &Program) -> Verdict {
         let expected = match self.judge {
             Judge::Interpreter => interpret::results(of, STATES_MAX),
@@ -191,7 +191,7 @@ fn search(program: &Program, strategy: &str, runs: u64) -> Searched {
         .seeds(0..runs)
         .each_run(async || driven.body().await, |run| sights.extend([driven.sight(&run)]));
     if let Some(finding) = &report.finding {
-        // Runs that fail are results, but one that is not the same twice is the fault of the driver.
+        // A failing run is a result, but a run that is not reproducible is a fault of the driver.
         let outcome = &finding.run.outcome;
         if matches!(outcome, Outcome::Failed(Failure::NonDeterminism { .. })) {
             let end = End::Other(format!("{outcome:?}"));

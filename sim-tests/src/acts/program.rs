@@ -1,4 +1,4 @@
-//! Programs as data: tasks, and what each does in turn.
+//! Programs as data: tasks and their acts.
 //!
 //! Objects are few and fixed, so that generated programs collide: [`WORDS`] words of memory, [`LOCKS`] locks
 //! and one recorded register. A handle is held by the task that spawned the target, unless that task gave it
@@ -81,14 +81,14 @@ pub enum Act {
     PollJoin(usize),
     /// Aborts a task. No point.
     Abort(usize),
-    /// Logs whether a task has ended. No point.
+    /// Logs 1 if a task has ended, and 0 otherwise. No point.
     Look(usize),
     /// Detaches a task. No point.
     Detach(usize),
     /// Makes the future of an act that is one point, polls it once and drops it. No point.
     Drop(Box<Act>),
 
-    /// Two pieces, of which the one that ends first has the other dropped: `select`.
+    /// Two pieces; the first to end drops the other: `select`.
     Race(Vec<Act>, Vec<Act>),
     /// Two pieces, each polled whenever the task is: `join`.
     Both(Vec<Act>, Vec<Act>),

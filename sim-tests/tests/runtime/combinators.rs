@@ -286,7 +286,7 @@ fn a_future_of_another_run_has_no_turn_in_this_one() {
         return;
     }
     let kept = std::sync::Mutex::new(None);
-    // One that sees each run once.
+    // A hook that sees each run once.
     let runner = Runner::new().hermetic().strategy("random");
     let run = runner.run_seed(0, async || {
         let mut add = VALUE.fetch_add(1, SeqCst).boxed();

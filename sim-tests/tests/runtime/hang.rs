@@ -9,7 +9,7 @@ use sim::Ordering::SeqCst;
 use sim::run::trace::format;
 use sim::{Atomic, Runner, SIMULATED};
 
-/// Runs one of the programs below in a process of its own, which is to hang.
+/// Runs one of the programs below in a process of its own, which must hang.
 fn child(program: &str, replay: Option<&str>) -> Output {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command

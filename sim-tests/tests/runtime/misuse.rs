@@ -1,4 +1,4 @@
-//! Ways to use the library that cannot work: each is told, none hangs.
+//! Misuses of the library: each is reported, none hangs.
 
 use std::sync::{Arc, LazyLock, Mutex as StdMutex};
 use std::task::{Poll, Waker};

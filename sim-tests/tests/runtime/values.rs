@@ -1,4 +1,4 @@
-//! Every atomic type and operation does what std's does, inside a run and outside.
+//! Every atomic type and operation behaves as in std, inside a run and outside.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;

@@ -1,8 +1,7 @@
 //! Bans: the library does not touch the world outside a run, nor its own feature.
 //!
-//! Data (L0) and siblings (L1) are functions of what they are given: no clock, environment, file,
-//! thread identity or output. Each ban says what to use instead. Code under `#[cfg(test)]` is
-//! free to.
+//! Data (L0) and siblings (L1) are functions of their arguments: no clock, environment, file,
+//! thread identity or output. Each ban names its replacement. Code under `#[cfg(test)]` is free to.
 
 use proc_macro2::{TokenStream, TokenTree};
 
@@ -10,7 +9,7 @@ use crate::layers::is_below_the_seam;
 use crate::source::{Kind, Library, Module, Name};
 use crate::tree::{File, Offence};
 
-/// Paths that data and siblings do not name, and what they use instead.
+/// Paths that data and siblings must not name, with their replacements.
 const PATHS: &[(&str, &str)] = &[
     ("std::env", "take the value as an argument; `config` reads the environment"),
     ("std::fs", "take and return text; `persistence` reads and writes files"),

@@ -16,7 +16,7 @@ enum Layer {
     Sibling,
     /// L2, the contract between primitives and a run: names data and `rt`.
     Seam,
-    /// L3, what users type: names data and the seam.
+    /// L3, the items that users name: it imports data and the seam.
     Surface,
     /// L4, puts it all together: names everything.
     Wiring,
@@ -47,7 +47,7 @@ const CHECKERS: &str = "unpause_check";
 /// An arrow that the layers do not draw: from, to, why.
 type Exception = (&'static str, &'static str, &'static str);
 
-/// The arrows that stand although the layers do not draw them.
+/// The permitted imports that the layers do not cover.
 const EXCEPTIONS: &[Exception] =
     &[("testing", "task", "the branches of a generated program are tasks")];
 
@@ -136,7 +136,7 @@ fn arrow<'n>(
             _ => Ok(None),
         };
     };
-    // The names that expansions of macros need stand in the root.
+    // The names that expansions of macros need are in the root.
     if to == from || to == "__private" {
         return Ok(None);
     }
@@ -161,7 +161,7 @@ fn arrow<'n>(
 }
 
 /// Returns `true` if `first` is a crate other than `std`. A path of one segment is a local name,
-/// unless a `use` says it.
+/// unless a `use` brings it in.
 fn is_foreign(name: &Name, first: &str, dependencies: &[String]) -> bool {
     let is_path = name.segments.len() > 1 || matches!(name.kind, Kind::Import { .. } | Kind::Glob);
     is_path && dependencies.iter().any(|dependency| dependency == first)

@@ -1,7 +1,7 @@
 //! No unsafe code: not a word of it, and a compiler that would refuse it.
 //!
 //! The lint comes with `[lints]` of the manifest and holds for every target. The attribute at a
-//! root says the same to who opens that file, and to who copies an example.
+//! root repeats this for the reader of that file, and for a copied example.
 
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 
@@ -49,7 +49,7 @@ fn is_cfg_test(attribute: &TokenStream) -> bool {
     attribute.to_string().replace(' ', "") == "cfg(test)"
 }
 
-/// A library, program, build script or example that does not say `#![forbid(unsafe_code)]`.
+/// A library, program, build script or example without `#![forbid(unsafe_code)]`.
 pub(crate) fn root_without_forbid(file: &File) -> Vec<Offence> {
     if !is_root(&file.path) || forbids(&file.text) {
         return Vec::new();
@@ -73,7 +73,7 @@ fn forbids(text: &str) -> bool {
 
 /// A manifest whose package does not get our lints.
 ///
-/// One that begins a workspace of its own forbids unsafe code itself.
+/// A package with its own workspace forbids unsafe code itself.
 pub(crate) fn manifest_without_lints(file: &File) -> Vec<Offence> {
     let is_manifest = file.path == "Cargo.toml" || file.path.ends_with("/Cargo.toml");
     if !is_manifest {

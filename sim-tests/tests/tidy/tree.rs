@@ -1,4 +1,4 @@
-//! The files of the repository, and what is said against them.
+//! The files of the repository, and their offences.
 //!
 //! The list is read from the file system and not from git, so that the checks also work on an
 //! unpacked archive. Left out are paths that `.gitignore` names, and hidden folders other than our
@@ -28,7 +28,7 @@ impl File {
     }
 }
 
-/// A rule that is broken: where, which, and what to do instead.
+/// A broken rule: its place, the rule, and the remedy.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Offence {
     /// The file.

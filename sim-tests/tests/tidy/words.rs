@@ -1,4 +1,4 @@
-//! Words that no file contains: somebody's folders, and hosts of package registries.
+//! Words that no file contains: personal folders, and hosts of package registries.
 //!
 //! A path of one machine is wrong on all others, and which registry a machine uses is its own
 //! affair. The words are put together from parts here, or this file would be an offender.

@@ -1,4 +1,4 @@
-//! Generated tasks of several branches: whatever the branches wait for, none is left behind.
+//! Generated tasks of several branches: every branch is woken and ends.
 //!
 //! Each branch takes locks in order and gives all up before it ends, so no program can deadlock, and the
 //! sums under the locks are known. An exhaustive search finds all values that branches read in random
@@ -24,7 +24,7 @@ const LOCKS: usize = 2;
 /// An act of a branch.
 #[derive(Clone, Copy, Debug)]
 enum Act {
-    /// Takes the lock, unless it has it or a later one, and adds to what is under it.
+    /// Takes the lock, unless it has it or a later one, and adds to the value under it.
     Lock(usize),
     /// Gives up the lock that it took last.
     Unlock,
@@ -38,7 +38,7 @@ enum Act {
 enum Form {
     /// Each whenever the task is.
     All,
-    /// Those that were woken.
+    /// The branches that were woken.
     Woken,
     /// Each in a task of its own, joined by one task.
     Spawned,
@@ -143,7 +143,7 @@ async fn body(tasks: Vec<Branches>) -> Sight {
     sight.clone()
 }
 
-/// Checks that what seeds at random see is among what an exhaustive search finds, and their classes.
+/// Checks that an exhaustive search finds the sights of random seeds, and their classes.
 fn is_found(tasks: &[Branches]) {
     let missing = unfound(300, true, async || body(tasks.to_vec()).await);
     assert!(missing.is_empty(), "{tasks:?}: {missing:?}");

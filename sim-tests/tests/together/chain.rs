@@ -148,7 +148,8 @@ fn an_open_read_may_return_what_was_replaced_meanwhile() {
         update(&mut chain, version, version + 1);
     }
     assert_eq!(chain.feed(Return { client: 5, ret: Version(0) }), Ok(OnlineStatus::Possible));
-    // Now nobody needs the old ones: a read of one is a violation that may be one of two kinds.
+    // The old versions are no longer possible: a read of one is a violation that may be one of two
+    // kinds.
     for version in 5000..9000 {
         update(&mut chain, version, version + 1);
     }

@@ -1,7 +1,7 @@
 //! The bug corpus: the default strategy finds every bug within its budget, fixed twins pass.
 //!
-//! With `UNPAUSE_LONG=1` twins pass a hundred thousand seeds and not some hundreds, and the programs that
-//! take the most runs are looked at in 31 variants each.
+//! With `UNPAUSE_LONG=1` twins pass a hundred thousand seeds and not some hundreds, and the
+//! programs that take the most runs have 31 variants each.
 
 use std::collections::BTreeSet;
 use std::time::Duration;

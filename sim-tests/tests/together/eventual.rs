@@ -156,7 +156,7 @@ fn strong_eventual_agrees_with_its_definition() {
             let replica = draw.below(3) as u32;
             let deliver = draw.below(2) == 0;
             let op = if deliver { Deliver(draw.below(3) as u8) } else { Observe };
-            // Mostly the sum of what was delivered, and that is a function of the set.
+            // Mostly the sum of the delivered values, which is a function of the set.
             let sum = (0..3u8).filter(|update| held(&history, replica, turn).contains(update));
             let state = if draw.below(8) == 0 { 9 } else { sum.sum() };
             history.push(step(replica, turn, op, (!deliver).then_some(state)));
@@ -170,7 +170,7 @@ fn strong_eventual_agrees_with_its_definition() {
             })
             .collect();
         let expected = seen.iter().all(|(a, s)| seen.iter().all(|(b, t)| a != b || s == t));
-        // In any order of the list: times say what was first.
+        // The list may be in any order, because times decide.
         let turn = draw.below(history.len());
         history.rotate_left(turn);
         let verdict = strong_eventual(&history);

@@ -8,7 +8,7 @@ use sim::check::{
 use sim_tests::histories::{Draw, every, long, random};
 use sim_tests::judge::{self, History};
 
-/// The forest, after checking what it says.
+/// The forest, after checking its branches.
 fn grown<M: Model>(initial: &M, history: &History<M>) -> Forest {
     let forest = forest(initial, history, 100_000).expect("well-formed");
     assert!(!forest.is_cut);

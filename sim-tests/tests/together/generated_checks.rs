@@ -50,7 +50,7 @@ impl Program for Moved {
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Wrong {
     Nothing,
-    /// The first account, which no command looks at, is written after a read.
+    /// The first account, which no command reads, is written after a read.
     Unseen,
     /// Something is left at the end.
     LeftOver,
@@ -183,7 +183,7 @@ impl Program for Never {
         if g.below(3) == 0 { Op::Look } else { Op::Move(1) }
     }
 
-    /// It may be looked at if there is something; and if this is so, there never is.
+    /// It may be read if there is something; and under this condition there never is.
     fn precondition(&self, op: &Op) -> bool {
         *op != Op::Look || (self.0.0 > 0 && !self.1)
     }

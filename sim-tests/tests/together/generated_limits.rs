@@ -7,7 +7,7 @@ use sim::run::{Failure, Outcome};
 use sim::{Atomic, Gen, Mutex, Ordering::SeqCst, Program, SIMULATED, Script, Shape};
 use sim_tests::seeds::{passes, runner};
 
-/// A sum that is bounded, and remembers what was added to it.
+/// A sum that is bounded, with the list of additions.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 struct Sum {
     flaky: bool,

@@ -92,7 +92,7 @@ where
 
 // ---- things with planted bugs
 
-/// Takes what it has seen although it is gone.
+/// Takes an item that it has seen, although the item is gone.
 async fn panics(what: What) {
     let values = Mutex::new(std::collections::VecDeque::new());
     ask(what, Kind::Queue, async |op| match op {
@@ -160,7 +160,7 @@ async fn transfer(what: What) {
     .await;
 }
 
-/// One that is dropped half-way leaves the lock of another.
+/// A command that is dropped half-way releases the lock of another.
 async fn cancel_unsafe(what: What) {
     let (busy, count) = (Atomic::new(false), Atomic::new(0));
     ask(what, Kind::Counter, async |op| {
@@ -224,7 +224,7 @@ async fn stale_cache(what: What) {
     .await;
 }
 
-/// There is room for two, and who saw room puts.
+/// There is room for two, and a task that saw room puts.
 async fn over_capacity(what: What) {
     let held = Atomic::new(0);
     ask(what, Kind::Constant, async |op| {

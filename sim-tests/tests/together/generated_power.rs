@@ -199,7 +199,7 @@ fn what_a_command_does_before_its_first_point_is_not_taken_for_later() {
                 .await;
             });
         }
-        // A channel, of which the others see what was sent.
+        // A channel whose messages the others receive.
         passes("early_channel", async || {
             let (send, receive) = futures::channel::mpsc::unbounded();
             let (receive, looks) = (std::sync::Mutex::new(receive), Atomic::new(0));

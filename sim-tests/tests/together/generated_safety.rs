@@ -17,19 +17,19 @@ use sim_tests::seeds::{passes, runner};
 /// The kind of a thing.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 enum Kind {
-    /// The lowest free slot is given out, and given back by who was given it.
+    /// The lowest free slot is allocated, and released by its holder.
     Slots,
-    /// Remembers all that was asked; some only after others.
+    /// Stores all commands; some are allowed only after others.
     Log,
     /// Values come out in the order in which they came in; one must be there, even or not.
     Queue,
     /// As a queue, the other way round.
     Stack,
-    /// At most three values, some of which nobody takes.
+    /// At most three values, some of which are never taken.
     Bounded,
-    /// Only what is there is deleted.
+    /// Only existing values are deleted.
     Map,
-    /// Any free connection is given out, and given back by who was given it.
+    /// Any free connection is allocated, and released by its holder.
     Pool,
 }
 use Kind::{Bounded, Log, Map, Pool, Queue, Slots, Stack};
@@ -72,7 +72,7 @@ impl Thing {
         Thing { kind: self.kind, data }
     }
 
-    /// All that may be after an operation, with what it returns.
+    /// All possible states after an operation, with its result.
     fn after(&self, op: &Op) -> Vec<(Thing, u32)> {
         let data = || self.data.iter().copied();
         let added = |n: u32| self.with(data().chain([n]));
@@ -287,7 +287,7 @@ fn every_order(kind: Kind, commands: &[CommandRecord]) -> Result<(), String> {
         let branches: Vec<Vec<Placed>> = branches.into_values().collect();
         now = stage(&branches, &now).map_err(|why| format!("in stage {number:?}, {why}"))?;
         if !looked {
-            // Nobody asks for results.
+            // No result is requested.
             let forget = |config: Config| Config { returned: BTreeMap::new(), ..config };
             now = now.into_iter().map(forget).collect();
         }
@@ -295,7 +295,7 @@ fn every_order(kind: Kind, commands: &[CommandRecord]) -> Result<(), String> {
     Ok(())
 }
 
-/// The run of a seed in which nothing is done but to make the program: what comes of it is not looked at.
+/// The run of a seed that only makes the program; results are not checked.
 fn made(kind: Kind, shape: &Shape, seed: u64) -> Run {
     runner("safety").run_seed(seed, async || {
         sim::parallel(shape.clone().budget(1), Thing::new(kind), async |_| 0).await;
@@ -404,7 +404,8 @@ fn what_is_left_of_a_program_is_allowed() {
 
 #[test]
 fn a_model_with_several_ways_is_followed_into_each() {
-    // The one that was given back last is given out first: one of the ways of a pool that gives out any.
+    // The connection released last is allocated first: one possible behaviour of a pool that
+    // allocates any.
     passes("pool", async || {
         let pool = Mutex::new(vec![2, 1, 0]);
         sim::parallel(Shape::chunks(), Thing::new(Pool), async |op| {

@@ -1,4 +1,5 @@
-//! Linearizability by example: what is legal, what is not and why, what is refused or undecided.
+//! Linearizability by example: legal histories, violations and their reasons, histories that are
+//! refused or undecided.
 
 use std::cell::Cell;
 
@@ -12,7 +13,7 @@ use sim::check::{
 use sim_tests::histories::{Draw, random};
 use sim_tests::judge;
 
-/// An operation, when it was invoked, and what it returned when.
+/// An operation, the time of its invocation, and its result with the time of its return.
 fn call<O, R>(op: O, invoked: u64, returned: R, end: u64) -> Operation<O, R> {
     Operation { client: 0, op, invoked, returned: Some((returned, end)) }
 }
@@ -210,7 +211,8 @@ fn the_caller_can_stop_a_search() {
     assert_eq!(polls.get(), 3);
 }
 
-/// Distinct values written at once, and then one read that nobody wrote: 2^12 · 12 configurations.
+/// Distinct values written at once, and then a read of one that was never written: 2^12 · 12
+/// configurations.
 fn slow_violation() -> Vec<Operation<RegisterOp, RegisterRet>> {
     let writes = (0..12).map(|i| call(RegisterOp::Write(i), i, RegisterRet::Done, 100 + i));
     writes.chain([call(RegisterOp::Read, 50, RegisterRet::Value(99), 99)]).collect()
@@ -330,7 +332,8 @@ fn the_answer_does_not_depend_on_the_number_of_threads() {
 
 #[test]
 fn threads_stop_when_the_caller_says_so() {
-    // For each of two keys 17 puts at once and a value that nobody put: 2^17 · 17 configurations.
+    // For each of two keys 17 puts at once and a value that was never put: 2^17 · 17
+    // configurations.
     let mut history = Vec::new();
     for key in 0..2 {
         let at = |time: u64| 1000 * key + time;

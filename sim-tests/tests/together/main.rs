@@ -1,7 +1,7 @@
 //! All tests that need no process of their own, in one program: it links the library once.
 //!
-//! Tests of process-wide state (a spawner, an allocator, the panic hook, the environment, the end of the process) stand
-//! beside this folder, a program each.
+//! Tests of process-wide state (a spawner, an allocator, the panic hook, the environment, the end
+//! of the process) are beside this folder, a program each.
 
 mod acts;
 mod acts_named;

@@ -1,5 +1,5 @@
-//! Generated programs whose tasks spawn, abort and race others: each run ends, is the same again, is found by
-//! an exhaustive search, and what fails in it is shrunk and replayed.
+//! Generated programs whose tasks spawn, abort and race others: each run ends, is reproducible, is
+//! found by an exhaustive search, and its failures are shrunk and replayed.
 //!
 //! A piece of a program takes only locks that come after all that are held around it, so nothing can deadlock.
 
@@ -62,7 +62,7 @@ enum Fate {
     Aborted,
     /// Aborted like that, and not joined.
     Forsaken,
-    /// Nobody waits for it.
+    /// No task waits for it.
     Detached,
     /// Its handle is dropped when the piece has ended.
     Kept,
@@ -300,8 +300,8 @@ fn what_the_loser_of_a_race_was_about_to_do_can_come_after_what_others_do() {
     ]);
 }
 
-/// A task that holds one lock tries another, and gives up the first at once if it did not get it: whether its
-/// attempt comes before or after somebody else's at the first lock hangs on who has the other.
+/// A task that holds one lock tries another, and gives up the first at once if it did not get it:
+/// the order of its attempt and another task's at the first lock depends on the owner of the other.
 #[test]
 #[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn what_a_task_does_after_an_attempt_is_known_where_it_succeeds() {

@@ -1,5 +1,5 @@
-//! The online checker: it decides at the event at which brute force does, neither earlier nor later,
-//! what it shows is true, and what it keeps does not grow with the stream.
+//! The online checker: it decides at the event at which brute force does, neither earlier nor
+//! later, its evidence is true, and its memory does not grow with the stream.
 
 use std::hash::Hash;
 

@@ -1,5 +1,6 @@
-//! The online checker when calls are lost: a Jepsen-like load on a register stays cheap however many, verdicts on
-//! short streams with many lost calls are those of brute force, and what is too much is `Unknown` soon.
+//! The online checker when calls are lost: a Jepsen-like load on a register stays cheap for any
+//! number of them, verdicts on short streams with many lost calls are those of brute force, and a
+//! stream that costs too much is soon `Unknown`.
 //!
 //! `UNPAUSE_LONG=1` compares 100,000 streams of each kind with brute force.
 
@@ -10,7 +11,7 @@ use sim_tests::histories::{Draw, long};
 use sim_tests::online::agree;
 use sim_tests::streams::Events;
 
-/// The kinds of calls and what goes wrong, each in percent.
+/// The kinds of calls and of faults, each in percent.
 #[derive(Clone, Copy, Debug)]
 struct Load {
     clients: usize,
@@ -161,7 +162,7 @@ fn long_streams_are_decided_as_by_the_search() {
         for _ in 0..if long() { 1_000 } else { 20 } {
             let count = 100 + draw.below(200);
             let mut events = stream(&mut draw, load, count);
-            // One wrong result at most: nothing after it is looked at.
+            // One wrong result at most: nothing after it is checked.
             let reads = |event: &&mut ClientEvent<_, _>| {
                 matches!(event, ClientEvent::Return { ret: CasRegisterRet::Value(_), .. })
             };
@@ -314,7 +315,7 @@ fn lost_calls_that_are_too_many_are_unknown_soon() {
     assert!(!online.finish().is_consistent());
 }
 
-/// A register that does not say that it is one.
+/// A register that does not declare itself as one.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 struct Searched(CasRegister);
 

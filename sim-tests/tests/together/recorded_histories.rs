@@ -16,8 +16,8 @@ use sim::check::{Budget, linearizable_counted};
 use sim_tests::judge;
 use unpause_histories::{Keys, Question, Recording, format_of, models, operations, read};
 
-/// Every family, the models of its table in our words, and whether all verdicts must be reached. If
-/// not, values are unique but only a search decides, and it may give up.
+/// Every family, the names of our models for its table, and true if all verdicts must be reached.
+/// If not, values are unique but only a search decides, and it may give up.
 const FAMILIES: &[(&str, Decided)] = &[
     ("etcd-register", Decided::All),
     ("knossos-cas-register", Decided::All),
@@ -51,7 +51,7 @@ fn recorded_histories_get_the_published_verdicts() {
     }
 }
 
-/// Straight to the stream: the harness keeps what `eprintln!` prints in a test that passes.
+/// Straight to the stream: the harness captures the output of `eprintln!` in a passing test.
 fn say(line: &str) {
     let _ = writeln!(std::io::stderr(), "{line}");
 }
@@ -118,8 +118,8 @@ fn transactions_of(model: &str) -> Option<(&'static str, &'static str)> {
     })
 }
 
-/// Checks a history of transactions at the level of the table; and that the other levels agree: what
-/// breaks one breaks those above.
+/// Checks a history of transactions at the level of the table; and that the other levels agree: a
+/// violation of one level is a violation of those above.
 fn check_transactions(file: &Path, workload: &str, condition: &str, expected: bool) {
     let name = file.display();
     let verdict = |condition: &str| {
@@ -166,7 +166,7 @@ fn model_of(model: &str) -> Option<&'static str> {
     })
 }
 
-/// The initial state that a table names; none for what is empty anyway.
+/// The initial state that a table names; none if it is the empty one.
 fn initial_of(initial: &str) -> Option<Datum> {
     match initial {
         "0" => Some(0.into()),

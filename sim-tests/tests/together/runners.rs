@@ -36,7 +36,7 @@ fn kind(report: &Report) -> Option<&'static str> {
     }
 }
 
-/// The second is no continuation of the first, whatever their results say.
+/// The second is no continuation of the first, even if their results suggest it.
 #[test]
 fn runners_of_one_name_do_not_share_results() {
     let results = folder("results");

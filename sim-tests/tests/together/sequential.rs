@@ -1,5 +1,5 @@
-//! Sequential and quiescent consistency: against brute force on small histories, and what sets them
-//! apart from linearizability and from each other.
+//! Sequential and quiescent consistency: against brute force on small histories, and their
+//! differences from linearizability and from each other.
 
 use sim::check::history::Operation;
 use sim::check::models::*;

@@ -19,7 +19,7 @@ fn at(client: u32, turn: u64, op: SessionCall<u8, u8>, saw: u8) -> SessionOperat
     Operation { client, op, invoked: 2 * turn, returned: Some((ret, 2 * turn + 1)) }
 }
 
-/// Only the guarantees in `broken` fail, and each is found and named when it is asked for alone.
+/// Only the guarantees in `broken` fail, and each is found and named when only it is checked.
 #[track_caller]
 fn assert_broken(history: &History, versions: &[u8], broken: &[Guarantee]) {
     let known = if versions.is_empty() { vec![] } else { vec![(0, versions.to_vec())] };

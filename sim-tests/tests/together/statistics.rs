@@ -12,7 +12,7 @@ use sim_tests::counter::{
     Op::{Get, Increment},
 };
 
-/// `percent`: in how many runs somebody is to get 0; 0 for nobody asks.
+/// `percent`: the share of runs in which a `Get` must return 0; 0 for no such condition.
 async fn counts(percent: u32) {
     let counter = Atomic::new(0);
     sim::parallel(Shape::chunks(), Counter::default(), async |op| match op {

@@ -84,7 +84,7 @@ fn every_interleaving_of_a_small_program_is_reached() {
         if row.reaches_all {
             assert_eq!(orders.len(), 20, "{}", row.name);
         }
-        // Those in which the tasks change at most three times are reached by any.
+        // Every strategy reaches the interleavings with at most three task switches.
         let changes = |order: &Vec<u32>| order.windows(2).filter(|pair| pair[0] != pair[1]).count();
         let few = orders.iter().filter(|order| changes(order) <= 3).count();
         assert_eq!(few, 14, "{}", row.name);
@@ -147,7 +147,8 @@ fn failing<B: AsyncFn() + Sync>(strategy: &str, body: B) -> usize {
 #[test]
 #[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn a_lost_update_is_found_as_often_as_is_promised() {
-    // Of 2000: five standard deviations or more below what the strategies' own tests compute.
+    // Of 2000: five standard deviations or more below the numbers that the strategies' own tests
+    // compute.
     for (name, at_least) in [
         ("random", 700),
         ("pct:2", 150),

@@ -1,4 +1,4 @@
-//! Histories of runs as files: read back, they say what was recorded and are judged as it was.
+//! Histories of runs as files: read back, they are the recorded histories and have their verdicts.
 
 use sim::check::history::HistoryRecord;
 use sim::check::models::{
@@ -8,7 +8,8 @@ use sim::check::{Budget, Model, linearizable};
 use sim::{History, Runner};
 use unpause_histories::{format_named, operations, read};
 
-/// A history of three clients of two calls each, answered with whatever the alphabet of the model has.
+/// A history of three clients of two calls each, answered with any result in the alphabet of the
+/// model.
 fn recorded<M: RegisteredModel>(seed: u64, initial: &M) -> HistoryRecord {
     let run = Runner::new().hermetic().strategy("random").run_seed(seed, async || {
         let history = History::new(initial.clone());

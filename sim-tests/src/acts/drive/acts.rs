@@ -22,7 +22,7 @@ pub(super) struct Bag(BTreeMap<usize, JoinHandle<Bag>>);
 /// The state of one task.
 struct Local {
     number: usize,
-    // Two branches of a task use it, and what they do when they are dropped.
+    // Two branches of a task use it, and so do the effects of their drops.
     handles: sync::Mutex<BTreeMap<usize, JoinHandle<Bag>>>,
 }
 
@@ -97,7 +97,7 @@ impl Drop for Items<'_> {
 }
 
 impl Effect {
-    /// Does it; what it saw is to be logged.
+    /// Does it. Returns the value for the log.
     fn done(self, shared: &Arc<Shared>, local: &Local) -> Option<u8> {
         match self {
             Effect::Abort(target) => {
@@ -152,7 +152,7 @@ fn piece<'a>(
     })
 }
 
-/// Does an act. Returns the value that it saw and that is to be logged.
+/// Does an act. Returns the value that it read, for the log.
 async fn perform<'a>(items: &mut Items<'a>, act: &'a Act) -> Option<u8> {
     let Items { shared, local, .. } = *items;
     match act {

@@ -1,4 +1,5 @@
-//! A program over the public API of the library: the body of a test, and what is seen of each run.
+//! A program over the public API of the library: the body of a test, and the observations of each
+//! run.
 
 mod acts;
 
@@ -14,7 +15,7 @@ use super::program::{CELL, End, LOCKS, Program, STATIC, Sight, WORDS, entry};
 
 static WORD: Atomic<u8> = Atomic::<u8>::const_new(0);
 
-/// A program that can be run, and what was seen of its last run.
+/// A program that can be run, and the observations of its last run.
 #[derive(Clone)]
 pub struct Driven {
     program: Arc<Program>,
@@ -75,7 +76,7 @@ impl Driven {
         let end = match &run.outcome {
             Outcome::Passed => End::Passed,
             Outcome::Failed(Failure::Deadlock { waits }) => {
-                // Those that are left were dropped when the run was over.
+                // The other tasks were dropped at the end of the run.
                 for left in waits.iter().map(|wait| name(wait.task)) {
                     logs[left].truncate(record.polled[left]);
                 }
@@ -110,7 +111,7 @@ impl Shared {
         }
     }
 
-    /// The task goes on: what it logged so far is of the run.
+    /// The task continues: its log so far belongs to the run.
     fn goes_on(&self, task: usize) {
         let mut record = self.driven.record();
         record.polled[task] = record.logs[task].len();
@@ -123,7 +124,7 @@ impl Shared {
         }
     }
 
-    /// Panics, unless the run is over: then this is the dropping of what is left.
+    /// Panics, unless the run is over and the remaining tasks are being dropped.
     fn panic(&self, task: usize) {
         let mut record = self.driven.record();
         if record.end.is_none() {

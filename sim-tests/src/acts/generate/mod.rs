@@ -1,4 +1,4 @@
-//! Makes programs: each mixture has its own acts, and its own idea of who spawns whom.
+//! Makes programs: each mixture has its own acts and its own tree of tasks.
 
 mod acts;
 mod mixtures;
@@ -102,7 +102,7 @@ impl Maker<'_> {
     ) -> Vec<Act> {
         let count = match task {
             0 => self.rng.below(acts_most),
-            // Most tasks are short: what they do together is what counts.
+            // Most tasks are short: their interaction matters.
             _ => 1 + self.rng.below(acts_most).min(self.rng.below(acts_most)),
         };
         // The body spawns most of its children at once.

@@ -2,8 +2,8 @@
 //!
 //! Written from the manual, and names no item of the library. A step is all that one task does from its point
 //! up to its next one; from each state every task that can step takes its step with every value that it may
-//! draw. A state that was reached before is not looked at again: what can happen from it does not depend on
-//! how it was reached, and what was seen so far is part of the state. There is no reduction of any kind.
+//! draw. A state that was reached before is not visited again: its successors do not depend on the path to
+//! it, and the log so far is part of the state. There is no reduction of any kind.
 
 mod history;
 mod state;

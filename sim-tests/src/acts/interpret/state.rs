@@ -1,4 +1,4 @@
-//! A state of a program: memory, locks, tasks, and what was seen so far.
+//! A state of a program: memory, locks, tasks, and the log so far.
 
 use super::history::Call;
 use crate::acts::program::{Act, Effect, End, LOCKS, Program, Sight, WORDS};
@@ -57,7 +57,7 @@ pub(super) struct Fiber {
 /// The reads of a condition that is evaluated repeatedly.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub(super) struct Spin {
-    /// One bit for each word and lock, of the look at hand or, while held, of the last one.
+    /// One bit for each word and lock, of the current evaluation or, while held, of the last one.
     pub(super) seen: u8,
     /// True if it was false and is not evaluated before an object changes.
     pub(super) held: bool,

@@ -1,5 +1,6 @@
-//! A sorted linked list from which a node is taken out in one step: what is inserted behind it at the
-//! same time is lost (Harris, *A Pragmatic Implementation of Non-Blocking Linked-Lists*, DISC 2001).
+//! A sorted linked list from which a node is removed in one step: a node inserted behind it at the
+//! same time is lost (Harris, *A Pragmatic Implementation of Non-Blocking Linked-Lists*, DISC
+//! 2001).
 
 use std::sync::Arc;
 

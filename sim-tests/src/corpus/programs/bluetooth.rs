@@ -29,7 +29,7 @@ impl Driver {
         }
     }
 
-    /// Asks whether it may be used, then says that it uses it. Fixed: the other way round.
+    /// Checks if the driver may be used, then registers as a user. Fixed: the other way round.
     async fn use_it(&self, fixed: bool) {
         if fixed {
             self.pending.fetch_add(1, SeqCst).await;

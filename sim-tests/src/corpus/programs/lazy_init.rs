@@ -35,7 +35,7 @@ struct Keys {
     lock: Mutex<()>,
 }
 
-/// Two keys are made under a lock, and the first one is looked at without it. Fixed: it is written last.
+/// Two keys are made under a lock, and the first one is read without it. Fixed: it is written last.
 async fn double_checked(spawning: Spawning, fixed: bool) {
     let keys = Arc::new(Keys::default());
     let user = || {

@@ -1,7 +1,7 @@
 //! Programs whose bug is a failing assertion or a deadlock, a family in each file.
 //!
-//! They name no library: what they share and how they spawn comes from `crate::tools`, so a peer runs
-//! the same text.
+//! They name no library: shared objects and spawning come from `crate::tools`, so a peer runs the
+//! same text.
 
 mod account;
 mod async_mutex;

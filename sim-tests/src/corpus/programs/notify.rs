@@ -30,7 +30,7 @@ struct Notify {
     handed: bool,
 }
 
-/// Fixed: who leaves the list resets the state only if it says that somebody waits.
+/// Fixed: a task that leaves the list resets the permit only if it is `Waiting`.
 async fn notify(spawning: Spawning, fixed: bool) {
     let notify = Arc::new(Mutex::new(Notify::default()));
     let (waiter, notifier) = (notify.clone(), notify.clone());

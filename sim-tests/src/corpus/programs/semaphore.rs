@@ -16,7 +16,7 @@ pub(super) const PROGRAMS: &[Program] = &[Program {
 
 #[derive(Default)]
 struct Semaphore {
-    /// Free permits, and who waits for one.
+    /// Free permits, and the waiting tasks.
     state: Mutex<(u32, VecDeque<usize>)>,
     granted: [Watched; 2],
     cancel: Atomic<bool>,

@@ -1,4 +1,4 @@
-//! A cache that is filled by everybody who finds it empty.
+//! A cache that every task fills that finds it empty.
 
 use std::sync::Arc;
 

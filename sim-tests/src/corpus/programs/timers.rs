@@ -1,5 +1,5 @@
-//! A timer that nobody wakes up for: it is inserted between the search for the earliest one and the note
-//! of when that is (tokio, pull request 6683).
+//! A timer that never fires: it is inserted between the search for the earliest one and the store
+//! of its time (tokio, pull request 6683).
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! The judges agree with each other: what all the rest is measured by is measured too.
+//! The judges agree with each other: the reference of all other tests is itself tested.
 
 use sim::check::models::*;
 use sim_tests::histories::Draw;

@@ -99,7 +99,7 @@ struct Care {
     proof: u64,
 }
 
-/// Checks that every engine says of the history what the judge does.
+/// Checks that every engine has the verdict of the judge.
 fn agree<M: RegisteredModel>(
     tally: &mut Tally,
     initial: &M,

@@ -119,7 +119,7 @@ fn histories<M: Distinct>(count: usize, draw: &mut Draw, mut found: impl FnMut(&
         let is_twin = |i: usize| i > 0 && shape[i] == shape[i - 1];
         for puts in 0u32..1 << count {
             let is_put = |i: usize| puts & 1 << i != 0;
-            // Of operations that nothing else tells apart the first ones write.
+            // Of otherwise equal operations the first ones write.
             if (1..count).any(|i| is_twin(i) && is_put(i) && !is_put(i - 1)) {
                 continue;
             }

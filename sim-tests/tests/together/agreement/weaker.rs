@@ -37,7 +37,7 @@ fn verdicts<M: Model>(initial: &M, history: &Recorded<M>) -> (Verdict, Verdict) 
     (sequential, quiescent(initial, history, &budget).expect("well-formed"))
 }
 
-/// Checks both conditions against the judge. Tallies what is sequentially consistent.
+/// Checks both conditions against the judge. Tallies the sequentially consistent histories.
 fn agree<M: Model>(tally: &mut Tally, initial: &M, history: &Recorded<M>) {
     let both = verdicts(initial, history);
     let in_order = |i: usize, j: usize| {

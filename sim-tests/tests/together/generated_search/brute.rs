@@ -125,7 +125,7 @@ impl Small {
     }
 }
 
-/// A command with what befalls it; no operation if it was left out.
+/// A command with its faults; no operation if it was left out.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct Command {
     pub(super) part: Part,
@@ -235,8 +235,8 @@ pub(super) type Told = Vec<Option<i64>>;
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Machine {
     value: i64,
-    /// For each branch: the command, how many accesses it has done, whether for the second time, and what it
-    /// has loaded.
+    /// For each branch: the command, the number of its accesses so far, true if it is sent for the
+    /// second time, and the value that it has loaded.
     at: Vec<(usize, u32, bool, i64)>,
     told: Told,
 }

@@ -48,7 +48,7 @@ fn view(workload: Workload, values: &[u8]) -> Vec<u8> {
     }
 }
 
-/// Runs a transaction; false if a committed one did not read what it says.
+/// Runs a transaction; false if a committed one could not have made its reads.
 fn run(workload: Workload, transaction: &Transaction, state: &mut State) -> bool {
     transaction.calls.iter().all(|call| match call {
         Call::Write(key, value) => {
@@ -255,7 +255,7 @@ fn shows_nothing(w: Workload, h: &[Transaction], chosen: &[usize], lists: &[Vec<
                     edges[at(writer(*a).unwrap(), writer(*b).unwrap())] = true;
                 }
             }
-            // A transaction's own appends stand in the order in which it made them.
+            // A transaction's own appends are in the order in which it made them.
             let place = |value: &u8| list.iter().position(|other| other == value);
             for (a, b) in all.iter().zip(all.iter().skip(1)) {
                 if a.1 == b.1 && place(&a.0) > place(&b.0) {

@@ -318,8 +318,8 @@ fn who_never_returned_counts_if_it_was_seen() {
     assert_eq!(order(vec![1]), [2, 0, 1]);
 }
 
-/// The example of the paper on Elle, as it stands in Elle's repository: T1 does not see T3's append
-/// of 8 to 255 that T2 sees.
+/// The example of the paper on Elle, as in Elle's repository: T1 does not see T3's append of 8 to
+/// 255 that T2 sees.
 #[test]
 fn the_example_of_the_paper_is_not_serializable() {
     let appended = [(253, 1), (253, 3), (253, 4), (255, 2), (255, 3), (255, 4), (255, 5), (256, 1)];
@@ -345,7 +345,7 @@ fn the_example_of_the_paper_is_not_serializable() {
     assert_anomaly(&history, "G-single", Level::SnapshotIsolation);
 }
 
-/// From the repository of elle-cli: a cycle by way of appends that nobody read.
+/// From the repository of elle-cli: a cycle through appends that were never read.
 #[test]
 fn appends_that_nobody_read_come_last() {
     let history = [

@@ -1,4 +1,4 @@
-//! Long histories: what a store recorded that is strictly serializable, and the same with one fault.
+//! Long histories: those of a strictly serializable store, and the same with one fault.
 
 use std::time::{Duration, Instant};
 

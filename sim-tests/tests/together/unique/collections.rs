@@ -1,5 +1,5 @@
-//! Histories of a stack or a priority queue in which no item goes in twice, and what is asked of all
-//! of them.
+//! Histories of a stack or a priority queue in which no item goes in twice, and the tests of all of
+//! them.
 
 use std::collections::BTreeMap;
 
@@ -44,7 +44,7 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
-    /// Compares the verdict with what is known, and checks what it says in support.
+    /// Compares the verdict with the expected one, and checks its witness or evidence.
     pub(crate) fn check<M: Collection>(
         &mut self,
         initial: &M,
@@ -70,7 +70,7 @@ impl Tally {
                 self.decided[0] += 1;
                 self.core_max = self.core_max.max(evidence.part.len());
                 self.core_sum += evidence.part.len();
-                // Of one item alone: it does not matter what else became of it.
+                // Of one item alone: the rest of its history does not matter.
                 let alone = ["before", "after", "never", "twice"];
                 if !alone.iter().any(|word| anomaly.name.contains(word)) {
                     whole_items::<M>(history, &evidence.part);
@@ -83,7 +83,7 @@ impl Tally {
         }
     }
 
-    /// As [`check`](Tally::check), with what the general search says as what is known.
+    /// As [`check`](Tally::check), with the verdict of the general search as the expected one.
     pub(crate) fn compare<M: Collection>(&mut self, initial: &M, history: &judge::History<M>) {
         let budget = Budget::nodes(10_000);
         let verdict = linearizable(&Searched(initial.clone()), history, &budget);
@@ -210,8 +210,8 @@ pub(crate) struct Sort {
     pub(crate) lies: usize,
 }
 
-/// A random history of an object that holds `initial` at the start: what a correct one could have
-/// recorded, and then some lies.
+/// A random history of an object that holds `initial` at the start: one of a correct object, with
+/// some results replaced.
 pub(crate) fn random<M: Collection>(draw: &mut Draw, initial: &[u64], sort: Sort) -> Recorded<M> {
     let mut state = M::holding(initial);
     let mut history = Recorded::<M>::with_capacity(sort.operations);
@@ -246,7 +246,7 @@ pub(crate) fn random<M: Collection>(draw: &mut Draw, initial: &[u64], sort: Sort
             }
             Some((index, None)) => {
                 let lost = draw.below(sort.pending_one_in) == 0;
-                // Of those that do not return, half take effect.
+                // Of the operations that do not return, half take effect.
                 let ret = (!lost || draw.below(2) == 0).then(|| state.step(&history[index].op));
                 if lost { None } else { Some((index, ret)) }
             }
@@ -302,7 +302,7 @@ pub(crate) fn random_histories<M: Collection>(pending: bool) {
             operations: 1 + draw.below(if case % 4 == 0 { 24 } else { 7 }),
             clients: 1 + draw.below(4),
             backlog: draw.below(6),
-            // Now and then nearly all do, so that many look at one item.
+            // Now and then nearly all do, so that many read one item.
             looks_one_in: [1, 4, 6][draw.below(3)],
             pending_one_in: if pending { 2 + draw.below(10) } else { usize::MAX },
             lies: draw.below(3),
@@ -323,7 +323,7 @@ pub(crate) fn random_histories<M: Collection>(pending: bool) {
     }
 }
 
-/// Long histories are decided without a search, and what is wrong is a few operations.
+/// Long histories are decided without a search, and the evidence is a few operations.
 pub(crate) fn long_histories<M: Collection>() {
     for clients in [4, 16, 64] {
         let sort = Sort {
@@ -363,7 +363,7 @@ fn swap_two_results<M: Collection>(history: &mut Recorded<M>) {
             let put_other = puts[&other];
             let before = |a: usize, b: usize| history[a].precedes(&history[b]);
             let apart = before(put_one, first) && before(put_other, first) && before(first, second);
-            // The one that comes out first lies on top, or is smaller.
+            // The item that comes out first is on top, or is smaller.
             let fits = if M::RANKS { one < other } else { before(put_other, put_one) };
             if apart && fits {
                 history[first].returned.as_mut().expect("it returned").0 = M::item(Some(other));

@@ -1,5 +1,5 @@
-//! Histories in which no value is written twice: engines that need no search decide them, and say
-//! the same as the search and as the judge, who tries everything.
+//! Histories in which no value is written twice: engines that need no search decide them, with the
+//! verdicts of the search and of the judge, which is brute force.
 
 mod collections;
 mod priority_queue;
@@ -78,7 +78,7 @@ fn check_anomaly<O, R>(evidence: &Evidence, history: &[sim::check::history::Oper
     assert!((0..edges.len()).all(circle) || (0..edges.len()).any(real), "{evidence:?}");
 }
 
-/// A history by random clients of a correct object, in which `next` says what is asked.
+/// A history by random clients of a correct object; `next` chooses the operations.
 fn recorded<M: Model>(
     draw: &mut Draw,
     mut state: M,

@@ -63,7 +63,7 @@ fn long_histories_need_no_search() {
     collections::long_histories::<Stack>();
 }
 
-/// A stack that can be looked at.
+/// A stack with an operation that reads the top.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 struct Seen(Vec<u64>);
 

@@ -1,4 +1,4 @@
-//! One step: what a task does when it is its turn, and what acts are made of.
+//! One step of a task, and the parts of acts.
 
 mod acts;
 
@@ -158,7 +158,7 @@ impl<'p> Step<'p, '_> {
         }
     }
 
-    /// A word or a lock has changed: conditions that looked at it are worth asking again.
+    /// A word or a lock has changed: conditions that read it are evaluated again.
     fn changed(&mut self, object: usize) {
         for task in &mut self.state.tasks {
             for fiber in std::iter::once(&mut task.main).chain(task.branches.iter_mut().flatten()) {
@@ -177,7 +177,7 @@ impl<'p> Step<'p, '_> {
         *value - 1
     }
 
-    /// One look of a condition that is asked until it holds.
+    /// One evaluation of a condition that is repeated until it holds.
     fn ask(&mut self, lane: Lane, look: impl FnOnce(&mut Self, u8) -> Answer) -> Flow {
         if !self.point(lane) {
             return Flow::Waits;
@@ -309,7 +309,7 @@ impl<'p> Step<'p, '_> {
         self.state.tasks[self.task].branches = None;
     }
 
-    /// A piece ends or is dropped: it gives up what it holds, the last first.
+    /// A piece ends or is dropped: it releases its values, the last first.
     fn release(&mut self, lane: Lane) {
         while self.state.over.is_none() {
             let Some(item) = self.fiber_mut(lane).unwrap().items.pop() else { return };

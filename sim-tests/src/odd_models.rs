@@ -141,6 +141,7 @@ impl RegisteredModel for Bag {
 
     type Recorded = Self;
     const CALLS: &'static [&'static str] = &[];
+    const SAMPLES: &'static [sim::check::models::FileSample] = &[];
 
     fn recorded(_: Option<&Datum>) -> Result<Self, String> {
         Ok(Self::initial())
@@ -219,6 +220,7 @@ impl RegisteredModel for Approximate {
 
     type Recorded = Self;
     const CALLS: &'static [&'static str] = &[];
+    const SAMPLES: &'static [sim::check::models::FileSample] = &[];
 
     fn recorded(_: Option<&Datum>) -> Result<Self, String> {
         Ok(Self::initial())

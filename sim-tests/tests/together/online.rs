@@ -305,6 +305,7 @@ impl RegisteredModel for Pool {
     // It is in no file.
     type Recorded = Pool;
     const CALLS: &'static [&'static str] = &[];
+    const SAMPLES: &'static [sim::check::models::FileSample] = &[];
 
     fn recorded(_: Option<&Datum>) -> Result<Pool, String> {
         Ok(Pool(0))

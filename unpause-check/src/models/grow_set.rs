@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{NilRead, RegisteredModel, Value, no_such_call, unexpected};
+use super::{FileSample, NilRead, RegisteredModel, Value, no_such_call, unexpected};
 use crate::Model;
 use crate::datum::Datum;
 
@@ -126,6 +126,12 @@ impl RegisteredModel for GrowSet {
 
     type Recorded = GrowSet<Datum>;
     const CALLS: &'static [&'static str] = &["add", "read"];
+    const SAMPLES: &'static [FileSample] = &[FileSample {
+        initial: None,
+        calls: &[("add", "1", "1"), ("add", "2", "2")],
+        allowed: ("read", "nil", "#{2 1}"),
+        rejected: ("read", "nil", "[2]"),
+    }];
 
     fn recorded(initial: Option<&Datum>) -> Result<GrowSet<Datum>, String> {
         initial.map_or(Ok(GrowSet::new()), |members| members_of(members).map(GrowSet))

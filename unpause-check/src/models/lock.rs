@@ -1,6 +1,6 @@
 //! A lock that one client holds at a time.
 
-use super::{NilRead, RegisteredModel, no_such_call, unexpected};
+use super::{FileSample, NilRead, RegisteredModel, no_such_call, unexpected};
 use crate::Model;
 use crate::datum::Datum;
 
@@ -97,6 +97,20 @@ impl RegisteredModel for Lock {
 
     type Recorded = Lock;
     const CALLS: &'static [&'static str] = &["acquire", "release"];
+    const SAMPLES: &'static [FileSample] = &[
+        FileSample {
+            initial: None,
+            calls: &[("acquire", "nil", "nil")],
+            allowed: ("release", "nil", "nil"),
+            rejected: ("acquire", "nil", "nil"),
+        },
+        FileSample {
+            initial: Some(":held"),
+            calls: &[],
+            allowed: ("release", "nil", "nil"),
+            rejected: ("acquire", "nil", "nil"),
+        },
+    ];
 
     fn recorded(initial: Option<&Datum>) -> Result<Lock, String> {
         match initial {

@@ -42,7 +42,7 @@ pub use versioned_register::{VersionedRegister, VersionedRegisterOp, VersionedRe
 use super::model::Model;
 use crate::datum::Datum;
 
-/// Visits every shipped model, in the order of this list.
+/// Visits every registered model, in the order of this list.
 ///
 /// The types of the models differ, so a loop cannot iterate over them; a visitor with a generic method can. The
 /// conformance suite is one such visitor, the lookup of a model by its name another.
@@ -116,6 +116,10 @@ pub trait RegisteredModel:
     /// value alone.
     const KEYED: bool = false;
 
+    /// Short files with an accepted and a rejected twin, from which the suite tests the readers: every name of
+    /// [`CALLS`](RegisteredModel::CALLS) must occur.
+    const SAMPLES: &'static [FileSample];
+
     /// The state before the first operation of a file: by default the empty state of the model, or `nil` for a
     /// model that always holds something.
     ///
@@ -156,9 +160,26 @@ pub trait RegisteredModel:
     }
 }
 
-/// An operation of a shipped model as a file has it.
+/// Calls of one client in a file, one after the other, that end with a call that the model allows or with one that
+/// it does not allow.
+#[derive(Clone, Copy, Debug)]
+pub struct FileSample {
+    /// The initial state, in EDN; `None` if the file names none.
+    pub initial: Option<&'static str>,
+    /// The calls before the last one, which the model allows.
+    pub calls: &'static [FileCall],
+    /// A last call that the model allows.
+    pub allowed: FileCall,
+    /// A last call that the model does not allow.
+    pub rejected: FileCall,
+}
+
+/// A call in a file: the name of the operation, the value of its invocation and the value of its answer, in EDN.
+pub type FileCall = (&'static str, &'static str, &'static str);
+
+/// An operation of a registered model as a file has it.
 pub type RecordedOp<M> = <<M as RegisteredModel>::Recorded as Model>::Op;
-/// A result of a shipped model as a file has it.
+/// A result of a registered model as a file has it.
 pub type RecordedRet<M> = <<M as RegisteredModel>::Recorded as Model>::Ret;
 
 /// The meaning of a read of `nil` in a file.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{NilRead, RegisteredModel, Value, no_such_call, unexpected};
+use super::{FileSample, NilRead, RegisteredModel, Value, no_such_call, unexpected};
 use crate::datum::Datum;
 use crate::{Key, Model};
 
@@ -169,6 +169,20 @@ impl RegisteredModel for MultiRegister {
 
     type Recorded = MultiRegister<Datum, Datum>;
     const CALLS: &'static [&'static str] = &["txn", "read", "write"];
+    const SAMPLES: &'static [FileSample] = &[
+        FileSample {
+            initial: Some("{:x 0}"),
+            calls: &[("txn", "[[:w :x 1] [:w :y 2]]", "[[:w :x 1] [:w :y 2]]")],
+            allowed: ("txn", "[[:r :x nil] [:r :y nil]]", "[[:r :x 1] [:r :y nil]]"),
+            rejected: ("txn", "[[:r :x nil] [:r :y nil]]", "[[:r :x 0] [:r :y 2]]"),
+        },
+        FileSample {
+            initial: None,
+            calls: &[("write", "[[:write :x 1]]", "[[:write :x 1]]")],
+            allowed: ("read", "[[:read :x nil]]", "[[:read :x 1]]"),
+            rejected: ("read", "[[:read :x nil]]", "[[:read :x 2]]"),
+        },
+    ];
 
     fn recorded(initial: Option<&Datum>) -> Result<MultiRegister<Datum, Datum>, String> {
         match initial {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::written::{datum, each};
-use super::{NilRead, RegisteredModel, Value, no_such_call, unexpected};
+use super::{FileSample, NilRead, RegisteredModel, Value, no_such_call, unexpected};
 use crate::datum::Datum;
 use crate::history::Written;
 use crate::unique::{Action, Plain, PlainObject, Values};
@@ -137,6 +137,20 @@ impl RegisteredModel for Set {
 
     type Recorded = Set<Datum>;
     const CALLS: &'static [&'static str] = &["insert", "remove", "contains"];
+    const SAMPLES: &'static [FileSample] = &[
+        FileSample {
+            initial: None,
+            calls: &[("insert", "1", "true")],
+            allowed: ("contains", "1", "true"),
+            rejected: ("contains", "1", "false"),
+        },
+        FileSample {
+            initial: Some("[1]"),
+            calls: &[],
+            allowed: ("remove", "1", "true"),
+            rejected: ("remove", "1", "false"),
+        },
+    ];
 
     fn recorded(initial: Option<&Datum>) -> Result<Set<Datum>, String> {
         match initial {

@@ -1,6 +1,6 @@
 //! A cell whose versions have names, each update naming the one it replaces.
 
-use super::{NilRead, RegisteredModel, Value, no_such_call, unexpected};
+use super::{FileSample, NilRead, RegisteredModel, Value, no_such_call, unexpected};
 use crate::Model;
 use crate::datum::Datum;
 
@@ -142,6 +142,12 @@ impl RegisteredModel for VersionedRegister {
 
     type Recorded = VersionedRegister<Datum>;
     const CALLS: &'static [&'static str] = &["read", "update"];
+    const SAMPLES: &'static [FileSample] = &[FileSample {
+        initial: Some(":a"),
+        calls: &[("update", "[:a :b]", "[:a :b]")],
+        allowed: ("read", "nil", ":b"),
+        rejected: ("read", "nil", ":a"),
+    }];
 
     fn recorded(initial: Option<&Datum>) -> Result<VersionedRegister<Datum>, String> {
         Ok(VersionedRegister(initial.cloned().unwrap_or_default()))

@@ -35,7 +35,7 @@ mod sim;
 mod start;
 #[cfg(not(all(feature = "sim", not(sim_real))))]
 mod statics;
-#[cfg_attr(all(feature = "sim", not(sim_real)), allow(dead_code))]
+#[cfg_attr(all(feature = "sim", not(sim_real)), allow(dead_code, unused_imports))]
 pub(crate) mod stress;
 pub(crate) mod threads;
 #[cfg_attr(not(all(feature = "sim", not(sim_real))), allow(dead_code))]

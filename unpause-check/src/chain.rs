@@ -257,7 +257,7 @@ impl<I: Id> Chain<I> {
                     }
                     VersionState::At(_) => None,
                     VersionState::Pending => self.links.reach(&id, operation).err(),
-                    VersionState::No => Some(ChainFault::Unheard { id, after: None }),
+                    VersionState::No => Some(ChainFault::Unknown { id, after: None }),
                 }
             }
             (VersionedRegisterOp::Update { to, .. }, Some(VersionedRegisterRet::Updated(true))) => {
@@ -283,7 +283,7 @@ impl<I: Id> Chain<I> {
         if let Some(fault) = fault {
             let evidence = Box::new(evidence::violation(&self.links, operation, head, &fault));
             let unknown = match fault {
-                ChainFault::Unheard { id, .. } => Some(id),
+                ChainFault::Unknown { id, .. } => Some(id),
                 _ => None,
             };
             self.decision = Some(ChainDecision { event: self.events - 1, evidence, unknown });

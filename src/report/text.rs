@@ -192,6 +192,8 @@ fn limits(screen: &mut Screen, runs: u64, searched: &Searched) {
         return;
     }
     let part = searched.part.clamp(0.0, 1.0);
+    // At most one of these three holds: runs are left within a bound, runs are left and there is no bound, or the
+    // search is through up to its bound. The reasons below may come on top.
     if let (Some(bound), false) = (&searched.bound, searched.complete) {
         let done = match bound.through {
             Some(_) => format!("all with {} were, and ", at_most(bound)),

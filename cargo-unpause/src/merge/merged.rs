@@ -62,6 +62,7 @@ impl<'a> Merged<'a> {
                 failures.entry(alike).or_default().push(failure);
             }
         }
+        // Several files may have the same failure: it counts once.
         for alike in failures.values_mut() {
             alike.sort_by_key(|failure| (failure.seed.is_none(), failure.seed));
             alike.dedup_by_key(|failure| (failure.seed, failure.file.clone()));

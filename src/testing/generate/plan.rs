@@ -124,9 +124,12 @@ impl<P: Program + 'static> ProgramPlan<P> {
         simpler: &mut dyn FnMut(u64) -> u64,
     ) -> Result<ProgramPlan<P>, Box<Unfinished<P>>> {
         let parts = parts(shape, size, draw);
+        // All changes come before the first draw of a command, so that a replay with other changes has the same draws
+        // in the same places.
         let changes: Vec<Change> = parts.iter().map(|_| change()).collect();
         let mut draft = PlanDraft::new(initial, parts.clone());
         let mut making = None;
+        // The model is code of the user. A panic in it is reported with the commands generated so far.
         let make = AssertUnwindSafe(|| {
             let mut generate = |draft: &mut PlanDraft<P>, draw: Draw<'_>| {
                 for n in 0..draft.slots.len() {

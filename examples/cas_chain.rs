@@ -147,7 +147,7 @@ fn main() -> ExitCode {
     if found && clean { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-// ---- What it prints ----
+// ---- Output ----
 //
 // cas_chain: a store with versions, checked while it runs
 //

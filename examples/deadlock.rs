@@ -64,7 +64,7 @@ fn main() -> ExitCode {
     example.end()
 }
 
-// ---- What it prints ----
+// ---- Output ----
 //
 // deadlock: two transfers lock two accounts in opposite orders
 //

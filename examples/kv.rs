@@ -101,7 +101,7 @@ fn main() -> ExitCode {
     example.end()
 }
 
-// ---- What it prints ----
+// ---- Output ----
 //
 // kv: a delete takes away the entry that a put is writing to
 //

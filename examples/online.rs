@@ -145,7 +145,7 @@ fn main() -> ExitCode {
     example.end()
 }
 
-// ---- What it prints ----
+// ---- Output ----
 //
 // online: the run stops at the event that no explanation is left for
 //

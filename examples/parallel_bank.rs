@@ -157,7 +157,7 @@ fn main() -> ExitCode {
     example.end()
 }
 
-// ---- What it prints ----
+// ---- Output ----
 //
 // parallel_bank: two transfers take the same money
 //

@@ -73,7 +73,7 @@ fn main() -> ExitCode {
     example.end()
 }
 
-// ---- What it prints ----
+// ---- Output ----
 //
 // parallel_counter: a generated program loses an update
 //

@@ -116,7 +116,7 @@ fn main() -> ExitCode {
     example.end()
 }
 
-// ---- What it prints ----
+// ---- Output ----
 //
 // parallel_link: a request that is sent twice counts twice
 //

@@ -131,7 +131,7 @@ fn main() -> ExitCode {
     example.end()
 }
 
-// ---- What it prints ----
+// ---- Output ----
 //
 // parallel_queue: a task waits for what has happened already
 //

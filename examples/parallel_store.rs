@@ -130,7 +130,7 @@ fn main() -> ExitCode {
     example.end()
 }
 
-// ---- What it prints ----
+// ---- Output ----
 //
 // parallel_store: two replacements of one version succeed
 //

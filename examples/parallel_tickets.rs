@@ -78,7 +78,7 @@ fn main() -> ExitCode {
     example.end()
 }
 
-// ---- What it prints ----
+// ---- Output ----
 //
 // parallel_tickets: two clients take the same number
 //

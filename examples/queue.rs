@@ -104,7 +104,7 @@ fn main() -> ExitCode {
     example.end()
 }
 
-// ---- What it prints ----
+// ---- Output ----
 //
 // queue: its length lags behind, and a dequeue believes it
 //

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 /// The line above the report in an example.
-const REPORT: &str = "\n// ---- What it prints ----\n//\n";
+const REPORT: &str = "\n// ---- Output ----\n//\n";
 
 #[test]
 fn lost_update_ends_with_what_it_prints() {

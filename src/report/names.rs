@@ -29,7 +29,7 @@ impl<'a> DisplayNames<'a> {
         task.map_or_else(|| format!("task {}", id.0), |t| cut(&clean(&t.to_string()), NAME_MAX))
     }
 
-    /// An object: what the user calls it, else `mutex`; `mutex#1` if there are several of that name.
+    /// An object: its name by the user, else `mutex`; `mutex#1` if there are several of that name.
     pub(super) fn object(&self, id: ObjectId) -> String {
         self.objects.get(id.index()).cloned().unwrap_or_else(|| format!("object#{}", id.index()))
     }

@@ -1,4 +1,4 @@
-//! Properties of the screen of any report, even of one that no run could give.
+//! Properties of the screen of any report, even of an impossible one.
 
 use proptest::collection::vec;
 use proptest::prelude::*;

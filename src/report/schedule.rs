@@ -163,7 +163,7 @@ impl<'a> ScheduleTable<'a> {
                 Some((_, times)) => *times += 1,
                 None => operations.push((operation, 1)),
             }
-            // Those that are told of.
+            // The operations that are shown.
             if operations.len() <= FOLDED_OPERATIONS_MAX {
                 self.objects.extend(event.object.filter(|id| !self.objects.contains(id)));
             }
@@ -302,7 +302,7 @@ impl<'a> ScheduleTable<'a> {
     }
 }
 
-/// The step at which the run is not what it should be, and what to say there.
+/// The step at which the run departs from the expected one, and the text for it.
 fn parting(run: &Run) -> Option<(u32, &'static str)> {
     match &run.outcome {
         Outcome::Failed(Failure::Diverged { step, .. }) => {

@@ -65,9 +65,10 @@ pub use search::{Edit, Search};
 
 /// Runs a schedule once. Any `FnMut(&Schedule) -> Option<Schedule>` is one.
 pub trait Replayer {
-    /// Follows `schedule` leniently, as [`Cursor`](crate::run::schedule::Cursor) says. `None` unless the run fails
-    /// in the same way (kind and place) as the one that is being shrunk; otherwise the schedule that really
-    /// ran, up to the failure, with [`preempts`](crate::run::schedule::Turn::preempts) as it was.
+    /// Follows `schedule` leniently, by the rules of [`Cursor`](crate::run::schedule::Cursor). `None`
+    /// unless the run fails in the same way (kind and place) as the one that is being shrunk; otherwise the
+    /// schedule that really ran, up to the failure, with [`preempts`](crate::run::schedule::Turn::preempts)
+    /// as it was.
     ///
     /// Must be a function of the schedule. The table of tasks may be in any order, and may contain
     /// tasks that never stepped, which the search may then use.

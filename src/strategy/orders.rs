@@ -9,11 +9,10 @@
 //! object instead of one for all; the consequences of that are ours.
 //!
 //! **Promise.** Assume that the numbers of accesses are as expected and that no task waits for another. A run without
-//! left-out objects and favours then has any possible combination of an order for each object
-//! with a probability of at least the product, over the objects, of 1 /
-//! (number of orders of its accesses), because a combination of intentions that does not contradict the program is
-//! always carried out. The probability is exactly that if the program allows all combinations. Whatever the counts,
-//! every interleaving is possible. The tests compute all of it.
+//! left-out objects and favours then has any possible combination of an order for each object with a probability
+//! of at least the product, over the objects, of 1 / (number of orders of its accesses), because a combination of
+//! intentions that does not contradict the program is always carried out. The probability is exactly that if the
+//! program allows all combinations. Every interleaving is possible, for any counts. The tests compute all of it.
 //!
 //! **Some objects are left out.** A seed leaves each object to the random walk with a probability of
 //! [1/6](LEFT_OUT). Orders for all objects are a burden for bugs in which only one object matters, because the orders

@@ -241,7 +241,7 @@ mod tests {
         announced
     }
 
-    /// The rivals that a look at all announcements finds.
+    /// The rivals, by a search of all announcements.
     fn rivals(all: &[Announcements], task: usize) -> Vec<(ObjectId, TaskId)> {
         let mut found = Vec::new();
         for own in all[task].iter() {

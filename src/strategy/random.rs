@@ -7,7 +7,7 @@ use crate::run::choice::{Draw, Mismatch, Strategy, View};
 use crate::run::ids::Seed;
 use crate::run::rng::Rng;
 
-/// Picks uniformly. A step costs one random number, whatever the number of tasks.
+/// Picks uniformly. A step costs one random number, for any number of tasks.
 #[derive(Debug)]
 pub(crate) struct RandomWalk {
     rng: Rng,

@@ -174,7 +174,7 @@ struct Fork<M> {
     state: M,
     /// The operation that led here.
     came_by: Option<usize>,
-    /// The operation to look at next, by invocation.
+    /// The next operation to try, by invocation.
     next: usize,
     /// The earliest return of the waiting operations: operations invoked later must wait too.
     first_end: u64,

@@ -43,7 +43,7 @@ pub(super) fn table(extent: Extent) -> bool {
 
 struct Turn {
     seconds: f64,
-    /// How many versions it remembered at most.
+    /// The maximum number of versions that it remembered.
     kept: usize,
     decided: Option<u64>,
 }

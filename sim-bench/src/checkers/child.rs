@@ -16,7 +16,7 @@ pub(super) const GIB_MAX: u64 = 3;
 const EXIT_SLOW: i32 = 101 + 1;
 const EXIT_LARGE: i32 = EXIT_SLOW + 1;
 
-/// What was measured.
+/// The measured values.
 #[derive(Clone, Debug)]
 pub(super) struct Cell {
     pub(super) millis: f64,
@@ -26,7 +26,7 @@ pub(super) struct Cell {
     pub(super) engine: String,
 }
 
-/// How it ended.
+/// The end of the process.
 #[derive(Clone, Debug)]
 pub(super) enum Outcome {
     Done(Cell),

@@ -1,4 +1,4 @@
-//! Who checks: the registry, one row each.
+//! The checkers: the registry, one row each.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use super::case::Case;
 use super::history::{Histories, History, Subject};
 use super::{child, online, ours, porcupine_rs, stateright};
 
-/// What a checker says of a history.
+/// The verdict of a checker.
 pub(super) enum Answer {
     /// Linearizable or not, and by which engine.
     Decided(bool, String),
@@ -18,11 +18,11 @@ pub(super) enum Answer {
 
 /// One who checks.
 pub(super) struct Contestant {
-    /// What the process that measures it is told.
+    /// Its name for the process that measures it.
     pub(super) name: &'static str,
-    /// What its column is called.
+    /// The title of its column.
     pub(super) title: &'static str,
-    /// Whether it is measured on a case.
+    /// Returns `true` if it is measured on a case.
     pub(super) takes: fn(&Case) -> bool,
     /// Checks all histories of a case.
     pub(super) check: fn(&Case, &mut Turns),

@@ -45,7 +45,7 @@ pub(super) type Calls<M> = Vec<Operation<<M as Model>::Op, <M as Model>::Ret>>;
 /// A history and its verdict.
 pub(super) struct History<M: Model> {
     pub(super) operations: Calls<M>,
-    /// Whether it is linearizable.
+    /// True if it is linearizable.
     pub(super) expected: bool,
 }
 
@@ -61,7 +61,7 @@ pub(super) enum Histories {
     PriorityQueue(Vec<History<PriorityQueue>>),
 }
 
-/// What clients of an object do.
+/// The operations of the clients of an object.
 pub(super) trait Script {
     type Model: Subject;
 

@@ -21,7 +21,7 @@ use self::contestant::CONTESTANTS;
 
 pub(crate) use self::case::{Extent, USAGE};
 
-/// What to measure.
+/// The measurement to run.
 #[derive(Clone, Debug)]
 pub(crate) struct Arguments {
     extent: Extent,

@@ -11,7 +11,7 @@ use super::history::History;
 const VARIABLE: &str = "UNPAUSE_HISTORIES";
 const FAMILY: &str = "etcd-register";
 
-/// Why there are none, if there are none.
+/// The reason if there are none.
 pub(super) fn missing() -> Option<String> {
     match folder() {
         None => Some(format!("{VARIABLE} is not set")),
@@ -20,7 +20,7 @@ pub(super) fn missing() -> Option<String> {
     }
 }
 
-/// How many there are.
+/// Their number.
 pub(super) fn count() -> usize {
     table().len()
 }

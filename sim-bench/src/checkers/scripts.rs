@@ -1,4 +1,4 @@
-//! What the clients do, and how a violation is planted, for each object. `a < b` says that a
+//! The operations of the clients, and the planted violation, for each object. `a < b` says that a
 //! returned before b was invoked.
 
 use std::collections::HashMap;
@@ -13,7 +13,7 @@ use sim::check::models::{
 
 use super::history::{Calls, Draw, Script, Subject};
 
-/// How far apart the operations of a planted violation are at most.
+/// The maximum distance between the operations of a planted violation.
 const WINDOW: usize = 4000;
 
 /// A read r with two writes w1 < w2 < r of its key, w1 of a value that nobody else writes: r cannot
@@ -206,7 +206,7 @@ pub(super) trait Collection: Subject {
     fn add(number: u64) -> Self::Op;
     fn take() -> Self::Op;
     fn added(op: &Self::Op) -> Option<u64>;
-    /// What was taken, if this is the result of a removal that found something.
+    /// The removed item, if this is the result of a removal that found one.
     fn taken(ret: &Self::Ret) -> Option<u64>;
     fn result(item: u64) -> Self::Ret;
     /// Of two items that are both inside, whether `first` must come out first. Each with its

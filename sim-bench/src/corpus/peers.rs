@@ -48,7 +48,7 @@ impl Peer {
         Some(seen)
     }
 
-    /// How many runs until one failed or there were enough, and whether one did.
+    /// The number of runs until one failed or there were enough, and `true` if one failed.
     fn look(&self, program: &'static Program, seed: u64, runs_max: u64) -> (u64, bool) {
         let runs = Arc::new(AtomicU64::new(0));
         let (count, create) = (runs.clone(), self.create);

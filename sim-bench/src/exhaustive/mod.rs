@@ -12,7 +12,7 @@ use cpu_time::ProcessTime;
 
 use self::ours::programs::{PROGRAMS, Program};
 
-/// How to ask for it.
+/// Its usage.
 pub(crate) const USAGE: &str = "\
 usage: sim-bench exhaustive [quick | long] ['counter(3)' IRIW ...]
 
@@ -20,7 +20,7 @@ usage: sim-bench exhaustive [quick | long] ['counter(3)' IRIW ...]
   ...     only these programs
 ";
 
-/// What to explore.
+/// The programs to explore.
 #[derive(Clone, Debug)]
 pub(crate) struct Arguments {
     /// For a cell, at most.
@@ -47,13 +47,13 @@ impl Arguments {
     }
 }
 
-/// How far a contestant came.
+/// The progress of a contestant.
 #[derive(Clone, Copy, Debug)]
 struct Explored {
     runs: u64,
     /// Runs that were begun and given up, because all they could still do had been done.
     blocked: u64,
-    /// Whether there was nothing left.
+    /// True if nothing was left to explore.
     complete: bool,
 }
 
@@ -78,7 +78,7 @@ struct Cell {
     seconds: f64,
 }
 
-/// What is known of a future that is never pending.
+/// Polls a future that is never pending.
 ///
 /// # Panics
 /// If it is.

@@ -11,12 +11,12 @@ use super::tools::{Body, Mutex, Task, Word, boxed, join, spawn};
 #[derive(Clone, Copy)]
 pub(crate) struct Program {
     pub(crate) name: &'static str,
-    /// How many classes of interleavings it has if memory is sequentially consistent (Mazurkiewicz
-    /// traces: accesses of one word conflict unless neither changes it, so an exchange that fails is a load;
-    /// sections of one lock conflict always). By formula where there is one, else counted over all interleavings
-    /// outside of this library; where exchanges fail, by the runs of the search, which its audit agrees with.
+    /// The number of its classes of interleavings if memory is sequentially consistent (Mazurkiewicz traces:
+    /// accesses of one word conflict unless neither changes it, so an exchange that fails is a load; sections of
+    /// one lock conflict always). By formula where there is one, else counted over all interleavings outside of
+    /// this library; where exchanges fail, by the runs of the search, which its audit agrees with.
     pub(crate) classes: u64,
-    /// Whether words are shared, which loom lets be seen out of order: it has more to explore.
+    /// True if words are shared: loom models weak memory and has more to explore.
     pub(crate) weak: bool,
     pub(crate) body: fn() -> Body,
 }

@@ -23,7 +23,7 @@ pub(crate) const PEER: Peer = Peer {
     },
 };
 
-/// How to run.
+/// The settings of a run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Settings {
     pub(crate) strategy: &'static str,

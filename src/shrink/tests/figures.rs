@@ -1,4 +1,4 @@
-//! Random programs: how often the least there is, is found, and what that takes.
+//! Random programs: the share of those shrunk to the minimum, and the number of replays.
 
 use super::interp::Op::*;
 use super::interp::{Op, Program, Rng};
@@ -72,8 +72,8 @@ fn random_programs_with_locks_come_down_to_the_least() {
 
 #[test]
 fn random_programs_with_locks_that_need_two_preemptions_mostly_come_down_to_the_least() {
-    // The hardest there are. What is missed has its turns in another order: too far away for a step, and too
-    // deep for a search within the budget.
+    // The hardest there are. A missed minimum has its turns in another order: too far away for a
+    // step, and too deep for a search within the budget.
     check(random_locks, 20, 2, 1);
 }
 

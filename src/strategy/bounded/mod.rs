@@ -6,10 +6,10 @@
 //!
 //! The search is depth-first over the decisions of a run, and stateless: a run repeats a prefix of the run before
 //! it, takes the next candidate there, and goes on by the measure's schedule, which costs nothing. The runs that
-//! count are exactly the runs within the bound, each once. This promise holds whatever state the tasks share, seen
-//! or not. The search is not combined with partial-order reduction, which would skip a run because of an equivalent
-//! one outside the bound (Coons, Musuvathi, McKinley: Bounded Partial-Order Reduction, OOPSLA 2013), so equivalent
-//! runs count, too.
+//! count are exactly the runs within the bound, each once. This promise holds for every state that the tasks
+//! share, seen or not. The search is not combined with partial-order reduction, which would skip a run because of
+//! an equivalent one outside the bound (Coons, Musuvathi, McKinley: Bounded Partial-Order Reduction, OOPSLA 2013),
+//! so equivalent runs count, too.
 //!
 //! Each round starts from scratch and repeats the runs of lower cost, which do not count. They are a fraction of the
 //! last round, and the memory of the search is one path: O(steps of a run * tasks).

@@ -257,7 +257,7 @@ impl Explorer {
         self.plan();
     }
 
-    /// Starts again with what was learnt about footprints. The runs so far do not count.
+    /// Starts again with the learnt footprints. The runs so far do not count.
     fn restart(&mut self) {
         self.blocked += self.runs;
         self.runs = 0;

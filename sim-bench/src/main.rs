@@ -1,6 +1,6 @@
 //! unpause beside its peers: the same programs, measured in turns in one process.
 //!
-//! Prints tables and asserts nothing about time. The README says how to read them.
+//! Prints tables and asserts nothing about time. The README explains them.
 
 #![forbid(unsafe_code)]
 

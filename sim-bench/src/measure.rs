@@ -1,7 +1,7 @@
 //! Measures several contestants side by side.
 //!
 //! The machine is shared and its speed changes, so nothing is measured alone: each repetition gives
-//! every contestant its turn before the next one begins, and only what stands in one row is
+//! every contestant its turn before the next one begins, and only the numbers of one row are
 //! compared. If all contestants work on one thread, the measured time is the processor time of the
 //! process, without the time of other programs.
 
@@ -28,11 +28,11 @@ pub(crate) struct Effort {
 pub(crate) enum Clock {
     /// That of all threads of this process.
     Processor,
-    /// That on the wall, for what uses several threads.
+    /// That on the wall, for programs with several threads.
     Wall,
 }
 
-/// One who is measured: does so many runs.
+/// A measured tool: does so many runs.
 pub(crate) type Contestant<'a> = Box<dyn Fn(u64) + 'a>;
 
 /// The time of a contestant for a run, in seconds, for each turn, lowest first.
@@ -45,7 +45,7 @@ impl Times {
         self.0[self.0.len() / 2]
     }
 
-    /// The lowest: what it takes when nothing gets in between.
+    /// The lowest: the time without interference.
     pub(crate) fn least(&self) -> f64 {
         self.0[0]
     }

@@ -1,4 +1,4 @@
-//! The tables: measured rows as text, with the bars and whether they are met.
+//! The tables: measured rows as text, with the bars and their results.
 //!
 //! Bars are shown and never asserted: a test that fails by time fails by the neighbours' work.
 

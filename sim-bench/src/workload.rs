@@ -1,6 +1,6 @@
-//! The programs that every peer runs: what they are, how big they are, what is asked of us.
+//! The programs that every peer runs, with their sizes and the bars for our results.
 //!
-//! The sizes stand here and nowhere else; each peer writes the same body with its own primitives.
+//! The sizes are here and nowhere else; each peer writes the same body with its own primitives.
 
 /// Tasks and operations of a body whose tasks all do the same.
 #[derive(Clone, Copy, Debug)]
@@ -29,7 +29,7 @@ pub(crate) const W8_ATOMICS: usize = 4;
 /// A program that is measured.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Workload {
-    /// An empty body: what a run costs by itself.
+    /// An empty body: the cost of a run by itself.
     W0,
     /// Yields.
     W1,
@@ -71,7 +71,7 @@ pub(crate) struct Bars {
 }
 
 impl Workload {
-    /// The name it is asked for by, in lower case.
+    /// Its name on the command line, in lower case.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Workload::W0 => "W0",
@@ -148,7 +148,7 @@ impl Workload {
     }
 }
 
-/// The sum of `0..n`: what the results of a body's tasks add up to if they did their work.
+/// The sum of `0..n`: that of the results of a body's tasks if they did their work.
 pub(crate) fn sum_below(n: u64) -> u64 {
     n * (n - 1) / 2
 }

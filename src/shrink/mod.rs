@@ -113,7 +113,7 @@ pub struct Sought {
     pub through: bool,
 }
 
-/// The limits of a search.
+/// The budget of [`shrink`]: when it is used up, the best schedule so far is the result.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Budget {
     /// The maximum number of replays, including the first one, which is always made. 2,000 by default: a small run

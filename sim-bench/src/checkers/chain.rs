@@ -48,8 +48,8 @@ struct Turn {
     decided: Option<u64>,
 }
 
-/// Clients that read and update with what they read last; their events are made while they are fed,
-/// in chunks that are not measured. If `bad`, the last read that returns is told the first version.
+/// Clients that read, and update with their last read; their events are generated during the check,
+/// in chunks that are not measured. If `bad`, the last read that returns gets the first version.
 fn turn(clients: u32, events: u64, bad: bool) -> Turn {
     const CHUNK: usize = 1 << 14;
     let mut store = Store::new(clients);

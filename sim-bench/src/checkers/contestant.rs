@@ -16,7 +16,7 @@ pub(super) enum Answer {
     Unknown,
 }
 
-/// One who checks.
+/// A checker.
 pub(super) struct Contestant {
     /// Its name for the process that measures it.
     pub(super) name: &'static str,
@@ -46,7 +46,7 @@ impl Turns {
     }
 
     /// Checks these histories as often as there is time for. `check` gets one prepared history and
-    /// says what it found, with the configurations it visited (0 if it does not count them).
+    /// returns its verdict, with the configurations it visited (0 if it does not count them).
     pub(super) fn measure<P>(
         &mut self,
         prepared: &[(P, bool)],
@@ -79,7 +79,7 @@ impl Turns {
     }
 }
 
-/// Does something with the histories of a case, whatever their model.
+/// Does something with the histories of a case, for any model.
 pub(super) trait Check {
     /// Does it.
     fn check<M: Subject>(&mut self, histories: &[History<M>]);

@@ -37,7 +37,7 @@ pub(crate) struct Effort {
 }
 
 impl Arguments {
-    /// Reads what follows the word `corpus`; none if it does not fit the grammar.
+    /// Reads the arguments after `corpus`; none if they do not fit the grammar.
     pub(crate) fn parse(words: impl Iterator<Item = String>) -> Option<Arguments> {
         let usual = Effort { runs: 20_000, bugs: 400 };
         let mut arguments = Arguments { effort: usual, names: Vec::new() };

@@ -30,7 +30,7 @@ pub(crate) struct Arguments {
 }
 
 impl Arguments {
-    /// Reads what follows the word `exhaustive`; none if it does not fit the grammar.
+    /// Reads the arguments after `exhaustive`; none if they do not fit the grammar.
     pub(crate) fn parse(words: impl Iterator<Item = String>) -> Option<Arguments> {
         let mut arguments = Arguments { budget: Duration::from_secs(20), names: Vec::new() };
         for word in words {
@@ -57,7 +57,7 @@ struct Explored {
     complete: bool,
 }
 
-/// One who explores the program with this index.
+/// A tool that explores the program with this index.
 struct Contestant {
     name: &'static str,
     explore: fn(usize, Duration) -> Explored,

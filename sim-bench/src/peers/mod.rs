@@ -10,7 +10,7 @@ pub(crate) mod tokio;
 
 use crate::workload::Workload;
 
-/// One who runs workloads.
+/// A tool that runs workloads.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Peer {
     /// The title of its column.

@@ -14,7 +14,7 @@ use crate::workload::{
     sum_below, w8_sum,
 };
 
-/// One job, the random walk, which is what the peers do.
+/// One job, the random walk, as the peers do.
 pub(crate) const PEER: Peer = Peer {
     name: "ours",
     can: |_| true,

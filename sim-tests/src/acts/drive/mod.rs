@@ -26,10 +26,10 @@ pub struct Driven {
 #[derive(Default)]
 struct Record {
     logs: Vec<Vec<u16>>,
-    /// Log entries of effects of drops, until the task continues or ends: if the run ends before
-    /// that, they belong to the drop of the remaining tasks.
+    /// The last value that a task wrote to each word and lock.
     memory: [u8; WORDS + LOCKS],
-    /// The length of each log up to the last entry of a polled task, without entries of drops.
+    /// The length of the log of each task when it last continued. If the run ends before it continues again, later
+    /// entries are of the drop of the remaining tasks.
     polled: Vec<usize>,
     /// The end of the run as the body or a panicking task reports it. Later log entries belong to
     /// no run.

@@ -27,8 +27,8 @@ pub(super) fn explore(session: &Session<'_>) -> Explored {
 /// The run of one seed; if it passes and fails with its calls in another order, that run.
 pub(super) fn run_seed(session: &Session<'_>, seed: Seed) -> Run {
     let mut runner = SeedRunner::new(session);
-    let failing = runner.failing_run(seed);
-    let run = failing.map_or_else(|| runner.extract(seed), |(run, _)| run);
+    let failing = runner.failing_run(0, seed);
+    let run = failing.map_or_else(|| runner.extract(seed), |found| found.run);
     runner.worker.forget_histories();
     run
 }
@@ -65,39 +65,41 @@ impl<'a, 'b> SeedRunner<'a, 'b> {
     }
 
     /// Runs a seed. Counts the run if it passes; otherwise returns it.
+    #[inline]
     fn run(&mut self, turn: SeedTurn, own: &mut Explored) -> Option<Box<Found>> {
         let SeedTurn { position, seed, first } = turn;
-        let mut failing = self.failing_run(seed);
-        if first && !matches!(failing, Some((_, Origin::Seed(_)))) {
-            failing = self.confirm_first(seed, own).or(failing);
+        let mut found = self.failing_run(position, seed);
+        if first && found.as_ref().is_none_or(|found| found.origin != Origin::Seed(seed)) {
+            found = self.confirm_first(position, seed, own).or(found);
         }
-        if failing.is_none() {
+        if found.is_none() {
             note(own, position, seed, self.session.config.strategy.name(), &self.worker);
             self.closing.move_to(own);
         }
         self.worker.forget_histories();
-        failing.map(|(run, origin)| Box::new(Found { position, run, origin }))
+        found
     }
 
-    /// Makes the run of a seed. Returns the run if it fails, or if it does with its calls in another order, and the
-    /// origin of its decisions.
+    /// Makes the run of a seed. Returns the run if it fails, or if it does with its calls in another order.
     #[inline]
-    fn failing_run(&mut self, seed: Seed) -> Option<(Run, Origin)> {
+    fn failing_run(&mut self, position: u64, seed: Seed) -> Option<Box<Found>> {
         if self.make(seed).is_some() {
-            return Some((self.extract(seed), Origin::Seed(seed)));
+            let run = self.extract(seed);
+            return Some(Box::new(Found { position, run, origin: Origin::Seed(seed) }));
         }
         let run = self.closing.check(self.session, &self.worker, seed)?;
         let origin = Origin::Reordered(run.seed);
-        Some((run, origin))
+        Some(Box::new(Found { position, run, origin }))
     }
 
     /// Repeats the run of the first seed, which passed, to see that a run is a function of its decisions. Returns the
     /// run if it is not.
     #[cold]
-    fn confirm_first(&self, seed: Seed, own: &mut Explored) -> Option<(Run, Origin)> {
+    fn confirm_first(&self, position: u64, seed: Seed, own: &mut Explored) -> Option<Box<Found>> {
         let run = self.extract(seed);
         own.warnings.extend(remarks(&run));
         let failure = confirm::same_again(self.session, &run).err()?;
-        Some((Run { outcome: Outcome::Failed(failure), ..run }, Origin::Seed(seed)))
+        let run = Run { outcome: Outcome::Failed(failure), ..run };
+        Some(Box::new(Found { position, run, origin: Origin::Seed(seed) }))
     }
 }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use sim::Ordering::SeqCst;
+use sim::run::{Failure, Outcome};
 use sim::{Atomic, Runner};
 
 fn is_child() -> bool {
@@ -150,6 +151,17 @@ fn what_means_nothing_to_real_threads_is_said_of_a_test_that_passes() {
 }
 
 // ---- runs of nothing
+
+#[test]
+fn conditions_are_judged_by_the_one_run_that_there_was_time_for() {
+    let runner = || Runner::new().hermetic().jobs(1);
+    let body = async || sim::sometimes!(std::hint::black_box(false), "never true");
+    let report = runner().seeds(0..100).time(Duration::ZERO).run(body);
+    let outcome = report.finding.map(|finding| finding.run.outcome);
+    assert!(matches!(outcome, Some(Outcome::Failed(Failure::TooSeldom { .. }))), "{outcome:?}");
+    // A single requested seed is run to inspect it.
+    assert!(runner().seeds(0..1).run(body).passed());
+}
 
 #[test]
 fn no_test_passes_without_a_run() {

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use super::session::Session;
 use super::watchdog::WorkerJob;
+use crate::engine::seeds::Explored;
 use crate::report::Closure;
 use crate::rt::Worker;
 use crate::run::choice::Strategy;
@@ -56,7 +57,7 @@ pub(super) fn check(
 pub(super) struct ClosureCollector {
     witness: Option<Witness>,
     /// Its counts; none if it is not requested.
-    pub(super) closure: Option<Closure>,
+    closure: Option<Closure>,
 }
 
 impl ClosureCollector {
@@ -101,6 +102,13 @@ impl ClosureCollector {
                 closure.unconfirmed += u64::from(run.is_none());
                 run
             }
+        }
+    }
+
+    /// Moves the counts to those over all runs.
+    pub(super) fn move_to(&mut self, all: &mut Explored) {
+        if let (Some(all), Some(own)) = (&mut all.tally.closure, &mut self.closure) {
+            all.add(&std::mem::take(own));
         }
     }
 }

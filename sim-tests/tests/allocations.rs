@@ -200,7 +200,7 @@ fn a_run_allocates_a_box_for_each_task_and_what_its_body_does() {
     // The caller owns a history and may keep it. Its table grows 3 times from 10 to 100.
     let few = calls_of_a_run("10 recorded calls", async || calls(10).await);
     assert_eq!(calls_of_a_run("100 recorded calls", async || calls(100).await), few + 3);
-    // Under every strategy.
+    // Under every strategy: one that fails here must keep its tables from run to run, and clear them.
     for row in sim::strategy::STRATEGIES {
         let name = |what: &str| format!("{}: {what}", row.name);
         let calls = calls_under(row.name, &name("200 yields"), async || yields(100).await);

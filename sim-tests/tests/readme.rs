@@ -1,8 +1,8 @@
 //! The screens in the README and in the examples are those of today.
 //!
-//! `UPDATE_EXPECT=1 cargo test -p sim-tests --test readme` rewrites the README's screen and the
-//! report at the end of each example. In the real build the examples only have to succeed, because
-//! the output of real threads varies.
+//! `UPDATE_EXPECT=1 cargo test -p sim-tests --test readme` rewrites the README's screen and its list of strategies, the
+//! table of the strategies and the report at the end of each example. In the real build the examples only have to
+//! succeed, because the output of real threads varies.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -184,23 +184,36 @@ fn the_front_page_shows_the_screen_of_the_readme() {
 }
 
 #[test]
-fn every_strategy_stands_in_the_readme_and_in_the_table_of_its_module() {
-    let read = |path: &str| fs::read_to_string(root().join(path)).unwrap();
-    let (readme, table) = (read("README.md"), read("src/strategy/mod.rs"));
-    for row in sim::strategy::STRATEGIES {
-        let name = format!("`{}`", row.name);
-        assert!(readme.contains(&name), "README.md does not name the strategy {name}");
-        assert!(
-            table.contains(&format!("//! | {name}")),
-            "src/strategy/mod.rs has no row for {name}"
-        );
-    }
+fn the_table_of_the_strategies_has_the_texts_of_their_rows() {
+    let path = root().join("src/strategy/mod.rs");
+    let source = fs::read_to_string(&path).unwrap();
+    let (_, table) = source.split_once("//! |---|---|---|---|\n").expect("the head of the table");
+    let (old, _) = table.split_once("//!\n").unwrap();
+    let rows = sim::strategy::STRATEGIES.iter().map(|row| {
+        let default =
+            if row.name == sim::strategy::STRATEGIES[0].name { ", the default" } else { "" };
+        let numbered = match row.numbered {
+            [first, .., last] => format!(", `{}` to `{}`", first.name, last.name),
+            _ => String::new(),
+        };
+        let texts = [row.good_at, row.promise, row.weak].join(" | ");
+        format!("//! | `{}`{default}{numbered} | {texts} |\n", row.name)
+    });
+    expect(&path, &source, old, &rows.collect::<String>());
+}
+
+#[test]
+fn the_readme_names_every_strategy() {
+    let path = root().join("README.md");
+    let readme = fs::read_to_string(&path).unwrap();
+    let (_, list) = readme.split_once("The others sample:\n").expect("the list of the strategies");
+    let (old, _) = list.split_once('\n').unwrap();
+    let [_, others @ ..] = sim::strategy::STRATEGIES else { panic!("no strategy") };
+    let names: Vec<String> = others.iter().map(|row| format!("`{}`", row.name)).collect();
+    expect(&path, &readme, old, &format!("  {},", names.join(", ")));
     for row in sim::strategy::SEARCHES {
-        assert!(
-            readme.contains(&format!("`{}`", row.name)),
-            "README.md does not name {}",
-            row.name
-        );
+        let name = format!("`{}`", row.name);
+        assert!(readme.contains(&name), "name {name} under \"Limits\" in README.md");
     }
 }
 
@@ -236,7 +249,8 @@ fn expect(path: &Path, text: &str, old: &str, new: &str) {
         return;
     }
     panic!(
-        "{} is not what is printed; UPDATE_EXPECT=1 writes it anew. Printed:\n{new}\nthere:\n{old}",
+        "{} differs from what is printed or registered: `UPDATE_EXPECT=1 cargo test -p sim-tests --test readme` \
+         writes it anew. New:\n{new}\nthere:\n{old}",
         path.display()
     );
 }

@@ -50,10 +50,23 @@ use super::candidates::Candidates;
 use super::dice::Dice;
 use super::rehearsal::Rehearsal;
 use super::tally::TaskCounts;
+use super::{StrategyRow, lessons};
 use crate::run::board::{Announced, Announcements, Status};
 use crate::run::choice::{Draw, Mismatch, Strategy, View};
 use crate::run::ids::{Seed, TaskId};
 use crate::run::rng::Rng;
+
+/// Its row in [`STRATEGIES`](super::STRATEGIES).
+pub(super) const ROW: StrategyRow = StrategyRow {
+    name: "orders",
+    summary: "every order of the accesses to each object with the same probability",
+    good_at: "several contended objects, one task among many, locks taken in a circle",
+    promise: "each possible choice of an order of the accesses for every object has at least the probability of drawing it, if nothing waits, in a run that leaves no object out and favours nobody",
+    weak: "tasks that go through the same objects in different orders",
+    reaches_all: true,
+    create: || lessons(<Orders>::default),
+    numbered: &[],
+};
 
 /// The seed leaves one object in this many to the random walk.
 const LEFT_OUT: u64 = 6;

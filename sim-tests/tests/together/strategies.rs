@@ -50,7 +50,12 @@ fn a_seed_is_one_run_and_every_answer_is_in_range() {
                 assert_eq!(first.strategy, row.name);
                 different.insert(print.0);
             }
-            assert!(different.len() > 1, "{} runs {} in one way", row.name, program.name);
+            assert!(
+                different.len() > 1,
+                "{} runs {} in the same way with 100 seeds: a strategy without a number draws from its seed",
+                row.name,
+                program.name
+            );
         }
     }
 }
@@ -82,12 +87,13 @@ fn every_interleaving_of_a_small_program_is_reached() {
         }
         // Six accesses, three of each: twenty orders.
         if row.reaches_all {
-            assert_eq!(orders.len(), 20, "{}", row.name);
+            let reached = orders.len();
+            assert_eq!(reached, 20, "{}: correct it, or set `reaches_all` to false", row.name);
         }
         // Every strategy reaches the interleavings with at most three task switches.
         let changes = |order: &Vec<u32>| order.windows(2).filter(|pair| pair[0] != pair[1]).count();
         let few = orders.iter().filter(|order| changes(order) <= 3).count();
-        assert_eq!(few, 14, "{}", row.name);
+        assert_eq!(few, 14, "{}: every strategy reaches orders of at most three changes", row.name);
     }
 }
 
@@ -98,10 +104,22 @@ fn a_strategy_with_a_number_is_chosen_by_name_and_says_it() {
     for form in STRATEGIES.iter().flat_map(|row| row.numbered) {
         assert_eq!(run(form.name, 1, program).strategy, form.name);
     }
-    for name in ["pct:0", "pct:9", "pct:", "pct:x", "random:2"] {
-        let refused = Runner::new().hermetic().strategy(name).try_run(program.body).unwrap_err();
-        let text = refused.to_string();
-        assert!(text.contains(name) && text.contains("pct (pct:1 to pct:8)"), "{text}");
+    for row in STRATEGIES {
+        let count = row.numbered.len();
+        let numbers =
+            ["0", "", "x"].map(str::to_owned).into_iter().chain([(count + 1).to_string()]);
+        let names = numbers.map(|number| format!("{}:{number}", row.name));
+        let is_unknown = |name: &String| row.numbered.iter().all(|form| form.name != name);
+        for name in names.filter(is_unknown) {
+            let refused =
+                Runner::new().hermetic().strategy(&name).try_run(program.body).unwrap_err();
+            let text = refused.to_string();
+            let grammar = match row.numbered {
+                [first, .., last] => format!("{} ({} to {})", row.name, first.name, last.name),
+                _ => row.name.to_owned(),
+            };
+            assert!(text.contains(&name) && text.contains(&grammar), "{text}");
+        }
     }
 }
 

@@ -1,4 +1,4 @@
-//! The models that come with the library, one file and one row of [`registry`] each.
+//! The models that come with the library, one file and one row of `every_model!` each, which makes [`registry`].
 //!
 //! They are generic in the values they hold, whole numbers by default. Write your own if none fits: [`Model`]
 //! shows how, and these files are short enough to start from.
@@ -22,59 +22,53 @@ mod written;
 use std::fmt::Debug;
 use std::hash::Hash;
 
-pub use bank::{Bank, BankOp, BankRet};
-pub use cas_register::{CasRegister, CasRegisterOp, CasRegisterRet};
-pub use counter::{Counter, CounterOp, CounterRet};
-pub use grow_set::{GrowSet, GrowSetOp, GrowSetRet};
-pub use lock::{Lock, LockOp, LockRet};
-pub use map::{Map, MapOp, MapRet};
-pub use multi_register::{
-    AccessRet, MultiRegister, MultiRegisterOp, MultiRegisterRet, RegisterAccess,
-};
-pub use priority_queue::{PriorityQueue, PriorityQueueOp, PriorityQueueRet};
-pub use queue::{Queue, QueueOp, QueueRet};
-pub use register::{Register, RegisterOp, RegisterRet};
-pub use set::{Set, SetOp};
-pub use stack::{Stack, StackOp, StackRet};
-pub use text_map::{TextMap, TextMapOp, TextMapRet};
-pub use versioned_register::{VersionedRegister, VersionedRegisterOp, VersionedRegisterRet};
-
 use super::model::Model;
 use crate::datum::Datum;
 
-/// Visits every registered model, in the order of this list.
-///
-/// The types of the models differ, so a loop cannot iterate over them; a visitor with a generic method can. The
-/// conformance suite is one such visitor, the lookup of a model by its name another.
-///
-/// ```
-/// use unpause_check::models::{registry, RegisteredModel, Visitor};
-/// struct Names(Vec<&'static str>);
-/// impl Visitor for Names {
-///     fn visit<M: RegisteredModel>(&mut self) {
-///         self.0.push(M::NAME);
-///     }
-/// }
-/// let mut names = Names(Vec::new());
-/// registry(&mut names);
-/// assert_eq!(names.0[..3], ["register", "cas-register", "counter"]);
-/// assert!(names.0.contains(&"multi-register"));
-/// ```
-pub fn registry(visitor: &mut impl Visitor) {
-    visitor.visit::<Register>();
-    visitor.visit::<CasRegister>();
-    visitor.visit::<Counter>();
-    visitor.visit::<Queue>();
-    visitor.visit::<Stack>();
-    visitor.visit::<PriorityQueue>();
-    visitor.visit::<Set>();
-    visitor.visit::<Map>();
-    visitor.visit::<VersionedRegister>();
-    visitor.visit::<TextMap>();
-    visitor.visit::<GrowSet>();
-    visitor.visit::<Lock>();
-    visitor.visit::<MultiRegister>();
-    visitor.visit::<Bank>();
+/// Makes the registry and the public names: for each model its module, its type, and the other types of its file.
+macro_rules! every_model {
+    ($($module:ident: $model:ident $(, $other:ident)*;)*) => {
+        $(pub use self::$module::{$model $(, $other)*};)*
+
+        /// Visits every registered model, in the order of this list.
+        ///
+        /// The types of the models differ, so a loop cannot iterate over them; a visitor with a generic method
+        /// can. The conformance suite is one such visitor, the lookup of a model by its name another.
+        ///
+        /// ```
+        /// use unpause_check::models::{registry, RegisteredModel, Visitor};
+        /// struct Names(Vec<&'static str>);
+        /// impl Visitor for Names {
+        ///     fn visit<M: RegisteredModel>(&mut self) {
+        ///         self.0.push(M::NAME);
+        ///     }
+        /// }
+        /// let mut names = Names(Vec::new());
+        /// registry(&mut names);
+        /// assert_eq!(names.0[..3], ["register", "cas-register", "counter"]);
+        /// assert!(names.0.contains(&"multi-register"));
+        /// ```
+        pub fn registry(visitor: &mut impl Visitor) {
+            $(visitor.visit::<$model>();)*
+        }
+    };
+}
+
+every_model! {
+    register: Register, RegisterOp, RegisterRet;
+    cas_register: CasRegister, CasRegisterOp, CasRegisterRet;
+    counter: Counter, CounterOp, CounterRet;
+    queue: Queue, QueueOp, QueueRet;
+    stack: Stack, StackOp, StackRet;
+    priority_queue: PriorityQueue, PriorityQueueOp, PriorityQueueRet;
+    set: Set, SetOp;
+    map: Map, MapOp, MapRet;
+    versioned_register: VersionedRegister, VersionedRegisterOp, VersionedRegisterRet;
+    text_map: TextMap, TextMapOp, TextMapRet;
+    grow_set: GrowSet, GrowSetOp, GrowSetRet;
+    lock: Lock, LockOp, LockRet;
+    multi_register: MultiRegister, AccessRet, MultiRegisterOp, MultiRegisterRet, RegisterAccess;
+    bank: Bank, BankOp, BankRet;
 }
 
 /// A visitor of the [`registry`].
@@ -108,8 +102,9 @@ pub trait RegisteredModel:
 
     /// The same model over the values of files: mostly `Self` with [`Datum`] for its values.
     type Recorded: Model<Op: Sync, Ret: Sync> + Sync;
-    /// The names of its operations in files. They must not all be calls of another model too, because a file
-    /// without the name of its model would then be ambiguous.
+    /// The names of its operations in files. No other model has the same ones, because a file without the name of
+    /// its model would be ambiguous. If a file fits two models, and one of them has all calls of the other and more,
+    /// the file belongs to the one with fewer.
     const CALLS: &'static [&'static str];
     /// True if every operation with a value names a key: in files as `[key value]`, or in a field of its own.
     /// [`call`](RegisteredModel::call) then receives `[key value]`, and [`outcome`](RegisteredModel::outcome) the

@@ -254,7 +254,8 @@ async fn child_leaves_a_task_that_panics_late() {
         let starts = started.clone();
         let task = sim::spawn(async move {
             starts.store(true, SeqCst).await;
-            std::thread::sleep(Duration::from_millis(1500));
+            // A second after the end of its run, and a second before the end of the process: a machine may be busy.
+            std::thread::sleep(Duration::from_millis(2000));
             panic!("late");
         });
         task.detach();
@@ -265,7 +266,7 @@ async fn child_leaves_a_task_that_panics_late() {
 #[sim::test(seeds = 1)]
 async fn child_leaves_b_waits() {
     if is_child() {
-        std::thread::sleep(Duration::from_millis(1000));
+        std::thread::sleep(Duration::from_millis(2000));
     }
 }
 

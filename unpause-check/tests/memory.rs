@@ -3,15 +3,15 @@
 //! One test in a file of its own, because the allocator counts for the whole process.
 
 use peak_alloc::PeakAlloc;
-use sim::check::history::Operation;
-use sim::check::models::{
+use unpause_check::history::Operation;
+use unpause_check::models::{
     CasRegister, CasRegisterOp, CasRegisterRet, Queue, QueueOp, QueueRet, Set, SetOp, TextMap,
     TextMapOp, TextMapRet,
 };
-use sim::check::online::{ClientEvent, Online, OnlineStatus};
-use sim::check::transactions::{Level, RegisterCall, TransactionOutcome, rw_register};
-use sim::check::verdict::{Limit, Verdict};
-use sim::check::{
+use unpause_check::online::{ClientEvent, Online, OnlineStatus};
+use unpause_check::transactions::{Level, RegisterCall, TransactionOutcome, rw_register};
+use unpause_check::verdict::{Limit, Verdict};
+use unpause_check::{
     Budget, Malformed, Model, linearizable, linearizable_parallel, quiescent, sequential,
 };
 

@@ -2,13 +2,13 @@
 
 use std::cell::Cell;
 
-use sim::check::history::Operation;
-use sim::check::models::{Queue, QueueOp, QueueRet};
-use sim::check::transactions::{
+use unpause_check::history::Operation;
+use unpause_check::models::{Queue, QueueOp, QueueRet};
+use unpause_check::transactions::{
     Level, ListCall, RegisterCall, TransactionOutcome, list_append, rw_register,
 };
-use sim::check::verdict::{Limit, Verdict};
-use sim::check::{Budget, linearizable, linearizable_parallel, quiescent, sequential};
+use unpause_check::verdict::{Limit, Verdict};
+use unpause_check::{Budget, linearizable, linearizable_parallel, quiescent, sequential};
 
 type Call = Operation<QueueOp, QueueRet>;
 

@@ -25,6 +25,7 @@ mod services;
 mod slot;
 mod state;
 mod step;
+mod timers;
 mod watch;
 mod world;
 

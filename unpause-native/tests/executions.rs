@@ -2,7 +2,7 @@
 #![cfg(all(target_os = "linux", target_env = "gnu", target_arch = "x86_64"))]
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Condvar, Mutex, mpsc};
 use std::time::{Duration, Instant};
 
@@ -124,7 +124,7 @@ fn an_increment_in_two_parts_is_lost_under_some_seeds_and_one_in_one_part_under_
         let increment =
             |counter: Arc<AtomicU64>| move || unsafe { __tsan_atomic64_fetch_add(&*counter, 1, 5) };
         let threads = [0, 1].map(|_| std::thread::spawn(increment(counter.clone())));
-        threads.into_iter().for_each(|thread| drop(thread.join().unwrap()));
+        threads.into_iter().for_each(|thread| assert!(thread.join().is_ok()));
         load(&counter)
     };
     assert!((0..100).all(|seed| result(seed, in_one) == 2));
@@ -278,7 +278,12 @@ fn a_panic_ends_the_body_and_a_panic_of_a_thread_is_the_result_of_its_join() {
     let before = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |info| match inside() {
         true => {
-            note_panic(info.payload_as_str().unwrap_or(""), &info.location().unwrap().to_string())
+            let texts = || {
+                let message = info.payload_as_str().unwrap_or("").to_owned();
+                (message, info.location().unwrap().to_string())
+            };
+            let (message, place) = outside(texts);
+            note_panic(message, place);
         }
         false => before(info),
     }));

@@ -2,6 +2,7 @@
 //! object otherwise.
 
 mod crew;
+mod foreign;
 mod gate;
 mod handle;
 mod point;
@@ -13,6 +14,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 pub(crate) use self::crew::Crew;
+#[cfg_attr(not(unpause_native), allow(unused_imports))]
+pub(crate) use self::foreign::ForeignWord;
 pub(crate) use self::gate::{Enter, Gate, Pass};
 pub(crate) use self::handle::{Handle, spawn};
 pub(crate) use self::point::YieldPoint;
@@ -56,6 +59,14 @@ pub(crate) fn draw(bound: u64, why: &'static str) -> u64 {
 /// A decision that is not explored: `value`, unless a trace is replayed.
 pub(crate) fn given(bound: u64, value: u64, why: &'static str) -> u64 {
     if in_run() { WORLD.with(|world| world.given(bound, value, why)) } else { value }
+}
+
+/// The key of the random bytes that a run hands to code that is not of this library: not explored, kept in the trace.
+#[cfg_attr(not(unpause_native), allow(dead_code))]
+pub(crate) fn draw_key() -> u64 {
+    // Not a multiple of the seed, from which strategies draw.
+    let key = seed().unwrap_or(0).wrapping_add(1).wrapping_mul(0xD6E8_FEB8_6659_FD93) >> 1;
+    given(u64::MAX, key, "the key of random bytes")
 }
 
 /// The seed of the run, 0 outside one; none in a search, which explores all values that a seed could give.

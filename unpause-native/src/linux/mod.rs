@@ -15,7 +15,7 @@ mod switch;
 mod thread;
 mod threads;
 
-pub use self::execution::{Body, Ended, Execution};
-pub use self::places::Frame;
+pub use self::execution::{Body, Ended, Execution, warm_up};
+pub use self::places::{Frame, location};
 pub use self::request::{Access, Operation, Request};
 pub use self::thread::{inside, note_panic, outside};

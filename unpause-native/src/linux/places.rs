@@ -1,6 +1,7 @@
 //! Return addresses to lines of source, by the program's debug information.
 
 use std::cell::RefCell;
+use std::panic::Location;
 
 use super::image::load_address;
 
@@ -13,6 +14,8 @@ pub struct Frame {
     pub file: String,
     /// The line, from 1; 0 if the debug information has none.
     pub line: u32,
+    /// The column, from 1; 0 if the debug information has none.
+    pub column: u32,
 }
 
 impl Frame {
@@ -44,13 +47,72 @@ pub(crate) fn frames(return_address: usize) -> Vec<Frame> {
         while let Ok(Some(frame)) = found.next() {
             let name = frame.function.as_ref().and_then(|function| function.raw_name().ok());
             let name = name.map(|name| format!("{:#}", rustc_demangle::demangle(&name)));
-            let (file, line) = frame.location.map_or((None, None), |at| (at.file, at.line));
+            let at = frame.location.unwrap_or(addr2line::Location {
+                file: None,
+                line: None,
+                column: None,
+            });
             frames.push(Frame {
                 function: name.unwrap_or_default(),
-                file: file.unwrap_or_default().to_owned(),
-                line: line.unwrap_or(0),
+                file: at.file.unwrap_or_default().to_owned(),
+                line: at.line.unwrap_or(0),
+                column: at.column.unwrap_or(0),
             });
         }
         frames
     })
+}
+
+/// Makes a place in the source, as `std::panic::Location::caller` returns it. It is never freed.
+///
+/// The compiler makes such places and nothing else can, so the fields of one are found in the memory of another.
+///
+/// # Panics
+/// If the toolchain's `Location` has another form than a file name, a line and a column.
+pub fn location(file: &str, line: u32, column: u32) -> &'static Location<'static> {
+    /// The form of a `Location`, in the toolchains that this was tried with.
+    #[repr(C)]
+    #[derive(Clone, Copy)]
+    struct Form {
+        file: *const u8,
+        length: usize,
+        line: u32,
+        column: u32,
+    }
+    assert_eq!(size_of::<Location<'_>>(), size_of::<Form>(), "{UNKNOWN_FORM}");
+    let sample = Location::caller();
+    // SAFETY: both have this size, and each bit pattern is a valid `Form`.
+    let form = unsafe { *(&raw const *sample).cast::<Form>() };
+    let name = sample.file();
+    let has_form = form.file == name.as_ptr()
+        && form.length - name.len() <= 1
+        && (form.line, form.column) == (sample.line(), sample.column());
+    assert!(has_form, "{UNKNOWN_FORM}");
+    // The name of a file ends with a zero, which counts or not.
+    let counted = form.length - name.len();
+    let text: &'static str = Box::leak(format!("{file}\0").into_boxed_str());
+    let length = file.len() + counted;
+    let made: &'static Form =
+        Box::leak(Box::new(Form { file: text.as_ptr(), length, line, column }));
+    // SAFETY: the sample has this form, and the fields of this one have the same meaning.
+    let made = unsafe { &*(&raw const *made).cast::<Location<'static>>() };
+    assert!(
+        made.file() == file && made.line() == line && made.column() == column,
+        "{UNKNOWN_FORM}"
+    );
+    made
+}
+
+const UNKNOWN_FORM: &str =
+    "this version of unpause does not know the form of `std::panic::Location` in this toolchain";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_location_has_the_given_parts() {
+        let made = location("src/grow.rs", 12, 5);
+        assert_eq!(made.to_string(), "src/grow.rs:12:5");
+    }
 }

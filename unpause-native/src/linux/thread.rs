@@ -102,9 +102,9 @@ pub fn outside<R>(act: impl FnOnce() -> R) -> R {
 }
 
 /// Records the text and the place of a panic of the current simulated thread. For a panic hook.
-pub fn note_panic(message: &str, place: &str) {
+pub fn note_panic(message: String, place: String) {
     if let Some(thread) = current() {
-        outside(|| thread.panic = Some((message.to_owned(), place.to_owned())));
+        outside(|| thread.panic = Some((message, place)));
     }
 }
 

@@ -1,0 +1,1 @@
+//! Programs with plain threads: see `tests/`.

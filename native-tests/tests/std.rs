@@ -51,3 +51,18 @@ fn two_locks() {
     };
     assert_eq!(thread.join().unwrap(), sum);
 }
+
+#[sim::test(native, strategy = "exhaustive", must_prove)]
+fn mutex_is_proven() {
+    let counter = Arc::new(Mutex::new(0));
+    let threads: Vec<_> = (0..2)
+        .map(|_| {
+            let counter = counter.clone();
+            thread::spawn(move || *counter.lock().unwrap() += 1)
+        })
+        .collect();
+    for thread in threads {
+        thread.join().unwrap();
+    }
+    assert_eq!(*counter.lock().unwrap(), 2);
+}

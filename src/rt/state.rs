@@ -321,6 +321,7 @@ impl RunState {
                 self.slots.at_mut(target.index()).joiner = Some(id);
                 self.is_done(target)
             }
+            (Access::Resume, ..) => false,
             _ => true,
         };
         self.board.tasks.at_mut(task.index()).enabled += u32::from(enabled);

@@ -1,8 +1,11 @@
 //! Virtual time: tasks that wait until a time are woken when no task can step, the earliest first.
 
+use super::object::AnnouncementId;
 use super::state::RunState;
 use super::world::World;
+use crate::run::board::Contact;
 use crate::run::ids::TaskId;
+use crate::run::op::Access;
 
 /// The tasks of a run that wait until a time.
 #[derive(Debug, Default)]
@@ -30,8 +33,22 @@ impl RunState {
             due.extend(is_due.then_some(*task));
             !is_due
         });
-        due.into_iter().for_each(|task| self.wake(task));
+        for task in due {
+            self.touch(task, Contact::TimedOut);
+            if !self.enable_resume(task) {
+                self.wake(task);
+            }
+        }
         !self.board.ready.is_empty()
+    }
+
+    /// Lets a task that has announced to resume go on. Returns `false` if it has not.
+    fn enable_resume(&mut self, task: TaskId) -> bool {
+        let announced = &self.board.tasks.at(task.index()).announced;
+        let resume = announced.iter().find(|announced| announced.op.access == Access::Resume);
+        let Some(key) = resume.map(|announced| announced.key) else { return false };
+        self.set_enabled(AnnouncementId::new(task, key), true);
+        true
     }
 }
 
@@ -42,6 +59,11 @@ impl World {
         let mut state = self.state();
         let task = state.current();
         state.timers.waiting.push((time, task));
+    }
+
+    /// Lets a task that has announced to [resume](crate::run::op::Access::Resume) go on.
+    pub(crate) fn resume(&self, task: TaskId) {
+        self.state().enable_resume(task);
     }
 
     /// Forgets the timer of the current task.

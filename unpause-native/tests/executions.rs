@@ -33,7 +33,7 @@ struct Ran {
 
 /// Runs `body`. The threads that can go on take turns as `seed` says.
 fn run(seed: u64, body: impl FnOnce() + Send + 'static) -> Ran {
-    let mut execution = Execution::begin(seed, Box::new(body)).expect("there are symbols");
+    let mut execution = Execution::begin(Box::new(body)).expect("there are symbols");
     let begin = execution.now();
     let (mut state, mut requests) = (seed, Vec::new());
     let mut ready = vec![(0, 0)];
@@ -80,6 +80,7 @@ fn run(seed: u64, body: impl FnOnce() + Send + 'static) -> Ran {
                 false => joins.push((thread, child)),
             },
             Request::Yield => ready.push((thread, 0)),
+            Request::Key => ready.push((thread, seed)),
             Request::Sleep { until } => sleeps.push((until, thread)),
             Request::End => {
                 over.push(thread);

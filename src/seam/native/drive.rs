@@ -8,12 +8,12 @@ use std::task::Poll;
 
 use unpause_native::{Access, Request};
 
-use super::ops::{self, SLEEP, WAIT, WAKE, YIELD};
+use super::ops::{self, RESUME, SLEEP, WAIT, WAKE, YIELD};
 use super::sites::Site;
 use super::threads::{Waiter, with};
 use crate::rt::WORLD;
 use crate::run::event::Values;
-use crate::seam::sim::{YieldPoint, spawn};
+use crate::seam::sim::{YieldPoint, draw_key, spawn};
 
 /// `errno` of a wait for a word that has another value than the expected one.
 const EAGAIN: u64 = 11;
@@ -53,6 +53,7 @@ pub(super) async fn drive(thread: usize) {
                 YieldPoint::new(&SLEEP, site.place).await;
                 0
             }
+            Request::Key => draw_key(),
             Request::End => return,
         };
     }
@@ -86,14 +87,13 @@ async fn wait(
     site: Site,
 ) -> u64 {
     let word = with(|threads| threads.word_at(address, "futex", site));
-    let waker = poll_fn(|cx| Poll::Ready(cx.waker().clone())).await;
     let enqueue = || {
         with(|threads| {
             let value = threads.execution.word(thread);
             if value != expected {
                 return (None, Values::Refused(u64::from(value), u64::from(expected)));
             }
-            let waiter = Waiter::new(waker.clone());
+            let waiter = Waiter::new();
             threads.enqueue(address, waiter.clone());
             (Some(waiter), Values::Changed(0, 1))
         })
@@ -102,15 +102,11 @@ async fn wait(
     if let Some(deadline) = deadline {
         WORLD.with(|world| world.set_timer(deadline));
     }
-    let mut polled = false;
-    poll_fn(|_| {
-        // A poll after the first one that finds it not woken comes from its timer.
-        let is_late = std::mem::replace(&mut polled, true) && deadline.is_some();
-        if waiter.is_woken() || is_late { Poll::Ready(()) } else { Poll::Pending }
-    })
-    .await;
+    word.resume(&RESUME, site.place).await;
     if waiter.is_woken() {
-        WORLD.with(|world| world.clear_timer());
+        if deadline.is_some() {
+            WORLD.with(|world| world.clear_timer());
+        }
         return 0;
     }
     with(|threads| {
@@ -132,7 +128,7 @@ async fn wake(address: usize, count: u32, site: Site) -> u64 {
     let woken: Vec<Arc<Waiter>> = word.point(&WAKE, site.place, dequeue).await;
     for waiter in &woken {
         waiter.woken.store(true, Ordering::Relaxed);
-        waiter.waker.wake_by_ref();
+        WORLD.with(|world| world.resume(waiter.task));
     }
     woken.len() as u64
 }

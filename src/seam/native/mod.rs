@@ -17,7 +17,7 @@ use unpause_native::{Ended, Execution};
 pub(crate) use unpause_native::outside;
 
 use self::threads::Threads;
-use super::sim::{draw_key, fail, here};
+use super::sim::{fail, here};
 use crate::run::Failure;
 use crate::run::ids::TaskId;
 
@@ -27,7 +27,7 @@ use crate::run::ids::TaskId;
 /// Outside of a simulated run, and if the program has no symbols.
 pub(crate) async fn run(body: Box<dyn FnOnce() + Send>) {
     assert!(super::in_run(), "plain threads are stepped in a run only");
-    let execution = match Execution::begin(draw_key(), body) {
+    let execution = match Execution::begin(body) {
         Ok(execution) => execution,
         Err(message) => {
             let place = here().to_string();

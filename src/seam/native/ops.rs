@@ -17,10 +17,12 @@ const NAND: Op = change("fetch_nand");
 const COMPARE_EXCHANGE: Op = change("compare_exchange");
 const FENCE: Op = Op::new("fence", op::Access::Yield);
 
-/// Waits in the queue of a word, if the word has the expected value.
-pub(super) const WAIT: Op = change("futex_wait");
+/// Joins the queue of a word, if the word has the expected value.
+pub(super) const WAIT: Op = Op::new("wait", op::Access::Enqueue);
+/// Goes on after it.
+pub(super) const RESUME: Op = Op::new("resume", op::Access::Resume);
 /// Wakes waiters of a word.
-pub(super) const WAKE: Op = change("futex_wake");
+pub(super) const WAKE: Op = Op::new("wake", op::Access::Wake);
 /// Lets other threads go first.
 pub(super) const YIELD: Op = Op::new("yield_now", op::Access::Yield);
 /// Goes on after a sleep.
@@ -50,10 +52,10 @@ pub(super) fn op(access: &Access) -> &'static Op {
 /// The kind of object at an address that is accessed so.
 pub(super) fn kind(access: &Access) -> &'static str {
     match access.size {
-        1 => "u8",
-        2 => "u16",
-        4 => "u32",
-        _ => "u64",
+        1 => "AtomicU8",
+        2 => "AtomicU16",
+        4 => "AtomicU32",
+        _ => "AtomicU64",
     }
 }
 

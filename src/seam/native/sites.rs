@@ -11,14 +11,16 @@ use crate::run::ids::Place;
 pub(super) struct Site {
     /// The line of the innermost function that is not of std.
     pub(super) place: Place,
+    /// The primitive of std that accesses the memory, if one does.
+    pub(super) primitive: Option<&'static str>,
     /// False if an operation here takes effect without a point.
     pub(super) is_point: bool,
 }
 
-/// The places met so far, by return address. Kept from run to run.
+/// The places met so far, by [`Execution::caller`]. Kept from run to run.
 #[derive(Debug, Default)]
 pub(super) struct Sites {
-    known: HashMap<(usize, usize), Site>,
+    known: HashMap<u64, Site>,
 }
 
 impl Sites {
@@ -36,8 +38,30 @@ fn site(frames: &[Frame]) -> Site {
     let user = user.first().unwrap_or(&unknown);
     Site {
         place: location(shortened(&user.file), user.line, user.column),
+        primitive: inner.iter().rev().find_map(primitive),
         is_point: !inner.iter().any(is_internal),
     }
+}
+
+/// The files of std's primitives, and their names.
+const PRIMITIVES: &[(&str, &str)] = &[
+    ("/std/src/sync/poison/mutex.rs", "Mutex"),
+    ("/std/src/sync/poison/rwlock.rs", "RwLock"),
+    ("/std/src/sync/poison/condvar.rs", "Condvar"),
+    ("/std/src/sync/poison/once.rs", "Once"),
+    ("/std/src/sync/once_lock.rs", "OnceLock"),
+    ("/std/src/sync/lazy_lock.rs", "LazyLock"),
+    ("/std/src/sync/barrier.rs", "Barrier"),
+    ("/std/src/sync/mpsc.rs", "channel"),
+    ("/std/src/sync/mpmc/", "channel"),
+    ("/alloc/src/sync.rs", "Arc"),
+    ("/std/src/thread/", "thread"),
+];
+
+/// The primitive of std that a function belongs to.
+fn primitive(frame: &Frame) -> Option<&'static str> {
+    let of = |(file, _): &&(&str, &str)| frame.file.contains(*file);
+    PRIMITIVES.iter().find(of).map(|(_, name)| *name)
 }
 
 /// Returns `true` for a function of std whose operations no program can tell apart: they make and join threads, count

@@ -5,12 +5,12 @@ use std::collections::{HashMap, VecDeque};
 use std::hash::BuildHasherDefault;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::task::Waker;
 
 use unpause_native::{Ended, Execution};
 
 use super::sites::{Site, Sites};
-use crate::seam::sim::{ForeignWord, Handle};
+use crate::run::ids::TaskId;
+use crate::seam::sim::{ForeignWord, Handle, client};
 
 thread_local! {
     static THREADS: RefCell<Option<Threads>> = const { RefCell::new(None) };
@@ -40,13 +40,16 @@ type ByAddress<T> = HashMap<usize, T, BuildHasherDefault<AddressHasher>>;
 /// A wait of a thread in the queue of a word.
 #[derive(Debug)]
 pub(super) struct Waiter {
+    /// Set by a wake, and not by a timer.
     pub(super) woken: AtomicBool,
-    pub(super) waker: Waker,
+    pub(super) task: TaskId,
 }
 
 impl Waiter {
-    pub(super) fn new(waker: Waker) -> Arc<Waiter> {
-        Arc::new(Waiter { woken: AtomicBool::new(false), waker })
+    /// A wait of the current task.
+    pub(super) fn new() -> Arc<Waiter> {
+        let task = TaskId(client() as u32);
+        Arc::new(Waiter { woken: AtomicBool::new(false), task })
     }
 
     pub(super) fn is_woken(&self) -> bool {
@@ -108,7 +111,13 @@ impl Threads {
         site: Site,
     ) -> Arc<ForeignWord> {
         let execution = &self.execution;
-        let add = || Arc::new(ForeignWord::new(kind, site.place, execution.name(address)));
+        let add = || {
+            Arc::new(ForeignWord::new(
+                site.primitive.unwrap_or(kind),
+                site.place,
+                execution.name(address),
+            ))
+        };
         self.words.entry(address).or_insert_with(add).clone()
     }
 

@@ -1,10 +1,12 @@
 //! Memory that is not of this library: operations on it are announced here, and the caller does the effect.
 
 use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll};
 
 use super::Here;
 use super::point::{Backend, Point, RunObject};
-use crate::rt::{Object, object_id};
+use crate::rt::{Object, PendingOp, object_id};
 use crate::run::event::{ValueKind, Values};
 use crate::run::ids::{ObjectId, Place};
 use crate::run::op::Op;
@@ -40,6 +42,28 @@ impl ForeignWord {
             }
             result
         })
+    }
+
+    /// Announces `op`, with [`Access::Resume`](crate::run::op::Access::Resume), and waits for its turn.
+    pub(crate) fn resume(&self, op: &'static Op, here: Here) -> Resume<'_> {
+        Resume { word: self, pending: PendingOp::new(op, here) }
+    }
+}
+
+/// Goes on when another task lets it: [`World::resume`](crate::rt::World::resume).
+#[must_use = "futures do nothing unless you `.await` or poll them"]
+#[cfg_attr(not(unpause_native), allow(dead_code))]
+pub(crate) struct Resume<'a> {
+    word: &'a ForeignWord,
+    pending: PendingOp,
+}
+
+impl Future for Resume<'_> {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        let Resume { word, pending } = &mut *self;
+        pending.poll_waiting(cx, *word).map(|()| pending.perform_out_of_turn(PendingOp::finish))
     }
 }
 

@@ -14,8 +14,10 @@ use super::{heap, statics};
 /// The virtual time at which each run begins, in nanoseconds: not 0, so that programs can go back from it.
 const BEGIN: u64 = 1_000_000_000_000;
 
-/// The largest number of frames that are followed.
+/// The largest number of return addresses that are followed.
 const FRAMES: usize = 64;
+/// The number of return addresses by which places are told apart.
+const HASHED: usize = 8;
 
 /// The function of the first thread of a run.
 pub type Body = Box<dyn FnOnce() + Send>;
@@ -35,8 +37,8 @@ pub(crate) struct Run {
     pub(crate) carrier: Context,
     threads: Vec<NonNull<Thread>>,
     idle: MutexGuard<'static, Vec<Idle>>,
-    /// The state of the stream of random bytes.
-    random: u64,
+    /// The state of the stream of random bytes; none before the first one.
+    pub(crate) random: Option<u64>,
     /// The virtual time, in nanoseconds.
     pub(crate) now: u64,
 }
@@ -74,15 +76,6 @@ impl Run {
         let is_it = |thread: &&NonNull<Thread>| unsafe { thread.as_ref().pthread == pthread };
         self.threads.iter().rev().find(is_it).copied()
     }
-
-    pub(crate) fn random_byte(&mut self) -> u8 {
-        // Splitmix64 (Steele, Lea, Flood 2014, figure 17); the upper byte of each number.
-        self.random = self.random.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut mixed = self.random;
-        mixed = (mixed ^ mixed >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
-        ((mixed ^ mixed >> 31) >> 56) as u8
-    }
 }
 
 /// The end of the first thread of a run.
@@ -102,18 +95,18 @@ pub struct Execution {
 }
 
 impl Execution {
-    /// Begins a run whose first thread, number 0, calls `body` when it is resumed. `key` decides the random bytes
-    /// that the program asks for. Waits while the process has another run.
+    /// Begins a run whose first thread, number 0, calls `body` when it is resumed. Waits while the process
+    /// has another run.
     ///
     /// # Errors
     /// If the statics of the program cannot be found, because it has no symbols.
-    pub fn begin(key: u64, body: Body) -> Result<Execution, String> {
+    pub fn begin(body: Body) -> Result<Execution, String> {
         statics::save()?;
         let idle = IDLE.lock().unwrap_or_else(PoisonError::into_inner);
         heap::reset();
         statics::restore();
         let (carrier, threads) = (Context::default(), Vec::new());
-        let mut run = Box::new(Run { carrier, threads, idle, random: key, now: BEGIN });
+        let mut run = Box::new(Run { carrier, threads, idle, random: None, now: BEGIN });
         let body = Box::into_raw(Box::new(body));
         run.add(STACK, (call, body.cast()), 1);
         Ok(Execution { run })
@@ -186,39 +179,20 @@ impl Execution {
         self.run.now = self.run.now.max(time);
     }
 
-    /// The return address of the function that made the last request of `thread`, and the frame pointer there: the
-    /// same for all requests of one line of one caller.
-    pub fn caller(&self, thread: usize) -> (usize, usize) {
-        let thread = self.thread(thread);
-        let (address, frame) = thread.caller;
-        let above = match thread.has_on_stack(frame) && frame % 8 == 0 {
-            // SAFETY: on the stack of a suspended thread.
-            true => unsafe { *((frame + 8) as *const usize) },
-            false => 0,
-        };
-        (address, above)
+    /// A hash of the return addresses up to the last request of `thread`, the innermost eight: the same for all
+    /// requests of one line of code that was called from the same lines.
+    pub fn caller(&self, thread: usize) -> u64 {
+        let mut hash = 0u64;
+        for address in self.thread(thread).return_addresses().take(HASHED) {
+            hash = (hash ^ address as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(23);
+        }
+        hash
     }
 
     /// The functions that led to the last request of `thread`, innermost first.
     pub fn frames(&self, thread: usize) -> Vec<Frame> {
-        let thread = self.thread(thread);
-        let (address, mut frame) = thread.caller;
-        let mut frames = if address == 0 { Vec::new() } else { places::frames(address) };
-        for _ in 0..FRAMES {
-            if !thread.has_on_stack(frame) || frame % 8 != 0 {
-                break;
-            }
-            // SAFETY: two words on the stack of a suspended thread. If they are no frame, the frames are wrong and
-            // nothing else.
-            let (next, address) =
-                unsafe { (*(frame as *const usize), *((frame + 8) as *const usize)) };
-            frames.extend(places::frames(address));
-            if next <= frame {
-                break;
-            }
-            frame = next;
-        }
-        frames
+        let addresses = self.thread(thread).return_addresses().take(FRAMES);
+        addresses.flat_map(places::frames).collect()
     }
 
     /// A name of an address that does not depend on the order in which threads go on: the allocation that it is in, or
@@ -281,7 +255,7 @@ pub fn warm_up() {
         print!("");
         eprint!("");
         let body = || drop(std::thread::spawn(|| ()).join());
-        let Ok(mut execution) = Execution::begin(0, Box::new(body)) else { return };
+        let Ok(mut execution) = Execution::begin(Box::new(body)) else { return };
         loop {
             match execution.resume(0, 0) {
                 Request::Join { thread } => {

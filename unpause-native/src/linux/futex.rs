@@ -32,7 +32,7 @@ unsafe extern "C" fn syscall(
             }
             libc::SYS_getrandom => {
                 // SAFETY: the caller's buffer.
-                unsafe { entropy::fill(thread.run(), a as *mut u8, b) };
+                unsafe { entropy::fill(thread, frame_pointer(), a as *mut u8, b) };
                 return b as c_long;
             }
             _ => {}

@@ -8,6 +8,7 @@ mod futex;
 mod heap;
 mod image;
 mod places;
+mod program;
 mod real;
 mod request;
 mod statics;

@@ -1,9 +1,13 @@
 //! Return addresses to lines of source, by the program's debug information.
 
-use std::cell::RefCell;
+use std::cell::OnceCell;
 use std::panic::Location;
 
+use addr2line::gimli::{self, Dwarf, EndianSlice, LittleEndian, SectionId};
+use object::{Object, ObjectSection};
+
 use super::image::load_address;
+use super::program::program;
 
 /// A function call in the source: one return address has several if functions were inlined.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -31,32 +35,43 @@ impl Frame {
     }
 }
 
+/// The debug information of the program.
+type Lines = addr2line::Context<EndianSlice<'static, LittleEndian>>;
+
 thread_local! {
-    static LOADER: RefCell<Option<Result<addr2line::Loader, ()>>> = const { RefCell::new(None) };
+    /// None if the program has no debug information.
+    static LINES: OnceCell<Option<Lines>> = const { OnceCell::new() };
+}
+
+/// Reads the debug information.
+fn read() -> Option<Lines> {
+    let program = program().ok()?;
+    let section = |id: SectionId| {
+        let section = program.section_by_name(id.name());
+        let bytes = section.and_then(|section| section.data().ok()).unwrap_or_default();
+        Ok::<_, gimli::Error>(EndianSlice::new(bytes, LittleEndian))
+    };
+    addr2line::Context::from_dwarf(Dwarf::load(section).ok()?).ok()
 }
 
 /// The frames at a return address, innermost first; none without debug information.
 pub(crate) fn frames(return_address: usize) -> Vec<Frame> {
     let Some(address) = return_address.checked_sub(load_address() + 1) else { return Vec::new() };
-    LOADER.with(|loader| {
-        let mut loader = loader.borrow_mut();
-        let open = || addr2line::Loader::new("/proc/self/exe").map_err(drop);
-        let Ok(loader) = loader.get_or_insert_with(open) else { return Vec::new() };
-        let Ok(mut found) = loader.find_frames(address as u64) else { return Vec::new() };
+    LINES.with(|lines| {
+        let Some(lines) = lines.get_or_init(read) else { return Vec::new() };
+        let found = lines.find_frames(address as u64).skip_all_loads();
+        let Ok(mut found) = found else { return Vec::new() };
         let mut frames = Vec::new();
         while let Ok(Some(frame)) = found.next() {
             let name = frame.function.as_ref().and_then(|function| function.raw_name().ok());
             let name = name.map(|name| format!("{:#}", rustc_demangle::demangle(&name)));
-            let at = frame.location.unwrap_or(addr2line::Location {
-                file: None,
-                line: None,
-                column: None,
-            });
+            let (file, line, column) =
+                frame.location.map_or((None, None, None), |at| (at.file, at.line, at.column));
             frames.push(Frame {
                 function: name.unwrap_or_default(),
-                file: at.file.unwrap_or_default().to_owned(),
-                line: at.line.unwrap_or(0),
-                column: at.column.unwrap_or(0),
+                file: file.unwrap_or_default().to_owned(),
+                line: line.unwrap_or(0),
+                column: column.unwrap_or(0),
             });
         }
         frames

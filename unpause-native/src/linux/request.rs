@@ -42,6 +42,8 @@ pub enum Request {
         /// The time.
         until: u64,
     },
+    /// Asks for random bytes for the first time in the run. The thread is resumed with their key.
+    Key,
     /// The thread has ended, destructors of thread-locals included.
     End,
 }

@@ -5,6 +5,7 @@ use std::sync::OnceLock;
 use object::{Object, ObjectSection, ObjectSymbol, SymbolKind};
 
 use super::image::load_address;
+use super::program::{has_symbols, program};
 
 /// The crates whose statics keep their values: std, the harness, and unpause with what it is made of.
 const KEPT: &[&str] = &[
@@ -66,9 +67,8 @@ pub(crate) fn restore() {
 }
 
 fn read() -> Result<Vec<Saved>, String> {
-    let file = std::fs::read("/proc/self/exe").map_err(|error| error.to_string())?;
-    let program = object::File::parse(&*file).map_err(|error| error.to_string())?;
-    if program.symbols().next().is_none() {
+    let program = program()?;
+    if !has_symbols() {
         return Err("the program has no symbols: build it without `strip`".to_owned());
     }
     let base = load_address();

@@ -138,6 +138,24 @@ impl Thread {
         unsafe { &mut *self.run }
     }
 
+    /// The return addresses up to its last request, innermost first.
+    pub(crate) fn return_addresses(&self) -> impl Iterator<Item = usize> {
+        let (first, mut frame) = self.caller;
+        let above = std::iter::from_fn(move || {
+            if !self.has_on_stack(frame) || frame % 8 != 0 || !self.has_on_stack(frame + 8) {
+                return None;
+            }
+            // SAFETY: two words on the stack of a suspended thread. If they are no frame, the addresses are wrong
+            // and nothing else.
+            let (next, address) =
+                unsafe { (*(frame as *const usize), *((frame + 8) as *const usize)) };
+            // The stack grows down.
+            frame = if next > frame { next } else { 0 };
+            Some(address)
+        });
+        (first != 0).then_some(first).into_iter().chain(above)
+    }
+
     /// Returns `true` if `address` is on its stack.
     pub(crate) fn has_on_stack(&self, address: usize) -> bool {
         self.base.wrapping_sub(address) < self.stack

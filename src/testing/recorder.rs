@@ -38,6 +38,7 @@ use crate::run::ids::Place;
 use crate::run::panics::{caught, text_of};
 use crate::run::recording::{HistorySource, Timed};
 use crate::seam;
+use crate::seam::native::on_carrier;
 use unpause_check::history::{HistoryRecord, Operation, json_lines};
 use unpause_check::verdict::Verdict;
 use unpause_check::{Budget, Model, linearizable};
@@ -135,6 +136,10 @@ where
 {
     /// An empty history of an object that begins as `initial`.
     pub fn new(initial: M) -> History<M> {
+        on_carrier(|| History::begin(initial))
+    }
+
+    fn begin(initial: M) -> History<M> {
         let (calls, lanes) = (Vec::new(), Vec::new());
         let of_tasks = BTreeMap::new();
         let records = Records { calls, lanes, of_tasks, stamps: 0, verdict: None };
@@ -181,16 +186,40 @@ where
     /// The invocation is stamped in the step of the task's next visible access.
     #[must_use = "an invocation without ok, fail or info is one whose outcome is unknown"]
     pub fn invoke(&self, op: M::Op) -> Invoked<M> {
-        let made = seam::clock();
-        let call = self.recorder.open(op, made, true);
-        self.recorder.mark(CallPoint::Announced(call));
-        Invoked { history: self.clone(), call: Some(call) }
+        on_carrier(|| {
+            let made = seam::clock();
+            let call = self.recorder.open(op, made, true);
+            self.recorder.mark(CallPoint::Announced(call));
+            Invoked { history: self.clone(), call: Some(call) }
+        })
+    }
+
+    /// Records one call of a plain thread: `op` is the operation, and `work` performs it and returns its result. If
+    /// `work` panics, the outcome of the call is unknown.
+    ///
+    /// ```
+    /// use sim::History;
+    /// use sim::check::models::{Register, RegisterOp, RegisterRet};
+    /// use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+    ///
+    /// let (word, history) = (AtomicU64::new(0), History::new(Register(0)));
+    /// let read = || RegisterRet::Read(word.load(SeqCst));
+    /// assert_eq!(history.call_blocking(RegisterOp::Read, read), RegisterRet::Read(0));
+    /// history.assert_linearizable();
+    /// ```
+    pub fn call_blocking(&self, op: M::Op, work: impl FnOnce() -> M::Ret) -> M::Ret {
+        let invoked = self.invoke(op);
+        let ret = work();
+        invoked.ok(ret.clone());
+        ret
     }
 
     /// The operations so far, by time of invocation, without failed ones.
     pub fn operations(&self) -> Vec<Operation<M::Op, M::Ret>> {
-        self.recorder.mark(CallPoint::Shown);
-        self.recorder.operations()
+        on_carrier(|| {
+            self.recorder.mark(CallPoint::Shown);
+            self.recorder.operations()
+        })
     }
 
     /// Checks that the history so far is linearizable, within a budget of 20 million configurations.
@@ -206,6 +235,10 @@ where
     }
 
     fn checked(&self, budget: &Budget<'_>, timed: bool) -> Verdict {
+        on_carrier(|| self.checked_here(budget, timed))
+    }
+
+    fn checked_here(&self, budget: &Budget<'_>, timed: bool) -> Verdict {
         self.recorder.mark(CallPoint::Checked);
         let operations = self.recorder.operations();
         let check = |budget: &Budget<'_>| linearizable(&self.recorder.initial, &operations, budget);
@@ -232,12 +265,13 @@ where
             return;
         }
         if let Some(history) = self.recorder.number.get() {
-            seam::fail(|| Failure::History {
+            let failure = || Failure::History {
                 history: *history,
                 condition: "linearizability".to_owned(),
                 verdict: verdict.clone(),
                 place,
-            });
+            };
+            on_carrier(|| seam::fail(failure));
         }
         panic!("the history is not linearizable: {verdict:?}");
     }

@@ -28,3 +28,9 @@ pub(crate) fn takes_panic(_info: &PanicHookInfo<'_>) -> bool {
 
 /// The command that runs tests.
 pub(crate) const TEST: &str = "cargo test";
+
+/// Calls `act`.
+#[inline]
+pub(crate) fn on_carrier<R>(act: impl FnOnce() -> R) -> R {
+    act()
+}

@@ -19,4 +19,4 @@ mod threads;
 pub use self::execution::{Body, Ended, Execution, warm_up};
 pub use self::places::{Frame, location};
 pub use self::request::{Access, Operation, Request};
-pub use self::thread::{inside, note_panic, outside};
+pub use self::thread::{inside, note_panic, on_carrier, outside};

@@ -31,7 +31,6 @@ const KEPT: &[&str] = &[
     "sim",
     "std",
     "std_detect",
-    "test",
     "tracing",
     "tracing_core",
     "unpause_check",

@@ -16,10 +16,12 @@ unsafe extern "C" {
 }
 
 fn load(atomic: &AtomicU64) -> u64 {
+    // SAFETY: a reference is a valid address.
     unsafe { __tsan_atomic64_load(atomic, 5) }
 }
 
 fn store(atomic: &AtomicU64, value: u64) {
+    // SAFETY: as above.
     unsafe { __tsan_atomic64_store(atomic, value, 5) }
 }
 
@@ -122,8 +124,8 @@ fn an_increment_in_two_parts_is_lost_under_some_seeds_and_one_in_one_part_under_
     assert!((10..=90).contains(&lost), "{lost} of 100");
     let in_one = || {
         let counter = Arc::new(AtomicU64::new(0));
-        let increment =
-            |counter: Arc<AtomicU64>| move || unsafe { __tsan_atomic64_fetch_add(&*counter, 1, 5) };
+        let increment = |counter: Arc<AtomicU64>| // SAFETY: as above.
+            move || unsafe { __tsan_atomic64_fetch_add(&*counter, 1, 5) };
         let threads = [0, 1].map(|_| std::thread::spawn(increment(counter.clone())));
         threads.into_iter().for_each(|thread| assert!(thread.join().is_ok()));
         load(&counter)

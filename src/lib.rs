@@ -257,7 +257,7 @@ pub const SIMULATED: bool = seam::SIMULATED;
 /// For the expansion of macros.
 #[doc(hidden)]
 pub mod __private {
-    pub use crate::engine::runner::{Attributes, TestSite as Site, test, wants_color};
+    pub use crate::engine::runner::{Attributes, TestSite as Site, test, test_native, wants_color};
     pub use crate::testing::sometimes::{cover, note};
 
     /// Files of results, for `cargo sim merge`.

@@ -16,6 +16,8 @@ mod merge;
 
 mod progress;
 
+mod test;
+
 use std::ffi::OsString;
 
 use unpause_histories::closest;
@@ -78,6 +80,12 @@ pub const COMMANDS: &[Subcommand] = &[
         summary: "puts the results of shards together: what passed, what failed, what is left to run",
         run: merge::run,
     },
+    Subcommand {
+        name: "test",
+        summary: "runs tests whose plain threads are stepped: cargo's `test` of an instrumented program",
+        run: test::test,
+    },
+    Subcommand { name: "nextest", summary: "the same with cargo's `nextest`", run: test::nextest },
 ];
 
 /// Runs the command that the arguments name and returns the exit code. The name of the program is
@@ -106,8 +114,13 @@ pub fn run(arguments: Vec<OsString>, terminal: &mut Terminal) -> u8 {
 }
 
 /// The process around [`run`]: its arguments, its streams, its exit code.
+///
+/// Called by cargo in place of the compiler, as `cargo sim test` has it do, it calls the compiler.
 pub fn main() -> std::process::ExitCode {
     let arguments = std::env::args_os().skip(1).collect();
+    if let Some(fallback) = std::env::var_os(test::wrapper::VARIABLE) {
+        return test::wrapper::compile(arguments, &fallback);
+    }
     run(arguments, &mut Terminal::of_the_process()).into()
 }
 

@@ -46,6 +46,8 @@ pub(crate) struct Settings {
     pub(crate) steps_max: Option<u32>,
     pub(crate) replay: Option<String>,
     pub(crate) jobs: Option<usize>,
+    /// True for plain threads, which share the statics of the program: one run at a time.
+    pub(crate) native: bool,
     pub(crate) shard: Option<Shard>,
     pub(crate) hang: Option<Duration>,
     pub(crate) limit: Option<Duration>,
@@ -248,6 +250,7 @@ impl Settings {
             // A requested seed overrides the replay of an attribute.
             replay: over.replay.or(self.replay.filter(|_| !seeds_said)),
             jobs: over.jobs.or(self.jobs),
+            native: over.native || self.native,
             shard: over.shard.or(self.shard),
             hang: over.hang.or(self.hang),
             limit: over.limit.or(self.limit),
@@ -328,7 +331,7 @@ impl Settings {
             time: self.time,
             steps_max: self.steps_max.unwrap_or(STEPS_MAX),
             replay: self.replay,
-            jobs: self.jobs.unwrap_or_else(cores),
+            jobs: if self.native { 1 } else { self.jobs.unwrap_or_else(cores) },
             hang: Some(self.hang.unwrap_or(HANG)).filter(|hang| !hang.is_zero()),
             limit: Some(self.limit.unwrap_or(LIMIT)).filter(|limit| !limit.is_zero()),
             log: self.log.unwrap_or_default(),

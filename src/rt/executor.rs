@@ -73,7 +73,7 @@ impl Executor<'_> {
         if state.over {
             return false;
         }
-        if state.board.ready.is_empty() {
+        if state.board.ready.is_empty() && !state.advance_time() {
             state.fail(stuck(self.world, state));
             return false;
         }

@@ -25,6 +25,7 @@ mod slot;
 mod state;
 mod step;
 mod task_waker;
+mod timers;
 mod watch;
 mod world;
 

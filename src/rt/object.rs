@@ -45,7 +45,7 @@ pub(crate) struct Object {
     shared: bool,
     /// Number of the run and index of its row there; 0 before its first use in a run.
     slot: AtomicU64,
-    /// Process-wide number of a shared object; 0 before its first use in a run.
+    /// Process-wide number of a shared object; 0 before its first use in a run. The key of foreign memory.
     number: AtomicU64,
 }
 
@@ -53,6 +53,13 @@ impl Object {
     pub(crate) const fn new(kind: &'static str, place: Place, shared: bool) -> Object {
         let (slot, number) = (AtomicU64::new(0), AtomicU64::new(0));
         Object { kind, place, name: None, shared, slot, number }
+    }
+
+    /// Memory that is not of this library, first accessed at `place`. Its key, which is not 0, is the same in all runs.
+    #[cfg_attr(not(unpause_native), allow(dead_code))]
+    pub(crate) const fn foreign(kind: &'static str, place: Place, key: u64) -> Object {
+        let (slot, number) = (AtomicU64::new(0), AtomicU64::new(key));
+        Object { kind, place, name: None, shared: false, slot, number }
     }
 
     /// The same object with a name.
@@ -258,9 +265,10 @@ impl Objects {
         row.record = record;
         row.number = number;
         // The key of an object made in the run depends on its creator only, not on the objects of other tasks.
-        row.key = match creator {
-            Some((task, nth)) => MADE | u64::from(task.0) << 32 | u64::from(nth),
-            None => place_key(object.place),
+        row.key = match (creator, object.number.load(Ordering::Relaxed)) {
+            (Some((task, nth)), _) => MADE | u64::from(task.0) << 32 | u64::from(nth),
+            (None, key) if !object.shared && key != 0 => key & !MADE,
+            (None, _) => place_key(object.place),
         };
         row.holder = None;
         row.told_free = true;

@@ -80,6 +80,12 @@ impl PendingOp {
         })
     }
 
+    /// Records `values` of an operation whose effect is on memory that is not the run's.
+    #[cfg_attr(not(unpause_native), allow(dead_code))]
+    pub(crate) fn record_foreign(&self, values: Values) {
+        self.perform(|_| ((), None, values));
+    }
+
     /// Calls `effect` with the word of the object. It returns the result, the new word if there is one, and
     /// the values for the trace.
     #[inline(always)]

@@ -16,6 +16,7 @@ use super::now;
 use super::object::{AnnouncementId, ObjectRow, Objects};
 use super::record::RunRecord;
 use super::slot::{Announcement, TaskSlot};
+use super::timers::Timers;
 use crate::rt::memory::Memory;
 use crate::run::Failure;
 use crate::run::board::{Announced, Announcements, Board, Contact, ContactMark, Status, TaskRow};
@@ -48,6 +49,8 @@ pub(crate) struct RunState {
     pub(crate) inbox: Vec<(TaskId, Option<BoxBody>)>,
     /// Wakers of announcements made inside combinators that have wakers of their own.
     pub(crate) foreign: Vec<(AnnouncementId, Waker)>,
+    /// Tasks that wait until a time.
+    pub(super) timers: Timers,
     /// Locks taken or freed in this step.
     pub(super) dirty: Vec<ObjectId>,
     /// True if the end of the step needs more work than to record one event and one announcement: the step is
@@ -80,6 +83,7 @@ impl RunState {
             over: false,
             inbox: Vec::new(),
             foreign: Vec::new(),
+            timers: Timers::default(),
             dirty: Vec::new(),
             attention: true,
             aborts: 0,
@@ -109,6 +113,7 @@ impl RunState {
         self.record.clear();
         self.failure = None;
         self.over = false;
+        self.timers.clear();
         self.dirty.clear();
         self.attention = true;
         self.aborts = 0;
@@ -316,6 +321,7 @@ impl RunState {
                 self.slots.at_mut(target.index()).joiner = Some(id);
                 self.is_done(target)
             }
+            (Access::Resume, ..) => false,
             _ => true,
         };
         self.board.tasks.at_mut(task.index()).enabled += u32::from(enabled);

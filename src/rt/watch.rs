@@ -106,7 +106,10 @@ impl World {
             }
             _ => return None,
         };
-        let waits = matches!(announced.op.access, Access::Lock | Access::Join | Access::Yield);
+        let waits = matches!(
+            announced.op.access,
+            Access::Lock | Access::Join | Access::Resume | Access::Yield
+        );
         if waits || announced.object.is_none() {
             return None;
         }

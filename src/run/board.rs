@@ -210,6 +210,8 @@ pub(crate) enum Contact {
     Looked,
     /// Took an announcement of the other one back, because its future was moved or dropped.
     Disarmed,
+    /// Time moved on, to the end of a wait of the other one, because no task could step.
+    TimedOut,
 }
 
 /// A [`Contact`] of the task that took the step.

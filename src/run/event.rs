@@ -27,10 +27,12 @@ impl Event {
     /// Returns `true` if it left its object unchanged: it read it, or failed to change it.
     pub(crate) fn is_look(&self) -> bool {
         match (self.op.access, self.values) {
-            (Access::Read, _) => true,
+            (Access::Read | Access::Resume, _) => true,
             (Access::ReadModifyWrite, Values::Refused(..)) => true,
             (Access::ReadModifyWrite, Values::Changed(old, new)) => old == new,
             (Access::TryLock, Values::Failed) => true,
+            (Access::Enqueue, Values::Refused(..)) => true,
+            (Access::Wake, Values::Changed(_, woken)) => woken == 0,
             _ => false,
         }
     }

@@ -63,6 +63,12 @@ pub enum Access {
     Spawn,
     /// Asks a task to end before its next step. Done without a point.
     Abort,
+    /// Joins the queue of those who wait for the object, unless the object has another value than expected.
+    Enqueue,
+    /// Goes on after an [`Enqueue`](Access::Enqueue); waits until a [`Wake`](Access::Wake).
+    Resume,
+    /// Takes waiters out of the queue of the object, the first come first, and lets them go on.
+    Wake,
 }
 
 impl Access {
@@ -91,6 +97,11 @@ impl Access {
             Access::Lock => Some(lock::ACQUIRE),
             Access::TryLock if looked => Some(lock::FAIL),
             Access::TryLock => Some(lock::ACQUIRE),
+            Access::Enqueue if looked => Some(word::READ),
+            Access::Enqueue => Some(word::ENQUEUE),
+            Access::Resume => Some(word::RESUME),
+            Access::Wake if looked => Some(word::WAKE_NONE),
+            Access::Wake => Some(word::WAKE),
             Access::Unlock => Some(lock::RELEASE),
             Access::Start | Access::Yield | Access::Join | Access::Spawn | Access::Abort => None,
         }

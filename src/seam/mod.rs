@@ -27,6 +27,11 @@ pub(crate) mod jitter;
 mod join_error;
 #[cfg(not(all(feature = "sim", not(sim_real))))]
 mod nameless;
+#[cfg(all(unpause_native, feature = "sim", not(sim_real)))]
+pub(crate) mod native;
+#[cfg(not(all(unpause_native, feature = "sim", not(sim_real))))]
+#[path = "native/absent.rs"]
+pub(crate) mod native;
 #[cfg(not(all(feature = "sim", not(sim_real))))]
 mod real;
 #[cfg(all(feature = "sim", not(sim_real)))]

@@ -11,7 +11,7 @@ use crate::suggest::suggest;
 use crate::value;
 
 /// The names of all arguments, in the order in which messages list them.
-pub(crate) const NAMES: [&str; 15] = [
+pub(crate) const NAMES: [&str; 16] = [
     "seeds",
     "seed",
     "strategy",
@@ -26,6 +26,7 @@ pub(crate) const NAMES: [&str; 15] = [
     "prove",
     "must_prove",
     "statistics",
+    "native",
     "crate",
 ];
 
@@ -74,6 +75,8 @@ pub(crate) struct Arguments {
     pub(crate) must_prove: bool,
     /// True if the flag is present.
     pub(crate) statistics: bool,
+    /// True if the flag is present: the function is not `async`, and its threads are stepped.
+    pub(crate) native: bool,
     /// The path of the library.
     pub(crate) library: Option<Path>,
 }
@@ -223,7 +226,14 @@ impl Argument {
                 arguments.statistics = true;
                 return Ok(());
             }
-            (Some(value), "must_fail" | "coverage" | "closure" | "must_prove" | "statistics") => {
+            (None, "native") => {
+                arguments.native = true;
+                return Ok(());
+            }
+            (
+                Some(value),
+                "must_fail" | "coverage" | "closure" | "must_prove" | "statistics" | "native",
+            ) => {
                 let message = format!("`{name}` takes no value: write `{name}`, or leave it out");
                 return Err(error_at(&value, self.span, &message));
             }
@@ -270,6 +280,7 @@ pub(crate) fn form(name: &str) -> &'static str {
         "prove" => "`prove = 100000`",
         "must_prove" => "`must_prove, strategy = \"exhaustive\"`",
         "statistics" => "`statistics`",
+        "native" => "`native`",
         _ => "`must_fail`",
     }
 }

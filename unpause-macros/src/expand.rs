@@ -21,8 +21,12 @@ pub(crate) fn test(attribute: TokenStream, item: TokenStream) -> TokenStream {
             return quote!(#(#errors)* #item);
         }
     };
-    errors.extend(function.check());
-    if errors.is_empty() { accepted(&arguments, &function) } else { refused(function, &errors) }
+    errors.extend(function.check(arguments.native));
+    if errors.is_empty() {
+        accepted(&arguments, &function)
+    } else {
+        refused(function, &errors, arguments.native)
+    }
 }
 
 /// The test.
@@ -53,7 +57,17 @@ fn accepted(arguments: &Arguments, function: &Function) -> TokenStream {
         ReturnType::Default => quote_spanned!(ours=> -> ()),
         written => written.to_token_stream(),
     };
-    let closure = quote_spanned!(ours=> async || #output #body);
+    let closure = match arguments.native {
+        false => quote_spanned!(ours=> async || #output #body),
+        true => quote_spanned!(ours=> || #output #body),
+    };
+    let entry = match arguments.native {
+        false => quote_spanned!(place=> __sim::test),
+        true => quote_spanned!(place=> __sim::test_native),
+    };
+    // A build without instrumentation cannot step threads: the harness lists the test, with the command.
+    let ignored = (arguments.native && !is_instrumented())
+        .then(|| quote!(#[ignore = "steps plain threads: run it with `cargo unpause test`"]));
 
     let seeds = option(arguments.seeds, quote!(::core::primitive::u64));
     let seed = option(arguments.seed, quote!(::core::primitive::u64));
@@ -102,10 +116,11 @@ fn accepted(arguments: &Arguments, function: &Function) -> TokenStream {
         },
         #closure,
     };
-    let call = quote_spanned!(place=> __sim::test(#handed));
+    let call = quote_spanned!(place=> #entry(#handed));
 
     quote! {
         #[::core::prelude::v1::test]
+        #ignored
         #(#attributes)*
         #visibility #fn_token #name() {
             // Imported, so that a library that is not there is one error and not three.
@@ -113,6 +128,11 @@ fn accepted(arguments: &Arguments, function: &Function) -> TokenStream {
             #call
         }
     }
+}
+
+/// Returns `true` if `cargo unpause test` compiles the program. It sets the variable for the compiler.
+fn is_instrumented() -> bool {
+    std::env::var_os("UNPAUSE_NATIVE").is_some()
 }
 
 /// An `Option` as an expression.
@@ -128,7 +148,7 @@ fn option(value: Option<impl ToTokens>, of: TokenStream) -> TokenStream {
 ///
 /// The errors are in the body: there they vanish with a function that `#[cfg]` removes, and they are allowed in a
 /// method of an `impl`.
-fn refused(function: Function, errors: &[Error]) -> TokenStream {
+fn refused(function: Function, errors: &[Error], native: bool) -> TokenStream {
     let errors = errors.iter().map(Error::to_compile_error);
     let uses_self = function.uses_self();
     let Function { mut attributes, visibility, mut signature, body } = function;
@@ -137,7 +157,9 @@ fn refused(function: Function, errors: &[Error]) -> TokenStream {
         !Function::makes_a_test(attribute) && !Function::makes_arguments(attribute)
     });
     signature.constness = None;
-    signature.asyncness = signature.asyncness.or(Some(Default::default()));
+    if !native {
+        signature.asyncness = signature.asyncness.or(Some(Default::default()));
+    }
     signature.safety = syn::Safety::Default;
     signature.abi = None;
     signature.inputs = signature

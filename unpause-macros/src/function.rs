@@ -25,8 +25,8 @@ impl Function {
         parts.parse2(item)
     }
 
-    /// All reasons why it cannot be a test, in the order of the source.
-    pub(crate) fn check(&self) -> Vec<Error> {
+    /// All reasons why it cannot be a test, in the order of the source. A `native` test is not `async`.
+    pub(crate) fn check(&self, native: bool) -> Vec<Error> {
         let mut errors = Vec::new();
         let mut refuse = |at: &dyn ToTokens, message: &str| {
             errors.push(Error::new_spanned(at.to_token_stream(), message));
@@ -52,8 +52,14 @@ impl Function {
         if let Some(abi) = &signature.abi {
             refuse(abi, "a test cannot be `extern`");
         }
-        if signature.asyncness.is_none() {
-            refuse(&signature.fn_token, "`#[sim::test]` needs an `async fn`: write `async fn`");
+        match &signature.asyncness {
+            None if !native => {
+                refuse(&signature.fn_token, "`#[sim::test]` needs an `async fn`: write `async fn`");
+            }
+            Some(asyncness) if native => {
+                refuse(asyncness, "`native` steps plain threads: remove `async`, or `native`");
+            }
+            _ => {}
         }
         if !signature.generics.params.is_empty() {
             refuse(&signature.generics, "a test cannot be generic: remove the generic parameters");

@@ -40,6 +40,7 @@ use proc_macro::TokenStream;
 /// | `prove = 100000` | a failing run is proven to have the fewest preemptions, by at most so many runs | any `u64`, 0 for no proof |
 /// | `must_prove` | the test fails if its search proves nothing | a flag; needs a `strategy` that is a search |
 /// | `statistics` | if the test passes, a table says what its generated programs were made of | a flag |
+/// | `native` | the function is plain, not `async`, and its `std::thread`s are stepped; needs `cargo unpause test` | a flag |
 /// | `crate = path` | where the library lives | a path; default `::sim` |
 ///
 /// # Beside other attributes

@@ -157,6 +157,7 @@
 
 mod each;
 mod ended;
+mod native;
 pub(crate) mod outcome;
 mod part;
 mod settings;
@@ -171,7 +172,7 @@ pub(crate) use self::outcome::TestBody;
 pub use self::outcome::TestResult;
 pub(crate) use self::part::SeedPart;
 pub(crate) use self::site::Site;
-pub use self::test::{Attributes, TestSite, test, wants_color};
+pub use self::test::{Attributes, TestSite, test, test_native, wants_color};
 pub use crate::engine::config::InvalidSetting;
 
 use self::outcome::FunctionBody;

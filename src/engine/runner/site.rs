@@ -4,6 +4,8 @@ use std::panic::Location;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
+use crate::seam::native::TEST;
+
 use super::target::{TestTarget, without_hash};
 
 /// The place of a test.
@@ -116,7 +118,7 @@ impl Site {
             name => format!(" -p {name}"),
         };
         if self.target.is_doc() {
-            return format!("cargo test{package} --doc");
+            return format!("{TEST}{package} --doc");
         }
         let profile = profile(program);
         let stem = program.file_stem().unwrap_or_default().to_string_lossy();
@@ -130,7 +132,7 @@ impl Site {
             Some(name) => format!(" {} -- --exact", quoted(name)),
             None => behind(" --"),
         };
-        format!("cargo test{profile}{package}{target}{rest}")
+        format!("{TEST}{profile}{package}{target}{rest}")
     }
 
     /// `name version`.

@@ -11,7 +11,7 @@ use super::outcome::{FunctionBody, TestBody};
 use super::part::TestRun;
 use super::site::{self, Site};
 use super::target::TestTarget;
-use super::{Runner, TestResult};
+use super::{Runner, TestResult, native};
 use crate::engine::config::Settings;
 use crate::report::{Report, Style, one_line, text};
 use crate::run::trace::format::is_inline;
@@ -78,7 +78,19 @@ where
     B: AsyncFn() -> R + Sync,
     R: TestResult,
 {
-    test_body(site, attributes, Location::caller(), &FunctionBody::new(body));
+    test_body(site, attributes, Location::caller(), &FunctionBody::new(body), false);
+}
+
+/// Runs a test whose plain threads are stepped, and panics if it fails.
+#[track_caller]
+pub fn test_native<R: TestResult + 'static>(
+    site: TestSite,
+    attributes: Attributes,
+    body: fn() -> R,
+) {
+    let _only = native::exclusive();
+    let body = FunctionBody::new(async || native::run(body).await);
+    test_body(site, attributes, Location::caller(), &body, true);
 }
 
 fn test_body(
@@ -86,6 +98,7 @@ fn test_body(
     attributes: Attributes,
     place: &'static Location<'static>,
     body: &dyn TestBody,
+    native: bool,
 ) {
     let settings = Settings {
         seed: attributes.seed,
@@ -101,6 +114,7 @@ fn test_body(
         prove: attributes.prove,
         must_prove: attributes.must_prove.then_some(true),
         statistics: attributes.statistics.then_some(true),
+        native,
         ..Settings::default()
     };
     // A harness leaves out the name of the crate.

@@ -8,6 +8,7 @@ use std::panic::PanicHookInfo;
 use crate::report::is_std;
 use crate::rt::in_run;
 use crate::run::panics::{self, PanicHandling, Panicked};
+use crate::seam::native;
 
 thread_local! {
     /// True if panics in runs are passed on to the previous hook as well.
@@ -28,6 +29,9 @@ pub(super) fn install() {
 }
 
 fn on_panic(info: &PanicHookInfo<'_>) -> PanicHandling {
+    if native::takes_panic(info) {
+        return PanicHandling::Taken;
+    }
     if !in_run() {
         return PanicHandling::Foreign;
     }

@@ -2,6 +2,7 @@
 //! object otherwise.
 
 mod crew;
+mod foreign;
 mod gate;
 mod handle;
 mod point;
@@ -13,6 +14,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 pub(crate) use self::crew::Crew;
+#[cfg_attr(not(unpause_native), allow(unused_imports))]
+pub(crate) use self::foreign::ForeignWord;
 pub(crate) use self::gate::{Enter, Gate, Pass};
 pub(crate) use self::handle::{Handle, spawn};
 pub(crate) use self::point::YieldPoint;
@@ -21,7 +24,7 @@ pub(crate) use self::spin::Spin;
 pub(crate) use self::word::Word;
 
 pub(crate) use super::beat::{beat, hang_limit};
-use super::{jitter, threads};
+use super::{jitter, native, threads};
 pub(crate) use crate::rt::in_run;
 use crate::rt::{WORLD, World};
 use crate::run::board::CallPoint;
@@ -48,14 +51,29 @@ pub(crate) fn up_to<R>(_: u32, poll: impl FnOnce() -> R) -> (R, u32) {
     (poll(), 0)
 }
 
+/// Calls `act` with the run of this thread, which is a task's or a plain thread that is stepped; `otherwise` outside
+/// of runs.
+#[inline]
+fn in_world<R>(act: impl FnOnce(&World) -> R, otherwise: impl FnOnce() -> R) -> R {
+    native::on_carrier(|| if in_run() { WORLD.with(act) } else { otherwise() })
+}
+
 /// A random number below `bound`: in a run, one of its decisions.
 pub(crate) fn draw(bound: u64, why: &'static str) -> u64 {
-    if in_run() { WORLD.with(|world| world.draw(bound, why)) } else { jitter::draw(bound) }
+    in_world(|world| world.draw(bound, why), || jitter::draw(bound))
 }
 
 /// A decision that is not explored: `value`, unless a trace is replayed.
 pub(crate) fn given(bound: u64, value: u64, why: &'static str) -> u64 {
     if in_run() { WORLD.with(|world| world.given(bound, value, why)) } else { value }
+}
+
+/// The key of the random bytes that a run hands to code that is not of this library: not explored, kept in the trace.
+#[cfg_attr(not(unpause_native), allow(dead_code))]
+pub(crate) fn draw_key() -> u64 {
+    // Not a multiple of the seed, from which strategies draw.
+    let key = seed().unwrap_or(0).wrapping_add(1).wrapping_mul(0xD6E8_FEB8_6659_FD93) >> 1;
+    given(u64::MAX, key, "the key of random bytes")
 }
 
 /// The seed of the run, 0 outside one; none in a search, which explores all values that a seed could give.
@@ -72,7 +90,7 @@ static CLOCK: AtomicU64 = AtomicU64::new(0);
 
 /// In a run, the number of operations that have taken effect; else a counter.
 pub(crate) fn clock() -> u64 {
-    if in_run() { WORLD.with(World::clock) } else { CLOCK.fetch_add(1, Ordering::SeqCst) }
+    in_world(World::clock, || CLOCK.fetch_add(1, Ordering::SeqCst))
 }
 
 /// Returns `true` if an operation may have taken effect since the moment `mark`.
@@ -93,12 +111,12 @@ pub(crate) fn announced() -> u32 {
 
 /// A number for the current task.
 pub(crate) fn client() -> u64 {
-    if in_run() { WORLD.with(World::client) } else { threads::client() }
+    in_world(World::client, threads::client)
 }
 
 /// The name of the current task.
 pub(crate) fn client_name() -> String {
-    if in_run() { WORLD.with(World::client_name) } else { threads::client_name() }
+    in_world(World::client_name, threads::client_name)
 }
 
 /// Adds a history that begins. Returns its number in the run; none outside one.
@@ -108,9 +126,7 @@ pub(crate) fn add_history(history: Arc<dyn HistorySource>) -> Option<usize> {
 
 /// Counts one evaluation of a condition; outside a run, does nothing.
 pub(crate) fn note_condition(condition: Condition) {
-    if in_run() {
-        WORLD.with(|world| world.note_condition(condition));
-    }
+    in_world(|world| world.note_condition(condition), || ());
 }
 
 /// Records that a call of the current task reached a point. Searches use this to order steps that conflict.

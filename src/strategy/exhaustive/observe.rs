@@ -11,7 +11,7 @@ use crate::run::event::{Event, Values};
 use crate::run::ids::{ObjectId, TaskId};
 use crate::run::op::kind::{Kind, WATCH};
 use crate::run::op::task::{ABORT, DISARM, END, JOIN, LOOK, WAKE};
-use crate::run::op::{Access, lock};
+use crate::run::op::{Access, lock, word};
 use crate::strategy::footprint::StepItem;
 use crate::strategy::happens_before::{HappensBefore, NewStep};
 
@@ -82,6 +82,11 @@ impl Observer {
             let kind = match mark.contact {
                 Contact::Looked => LOOK,
                 Contact::Disarmed => DISARM,
+                // The time moved because no task could step: an effect of all of them.
+                Contact::TimedOut => {
+                    self.blind = true;
+                    WAKE
+                }
             };
             self.items.push(StepItem::Task { target: mark.target, kind, done: true });
         }
@@ -206,6 +211,9 @@ fn add_guarded(view: &View<'_>, task: TaskId, guarded: &mut Vec<StepItem>) {
         match (op.access, on, target) {
             (Access::Lock, Some(on), _) => {
                 guarded.push(object(view, *on, lock::ACQUIRE, false));
+            }
+            (Access::Resume, Some(on), _) => {
+                guarded.push(object(view, *on, word::RESUME, false));
             }
             (Access::Join, _, Some(target)) => {
                 guarded.push(StepItem::Task { target: *target, kind: JOIN, done: false });

@@ -1,0 +1,126 @@
+//! `cargo sim test`: cargo's own `test`, of a program compiled so that its plain threads can be stepped.
+//!
+//! Cargo calls this program in place of the compiler ([`wrapper`]), which adds the flags that have each atomic
+//! operation call the runtime. The results have a target folder of their own.
+
+mod fallback;
+pub(crate) mod wrapper;
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::usage::Usage;
+use crate::{Exit, Terminal};
+
+const HELP: &str = "\
+Runs tests whose plain threads are stepped: cargo's `test`, or `nextest run`, of an instrumented program.
+
+usage: cargo sim test [ARGUMENTS OF CARGO TEST]
+       cargo sim nextest run [ARGUMENTS OF CARGO NEXTEST RUN]
+
+A test with `#[sim::test(native)]` is a plain function. Its `std::thread`s, and those of the crates that it uses, are
+tasks of the run: each of their atomic operations, locks, waits and sleeps may be overtaken.
+
+The program is built in target/unpause, with optimisation (opt-level 2), as code of std would not be instrumented
+otherwise. All `SIM_*` variables apply. Linux on x86-64 with glibc only.
+";
+
+/// The folder of instrumented programs, in the target folder.
+const FOLDER: &str = "unpause";
+
+/// Runs `cargo test` with the arguments left.
+pub(crate) fn test(parser: lexopt::Parser, terminal: &mut Terminal) -> Result<Exit, Usage> {
+    run(&["test"], parser, terminal)
+}
+
+/// Runs `cargo nextest` with the arguments left.
+pub(crate) fn nextest(parser: lexopt::Parser, terminal: &mut Terminal) -> Result<Exit, Usage> {
+    run(&["nextest"], parser, terminal)
+}
+
+fn run(
+    command: &[&str],
+    mut parser: lexopt::Parser,
+    terminal: &mut Terminal,
+) -> Result<Exit, Usage> {
+    let arguments: Vec<OsString> = parser.raw_args()?.collect();
+    if arguments.first().is_some_and(|first| first == "--help" || first == "-h") {
+        terminal.print(HELP);
+        return Ok(Exit::Good);
+    }
+    if !cfg!(all(target_os = "linux", target_env = "gnu", target_arch = "x86_64")) {
+        return Err(Usage(
+            "plain threads can be stepped on Linux with glibc, on x86-64, only: run the test there"
+                .to_owned(),
+        ));
+    }
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
+    let folder = target_folder(&cargo)?.join(FOLDER);
+    let fallback = fallback::build(&rustc, &folder)?;
+    let own = std::env::current_exe()
+        .map_err(|error| Usage(format!("the path of this program cannot be read: {error}")))?;
+
+    let mut started = Command::new(&cargo);
+    started.args(command);
+    // What follows `nextest` is its own command.
+    let own_command = usize::from(command == ["nextest"]).min(arguments.len());
+    started.args(&arguments[..own_command]).arg("--target").arg(host(&rustc)?);
+    started.args(&arguments[own_command..]);
+    started.env("CARGO_TARGET_DIR", &folder);
+    started.env("RUSTC_WRAPPER", own).env(wrapper::VARIABLE, &fallback);
+    started.env("RUSTFLAGS", with("RUSTFLAGS", "--cfg unpause_native"));
+    let link = format!("--cfg unpause_native -Clink-arg={}", fallback.display());
+    started.env("RUSTDOCFLAGS", with("RUSTDOCFLAGS", &link));
+    for profile in ["DEV", "TEST", "RELEASE", "BENCH"] {
+        started.env(format!("CARGO_PROFILE_{profile}_DEBUG"), "line-tables-only");
+        started.env(format!("CARGO_PROFILE_{profile}_STRIP"), "none");
+    }
+    for profile in ["DEV", "TEST"] {
+        started.env(format!("CARGO_PROFILE_{profile}_OPT_LEVEL"), "2");
+    }
+    let status = started.status().map_err(|error| {
+        Usage(format!("{} cannot be started: {error}", cargo.to_string_lossy()))
+    })?;
+    Ok(if status.success() { Exit::Good } else { Exit::Bad })
+}
+
+/// The value of a variable with more flags.
+fn with(variable: &str, flags: &str) -> String {
+    let before = std::env::var(variable).unwrap_or_default();
+    format!("{before} {flags}").trim_start().to_owned()
+}
+
+/// The target folder of the project in the current folder.
+fn target_folder(cargo: &OsString) -> Result<PathBuf, Usage> {
+    let text = output(Command::new(cargo).args(["metadata", "--format-version=1", "--no-deps"]))?;
+    let metadata: serde_json::Value = serde_json::from_str(&text)
+        .map_err(|error| Usage(format!("`cargo metadata` cannot be read: {error}")))?;
+    let folder = metadata["target_directory"].as_str();
+    folder
+        .map(PathBuf::from)
+        .ok_or_else(|| Usage("`cargo metadata` names no target folder".to_owned()))
+}
+
+/// The platform that the compiler runs on.
+fn host(rustc: &OsString) -> Result<String, Usage> {
+    let version = output(Command::new(rustc).arg("-vV"))?;
+    let host = version.lines().find_map(|line| line.strip_prefix("host: "));
+    host.map(str::to_owned).ok_or_else(|| Usage("`rustc -vV` names no host".to_owned()))
+}
+
+/// What a command writes to its standard output.
+///
+/// # Errors
+/// If it cannot be started, or fails: with its own error.
+fn output(command: &mut Command) -> Result<String, Usage> {
+    let name = Path::new(command.get_program()).display().to_string();
+    let ended =
+        command.output().map_err(|error| Usage(format!("{name} cannot be started: {error}")))?;
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();
+    match ended.status.success() {
+        true => Ok(text(&ended.stdout)),
+        false => Err(Usage(format!("{name} failed: {}", text(&ended.stderr)))),
+    }
+}

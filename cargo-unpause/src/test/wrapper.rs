@@ -1,0 +1,105 @@
+//! The compiler's place in an instrumented build: adds flags to each crate that is tested, and calls the compiler.
+
+use std::ffi::{OsStr, OsString};
+use std::process::{Command, ExitCode};
+
+/// The variable that makes this program the compiler's wrapper. Its value is the library of
+/// [`fallback`](super::fallback).
+pub(crate) const VARIABLE: &str = "UNPAUSE_NATIVE";
+
+/// The crates that step the threads of the others.
+const NOT_INSTRUMENTED: &[&str] = &[
+    "addr2line",
+    "adler2",
+    "crc32fast",
+    "fallible_iterator",
+    "flate2",
+    "gimli",
+    "libc",
+    "miniz_oxide",
+    "object",
+    "rustc_demangle",
+    "sim",
+    "simd_adler32",
+    "stable_deref_trait",
+    "typed_arena",
+    "unpause_check",
+    "unpause_native",
+];
+
+/// Flags of all crates: frames can be followed.
+const FRAMES: &str = "-Cforce-frame-pointers=yes";
+
+/// Flags of the crates that are tested: LLVM's pass makes each atomic operation a call.
+const INSTRUMENTATION: [&str; 3] = [
+    "-Cpasses=tsan",
+    "-Cllvm-args=-tsan-instrument-func-entry-exit=0",
+    "-Cllvm-args=-tsan-instrument-memintrinsics=0",
+];
+
+/// Calls the compiler for cargo: `arguments` are the compiler's path and its arguments.
+pub(crate) fn compile(arguments: Vec<OsString>, fallback: &OsStr) -> ExitCode {
+    let Some((rustc, given)) = arguments.split_first() else {
+        eprintln!("error: `{VARIABLE}` is set, but no compiler is given: unset it");
+        return ExitCode::from(2);
+    };
+    let mut command = Command::new(rustc);
+    command.args(given).args(flags(given, fallback));
+    let code = match command.status() {
+        Ok(status) => status.code().unwrap_or(1),
+        Err(error) => {
+            eprintln!("error: {} cannot be started: {error}", rustc.to_string_lossy());
+            2
+        }
+    };
+    ExitCode::from(u8::try_from(code).unwrap_or(1))
+}
+
+/// The flags to add to those that cargo has given.
+fn flags(given: &[OsString], fallback: &OsStr) -> Vec<OsString> {
+    let after = |name: &str| {
+        let at = given.iter().position(|argument| argument == name)?;
+        given.get(at + 1)?.to_str()
+    };
+    // Build scripts and procedural macros are compiled for the machine itself, without a target.
+    let (Some(name), Some(_)) = (after("--crate-name"), after("--target")) else {
+        return Vec::new();
+    };
+    let mut flags = vec![OsString::from(FRAMES)];
+    if !NOT_INSTRUMENTED.contains(&name) {
+        flags.extend(INSTRUMENTATION.map(OsString::from));
+    }
+    let is_program =
+        after("--crate-type") == Some("bin") || given.iter().any(|flag| flag == "--test");
+    if is_program {
+        let mut link = OsString::from("-Clink-arg=");
+        link.push(fallback);
+        flags.push(link);
+    }
+    flags
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn flags_of(given: &str) -> String {
+        let given: Vec<OsString> = given.split(' ').map(OsString::from).collect();
+        let flags = flags(&given, OsStr::new("/f.rlib"));
+        flags.iter().map(|flag| flag.to_str().unwrap()).collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn tested_crates_are_instrumented_and_programs_are_linked_with_the_fallback() {
+        let tested = flags_of("--crate-name dashmap --crate-type lib --target x");
+        assert!(tested.contains("-Cpasses=tsan") && !tested.contains("link-arg"), "{tested}");
+        let program = flags_of("--crate-name demo --test --target x");
+        assert!(
+            program.contains("-Cpasses=tsan") && program.contains("-Clink-arg=/f.rlib"),
+            "{program}"
+        );
+        assert_eq!(flags_of("--crate-name sim --crate-type lib --target x"), FRAMES);
+        assert_eq!(flags_of("--crate-name build_script_build --crate-type bin"), "");
+        assert_eq!(flags_of("-vV"), "");
+    }
+}

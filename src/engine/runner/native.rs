@@ -1,0 +1,32 @@
+//! Tests whose plain threads are stepped: the body runs on a simulated thread.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::TestResult;
+use crate::seam::native::{self, outside};
+
+pub(super) use crate::seam::native::exclusive;
+
+/// The error that a body returned, as text.
+pub(super) struct ErrorText(String);
+
+impl fmt::Debug for ErrorText {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// Runs `body` and the threads that it spawns as tasks of the current run.
+pub(super) async fn run<R: TestResult + 'static>(body: fn() -> R) -> Result<(), ErrorText> {
+    let error = Arc::new(Mutex::new(None));
+    let slot = error.clone();
+    let with_error = move || {
+        let error = body().error();
+        // Its memory ends with the run.
+        outside(|| *slot.lock().unwrap_or_else(PoisonError::into_inner) = error.clone());
+    };
+    native::run(Box::new(with_error)).await;
+    let error = error.lock().unwrap_or_else(PoisonError::into_inner).take();
+    error.map_or(Ok(()), |error| Err(ErrorText(error)))
+}

@@ -1,0 +1,41 @@
+//! Builds that are not instrumented: plain threads cannot be stepped.
+
+use std::panic::PanicHookInfo;
+
+/// The reason why plain threads cannot be stepped.
+const REMEDY: &str = "plain threads are not instrumented in this build: run the test with `cargo unpause test`, which \
+    compiles the program so that its threads can be stepped";
+
+/// Panics, because the build is not instrumented.
+#[allow(clippy::unused_async, reason = "as in the instrumented build")]
+pub(crate) async fn run(_body: Box<dyn FnOnce() + Send>) {
+    panic!("{REMEDY}")
+}
+
+/// Calls `act`.
+pub(crate) fn outside<R>(act: impl FnOnce() -> R) -> R {
+    act()
+}
+
+/// Held by a test that steps plain threads.
+pub(crate) struct Exclusive;
+
+/// Prevents nothing: there are no such runs.
+pub(crate) fn exclusive() -> Exclusive {
+    Exclusive
+}
+
+/// Returns `false`: no thread is stepped.
+#[allow(dead_code, reason = "runs on real threads leave panics to the harness")]
+pub(crate) fn takes_panic(_info: &PanicHookInfo<'_>) -> bool {
+    false
+}
+
+/// The command that runs tests.
+pub(crate) const TEST: &str = "cargo test";
+
+/// Calls `act`.
+#[inline]
+pub(crate) fn on_carrier<R>(act: impl FnOnce() -> R) -> R {
+    act()
+}

@@ -1,0 +1,155 @@
+//! The task of a plain thread: resumes the thread, announces what it requests, and does it in its turn.
+
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::task::Poll;
+
+use unpause_native::{Access, Request};
+
+use super::ops::{self, RESUME, SLEEP, WAIT, WAKE, YIELD};
+use super::sites::Site;
+use super::threads::{Waiter, with};
+use crate::rt::WORLD;
+use crate::run::event::Values;
+use crate::seam::sim::{YieldPoint, draw_key, spawn};
+
+/// `errno` of a wait for a word that has another value than the expected one.
+const EAGAIN: u64 = 11;
+/// `errno` of a wait that lasted too long.
+const ETIMEDOUT: u64 = 110;
+
+/// Steps a thread until it ends.
+pub(super) async fn drive(thread: usize) {
+    let mut reply = 0;
+    loop {
+        let (request, site) = with(|threads| {
+            let request = threads.execution.resume(thread, reply);
+            (request, threads.site(thread))
+        });
+        reply = match request {
+            Request::Access(access) if access.size == 0 || !site.is_point => perform(thread).0,
+            Request::Access(access) => do_access(thread, access, site).await,
+            Request::Wait { word, expected, deadline } => {
+                wait(thread, word, expected, deadline, site).await
+            }
+            Request::Wake { word, count } => wake(word, count, site).await,
+            Request::Spawn { thread: child } => {
+                let handle = spawn(None, site.place, task(child));
+                with(|threads| threads.keep(child, handle));
+                0
+            }
+            Request::Join { thread: child } => {
+                join(child, site).await;
+                0
+            }
+            Request::Yield => {
+                YieldPoint::new(&YIELD, site.place).await;
+                0
+            }
+            Request::Sleep { until } => {
+                sleep(until).await;
+                YieldPoint::new(&SLEEP, site.place).await;
+                0
+            }
+            Request::Key => draw_key(),
+            Request::End => return,
+        };
+    }
+}
+
+/// The future of a thread's task, of a type that does not contain itself.
+fn task(thread: usize) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+    Box::pin(drive(thread))
+}
+
+/// Does the access that the thread has requested. Returns the values before and after.
+fn perform(thread: usize) -> (u64, u64) {
+    with(|threads| threads.execution.perform(thread))
+}
+
+async fn do_access(thread: usize, access: Access, site: Site) -> u64 {
+    let word = with(|threads| threads.word_at(access.address, ops::kind(&access), site));
+    let effect = || {
+        let (old, new) = perform(thread);
+        (old, ops::values(&access, (old, new)))
+    };
+    word.point(ops::op(&access), site.place, effect).await
+}
+
+/// Waits in the queue of a word, unless the word has another value than the expected one.
+async fn wait(
+    thread: usize,
+    address: usize,
+    expected: u32,
+    deadline: Option<u64>,
+    site: Site,
+) -> u64 {
+    let word = with(|threads| threads.word_at(address, "futex", site));
+    let enqueue = || {
+        with(|threads| {
+            let value = threads.execution.word(thread);
+            if value != expected {
+                return (None, Values::Refused(u64::from(value), u64::from(expected)));
+            }
+            let waiter = Waiter::new();
+            threads.enqueue(address, waiter.clone());
+            (Some(waiter), Values::Changed(0, 1))
+        })
+    };
+    let Some(waiter) = word.point(&WAIT, site.place, enqueue).await else { return EAGAIN };
+    if let Some(deadline) = deadline {
+        WORLD.with(|world| world.set_timer(deadline));
+    }
+    word.resume(&RESUME, site.place).await;
+    if waiter.is_woken() {
+        if deadline.is_some() {
+            WORLD.with(|world| world.clear_timer());
+        }
+        return 0;
+    }
+    with(|threads| {
+        threads.give_up(address, &waiter);
+        // After the deadline, and not at it: a loop that waits for the rest of a duration comes to its end.
+        threads.execution.advance_to(deadline.unwrap_or(0) + 1);
+    });
+    ETIMEDOUT
+}
+
+/// Wakes waiters of a word. Returns their number.
+async fn wake(address: usize, count: u32, site: Site) -> u64 {
+    let word = with(|threads| threads.word_at(address, "futex", site));
+    let dequeue = || {
+        let woken = with(|threads| threads.dequeue(address, count as usize));
+        let number = woken.len() as u64;
+        // Without waiters it changes nothing, and can be swapped with other wakes.
+        (woken, Values::Changed(0, number))
+    };
+    let woken: Vec<Arc<Waiter>> = word.point(&WAKE, site.place, dequeue).await;
+    for waiter in &woken {
+        waiter.woken.store(true, Ordering::Relaxed);
+        WORLD.with(|world| world.resume(waiter.task));
+    }
+    woken.len() as u64
+}
+
+async fn join(child: usize, site: Site) {
+    let handle = with(|threads| threads.handles.get_mut(child).and_then(Option::take));
+    if let Some(mut handle) = handle {
+        // A thread that panicked has ended: the panic is in the result that it left to its joiner.
+        let _ = poll_fn(|cx| handle.poll_join(cx, site.place)).await;
+    }
+}
+
+/// Waits until a virtual time.
+async fn sleep(until: u64) {
+    WORLD.with(|world| world.set_timer(until));
+    let mut polled = false;
+    poll_fn(|_| match std::mem::replace(&mut polled, true) {
+        true => Poll::Ready(()),
+        false => Poll::Pending,
+    })
+    .await;
+    with(|threads| threads.execution.advance_to(until));
+}

@@ -1,0 +1,65 @@
+//! Plain threads as tasks of a run.
+//!
+//! A simulated thread of [`unpause_native`] stops at each operation that other threads may see. Its task announces the
+//! operation, does it in its turn, and resumes the thread with the result: one engine, one record, one screen for
+//! `sim::Atomic` and for `std::sync::atomic`.
+
+mod drive;
+mod ops;
+mod sites;
+mod threads;
+
+use std::panic::PanicHookInfo;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use unpause_native::{Ended, Execution};
+
+pub(crate) use unpause_native::{on_carrier, outside};
+
+use self::threads::Threads;
+use super::sim::{fail, here};
+use crate::run::Failure;
+use crate::run::ids::TaskId;
+
+/// Runs `body` on a simulated thread, as the current task.
+///
+/// # Panics
+/// Outside of a simulated run, and if the program has no symbols.
+pub(crate) async fn run(body: Box<dyn FnOnce() + Send>) {
+    assert!(super::in_run(), "plain threads are stepped in a run only");
+    let execution = match Execution::begin(body) {
+        Ok(execution) => execution,
+        Err(message) => {
+            let place = here().to_string();
+            return fail(|| Failure::Misuse { message, place });
+        }
+    };
+    let begun = Threads::begin(execution);
+    drive::drive(0).await;
+    if let Some(Ended::Panicked(message, place)) = begun.end() {
+        fail(|| Failure::Panic { task: TaskId::MAIN, message, place });
+    }
+}
+
+/// One test at a time steps plain threads: they share the statics of the program. Held by a test while it runs.
+static ONE: Mutex<()> = Mutex::new(());
+
+/// Waits until no other test steps plain threads.
+pub(crate) fn exclusive() -> MutexGuard<'static, ()> {
+    let only = ONE.lock().unwrap_or_else(PoisonError::into_inner);
+    unpause_native::warm_up();
+    only
+}
+
+/// Records a panic of a simulated thread. Returns `false` for any other.
+pub(crate) fn takes_panic(info: &PanicHookInfo<'_>) -> bool {
+    if !unpause_native::inside() {
+        return false;
+    }
+    let panicked = outside(|| crate::run::panics::panicked(info));
+    unpause_native::note_panic(panicked.message, panicked.place);
+    true
+}
+
+/// The command that runs tests.
+pub(crate) const TEST: &str = "cargo unpause test";

@@ -1,0 +1,71 @@
+//! The operations of plain threads, by name.
+
+use unpause_native::{Access, Operation};
+
+use crate::run::event::Values;
+use crate::run::op::{self, Op};
+
+const LOAD: Op = Op::new("load", op::Access::Read);
+const STORE: Op = Op::new("store", op::Access::Write);
+const SWAP: Op = change("swap");
+const ADD: Op = change("fetch_add");
+const SUB: Op = change("fetch_sub");
+const AND: Op = change("fetch_and");
+const OR: Op = change("fetch_or");
+const XOR: Op = change("fetch_xor");
+const NAND: Op = change("fetch_nand");
+const COMPARE_EXCHANGE: Op = change("compare_exchange");
+const FENCE: Op = Op::new("fence", op::Access::Yield);
+
+/// Joins the queue of a word, if the word has the expected value.
+pub(super) const WAIT: Op = Op::new("wait", op::Access::Enqueue);
+/// Goes on after it.
+pub(super) const RESUME: Op = Op::new("resume", op::Access::Resume);
+/// Wakes waiters of a word.
+pub(super) const WAKE: Op = Op::new("wake", op::Access::Wake);
+/// Lets other threads go first.
+pub(super) const YIELD: Op = Op::new("yield_now", op::Access::Yield);
+/// Goes on after a sleep.
+pub(super) const SLEEP: Op = Op::new("sleep", op::Access::Yield);
+
+const fn change(name: &'static str) -> Op {
+    Op::new(name, op::Access::ReadModifyWrite)
+}
+
+/// The operation of an access.
+pub(super) fn op(access: &Access) -> &'static Op {
+    match access.operation {
+        Operation::Load => &LOAD,
+        Operation::Store => &STORE,
+        Operation::Swap => &SWAP,
+        Operation::Add => &ADD,
+        Operation::Sub => &SUB,
+        Operation::And => &AND,
+        Operation::Or => &OR,
+        Operation::Xor => &XOR,
+        Operation::Nand => &NAND,
+        Operation::CompareExchange => &COMPARE_EXCHANGE,
+        Operation::Fence => &FENCE,
+    }
+}
+
+/// The kind of object at an address that is accessed so.
+pub(super) fn kind(access: &Access) -> &'static str {
+    match access.size {
+        1 => "AtomicU8",
+        2 => "AtomicU16",
+        4 => "AtomicU32",
+        _ => "AtomicU64",
+    }
+}
+
+/// The values that an access saw and left.
+pub(super) fn values(access: &Access, (old, new): (u64, u64)) -> Values {
+    match access.operation {
+        Operation::Load => Values::Read(old),
+        Operation::Store => Values::Wrote(new),
+        Operation::CompareExchange if old != access.operand => Values::Refused(old, access.operand),
+        Operation::Fence => Values::None,
+        _ => Values::Changed(old, new),
+    }
+}

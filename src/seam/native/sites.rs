@@ -1,0 +1,117 @@
+//! Places in the code of plain threads: the line that a report shows, and whether an operation there is a point.
+
+use std::collections::HashMap;
+
+use unpause_native::{Execution, Frame, location};
+
+use crate::run::ids::Place;
+
+/// A place in the code that has requested an operation.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Site {
+    /// The line of the innermost function that is not of std.
+    pub(super) place: Place,
+    /// The primitive of std that accesses the memory, if one does.
+    pub(super) primitive: Option<&'static str>,
+    /// False if an operation here takes effect without a point.
+    pub(super) is_point: bool,
+}
+
+/// The places met so far, by [`Execution::caller`]. Kept from run to run.
+#[derive(Debug, Default)]
+pub(super) struct Sites {
+    known: HashMap<u64, Site>,
+}
+
+impl Sites {
+    /// The place of the last request of a thread.
+    pub(super) fn find(&mut self, execution: &Execution, thread: usize) -> Site {
+        let caller = execution.caller(thread);
+        *self.known.entry(caller).or_insert_with(|| site(&execution.frames(thread)))
+    }
+}
+
+fn site(frames: &[Frame]) -> Site {
+    let outer = frames.iter().position(|frame| !frame.file.is_empty() && !frame.is_of_std());
+    let (inner, user) = frames.split_at(outer.unwrap_or(frames.len()));
+    let unknown = Frame { file: "unknown".to_owned(), ..Frame::default() };
+    let user = user.first().unwrap_or(&unknown);
+    Site {
+        place: location(shortened(&user.file), user.line, user.column),
+        primitive: inner.iter().rev().find_map(primitive),
+        is_point: !inner.iter().any(is_internal),
+    }
+}
+
+/// The files of std's primitives, and their names.
+const PRIMITIVES: &[(&str, &str)] = &[
+    ("/std/src/sync/poison/mutex.rs", "Mutex"),
+    ("/std/src/sync/poison/rwlock.rs", "RwLock"),
+    ("/std/src/sync/poison/condvar.rs", "Condvar"),
+    ("/std/src/sync/poison/once.rs", "Once"),
+    ("/std/src/sync/once_lock.rs", "OnceLock"),
+    ("/std/src/sync/lazy_lock.rs", "LazyLock"),
+    ("/std/src/sync/barrier.rs", "Barrier"),
+    ("/std/src/sync/mpsc.rs", "channel"),
+    ("/std/src/sync/mpmc/", "channel"),
+    ("/alloc/src/sync.rs", "Arc"),
+    ("/std/src/thread/", "thread"),
+];
+
+/// The primitive of std that a function belongs to.
+fn primitive(frame: &Frame) -> Option<&'static str> {
+    let of = |(file, _): &&(&str, &str)| frame.file.contains(*file);
+    PRIMITIVES.iter().find(of).map(|(_, name)| *name)
+}
+
+/// Returns `true` for a function of std whose operations no program can tell apart: they make and join threads, count
+/// references, or guard the panic counter and the standard streams.
+fn is_internal(frame: &Frame) -> bool {
+    let Frame { function, file, .. } = frame;
+    let named = |names: &[&str]| names.iter().any(|name| function.contains(name));
+    if let Some((_, thread)) = file.split_once("/std/src/thread/") {
+        return thread != "scoped.rs" && !named(&["park"]);
+    }
+    let counts = file.ends_with("/alloc/src/sync.rs");
+    (counts && named(&["clone", "drop", "Arc<T>::new"]))
+        || file.contains("/std/src/io/")
+        || file.contains("/std/src/panicking.rs")
+        || file.ends_with("/std/src/sync/poison.rs")
+}
+
+/// The file as a report shows it: `package-version/…` of a package from a registry.
+fn shortened(file: &str) -> &str {
+    let package = file.split_once("/registry/src/").and_then(|(_, rest)| rest.split_once('/'));
+    let own = std::env::current_dir().ok();
+    let own = own.as_ref().and_then(|own| file.strip_prefix(own.to_str()?)?.strip_prefix('/'));
+    match (package, own) {
+        (Some((_, in_package)), _) => in_package,
+        (None, Some(in_folder)) => in_folder,
+        (None, None) => file,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn frame(function: &str, file: &str) -> Frame {
+        Frame { function: function.into(), file: file.into(), line: 7, column: 5 }
+    }
+
+    #[test]
+    fn the_line_of_the_user_is_the_first_outside_of_std() {
+        let std = "/rustc/0000/library";
+        let load = frame("load", &format!("{std}/core/src/sync/atomic.rs"));
+        let own = frame("bench::grow", "src/grow.rs");
+        let found = site(&[load.clone(), own.clone(), frame("main", "src/main.rs")]);
+        assert_eq!((found.place.to_string().as_str(), found.is_point), ("src/grow.rs:7:5", true));
+        let spawn = frame("spawn_unchecked", &format!("{std}/std/src/thread/lifecycle.rs"));
+        assert!(!site(&[load.clone(), spawn.clone(), own.clone()]).is_point);
+        assert!(site(&[load.clone(), own.clone(), spawn]).is_point, "called by std, not of it");
+        let park = frame("std::thread::park", &format!("{std}/std/src/thread/functions.rs"));
+        assert!(site(&[load, park, own]).is_point);
+        let registry = "/cargo/registry/src/index.example-0011/dashmap-6.2.1/src/lock.rs";
+        assert_eq!(shortened(registry), "dashmap-6.2.1/src/lock.rs");
+    }
+}

@@ -1,0 +1,38 @@
+//! Threads of unmodified programs as coroutines of one thread.
+//!
+//! A program that was compiled with `-Cpasses=tsan` calls a function of this crate for each atomic operation, and
+//! functions of libc that this crate defines take the place of libc's: those that make threads, wait, sleep, read a
+//! clock, ask for random bytes or allocate. Inside an [`Execution`] a thread stops at each such call with a
+//! [`Request`], and the caller of [`Execution::resume`], the *carrier*, decides which thread goes on. Outside, the
+//! functions are the real ones.
+//!
+//! The crate has mechanism only. Schedules, traces and reports are those of `unpause`, which depends on this crate if
+//! it is compiled by `cargo unpause test`. Every `unsafe` of the project is here.
+//!
+//! | file | subject |
+//! |---|---|
+//! | `execution.rs` | one run: begins, resumes threads, ends |
+//! | `request.rs` | the reason why a thread has stopped |
+//! | `thread.rs` | simulated threads: stacks and thread-locals borrowed from parked threads of the system |
+//! | `switch.rs` | the change from one stack and thread-local block to another |
+//! | `atomics.rs` | the functions that instrumented code calls |
+//! | `threads.rs`, `futex.rs`, `clock.rs`, `entropy.rs` | functions of libc |
+//! | `heap.rs` | `malloc` and its kin: a heap that is empty when a run begins |
+//! | `statics.rs` | statics of the tested crates, put back before each run |
+//! | `places.rs` | return addresses to lines of source |
+//!
+//! # Limits
+//!
+//! Linux on x86-64 with glibc. The crate is empty elsewhere. Code in assembly, code of C with atomics of its own and
+//! the compiled part of std are not instrumented. Values of thread-local keys (`pthread_key_create`) are not fresh in
+//! each run. The vector and floating-point control registers are not switched.
+
+#[cfg(all(target_os = "linux", target_env = "gnu", target_arch = "x86_64"))]
+mod linux;
+
+#[cfg(all(target_os = "linux", target_env = "gnu", target_arch = "x86_64"))]
+pub use self::linux::*;
+
+/// True if threads can be simulated on this platform.
+pub const SUPPORTED: bool =
+    cfg!(all(target_os = "linux", target_env = "gnu", target_arch = "x86_64"));

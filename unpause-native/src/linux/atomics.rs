@@ -1,0 +1,134 @@
+//! The functions that instrumented code calls for atomic operations.
+//!
+//! Each begins with a few instructions that pass the return address and the frame pointer of the caller on.
+
+use std::arch::naked_asm;
+
+use super::request::{Access, Operation, Request};
+use super::thread::current;
+
+/// Does an operation: outside of runs at once, in a run when the carrier says so. Returns the old value.
+#[inline(always)]
+fn operate(access: Access, caller: (usize, usize)) -> u64 {
+    match current() {
+        None => access.perform().0,
+        Some(thread) => thread.stop(Request::Access(access), caller),
+    }
+}
+
+/// A function by the name that the compiler calls, which passes two more arguments on, in the registers given.
+macro_rules! entry {
+    ($name:ident, $address:literal, $frame:literal, $to:ident) => {
+        #[unsafe(no_mangle)]
+        #[unsafe(naked)]
+        unsafe extern "C" fn $name() {
+            naked_asm!(
+                concat!("mov ", $address, ", [rsp]"),
+                concat!("mov ", $frame, ", rbp"),
+                "jmp {}",
+                sym $to,
+            )
+        }
+    };
+}
+
+/// The read-modify-write operations of one size.
+macro_rules! changes {
+    ($int:ty, $size:literal; $($name:ident $to:ident $operation:ident)*) => {$(
+        extern "C" fn $to(address: usize, operand: $int, order: i32, from: usize, frame: usize) -> $int {
+            let access = Access {
+                operation: Operation::$operation,
+                size: $size,
+                order: order as u8,
+                address,
+                operand: u64::from(operand),
+                replacement: 0,
+            };
+            operate(access, (from, frame)) as $int
+        }
+        entry!($name, "rcx", "r8", $to);
+    )*};
+}
+
+/// All operations of one size.
+macro_rules! size {
+    ($module:ident, $int:ty, $size:literal, $load:ident $store:ident $exchange:ident $add:ident $sub:ident $and:ident
+     $or:ident $xor:ident $nand:ident $strong:ident) => {
+        mod $module {
+            use super::*;
+
+            extern "C" fn load(address: usize, order: i32, from: usize, frame: usize) -> $int {
+                let (operation, order) = (Operation::Load, order as u8);
+                let access =
+                    Access { operation, size: $size, order, address, operand: 0, replacement: 0 };
+                operate(access, (from, frame)) as $int
+            }
+            entry!($load, "rdx", "rcx", load);
+
+            changes! { $int, $size;
+                $store store Store
+                $exchange exchange Swap
+                $add add Add
+                $sub sub Sub
+                $and and And
+                $or or Or
+                $xor xor Xor
+                $nand nand Nand
+            }
+
+            // The order of a failure, the last argument, gives way: nothing reads it.
+            extern "C" fn strong(
+                address: usize,
+                expected: $int,
+                new: $int,
+                order: i32,
+                from: usize,
+                frame: usize,
+            ) -> $int {
+                let access = Access {
+                    operation: Operation::CompareExchange,
+                    size: $size,
+                    order: order as u8,
+                    address,
+                    operand: u64::from(expected),
+                    replacement: u64::from(new),
+                };
+                operate(access, (from, frame)) as $int
+            }
+            entry!($strong, "r8", "r9", strong);
+        }
+    };
+}
+
+size!(of_8, u8, 1, __tsan_atomic8_load __tsan_atomic8_store __tsan_atomic8_exchange __tsan_atomic8_fetch_add
+    __tsan_atomic8_fetch_sub __tsan_atomic8_fetch_and __tsan_atomic8_fetch_or __tsan_atomic8_fetch_xor
+    __tsan_atomic8_fetch_nand __tsan_atomic8_compare_exchange_val);
+size!(of_16, u16, 2, __tsan_atomic16_load __tsan_atomic16_store __tsan_atomic16_exchange __tsan_atomic16_fetch_add
+    __tsan_atomic16_fetch_sub __tsan_atomic16_fetch_and __tsan_atomic16_fetch_or __tsan_atomic16_fetch_xor
+    __tsan_atomic16_fetch_nand __tsan_atomic16_compare_exchange_val);
+size!(of_32, u32, 4, __tsan_atomic32_load __tsan_atomic32_store __tsan_atomic32_exchange __tsan_atomic32_fetch_add
+    __tsan_atomic32_fetch_sub __tsan_atomic32_fetch_and __tsan_atomic32_fetch_or __tsan_atomic32_fetch_xor
+    __tsan_atomic32_fetch_nand __tsan_atomic32_compare_exchange_val);
+size!(of_64, u64, 8, __tsan_atomic64_load __tsan_atomic64_store __tsan_atomic64_exchange __tsan_atomic64_fetch_add
+    __tsan_atomic64_fetch_sub __tsan_atomic64_fetch_and __tsan_atomic64_fetch_or __tsan_atomic64_fetch_xor
+    __tsan_atomic64_fetch_nand __tsan_atomic64_compare_exchange_val);
+
+extern "C" fn fence(order: i32, from: usize, frame: usize) {
+    let (operation, order) = (Operation::Fence, order as u8);
+    let access = Access { operation, size: 0, order, address: 0, operand: 0, replacement: 0 };
+    operate(access, (from, frame));
+}
+entry!(__tsan_atomic_thread_fence, "rsi", "rdx", fence);
+
+#[unsafe(no_mangle)]
+extern "C" fn __tsan_atomic_signal_fence(_order: i32) {}
+
+// The constructor of each instrumented object calls it.
+#[unsafe(no_mangle)]
+extern "C" fn __tsan_init() {}
+
+#[unsafe(no_mangle)]
+extern "C" fn __tsan_func_entry(_caller: usize) {}
+
+#[unsafe(no_mangle)]
+extern "C" fn __tsan_func_exit() {}

@@ -1,0 +1,274 @@
+//! One run of a program on simulated threads.
+
+use std::ffi::c_void;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr::{NonNull, null_mut};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use super::places::{self, Frame};
+use super::request::{Access, Request};
+use super::switch::Context;
+use super::thread::{self, STACK, Start, Thread};
+use super::{heap, statics};
+
+/// The virtual time at which each run begins, in nanoseconds: not 0, so that programs can go back from it.
+const BEGIN: u64 = 1_000_000_000_000;
+
+/// The largest number of return addresses that are followed.
+const FRAMES: usize = 64;
+/// The number of return addresses by which places are told apart.
+const HASHED: usize = 8;
+
+/// The function of the first thread of a run.
+pub type Body = Box<dyn FnOnce() + Send>;
+
+/// A worker that no run uses.
+struct Idle(NonNull<Thread>);
+
+// SAFETY: an idle worker is used by whoever takes it out of the list.
+unsafe impl Send for Idle {}
+
+/// The workers that no run uses. Locked while a run is on: statics and the heap serve one at a time.
+static IDLE: Mutex<Vec<Idle>> = Mutex::new(Vec::new());
+
+/// The state of a run, which its threads know too.
+pub(crate) struct Run {
+    /// The carrier, suspended while a thread goes on.
+    pub(crate) carrier: Context,
+    threads: Vec<NonNull<Thread>>,
+    idle: MutexGuard<'static, Vec<Idle>>,
+    /// The state of the stream of random bytes; none before the first one.
+    pub(crate) random: Option<u64>,
+    /// The virtual time, in nanoseconds.
+    pub(crate) now: u64,
+}
+
+impl Run {
+    /// A new thread of the run, with a stack of `stack` bytes.
+    fn add(&mut self, stack: usize, function: (Start, *mut c_void), path: u64) -> NonNull<Thread> {
+        // SAFETY: workers are never freed.
+        let fits = |idle: &Idle| unsafe { idle.0.as_ref().stack == stack };
+        let worker = match self.idle.iter().rposition(fits) {
+            Some(at) => self.idle.remove(at).0,
+            None => thread::hire(stack),
+        };
+        let number = self.threads.len();
+        let run: *mut Run = self;
+        Thread::begin(worker, number, function, path, run);
+        self.threads.push(worker);
+        worker
+    }
+
+    /// A child of the thread `parent`.
+    pub(crate) fn spawn(
+        parent: &mut Thread,
+        stack: usize,
+        function: (Start, *mut c_void),
+    ) -> NonNull<Thread> {
+        parent.children += 1;
+        let path = (parent.path ^ parent.children).wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
+        parent.run().add(stack, function, path)
+    }
+
+    /// The thread of the run that the system knows as `pthread`.
+    pub(crate) fn find(&self, pthread: libc::pthread_t) -> Option<NonNull<Thread>> {
+        // SAFETY: workers are never freed.
+        let is_it = |thread: &&NonNull<Thread>| unsafe { thread.as_ref().pthread == pthread };
+        self.threads.iter().rev().find(is_it).copied()
+    }
+}
+
+/// The end of the first thread of a run.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Ended {
+    /// Its function returned.
+    Returned,
+    /// It panicked with this message, at this place: `file:line:column`.
+    Panicked(String, String),
+}
+
+/// One run of a program on simulated threads, which the owner steps: its carrier.
+///
+/// Threads that have not ended when it is dropped are given up: their stacks are not unwound, and no destructor runs.
+pub struct Execution {
+    run: Box<Run>,
+}
+
+impl Execution {
+    /// Begins a run whose first thread, number 0, calls `body` when it is resumed. Waits while the process
+    /// has another run.
+    ///
+    /// # Errors
+    /// If the statics of the program cannot be found, because it has no symbols.
+    pub fn begin(body: Body) -> Result<Execution, String> {
+        statics::save()?;
+        let idle = IDLE.lock().unwrap_or_else(PoisonError::into_inner);
+        heap::reset();
+        statics::restore();
+        let (carrier, threads) = (Context::default(), Vec::new());
+        let mut run = Box::new(Run { carrier, threads, idle, random: None, now: BEGIN });
+        let body = Box::into_raw(Box::new(body));
+        run.add(STACK, (call, body.cast()), 1);
+        Ok(Execution { run })
+    }
+
+    /// Continues a thread until its next request, and returns the request. `reply` is the answer to its last one.
+    ///
+    /// # Panics
+    /// If the run has no such thread, or the thread has ended.
+    #[inline]
+    pub fn resume(&mut self, thread: usize, reply: u64) -> Request {
+        let mut thread = self.run.threads[thread];
+        // SAFETY: the thread is suspended while the carrier goes on, so that this is the only reference.
+        unsafe {
+            assert!(!thread.as_ref().ended, "a thread that has ended is resumed");
+            thread.as_mut().reply = reply;
+            loop {
+                Thread::resume(thread);
+                match thread.as_mut().call.take() {
+                    Some(call) => call.call(),
+                    None => return thread.as_ref().request,
+                }
+            }
+        }
+    }
+
+    /// Does the operation that `thread` has requested last. Returns the values before and after.
+    ///
+    /// # Panics
+    /// If its last request was not an access.
+    #[inline]
+    pub fn perform(&mut self, thread: usize) -> (u64, u64) {
+        match self.thread(thread).request {
+            Request::Access(access) => Access::perform(&access),
+            other => panic!("thread {thread} has requested {other:?} and no access"),
+        }
+    }
+
+    /// The value of the word that `thread` has requested to wait for.
+    ///
+    /// # Panics
+    /// If its last request was not a wait.
+    pub fn word(&self, thread: usize) -> u32 {
+        match self.thread(thread).request {
+            // SAFETY: the thread waits for a word at this address.
+            Request::Wait { word, .. } => unsafe { (word as *const u32).read_volatile() },
+            other => panic!("thread {thread} has requested {other:?} and no wait"),
+        }
+    }
+
+    /// The end of the first thread: none while it goes on.
+    pub fn ended(&self) -> Option<Ended> {
+        let thread = self.thread(0);
+        let panicked = !thread.result.is_null();
+        let (message, place) = thread.panic.clone().unwrap_or_default();
+        thread.ended.then_some(match panicked {
+            true => Ended::Panicked(message, place),
+            false => Ended::Returned,
+        })
+    }
+
+    /// The message and the place of the last panic of a thread.
+    pub fn panic_of(&self, thread: usize) -> Option<(&str, &str)> {
+        let panic = self.thread(thread).panic.as_ref()?;
+        Some((&panic.0, &panic.1))
+    }
+
+    /// The virtual time in nanoseconds.
+    pub fn now(&self) -> u64 {
+        self.run.now
+    }
+
+    /// Moves the virtual time on. It does not go back.
+    pub fn advance_to(&mut self, time: u64) {
+        self.run.now = self.run.now.max(time);
+    }
+
+    /// A hash of the return addresses up to the last request of `thread`, the innermost eight: the same for all
+    /// requests of one line of code that was called from the same lines.
+    pub fn caller(&self, thread: usize) -> u64 {
+        let mut hash = 0u64;
+        for address in self.thread(thread).return_addresses().take(HASHED) {
+            hash = (hash ^ address as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(23);
+        }
+        hash
+    }
+
+    /// The functions that led to the last request of `thread`, innermost first.
+    pub fn frames(&self, thread: usize) -> Vec<Frame> {
+        let addresses = self.thread(thread).return_addresses().take(FRAMES);
+        addresses.flat_map(places::frames).collect()
+    }
+
+    /// A name of an address that does not depend on the order in which threads go on: the allocation that it is in, or
+    /// the thread on whose stack or in whose thread-local block it is, and the offset there.
+    pub fn name(&self, address: usize) -> u64 {
+        let mix = |name: u64, offset: usize| {
+            (name ^ (offset as u64).rotate_left(40)).wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1
+        };
+        if heap::has(address) {
+            return heap::name(address).map_or(1, |name| mix(name.allocation, name.offset));
+        }
+        for thread in &self.run.threads {
+            // SAFETY: all threads are suspended while the carrier goes on.
+            let thread = unsafe { thread.as_ref() };
+            let (block, size) = thread.thread_locals();
+            if address.wrapping_sub(block) < size {
+                return mix(thread.path.rotate_left(1), address - block);
+            }
+            if thread.has_on_stack(address) {
+                return mix(thread.path.rotate_left(2), thread.depth(address));
+            }
+        }
+        mix(0, address.wrapping_sub(super::image::load_address()))
+    }
+
+    fn thread(&self, thread: usize) -> &Thread {
+        // SAFETY: all threads are suspended while the carrier goes on.
+        unsafe { self.run.threads[thread].as_ref() }
+    }
+}
+
+impl Drop for Execution {
+    fn drop(&mut self) {
+        let Run { threads, idle, .. } = &mut *self.run;
+        idle.extend(threads.drain(..).map(Idle));
+        // The next run takes them in the same order.
+        idle.sort_by_key(|idle| std::cmp::Reverse(idle.0));
+    }
+}
+
+/// Calls the body of a run. Returns null, or not if it panicked.
+extern "C" fn call(body: *mut c_void) -> *mut c_void {
+    // SAFETY: `begin` has made it of a box.
+    let body = unsafe { Box::from_raw(body.cast::<Body>()) };
+    match catch_unwind(AssertUnwindSafe(*body)) {
+        Ok(()) => null_mut(),
+        Err(payload) => {
+            // On the heap of the run, which ends.
+            std::mem::forget(payload);
+            std::ptr::dangling_mut()
+        }
+    }
+}
+
+/// Runs a small program once, the first time that it is called: what std reads or makes at first use is then the same
+/// in all runs.
+pub fn warm_up() {
+    static ONCE: std::sync::Once = std::sync::Once::new();
+    ONCE.call_once(|| {
+        // The buffer of the standard output outlives the runs that write to it.
+        drop(std::io::stdout().lock());
+        let body = || drop(std::thread::spawn(|| ()).join());
+        let Ok(mut execution) = Execution::begin(Box::new(body)) else { return };
+        loop {
+            match execution.resume(0, 0) {
+                Request::Join { thread } => {
+                    while !matches!(execution.resume(thread, 0), Request::End) {}
+                }
+                Request::End => return,
+                _ => {}
+            }
+        }
+    });
+}

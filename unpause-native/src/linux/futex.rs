@@ -1,0 +1,86 @@
+//! System calls by number: `futex`, by which std and parking_lot wait, and `getrandom`.
+
+use std::ffi::{c_int, c_long};
+
+use super::clock::{fail, nanoseconds};
+use super::entropy;
+use super::heap;
+use super::real::real;
+use super::request::Request;
+use super::switch::frame_pointer;
+use super::thread::{Thread, current};
+
+type Call = unsafe extern "C" fn(c_long, usize, usize, usize, usize, usize, usize) -> c_long;
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn syscall(
+    number: c_long,
+    a: usize,
+    b: usize,
+    c: usize,
+    d: usize,
+    e: usize,
+    f: usize,
+) -> c_long {
+    if let Some(thread) = current() {
+        match number {
+            libc::SYS_futex => {
+                // SAFETY: the caller's arguments.
+                if let Some(result) = unsafe { futex(thread, frame_pointer(), a, b, c, d) } {
+                    return result;
+                }
+            }
+            libc::SYS_getrandom => {
+                // SAFETY: the caller's buffer.
+                unsafe { entropy::fill(thread, frame_pointer(), a as *mut u8, b) };
+                return b as c_long;
+            }
+            _ => {}
+        }
+    }
+    // SAFETY: the caller's arguments.
+    unsafe { real!(c"syscall", Call)(number, a, b, c, d, e, f) }
+}
+
+/// A wait or a wake of a simulated thread. `None` for other operations.
+///
+/// # Safety
+/// The arguments are valid for the system call.
+unsafe fn futex(
+    thread: &mut Thread,
+    frame: usize,
+    word: usize,
+    operation: usize,
+    value: usize,
+    timeout: usize,
+) -> Option<c_long> {
+    match (operation & 0x7f) as c_int {
+        operation @ (libc::FUTEX_WAIT | libc::FUTEX_WAIT_BITSET) => {
+            // SAFETY: the caller's.
+            let time = unsafe { nanoseconds(timeout as *const libc::timespec) };
+            // A time without the bit set is a duration.
+            let deadline = match operation {
+                libc::FUTEX_WAIT => time.map(|time| thread.run().now.saturating_add(time)),
+                _ => time,
+            };
+            let request = Request::Wait { word, expected: value as u32, deadline };
+            Some(match thread.stop(request, (0, frame)) {
+                0 => 0,
+                error => fail(error as c_int),
+            })
+        }
+        libc::FUTEX_WAKE | libc::FUTEX_WAKE_BITSET => {
+            let count = value as u32;
+            let woken = thread.stop(Request::Wake { word, count }, (0, frame)) as c_long;
+            if woken == 0 && !heap::has(word) {
+                // A thread of the system may wait here, for a lock that the run shares with it.
+                // SAFETY: a wake has no effect on memory.
+                unsafe {
+                    real!(c"syscall", Call)(libc::SYS_futex, word, operation, value, 0, 0, 0)
+                };
+            }
+            Some(woken)
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,246 @@
+//! The heap of a run: `malloc` and its kin, on simulated threads.
+//!
+//! An allocation takes the next free bytes, and none is freed before the next run begins. The same allocations in the
+//! same order have the same addresses, relative to the heap. Before each allocation stand the path of the thread that
+//! made it and its number among those of the thread: its *name*, which does not depend on the order of threads.
+
+use std::cell::UnsafeCell;
+use std::ffi::{c_int, c_void};
+use std::ptr::{copy_nonoverlapping, null_mut, write_bytes};
+
+use super::thread::{Thread, current};
+
+/// The largest size of a run's heap. What is more comes from libc, and is never freed.
+const SIZE: usize = 1 << 30;
+
+/// Bytes between two possible addresses of an allocation.
+const UNIT: usize = 16;
+
+/// More than this is given back to the system at the end of a run.
+const KEPT: usize = 16 << 20;
+
+/// The memory of the heap.
+struct Heap {
+    /// The address of its first byte; 0 before the first run.
+    base: usize,
+    /// The number of bytes in use.
+    top: usize,
+    /// The last allocation, relative to the base: it can grow in place.
+    last: usize,
+    /// A bit for each unit: set if an allocation begins there.
+    starts: *mut u64,
+}
+
+struct Shared(UnsafeCell<Heap>);
+
+// SAFETY: `base` and `starts` are set before the first run. All else is read and written by the one carrier of a
+// run and by its threads, which go on one at a time, on the carrier's thread of the system.
+unsafe impl Sync for Shared {}
+
+static HEAP: Shared =
+    Shared(UnsafeCell::new(Heap { base: 0, top: 0, last: usize::MAX, starts: null_mut() }));
+
+/// The name of an allocation, and an offset in it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Name {
+    pub(crate) allocation: u64,
+    pub(crate) offset: usize,
+}
+
+fn heap() -> *mut Heap {
+    HEAP.0.get()
+}
+
+/// Returns `true` if an address is on the heap of a run.
+#[inline]
+pub(crate) fn has(address: usize) -> bool {
+    // SAFETY: see `Shared`.
+    let base = unsafe { (*heap()).base };
+    base != 0 && address.wrapping_sub(base) < SIZE
+}
+
+/// Empties the heap. For the carrier, between two runs.
+pub(crate) fn reset() {
+    // SAFETY: see `Shared`; the mappings are those that the heap has made.
+    unsafe {
+        let heap = &mut *heap();
+        if heap.base == 0 {
+            heap.starts = map(SIZE / UNIT / 8).cast();
+            heap.base = map(SIZE) as usize;
+        }
+        write_bytes(heap.starts, 0, heap.top / UNIT / 64 + 1);
+        if heap.top > KEPT {
+            libc::madvise((heap.base + KEPT) as *mut c_void, SIZE - KEPT, libc::MADV_DONTNEED);
+        }
+        heap.top = 0;
+        heap.last = usize::MAX;
+    }
+}
+
+/// # Panics
+/// If the system refuses the mapping.
+fn map(size: usize) -> *mut c_void {
+    let protection = libc::PROT_READ | libc::PROT_WRITE;
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+    // SAFETY: a new mapping at an address of the kernel's choice.
+    let address = unsafe { libc::mmap(null_mut(), size, protection, flags, -1, 0) };
+    assert!(address != libc::MAP_FAILED, "the system refuses {size} bytes of address space");
+    address
+}
+
+/// The name of the allocation at an address of the heap; none before the first one.
+pub(crate) fn name(address: usize) -> Option<Name> {
+    // SAFETY: see `Shared`; the bits tell where an allocation begins, and its name stands before it.
+    unsafe {
+        let heap = &*heap();
+        let mut unit = (address - heap.base) / UNIT;
+        loop {
+            let mask = u64::MAX >> (63 - unit % 64);
+            let word = *heap.starts.add(unit / 64) & mask;
+            if word != 0 {
+                unit = unit / 64 * 64 + 63 - word.leading_zeros() as usize;
+                break;
+            }
+            unit = (unit / 64).checked_sub(1)? * 64 + 63;
+        }
+        let start = heap.base + unit * UNIT;
+        let allocation = *((start - UNIT) as *const u64);
+        Some(Name { allocation, offset: address - start })
+    }
+}
+
+/// Allocates for a simulated thread. Null if the heap is full.
+fn allocate(thread: &mut Thread, size: usize, align: usize) -> *mut u8 {
+    // SAFETY: see `Shared`; the bytes written are in the mapping and in no allocation.
+    unsafe {
+        let heap = &mut *heap();
+        let align = align.max(UNIT);
+        let start = (heap.base + heap.top + UNIT).next_multiple_of(align) - heap.base;
+        let Some(end) = start.checked_add(size).filter(|end| *end <= SIZE) else {
+            return null_mut();
+        };
+        thread.allocations += 1;
+        let name =
+            (thread.path ^ thread.allocations.rotate_left(32)).wrapping_mul(0xD134_2543_DE82_EF95);
+        *((heap.base + start - UNIT) as *mut u64) = name;
+        *heap.starts.add(start / UNIT / 64) |= 1 << (start / UNIT % 64);
+        heap.last = start;
+        heap.top = end.next_multiple_of(UNIT);
+        (heap.base + start) as *mut u8
+    }
+}
+
+unsafe extern "C" {
+    fn __libc_malloc(size: usize) -> *mut c_void;
+    fn __libc_calloc(count: usize, size: usize) -> *mut c_void;
+    fn __libc_realloc(old: *mut c_void, size: usize) -> *mut c_void;
+    fn __libc_memalign(align: usize, size: usize) -> *mut c_void;
+    fn __libc_free(old: *mut c_void);
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn malloc(size: usize) -> *mut c_void {
+    if let Some(thread) = current() {
+        let allocated = allocate(thread, size, UNIT);
+        if !allocated.is_null() {
+            return allocated.cast();
+        }
+    }
+    // SAFETY: libc's own.
+    unsafe { __libc_malloc(size) }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn calloc(count: usize, size: usize) -> *mut c_void {
+    if let (Some(thread), Some(bytes)) = (current(), count.checked_mul(size)) {
+        let allocated = allocate(thread, bytes, UNIT);
+        if !allocated.is_null() {
+            // SAFETY: allocated with this size. The memory was in use in an earlier run.
+            unsafe { write_bytes(allocated, 0, bytes) };
+            return allocated.cast();
+        }
+    }
+    // SAFETY: libc's own.
+    unsafe { __libc_calloc(count, size) }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn realloc(old: *mut c_void, size: usize) -> *mut c_void {
+    if old.is_null() {
+        // SAFETY: the caller's size.
+        return unsafe { malloc(size) };
+    }
+    if !has(old as usize) {
+        // SAFETY: the caller's allocation, of libc.
+        return unsafe { __libc_realloc(old, size) };
+    }
+    // SAFETY: see `Shared`. The old allocation is of the heap: its bytes up to the top of the heap are mapped, and
+    // more than its own are copied rather than fewer.
+    unsafe {
+        let heap = &mut *heap();
+        let start = old as usize - heap.base;
+        if start == heap.last && start + size <= SIZE {
+            heap.top = (start + size).next_multiple_of(UNIT);
+            return old;
+        }
+        // Nothing of it is left if it is from an earlier run.
+        let left = heap.top.saturating_sub(start);
+        let new = malloc(size);
+        if !new.is_null() {
+            copy_nonoverlapping(old.cast::<u8>(), new.cast::<u8>(), size.min(left));
+        }
+        new
+    }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn free(old: *mut c_void) {
+    if !has(old as usize) {
+        // SAFETY: the caller's allocation, of libc.
+        unsafe { __libc_free(old) }
+    }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn memalign(align: usize, size: usize) -> *mut c_void {
+    if let Some(thread) = current() {
+        let allocated = allocate(thread, size, align);
+        if !allocated.is_null() {
+            return allocated.cast();
+        }
+    }
+    // SAFETY: libc's own.
+    unsafe { __libc_memalign(align, size) }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn aligned_alloc(align: usize, size: usize) -> *mut c_void {
+    // SAFETY: the caller's arguments.
+    unsafe { memalign(align, size) }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn posix_memalign(place: *mut *mut c_void, align: usize, size: usize) -> c_int {
+    if !align.is_power_of_two() || align % size_of::<usize>() != 0 {
+        return libc::EINVAL;
+    }
+    // SAFETY: the caller's arguments.
+    unsafe {
+        let allocated = memalign(align, size);
+        if allocated.is_null() {
+            return libc::ENOMEM;
+        }
+        *place = allocated;
+    }
+    0
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn malloc_usable_size(allocation: *mut c_void) -> usize {
+    type UsableSize = unsafe extern "C" fn(*mut c_void) -> usize;
+    if allocation.is_null() || has(allocation as usize) {
+        return 0;
+    }
+    // SAFETY: the caller's allocation, of libc.
+    unsafe { super::real::real!(c"malloc_usable_size", UsableSize)(allocation) }
+}

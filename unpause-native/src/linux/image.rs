@@ -1,0 +1,71 @@
+//! The thread-local variables of the program, as they are at the start of a thread.
+
+use std::ffi::{c_int, c_void};
+use std::sync::OnceLock;
+
+use super::switch;
+
+/// The initial values of the program's thread-local variables.
+pub(crate) struct Image {
+    /// The distance of a thread's variables from the base of its thread-local block.
+    pub(crate) offset: isize,
+    /// The address of the initial values.
+    pub(crate) initial: usize,
+    /// The number of bytes that have an initial value; the rest is zero.
+    pub(crate) initialized: usize,
+    /// The number of bytes.
+    pub(crate) size: usize,
+}
+
+/// The image of the program that runs.
+pub(crate) fn image() -> &'static Image {
+    static IMAGE: OnceLock<Image> = OnceLock::new();
+    IMAGE.get_or_init(|| {
+        let mut image = Image { offset: 0, initial: 0, initialized: 0, size: 0 };
+        // SAFETY: the callback is called during the call, with the pointer given here.
+        unsafe { libc::dl_iterate_phdr(Some(read), (&raw mut image).cast()) };
+        image
+    })
+}
+
+/// Reads the headers of the first object, which is the program.
+unsafe extern "C" fn read(
+    object: *mut libc::dl_phdr_info,
+    _size: usize,
+    image: *mut c_void,
+) -> c_int {
+    // SAFETY: the linker's headers, and the pointer given to `dl_iterate_phdr`.
+    unsafe {
+        let object = &*object;
+        for at in 0..object.dlpi_phnum {
+            let header = &*object.dlpi_phdr.add(usize::from(at));
+            if header.p_type == libc::PT_TLS {
+                *image.cast::<Image>() = Image {
+                    offset: object.dlpi_tls_data as isize - switch::fs() as isize,
+                    initial: (object.dlpi_addr + header.p_vaddr) as usize,
+                    initialized: header.p_filesz as usize,
+                    size: header.p_memsz as usize,
+                };
+            }
+        }
+    }
+    // Not 0: the iteration ends.
+    1
+}
+
+/// The address at which the program is loaded.
+pub(crate) fn load_address() -> usize {
+    unsafe extern "C" fn read(
+        object: *mut libc::dl_phdr_info,
+        _size: usize,
+        address: *mut c_void,
+    ) -> c_int {
+        // SAFETY: as above.
+        unsafe { *address.cast::<usize>() = (*object).dlpi_addr as usize };
+        1
+    }
+    let mut address = 0usize;
+    // SAFETY: as above.
+    unsafe { libc::dl_iterate_phdr(Some(read), (&raw mut address).cast()) };
+    address
+}

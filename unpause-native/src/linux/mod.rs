@@ -1,0 +1,22 @@
+//! The runtime on Linux, x86-64, glibc.
+
+mod atomics;
+mod clock;
+mod entropy;
+mod execution;
+mod futex;
+mod heap;
+mod image;
+mod places;
+mod program;
+mod real;
+mod request;
+mod statics;
+mod switch;
+mod thread;
+mod threads;
+
+pub use self::execution::{Body, Ended, Execution, warm_up};
+pub use self::places::{Frame, location};
+pub use self::request::{Access, Operation, Request};
+pub use self::thread::{inside, note_panic, on_carrier, outside};

@@ -1,0 +1,133 @@
+//! Return addresses to lines of source, by the program's debug information.
+
+use std::cell::OnceCell;
+use std::panic::Location;
+
+use addr2line::gimli::{self, Dwarf, EndianSlice, LittleEndian, SectionId};
+use object::{Object, ObjectSection};
+
+use super::image::load_address;
+use super::program::program;
+
+/// A function call in the source: one return address has several if functions were inlined.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Frame {
+    /// The function's path, without a hash.
+    pub function: String,
+    /// The file, as the compiler was given it.
+    pub file: String,
+    /// The line, from 1; 0 if the debug information has none.
+    pub line: u32,
+    /// The column, from 1; 0 if the debug information has none.
+    pub column: u32,
+}
+
+impl Frame {
+    /// Returns `true` if the function is part of the standard library.
+    pub fn is_of_std(&self) -> bool {
+        let parts = [
+            "/library/core/src/",
+            "/library/std/src/",
+            "/library/alloc/src/",
+            "/library/test/src/",
+        ];
+        self.file.starts_with("/rustc/") || parts.iter().any(|part| self.file.contains(part))
+    }
+}
+
+/// The debug information of the program.
+type Lines = addr2line::Context<EndianSlice<'static, LittleEndian>>;
+
+thread_local! {
+    /// None if the program has no debug information.
+    static LINES: OnceCell<Option<Lines>> = const { OnceCell::new() };
+}
+
+/// Reads the debug information.
+fn read() -> Option<Lines> {
+    let program = program().ok()?;
+    let section = |id: SectionId| {
+        let section = program.section_by_name(id.name());
+        let bytes = section.and_then(|section| section.data().ok()).unwrap_or_default();
+        Ok::<_, gimli::Error>(EndianSlice::new(bytes, LittleEndian))
+    };
+    addr2line::Context::from_dwarf(Dwarf::load(section).ok()?).ok()
+}
+
+/// The frames at a return address, innermost first; none without debug information.
+pub(crate) fn frames(return_address: usize) -> Vec<Frame> {
+    let Some(address) = return_address.checked_sub(load_address() + 1) else { return Vec::new() };
+    LINES.with(|lines| {
+        let Some(lines) = lines.get_or_init(read) else { return Vec::new() };
+        let found = lines.find_frames(address as u64).skip_all_loads();
+        let Ok(mut found) = found else { return Vec::new() };
+        let mut frames = Vec::new();
+        while let Ok(Some(frame)) = found.next() {
+            let name = frame.function.as_ref().and_then(|function| function.raw_name().ok());
+            let name = name.map(|name| format!("{:#}", rustc_demangle::demangle(&name)));
+            let (file, line, column) =
+                frame.location.map_or((None, None, None), |at| (at.file, at.line, at.column));
+            frames.push(Frame {
+                function: name.unwrap_or_default(),
+                file: file.unwrap_or_default().to_owned(),
+                line: line.unwrap_or(0),
+                column: column.unwrap_or(0),
+            });
+        }
+        frames
+    })
+}
+
+/// Makes a place in the source, as `std::panic::Location::caller` returns it. It is never freed.
+///
+/// The compiler makes such places and nothing else can, so the fields of one are found in the memory of another.
+///
+/// # Panics
+/// If the toolchain's `Location` has another form than a file name, a line and a column.
+pub fn location(file: &str, line: u32, column: u32) -> &'static Location<'static> {
+    /// The form of a `Location`, in the toolchains that this was tried with.
+    #[repr(C)]
+    #[derive(Clone, Copy)]
+    struct Form {
+        file: *const u8,
+        length: usize,
+        line: u32,
+        column: u32,
+    }
+    assert_eq!(size_of::<Location<'_>>(), size_of::<Form>(), "{UNKNOWN_FORM}");
+    let sample = Location::caller();
+    // SAFETY: both have this size, and each bit pattern is a valid `Form`.
+    let form = unsafe { *(&raw const *sample).cast::<Form>() };
+    let name = sample.file();
+    let has_form = form.file == name.as_ptr()
+        && form.length - name.len() <= 1
+        && (form.line, form.column) == (sample.line(), sample.column());
+    assert!(has_form, "{UNKNOWN_FORM}");
+    // The name of a file ends with a zero, which counts or not.
+    let counted = form.length - name.len();
+    let text: &'static str = Box::leak(format!("{file}\0").into_boxed_str());
+    let length = file.len() + counted;
+    let made: &'static Form =
+        Box::leak(Box::new(Form { file: text.as_ptr(), length, line, column }));
+    // SAFETY: the sample has this form, and the fields of this one have the same meaning.
+    let made = unsafe { &*(&raw const *made).cast::<Location<'static>>() };
+    assert!(
+        made.file() == file && made.line() == line && made.column() == column,
+        "{UNKNOWN_FORM}"
+    );
+    made
+}
+
+const UNKNOWN_FORM: &str =
+    "this version of unpause does not know the form of `std::panic::Location` in this toolchain";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_location_has_the_given_parts() {
+        let made = location("src/grow.rs", 12, 5);
+        assert_eq!(made.to_string(), "src/grow.rs:12:5");
+    }
+}

@@ -1,0 +1,186 @@
+//! The reason why a simulated thread has stopped.
+
+use std::sync::atomic::Ordering::SeqCst;
+use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, fence};
+
+/// The reason why a thread has stopped: what it does next, if the carrier resumes it.
+#[derive(Clone, Copy, Debug)]
+pub enum Request {
+    /// An operation on memory. The carrier does it with [`Access::perform`], and resumes the thread with the value read.
+    Access(Access),
+    /// Waits, if the word still has the value `expected`, until a [`Wake`](Request::Wake) of the word. The thread is
+    /// resumed with 0, or with an error number: `EAGAIN` if the value differs, `ETIMEDOUT`.
+    Wait {
+        /// The address of the word, of 32 bits.
+        word: usize,
+        /// The value that the thread has seen.
+        expected: u32,
+        /// The virtual time in nanoseconds at which the wait ends, if it does.
+        deadline: Option<u64>,
+    },
+    /// Ends up to `count` waits for a word. The thread is resumed with the number of waits that it has ended.
+    Wake {
+        /// The address of the word.
+        word: usize,
+        /// The largest number of waits.
+        count: u32,
+    },
+    /// The thread has spawned another one.
+    Spawn {
+        /// The number of the new thread.
+        thread: usize,
+    },
+    /// Waits for the end of a thread.
+    Join {
+        /// The number of the thread.
+        thread: usize,
+    },
+    /// Lets other threads go first.
+    Yield,
+    /// Waits until a virtual time, in nanoseconds.
+    Sleep {
+        /// The time.
+        until: u64,
+    },
+    /// Asks for random bytes for the first time in the run. The thread is resumed with their key.
+    Key,
+    /// The thread has ended, destructors of thread-locals included.
+    End,
+}
+
+/// The kind of an operation on memory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub enum Operation {
+    /// Reads.
+    Load,
+    /// Writes.
+    Store,
+    /// Writes and returns the old value.
+    Swap,
+    /// Adds, wrapping.
+    Add,
+    /// Subtracts, wrapping.
+    Sub,
+    /// Bitwise and.
+    And,
+    /// Bitwise or.
+    Or,
+    /// Bitwise exclusive or.
+    Xor,
+    /// Bitwise and, inverted.
+    Nand,
+    /// Writes if the old value is the expected one.
+    CompareExchange,
+    /// Orders other operations; touches no memory.
+    Fence,
+}
+
+/// One operation on memory that a thread is about to do.
+#[derive(Clone, Copy, Debug)]
+pub struct Access {
+    /// The kind.
+    pub operation: Operation,
+    /// The number of bytes: 1, 2, 4, 8; 0 for a fence.
+    pub size: u8,
+    /// The memory order that the code asks for, as the C ABI numbers it: 0 relaxed, 2 acquire, 3 release, 4 both, 5
+    /// sequentially consistent.
+    pub order: u8,
+    /// The address.
+    pub address: usize,
+    /// The operand: the new value, the number added, or the expected value of a compare-exchange.
+    pub operand: u64,
+    /// The new value of a compare-exchange.
+    pub replacement: u64,
+}
+
+/// Does an operation on an atomic of one size. Returns the values before and after.
+macro_rules! perform {
+    ($access:expr, $atomic:ty, $int:ty) => {{
+        let access = $access;
+        // SAFETY: instrumented code is about to do an atomic operation of this size at this address, so the address is
+        // aligned and valid, and the memory is accessed by atomic operations.
+        let atomic = unsafe { &*(access.address as *const $atomic) };
+        let (operand, new) = (access.operand as $int, access.replacement as $int);
+        let (old, new): ($int, $int) = match access.operation {
+            Operation::Load | Operation::Fence => {
+                let value = atomic.load(SeqCst);
+                (value, value)
+            }
+            Operation::Store | Operation::Swap => (atomic.swap(operand, SeqCst), operand),
+            Operation::Add => {
+                let old = atomic.fetch_add(operand, SeqCst);
+                (old, old.wrapping_add(operand))
+            }
+            Operation::Sub => {
+                let old = atomic.fetch_sub(operand, SeqCst);
+                (old, old.wrapping_sub(operand))
+            }
+            Operation::And => {
+                let old = atomic.fetch_and(operand, SeqCst);
+                (old, old & operand)
+            }
+            Operation::Or => {
+                let old = atomic.fetch_or(operand, SeqCst);
+                (old, old | operand)
+            }
+            Operation::Xor => {
+                let old = atomic.fetch_xor(operand, SeqCst);
+                (old, old ^ operand)
+            }
+            Operation::Nand => {
+                let old = atomic.fetch_nand(operand, SeqCst);
+                (old, !(old & operand))
+            }
+            Operation::CompareExchange => {
+                match atomic.compare_exchange(operand, new, SeqCst, SeqCst) {
+                    Ok(old) => (old, new),
+                    Err(old) => (old, old),
+                }
+            }
+        };
+        (u64::from(old), u64::from(new))
+    }};
+}
+
+impl Access {
+    /// Does the operation. Returns the values before and after it.
+    //
+    // Crate-private: only an access that a thread has requested is valid.
+    #[inline]
+    pub(crate) fn perform(&self) -> (u64, u64) {
+        match self.size {
+            1 => perform!(self, AtomicU8, u8),
+            2 => perform!(self, AtomicU16, u16),
+            4 => perform!(self, AtomicU32, u32),
+            8 => perform!(self, AtomicU64, u64),
+            _ => {
+                fence(SeqCst);
+                (0, 0)
+            }
+        }
+    }
+}
+
+/// A function that a thread has its carrier call.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Call {
+    function: unsafe fn(*mut ()),
+    data: *mut (),
+}
+
+impl Call {
+    /// Has `function` called with `data`.
+    pub(crate) fn new(function: unsafe fn(*mut ()), data: *mut ()) -> Call {
+        Call { function, data }
+    }
+
+    /// Calls the function.
+    ///
+    /// # Safety
+    /// The thread that has made this request is suspended in it.
+    pub(crate) unsafe fn call(self) {
+        // SAFETY: the thread's, which waits for the end of the call.
+        unsafe { (self.function)(self.data) }
+    }
+}

@@ -1,0 +1,329 @@
+//! Simulated threads. Each borrows the stack and the thread-local block of a *worker*: a thread of the system that
+//! sleeps for ever. Workers are kept for later runs.
+
+use std::cell::Cell;
+use std::ffi::c_void;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::ptr::{NonNull, null_mut};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use super::execution::Run;
+use super::image::image;
+use super::request::{Call, Request};
+use super::switch::{self, Context, switch};
+use super::threads;
+
+/// A start routine of `pthread_create`.
+pub(crate) type Start = extern "C" fn(*mut c_void) -> *mut c_void;
+
+/// A destructor of a thread-local, with its argument.
+pub(crate) type Destructor = (unsafe extern "C" fn(*mut u8), *mut u8);
+
+/// The room between the frame in which a worker sleeps and the stack of a simulated thread.
+const GAP: usize = 256;
+
+/// The stack of the first thread of a run.
+pub(crate) const STACK: usize = 2 << 20;
+
+thread_local! {
+    /// The simulated thread of this thread-local block; null in threads of the system.
+    static CURRENT: Cell<*mut Thread> = const { Cell::new(null_mut()) };
+}
+
+/// A simulated thread, or the worker that waits to be one.
+pub(crate) struct Thread {
+    /// Its saved state while it is suspended.
+    pub(crate) context: Context,
+    /// Its run, whose carrier is suspended while the thread goes on.
+    run: *mut Run,
+    /// 1 when the worker sleeps.
+    parked: AtomicU32,
+    /// The stack pointer of the sleeping worker.
+    base: usize,
+    /// The size of the stack.
+    pub(crate) stack: usize,
+    pub(crate) pthread: libc::pthread_t,
+    /// Its number in the run.
+    pub(crate) number: usize,
+    start: Option<Start>,
+    argument: *mut c_void,
+    pub(crate) result: *mut c_void,
+    pub(crate) ended: bool,
+    /// More than 0 while the thread is in code of this crate or of the carrier's: calls of libc are then real.
+    outside: u32,
+    pub(crate) destructors: Vec<Destructor>,
+    /// A hash of its place in the tree of threads.
+    pub(crate) path: u64,
+    pub(crate) children: u64,
+    pub(crate) allocations: u64,
+    /// What it does next, when it is suspended.
+    pub(crate) request: Request,
+    /// A function for the carrier to call, in place of a request.
+    pub(crate) call: Option<Call>,
+    /// The return address of the function that made the request, and the frame pointer there.
+    pub(crate) caller: (usize, usize),
+    /// The answer to its last request.
+    pub(crate) reply: u64,
+    /// The text and the place of its last panic.
+    pub(crate) panic: Option<(String, String)>,
+}
+
+/// The simulated thread that runs now, if there is one and it is not [outside].
+#[inline(always)]
+pub(crate) fn current() -> Option<&'static mut Thread> {
+    let thread = CURRENT.get();
+    // SAFETY: not null, it is a worker, which is never freed. One thread of control is in it, and a reference does
+    // not outlive the function of this crate that has asked for it.
+    let thread = unsafe { thread.as_mut() }?;
+    (thread.outside == 0).then_some(thread)
+}
+
+/// Returns `true` on a simulated thread.
+#[inline]
+pub fn inside() -> bool {
+    current().is_some()
+}
+
+/// Calls `act` with the functions of libc as they are: memory that it allocates outlives the run, and it is no part
+/// of the execution.
+pub fn outside<R>(act: impl FnOnce() -> R) -> R {
+    /// Ends it, even in a panic.
+    struct End(*mut Thread);
+    impl Drop for End {
+        fn drop(&mut self) {
+            // SAFETY: as in `current`.
+            unsafe { (*self.0).outside -= 1 };
+        }
+    }
+    let thread = CURRENT.get();
+    let _end = (!thread.is_null()).then(|| {
+        // SAFETY: as in `current`.
+        unsafe { (*thread).outside += 1 };
+        End(thread)
+    });
+    act()
+}
+
+/// Calls `act` on the carrier, with its stack and its thread-locals, while the current simulated thread waits. Not a
+/// point: no other thread goes on before it returns. Calls `act` at once on any other thread. Panics as `act` does.
+pub fn on_carrier<R>(act: impl FnOnce() -> R) -> R {
+    /// The function, and then its result.
+    struct Slot<F, R>(Option<F>, Option<std::thread::Result<R>>);
+    unsafe fn call<F: FnOnce() -> R, R>(slot: *mut ()) {
+        // SAFETY: the slot of the thread that waits below.
+        let slot = unsafe { &mut *slot.cast::<Slot<F, R>>() };
+        if let Some(act) = slot.0.take() {
+            slot.1 = Some(catch_unwind(AssertUnwindSafe(act)));
+        }
+    }
+    let thread = CURRENT.get();
+    if thread.is_null() {
+        return act();
+    }
+    fn typed<F: FnOnce() -> R, R>(_: &Slot<F, R>) -> unsafe fn(*mut ()) {
+        call::<F, R>
+    }
+    let mut slot = Slot(Some(act), None);
+    let function = typed(&slot);
+    // SAFETY: as in `current`. The slot lives until the carrier resumes the thread.
+    unsafe {
+        (*thread).call = Some(Call::new(function, (&raw mut slot).cast()));
+        (*thread).stop((*thread).request, (0, 0));
+    }
+    match slot.1 {
+        Some(Ok(result)) => result,
+        Some(Err(payload)) => resume_unwind(payload),
+        None => unreachable!("the carrier resumes the thread after the call"),
+    }
+}
+
+/// Records the text and the place of a panic of the current simulated thread. For a panic hook.
+pub fn note_panic(message: String, place: String) {
+    if let Some(thread) = current() {
+        outside(|| thread.panic = Some((message, place)));
+    }
+}
+
+impl Thread {
+    /// Stops with `request` until the carrier resumes the thread. Returns the answer.
+    #[inline]
+    pub(crate) fn stop(&mut self, request: Request, caller: (usize, usize)) -> u64 {
+        self.request = request;
+        self.caller = caller;
+        // SAFETY: the carrier is suspended in `resume`, and this context is valid until it resumes the thread.
+        unsafe { switch(&mut self.context, &raw const (*self.run).carrier) };
+        self.reply
+    }
+
+    /// Continues the suspended thread until its next request.
+    pub(crate) fn resume(thread: NonNull<Thread>) {
+        let thread = thread.as_ptr();
+        // SAFETY: the thread is suspended: `begin` has made it ready or it has stopped with a request. Only the
+        // carrier of its run knows it.
+        unsafe {
+            let carrier = &raw mut (*(*thread).run).carrier;
+            (*carrier).fs = switch::fs();
+            switch(carrier, &raw const (*thread).context);
+        }
+    }
+
+    /// Its run.
+    pub(crate) fn run(&mut self) -> &mut Run {
+        // SAFETY: the run is boxed and outlives its threads. Its carrier is suspended while a thread goes on, so that
+        // this is the only reference.
+        unsafe { &mut *self.run }
+    }
+
+    /// The return addresses up to its last request, innermost first.
+    pub(crate) fn return_addresses(&self) -> impl Iterator<Item = usize> {
+        let (first, mut frame) = self.caller;
+        let above = std::iter::from_fn(move || {
+            if !self.has_on_stack(frame) || frame % 8 != 0 || !self.has_on_stack(frame + 8) {
+                return None;
+            }
+            // SAFETY: two words on the stack of a suspended thread. If they are no frame, the addresses are wrong
+            // and nothing else.
+            let (next, address) =
+                unsafe { (*(frame as *const usize), *((frame + 8) as *const usize)) };
+            // The stack grows down.
+            frame = if next > frame { next } else { 0 };
+            Some(address)
+        });
+        (first != 0).then_some(first).into_iter().chain(above)
+    }
+
+    /// Returns `true` if `address` is on its stack.
+    pub(crate) fn has_on_stack(&self, address: usize) -> bool {
+        self.base.wrapping_sub(address) < self.stack
+    }
+
+    /// The distance of an address on its stack from the stack's upper end.
+    pub(crate) fn depth(&self, address: usize) -> usize {
+        self.base - address
+    }
+
+    /// The thread-local variables of the program in its block: the address and the size.
+    pub(crate) fn thread_locals(&self) -> (usize, usize) {
+        let image = image();
+        (self.context.fs.wrapping_add_signed(image.offset), image.size)
+    }
+
+    /// Makes a new thread of a worker: fresh thread-locals, an empty stack, `start` as its function.
+    pub(crate) fn begin(
+        worker: NonNull<Thread>,
+        number: usize,
+        (start, argument): (Start, *mut c_void),
+        path: u64,
+        run: *mut Run,
+    ) {
+        let image = image();
+        // SAFETY: the worker sleeps and its last simulated thread has ended or was given up, so that nothing uses its
+        // stack or its thread-locals. The image is the program's own, and each block has room for it.
+        unsafe {
+            let thread = &mut *worker.as_ptr();
+            let (block, size) = thread.thread_locals();
+            let block = block as *mut u8;
+            std::ptr::copy_nonoverlapping(image.initial as *const u8, block, image.initialized);
+            std::ptr::write_bytes(block.add(image.initialized), 0, size - image.initialized);
+            let here = CURRENT.with(|current| (&raw const *current) as usize);
+            let offset = here.wrapping_sub(switch::fs());
+            *(thread.context.fs.wrapping_add(offset) as *mut *mut Thread) = worker.as_ptr();
+            // Six registers, the function that it returns to, and no return address there.
+            let top = (thread.base - GAP) & !15;
+            let frame = (top - 64) as *mut usize;
+            std::ptr::write_bytes(frame, 0, 8);
+            *frame.add(6) = entry as *const () as usize;
+            thread.context.rsp = frame as usize;
+            thread.number = number;
+            thread.start = Some(start);
+            thread.argument = argument;
+            thread.result = null_mut();
+            thread.ended = false;
+            thread.outside = 0;
+            thread.destructors.clear();
+            thread.path = path;
+            thread.children = 0;
+            thread.allocations = 0;
+            thread.run = run;
+            thread.call = None;
+            thread.panic = None;
+        }
+    }
+}
+
+/// The first function of each simulated thread.
+extern "C" fn entry() -> ! {
+    let thread = CURRENT.get();
+    // SAFETY: as in `current`; `begin` has set the thread and its start routine. The reference to the thread does not
+    // live while the routine or a destructor runs.
+    unsafe {
+        let (start, argument) = ((*thread).start, (*thread).argument);
+        let start = start.expect("`begin` has set the routine");
+        let result = start(argument);
+        (*thread).result = result;
+        while let Some((destructor, argument)) = (*thread).destructors.pop() {
+            destructor(argument);
+        }
+        (*thread).ended = true;
+        (*thread).outside = 1;
+        (*thread).stop(Request::End, (0, 0));
+    }
+    unreachable!("a thread that has ended is not resumed")
+}
+
+/// Makes a worker with a stack of `stack` bytes, and waits until it sleeps.
+pub(crate) fn hire(stack: usize) -> NonNull<Thread> {
+    let worker = Box::into_raw(Box::new(Thread {
+        context: Context::default(),
+        run: null_mut(),
+        parked: AtomicU32::new(0),
+        base: 0,
+        stack,
+        pthread: 0,
+        number: 0,
+        start: None,
+        argument: null_mut(),
+        result: null_mut(),
+        ended: false,
+        outside: 1,
+        destructors: Vec::new(),
+        path: 0,
+        children: 0,
+        allocations: 0,
+        request: Request::End,
+        call: None,
+        caller: (0, 0),
+        reply: 0,
+        panic: None,
+    }));
+    // SAFETY: the attribute is initialised before it is used; the worker is leaked, so that its address stays valid.
+    unsafe {
+        let mut attribute: libc::pthread_attr_t = std::mem::zeroed();
+        libc::pthread_attr_init(&mut attribute);
+        let error = libc::pthread_attr_setstacksize(&mut attribute, stack);
+        assert!(error == 0, "a stack of {stack} bytes: error {error}");
+        let pthread = &raw mut (*worker).pthread;
+        let error = threads::real_create(pthread, &attribute, work, worker.cast());
+        assert!(error == 0, "a thread of the system cannot be made: error {error}");
+        libc::pthread_attr_destroy(&mut attribute);
+        while (*worker).parked.load(Ordering::Acquire) == 0 {
+            let word = (*worker).parked.as_ptr();
+            libc::syscall(libc::SYS_futex, word, libc::FUTEX_WAIT, 0, 0usize);
+        }
+        NonNull::new_unchecked(worker)
+    }
+}
+
+/// The function of each worker.
+extern "C" fn work(worker: *mut c_void) -> *mut c_void {
+    let worker = worker.cast::<Thread>();
+    // SAFETY: the worker is leaked and `hire` waits. Signals are blocked, because a handler would run on the stack
+    // that a simulated thread uses.
+    unsafe {
+        (*worker).context.fs = switch::fs();
+        let mut all: libc::sigset_t = std::mem::zeroed();
+        libc::sigfillset(&mut all);
+        libc::pthread_sigmask(libc::SIG_BLOCK, &all, null_mut());
+        switch::park(&raw mut (*worker).base, &raw const (*worker).parked)
+    }
+}

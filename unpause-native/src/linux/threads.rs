@@ -1,0 +1,146 @@
+//! Functions of libc that make threads and wait for them.
+
+use std::ffi::{c_int, c_void};
+use std::ptr::{NonNull, null_mut};
+
+use super::execution::Run;
+use super::real::real;
+use super::request::Request;
+use super::switch::frame_pointer;
+use super::thread::{STACK, Start, Thread, current, outside};
+
+type Create = unsafe extern "C" fn(
+    *mut libc::pthread_t,
+    *const libc::pthread_attr_t,
+    Start,
+    *mut c_void,
+) -> c_int;
+
+/// libc's `pthread_create`.
+///
+/// # Safety
+/// As there.
+pub(crate) unsafe fn real_create(
+    thread: *mut libc::pthread_t,
+    attributes: *const libc::pthread_attr_t,
+    start: Start,
+    argument: *mut c_void,
+) -> c_int {
+    // SAFETY: the caller's.
+    unsafe { real!(c"pthread_create", Create)(thread, attributes, start, argument) }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn pthread_create(
+    thread: *mut libc::pthread_t,
+    attributes: *const libc::pthread_attr_t,
+    start: Start,
+    argument: *mut c_void,
+) -> c_int {
+    let Some(parent) = current() else {
+        // SAFETY: the caller's arguments.
+        return unsafe { real_create(thread, attributes, start, argument) };
+    };
+    let mut stack = STACK;
+    if !attributes.is_null() {
+        // SAFETY: the caller's attributes.
+        unsafe { libc::pthread_attr_getstacksize(attributes, &mut stack) };
+    }
+    let child = outside(|| Run::spawn(parent, stack, (start, argument)));
+    // SAFETY: a worker is never freed; the caller has room for its number.
+    let number = unsafe {
+        *thread = (*child.as_ptr()).pthread;
+        (*child.as_ptr()).number
+    };
+    parent.stop(Request::Spawn { thread: number }, (0, frame_pointer()));
+    0
+}
+
+/// The current simulated thread, and a thread of its run.
+fn with_child(thread: libc::pthread_t) -> Option<(&'static mut Thread, NonNull<Thread>)> {
+    let parent = current()?;
+    let child = parent.run().find(thread)?;
+    Some((parent, child))
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn pthread_join(thread: libc::pthread_t, result: *mut *mut c_void) -> c_int {
+    if let Some((parent, child)) = with_child(thread) {
+        // SAFETY: a worker is never freed.
+        let number = unsafe { (*child.as_ptr()).number };
+        parent.stop(Request::Join { thread: number }, (0, frame_pointer()));
+        if !result.is_null() {
+            // SAFETY: the caller has room for the result.
+            unsafe { *result = (*child.as_ptr()).result };
+        }
+        return 0;
+    }
+    type Join = unsafe extern "C" fn(libc::pthread_t, *mut *mut c_void) -> c_int;
+    // SAFETY: the caller's arguments.
+    unsafe { real!(c"pthread_join", Join)(thread, result) }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn pthread_detach(thread: libc::pthread_t) -> c_int {
+    if with_child(thread).is_some() {
+        return 0;
+    }
+    type Detach = unsafe extern "C" fn(libc::pthread_t) -> c_int;
+    // SAFETY: the caller's argument.
+    unsafe { real!(c"pthread_detach", Detach)(thread) }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn sched_yield() -> c_int {
+    if let Some(thread) = current() {
+        thread.stop(Request::Yield, (0, frame_pointer()));
+    }
+    // Outside of a run another thread of the system may go first or not.
+    0
+}
+
+/// Destructors of thread-locals of a simulated thread run in place when it ends, the last first.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn __cxa_thread_atexit_impl(
+    destructor: unsafe extern "C" fn(*mut u8),
+    argument: *mut u8,
+    object: *mut u8,
+) -> c_int {
+    if let Some(thread) = current() {
+        outside(|| thread.destructors.push((destructor, argument)));
+        return 0;
+    }
+    type AtExit = unsafe extern "C" fn(unsafe extern "C" fn(*mut u8), *mut u8, *mut u8) -> c_int;
+    // SAFETY: the caller's arguments.
+    unsafe { real!(c"__cxa_thread_atexit_impl", AtExit)(destructor, argument, object) }
+}
+
+/// std asks for a signal stack at the start of each thread: a simulated one has none.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn sigaltstack(new: *const libc::stack_t, old: *mut libc::stack_t) -> c_int {
+    if current().is_some() {
+        if !old.is_null() {
+            let none = libc::stack_t { ss_sp: null_mut(), ss_flags: libc::SS_DISABLE, ss_size: 0 };
+            // SAFETY: the caller has room for it.
+            unsafe { *old = none };
+        }
+        return 0;
+    }
+    type SignalStack = unsafe extern "C" fn(*const libc::stack_t, *mut libc::stack_t) -> c_int;
+    // SAFETY: the caller's arguments.
+    unsafe { real!(c"sigaltstack", SignalStack)(new, old) }
+}
+
+/// std asks for the guard page at the start of each thread, in order to name a stack overflow.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn pthread_getattr_np(
+    thread: libc::pthread_t,
+    attributes: *mut libc::pthread_attr_t,
+) -> c_int {
+    if current().is_some() {
+        return libc::EINVAL;
+    }
+    type Attributes = unsafe extern "C" fn(libc::pthread_t, *mut libc::pthread_attr_t) -> c_int;
+    // SAFETY: the caller's arguments.
+    unsafe { real!(c"pthread_getattr_np", Attributes)(thread, attributes) }
+}

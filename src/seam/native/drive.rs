@@ -25,7 +25,7 @@ pub(super) async fn drive(thread: usize) {
     let mut reply = 0;
     loop {
         let (request, site) = with(|threads| {
-            let request = threads.execution.resume(thread, reply);
+            let request = threads.execution().resume(thread, reply);
             (request, threads.site(thread))
         });
         reply = match request {
@@ -66,14 +66,18 @@ fn task(thread: usize) -> Pin<Box<dyn Future<Output = ()> + Send>> {
 
 /// Does the access that the thread has requested. Returns the values before and after.
 fn perform(thread: usize) -> (u64, u64) {
-    with(|threads| threads.execution.perform(thread))
+    with(|threads| threads.execution().perform(thread))
 }
 
 async fn do_access(thread: usize, access: Access, site: Site) -> u64 {
     let word = with(|threads| threads.word_at(access.address, ops::kind(&access), site));
     let effect = || {
-        let (old, new) = perform(thread);
-        (old, ops::values(&access, (old, new)))
+        with(|threads| {
+            let (old, new) = threads.execution().perform(thread);
+            let execution = threads.execution();
+            let shown = |value| execution.stable_value(value);
+            (old, ops::values(&access, (old, new), shown))
+        })
     };
     word.point(ops::op(&access), site.place, effect).await
 }
@@ -89,7 +93,7 @@ async fn wait(
     let word = with(|threads| threads.word_at(address, "futex", site));
     let enqueue = || {
         with(|threads| {
-            let value = threads.execution.word(thread);
+            let value = threads.execution().word(thread);
             if value != expected {
                 return (None, Values::Refused(u64::from(value), u64::from(expected)));
             }
@@ -112,7 +116,7 @@ async fn wait(
     with(|threads| {
         threads.give_up(address, &waiter);
         // After the deadline, and not at it: a loop that waits for the rest of a duration comes to its end.
-        threads.execution.advance_to(deadline.unwrap_or(0) + 1);
+        threads.execution().advance_to(deadline.unwrap_or(0) + 1);
     });
     ETIMEDOUT
 }
@@ -151,5 +155,5 @@ async fn sleep(until: u64) {
         false => Poll::Pending,
     })
     .await;
-    with(|threads| threads.execution.advance_to(until));
+    with(|threads| threads.execution().advance_to(until));
 }

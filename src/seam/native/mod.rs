@@ -4,6 +4,7 @@
 //! operation, does it in its turn, and resumes the thread with the result: one engine, one record, one screen for
 //! `sim::Atomic` and for `std::sync::atomic`.
 
+mod by_number;
 mod drive;
 mod ops;
 mod sites;

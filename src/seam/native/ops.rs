@@ -59,13 +59,19 @@ pub(super) fn kind(access: &Access) -> &'static str {
     }
 }
 
-/// The values that an access saw and left.
-pub(super) fn values(access: &Access, (old, new): (u64, u64)) -> Values {
+/// The values that an access saw and left, as `shown`.
+pub(super) fn values(
+    access: &Access,
+    (old, new): (u64, u64),
+    shown: impl Fn(u64) -> u64,
+) -> Values {
     match access.operation {
-        Operation::Load => Values::Read(old),
-        Operation::Store => Values::Wrote(new),
-        Operation::CompareExchange if old != access.operand => Values::Refused(old, access.operand),
+        Operation::Load => Values::Read(shown(old)),
+        Operation::Store => Values::Wrote(shown(new)),
+        Operation::CompareExchange if old != access.operand => {
+            Values::Refused(shown(old), shown(access.operand))
+        }
         Operation::Fence => Values::None,
-        _ => Values::Changed(old, new),
+        _ => Values::Changed(shown(old), shown(new)),
     }
 }

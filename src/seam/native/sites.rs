@@ -1,9 +1,8 @@
 //! Places in the code of plain threads: the line that a report shows, and whether an operation there is a point.
 
-use std::collections::HashMap;
-
 use unpause_native::{Execution, Frame, location};
 
+use super::by_number::ByNumber;
 use crate::run::ids::Place;
 
 /// A place in the code that has requested an operation.
@@ -20,7 +19,7 @@ pub(super) struct Site {
 /// The places met so far, by [`Execution::caller`]. Kept from run to run.
 #[derive(Debug, Default)]
 pub(super) struct Sites {
-    known: HashMap<u64, Site>,
+    known: ByNumber<Site>,
 }
 
 impl Sites {

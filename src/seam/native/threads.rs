@@ -1,41 +1,21 @@
 //! The state of a run with plain threads: the execution, the memory that they share, their waits.
 
 use std::cell::RefCell;
-use std::collections::{HashMap, VecDeque};
-use std::hash::BuildHasherDefault;
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use unpause_native::{Ended, Execution};
 
+use super::by_number::ByNumber;
 use super::sites::{Site, Sites};
 use crate::run::ids::TaskId;
 use crate::seam::sim::{ForeignWord, Handle, client};
 
 thread_local! {
-    static THREADS: RefCell<Option<Threads>> = const { RefCell::new(None) };
+    static THREADS: RefCell<Threads> = RefCell::new(Threads::default());
     static SITES: RefCell<Sites> = RefCell::new(Sites::default());
 }
-
-/// Addresses as keys: a multiplication spreads them.
-#[derive(Default)]
-pub(super) struct AddressHasher(u64);
-
-impl std::hash::Hasher for AddressHasher {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        bytes.iter().for_each(|byte| self.write_usize(usize::from(*byte)));
-    }
-
-    fn write_usize(&mut self, address: usize) {
-        self.0 = (self.0 ^ address as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(26);
-    }
-}
-
-type ByAddress<T> = HashMap<usize, T, BuildHasherDefault<AddressHasher>>;
 
 /// A wait of a thread in the queue of a word.
 #[derive(Debug)]
@@ -57,13 +37,15 @@ impl Waiter {
     }
 }
 
-/// The plain threads of one run.
+/// The plain threads of one run. The collections are kept for the next one.
+#[derive(Default)]
 pub(super) struct Threads {
-    pub(super) execution: Execution,
+    /// None between two runs.
+    execution: Option<Execution>,
     /// The objects of the run, by address.
-    words: ByAddress<Arc<ForeignWord>>,
+    words: ByNumber<Arc<ForeignWord>>,
     /// The waits for each word, the first come first.
-    queues: ByAddress<VecDeque<Arc<Waiter>>>,
+    queues: ByNumber<VecDeque<Arc<Waiter>>>,
     /// The tasks of the threads, by number; none for the first, and for those that were joined.
     pub(super) handles: Vec<Option<Handle<()>>>,
 }
@@ -77,30 +59,45 @@ impl Begun {
         with(|threads| {
             // Threads that were not joined end with the process, as threads do.
             threads.handles.drain(..).flatten().for_each(Handle::detach);
-            threads.execution.ended()
+            threads.execution().ended()
         })
     }
 }
 
 impl Drop for Begun {
     fn drop(&mut self) {
-        let ended = THREADS.take();
-        drop(ended);
+        let handles = with(|threads| {
+            threads.execution = None;
+            threads.words.clear();
+            threads.queues.clear();
+            std::mem::take(&mut threads.handles)
+        });
+        // Not within the borrow: a handle detaches its task.
+        drop(handles);
     }
 }
 
 impl Threads {
     /// Begins the run of this thread of the system.
     pub(super) fn begin(execution: Execution) -> Begun {
-        let (words, queues) = (HashMap::default(), HashMap::default());
-        let threads = Threads { execution, words, queues, handles: vec![None] };
-        THREADS.replace(Some(threads));
+        with(|threads| {
+            threads.execution = Some(execution);
+            threads.handles.push(None);
+        });
         Begun(())
     }
 
+    /// The execution of the run.
+    ///
+    /// # Panics
+    /// If there is none.
+    pub(super) fn execution(&mut self) -> &mut Execution {
+        self.execution.as_mut().expect("a run of plain threads is on")
+    }
+
     /// The place of the last request of a thread.
-    pub(super) fn site(&self, thread: usize) -> Site {
-        SITES.with_borrow_mut(|sites| sites.find(&self.execution, thread))
+    pub(super) fn site(&mut self, thread: usize) -> Site {
+        SITES.with_borrow_mut(|sites| sites.find(self.execution(), thread))
     }
 
     /// The object at an address, which the first access of the run adds.
@@ -110,31 +107,29 @@ impl Threads {
         kind: &'static str,
         site: Site,
     ) -> Arc<ForeignWord> {
-        let execution = &self.execution;
-        let add = || {
-            Arc::new(ForeignWord::new(
-                site.primitive.unwrap_or(kind),
-                site.place,
-                execution.name(address),
-            ))
-        };
-        self.words.entry(address).or_insert_with(add).clone()
+        if let Some(word) = self.words.get(&(address as u64)) {
+            return word.clone();
+        }
+        let name = self.execution().name(address);
+        let word = Arc::new(ForeignWord::new(site.primitive.unwrap_or(kind), site.place, name));
+        self.words.insert(address as u64, word.clone());
+        word
     }
 
     /// Puts a wait into the queue of a word.
     pub(super) fn enqueue(&mut self, address: usize, waiter: Arc<Waiter>) {
-        self.queues.entry(address).or_default().push_back(waiter);
+        self.queues.entry(address as u64).or_default().push_back(waiter);
     }
 
     /// Takes up to `count` waits out of the queue of a word.
     pub(super) fn dequeue(&mut self, address: usize, count: usize) -> Vec<Arc<Waiter>> {
-        let Some(queue) = self.queues.get_mut(&address) else { return Vec::new() };
+        let Some(queue) = self.queues.get_mut(&(address as u64)) else { return Vec::new() };
         queue.drain(..queue.len().min(count)).collect()
     }
 
     /// Takes a wait that has timed out out of the queue of a word.
     pub(super) fn give_up(&mut self, address: usize, waiter: &Arc<Waiter>) {
-        if let Some(queue) = self.queues.get_mut(&address) {
+        if let Some(queue) = self.queues.get_mut(&(address as u64)) {
             queue.retain(|other| !Arc::ptr_eq(other, waiter));
         }
     }
@@ -148,10 +143,7 @@ impl Threads {
     }
 }
 
-/// Calls `act` with the threads of the run of this thread of the system.
-///
-/// # Panics
-/// If there is none.
+/// Calls `act` with the threads of this thread of the system.
 pub(super) fn with<R>(act: impl FnOnce(&mut Threads) -> R) -> R {
-    THREADS.with_borrow_mut(|threads| act(threads.as_mut().expect("a run of plain threads is on")))
+    THREADS.with_borrow_mut(act)
 }

@@ -223,6 +223,33 @@ impl Execution {
         mix(0, address.wrapping_sub(super::image::load_address()))
     }
 
+    /// A value for reports and traces: an address on a stack, in thread-locals or in the program, which differs from
+    /// process to process, becomes a number that does not. Other values are as they are.
+    pub fn stable_value(&self, value: u64) -> u64 {
+        /// Smaller values are no addresses.
+        const LEAST: u64 = 1 << 32;
+        if value < LEAST || heap::has(value as usize) {
+            return value;
+        }
+        let address = value as usize;
+        for thread in &self.run.threads {
+            // SAFETY: all threads are suspended while the carrier goes on.
+            let thread = unsafe { thread.as_ref() };
+            let (block, size) = thread.thread_locals();
+            let of_thread = |part: u64, offset: usize| {
+                part << 60 | (thread.number as u64) << 32 | offset as u64
+            };
+            if address.wrapping_sub(block) < size {
+                return of_thread(1, address - block);
+            }
+            if thread.has_on_stack(address) {
+                return of_thread(2, thread.depth(address));
+            }
+        }
+        let offset = address.wrapping_sub(super::image::load_address());
+        if offset < super::image::size() { 3 << 60 | offset as u64 } else { value }
+    }
+
     fn thread(&self, thread: usize) -> &Thread {
         // SAFETY: all threads are suspended while the carrier goes on.
         unsafe { self.run.threads[thread].as_ref() }
@@ -257,6 +284,9 @@ extern "C" fn call(body: *mut c_void) -> *mut c_void {
 pub fn warm_up() {
     static ONCE: std::sync::Once = std::sync::Once::new();
     ONCE.call_once(|| {
+        // The carrier allocates and frees the same in each run: libc need not give the memory back in between.
+        // SAFETY: a setting of libc.
+        unsafe { libc::mallopt(libc::M_TRIM_THRESHOLD, 64 << 20) };
         // The buffer of the standard output outlives the runs that write to it.
         drop(std::io::stdout().lock());
         let body = || drop(std::thread::spawn(|| ()).join());

@@ -13,6 +13,9 @@ use super::thread::{Thread, current};
 /// The largest size of a run's heap. What is more comes from libc, and is never freed.
 const SIZE: usize = 1 << 30;
 
+/// The address asked for, so that pointers have the same value in all processes.
+const ADDRESS: usize = 0x2000_0000_0000;
+
 /// Bytes between two possible addresses of an allocation.
 const UNIT: usize = 16;
 
@@ -65,8 +68,8 @@ pub(crate) fn reset() {
     unsafe {
         let heap = &mut *heap();
         if heap.base == 0 {
-            heap.starts = map(SIZE / UNIT / 8).cast();
-            heap.base = map(SIZE) as usize;
+            heap.starts = map(0, SIZE / UNIT / 8).cast();
+            heap.base = map(ADDRESS, SIZE) as usize;
         }
         write_bytes(heap.starts, 0, heap.top / UNIT / 64 + 1);
         if heap.top > KEPT {
@@ -77,13 +80,15 @@ pub(crate) fn reset() {
     }
 }
 
+/// Maps memory, at the address if that is free.
+///
 /// # Panics
 /// If the system refuses the mapping.
-fn map(size: usize) -> *mut c_void {
+fn map(address: usize, size: usize) -> *mut c_void {
     let protection = libc::PROT_READ | libc::PROT_WRITE;
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
-    // SAFETY: a new mapping at an address of the kernel's choice.
-    let address = unsafe { libc::mmap(null_mut(), size, protection, flags, -1, 0) };
+    // SAFETY: a new mapping. The address is a hint, so that it replaces no other.
+    let address = unsafe { libc::mmap(address as *mut c_void, size, protection, flags, -1, 0) };
     assert!(address != libc::MAP_FAILED, "the system refuses {size} bytes of address space");
     address
 }

@@ -55,17 +55,37 @@ unsafe extern "C" fn read(
 
 /// The address at which the program is loaded.
 pub(crate) fn load_address() -> usize {
+    loaded().0
+}
+
+/// The number of bytes from there to the end of the program in memory.
+pub(crate) fn size() -> usize {
+    loaded().1
+}
+
+fn loaded() -> (usize, usize) {
+    static LOADED: OnceLock<(usize, usize)> = OnceLock::new();
+    *LOADED.get_or_init(find)
+}
+
+fn find() -> (usize, usize) {
     unsafe extern "C" fn read(
         object: *mut libc::dl_phdr_info,
         _size: usize,
-        address: *mut c_void,
+        found: *mut c_void,
     ) -> c_int {
-        // SAFETY: as above.
-        unsafe { *address.cast::<usize>() = (*object).dlpi_addr as usize };
+        // SAFETY: the linker's headers, and the pointer given below.
+        unsafe {
+            let object = &*object;
+            let headers = std::slice::from_raw_parts(object.dlpi_phdr, object.dlpi_phnum.into());
+            let loaded = headers.iter().filter(|header| header.p_type == libc::PT_LOAD);
+            let size = loaded.map(|header| header.p_vaddr + header.p_memsz).max().unwrap_or(0);
+            *found.cast() = (object.dlpi_addr as usize, size as usize);
+        }
         1
     }
-    let mut address = 0usize;
-    // SAFETY: as above.
-    unsafe { libc::dl_iterate_phdr(Some(read), (&raw mut address).cast()) };
-    address
+    let mut found = (0usize, 0usize);
+    // SAFETY: the callback is called during the call, with the pointer given here.
+    unsafe { libc::dl_iterate_phdr(Some(read), (&raw mut found).cast()) };
+    found
 }

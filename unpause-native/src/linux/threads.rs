@@ -115,14 +115,15 @@ unsafe extern "C" fn __cxa_thread_atexit_impl(
     unsafe { real!(c"__cxa_thread_atexit_impl", AtExit)(destructor, argument, object) }
 }
 
-/// std asks for a signal stack at the start of each thread: a simulated one has none.
+/// std asks for a signal stack at the start of each thread, and maps one if there is none. A simulated thread claims to
+/// have one: handlers run on the stack of whatever thread of the system they interrupt.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn sigaltstack(new: *const libc::stack_t, old: *mut libc::stack_t) -> c_int {
     if current().is_some() {
         if !old.is_null() {
-            let none = libc::stack_t { ss_sp: null_mut(), ss_flags: libc::SS_DISABLE, ss_size: 0 };
+            let claimed = libc::stack_t { ss_sp: null_mut(), ss_flags: 0, ss_size: 0 };
             // SAFETY: the caller has room for it.
-            unsafe { *old = none };
+            unsafe { *old = claimed };
         }
         return 0;
     }

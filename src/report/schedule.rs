@@ -363,6 +363,12 @@ fn origin(run: &Run, id: ObjectId, room: usize) -> String {
     let in_std = places::is_std(&created);
     let is_alone = || run.objects.iter().filter(|other| other.place == object.place).count() == 1;
     let first = run.events.iter().find(|event| event.object == Some(id));
+    // Memory of a plain thread: the run knows it from its first access on.
+    if first.is_some_and(|first| first.place == object.place) {
+        let text = format!("{kind}used first at ");
+        let place = cut_place(&created, room.saturating_sub(text.chars().count()));
+        return text + &place;
+    }
     let first = first.filter(|_| in_std || object.name.is_none() && !is_alone());
     let Some(first) = first else {
         let text = format!("{kind}created at ");

@@ -54,7 +54,10 @@ impl Function {
         }
         match &signature.asyncness {
             None if !native => {
-                refuse(&signature.fn_token, "`#[sim::test]` needs an `async fn`: write `async fn`");
+                refuse(
+                    &signature.fn_token,
+                    "`#[sim::test]` needs an `async fn`: write `async fn`, or `native` to step plain threads",
+                );
             }
             Some(asyncness) if native => {
                 refuse(asyncness, "`native` steps plain threads: remove `async`, or `native`");

@@ -17,6 +17,9 @@ thread_local! {
     static SITES: RefCell<Sites> = RefCell::new(Sites::default());
 }
 
+/// The end of the message if a body unwraps the result of a thread that panicked.
+const JOIN_ERROR: &str = "on an `Err` value: Any { .. }";
+
 /// A wait of a thread in the queue of a word.
 #[derive(Debug)]
 pub(super) struct Waiter {
@@ -59,7 +62,16 @@ impl Begun {
         with(|threads| {
             // Threads that were not joined end with the process, as threads do.
             threads.handles.drain(..).flatten().for_each(Handle::detach);
-            threads.execution().ended()
+            let execution = threads.execution();
+            match execution.ended()? {
+                Ended::Panicked(message, place) if message.ends_with(JOIN_ERROR) => {
+                    let panics = execution.panics().map(|(message, place)| {
+                        format!("\n\na thread panicked at {place}:\n{message}")
+                    });
+                    Some(Ended::Panicked(message + &panics.collect::<String>(), place))
+                }
+                ended => Some(ended),
+            }
         })
     }
 }

@@ -168,10 +168,12 @@ impl Execution {
         })
     }
 
-    /// The message and the place of the last panic of a thread.
-    pub fn panic_of(&self, thread: usize) -> Option<(&str, &str)> {
-        let panic = self.thread(thread).panic.as_ref()?;
-        Some((&panic.0, &panic.1))
+    /// The messages and the places of the last panics of all threads but the first.
+    pub fn panics(&self) -> impl Iterator<Item = (&str, &str)> {
+        // SAFETY: all threads are suspended while the carrier goes on.
+        let panics =
+            self.run.threads.iter().skip(1).map(|thread| unsafe { &thread.as_ref().panic });
+        panics.flatten().map(|(message, place)| (message.as_str(), place.as_str()))
     }
 
     /// The virtual time in nanoseconds.

@@ -4,6 +4,7 @@
 //! operation call the runtime. The results have a target folder of their own.
 
 mod fallback;
+mod stdlib;
 pub(crate) mod wrapper;
 
 use std::ffi::OsString;
@@ -59,6 +60,7 @@ fn run(
     let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
     let folder = target_folder(&cargo)?.join(FOLDER);
     let fallback = fallback::build(&rustc, &folder)?;
+    let replaced = stdlib::build(&rustc, &folder, &fallback)?;
     let own = std::env::current_exe()
         .map_err(|error| Usage(format!("the path of this program cannot be read: {error}")))?;
 
@@ -69,9 +71,11 @@ fn run(
     started.args(&arguments[..own_command]).arg("--target").arg(host(&rustc)?);
     started.args(&arguments[own_command..]);
     started.env("CARGO_TARGET_DIR", &folder);
-    started.env("RUSTC_WRAPPER", own).env(wrapper::VARIABLE, &fallback);
-    started.env("RUSTFLAGS", with("RUSTFLAGS", "--cfg unpause_native"));
-    let link = format!("--cfg unpause_native -Clink-arg={}", fallback.display());
+    started.env("RUSTC_WRAPPER", own).env(wrapper::VARIABLE, &replaced.arguments);
+    // Cargo compiles again if the replacements are others.
+    let flags = format!("--cfg unpause_native --cfg unpause_std=\"{}\"", replaced.hash);
+    started.env("RUSTFLAGS", with("RUSTFLAGS", &flags));
+    let link = format!("{flags} -Clink-arg=@{}", replaced.arguments.display());
     started.env("RUSTDOCFLAGS", with("RUSTDOCFLAGS", &link));
     for profile in ["DEV", "TEST", "RELEASE", "BENCH"] {
         started.env(format!("CARGO_PROFILE_{profile}_DEBUG"), "line-tables-only");

@@ -1,5 +1,6 @@
 //! Runs seeds until one fails, on as many threads as pay.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -36,6 +37,8 @@ pub(super) struct Explored {
     pub(super) warnings: Vec<String>,
     /// Counts over passed runs.
     pub(super) passed: Passed,
+    /// The functions that the runs of a search entered and whose operations on shared memory are not seen.
+    pub(super) unseen: BTreeSet<&'static str>,
     /// The progress of a search; none for a sampling strategy.
     pub(super) searched: Option<Searched>,
 }

@@ -80,6 +80,8 @@ fn run(
     for profile in ["DEV", "TEST", "RELEASE", "BENCH"] {
         started.env(format!("CARGO_PROFILE_{profile}_DEBUG"), "line-tables-only");
         started.env(format!("CARGO_PROFILE_{profile}_STRIP"), "none");
+        // It would inline std's compiled functions before they are replaced.
+        started.env(format!("CARGO_PROFILE_{profile}_LTO"), "off");
     }
     for profile in ["DEV", "TEST"] {
         started.env(format!("CARGO_PROFILE_{profile}_OPT_LEVEL"), "2");

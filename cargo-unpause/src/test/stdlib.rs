@@ -35,6 +35,12 @@ const REPLACEMENTS: &[Source] = &[
 /// The program that compares them with std's functions.
 const CHECK: Source = ("check.rs", include_str!("stdlib/replaced/check.rs.txt"));
 
+/// The files of their compiled form: the replacements, and the functions that note entries.
+const OBJECTS: [&str; 2] = ["replaced.o", "noted.o"];
+
+/// The file with arguments for the linker.
+const ARGUMENTS: &str = "arguments";
+
 /// The folder that their debug information names. The engine knows it.
 const SHOWN_FOLDER: &str = "/rustc/unpause/replaced";
 
@@ -67,23 +73,28 @@ pub(super) fn build(
     (&version, &library, REPLACEMENTS, CHECK, fallback, wrapper::INSTRUMENTATION).hash(&mut hasher);
     let hash = format!("{:016x}", hasher.finish());
     let folder = folder.join(format!("std-{hash}"));
-    let arguments = folder.join("arguments");
-    // Written last.
+    let arguments = folder.join(ARGUMENTS);
     if !arguments.is_file() {
         let refuse = |difference: String| {
             let release = version.lines().next().unwrap_or_default();
             Usage(format!(
-                "the standard library of {release} is not one that this version of unpause knows: {difference}. {REMEDY}"
+                "the standard library of {release} is not one that this version of unpause knows: {difference}. \
+                 {REMEDY}"
             ))
         };
-        let text = make(rustc, &library, &folder, fallback, REPLACEMENTS).map_err(refuse)?;
-        std::fs::write(&arguments, text).map_err(|error| unwritable(&folder, &error))?;
+        // Another process may build them too.
+        let made = folder.with_extension(std::process::id().to_string());
+        let names = make(rustc, &library, &made, fallback, REPLACEMENTS);
+        let written = names.and_then(|names| {
+            let text = link_arguments(&names, &folder, fallback);
+            std::fs::write(made.join(ARGUMENTS), text).map_err(|error| error.to_string())
+        });
+        if written.is_err() || std::fs::rename(&made, &folder).is_err() {
+            let _ = std::fs::remove_dir_all(&made);
+        }
+        written.map_err(refuse)?;
     }
     Ok(Replacements { arguments, hash })
-}
-
-fn unwritable(folder: &Path, error: &std::io::Error) -> Usage {
-    Usage(format!("the folder {} cannot be written: {error}", folder.display()))
 }
 
 /// The file of the toolchain's standard library.
@@ -98,7 +109,7 @@ fn library(rustc: &OsString) -> Result<PathBuf, Usage> {
     entries.map(|entry| entry.path()).find(is_it).ok_or_else(missing)
 }
 
-/// Compiles and checks the replacements in `folder`. Returns arguments for the linker.
+/// Compiles and checks the replacements in `folder`. Returns the symbols of the standard library.
 ///
 /// # Errors
 /// What differs from the standard libraries known.
@@ -108,7 +119,7 @@ fn make(
     folder: &Path,
     fallback: &Path,
     sources: &[Source],
-) -> Result<String, String> {
+) -> Result<Names, String> {
     let names = names::find(library)?;
     let write = |(name, text): Source| {
         std::fs::write(folder.join(name), text).map_err(|error| error.to_string())
@@ -129,8 +140,7 @@ fn make(
         command.arg(shown).args(arguments).arg(folder.join(name));
         output(&mut command).map_err(|Usage(message)| format!("{name} does not compile: {message}"))
     };
-    let object = folder.join("replaced.o");
-    let noted = folder.join("noted.o");
+    let [object, noted] = OBJECTS.map(|name| folder.join(name));
     let emit = |file: &Path| format!("--emit=obj={}", file.display());
     let mut flags = wrapper::INSTRUMENTATION.to_vec();
     let emitted = emit(&object);
@@ -138,14 +148,14 @@ fn make(
     compile("lib.rs", &flags)?;
     compile("noted.rs", &["--crate-type=lib", "--crate-name=unpause_noted", &emit(&noted)])?;
 
-    let arguments = arguments(&names, &[&object, &noted, fallback]);
     let trial = folder.join("check.arguments");
-    std::fs::write(&trial, &arguments).map_err(|error| error.to_string())?;
+    std::fs::write(&trial, link_arguments(&names, folder, fallback))
+        .map_err(|error| error.to_string())?;
     let program = folder.join("check");
     let (link, to) = (format!("-Clink-arg=@{}", trial.display()), program.display().to_string());
     compile("check.rs", &[&link, "-o", &to])?;
     check(&program)?;
-    Ok(arguments)
+    Ok(names)
 }
 
 /// Runs the comparison.
@@ -170,8 +180,8 @@ fn check(program: &Path) -> Result<(), String> {
     }
 }
 
-/// The arguments that replace the functions, and the files that they are in.
-fn arguments(names: &Names, files: &[&Path]) -> String {
+/// The arguments that replace the functions by those in `folder`.
+fn link_arguments(names: &Names, folder: &Path, fallback: &Path) -> String {
     let mut text = String::new();
     let mut declared = Vec::new();
     for (symbol, replacement) in &names.replaced {
@@ -186,7 +196,8 @@ fn arguments(names: &Names, files: &[&Path]) -> String {
     for (symbol, _) in &names.noted {
         let _ = writeln!(text, "-Wl,--wrap={symbol}");
     }
-    for file in files {
+    let objects = OBJECTS.map(|name| folder.join(name));
+    for file in objects.iter().map(PathBuf::as_path).chain([fallback]) {
         let _ = writeln!(text, "\"{}\"", file.display());
     }
     text

@@ -32,10 +32,11 @@ impl Sites {
 }
 
 fn site(frames: &[Frame]) -> Site {
+    // A thread of std's that begins or ends was called by the runtime and not by the user.
+    let frames = frames.split(is_of_runtime).next().unwrap_or_default();
     let outer = frames.iter().position(|frame| !frame.file.is_empty() && !frame.is_of_std());
     let (inner, user) = frames.split_at(outer.unwrap_or(frames.len()));
     let unknown = Frame { file: "unknown".to_owned(), ..Frame::default() };
-    // A thread of std's that begins or ends has no function of the user's on its stack.
     let of_thread = inner.iter().find(|frame| frame.file.contains("/std/src/thread/"));
     let user = user.first().or(of_thread).unwrap_or(&unknown);
     let mut of_std = inner.iter().filter(|frame| is_replacement(frame) || is_internal(frame));
@@ -44,6 +45,11 @@ fn site(frames: &[Frame]) -> Site {
         primitive: inner.iter().rev().find_map(primitive),
         is_point: of_std.next().is_none_or(is_replacement),
     }
+}
+
+/// Returns `true` for a function that begins a simulated thread.
+fn is_of_runtime(frame: &Frame) -> bool {
+    frame.file.contains("unpause-native") && frame.file.ends_with("/src/linux/thread.rs")
 }
 
 /// The folder of functions that are linked in the place of compiled ones of std, so that their operations are points.
@@ -59,6 +65,7 @@ const PRIMITIVES: &[(&str, &str)] = &[
     ("/std/src/sync/poison/mutex.rs", "Mutex"),
     ("/std/src/sync/poison/rwlock.rs", "RwLock"),
     ("/std/src/sync/poison/condvar.rs", "Condvar"),
+    ("/std/src/sync/once.rs", "Once"),
     ("/std/src/sync/poison/once.rs", "Once"),
     ("/std/src/sync/once_lock.rs", "OnceLock"),
     ("/std/src/sync/lazy_lock.rs", "LazyLock"),
@@ -136,7 +143,8 @@ mod tests {
         let end = frame("drop", &format!("{std}/std/src/thread/lifecycle.rs"));
         let found = site(&[load.clone(), replaced.clone(), own.clone()]);
         assert_eq!((found.primitive, found.is_point), (Some("Condvar"), true));
-        let found = site(&[load.clone(), replaced.clone(), end.clone()]);
+        let begins = frame("run", "unpause-native/src/linux/thread.rs");
+        let found = site(&[load.clone(), replaced.clone(), end.clone(), begins]);
         assert_eq!((found.place.file(), found.is_point), ("std/src/thread/lifecycle.rs", true));
         assert!(!site(&[load.clone(), end, replaced]).is_point, "called by it, not of it");
         let registry = "/home/me/.cargo/registry/src/index.example-0011/dashmap-6.2.1/src/lock.rs";

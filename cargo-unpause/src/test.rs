@@ -88,7 +88,7 @@ fn run(
     }
     let status = started
         .status()
-        .map_err(|error| Usage(format!("{} cannot be started: {error}", cargo.display())))?;
+        .map_err(|error| Usage(format!("{} cannot be started: {error}", cargo.to_string_lossy())))?;
     Ok(if status.success() { Exit::Good } else { Exit::Bad })
 }
 

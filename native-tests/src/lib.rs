@@ -1,1 +1,3 @@
 //! Programs with plain threads: see `tests/`.
+
+#![forbid(unsafe_code)]

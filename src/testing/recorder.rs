@@ -25,8 +25,8 @@
 
 mod calls;
 mod patience;
+mod records;
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::future::Future;
 use std::panic::Location;
@@ -38,6 +38,7 @@ use crate::run::ids::Place;
 use crate::run::panics::{caught, text_of};
 use crate::run::recording::{HistorySource, Timed};
 use crate::seam;
+use crate::seam::native::on_carrier;
 use unpause_check::history::{HistoryRecord, Operation, json_lines};
 use unpause_check::verdict::Verdict;
 use unpause_check::{Budget, Model, linearizable};
@@ -45,6 +46,7 @@ use unpause_check::{Budget, Model, linearizable};
 pub use self::calls::{Invoked, Recorded};
 
 use self::calls::OpenCall;
+use self::records::{Lane, RecorderCall, Records};
 
 /// The default number of configurations of a check: some seconds at the most, in optimised code.
 const NODES: u64 = 20_000_000;
@@ -81,52 +83,6 @@ struct Recorder<M: Model> {
     records: Mutex<Records<M>>,
 }
 
-struct Records<M: Model> {
-    calls: Vec<RecorderCall<M>>,
-    lanes: Vec<Lane>,
-    /// The lanes of each task.
-    of_tasks: BTreeMap<u64, LanesOf>,
-    /// Distinguishes stamps between the same two operations.
-    stamps: u64,
-    verdict: Option<Verdict>,
-}
-
-/// One call.
-struct RecorderCall<M: Model> {
-    lane: u32,
-    op: M::Op,
-    /// The clock when the call was made.
-    made: u64,
-    invoked: Option<Stamp>,
-    returned: Option<(M::Ret, Stamp)>,
-    /// True if the call failed: it is left out of the history.
-    failed: bool,
-    /// True if it was made with [`History::invoke`], so that its accesses are not known.
-    explicit: bool,
-}
-
-/// A client, or one of the calls it has open at once.
-struct Lane {
-    task: u64,
-    name: String,
-}
-
-/// The lanes of a task.
-#[derive(Default)]
-struct LanesOf {
-    count: u32,
-    /// The lanes without an open call; the first is taken first.
-    free: BTreeSet<u32>,
-}
-
-/// A moment. Invocations come before the operation with this number, returns after it.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Stamp {
-    /// Twice the number of the operation; one more after it.
-    time: u64,
-    order: u64,
-}
-
 impl<M> History<M>
 where
     M: Model + Send + Sync + 'static,
@@ -135,10 +91,11 @@ where
 {
     /// An empty history of an object that begins as `initial`.
     pub fn new(initial: M) -> History<M> {
-        let (calls, lanes) = (Vec::new(), Vec::new());
-        let of_tasks = BTreeMap::new();
-        let records = Records { calls, lanes, of_tasks, stamps: 0, verdict: None };
-        let records = Mutex::new(records);
+        on_carrier(|| History::begin(initial))
+    }
+
+    fn begin(initial: M) -> History<M> {
+        let records = Mutex::new(Records::default());
         let recorder = Arc::new(Recorder { initial, number: OnceLock::new(), records });
         if let Some(number) = seam::add_history(recorder.clone()) {
             // No other handle has the recorder yet.
@@ -181,16 +138,40 @@ where
     /// The invocation is stamped in the step of the task's next visible access.
     #[must_use = "an invocation without ok, fail or info is one whose outcome is unknown"]
     pub fn invoke(&self, op: M::Op) -> Invoked<M> {
-        let made = seam::clock();
-        let call = self.recorder.open(op, made, true);
-        self.recorder.mark(CallPoint::Announced(call));
-        Invoked { history: self.clone(), call: Some(call) }
+        on_carrier(|| {
+            let made = seam::clock();
+            let call = self.recorder.open(op, made, true);
+            self.recorder.mark(CallPoint::Announced(call));
+            Invoked { history: self.clone(), call: Some(call) }
+        })
+    }
+
+    /// Records one call of a plain thread: `op` is the operation, and `work` performs it and returns its result. If
+    /// `work` panics, the outcome of the call is unknown.
+    ///
+    /// ```
+    /// use sim::History;
+    /// use sim::check::models::{Register, RegisterOp, RegisterRet};
+    /// use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+    ///
+    /// let (word, history) = (AtomicU64::new(0), History::new(Register(0)));
+    /// let read = || RegisterRet::Read(word.load(SeqCst));
+    /// assert_eq!(history.call_blocking(RegisterOp::Read, read), RegisterRet::Read(0));
+    /// history.assert_linearizable();
+    /// ```
+    pub fn call_blocking(&self, op: M::Op, work: impl FnOnce() -> M::Ret) -> M::Ret {
+        let invoked = self.invoke(op);
+        let ret = work();
+        invoked.ok(ret.clone());
+        ret
     }
 
     /// The operations so far, by time of invocation, without failed ones.
     pub fn operations(&self) -> Vec<Operation<M::Op, M::Ret>> {
-        self.recorder.mark(CallPoint::Shown);
-        self.recorder.operations()
+        on_carrier(|| {
+            self.recorder.mark(CallPoint::Shown);
+            self.recorder.operations()
+        })
     }
 
     /// Checks that the history so far is linearizable, within a budget of 20 million configurations.
@@ -206,6 +187,10 @@ where
     }
 
     fn checked(&self, budget: &Budget<'_>, timed: bool) -> Verdict {
+        on_carrier(|| self.checked_here(budget, timed))
+    }
+
+    fn checked_here(&self, budget: &Budget<'_>, timed: bool) -> Verdict {
         self.recorder.mark(CallPoint::Checked);
         let operations = self.recorder.operations();
         let check = |budget: &Budget<'_>| linearizable(&self.recorder.initial, &operations, budget);
@@ -232,12 +217,13 @@ where
             return;
         }
         if let Some(history) = self.recorder.number.get() {
-            seam::fail(|| Failure::History {
+            let failure = || Failure::History {
                 history: *history,
                 condition: "linearizability".to_owned(),
                 verdict: verdict.clone(),
                 place,
-            });
+            };
+            on_carrier(|| seam::fail(failure));
         }
         panic!("the history is not linearizable: {verdict:?}");
     }
@@ -326,120 +312,6 @@ impl<M: Model> Recorder<M> {
         if let Some(first) = seam::first_access_since(made, task).or(others.then_some(made)) {
             self.lock().invoked(call, first);
         }
-    }
-}
-
-impl<M: Model> Records<M> {
-    fn stamp(&mut self, time: u64) -> Stamp {
-        self.stamps += 1;
-        Stamp { time, order: self.stamps }
-    }
-
-    /// Records that the operation with the number `clock` was the first visible access of the call. Returns
-    /// `true` if that was not known.
-    fn invoked(&mut self, call: usize, clock: u64) -> bool {
-        let new = self.calls[call].invoked.is_none();
-        if new {
-            self.calls[call].invoked = Some(self.stamp(2 * clock));
-        }
-        new
-    }
-
-    /// Records that the call began to wait for others at `clock`. Returns `true` if it had not begun before.
-    fn waits(&mut self, call: usize, clock: u64) -> bool {
-        let new = self.calls[call].invoked.is_none();
-        if new {
-            self.calls[call].invoked = Some(self.stamp((2 * clock).saturating_sub(1)));
-        }
-        new
-    }
-
-    /// Records that the call ended with the last operation counted. Returns `true` if it had not begun before.
-    fn ended(&mut self, call: usize, clock: u64, ret: Option<M::Ret>) -> bool {
-        let after_last = (2 * clock).saturating_sub(1);
-        let new = self.calls[call].invoked.is_none();
-        if new {
-            // It made no access, so it took no time.
-            self.calls[call].invoked = Some(self.stamp(after_last));
-        }
-        if let Some(ret) = ret {
-            let stamp = self.stamp(after_last);
-            self.calls[call].returned = Some((ret, stamp));
-            self.close(call);
-        }
-        new
-    }
-
-    /// Closes the call, so that its lane is free.
-    fn close(&mut self, call: usize) {
-        let lane = self.calls[call].lane;
-        let task = self.lanes[lane as usize].task;
-        self.of_tasks.entry(task).or_default().free.insert(lane);
-    }
-
-    /// The calls by time of invocation, their times numbered from 0.
-    fn ranked<O, R>(
-        &self,
-        op: impl Fn(&RecorderCall<M>) -> O,
-        ret: impl Fn(&M::Ret) -> R,
-    ) -> Vec<Operation<O, R>> {
-        // An open call without an access begins after all others.
-        let begin = |call: &RecorderCall<M>| {
-            call.invoked.unwrap_or(Stamp { time: u64::MAX, order: call.made })
-        };
-        let mut order: Vec<(Stamp, usize)> = Vec::with_capacity(self.calls.len());
-        let mut stamps: Vec<Stamp> = Vec::with_capacity(2 * self.calls.len());
-        for (index, call) in self.calls.iter().enumerate().filter(|(_, call)| !call.failed) {
-            order.push((begin(call), index));
-            stamps.push(begin(call));
-            stamps.extend(call.returned.as_ref().map(|(_, stamp)| *stamp));
-        }
-        let mut ranks = Ranks::of(stamps);
-        let operation = |(begin, index): (Stamp, usize)| {
-            let call = &self.calls[index];
-            let returned = call.returned.as_ref();
-            Operation {
-                client: call.lane,
-                op: op(call),
-                invoked: ranks.invoked(begin),
-                returned: returned.map(|(value, stamp)| (ret(value), ranks.number(*stamp))),
-            }
-        };
-        in_order(order).into_iter().map(operation).collect()
-    }
-}
-
-// Not generic over models, so that the code of the sort is compiled only once.
-
-/// Calls by the time of their beginning.
-fn in_order(mut calls: Vec<(Stamp, usize)>) -> Vec<(Stamp, usize)> {
-    calls.sort_unstable();
-    calls
-}
-
-/// The moments of a history, numbered from 0.
-struct Ranks {
-    stamps: Vec<Stamp>,
-    next_open: u64,
-}
-
-impl Ranks {
-    fn of(mut stamps: Vec<Stamp>) -> Ranks {
-        stamps.sort_unstable();
-        Ranks { next_open: stamps.len() as u64, stamps }
-    }
-
-    /// The time at which a call began. Open calls of one moment must have different times too.
-    fn invoked(&mut self, begin: Stamp) -> u64 {
-        if begin.time == u64::MAX {
-            self.next_open += 1;
-            return self.next_open;
-        }
-        self.number(begin)
-    }
-
-    fn number(&self, stamp: Stamp) -> u64 {
-        self.stamps.partition_point(|other| *other < stamp) as u64
     }
 }
 

@@ -1,7 +1,7 @@
 //! Programs of std on simulated threads, stepped by a scheduler of ten lines.
 #![cfg(all(target_os = "linux", target_env = "gnu", target_arch = "x86_64"))]
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Condvar, Mutex, mpsc};
 use std::time::{Duration, Instant};
@@ -16,10 +16,12 @@ unsafe extern "C" {
 }
 
 fn load(atomic: &AtomicU64) -> u64 {
+    // SAFETY: a reference is a valid address.
     unsafe { __tsan_atomic64_load(atomic, 5) }
 }
 
 fn store(atomic: &AtomicU64, value: u64) {
+    // SAFETY: as above.
     unsafe { __tsan_atomic64_store(atomic, value, 5) }
 }
 
@@ -37,8 +39,9 @@ fn run(seed: u64, body: impl FnOnce() + Send + 'static) -> Ran {
     let begin = execution.now();
     let (mut state, mut requests) = (seed, Vec::new());
     let mut ready = vec![(0, 0)];
-    let mut queues: HashMap<usize, VecDeque<usize>> = HashMap::new();
-    let (mut joins, mut sleeps): (Vec<(usize, usize)>, Vec<(u64, usize)>) = Default::default();
+    let mut queues: BTreeMap<usize, VecDeque<usize>> = BTreeMap::new();
+    let mut joins: Vec<(usize, usize)> = Vec::new();
+    let mut sleeps: Vec<(u64, usize)> = Vec::new();
     let mut over = Vec::new();
     loop {
         if ready.is_empty() {
@@ -84,8 +87,9 @@ fn run(seed: u64, body: impl FnOnce() + Send + 'static) -> Ran {
             Request::Sleep { until } => sleeps.push((until, thread)),
             Request::End => {
                 over.push(thread);
-                let waiting = joins.extract_if(.., |(_, child)| *child == thread);
-                ready.extend(waiting.map(|(thread, _)| (thread, 0)));
+                let is_for_it = |(_, child): &&(usize, usize)| *child == thread;
+                ready.extend(joins.iter().filter(is_for_it).map(|(waits, _)| (*waits, 0)));
+                joins.retain(|(_, child)| *child != thread);
             }
         }
         requests.push((thread, text));
@@ -122,8 +126,8 @@ fn an_increment_in_two_parts_is_lost_under_some_seeds_and_one_in_one_part_under_
     assert!((10..=90).contains(&lost), "{lost} of 100");
     let in_one = || {
         let counter = Arc::new(AtomicU64::new(0));
-        let increment =
-            |counter: Arc<AtomicU64>| move || unsafe { __tsan_atomic64_fetch_add(&*counter, 1, 5) };
+        let increment = |counter: Arc<AtomicU64>| // SAFETY: as above.
+            move || unsafe { __tsan_atomic64_fetch_add(&*counter, 1, 5) };
         let threads = [0, 1].map(|_| std::thread::spawn(increment(counter.clone())));
         threads.into_iter().for_each(|thread| assert!(thread.join().is_ok()));
         load(&counter)
@@ -197,6 +201,7 @@ fn two_locks_in_two_orders_deadlock_under_some_seeds() {
 }
 
 #[test]
+#[allow(clippy::disallowed_methods, reason = "the order of a HashMap is a part of the run")]
 fn the_same_seed_is_the_same_run_whatever_ran_before() {
     thread_local! {
         static SEEN: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
@@ -280,7 +285,7 @@ fn a_panic_ends_the_body_and_a_panic_of_a_thread_is_the_result_of_its_join() {
     std::panic::set_hook(Box::new(move |info| match inside() {
         true => {
             let texts = || {
-                let message = info.payload_as_str().unwrap_or("").to_owned();
+                let message = info.payload().downcast_ref::<&str>().unwrap_or(&"").to_string();
                 (message, info.location().unwrap().to_string())
             };
             let (message, place) = outside(texts);

@@ -48,7 +48,7 @@ pub(crate) fn compile(arguments: Vec<OsString>, linked: &OsStr) -> ExitCode {
     let code = match command.status() {
         Ok(status) => status.code().unwrap_or(1),
         Err(error) => {
-            eprintln!("error: {} cannot be started: {error}", rustc.display());
+            eprintln!("error: {} cannot be started: {error}", rustc.to_string_lossy());
             2
         }
     };

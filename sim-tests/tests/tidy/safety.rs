@@ -1,4 +1,4 @@
-//! No unsafe code: not a word of it, and a compiler that would refuse it.
+//! No unsafe code, but in the crate for unmodified code: not a word of it, and a compiler that would refuse it.
 //!
 //! The lint comes with `[lints]` of the manifest and holds for every target. The attribute at a
 //! root says the same to who opens that file, and to who copies an example.
@@ -7,12 +7,15 @@ use proc_macro2::{Delimiter, TokenStream, TokenTree};
 
 use crate::tree::{File, Offence};
 
+/// The crate for unmodified code, the only one with unsafe code. Its lints demand the reason at each block.
+const UNSAFE: &str = "unpause-native/";
+
 /// `unsafe` as code: blocks, functions, impls, attributes, inside macros too.
 ///
 /// Works on tokens. What a test quotes is left out: it is the input of a macro, which may be
 /// anything; and so are the sources in `ui/`, which the compiler is meant to refuse.
 pub(crate) fn unsafe_words(file: &File) -> Vec<Offence> {
-    if !file.is_rust() || file.path.contains("/tests/ui/") {
+    if !file.is_rust() || file.path.contains("/tests/ui/") || file.path.starts_with(UNSAFE) {
         return Vec::new();
     }
     let mut lines = Vec::new();
@@ -51,7 +54,7 @@ fn is_cfg_test(attribute: &TokenStream) -> bool {
 
 /// A library, program, build script or example that does not say `#![forbid(unsafe_code)]`.
 pub(crate) fn root_without_forbid(file: &File) -> Vec<Offence> {
-    if !is_root(&file.path) || forbids(&file.text) {
+    if !is_root(&file.path) || forbids(&file.text) || file.path.starts_with(UNSAFE) {
         return Vec::new();
     }
     vec![Offence::new(file, 0, "a crate root: add `#![forbid(unsafe_code)]` below its `//!`")]
@@ -88,8 +91,11 @@ pub(crate) fn manifest_without_lints(file: &File) -> Vec<Offence> {
         let message = "a workspace: add `unsafe_code = \"forbid\"` to its [workspace.lints.rust]";
         offences.push(Offence::new(file, 0, message));
     }
-    let takes =
-        says("lints", "workspace", "true") || says("lints.rust", "unsafe_code", "\"forbid\"");
+    let gives_reasons = file.path.starts_with(UNSAFE)
+        && says("lints.clippy", "undocumented_unsafe_blocks", "\"deny\"");
+    let takes = says("lints", "workspace", "true")
+        || says("lints.rust", "unsafe_code", "\"forbid\"")
+        || gives_reasons;
     let is_package = file.text.lines().any(|line| line.trim() == "[package]");
     if is_package && !takes {
         offences.push(Offence::new(file, 0, "a package: add `[lints]` and `workspace = true`"));
@@ -112,6 +118,20 @@ mod tests {
     fn unsafe_lines(text: &str) -> Vec<usize> {
         let offences = unsafe_words(&File::new("src/rt/mod.rs", text));
         offences.iter().map(|offence| offence.line).collect()
+    }
+
+    #[test]
+    fn the_crate_for_unmodified_code_must_ask_for_reasons() {
+        let unsafe_text = "fn f() { unsafe { g() } }";
+        assert!(
+            unsafe_words(&File::new("unpause-native/src/linux/heap.rs", unsafe_text)).is_empty()
+        );
+        assert!(!unsafe_words(&File::new("unpause-check/src/lib.rs", unsafe_text)).is_empty());
+        let lints = "[package]\n[lints.clippy]\nundocumented_unsafe_blocks = \"deny\"\n";
+        let offences = |text| manifest_without_lints(&File::new("unpause-native/Cargo.toml", text));
+        assert!(offences(lints).is_empty());
+        assert!(!offences("[package]\n").is_empty());
+        assert!(!manifest_without_lints(&File::new("unpause-check/Cargo.toml", lints)).is_empty());
     }
 
     #[test]

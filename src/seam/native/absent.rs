@@ -17,14 +17,25 @@ pub(crate) fn outside<R>(act: impl FnOnce() -> R) -> R {
     act()
 }
 
+/// Held by a test that steps plain threads.
+pub(crate) struct Exclusive;
+
 /// Prevents nothing: there are no such runs.
-pub(crate) fn exclusive() {}
+pub(crate) fn exclusive() -> Exclusive {
+    Exclusive
+}
 
 /// Returns `false`: no thread is stepped.
-#[cfg_attr(not(feature = "sim"), allow(dead_code))]
+#[allow(dead_code, reason = "runs on real threads leave panics to the harness")]
 pub(crate) fn takes_panic(_info: &PanicHookInfo<'_>) -> bool {
     false
 }
 
 /// The command that runs tests.
 pub(crate) const TEST: &str = "cargo test";
+
+/// Calls `act`.
+#[inline]
+pub(crate) fn on_carrier<R>(act: impl FnOnce() -> R) -> R {
+    act()
+}

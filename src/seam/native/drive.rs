@@ -111,7 +111,8 @@ async fn wait(
     }
     with(|threads| {
         threads.give_up(address, &waiter);
-        threads.execution.advance_to(deadline.unwrap_or(0));
+        // After the deadline, and not at it: a loop that waits for the rest of a duration comes to its end.
+        threads.execution.advance_to(deadline.unwrap_or(0) + 1);
     });
     ETIMEDOUT
 }

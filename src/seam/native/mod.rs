@@ -14,7 +14,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use unpause_native::{Ended, Execution};
 
-pub(crate) use unpause_native::outside;
+pub(crate) use unpause_native::{on_carrier, outside};
 
 use self::threads::Threads;
 use super::sim::{fail, here};

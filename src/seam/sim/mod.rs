@@ -24,7 +24,7 @@ pub(crate) use self::spin::Spin;
 pub(crate) use self::word::Word;
 
 pub(crate) use super::beat::{beat, hang_limit};
-use super::{jitter, threads};
+use super::{jitter, native, threads};
 pub(crate) use crate::rt::in_run;
 use crate::rt::{WORLD, World};
 use crate::run::board::CallPoint;
@@ -51,9 +51,16 @@ pub(crate) fn up_to<R>(_: u32, poll: impl FnOnce() -> R) -> (R, u32) {
     (poll(), 0)
 }
 
+/// Calls `act` with the run of this thread, which is a task's or a plain thread that is stepped; `otherwise` outside
+/// of runs.
+#[inline]
+fn in_world<R>(act: impl FnOnce(&World) -> R, otherwise: impl FnOnce() -> R) -> R {
+    native::on_carrier(|| if in_run() { WORLD.with(act) } else { otherwise() })
+}
+
 /// A random number below `bound`: in a run, one of its decisions.
 pub(crate) fn draw(bound: u64, why: &'static str) -> u64 {
-    if in_run() { WORLD.with(|world| world.draw(bound, why)) } else { jitter::draw(bound) }
+    in_world(|world| world.draw(bound, why), || jitter::draw(bound))
 }
 
 /// A decision that is not explored: `value`, unless a trace is replayed.
@@ -83,7 +90,7 @@ static CLOCK: AtomicU64 = AtomicU64::new(0);
 
 /// In a run, the number of operations that have taken effect; else a counter.
 pub(crate) fn clock() -> u64 {
-    if in_run() { WORLD.with(World::clock) } else { CLOCK.fetch_add(1, Ordering::SeqCst) }
+    in_world(World::clock, || CLOCK.fetch_add(1, Ordering::SeqCst))
 }
 
 /// Returns `true` if an operation may have taken effect since the moment `mark`.
@@ -104,12 +111,12 @@ pub(crate) fn announced() -> u32 {
 
 /// A number for the current task.
 pub(crate) fn client() -> u64 {
-    if in_run() { WORLD.with(World::client) } else { threads::client() }
+    in_world(World::client, threads::client)
 }
 
 /// The name of the current task.
 pub(crate) fn client_name() -> String {
-    if in_run() { WORLD.with(World::client_name) } else { threads::client_name() }
+    in_world(World::client_name, threads::client_name)
 }
 
 /// Adds a history that begins. Returns its number in the run; none outside one.
@@ -119,9 +126,7 @@ pub(crate) fn add_history(history: Arc<dyn HistorySource>) -> Option<usize> {
 
 /// Counts one evaluation of a condition; outside a run, does nothing.
 pub(crate) fn note_condition(condition: Condition) {
-    if in_run() {
-        WORLD.with(|world| world.note_condition(condition));
-    }
+    in_world(|world| world.note_condition(condition), || ());
 }
 
 /// Records that a call of the current task reached a point. Searches use this to order steps that conflict.

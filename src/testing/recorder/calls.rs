@@ -8,6 +8,7 @@ use std::task::{Context, Poll, ready};
 use pin_project_lite::pin_project;
 
 use super::History;
+use crate::seam::native::on_carrier;
 use crate::seam::{self, SPENT};
 use unpause_check::Model;
 
@@ -28,9 +29,11 @@ impl<M: Model> Invoked<M> {
     /// The call failed: it did not take effect and never will.
     pub fn fail(mut self) {
         let Some(call) = self.call.take() else { return };
-        let mut records = self.history.recorder.lock();
-        records.calls[call].failed = true;
-        records.close(call);
+        on_carrier(|| {
+            let mut records = self.history.recorder.lock();
+            records.calls[call].failed = true;
+            records.close(call);
+        });
     }
 
     /// The outcome is unknown: it may have taken effect, or will later.
@@ -43,8 +46,10 @@ impl<M: Model> Invoked<M> {
     fn end(&mut self, ret: Option<M::Ret>) {
         let Some(call) = self.call.take() else { return };
         let recorder = &self.history.recorder;
-        recorder.stamp_explicit(call);
-        recorder.ended(call, seam::clock(), ret);
+        on_carrier(|| {
+            recorder.stamp_explicit(call);
+            recorder.ended(call, seam::clock(), ret);
+        });
     }
 }
 

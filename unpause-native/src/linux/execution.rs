@@ -124,8 +124,13 @@ impl Execution {
         unsafe {
             assert!(!thread.as_ref().ended, "a thread that has ended is resumed");
             thread.as_mut().reply = reply;
-            Thread::resume(thread);
-            thread.as_ref().request
+            loop {
+                Thread::resume(thread);
+                match thread.as_mut().call.take() {
+                    Some(call) => call.call(),
+                    None => return thread.as_ref().request,
+                }
+            }
         }
     }
 
@@ -253,8 +258,8 @@ extern "C" fn call(body: *mut c_void) -> *mut c_void {
 pub fn warm_up() {
     static ONCE: std::sync::Once = std::sync::Once::new();
     ONCE.call_once(|| {
-        print!("");
-        eprint!("");
+        // The buffer of the standard output outlives the runs that write to it.
+        drop(std::io::stdout().lock());
         let body = || drop(std::thread::spawn(|| ()).join());
         let Ok(mut execution) = Execution::begin(Box::new(body)) else { return };
         loop {

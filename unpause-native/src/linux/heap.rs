@@ -183,7 +183,8 @@ unsafe extern "C" fn realloc(old: *mut c_void, size: usize) -> *mut c_void {
             heap.top = (start + size).next_multiple_of(UNIT);
             return old;
         }
-        let left = heap.top - start;
+        // Nothing of it is left if it is from an earlier run.
+        let left = heap.top.saturating_sub(start);
         let new = malloc(size);
         if !new.is_null() {
             copy_nonoverlapping(old.cast::<u8>(), new.cast::<u8>(), size.min(left));

@@ -22,4 +22,4 @@ pub use self::compiled::{std_is_replaced, take_entered};
 pub use self::execution::{Body, Ended, Execution, warm_up};
 pub use self::places::{Frame, location};
 pub use self::request::{Access, Operation, Request};
-pub use self::thread::{inside, note_panic, outside};
+pub use self::thread::{inside, note_panic, on_carrier, outside};

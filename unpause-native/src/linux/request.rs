@@ -161,3 +161,26 @@ impl Access {
         }
     }
 }
+
+/// A function that a thread has its carrier call.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Call {
+    function: unsafe fn(*mut ()),
+    data: *mut (),
+}
+
+impl Call {
+    /// Has `function` called with `data`.
+    pub(crate) fn new(function: unsafe fn(*mut ()), data: *mut ()) -> Call {
+        Call { function, data }
+    }
+
+    /// Calls the function.
+    ///
+    /// # Safety
+    /// The thread that has made this request is suspended in it.
+    pub(crate) unsafe fn call(self) {
+        // SAFETY: the thread's, which waits for the end of the call.
+        unsafe { (self.function)(self.data) }
+    }
+}

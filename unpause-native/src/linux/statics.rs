@@ -31,7 +31,6 @@ const KEPT: &[&str] = &[
     "sim",
     "std",
     "std_detect",
-    "test",
     "tracing",
     "tracing_core",
     "unpause_check",
@@ -80,7 +79,7 @@ fn read() -> Result<Vec<Saved>, String> {
         if symbol.kind() != SymbolKind::Data || symbol.size() == 0 || !writable {
             continue;
         }
-        if symbol.name().is_ok_and(|name| is_tested(name)) {
+        if symbol.name().is_ok_and(is_tested) {
             statics.push((base + symbol.address() as usize, symbol.size() as usize));
         }
     }

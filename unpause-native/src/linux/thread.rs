@@ -3,12 +3,13 @@
 
 use std::cell::Cell;
 use std::ffi::c_void;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::ptr::{NonNull, null_mut};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::execution::Run;
 use super::image::image;
-use super::request::Request;
+use super::request::{Call, Request};
 use super::switch::{self, Context, switch};
 use super::threads;
 
@@ -57,6 +58,8 @@ pub(crate) struct Thread {
     pub(crate) allocations: u64,
     /// What it does next, when it is suspended.
     pub(crate) request: Request,
+    /// A function for the carrier to call, in place of a request.
+    pub(crate) call: Option<Call>,
     /// The return address of the function that made the request, and the frame pointer there.
     pub(crate) caller: (usize, usize),
     /// The answer to its last request.
@@ -99,6 +102,39 @@ pub fn outside<R>(act: impl FnOnce() -> R) -> R {
         End(thread)
     });
     act()
+}
+
+/// Calls `act` on the carrier, with its stack and its thread-locals, while the current simulated thread waits. Not a
+/// point: no other thread goes on before it returns. Calls `act` at once on any other thread. Panics as `act` does.
+pub fn on_carrier<R>(act: impl FnOnce() -> R) -> R {
+    /// The function, and then its result.
+    struct Slot<F, R>(Option<F>, Option<std::thread::Result<R>>);
+    unsafe fn call<F: FnOnce() -> R, R>(slot: *mut ()) {
+        // SAFETY: the slot of the thread that waits below.
+        let slot = unsafe { &mut *slot.cast::<Slot<F, R>>() };
+        if let Some(act) = slot.0.take() {
+            slot.1 = Some(catch_unwind(AssertUnwindSafe(act)));
+        }
+    }
+    let thread = CURRENT.get();
+    if thread.is_null() {
+        return act();
+    }
+    fn typed<F: FnOnce() -> R, R>(_: &Slot<F, R>) -> unsafe fn(*mut ()) {
+        call::<F, R>
+    }
+    let mut slot = Slot(Some(act), None);
+    let function = typed(&slot);
+    // SAFETY: as in `current`. The slot lives until the carrier resumes the thread.
+    unsafe {
+        (*thread).call = Some(Call::new(function, (&raw mut slot).cast()));
+        (*thread).stop((*thread).request, (0, 0));
+    }
+    match slot.1 {
+        Some(Ok(result)) => result,
+        Some(Err(payload)) => resume_unwind(payload),
+        None => unreachable!("the carrier resumes the thread after the call"),
+    }
 }
 
 /// Records the text and the place of a panic of the current simulated thread. For a panic hook.
@@ -209,6 +245,7 @@ impl Thread {
             thread.children = 0;
             thread.allocations = 0;
             thread.run = run;
+            thread.call = None;
             thread.panic = None;
         }
     }
@@ -254,6 +291,7 @@ pub(crate) fn hire(stack: usize) -> NonNull<Thread> {
         children: 0,
         allocations: 0,
         request: Request::End,
+        call: None,
         caller: (0, 0),
         reply: 0,
         panic: None,

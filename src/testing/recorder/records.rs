@@ -1,0 +1,174 @@
+//! The calls recorded so far: stamps, lanes of clients, and their order by time.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use unpause_check::Model;
+use unpause_check::history::Operation;
+use unpause_check::verdict::Verdict;
+
+pub(super) struct Records<M: Model> {
+    pub(super) calls: Vec<RecorderCall<M>>,
+    pub(super) lanes: Vec<Lane>,
+    /// The lanes of each task.
+    pub(super) of_tasks: BTreeMap<u64, LanesOf>,
+    /// Distinguishes stamps between the same two operations.
+    pub(super) stamps: u64,
+    pub(super) verdict: Option<Verdict>,
+}
+
+/// One call.
+pub(super) struct RecorderCall<M: Model> {
+    pub(super) lane: u32,
+    pub(super) op: M::Op,
+    /// The clock when the call was made.
+    pub(super) made: u64,
+    pub(super) invoked: Option<Stamp>,
+    pub(super) returned: Option<(M::Ret, Stamp)>,
+    /// True if the call failed: it is left out of the history.
+    pub(super) failed: bool,
+    /// True if it was made with [`History::invoke`], so that its accesses are not known.
+    pub(super) explicit: bool,
+}
+
+/// A client, or one of the calls it has open at once.
+pub(super) struct Lane {
+    pub(super) task: u64,
+    pub(super) name: String,
+}
+
+/// The lanes of a task.
+#[derive(Default)]
+pub(super) struct LanesOf {
+    pub(super) count: u32,
+    /// The lanes without an open call; the first is taken first.
+    pub(super) free: BTreeSet<u32>,
+}
+
+/// A moment. Invocations come before the operation with this number, returns after it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Stamp {
+    /// Twice the number of the operation; one more after it.
+    pub(super) time: u64,
+    pub(super) order: u64,
+}
+
+impl<M: Model> Default for Records<M> {
+    fn default() -> Records<M> {
+        let (calls, lanes) = (Vec::new(), Vec::new());
+        Records { calls, lanes, of_tasks: BTreeMap::new(), stamps: 0, verdict: None }
+    }
+}
+
+impl<M: Model> Records<M> {
+    fn stamp(&mut self, time: u64) -> Stamp {
+        self.stamps += 1;
+        Stamp { time, order: self.stamps }
+    }
+
+    /// Records that the operation with the number `clock` was the first visible access of the call. Returns
+    /// `true` if that was not known.
+    pub(super) fn invoked(&mut self, call: usize, clock: u64) -> bool {
+        let new = self.calls[call].invoked.is_none();
+        if new {
+            self.calls[call].invoked = Some(self.stamp(2 * clock));
+        }
+        new
+    }
+
+    /// Records that the call began to wait for others at `clock`. Returns `true` if it had not begun before.
+    pub(super) fn waits(&mut self, call: usize, clock: u64) -> bool {
+        let new = self.calls[call].invoked.is_none();
+        if new {
+            self.calls[call].invoked = Some(self.stamp((2 * clock).saturating_sub(1)));
+        }
+        new
+    }
+
+    /// Records that the call ended with the last operation counted. Returns `true` if it had not begun before.
+    pub(super) fn ended(&mut self, call: usize, clock: u64, ret: Option<M::Ret>) -> bool {
+        let after_last = (2 * clock).saturating_sub(1);
+        let new = self.calls[call].invoked.is_none();
+        if new {
+            // It made no access, so it took no time.
+            self.calls[call].invoked = Some(self.stamp(after_last));
+        }
+        if let Some(ret) = ret {
+            let stamp = self.stamp(after_last);
+            self.calls[call].returned = Some((ret, stamp));
+            self.close(call);
+        }
+        new
+    }
+
+    /// Closes the call, so that its lane is free.
+    pub(super) fn close(&mut self, call: usize) {
+        let lane = self.calls[call].lane;
+        let task = self.lanes[lane as usize].task;
+        self.of_tasks.entry(task).or_default().free.insert(lane);
+    }
+
+    /// The calls by time of invocation, their times numbered from 0.
+    pub(super) fn ranked<O, R>(
+        &self,
+        op: impl Fn(&RecorderCall<M>) -> O,
+        ret: impl Fn(&M::Ret) -> R,
+    ) -> Vec<Operation<O, R>> {
+        // An open call without an access begins after all others.
+        let begin = |call: &RecorderCall<M>| {
+            call.invoked.unwrap_or(Stamp { time: u64::MAX, order: call.made })
+        };
+        let mut order: Vec<(Stamp, usize)> = Vec::with_capacity(self.calls.len());
+        let mut stamps: Vec<Stamp> = Vec::with_capacity(2 * self.calls.len());
+        for (index, call) in self.calls.iter().enumerate().filter(|(_, call)| !call.failed) {
+            order.push((begin(call), index));
+            stamps.push(begin(call));
+            stamps.extend(call.returned.as_ref().map(|(_, stamp)| *stamp));
+        }
+        let mut ranks = Ranks::of(stamps);
+        let operation = |(begin, index): (Stamp, usize)| {
+            let call = &self.calls[index];
+            let returned = call.returned.as_ref();
+            Operation {
+                client: call.lane,
+                op: op(call),
+                invoked: ranks.invoked(begin),
+                returned: returned.map(|(value, stamp)| (ret(value), ranks.number(*stamp))),
+            }
+        };
+        in_order(order).into_iter().map(operation).collect()
+    }
+}
+
+// Not generic over models, so that the code of the sort is compiled only once.
+
+/// Calls by the time of their beginning.
+fn in_order(mut calls: Vec<(Stamp, usize)>) -> Vec<(Stamp, usize)> {
+    calls.sort_unstable();
+    calls
+}
+
+/// The moments of a history, numbered from 0.
+struct Ranks {
+    stamps: Vec<Stamp>,
+    next_open: u64,
+}
+
+impl Ranks {
+    fn of(mut stamps: Vec<Stamp>) -> Ranks {
+        stamps.sort_unstable();
+        Ranks { next_open: stamps.len() as u64, stamps }
+    }
+
+    /// The time at which a call began. Open calls of one moment must have different times too.
+    fn invoked(&mut self, begin: Stamp) -> u64 {
+        if begin.time == u64::MAX {
+            self.next_open += 1;
+            return self.next_open;
+        }
+        self.number(begin)
+    }
+
+    fn number(&self, stamp: Stamp) -> u64 {
+        self.stamps.partition_point(|other| *other < stamp) as u64
+    }
+}

@@ -24,7 +24,9 @@ A test with `#[sim::test(native)]` is a plain function. Its `std::thread`s, and 
 tasks of the run: each of their atomic operations, locks, waits and sleeps may be overtaken.
 
 The program is built in target/unpause, with optimisation (opt-level 2), as code of std would not be instrumented
-otherwise. All `SIM_*` variables apply. Linux on x86-64 with glibc only.
+otherwise. The functions that the standard library contains compiled and that synchronise threads are replaced by
+instrumented ones, which fit certain toolchains only: another one is refused. All `SIM_*` variables apply. Linux on
+x86-64 with glibc only.
 ";
 
 /// The folder of instrumented programs, in the target folder.
@@ -86,9 +88,9 @@ fn run(
     for profile in ["DEV", "TEST"] {
         started.env(format!("CARGO_PROFILE_{profile}_OPT_LEVEL"), "2");
     }
-    let status = started
-        .status()
-        .map_err(|error| Usage(format!("{} cannot be started: {error}", cargo.to_string_lossy())))?;
+    let status = started.status().map_err(|error| {
+        Usage(format!("{} cannot be started: {error}", cargo.to_string_lossy()))
+    })?;
     Ok(if status.success() { Exit::Good } else { Exit::Bad })
 }
 

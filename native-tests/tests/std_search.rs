@@ -435,11 +435,9 @@ fn an_entry_of_code_that_is_not_instrumented_is_no_proof() {
     assert!(printed.contains(&"std::io::stdio::_print".to_owned()), "{printed:?}");
     let environment = unseen(|| {
         let thread = thread::spawn(|| std::env::var("HOME").is_ok());
-        // SAFETY: no code of C reads the environment meanwhile.
-        unsafe { std::env::set_var("UNPAUSE_STD_SEARCH", "1") };
-        thread.join().unwrap();
+        let _ = thread.join().unwrap();
     });
-    assert_eq!(environment, ["std::env::_var", "std::sys::env::unix::setenv"]);
+    assert_eq!(environment, ["std::env::_var"]);
     let hook = unseen(|| std::panic::set_hook(std::panic::take_hook()));
     assert_eq!(hook, ["std::panicking::set_hook", "std::panicking::take_hook"]);
     let none = unseen(|| {

@@ -4,7 +4,7 @@
 //! a register with compare-and-swap, as under a lease or an etag. A cache in front of it serves one
 //! stale read. The history is made as it is checked and never kept: the checker remembers the
 //! chain of versions as far back as an open call may depend on it, and a thousand more to
-//! explain itself. `cargo run --release --example cas_chain` prints what stands at the end.
+//! explain a violation. `cargo run --release --example cas_chain` prints the output at the end.
 
 #![forbid(unsafe_code)]
 
@@ -18,7 +18,7 @@ use sim::check::verdict::Verdict;
 const EVENTS: u64 = 500_000;
 const CLIENTS: usize = 8;
 
-/// Clients of a versioned store, and what they are told: an endless stream of events, the same for
+/// Clients of a versioned store, and their results: an endless stream of events, the same for
 /// the same seed.
 struct Store {
     random: u64,
@@ -147,7 +147,7 @@ fn main() -> ExitCode {
     if found && clean { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-// ---- What it prints ----
+// ---- Output ----
 //
 // cas_chain: a store with versions, checked while it runs
 //

@@ -23,7 +23,7 @@ type Accounts = [Mutex<u64>; 2];
 async fn transfer(accounts: &Accounts, from: usize, to: usize, amount: u64, version: Version) {
     let (mut source, mut target);
     match version {
-        // The one that gives first: another transfer may hold the other and want this one.
+        // The giver first: another transfer may hold the other lock and want this one.
         Buggy => {
             source = accounts[from].lock().await;
             target = accounts[to].lock().await;
@@ -64,7 +64,7 @@ fn main() -> ExitCode {
     example.end()
 }
 
-// ---- What it prints ----
+// ---- Output ----
 //
 // deadlock: two transfers lock two accounts in opposite orders
 //

@@ -1,8 +1,8 @@
 //! A key-value store with a lock for the keys and none for the values; a delete loses a put.
 //!
 //! A put finds the entry of its key, or makes it, and writes into it without the lock. A delete that
-//! comes in between takes the entry out of the store, and the put writes into an entry that nobody
-//! will find again. `cargo run --example kv` prints what stands at the end of this file.
+//! comes in between takes the entry out of the store, and the put writes into an entry that is no
+//! longer in the store. `cargo run --example kv` prints the output at the end of this file.
 
 #![forbid(unsafe_code)]
 
@@ -56,7 +56,7 @@ impl Store {
     }
 }
 
-/// One client of the store and its record of what it asked and was told.
+/// One client of the store, with the record of its calls and their results.
 #[derive(Clone)]
 struct Client {
     store: Arc<Store>,
@@ -101,7 +101,7 @@ fn main() -> ExitCode {
     example.end()
 }
 
-// ---- What it prints ----
+// ---- Output ----
 //
 // kv: a delete takes away the entry that a put is writing to
 //

@@ -73,7 +73,7 @@ fn main() -> ExitCode {
     example.end()
 }
 
-// ---- What it prints ----
+// ---- Output ----
 //
 // lost_update: two tasks increment a counter, one loses
 //

@@ -1,9 +1,9 @@
 //! A queue whose length is kept beside its lock, watched while it runs.
 //!
-//! The program is that of `examples/queue.rs`, for longer. Here nobody records a history to have it
-//! checked at the end: each call is told to an [`Online`] checker as it happens, and the run stops at
-//! the very event after which no explanation is left, with most calls still to come.
-//! `cargo run --example online` prints what stands at the end of this file.
+//! The program is that of `examples/queue.rs`, for longer. Here no history is recorded and checked at
+//! the end: an [`Online`] checker receives each call as it happens, and the run stops at the first
+//! event after which no explanation is left, with most calls still to come.
+//! `cargo run --example online` prints the output at the end of this file.
 
 #![forbid(unsafe_code)]
 
@@ -61,7 +61,7 @@ impl QuickQueue {
     }
 }
 
-/// A client of the queue that tells the checker what it asks and what it is told.
+/// A client of the queue that passes its calls and their results to the checker.
 #[derive(Clone)]
 struct Client {
     number: u32,
@@ -145,7 +145,7 @@ fn main() -> ExitCode {
     example.end()
 }
 
-// ---- What it prints ----
+// ---- Output ----
 //
 // online: the run stops at the event that no explanation is left for
 //

@@ -1,7 +1,7 @@
 //! A bank: the prefix opens accounts, the branches move money between them.
 //!
-//! A transfer looks whether there is enough, and takes the money later.
-//! `cargo run --example parallel_bank` prints what stands at the end of this file.
+//! A transfer checks the balance, and takes the money later.
+//! `cargo run --example parallel_bank` prints the output at the end of this file.
 
 #![forbid(unsafe_code)]
 
@@ -31,7 +31,7 @@ enum Op {
 
 #[derive(Clone, PartialEq, Debug)]
 enum Account {
-    /// The one that this command opened.
+    /// The account that this command opened.
     Of(CommandId),
     Number(usize),
 }
@@ -157,7 +157,7 @@ fn main() -> ExitCode {
     example.end()
 }
 
-// ---- What it prints ----
+// ---- Output ----
 //
 // parallel_bank: two transfers take the same money
 //

@@ -1,8 +1,8 @@
-//! A counter, tested from its model: whoever reads, then writes, loses an update.
+//! A counter, tested from its model: a read followed by a write loses an update.
 //!
-//! Nobody writes down which tasks there are. The model says what a counter is and what may be asked of
-//! it, the closure how that is asked of the real one; the programs are generated.
-//! `cargo run --example parallel_counter` prints what stands at the end of this file.
+//! No tasks are written by hand. The model specifies a counter and its commands, the closure runs a
+//! command on the real one; the programs are generated.
+//! `cargo run --example parallel_counter` prints the output at the end of this file.
 
 #![forbid(unsafe_code)]
 
@@ -73,7 +73,7 @@ fn main() -> ExitCode {
     example.end()
 }
 
-// ---- What it prints ----
+// ---- Output ----
 //
 // parallel_counter: a generated program loses an update
 //

@@ -1,9 +1,9 @@
 //! A counter behind a link that loses messages: the client sends again, the server counts again.
 //!
 //! A client cannot know whether its request or the answer was lost, so it sends the same request once
-//! more; the server must know it again by its identity. The link also delivers a request twice
-//! (`stutter`), and clients die before they hear (`crash`): the check knows that their request may or
-//! may not have been done. `cargo run --example parallel_link` prints what stands at the end of this
+//! more; the server must recognize it by its identity. The link also delivers a request twice
+//! (`stutter`), and clients die before an answer (`crash`): for the check their request may or may not
+//! have taken effect. `cargo run --example parallel_link` prints the output at the end of this
 //! file.
 
 #![forbid(unsafe_code)]
@@ -116,7 +116,7 @@ fn main() -> ExitCode {
     example.end()
 }
 
-// ---- What it prints ----
+// ---- Output ----
 //
 // parallel_link: a request that is sent twice counts twice
 //

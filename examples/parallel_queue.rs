@@ -1,9 +1,9 @@
-//! A bounded queue with room for one: who comes when it is full, or empty, waits.
+//! A bounded queue with room for one: a task waits while it is full, or empty.
 //!
-//! The model says which commands wait, so no program is generated in which all of them might wait for
-//! ever; what does is a deadlock of the queue. A task that finds no room says that it waits, and then
-//! waits; whoever makes room in between tells nobody.
-//! `cargo run --example parallel_queue` prints what stands at the end of this file.
+//! The model declares the commands that wait, so no program is generated in which all of them might
+//! wait for ever; if one does, the queue has a deadlock. A task that finds no room registers as a
+//! waiter, and then waits; a task that makes room in between does not notify it.
+//! `cargo run --example parallel_queue` prints the output at the end of this file.
 
 #![forbid(unsafe_code)]
 
@@ -70,7 +70,7 @@ impl Program for BoundedQueue {
 #[derive(Default)]
 struct Queue {
     items: Mutex<VecDeque<u32>>,
-    /// Those who wait for a change.
+    /// The tasks that wait for a change.
     waiting: Mutex<Vec<oneshot::Sender<()>>>,
 }
 
@@ -92,7 +92,7 @@ impl Queue {
                 return done;
             }
             if version == Buggy {
-                // What changes from here on is told to nobody.
+                // A change from here on notifies no task.
                 drop(items);
                 self.wait().await.await.ok();
             } else {
@@ -131,7 +131,7 @@ fn main() -> ExitCode {
     example.end()
 }
 
-// ---- What it prints ----
+// ---- Output ----
 //
 // parallel_queue: a task waits for what has happened already
 //

@@ -1,8 +1,8 @@
 //! A key-value store with versions: a replacement that checks first and writes later.
 //!
-//! `Replace` names the version that an earlier `Put` or `Get` returned, whatever that will be: it
-//! holds the name of that command, and gets the version when it is run.
-//! `cargo run --example parallel_store` prints what stands at the end of this file.
+//! `Replace` names the version that an earlier `Put` or `Get` returned: it holds the name of that
+//! command, and gets the version when it is run.
+//! `cargo run --example parallel_store` prints the output at the end of this file.
 
 #![forbid(unsafe_code)]
 
@@ -33,7 +33,7 @@ enum Op {
 
 #[derive(Clone, PartialEq, Debug)]
 enum Version {
-    /// The one that this command returned.
+    /// The version that this command returned.
     Of(CommandId),
     Known(u64),
 }
@@ -130,7 +130,7 @@ fn main() -> ExitCode {
     example.end()
 }
 
-// ---- What it prints ----
+// ---- Output ----
 //
 // parallel_store: two replacements of one version succeed
 //

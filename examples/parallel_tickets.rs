@@ -1,7 +1,7 @@
 //! A ticket dispenser: two clients take the same number.
 //!
-//! Here no look at the thing afterwards is needed: what the commands themselves return cannot be
-//! explained. `cargo run --example parallel_tickets` prints what stands at the end of this file.
+//! Here no check of the dispenser afterwards is needed: the results of the commands themselves cannot
+//! be explained. `cargo run --example parallel_tickets` prints the output at the end of this file.
 
 #![forbid(unsafe_code)]
 
@@ -78,7 +78,7 @@ fn main() -> ExitCode {
     example.end()
 }
 
-// ---- What it prints ----
+// ---- Output ----
 //
 // parallel_tickets: two clients take the same number
 //

@@ -1,8 +1,8 @@
 //! A queue that keeps its length beside its lock, so that a dequeue need not wait to find it empty.
 //!
-//! The length lags behind, and so a task is told that the queue is empty although what it enqueued
+//! The length lags behind, and so a task finds the queue empty although an item that it enqueued
 //! itself is still there. No assertion about the end would see it: everything is dequeued in the
-//! end. The history does. `cargo run --example queue` prints what stands at the end of this file.
+//! end. The history does. `cargo run --example queue` prints the output at the end of this file.
 
 #![forbid(unsafe_code)]
 
@@ -58,7 +58,7 @@ impl QuickQueue {
     }
 }
 
-/// One client of the queue and its record of what it asked and was told.
+/// One client of the queue, with the record of its calls and their results.
 #[derive(Clone)]
 struct Client {
     queue: Arc<QuickQueue>,
@@ -104,7 +104,7 @@ fn main() -> ExitCode {
     example.end()
 }
 
-// ---- What it prints ----
+// ---- Output ----
 //
 // queue: its length lags behind, and a dequeue believes it
 //

@@ -3,9 +3,9 @@
 //! steps that matter, explained on one screen and replayed at will.
 //!
 //! - [`#[sim::test]`](macro@test) runs a test under many seeds; [`Runner`] is the same as a function.
-//! - [`Atomic`], [`Cell`], [`Mutex`], [`spawn`], [`rand`]: what tests and the code under test are written with. Without
+//! - [`Atomic`], [`Cell`], [`Mutex`], [`spawn`], [`rand`]: the primitives of tests and of the code under test. Without
 //!   the feature `sim` they are the real primitives.
-//! - [`History`] and [`check`]: record what clients asked and got, and check it against a model.
+//! - [`History`] and [`check`]: record the calls of clients and their results, and check them against a model.
 //! - [`parallel()`]: concurrent programs generated from a model.
 //! - [`mod@strategy`]: random walks, PCT, POS and others; [`exhaustive`](runner#proofs) search proves that no
 //!   interleaving fails.
@@ -187,10 +187,10 @@
 //!
 //! # Limits
 //!
-//! - Memory is sequentially consistent in a run, whatever the [`Ordering`]: what weaker orderings
-//!   allow is not explored.
+//! - Memory is sequentially consistent in a run, for every [`Ordering`]: the behaviours that weaker orderings add are
+//!   not explored.
 //! - Code without an await on this library is not interleaved. One poll of a `join!` or `select!` is one step,
-//!   whatever its branches do in it.
+//!   with all that its branches do in it.
 //! - A call of a [`History`] begins with its first access to something of this library. An earlier effect, on an
 //!   atomic of std or a channel, is recorded later than it happened: begin such a call with [`task::yield_now`].
 //!   Commands of [`parallel()`] begin when they are first polled.
@@ -223,7 +223,7 @@ pub mod strategy;
 // L2: the contract between primitives and a run
 mod seam;
 
-// L3: what users type
+// L3: the items that users name
 pub mod rand;
 pub mod sync;
 pub mod task;

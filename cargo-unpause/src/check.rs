@@ -262,7 +262,7 @@ fn judge(
     };
     let found = progress.during("checking", || asked.condition.check(&recording, &question));
     let finding = found.map_err(malformed)?;
-    // Before anything is printed: what cannot be shown is an error, and no half of an answer.
+    // Before any output: an unprintable result is an error, and no half of an answer.
     let tree = asked.tree.then(|| tree(&recording, &question, BRANCHES_MAX)).transpose();
     let tree = tree.map_err(malformed)?;
     Ok((finding, tree.map(|tree| tree.to_string())))

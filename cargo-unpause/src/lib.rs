@@ -59,7 +59,7 @@ impl Exit {
 pub struct Subcommand {
     /// Its name.
     pub name: &'static str,
-    /// One line: what it does.
+    /// A summary in one line.
     pub summary: &'static str,
     run: fn(lexopt::Parser, &mut Terminal) -> Result<Exit, Usage>,
 }

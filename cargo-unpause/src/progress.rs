@@ -5,7 +5,7 @@ use std::io::{Read, Write, stderr};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-/// Nothing is shown of what takes less than this, and nothing more often.
+/// The delay before the first output and between outputs.
 const EVERY: Duration = Duration::from_millis(250);
 
 /// The line. Dropping it wipes it off.
@@ -22,7 +22,7 @@ impl ProgressLine {
         ProgressLine { watched, since: now, last: Cell::new(now), written: Cell::new(0) }
     }
 
-    /// Says where we are, if it is time to.
+    /// Shows `text` if the time has come.
     pub(crate) fn say(&self, text: impl FnOnce(Duration) -> String) {
         if !self.watched || self.last.get().elapsed() < EVERY {
             return;
@@ -31,7 +31,7 @@ impl ProgressLine {
         self.write(&text(self.since.elapsed()));
     }
 
-    /// Does `work`, which does not say how far it is, and says meanwhile how long it has taken.
+    /// Does `work`, which reports no progress, and shows the elapsed time meanwhile.
     pub(crate) fn during<T>(&self, what: &str, work: impl FnOnce() -> T) -> T {
         if !self.watched {
             return work();
@@ -46,7 +46,7 @@ impl ProgressLine {
                 }
                 written
             });
-            // Given up when the work is over, in whatever way.
+            // Dropped at the end of the work, also by a panic.
             let done = done;
             let out = work();
             drop(done);
@@ -60,7 +60,7 @@ impl ProgressLine {
     }
 }
 
-/// Writes over a line of `written` characters, and says how many there are now.
+/// Overwrites a line of `written` characters. Returns its new length.
 fn over_write(text: &str, written: usize) -> usize {
     let width = text.chars().count();
     let mut stream = stderr();
@@ -78,7 +78,7 @@ impl Drop for ProgressLine {
     }
 }
 
-/// A file that tells how much of it was read.
+/// A reader that counts and shows the bytes read.
 pub(crate) struct CountingReader<'a, R> {
     pub(crate) input: R,
     pub(crate) bytes: u64,

@@ -77,7 +77,7 @@ impl Terminal {
         }
     }
 
-    /// Writes a line about what went wrong.
+    /// Writes an error as a line.
     pub(crate) fn error(&mut self, text: &str) {
         match &mut self.kept {
             Some((_, errors)) => *errors += &format!("{text}\n"),

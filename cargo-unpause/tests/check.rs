@@ -1,4 +1,4 @@
-//! `cargo sim check` as a process: exit codes, streams, what it says.
+//! `cargo sim check` as a process: exit codes, streams, texts.
 
 #![forbid(unsafe_code)]
 

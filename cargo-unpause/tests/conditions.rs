@@ -1,12 +1,12 @@
-//! `cargo sim check --condition`: each condition ends with each exit code that it can end with, and shows
-//! what a person needs.
+//! `cargo sim check --condition`: each condition ends with each of its exit codes, and shows its
+//! evidence.
 
 #![forbid(unsafe_code)]
 
 use cargo_unpause::Terminal;
 use unpause_histories::CONDITIONS;
 
-/// The exit code, what was shown and what went wrong.
+/// The exit code, the output and the errors.
 fn run(arguments: &[&str]) -> (u8, String, String) {
     let mut terminal = Terminal::silent();
     let arguments = ["check"].iter().chain(arguments).map(|argument| (*argument).into()).collect();
@@ -110,7 +110,7 @@ const CASES: &[Case] = &[
             "1 ok txn [[:r :x nil] [:r :y 1]]",
         ],
         malformed: &["0 invoke txn [[:w :x 1]]", "1 invoke txn [[:append :x 1]]"],
-        // No order of the two writers explains what was read, and no cycle shows it.
+        // No order of the two writers explains the reads, and no cycle shows it.
         undecided: Some(&[
             "0 invoke txn [[:w :x 1] [:w :y 1]]",
             "1 invoke txn [[:w :x 2] [:w :y 2]]",
@@ -232,7 +232,7 @@ fn the_number_of_threads_changes_nothing() {
             events.push(format!("{process} invoke write [{key} {value}]"));
         }
         events.extend([format!("0 ok write [{key} 1]"), format!("1 ok write [{key} 2]")]);
-        // Two of the keys have a stale read; the first one in the file is told.
+        // Two of the keys have a stale read; the first one in the file is shown.
         let read = if key == 11 || key == 23 { 7 } else { 2 };
         events.extend([format!("2 invoke read [{key} nil]"), format!("2 ok read [{key} {read}]")]);
     }

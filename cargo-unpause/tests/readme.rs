@@ -1,6 +1,6 @@
-//! The screens of `cargo sim` in the README are what it prints.
+//! The screens of `cargo sim` in the README are those of today.
 //!
-//! `UPDATE_EXPECT=1 cargo test -p cargo-unpause --test readme` writes them anew.
+//! `UPDATE_EXPECT=1 cargo test -p cargo-unpause --test readme` rewrites them.
 
 #![forbid(unsafe_code)]
 

@@ -43,7 +43,8 @@ fn stale() -> String {
     call(0, "write", "1", "1") + &call(1, "read", "null", "null")
 }
 
-/// Thirty additions at once, of powers of two so that all sums differ, and one that saw nothing possible.
+/// Thirty additions at once, of powers of two so that all sums differ, and a read with an
+/// impossible result.
 fn hard() -> String {
     let add = |n: usize| event(n, "invoke", "fetch-add", &(1u64 << n).to_string());
     (0..30).map(add).collect::<String>() + &event(29, "ok", "fetch-add", "-1")
@@ -79,7 +80,7 @@ fn each_file_has_a_line_and_the_worst_decides() {
             "check a file alone to see why it is violated",
         ],
     );
-    // What is named itself comes in the order of the command line, as often as it is named.
+    // Named files come in the order of the command line, once for each name.
     let (code, out, _) = check(&["-m", "register", &fine_at, &fine_at]);
     assert_eq!(code, 0, "{out}");
     assert!(
@@ -140,7 +141,8 @@ fn confined(kibibytes: usize, arguments: &[&str]) -> (Option<i32>, String, std::
 fn a_file_made_to_take_all_memory_is_answered_within_the_limits() {
     let in_turn: String =
         (0..1000).map(|n| call(n, "enqueue", &n.to_string(), &n.to_string())).collect();
-    // What comes out was never inside, and no engine for unique values is asked: values stand twice.
+    // The removed item was never inside, and no engine for unique values applies: values occur
+    // twice.
     let at_once = |count: usize, twice: usize| {
         let each = |kind: &str| {
             let one = |n: usize| event(n, kind, "enqueue", &(n % twice).to_string());

@@ -1,8 +1,8 @@
 //! Shared by the examples: find the bug, replay its trace, show that the fix passes.
 //!
 //! An example is a program in two [`Version`]s. In a test of your own `#[sim::test]` does all this;
-//! here it is spelled out with [`sim::Runner`], and what does not come out as it should makes the
-//! process fail.
+//! here it is spelled out with [`sim::Runner`], and an unexpected result makes the process
+//! fail.
 
 use std::process::ExitCode;
 
@@ -29,7 +29,7 @@ pub(crate) struct Example {
 }
 
 impl Example {
-    /// Begins an example: says what it is.
+    /// Begins an example: prints its summary.
     pub(crate) fn new(about: &str) -> Example {
         let asked = |name| std::env::var_os(name).is_some();
         let one_run = asked("SIM_REPLAY") || asked("SIM_SEED");
@@ -51,7 +51,7 @@ impl Example {
         } else {
             println!("real threads may or may not show the bug of {name}; 20 seeds:");
             let seeds = Runner::new().name(name).seeds(0..20);
-            // What a panic says is on the screen; the hook would say it once more.
+            // The message of a panic is on the screen; the hook would print it once more.
             let hook = std::panic::take_hook();
             std::panic::set_hook(Box::new(|_| {}));
             let report = seeds.run(async || program(Buggy).await);
@@ -82,10 +82,10 @@ impl Example {
         if self.ok { ExitCode::SUCCESS } else { ExitCode::FAILURE }
     }
 
-    /// Prints the screen of the one run that was asked for.
+    /// Prints the screen of the one requested run.
     fn show(&mut self, report: &Report) {
         println!("{}", screen(report));
-        // It may fail: that is what it shows. It must be the run that was asked for.
+        // It may fail, which is its purpose, but it must be the requested run.
         let failure = failure(report);
         self.ok &= !matches!(failure, Some(Failure::Diverged { .. } | Failure::Misuse { .. }));
     }

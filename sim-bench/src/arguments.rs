@@ -1,11 +1,11 @@
-//! What the command line asks for.
+//! The parsed command line.
 
 use std::time::Duration;
 
 use crate::measure::{Clock, Effort};
 use crate::workload::{ALL, Workload};
 
-/// What to measure.
+/// The measurement to run.
 #[derive(Clone, Debug)]
 pub(crate) struct Arguments {
     pub(crate) effort: Effort,

@@ -1,8 +1,8 @@
 //! A test from a model beside the same test written by hand: two increments at the same time, then a
 //! get.
 //!
-//! What is generated is planned, run, recorded and checked anew in each run. What is written by hand
-//! looks at the end alone, as hand-written tests do.
+//! A generated program is planned, run, recorded and checked in each run. A hand-written one checks
+//! only its end, as hand-written tests do.
 
 use std::time::Duration;
 

@@ -1,6 +1,6 @@
 //! unpause beside its peers: the same programs, measured in turns in one process.
 //!
-//! Prints tables and asserts nothing about time. The README says how to read them.
+//! Prints tables and asserts nothing about time. The README explains them.
 
 #![forbid(unsafe_code)]
 
@@ -11,8 +11,8 @@ mod exhaustive;
 mod generated;
 mod measure;
 mod peers;
-// The corpus, compiled over shuttle: `tools` stands for the module of this name there.
-// What only their tests look at is dead here.
+// The corpus, compiled over shuttle: `tools` stands for the module of this name there. Items that
+// only their tests use are dead here.
 #[allow(dead_code, unreachable_pub)]
 #[path = "../../sim-tests/src/corpus/programs/mod.rs"]
 mod programs;
@@ -85,7 +85,8 @@ fn generated(words: impl Iterator<Item = String>) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// How soon the bugs of the corpus are found: a bar that is missed is shown and fails nothing.
+/// The number of runs until the bugs of the corpus are found: a missed bar is shown and fails
+/// nothing.
 fn corpus(words: impl Iterator<Item = String>) -> ExitCode {
     let Some(arguments) = corpus::Arguments::parse(words) else {
         eprint!("{}", corpus::USAGE);

@@ -1,40 +1,41 @@
 //! Measures several contestants side by side.
 //!
 //! The machine is shared and its speed changes, so nothing is measured alone: each repetition gives
-//! every contestant its turn before the next one begins, and only what stands in one row is
-//! compared. Where all contestants work on one thread, what is measured is the processor time of
-//! the process, which leaves out the time that other programs have.
+//! every contestant its turn before the next one begins, and only the numbers of one row are
+//! compared. If all contestants work on one thread, the measured time is the processor time of the
+//! process, without the time of other programs.
 
 use std::time::{Duration, Instant};
 
 use cpu_time::ProcessTime;
 
-/// How long to measure.
+/// The effort of a measurement.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Effort {
-    /// How often each contestant has its turn, at least 1.
+    /// The number of turns of each contestant, at least 1.
     pub(crate) repetitions: usize,
     /// About how long a turn is.
     pub(crate) turn: Duration,
-    /// How many runs a turn has at least: what is done once for all of them must not count.
+    /// The minimum number of runs in a turn, so that the work done once for all of them does not
+    /// count.
     pub(crate) runs_min: u64,
-    /// Which time.
+    /// The kind of time.
     pub(crate) clock: Clock,
 }
 
-/// Which time is measured.
+/// The kind of measured time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Clock {
     /// That of all threads of this process.
     Processor,
-    /// That on the wall, for what uses several threads.
+    /// That on the wall, for programs with several threads.
     Wall,
 }
 
-/// One who is measured: does so many runs.
+/// A measured tool: does so many runs.
 pub(crate) type Contestant<'a> = Box<dyn Fn(u64) + 'a>;
 
-/// What a contestant took for a run, in seconds, turn by turn, lowest first.
+/// The time of a contestant for a run, in seconds, for each turn, lowest first.
 #[derive(Clone, Debug)]
 pub(crate) struct Times(Vec<f64>);
 
@@ -44,7 +45,7 @@ impl Times {
         self.0[self.0.len() / 2]
     }
 
-    /// The lowest: what it takes when nothing gets in between.
+    /// The lowest: the time without interference.
     pub(crate) fn least(&self) -> f64 {
         self.0[0]
     }
@@ -76,8 +77,9 @@ fn time(run: &Contestant<'_>, runs: u64, clock: Clock) -> f64 {
     took.as_secs_f64()
 }
 
-/// How many runs take about a turn. Found by trying more and more: one trial that was held up by
-/// something else must not decide, or what is done once for all runs of a turn would count.
+/// The number of runs that take about a turn. Found by trying more and more: one trial that was
+/// held up by something else must not decide, or what is done once for all runs of a turn would
+/// count.
 fn runs_in_a_turn(run: &Contestant<'_>, effort: Effort) -> u64 {
     let turn = effort.turn.as_secs_f64();
     let mut runs = 1;

@@ -1,4 +1,4 @@
-//! The tables: measured rows as text, with the bars and whether they are met.
+//! The tables: measured rows as text, with the bars and their results.
 //!
 //! Bars are shown and never asserted: a test that fails by time fails by the neighbours' work.
 
@@ -82,7 +82,7 @@ fn measure(workload: Workload, effort: Effort) -> Vec<Option<Times>> {
     PEERS.iter().map(&mut times).collect()
 }
 
-/// How many steps our runs have.
+/// The number of steps of our runs.
 fn steps_of(workload: Workload) -> u64 {
     const RUNS: u64 = 10;
     ours::run(workload, RUNS, Settings::default()).div_ceil(RUNS)
@@ -155,7 +155,7 @@ pub(crate) fn strategies(effort: Effort) {
     println!();
 }
 
-/// What a second worker brings: runs per second with one job and with two.
+/// The gain of a second worker thread: runs per second with one job and with two.
 pub(crate) fn workers(effort: Effort) {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let jobs = cores.min(2);

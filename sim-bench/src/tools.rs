@@ -1,5 +1,5 @@
-//! What the programs of the corpus are written with, from shuttle: the module of this name in the
-//! corpus's own package, which has ours.
+//! The primitives of the corpus programs, from shuttle: the module of this name in the corpus's own
+//! package has ours.
 //!
 //! Everything is sequentially consistent there, too. A cell is an atomic, because shuttle has no memory
 //! that can be shared without one.

@@ -1,13 +1,13 @@
-//! The programs that every peer runs: what they are, how big they are, what is asked of us.
+//! The programs that every peer runs, with their sizes and the bars for our results.
 //!
-//! The sizes stand here and nowhere else; each peer writes the same body with its own primitives.
+//! The sizes are here and nowhere else; each peer writes the same body with its own primitives.
 
 /// Tasks and operations of a body whose tasks all do the same.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Shape {
-    /// How many tasks there are besides the one that spawns and joins them.
+    /// The number of tasks besides the one that spawns and joins them.
     pub(crate) tasks: u64,
-    /// How many rounds each of them does.
+    /// The number of rounds of each of them.
     pub(crate) rounds: u64,
 }
 
@@ -29,7 +29,7 @@ pub(crate) const W8_ATOMICS: usize = 4;
 /// A program that is measured.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Workload {
-    /// An empty body: what a run costs by itself.
+    /// An empty body: the cost of a run by itself.
     W0,
     /// Yields.
     W1,
@@ -59,7 +59,7 @@ pub(crate) const ALL: [Workload; 11] = {
     [W0, W1, W1r8, W2, W3, W4, W5, W6, W6s, W7, W8]
 };
 
-/// What is asked of us on a workload. Zero asks nothing.
+/// The bar for our result on a workload. Zero asks nothing.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bars {
     /// At most so many nanoseconds per point.
@@ -71,7 +71,7 @@ pub(crate) struct Bars {
 }
 
 impl Workload {
-    /// The name it is asked for by, in lower case.
+    /// Its name on the command line, in lower case.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Workload::W0 => "W0",
@@ -88,7 +88,7 @@ impl Workload {
         }
     }
 
-    /// What it does, in a few words.
+    /// A summary in a few words.
     pub(crate) fn summary(self) -> &'static str {
         match self {
             Workload::W0 => "an empty body",
@@ -105,8 +105,8 @@ impl Workload {
         }
     }
 
-    /// What the time of a run is divided by, for every peer: the operations that the body writes
-    /// down, with two for each task, its start and its join. At least 1.
+    /// The divisor of the time of a run, for every peer: the number of operations in the body, plus
+    /// two for each task, its start and its join. At least 1.
     ///
     /// A peer may make more of them: shuttle has a point in an unlock, too. That is its price for
     /// the same program, so it is not divided away.
@@ -125,12 +125,12 @@ impl Workload {
         }
     }
 
-    /// Whether the run is what counts, not the point.
+    /// Returns `true` if the time of a run counts, not that of a point.
     pub(crate) fn is_by_run(self) -> bool {
         matches!(self, Workload::W0 | Workload::W3)
     }
 
-    /// What is asked of us.
+    /// The bar for our result.
     pub(crate) fn bars(self) -> Bars {
         use Workload::*;
         let nanos_max = if matches!(self, W1 | W2 | W4 | W5 | W7 | W8) { 25.0 } else { 0.0 };
@@ -148,18 +148,19 @@ impl Workload {
     }
 }
 
-/// The sum of `0..n`: what the results of a body's tasks add up to if they did their work.
+/// The sum of `0..n`: that of the results of a body's tasks if they did their work.
 pub(crate) fn sum_below(n: u64) -> u64 {
     n * (n - 1) / 2
 }
 
-/// What the tasks of W8 are told by `fetch_add`, added up: each atomic counts from 0 to its share.
+/// The sum of the results of `fetch_add` in the tasks of W8: each atomic counts from 0 to its
+/// share.
 pub(crate) fn w8_sum() -> u64 {
     let atomics = W8_ATOMICS as u64;
     atomics * sum_below(W8.tasks * W8.rounds / atomics)
 }
 
-/// What the tasks of W2 and W3 loaded last can be: an update may be lost, so no exact number.
+/// The possible last loads of the tasks of W2 and W3: an update may be lost, so no exact number.
 ///
 /// # Panics
 /// If they cannot have done their work.

@@ -1,4 +1,4 @@
-//! A counter from which programs are generated: what tests of generated programs ask.
+//! A counter, the model of tests of generated programs.
 
 use sim::check::Model;
 use sim::{CommandId, Gen, Program};
@@ -7,12 +7,12 @@ use sim::{CommandId, Gen, Program};
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Counter(u64);
 
-/// What to do with a [`Counter`].
+/// An operation of a [`Counter`].
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Op {
     /// Adds one; with its identity, by which it is known when it comes again.
     Increment(CommandId),
-    /// What the count is.
+    /// Returns the count.
     Get,
 }
 

@@ -1,7 +1,7 @@
 //! Histories to check: all short ones, and random ones.
 
 use sim::check::history::Operation;
-use sim::check::models::Shipped;
+use sim::check::models::RegisteredModel;
 
 /// A history of a model that can grow.
 pub type Recorded<M> = Vec<Operation<<M as sim::check::Model>::Op, <M as sim::check::Model>::Ret>>;
@@ -20,19 +20,20 @@ impl Draw {
     }
 }
 
-/// Whether to take minutes instead of seconds: `UNPAUSE_LONG=1`.
+/// Returns `true` if a test may take minutes instead of seconds: `UNPAUSE_LONG=1`.
 pub fn long() -> bool {
     std::env::var_os("UNPAUSE_LONG").is_some_and(|value| value != "0")
 }
 
-/// When the operations of a history are invoked and return, and by whom; not what they are.
+/// The client, invocation and return of each operation of a history, without the operations
+/// themselves.
 type Shape = Vec<(u32, u64, Option<u64>)>;
 
 /// Calls `found` with every history of `count` operations by up to `clients` clients, pending
 /// operations included, over the first `letters` of the alphabet of the model: the first result of
-/// each operation, then the second of each, and so on. Histories that differ only in who called, or
-/// in the numbering of operations, come once.
-pub fn every<M: Shipped>(
+/// each operation, then the second of each, and so on. Of histories that differ only in the
+/// clients, or in the numbering of operations, one is visited.
+pub fn every<M: RegisteredModel>(
     count: usize,
     clients: u32,
     letters: usize,
@@ -100,10 +101,10 @@ fn shapes(count: usize, clients: u32) -> Vec<Shape> {
     out
 }
 
-/// A random history of `count` operations by `clients` clients: what a correct implementation could
-/// have recorded, with `lies` of its results replaced by others of the alphabet. About one operation
-/// in `pending_one_in` never returns; its client goes on under the same number.
-pub fn random<M: Shipped>(
+/// A random history of `count` operations by `clients` clients: one of a correct implementation,
+/// with `lies` of its results replaced by others of the alphabet. About one operation in
+/// `pending_one_in` never returns; its client goes on under the same number.
+pub fn random<M: RegisteredModel>(
     draw: &mut Draw,
     count: usize,
     clients: usize,

@@ -1,7 +1,7 @@
-//! Linearizability judged by trying everything, and checks of what a checker claims.
+//! Linearizability by brute force, and checks of the witness or evidence of a checker.
 //!
-//! Nothing here is fast or clever, and nothing is shared with the checker but the model: this is
-//! what the checker is measured by.
+//! Nothing here is fast or clever, and only the model is shared with the checker, because the
+//! checker is compared with it.
 
 use std::collections::HashSet;
 
@@ -12,15 +12,16 @@ use sim::check::verdict::{Evidence, Verdict};
 /// A history of a model.
 pub type History<M> = [Operation<<M as Model>::Op, <M as Model>::Ret>];
 
-/// Whether some order of the operations that returned and of some that did not explains them.
+/// Returns `true` if some order of the operations that returned, and of some that did not, explains
+/// them.
 pub fn explicable<M: Model>(initial: &M, history: &History<M>) -> bool {
     explicable_in(initial, history, |i, j| history[i].precedes(&history[j]))
 }
 
-/// Whether some order does in which `i` stands before `j` wherever `before(i, j)` says so.
+/// As [`explicable`], with orders in which `i` is before `j` if `before(i, j)` is true.
 ///
-/// From a state with the same operations left the same is possible, however it was reached, so that
-/// is tried once. At most 32 operations.
+/// The result from a state depends on the remaining operations only, not on the path to it, so each
+/// such pair is tried once. At most 32 operations.
 pub fn explicable_in<M: Model>(
     initial: &M,
     history: &History<M>,
@@ -40,7 +41,7 @@ pub fn explicable_in<M: Model>(
 /// Sets of operations are words: bit `i` stands for operation `i`.
 struct Trial<'a, M: Model> {
     history: &'a History<M>,
-    /// For each operation, what must stand before it.
+    /// For each operation, the operations that must be before it.
     earlier: Vec<u32>,
     returned: u32,
 }
@@ -61,8 +62,8 @@ impl<M: Model> Trial<'_, M> {
     }
 }
 
-/// What is wrong with an order, and evidence, under another order relation, if anything: an order
-/// holds no operation twice and nothing without what comes before it, and suits the model.
+/// The fault of an order, or of evidence, under another order relation, if there is one: an order
+/// has no operation twice, has all predecessors of each operation, and suits the model.
 pub fn fault_in<M: Model>(
     initial: &M,
     history: &History<M>,
@@ -120,8 +121,8 @@ pub fn fault_in<M: Model>(
     }
 }
 
-/// How many orders of all the operations that returned, and of any of those that did not, real time
-/// and the model allow. States that an operation may lead to are counted one by one.
+/// The number of orders of all operations that returned, and of any that did not, that real time
+/// and the model allow. Each state that an operation may lead to counts.
 pub fn orders<M: Model>(state: &M, history: &History<M>, taken: u32) -> u64 {
     let waits = |i: usize| taken & (1 << i) == 0;
     let all = 0..history.len();
@@ -165,7 +166,7 @@ fn run_to_effect<M: Model>(initial: &M, history: &History<M>, order: &[usize]) -
     })
 }
 
-/// Checks that `verdict` says `expected`, and that what it says in support of that is true.
+/// Checks that `verdict` is the `expected` one, and that its witness or evidence is true.
 pub fn check<M: Model>(initial: &M, history: &History<M>, verdict: &Verdict, expected: bool) {
     let fault = match verdict {
         Verdict::Consistent(witness) if expected => match &witness.order {
@@ -180,7 +181,7 @@ pub fn check<M: Model>(initial: &M, history: &History<M>, verdict: &Verdict, exp
     }
 }
 
-/// What is wrong with a witness, if anything.
+/// The fault of a witness, if there is one.
 pub fn witness_fault<M: Model>(
     initial: &M,
     history: &History<M>,
@@ -197,13 +198,13 @@ fn absent<O, R>(history: &[Operation<O, R>], order: &[usize]) -> impl Iterator<I
     (0..history.len()).filter(move |i| !present[*i])
 }
 
-/// What is wrong with an order of a part of a history: it must be an order, hold everything that
-/// returned before something it holds was invoked, respect real time, and suit the model.
+/// The fault of an order of a part of a history. It must be an order, have every operation that
+/// returned before an operation in it was invoked, respect real time, and suit the model.
 fn order_fault<M: Model>(initial: &M, history: &History<M>, order: &[usize]) -> Option<String> {
     if absent(history, order).count() + order.len() != history.len() {
         return Some(format!("an operation stands twice in {order:?}"));
     }
-    // The earliest return of all that does not stand before the operation looked at.
+    // The earliest return of all operations that are not before the current one.
     let mut end = absent(history, order).map(|i| history[i].end()).min().unwrap_or(u64::MAX);
     for &index in order.iter().rev() {
         if end < history[index].invoked {
@@ -214,7 +215,7 @@ fn order_fault<M: Model>(initial: &M, history: &History<M>, order: &[usize]) -> 
     run(initial, history, order).is_empty().then(|| format!("the model refuses {order:?}"))
 }
 
-/// What is wrong with evidence, if anything: see the fields of [`Evidence`].
+/// The fault of evidence, if there is one: see the fields of [`Evidence`].
 pub fn evidence_fault<M: Model>(
     initial: &M,
     history: &History<M>,
@@ -265,7 +266,7 @@ pub fn evidence_fault<M: Model>(
     if !states_text.contains(state) {
         return Some(format!("the state is one of {states_text:?}"));
     }
-    // What was invoked after the misfit returned must play no part.
+    // Operations invoked after the misfit returned must not matter.
     let early: Vec<_> = ours.iter().filter(|call| call.invoked < end).cloned().collect();
     (early.len() < 12 && explicable(initial, &early))
         .then(|| "what was invoked before the misfit returned is consistent".to_owned())

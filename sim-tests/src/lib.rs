@@ -1,4 +1,4 @@
-//! What the tests of this package share.
+//! Shared parts of the tests of this package.
 
 #![forbid(unsafe_code)]
 
@@ -27,7 +27,7 @@ macro_rules! every_model {
     ($fact:ident $(, $also:ty)*) => {{
         struct Facts(Vec<fn()>);
         impl sim::check::models::Visitor for Facts {
-            fn visit<M: sim::check::models::Shipped>(&mut self) {
+            fn visit<M: sim::check::models::RegisteredModel>(&mut self) {
                 self.0.push($fact::<M>);
             }
         }

@@ -1,10 +1,10 @@
-//! Models that no object has, for what the shipped ones do not do: a nondeterministic one and a loose
-//! one. And a model without what it knows of itself.
+//! Artificial models, with properties that no registered model has: a nondeterministic one and a
+//! loose one. And a model without what it knows of itself.
 
 use std::hash::Hash;
 
 use sim::check::datum::Datum;
-use sim::check::models::{NilRead, Shipped};
+use sim::check::models::{NilRead, RegisteredModel};
 use sim::check::{Key, Model};
 
 /// A model without its optional knowledge: no keys, no observers, no engine of its own.
@@ -69,7 +69,7 @@ impl<M: Model> Model for Searched<M> {
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Bag(Vec<u8>);
 
-/// What to do with a [`Bag`].
+/// An operation of a [`Bag`].
 #[derive(Clone, PartialEq, Debug)]
 pub enum BagOp {
     /// Puts it in.
@@ -123,7 +123,7 @@ impl Model for Bag {
     }
 }
 
-impl Shipped for Bag {
+impl RegisteredModel for Bag {
     const NAME: &'static str = "bag";
     const SUMMARY: &'static str = "nondeterministic";
 
@@ -141,6 +141,7 @@ impl Shipped for Bag {
 
     type Recorded = Self;
     const CALLS: &'static [&'static str] = &[];
+    const SAMPLES: &'static [sim::check::models::FileSample] = &[];
 
     fn recorded(_: Option<&Datum>) -> Result<Self, String> {
         Ok(Self::initial())
@@ -159,7 +160,7 @@ impl Shipped for Bag {
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Approximate([i32; 4]);
 
-/// What to do with an [`Approximate`].
+/// An operation of an [`Approximate`].
 #[derive(Clone, PartialEq, Debug)]
 pub enum ApproximateOp {
     /// To the number of this index.
@@ -199,7 +200,7 @@ impl Model for Approximate {
     }
 }
 
-impl Shipped for Approximate {
+impl RegisteredModel for Approximate {
     const NAME: &'static str = "approximate";
     const SUMMARY: &'static str = "loose, with keys";
 
@@ -219,6 +220,7 @@ impl Shipped for Approximate {
 
     type Recorded = Self;
     const CALLS: &'static [&'static str] = &[];
+    const SAMPLES: &'static [sim::check::models::FileSample] = &[];
 
     fn recorded(_: Option<&Datum>) -> Result<Self, String> {
         Ok(Self::initial())

@@ -1,4 +1,4 @@
-//! The online checker beside brute force: after every event, and what it shows.
+//! The online checker compared with brute force after every event, with its evidence.
 
 use sim::check::Model;
 use sim::check::online::{ClientEvent, Online, OnlineStatus};
@@ -8,8 +8,8 @@ use crate::histories::Recorded;
 use crate::judge;
 use crate::streams::told;
 
-/// Whether the stream has an explanation, after checking that the online checker knows, that it knew
-/// at the earliest event, and that what it shows is true.
+/// Returns `true` if the stream is linearizable. Checks that the online checker agrees, that it
+/// decided at the earliest event, and that its evidence is true.
 pub fn agree<M: Model>(initial: &M, events: &[ClientEvent<M::Op, M::Ret>]) -> bool {
     let expected = judge::explicable(initial, &told::<M>(events).0);
     let has_key = |event: &ClientEvent<M::Op, M::Ret>| match event {
@@ -47,9 +47,9 @@ pub fn agree<M: Model>(initial: &M, events: &[ClientEvent<M::Op, M::Ret>]) -> bo
     expected
 }
 
-/// What is wrong with the evidence that `event` is a violation after the events `before`, if
-/// anything. The orders must be ones in which all that was told before is explained, and in which
-/// the misfit cannot go next with the result that it got; or, if it stands in them, got another.
+/// The fault, if there is one, of the evidence that `event` is a violation after the events
+/// `before`. The orders must explain all earlier results, and the misfit must not be possible next
+/// with its result; or, if it is in an order, it must have got another result there.
 fn evidence_fault<M: Model>(
     initial: &M,
     before: &[ClientEvent<M::Op, M::Ret>],
@@ -77,7 +77,7 @@ fn evidence_fault<M: Model>(
             return Some(format!("partial order {number} leaves its part or holds what failed"));
         }
         let order: Vec<usize> = order.iter().filter_map(local).collect();
-        // It explains all that returned: that is what a witness is.
+        // A witness explains all operations that returned.
         if let Some(fault) = judge::witness_fault(initial, &history, &order) {
             return Some(format!("partial order {number}: {fault}"));
         }

@@ -16,7 +16,7 @@ pub struct Program {
     pub name: &'static str,
     /// Its body.
     pub body: fn() -> BoxFuture<'static, ()>,
-    /// Whether some seeds fail.
+    /// True if some seeds fail.
     pub fails: bool,
 }
 

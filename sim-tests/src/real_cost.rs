@@ -121,7 +121,7 @@ pairs! {
     };
 }
 
-/// What an operation that does a little more would be: each addition also looks at a flag.
+/// The loop with slightly more work in each operation: each addition also reads a flag.
 #[inline(never)]
 pub fn planted_additions(atomic: &AtomicU64, n: u64) -> u64 {
     let mut sum = 0u64;

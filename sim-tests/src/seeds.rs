@@ -1,4 +1,4 @@
-//! Runs a body under many seeds and says what came of it.
+//! Runs a body under many seeds and returns the outcome.
 
 use sim::report::{Finding, Report};
 use sim::run::{Failure, Outcome, Run};
@@ -34,7 +34,7 @@ pub fn passes<R: TestResult>(name: &str, body: impl AsyncFn() -> R + Sync) -> Re
     report
 }
 
-/// What a body fails with.
+/// The failure of a body.
 ///
 /// # Panics
 /// If it passes all seeds.

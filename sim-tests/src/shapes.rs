@@ -1,29 +1,30 @@
-//! Which operations of a history precede which, and nothing else: each way once.
+//! Shapes: the precedence relations of the operations of a history, each once.
 //!
-//! Whether a history is linearizable depends on its times only by what returned before what was
-//! invoked. Those relations are the interval orders, and each has one canonical picture: stages in
-//! each of which something is invoked and then something returns (Greenough 1976). Six operations by
-//! three clients have tens of thousands of orders of events and some hundreds of shapes.
+//! Of the times of a history, linearizability depends only on the pairs of operations of which one
+//! returned before the other was invoked. These relations are the interval orders, and each has one
+//! canonical picture: stages, in each of which operations are invoked and then operations return
+//! (Greenough 1976). Six operations by three clients have tens of thousands of orders of events and
+//! some hundreds of shapes.
 
 use crate::histories::Draw;
 
 /// The stage in which each operation is invoked, and the one at whose end it returns, or [`NEVER`].
-/// Sorted, so whatever precedes an operation stands before it.
+/// Sorted, so the predecessors of an operation are before it.
 pub type Shape = Vec<(u8, u8)>;
 
 /// The stage in which a pending operation returns.
 pub const NEVER: u8 = u8::MAX;
 
-/// Every shape of `count` operations of which at most `clients` are open at a time; what never
-/// returns stays open.
+/// Every shape of `count` operations of which at most `clients` are open at a time; an operation
+/// that never returns stays open.
 pub fn shapes(count: usize, clients: usize) -> Vec<Shape> {
     let mut out = Vec::new();
     stage(0, count, clients, &[], &mut Vec::new(), &mut out);
     out
 }
 
-/// Goes on from the beginning of a stage, `left` operations being not yet invoked. `open` are the
-/// stages in which those that are open were invoked.
+/// Goes on from the beginning of a stage, `left` operations being not yet invoked. `open` has the
+/// stages in which the open operations were invoked.
 fn stage(
     number: u8,
     left: usize,
@@ -60,8 +61,8 @@ fn stage(
     }
 }
 
-/// Who calls when: client, time of invocation and of return of each operation of a shape. What may
-/// come in any order within a stage is drawn, and so are the clients.
+/// The client, and the times of invocation and return, of each operation of a shape. The order of
+/// events within a stage is drawn, and so are the clients.
 pub fn times(shape: &Shape, draw: &mut Draw) -> Vec<(u32, u64, Option<u64>)> {
     let mut events: Vec<(u8, bool, usize, usize)> = Vec::new();
     for (i, &(from, to)) in shape.iter().enumerate() {

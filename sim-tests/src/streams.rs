@@ -1,5 +1,5 @@
-//! Histories as streams of events, and back: what listening checkers are fed, and what they are
-//! measured by.
+//! Histories as streams of events, and back: the input of online checkers, and the history for
+//! their judge.
 
 use sim::check::Model;
 use sim::check::history::Operation;
@@ -67,8 +67,8 @@ fn with_ends_at<M: Model>(
     events
 }
 
-/// The history that these events tell, without what failed; and what each operation is called in
-/// the stream.
+/// The history of these events, without failed operations, and the number of each operation in the
+/// stream.
 pub fn told<M: Model>(events: &[ClientEvent<M::Op, M::Ret>]) -> (Recorded<M>, Vec<usize>) {
     let mut all: Recorded<M> = Vec::new();
     let mut failed = Vec::new();

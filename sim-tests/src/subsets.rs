@@ -1,30 +1,30 @@
 //! All histories of a shape over the alphabet of a model, each with the answer.
 //!
 //! The answer comes from dynamic programming over sets of operations: for each set that may come
-//! first, the states that the object may then be in. A history that differs from the one before in its
-//! last operations shares what is known of the others, so an answer costs less than the question to
-//! a checker. Nothing is shared with the checkers but the model.
+//! first, the states that the object may then be in. A history that differs from the previous one
+//! only in its last operations shares the results for the others, so an answer costs less than a
+//! call of a checker. Nothing is shared with the checkers but the model.
 
 use std::collections::HashMap;
 
 use sim::check::Model;
-use sim::check::models::Shipped;
+use sim::check::models::RegisteredModel;
 
 use crate::shapes::{NEVER, Shape};
 
-/// A call and what came of it; none if it never returned.
+/// A call and its result; none if it never returned.
 type Letter<M> = (<M as Model>::Op, Option<<M as Model>::Ret>);
 
-/// What operations of a history may be, and what they do to the states of the object.
+/// The possible operations of a history, and their effects on the states of the object.
 pub struct Letters<M: Model> {
-    /// Those that returned, then those that did not.
+    /// The operations that returned, then those that did not.
     pub letters: Vec<Letter<M>>,
     completed: usize,
     /// `next[letter][state]`: the states after it, one bit for each.
     next: Vec<Vec<u128>>,
 }
 
-impl<M: Shipped> Letters<M> {
+impl<M: RegisteredModel> Letters<M> {
     /// The alphabet of the model, for histories of at most `steps` operations.
     ///
     /// # Panics
@@ -63,8 +63,8 @@ impl<M: Shipped> Letters<M> {
     }
 
     /// Calls `found` with every history of the shape: the letter of each operation, how many of them
-    /// are as they were the last time, and whether some order explains it. Operations that nothing
-    /// but their letters tells apart come in one order.
+    /// are as they were the last time, and whether some order explains it. Operations that differ
+    /// only in their letters come in one order.
     pub fn every(&self, shape: &Shape, found: &mut impl FnMut(&[usize], usize, bool)) {
         let count = shape.len();
         let precedes = |i: usize, j: usize| shape[i].1 != NEVER && shape[i].1 < shape[j].0;
@@ -73,7 +73,8 @@ impl<M: Shipped> Letters<M> {
             |of: &dyn Fn(usize) -> bool| all.clone().filter(|i| of(*i)).fold(0, |s, i| s | 1 << i);
         let earlier: Vec<usize> = all.clone().map(|j| set(&|i| precedes(i, j))).collect();
         let returned = set(&|i| shape[i].1 != NEVER);
-        // The sets that hold what precedes what they hold, and which of them may be the last.
+        // The sets that have all predecessors of their operations, and the operations of each that
+        // may be last.
         let is_first = |s: usize| all.clone().all(|i| s & 1 << i == 0 || earlier[i] & !s == 0);
         let mut by_highest = vec![Vec::new(); count];
         for s in (1usize..1 << count).filter(|s| is_first(*s)) {

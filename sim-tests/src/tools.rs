@@ -1,5 +1,5 @@
-//! What the programs of the corpus are written with: this library. The benches compile the same files
-//! over a module of this name that has a peer's.
+//! The primitives of the corpus programs: those of this library. The benchmarks compile the same
+//! files over a module of this name with the primitives of a peer.
 
 use std::pin::Pin;
 

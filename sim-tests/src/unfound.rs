@@ -1,4 +1,4 @@
-//! What an exhaustive search overlooks, if it does.
+//! Results that an exhaustive search misses.
 
 use std::collections::BTreeSet;
 use std::sync::Mutex;
@@ -7,12 +7,12 @@ use sim::Runner;
 use sim::census::class_of;
 use sim::run::Outcome;
 
-/// How many runs a search is given.
+/// The maximum number of runs of a search.
 const RUNS_MAX: u64 = 20_000;
 
-/// What `body` returns in some of so many runs at random and in none of an exhaustive search. If `classes`
-/// counts, too, also what it returns in runs of a class that no run of the search has. Nothing if the search
-/// does not come to its end.
+/// The results of `body` in some of so many random runs and in no run of an exhaustive search. With
+/// `classes`, also its results in runs of a class that no run of the search has. Empty if the
+/// search does not finish.
 ///
 /// # Panics
 /// If a run fails.

@@ -1,8 +1,8 @@
-//! What messages advise to use exists: each path that a text of the library, the macro or `cargo sim` names
-//! is one of the public API.
+//! Advice in messages is valid: each path that a text of the library, the macro or `cargo sim`
+//! names is a path of the public API.
 //!
-//! The paths stand below as code, so that one that is gone does not compile; the texts of the sources are
-//! looked through for others.
+//! The paths are listed below as code, so that a removed path does not compile; the test searches
+//! the texts of the sources for others.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -53,7 +53,7 @@ fn paths_that_messages_name_exist() {
     let mut seen = BTreeSet::new();
     for (file, path) in named("sim::") {
         let path = format!("sim::{path}");
-        // `sim::Script::new`: of what a path ends in, what comes after a type is its own business.
+        // `sim::Script::new`: the part of a path after a type is not checked.
         let known = paths.contains(&path)
             || path.rsplit_once("::").is_some_and(|(owner, _)| {
                 paths.contains(owner) && owner.contains(|c: char| c.is_ascii_uppercase())
@@ -64,7 +64,7 @@ fn paths_that_messages_name_exist() {
     assert!(seen.contains("sim::task::yield_now") && seen.len() > 5, "{seen:?}");
 }
 
-/// What follows this prefix in the texts of the sources: in all that is no comment and no path of the code.
+/// The names after this prefix in the texts of the sources, without comments and paths of the code.
 fn named(prefix: &str) -> Vec<(PathBuf, String)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     let mut found = Vec::new();
@@ -87,7 +87,7 @@ fn named(prefix: &str) -> Vec<(PathBuf, String)> {
 /// The same of one source.
 fn in_texts<'a>(source: &'a str, prefix: &'a str) -> impl Iterator<Item = String> + 'a {
     let is_code = |line: &&str| !line.trim_start().starts_with("//");
-    // Tests tell nobody anything.
+    // Tests have no messages for users.
     let end = source.find("#[cfg(test)]\nmod tests").unwrap_or(source.len());
     source[..end].lines().filter(is_code).flat_map(move |line| {
         let at = line.match_indices(prefix).map(|(at, _)| at);

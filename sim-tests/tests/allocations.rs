@@ -1,5 +1,5 @@
-//! What the library allocates: nothing for a step, one box for a spawned task, nothing for a run,
-//! and no more memory after many runs than after some.
+//! Allocations of the library: none for a step, one box for a spawned task, none for a run, and no
+//! more memory after many runs than after some.
 //!
 //! One test in a file of its own, because the allocator counts for the whole process. It counts from
 //! the start of one run's body to the start of the next, so all that is done between them is in.
@@ -19,8 +19,8 @@ use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
 #[global_allocator]
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
-/// Until then tables may grow: those of the checks that come before the search, and those that are
-/// as long as the longest run so far, in each member of the default for each of its lessons.
+/// Until then tables may grow: the tables of the checks before the search, and the tables as long
+/// as the longest run so far, in each member of the default for each of its lessons.
 const WARM_UP: usize = 770;
 
 /// From this seed on strategies have seven lessons; the eighth begins after 1024 more.
@@ -29,7 +29,7 @@ const FEW_LESSONS: u64 = 1008;
 /// From this seed on they have all their lessons.
 const ALL_LESSONS: u64 = 1 << 20;
 
-/// What the process had at some moment.
+/// The counters of the allocator at one moment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Reading {
     /// Calls of the allocator that gave memory: new or by moving.
@@ -46,7 +46,7 @@ fn read() -> Reading {
 
 /// A reading at the start of each run but the last.
 ///
-/// The first runs may be those that a strategy learns from.
+/// The first runs may be rehearsals.
 fn readings<B: AsyncFn() + Sync>(strategy: &str, seeds: Range<u64>, body: B) -> Vec<Reading> {
     let runs = seeds.end - seeds.start;
     let readings = Mutex::new(Vec::with_capacity(runs as usize + 100));
@@ -61,7 +61,7 @@ fn readings<B: AsyncFn() + Sync>(strategy: &str, seeds: Range<u64>, body: B) -> 
     readings.into_inner().unwrap()
 }
 
-/// How often a run allocates once all is warm, asserted to be the same for every run.
+/// The number of allocations of a run after the first runs, asserted to be the same for every run.
 #[track_caller]
 fn calls_of_a_run<B: AsyncFn() + Sync>(what: &str, body: B) -> usize {
     calls_under(sim::strategy::STRATEGIES[0].name, what, body)
@@ -182,7 +182,7 @@ fn a_run_allocates_a_box_for_each_task_and_what_its_body_does() {
     // Two boxes for two tasks.
     assert_eq!(calls_of_a_run("20 yields", async || yields(10).await), 2);
     assert_eq!(calls_of_a_run("200 yields", async || yields(100).await), 2);
-    // And one for what they share.
+    // And one for their shared state.
     assert_eq!(calls_of_a_run("80 on an atomic", async || atomics(10).await), 3);
     assert_eq!(calls_of_a_run("800 on an atomic", async || atomics(100).await), 3);
     // And one for the lock below, when it is first freed.
@@ -197,10 +197,10 @@ fn a_run_allocates_a_box_for_each_task_and_what_its_body_does() {
     // And one for the handles.
     assert_eq!(calls_of_a_run("10 tasks at once", async || crowd(10).await), 11);
     assert_eq!(calls_of_a_run("1000 tasks at once", async || crowd(1000).await), 1001);
-    // A history belongs to its user, who may keep it. Its table grows 3 times from 10 to 100.
+    // The caller owns a history and may keep it. Its table grows 3 times from 10 to 100.
     let few = calls_of_a_run("10 recorded calls", async || calls(10).await);
     assert_eq!(calls_of_a_run("100 recorded calls", async || calls(100).await), few + 3);
-    // Whoever answers the choices.
+    // Under every strategy: one that fails here must keep its tables from run to run, and clear them.
     for row in sim::strategy::STRATEGIES {
         let name = |what: &str| format!("{}: {what}", row.name);
         let calls = calls_under(row.name, &name("200 yields"), async || yields(100).await);
@@ -211,7 +211,7 @@ fn a_run_allocates_a_box_for_each_task_and_what_its_body_does() {
         assert_eq!(calls_under(row.name, &name("100 tasks"), async || spawns(100).await), 100);
         assert_eq!(calls_under(row.name, &name("tasks at once"), async || crowd(100).await), 101);
     }
-    // What is counted is really counted.
+    // The counter does count.
     assert_eq!(calls_of_a_run("10 boxes", async || boxes(10).await), 10);
 
     // 10^5 runs hold no more than 10^4.

@@ -1,7 +1,7 @@
 //! The manifests that the README gives to a crate that uses the library, each tried by running
 //! cargo on small crates in a temporary folder.
 //!
-//! Needs no network: versions are those of the lock file of this workspace. All crates that are built
+//! Needs no network: versions come from the lock file of this workspace. All crates that are built
 //! with the same flags share one target folder, which stays for the next time.
 
 use std::fs;
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// A library: real for whoever depends on it, simulated in its own tests.
+/// A library: real for its dependents, simulated in its own tests.
 const QUEUE: &str = r#"
 [package]
 name = "queue"
@@ -52,7 +52,7 @@ members = ["queue", "app"]
 resolver = "3"
 "#;
 
-/// What makes a release that simulates not compile.
+/// The line that stops a release build with the simulator from compiling.
 const GUARD: &str = r#"const _: () = assert!(cfg!(debug_assertions) || !sim::SIMULATED, "this release simulates");"#;
 
 const QUEUE_LIB: &str = r#"
@@ -107,7 +107,7 @@ async fn the_queue_is_simulated_too() {
 }
 "#;
 
-/// How crates are built: nothing that one of them makes is of use to the other.
+/// The compiler flags of a build. Builds with different flags share no artifacts.
 #[derive(Clone, Copy, Debug)]
 enum Flags {
     None,
@@ -115,7 +115,7 @@ enum Flags {
     Real,
 }
 
-/// The crates, written anew; nobody else uses them until the guard is dropped.
+/// The crates, written again; no other test uses them until the guard is dropped.
 struct Crates {
     flags: Flags,
     folder: PathBuf,
@@ -153,7 +153,7 @@ impl Drop for Crates {
 }
 
 impl Crates {
-    /// What cargo prints: whether it worked, and its output and errors.
+    /// Runs cargo. Returns `true` if it succeeded, and its output and errors.
     fn cargo(&self, arguments: &str) -> (bool, String) {
         let mut command = Command::new(std::env::var_os("CARGO").unwrap_or("cargo".into()));
         command.args(arguments.split(' ')).current_dir(&self.folder);
@@ -172,7 +172,7 @@ impl Crates {
         };
         command.env("CARGO_TARGET_DIR", Path::new(env!("CARGO_TARGET_TMPDIR")).join(target));
         command.env("RUSTFLAGS", rustflags).env("CARGO_NET_OFFLINE", "true");
-        // What is built is hardly run.
+        // The built programs hardly run.
         command.env("CARGO_INCREMENTAL", "0").env("CARGO_PROFILE_DEV_DEBUG", "0");
         command.env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "0");
         let output = command.output().unwrap();
@@ -257,7 +257,7 @@ fn a_release_is_real_and_its_tests_are_simulated() {
         "test -p app -- --nocapture",
         &["tested: true\n", "the_queue_is_simulated_too ... ok"],
     );
-    // Both commands that the README has for who wants to see it.
+    // Both commands of the README.
     crates.prints("tree -e features,no-dev -i unpause", &["unpause v0.1.0"]);
     let (_, tree) = crates.cargo("tree -e features,no-dev -i unpause");
     assert!(!tree.contains("feature \"sim\""), "{tree}");
@@ -279,7 +279,8 @@ fn a_feature_that_is_forwarded_simulates_on_request() {
 fn the_first_resolver_lets_dev_dependencies_into_a_release_and_the_guard_sees_it() {
     let old = WORKSPACE.replace("resolver = \"3\"", "resolver = \"1\"");
     let crates = crates(Flags::None, &old, APP, &main_with_guard());
-    let (success, text) = crates.cargo("build --release -p app");
+    // The compiler evaluates the guard before it generates code.
+    let (success, text) = crates.cargo("check --release -p app");
     assert!(!success && text.contains("this release simulates"), "{text}");
 }
 

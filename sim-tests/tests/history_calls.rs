@@ -1,5 +1,5 @@
-//! Calls that have no plain end: dropped, explicit, answered by somebody else; and histories that
-//! every checker must get right.
+//! Calls without a plain end: dropped, explicit, answered by another task; and histories that every
+//! checker must get right.
 
 use std::sync::Arc;
 
@@ -107,7 +107,7 @@ fn a_call_whose_task_is_aborted_may_have_happened() {
     }
 }
 
-/// What becomes of an explicit call.
+/// The end of an explicit call.
 #[derive(Clone, Copy)]
 enum End {
     Ok,

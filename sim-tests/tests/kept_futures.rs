@@ -52,7 +52,7 @@ async fn polls_a_load_and_locks(_: bool) {
     holder.await.unwrap();
 }
 
-/// A waker that wakes nobody and has data: nobody can know.
+/// A waker that wakes no task and has data, so that it cannot be recognized.
 struct Nobody;
 
 impl std::task::Wake for Nobody {
@@ -82,7 +82,7 @@ fn a_poll_for_which_nobody_is_woken_is_no_point() {
             let mut waits = sim::spawn(std::future::pending::<()>());
             assert!(waits.poll_unpin(cx).is_pending());
             waits.detach();
-            // Also if the same future is at a point, for somebody else who polled it in this step.
+            // Also if the same future is at a point because another task polled it in this step.
             let mut task = sim::spawn(async { 7 });
             ends(&task).await;
             poll_fn(|real| {

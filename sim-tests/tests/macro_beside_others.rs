@@ -1,6 +1,6 @@
 //! `#[sim::test]` beside other attributes and under other macros, with the library itself.
 //!
-//! Every test here holds with any scheduler; what is tested is that it is one, and runs.
+//! Every test here passes under any scheduler; this file tests that they are tests, and run.
 
 use rstest::rstest;
 use test_case::test_case;
@@ -125,7 +125,7 @@ async fn one_plus(number: u32) -> u32 {
 mod imported {
     use sim::test;
 
-    // Without its path, it stands where the built-in attribute stood.
+    // Without its path, it replaces the built-in attribute.
     #[test]
     async fn by_its_last_word() {
         assert_eq!(1 + 1, 2);

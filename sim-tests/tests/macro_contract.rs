@@ -1,11 +1,11 @@
-//! What `#[sim::test]` hands to the library, seen from a library of its own: `crate = path` leads
-//! the tests of this file to the recorder below instead of `sim`.
+//! The arguments that `#[sim::test]` passes to the library: `crate = path` makes the tests of this
+//! file call the recorder below instead of `sim`.
 
 use std::cell::Cell;
 
 use stub::__private::{Attributes, Site};
 
-/// Stands in the place of the library: notes what it is called with, and runs the body once.
+/// A stand-in for the library: notes its arguments and runs the body once.
 mod stub {
     use std::cell::RefCell;
 
@@ -78,7 +78,7 @@ mod stub {
     pub(crate) struct Call {
         pub(crate) site: __private::Site,
         pub(crate) attributes: __private::Attributes,
-        /// What the body returned, if it was an error.
+        /// The error that the body returned, if any.
         pub(crate) error: Option<String>,
     }
 
@@ -86,7 +86,7 @@ mod stub {
         static CALL: RefCell<Option<Call>> = const { RefCell::new(None) };
     }
 
-    /// What the test calls the library with.
+    /// The arguments with which the test calls the library.
     pub(crate) fn call_of(test: fn()) -> Call {
         CALL.take();
         test();
@@ -95,7 +95,7 @@ mod stub {
 }
 
 thread_local! {
-    /// How often a body ran.
+    /// The number of executions of a body.
     static RUNS: Cell<u32> = const { Cell::new(0) };
 }
 

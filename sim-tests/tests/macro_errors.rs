@@ -1,9 +1,8 @@
-//! What `#[sim::test]` says about its wrong uses, by text and place.
+//! Errors of `#[sim::test]` for wrong uses, by text and place.
 //!
-//! The files are built as programs, in which tests are left out, so here are only tests that are
-//! refused; those that are accepted are in `macro_contract` and `macro_beside_others`.
-//! After a change of a message or a compiler, `UPDATE_EXPECT=1 cargo test --test macro_errors`
-//! writes the `.stderr` files anew.
+//! The files are built as programs, in which tests are left out, so these are only rejected tests;
+//! accepted tests are in `macro_contract` and `macro_beside_others`. After a change of a message or
+//! a compiler, `UPDATE_EXPECT=1 cargo test --test macro_errors` rewrites the `.stderr` files.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -53,7 +52,7 @@ fn build_the_library() -> PathBuf {
     profile.to_owned()
 }
 
-/// What the compiler says about a program that has the library in this folder.
+/// The output of the compiler for a program that has the library in this folder.
 fn compile(program: &Path, libraries: &Path) -> Output {
     let mut rustc = Command::new(std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()));
     rustc.args(["--edition", "2024", "--crate-name", "case", "--diagnostic-width", "140"]);
@@ -65,7 +64,7 @@ fn compile(program: &Path, libraries: &Path) -> Output {
     rustc.output().expect("rustc starts")
 }
 
-/// The errors without the lines at the end that count them and say where to read on.
+/// The errors without the lines at the end that count them and refer to explanations.
 fn without_summary(errors: &str) -> String {
     let end = errors.find("\nerror: aborting due to ").expect("errors end with how many they are");
     errors[..end].to_owned()

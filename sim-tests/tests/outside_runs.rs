@@ -49,7 +49,7 @@ fn increments_of_atomics_are_not_lost_on_threads() {
 
 #[test]
 fn load_then_store_on_threads_is_as_racy_as_std() {
-    // Only what must hold: the value is one that somebody stored.
+    // Only a necessary condition: the value is one that was stored.
     let racy = Atomic::new(0u64);
     hammer(async |_| {
         for _ in 0..ROUNDS {

@@ -1,10 +1,10 @@
 //! The two builds have the same public signatures: this file names every public item of the surface
 //! with its type, and is compiled against both. `.ci/run` runs it in both.
 //!
-//! What the compiler cannot compare by compiling one file, two tests do. Which auto traits a type
-//! has shows in no signature, so they are written down in one table for both builds. And no public
-//! item may depend on the build at all: the sources are read for that (invariant 1, held by
-//! `tidy`, leaves `lib.rs` and the seam as the only places where one could).
+//! Two tests compare properties that the compilation of one file cannot. No signature shows the
+//! auto traits of a type, so one table lists them for both builds. And no public item may depend on
+//! the build: a test reads the sources for that (invariant 1, which `tidy` enforces, leaves
+//! `lib.rs` and the seam as the only places where an item could).
 
 use std::fmt::{Debug, Display};
 use std::future::Future;
@@ -253,7 +253,7 @@ async fn a_test() -> Result<(), std::num::ParseIntError> {
     Ok(())
 }
 
-/// What only tools use, by its types alone.
+/// Items that only tools use, by their types alone.
 #[test]
 fn traces_schedules_strategies_shrinking_and_checks() {
     use sim::run::schedule::{Cost, Cursor, Schedule};
@@ -275,7 +275,7 @@ fn traces_schedules_strategies_shrinking_and_checks() {
     let _: fn(&sim::report::Searched) -> bool = sim::report::Searched::is_proof;
     let _: fn(sim::report::Finding) -> Option<sim::report::Proof> = |finding| finding.proof;
     let _: Box<dyn sim::strategy::Strategy> =
-        Box::new(sim::strategy::Follow::new(Schedule::default()));
+        Box::new(sim::strategy::LenientReplay::new(Schedule::default()));
     let _: fn(Trace) -> sim::strategy::Replay = sim::strategy::Replay::new;
     let _: fn(
         Schedule,
@@ -311,7 +311,7 @@ macro_rules! traits {
 struct Probe<T: ?Sized>(std::marker::PhantomData<T>);
 
 impl<T> Probe<T> {
-    /// The type of what `make` would make.
+    /// The return type of `make`.
     fn of(_: impl FnOnce() -> T) -> Probe<T> {
         Probe(std::marker::PhantomData)
     }

@@ -1,15 +1,15 @@
-//! What the README and the examples show is what is printed today.
+//! The screens in the README and in the examples are those of today.
 //!
-//! `UPDATE_EXPECT=1 cargo test -p sim-tests --test readme` writes the README's screen and the report
-//! at the end of each example anew. In the real build the examples only have to end well: what real
-//! threads show is not the same twice.
+//! `UPDATE_EXPECT=1 cargo test -p sim-tests --test readme` rewrites the README's screen and its list of strategies, the
+//! table of the strategies and the report at the end of each example. In the real build the examples only have to
+//! succeed, because the output of real threads varies.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// What stands above the report in an example.
-const REPORT: &str = "\n// ---- What it prints ----\n//\n";
+/// The line above the report in an example.
+const REPORT: &str = "\n// ---- Output ----\n//\n";
 
 #[test]
 fn lost_update_ends_with_what_it_prints() {
@@ -125,7 +125,8 @@ fn the_readme_shows_what_its_test_prints() {
     fs::write(folder.join("src/lib.rs"), blocks("rust")[0]).unwrap();
     fs::write(folder.join("src/main.rs"), blocks("rust")[1]).unwrap();
 
-    // The crates of `downstream.rs` need the same library, and nobody waits for what these do.
+    // The crates of `downstream.rs` need the same library, and no test waits for the output of
+    // these.
     let cargo = |arguments: &[&str]| {
         let mut cargo = cargo(&folder);
         cargo.env("CARGO_TARGET_DIR", Path::new(env!("CARGO_TARGET_TMPDIR")).join("downstream"));
@@ -183,27 +184,40 @@ fn the_front_page_shows_the_screen_of_the_readme() {
 }
 
 #[test]
-fn every_strategy_stands_in_the_readme_and_in_the_table_of_its_module() {
-    let read = |path: &str| fs::read_to_string(root().join(path)).unwrap();
-    let (readme, table) = (read("README.md"), read("src/strategy/mod.rs"));
-    for row in sim::strategy::STRATEGIES {
-        let name = format!("`{}`", row.name);
-        assert!(readme.contains(&name), "README.md does not name the strategy {name}");
-        assert!(
-            table.contains(&format!("//! | {name}")),
-            "src/strategy/mod.rs has no row for {name}"
-        );
-    }
+fn the_table_of_the_strategies_has_the_texts_of_their_rows() {
+    let path = root().join("src/strategy/mod.rs");
+    let source = fs::read_to_string(&path).unwrap();
+    let (_, table) = source.split_once("//! |---|---|---|---|\n").expect("the head of the table");
+    let (old, _) = table.split_once("//!\n").unwrap();
+    let rows = sim::strategy::STRATEGIES.iter().map(|row| {
+        let default =
+            if row.name == sim::strategy::STRATEGIES[0].name { ", the default" } else { "" };
+        let numbered = match row.numbered {
+            [first, .., last] => format!(", `{}` to `{}`", first.name, last.name),
+            _ => String::new(),
+        };
+        let texts = [row.good_at, row.promise, row.weak].join(" | ");
+        format!("//! | `{}`{default}{numbered} | {texts} |\n", row.name)
+    });
+    expect(&path, &source, old, &rows.collect::<String>());
+}
+
+#[test]
+fn the_readme_names_every_strategy() {
+    let path = root().join("README.md");
+    let readme = fs::read_to_string(&path).unwrap();
+    let (_, list) = readme.split_once("The others sample:\n").expect("the list of the strategies");
+    let (old, _) = list.split_once('\n').unwrap();
+    let [_, others @ ..] = sim::strategy::STRATEGIES else { panic!("no strategy") };
+    let names: Vec<String> = others.iter().map(|row| format!("`{}`", row.name)).collect();
+    expect(&path, &readme, old, &format!("  {},", names.join(", ")));
     for row in sim::strategy::SEARCHES {
-        assert!(
-            readme.contains(&format!("`{}`", row.name)),
-            "README.md does not name {}",
-            row.name
-        );
+        let name = format!("`{}`", row.name);
+        assert!(readme.contains(&name), "name {name} under \"Limits\" in README.md");
     }
 }
 
-/// An example ends as it should, and its file ends with what it prints.
+/// An example ends as it should, and its file ends with its output.
 #[track_caller]
 fn example(name: &str) {
     let output = run_example(name, &[]);
@@ -222,7 +236,8 @@ fn example(name: &str) {
     expect(&path, &source, &source[program.len()..], &format!("\n{REPORT}{report}"));
 }
 
-/// That `old`, a part of the text of the file at `path`, is `new`; makes it so if that is asked for.
+/// Checks that `old`, a part of the text of the file at `path`, equals `new`; replaces it if
+/// `UPDATE_EXPECT` is set.
 #[track_caller]
 fn expect(path: &Path, text: &str, old: &str, new: &str) {
     if old == new {
@@ -234,7 +249,8 @@ fn expect(path: &Path, text: &str, old: &str, new: &str) {
         return;
     }
     panic!(
-        "{} is not what is printed; UPDATE_EXPECT=1 writes it anew. Printed:\n{new}\nthere:\n{old}",
+        "{} differs from what is printed or registered: `UPDATE_EXPECT=1 cargo test -p sim-tests --test readme` \
+         writes it anew. New:\n{new}\nthere:\n{old}",
         path.display()
     );
 }
@@ -243,7 +259,7 @@ fn expect(path: &Path, text: &str, old: &str, new: &str) {
 fn blocks<'a>(text: &'a str, language: &str) -> Vec<&'a str> {
     let opening = format!("```{language}\n");
     let starts = text.match_indices(&opening).map(|(at, _)| at + opening.len());
-    // The closing fence stands at the beginning of a line, which may be the first.
+    // The closing fence is at the beginning of a line, which may be the first.
     starts.map(|start| &text[start..start + text[start - 1..].find("\n```").unwrap()]).collect()
 }
 
@@ -283,7 +299,7 @@ fn cargo(folder: &Path) -> Command {
     cargo
 }
 
-/// Takes away what the caller set for tests of his own.
+/// Removes variables that the caller has set for other tests.
 fn clean(command: &mut Command) {
     for (name, _) in std::env::vars_os() {
         if name.to_string_lossy().starts_with("SIM_") {

@@ -1,8 +1,8 @@
 //! The real build costs what std costs: an atomic has its size, an operation its instructions.
 //!
 //! The instructions are read from the assembly that the compiler writes for `src/real_cost.rs`,
-//! optimised and without the `sim` feature. Time says nothing here, and counting instructions as
-//! they run needs a tool that not every machine has.
+//! optimised and without the `sim` feature. Times are too noisy for this, and counting executed
+//! instructions needs a tool that not every machine has.
 
 mod real_cost {
     pub(crate) mod assembly;
@@ -78,7 +78,7 @@ fn compile() -> String {
     cargo.args(["rustc", "--quiet", "--release", "--package", "unpause", "--lib"]);
     cargo.args(["--no-default-features", "--target-dir"]).arg(&folder);
     cargo.current_dir(env!("CARGO_MANIFEST_DIR"));
-    // The pairs take from the library what the compiler hands on to other crates to optimise there.
+    // The pairs use those functions of the library that the compiler can inline into other crates.
     // The library's own machine code is not used, and was most of the work.
     cargo.args(["--", "-C", "no-prepopulate-passes", "-C", "linker-plugin-lto"]);
     run(&mut cargo);

@@ -167,7 +167,7 @@ fn a_panic_of_a_task_has_its_name_and_place() {
         let task = sim::task::Builder::new().name("writer").spawn(async {
             panic!("no paper");
         });
-        // As in a simulated run the panic fails the run, whatever the body makes of it.
+        // As in a simulated run, the panic fails the run even if the body handles it.
         let _: Result<(), _> = task.await;
     });
     let Failure::Panic { task, message, place } = failure(&report) else {

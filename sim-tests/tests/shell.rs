@@ -1,9 +1,9 @@
 //! A user's work in the shell around a test: variables, screens, traces, replays, exit codes.
 //!
 //! The tests of `shell/fixture.rs` are the user's; those of the other files run them in child
-//! processes, as a test harness does, and look at what comes out. Without `UNPAUSE_FIXTURE` in the
+//! processes, as a test harness does, and check the output. Without `UNPAUSE_FIXTURE` in the
 //! environment the user's tests do nothing. In the real build there is nothing to replay, and
-//! `real_threads.rs` looks at what is left.
+//! `real_threads.rs` has the rest.
 
 // An await forgotten in the fixture would make a test of nothing.
 #![deny(unused_must_use)]
@@ -38,8 +38,8 @@ mod proofs;
 #[path = "shell/shards.rs"]
 mod shards;
 
-#[path = "shell/places.rs"]
-mod places;
+#[path = "shell/file_paths.rs"]
+mod file_paths;
 
 #[path = "shell/recipes.rs"]
 mod recipes;

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use sim::Ordering::SeqCst;
+use sim::run::{Failure, Outcome};
 use sim::{Atomic, Runner};
 
 fn is_child() -> bool {
@@ -152,6 +153,17 @@ fn what_means_nothing_to_real_threads_is_said_of_a_test_that_passes() {
 // ---- runs of nothing
 
 #[test]
+fn conditions_are_judged_by_the_one_run_that_there_was_time_for() {
+    let runner = || Runner::new().hermetic().jobs(1);
+    let body = async || sim::sometimes!(std::hint::black_box(false), "never true");
+    let report = runner().seeds(0..100).time(Duration::ZERO).run(body);
+    let outcome = report.finding.map(|finding| finding.run.outcome);
+    assert!(matches!(outcome, Some(Outcome::Failed(Failure::TooSeldom { .. }))), "{outcome:?}");
+    // A single requested seed is run to inspect it.
+    assert!(runner().seeds(0..1).run(body).passed());
+}
+
+#[test]
 fn no_test_passes_without_a_run() {
     let runner = || Runner::new().hermetic();
     let fails = async || {
@@ -242,7 +254,8 @@ async fn child_leaves_a_task_that_panics_late() {
         let starts = started.clone();
         let task = sim::spawn(async move {
             starts.store(true, SeqCst).await;
-            std::thread::sleep(Duration::from_millis(1500));
+            // A second after the end of its run, and a second before the end of the process: a machine may be busy.
+            std::thread::sleep(Duration::from_millis(2000));
             panic!("late");
         });
         task.detach();
@@ -253,7 +266,7 @@ async fn child_leaves_a_task_that_panics_late() {
 #[sim::test(seeds = 1)]
 async fn child_leaves_b_waits() {
     if is_child() {
-        std::thread::sleep(Duration::from_millis(1000));
+        std::thread::sleep(Duration::from_millis(2000));
     }
 }
 

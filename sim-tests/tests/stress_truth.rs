@@ -37,7 +37,7 @@ fn found(body: impl AsyncFn() + Sync) -> usize {
     (0..400).filter(fails).count()
 }
 
-/// True if points are disturbed. Where they are not, a race is found by chance.
+/// True if points are disturbed. If they are not, only chance finds a race.
 const SHAKES: bool = sim::SIMULATED || cfg!(debug_assertions);
 
 async fn add(counter: &Atomic<u64>) {
@@ -370,7 +370,7 @@ fn calls_of_unknown_outcome_cost_the_same_however_many_there_are() {
     history.invoke(CounterOp::Increment).ok(CounterRet::Done);
     let operations = history.operations();
     assert_eq!((operations.len(), operations[100_000].client), (100_001, 100_000));
-    // Two seconds in a debug build; if each looked at all others, minutes.
+    // Two seconds in a debug build; minutes if each operation were compared with all others.
     assert!(began.elapsed().as_secs() < 30, "{:?}", began.elapsed());
 }
 

@@ -1,8 +1,8 @@
 //! Tests of the same path in a library, binaries, integration tests and an example of one package: each
 //! has results of its own, and the command that a failure prints replays that failure and no other.
 //!
-//! Runs cargo on a small package in a temporary folder. Needs no network: versions are those of the lock file
-//! of this workspace. The target folder stays for the next time.
+//! Runs cargo on a small package in a temporary folder. Needs no network: versions come from the
+//! lock file of this workspace. The target folder stays for the next time.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -50,7 +50,7 @@ pub async fn loses(what: &str) {
     assert_eq!(found, 2, "lost in {what}");
 }
 
-/// Ends as a test does: with what the report says, if it failed.
+/// Ends as a test does: with the text of the report, if it failed.
 #[allow(dead_code)]
 pub fn check(runner: Runner, what: &str) {
     let report = runner.run(async || loses(what).await);
@@ -75,7 +75,7 @@ mod tests {
 }
 "#;
 
-/// A program that fails if it is asked to in two words.
+/// A program that fails, and only with these two arguments, of which one has a space.
 const MAIN: &str = r#"
 mod lossy;
 
@@ -153,7 +153,7 @@ impl Package {
         Package { folder }
     }
 
-    /// What a command line of a shell prints: whether it worked, and its output and errors.
+    /// Runs a command line in a shell. Returns `true` if it succeeded, and its output and errors.
     fn shell(&self, line: &str) -> (bool, String) {
         let mut sh = Command::new("sh");
         sh.args(["-c", line]).current_dir(&self.folder).env("PWD", &self.folder);
@@ -193,7 +193,7 @@ impl Package {
         assert_eq!(again.matches("FAILED  ").count(), 1, "{printed}: {again}");
     }
 
-    /// Which tests of which targets fail.
+    /// The failing tests, with their targets.
     fn failures(&self, variables: &str) -> Vec<String> {
         let (success, text) = self.shell(&format!("{variables} cargo test --no-fail-fast"));
         assert!(!success, "{text}");

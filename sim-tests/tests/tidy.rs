@@ -1,9 +1,10 @@
-//! Holds what a program can see of the repository's rules: arrows, bans, form.
+//! Enforces the rules of the repository that a program can check: imports between modules, bans,
+//! form.
 //!
-//! Each check is a function from texts to [`Offence`]s and stands in a file of its own with a
-//! planted offender and its fixed twin; here they are pointed at the working tree. A rule that
-//! needs judgement (is the name good, is the comment true) is a reviewer's work and not here.
-//! The rules themselves are in `ARCHITECTURE.md`.
+//! Each check is a function from texts to [`Offence`]s and has a file of its own with a planted
+//! offender and its fixed twin; this file applies them to the working tree. A rule that needs
+//! judgement (is the name good, is the comment true) is a reviewer's work and not here. The rules
+//! themselves are in `ARCHITECTURE.md`.
 
 #[path = "tidy/tree.rs"]
 mod tree;
@@ -84,7 +85,7 @@ fn no_file_names_a_machine_or_a_registry_host() {
     assert_none(each(words::check));
 }
 
-/// The offences of all files of the repository, looked at one by one.
+/// The offences of all files of the repository, checked one by one.
 fn each(check: impl Fn(&tree::File) -> Vec<Offence>) -> Vec<Offence> {
     Tree::of_the_repository().files.iter().flat_map(check).collect()
 }

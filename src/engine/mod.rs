@@ -1,10 +1,11 @@
 //! The engine: runs a test many times and reports the outcome.
 //!
 //! [`Runner`](runner::Runner) is the way in for both builds. It resolves the [settings](config), opens the
-//! [results](results) of earlier processes and hands the seeds to the backend of the build: [`simulate`] explores
-//! interleavings, shrinks and proves; [`stress`] runs the same body on real threads. Everything that touches clocks,
+//! [results] of earlier processes and hands the seeds to the backend of the build: `simulate` explores
+//! interleavings, shrinks and proves; `stress` runs the same body on real threads. Everything that touches clocks,
 //! files, the environment or the process is in this folder.
 
+mod assignment;
 #[cfg_attr(not(all(feature = "sim", not(sim_real))), allow(dead_code))]
 mod config;
 mod patience;
@@ -13,6 +14,7 @@ mod persistence;
 pub(crate) mod results;
 #[cfg_attr(not(all(feature = "sim", not(sim_real))), allow(dead_code))]
 pub mod runner;
+mod seeds;
 #[cfg(all(feature = "sim", not(sim_real)))]
 mod simulate;
 #[cfg(not(all(feature = "sim", not(sim_real))))]

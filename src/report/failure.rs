@@ -1,4 +1,4 @@
-//! Each kind of failure in words: a headline, and below it what the user needs to understand it.
+//! Each kind of failure in words: a headline, and below it the explanation.
 
 use super::names::DisplayNames;
 use super::places::{self, cut_place};
@@ -150,12 +150,12 @@ pub(super) fn facts(
                 field(screen, "at", &places::shown(&condition.place.to_string()));
             }
         }
-        // The search says it, below.
+        // The search reports it, below.
         Failure::Deadlock { .. } | Failure::Unproven { .. } => {}
     }
 }
 
-/// Writes what explains the failure: pictures, tables, causes and remedies.
+/// Writes the explanation of the failure: pictures, tables, causes and remedies.
 pub(super) fn details(
     screen: &mut Screen,
     report: &Report,
@@ -203,7 +203,8 @@ pub(super) fn details(
     }
 }
 
-/// Returns the place where a task panicked. For a place in the standard library its caller says more.
+/// Returns the place where a task panicked. For a place in the standard library its caller is more
+/// useful.
 fn panicked_at(finding: &Finding, task: TaskId, place: &str, names: &DisplayNames<'_>) -> String {
     let shown = places::shown(place);
     if !places::is_std(place) {
@@ -225,7 +226,7 @@ fn panicked_at(finding: &Finding, task: TaskId, place: &str, names: &DisplayName
     }
 }
 
-/// Writes a label and what belongs to it. Nothing if that is empty.
+/// Writes a label and its text. Nothing if that is empty.
 pub(super) fn field(screen: &mut Screen, label: &str, body: &str) {
     screen.paragraph(2, (Paint::Faint, &format!("{label:<12}")), (Paint::Plain, body));
 }

@@ -31,7 +31,7 @@ pub(super) fn of(
     pieces(run, events, range, |_| true)
 }
 
-/// The same, where those files are folded for which `whose` says so.
+/// The same, with those files folded for which `whose` is true.
 fn pieces(
     run: &Run,
     events: &[Vec<usize>],

@@ -60,10 +60,10 @@ impl ScheduleFrame {
     fn new(width: usize, place_max: usize, rows: &[ScheduleRow]) -> ScheduleFrame {
         // A place that is cut is cut at a slash, so that it may get shorter than it has to.
         let place_max = place_max.min(width / 3);
-        let places = rows.iter().filter_map(deed);
+        let places = rows.iter().filter_map(operation);
         let places = places.map(|(_, _, place)| cut_place(place, place_max).chars().count());
         let step = rows.iter().filter_map(|row| match row {
-            ScheduleRow::Deed { step, .. } => *step,
+            ScheduleRow::Operation { step, .. } => *step,
             _ => None,
         });
         let digits = step.max().map_or(1, |s| s.to_string().len());
@@ -108,9 +108,9 @@ impl ScheduleFrame {
     }
 }
 
-fn deed(row: &ScheduleRow) -> Option<(TaskId, &str, &str)> {
+fn operation(row: &ScheduleRow) -> Option<(TaskId, &str, &str)> {
     match row {
-        ScheduleRow::Deed { task, text, place, .. } => Some((*task, text, place)),
+        ScheduleRow::Operation { task, text, place, .. } => Some((*task, text, place)),
         ScheduleRow::Preempted { .. } | ScheduleRow::Remark(_) => None,
     }
 }
@@ -120,7 +120,7 @@ fn lifetimes(rows: &[ScheduleRow]) -> BTreeMap<TaskId, (usize, usize)> {
     let mut lifetimes = BTreeMap::new();
     for (i, row) in rows.iter().enumerate() {
         let tasks = match row {
-            ScheduleRow::Deed { task, .. } => vec![*task],
+            ScheduleRow::Operation { task, .. } => vec![*task],
             ScheduleRow::Preempted { from, to } => vec![*from, *to],
             ScheduleRow::Remark(_) => vec![],
         };
@@ -158,7 +158,7 @@ impl Columns {
             return None;
         }
         let needed = |task: TaskId| {
-            let texts = rows.iter().filter_map(deed).filter(|(t, _, _)| *t == task);
+            let texts = rows.iter().filter_map(operation).filter(|(t, _, _)| *t == task);
             let texts = texts.map(|(_, text, _)| text.chars().count());
             texts.max().unwrap_or(0).max(names.task(task).chars().count()) + 2
         };
@@ -235,12 +235,12 @@ fn draw_columns(
     for (i, row) in rows.iter().enumerate() {
         let lanes = columns.lanes(i);
         match row {
-            ScheduleRow::Deed { step, task, text, place, fatal } => {
+            ScheduleRow::Operation { step, task, text, place, fatal } => {
                 let Some(column) = columns.get(*task) else {
                     continue;
                 };
                 let paint = if *fatal { Paint::Bad } else { Paint::Plain };
-                let texts = wrap_deed(text, frame.end() - column.start);
+                let texts = wrap_operation(text, frame.end() - column.start);
                 for (n, text) in texts.iter().enumerate() {
                     let mut line = lanes.clone();
                     // A blank behind it keeps bars off the text.
@@ -264,7 +264,7 @@ fn draw_columns(
 }
 
 /// Wraps an operation, with all lines but the first indented.
-fn wrap_deed(text: &str, width: usize) -> Vec<String> {
+fn wrap_operation(text: &str, width: usize) -> Vec<String> {
     if text.chars().count() <= width {
         return vec![text.to_owned()];
     }
@@ -318,7 +318,7 @@ fn draw_list<'a>(
                 mark = true;
                 continue;
             }
-            ScheduleRow::Deed { step, task, text, place, fatal } => {
+            ScheduleRow::Operation { step, task, text, place, fatal } => {
                 if std::mem::take(&mut mark) {
                     line.put(frame.left, Paint::Notice, ">");
                 }

@@ -1,7 +1,7 @@
 //! The result of a test as data, and its renderers.
 //!
 //! The runner fills a [`Report`] and hands it to a renderer, a pure function from the report and a
-//! [`Style`] to text. Nothing here prints, reads the environment or looks at a terminal, and no
+//! [`Style`] to text. Nothing here prints, reads the environment or queries a terminal, and no
 //! program reads what a renderer wrote: a tool that wants to know something reads the [`Report`].
 
 mod failure;
@@ -112,7 +112,7 @@ pub struct Closure {
     pub runs: u64,
     /// Orders that were checked, in all.
     pub orders: u64,
-    /// Runs that have more orders than were looked at.
+    /// Runs that have more orders than were checked.
     pub open: u64,
     /// Runs that were foreseen to fail in another order, and then did not: their tasks share something
     /// that is not of this library.
@@ -267,7 +267,7 @@ impl Searched {
     }
 }
 
-/// A failure that was found, and what became of it.
+/// A failure that was found, with its confirmation, shrinking and proof.
 #[derive(Clone, Debug)]
 pub struct Finding {
     /// The failing run: shrunk, if that succeeded, and replayed.
@@ -409,7 +409,7 @@ impl Size {
 pub struct Renderer {
     /// Its name.
     pub name: &'static str,
-    /// The report as text in its format. Never panics, whatever the report.
+    /// The report as text in its format. Never panics, for any report.
     pub render: fn(&Report, &Style) -> String,
 }
 

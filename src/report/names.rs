@@ -29,7 +29,7 @@ impl<'a> DisplayNames<'a> {
         task.map_or_else(|| format!("task {}", id.0), |t| cut(&clean(&t.to_string()), NAME_MAX))
     }
 
-    /// An object: what the user calls it, else `mutex`; `mutex#1` if there are several of that name.
+    /// An object: its name by the user, else `mutex`; `mutex#1` if there are several of that name.
     pub(super) fn object(&self, id: ObjectId) -> String {
         self.objects.get(id.index()).cloned().unwrap_or_else(|| format!("object#{}", id.index()))
     }
@@ -45,11 +45,11 @@ impl<'a> DisplayNames<'a> {
 
     /// Returns the text of an event, such as `load atomic = 0`.
     pub(super) fn event(&self, event: &Event) -> String {
-        self.deed(event) + &self.values(event)
+        self.operation(event) + &self.values(event)
     }
 
     /// Returns the text of an event without its values, such as `load atomic`.
-    pub(super) fn deed(&self, event: &Event) -> String {
+    pub(super) fn operation(&self, event: &Event) -> String {
         let mut text = event.op.name.to_owned();
         if let Values::Task(task) = event.values {
             text = format!("{text} {}", self.task(task));

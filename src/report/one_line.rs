@@ -62,5 +62,6 @@ pub fn one_line(failure: &Failure, run: &Run) -> String {
         Failure::Misuse { message, place } if place.is_empty() => message.clone(),
         Failure::Misuse { message, place } => format!("{message} (at {place})"),
     };
+    // The message of a panic may have several lines, and callers print one line for each failure.
     line.replace(['\n', '\r'], " ")
 }

@@ -45,7 +45,7 @@ pub(super) fn cut_place(place: &str, width: usize) -> String {
     cut(&shown(&clean(place)), width)
 }
 
-/// A [shown](shown) place, or as much of it as fits: without the version, then without the folders between
+/// A [shown] place, or as much of it as fits: without the version, then without the folders between
 /// the crate and the file, then as much of its end as fits, beginning with a whole part of its path if
 /// possible.
 pub(super) fn cut(place: &str, width: usize) -> String {

@@ -1,5 +1,4 @@
-//! The generated program of a failing run: a line for each part, what runs at the same time side by
-//! side below each other.
+//! The generated program of a failing run: a line for each part, concurrent parts below each other.
 
 use crate::run::Run;
 use crate::run::program::{CommandRecord, Part, ProgramRecord};

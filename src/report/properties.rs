@@ -1,4 +1,4 @@
-//! Properties of the screen of any report, even of one that no run could give.
+//! Properties of the screen of any report, even of an impossible one.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -223,7 +223,7 @@ fn program() -> impl Strategy<Value = ProgramRecord> {
         label: text.clone(),
         source: text.clone(),
         text,
-        faults: Faults { again: true, crash: Some(3), unheard: true },
+        faults: Faults { again: true, crash: Some(3), timeout: true },
     });
     (vec(command, 0..40), text_of_a_user(), any::<u64>(), 0..9usize).prop_map(
         |(commands, model, interleavings, draws)| ProgramRecord {

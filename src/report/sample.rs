@@ -126,7 +126,7 @@ impl Sample {
     }
 }
 
-/// One operation of a history: client, what was asked, when, what came back, when.
+/// One operation of a history: client, operation, time of invocation, result, time of return.
 pub(super) fn call(
     client: u32,
     op: &str,
@@ -215,7 +215,7 @@ pub(super) fn deadlock() -> Report {
     s.report("bank::transfers_do_not_block", Failure::Deadlock { waits })
 }
 
-/// A task that spins on a flag nobody sets, while another one is done.
+/// A task that spins on a flag that is never set, while another one is done.
 pub(super) fn spin() -> Report {
     let mut s = Sample::of(&["spinner", "other"]);
     let flag = Some(s.object("atomic", ValueKind::Bool));
@@ -338,7 +338,7 @@ pub(super) fn undecided_on_real_threads() -> Report {
     report
 }
 
-/// Two tasks that wait for a message nobody will send.
+/// Two tasks that wait for a message that is never sent.
 pub(super) fn starved() -> Report {
     let mut s = Sample::of(&["reader"]);
     let channel = Some(s.object("channel", ValueKind::Opaque));

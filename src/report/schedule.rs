@@ -22,7 +22,7 @@ const STEPS_MAX: usize = 48;
 const STEPS_HEAD: usize = 12;
 const STEPS_TAIL: usize = 28;
 /// Maximum number of different operations listed for folded steps.
-const FOLDED_DEEDS_MAX: usize = 4;
+const FOLDED_OPERATIONS_MAX: usize = 4;
 /// Maximum number of rows of a step.
 const ROWS_PER_STEP: usize = 12;
 /// Maximum number of waiting tasks drawn at the end.
@@ -33,7 +33,7 @@ const OBJECTS_MAX: usize = 10;
 /// A row of the schedule.
 pub(super) enum ScheduleRow {
     /// An operation of a task.
-    Deed {
+    Operation {
         /// The step it belongs to, in its first row.
         step: Option<usize>,
         task: TaskId,
@@ -116,13 +116,13 @@ impl<'a> ScheduleTable<'a> {
         if period == 0 || 2 * period > steps {
             return None;
         }
-        let same = |i: &usize| self.deeds(*i).eq(self.deeds(i + period));
+        let same = |i: &usize| self.operations(*i).eq(self.operations(i + period));
         let start = (0..steps - period).rev().take_while(same).last()?;
         Some(Loop { start, period })
     }
 
     /// Returns the operations of a step, without values.
-    fn deeds(
+    fn operations(
         &self,
         step: usize,
     ) -> impl Iterator<Item = (TaskId, Option<(&str, Option<ObjectId>)>)> {
@@ -154,28 +154,29 @@ impl<'a> ScheduleTable<'a> {
             return self.step(steps.start);
         }
         let (run, first) = (self.run, steps.start);
-        let mut deeds: Vec<(String, usize)> = Vec::new();
+        let mut operations: Vec<(String, usize)> = Vec::new();
         let mut place = None;
         for event in steps.clone().flat_map(|step| &self.events[step]).map(|i| &run.events[*i]) {
             place.get_or_insert(event.place);
-            let deed = self.names.deed(event);
-            match deeds.iter_mut().find(|(known, _)| *known == deed) {
+            let operation = self.names.operation(event);
+            match operations.iter_mut().find(|(known, _)| *known == operation) {
                 Some((_, times)) => *times += 1,
-                None => deeds.push((deed, 1)),
+                None => operations.push((operation, 1)),
             }
-            // Those that are told of.
-            if deeds.len() <= FOLDED_DEEDS_MAX {
+            // The operations that are shown.
+            if operations.len() <= FOLDED_OPERATIONS_MAX {
                 self.objects.extend(event.object.filter(|id| !self.objects.contains(id)));
             }
         }
-        let more = if deeds.len() > FOLDED_DEEDS_MAX { ", …" } else { "" };
-        let told = deeds.iter().take(FOLDED_DEEDS_MAX).map(|(deed, times)| match times {
-            1 => deed.clone(),
-            _ => format!("{deed} {times} times"),
-        });
+        let more = if operations.len() > FOLDED_OPERATIONS_MAX { ", …" } else { "" };
+        let told =
+            operations.iter().take(FOLDED_OPERATIONS_MAX).map(|(operation, times)| match times {
+                1 => operation.clone(),
+                _ => format!("{operation} {times} times"),
+            });
         let told = told.collect::<Vec<_>>().join(", ");
         self.preempted(first);
-        self.rows.push(ScheduleRow::Deed {
+        self.rows.push(ScheduleRow::Operation {
             step: Some(first),
             task: run.steps[first].task,
             text: format!("{} steps: {told}{more}", steps.len()),
@@ -197,30 +198,34 @@ impl<'a> ScheduleTable<'a> {
         let run = self.run;
         let task = run.steps[step].task;
         self.preempted(step);
-        let mut deeds: Vec<(TaskId, String, String)> = Vec::new();
+        let mut operations: Vec<(TaskId, String, String)> = Vec::new();
         let mut events = &self.events[step][..];
         while let Some(index) = events.first() {
             let event = &run.events[*index];
             let (now, later) = events.split_at(self.alike(events));
             events = later;
-            deeds.push((event.task, self.text(now), event.place.to_string()));
+            operations.push((event.task, self.text(now), event.place.to_string()));
             self.objects.extend(event.object.filter(|id| !self.objects.contains(id)));
         }
         // Draws that generated a program are omitted, because its commands are shown.
         let of_program = |i: &&usize| run.programs.iter().any(|p| p.draws.contains(i));
         for draw in self.draws[step].iter().filter(|i| !of_program(i)).map(|i| run.draws[*i]) {
-            deeds.push((task, format!("draw {} below {}", draw.value, draw.bound), String::new()));
+            operations.push((
+                task,
+                format!("draw {} below {}", draw.value, draw.bound),
+                String::new(),
+            ));
         }
-        if deeds.is_empty() {
+        if operations.is_empty() {
             let first = run.steps[..step].iter().all(|s| s.task != task);
             let text = if first { "start" } else { "(nothing shared)" };
-            deeds.push((task, text.to_owned(), String::new()));
+            operations.push((task, text.to_owned(), String::new()));
         }
-        let left_out = deeds.len().saturating_sub(ROWS_PER_STEP);
-        deeds.truncate(ROWS_PER_STEP);
+        let left_out = operations.len().saturating_sub(ROWS_PER_STEP);
+        operations.truncate(ROWS_PER_STEP);
         let mut step = Some(step);
-        for (task, text, place) in deeds {
-            self.rows.push(ScheduleRow::Deed {
+        for (task, text, place) in operations {
+            self.rows.push(ScheduleRow::Operation {
                 step: step.take(),
                 task,
                 text,
@@ -231,7 +236,7 @@ impl<'a> ScheduleTable<'a> {
         if left_out > 0 {
             let text = format!("… {left_out} more");
             let place = String::new();
-            self.rows.push(ScheduleRow::Deed { step: None, task, text, place, fatal: false });
+            self.rows.push(ScheduleRow::Operation { step: None, task, text, place, fatal: false });
         }
     }
 
@@ -267,7 +272,7 @@ impl<'a> ScheduleTable<'a> {
         };
         let mut row = |task: TaskId, text: &str, place: &str| {
             let (text, place) = (text.to_owned(), clean(place));
-            self.rows.push(ScheduleRow::Deed { step: None, task, text, place, fatal: true });
+            self.rows.push(ScheduleRow::Operation { step: None, task, text, place, fatal: true });
         };
         match failure {
             Failure::Panic { task, place, .. } => row(*task, "panics", place),
@@ -297,7 +302,7 @@ impl<'a> ScheduleTable<'a> {
     }
 }
 
-/// The step at which the run is not what it should be, and what to say there.
+/// The step at which the run departs from the expected one, and the text for it.
 fn parting(run: &Run) -> Option<(u32, &'static str)> {
     match &run.outcome {
         Outcome::Failed(Failure::Diverged { step, .. }) => {

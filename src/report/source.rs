@@ -1,8 +1,8 @@
 //! The generated program of a failing run as Rust source: a function that makes the script of it, and
 //! how it is run in a test of its own.
 //!
-//! A renderer knows the texts of commands and not what they are asked of: what the failing test creates,
-//! and its closure, are for the reader to put in.
+//! A renderer knows the texts of commands and not their target: the reader adds the objects of the
+//! failing test, and its closure.
 
 use std::fmt::Write;
 
@@ -64,16 +64,16 @@ fn write_program(out: &mut String, name: &str, program: &ProgramRecord) {
     let _ = write!(
         out,
         "//\n\
-         // A command stands here as `Program::source` has it: by default as its `Debug` shows it, which is\n\
-         // no source where it owns text or lists. Its type is `{}`; have that in scope, with its\n\
-         // variants. Then this is the test, with what the failing one creates and how it asks a command:\n\
+         // The text of a command is that of `Program::source`: by default its `Debug` text, which is\n\
+         // no source if it owns text or lists. Its type is `{}`; have that in scope, with its\n\
+         // variants. Then this is the test, with the objects and the closure of the failing one:\n\
          //\n\
          // #[sim::test]\n\
          // async fn {name}_passes() {{\n\
          //     …\n\
          //     sim::parallel::scripted({name}(), {}, async |op| …).await;\n\
          // }}\n\n\
-         /// What failed of {}.\n\
+         /// The failing program of {}.\n\
          fn {name}() -> sim::Script<{}> {{\n    sim::Script::new()\n",
         on_one_line(op_type),
         on_one_line(&in_one_line(initial)),
@@ -107,7 +107,7 @@ fn write_program(out: &mut String, name: &str, program: &ProgramRecord) {
             let _ = write!(out, ".crash({point})");
         }
         out.push_str(if faults.again { ".again()" } else { "" });
-        out.push_str(if faults.unheard { ".unheard()" } else { "" });
+        out.push_str(if faults.timeout { ".timeout()" } else { "" });
         out.push('\n');
         place += 1;
     }

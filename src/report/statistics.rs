@@ -9,7 +9,8 @@ const LABELS_MAX: usize = 24;
 /// Maximum width of a label.
 const LABEL_MAX: usize = 32;
 
-/// Draws the table, and what was recorded of the commands. A test of more `runs` than were counted is named as such.
+/// Draws the table, and the records of the commands. A test of more `runs` than were counted is
+/// named as such.
 pub(super) fn draw(screen: &mut Screen, statistics: &Statistics, runs: u64) {
     let commands = statistics.commands();
     let counted = match statistics.runs {

@@ -1,4 +1,4 @@
-//! The report as text for a terminal: what a user sees when a test has failed.
+//! The report as text for a terminal: the screen of a failed test.
 //!
 //! The common frame of all failures: verdict and seed, message and place, the result of shrinking, the explanation
 //! (see [`failure`](super::failure)), the schedule, notes, and last the commands to continue with.
@@ -18,7 +18,8 @@ use unpause_check::picture::screen::{Line, Paint, Screen, clean, cut, plural};
 /// Maximum number of leaked tasks named.
 const LEAKED_MAX: usize = 5;
 
-/// The report as lines of text, each ending in a line feed; in colour only if the style says so.
+/// The report as lines of text, each ending in a line feed; in colour only if the style has
+/// colours.
 ///
 /// No line exceeds the width of the style, except those that begin with `trace:`, `source:`, `history:`, `replay:` or
 /// `record:`, because users copy them. Control characters in names and messages are escaped. Takes time linear in the
@@ -192,6 +193,8 @@ fn limits(screen: &mut Screen, runs: u64, searched: &Searched) {
         return;
     }
     let part = searched.part.clamp(0.0, 1.0);
+    // At most one of these three holds: runs are left within a bound, runs are left and there is no bound, or the
+    // search is through up to its bound. The reasons below may come on top.
     if let (Some(bound), false) = (&searched.bound, searched.complete) {
         let done = match bound.through {
             Some(_) => format!("all with {} were, and ", at_most(bound)),
@@ -377,7 +380,7 @@ fn steps(report: &Report) -> String {
     }
 }
 
-/// From what to what, in the measures that matter and those that changed.
+/// The sizes before and after shrinking, in the measures that matter and those that changed.
 fn shrunk(original: &Size, shrinking: &Shrinking) -> String {
     let measures = |size: &Size| {
         let steps = [plural(size.steps, "step"), plural(size.preemptions, "preemption")];

@@ -6,15 +6,15 @@ use std::pin::Pin;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::task::{Context, Poll, Waker};
 
-use super::Limits;
+use super::RunLimits;
 use super::body::Body;
 use super::choose::Choice;
 use super::diagnose::{doing, stuck, waiting, woken_from_outside};
 use super::now;
 use super::panics::{self, Panicked};
 use super::record::repeated_suffix;
-use super::seat::Seats;
 use super::state::RunState;
+use super::task_waker::Seats;
 use super::world::World;
 use crate::run::Failure;
 use crate::run::board::{Status, TaskRow};
@@ -28,7 +28,7 @@ pub(super) struct Executor<'a> {
     pub(super) world: &'a World,
     pub(super) seats: &'a mut Seats,
     pub(super) main: Pin<&'a mut dyn Body>,
-    pub(super) limits: Limits,
+    pub(super) limits: RunLimits,
     pub(super) progress: &'a AtomicU32,
 }
 

@@ -20,11 +20,11 @@ mod ordinals;
 mod panics;
 mod pending;
 mod record;
-mod seat;
 mod services;
 mod slot;
 mod state;
 mod step;
+mod task_waker;
 mod timers;
 mod watch;
 mod world;
@@ -46,8 +46,8 @@ pub(crate) use self::world::{WORLD, World};
 use self::executor::Executor;
 use self::numbers::Numbers;
 use self::record::RunRecord;
-use self::seat::{Seats, Signals};
 use self::state::RunState;
+use self::task_waker::{Seats, Signals};
 use crate::run::choice::Strategy;
 use crate::run::ids::{Place, Seed, TaskId, TaskPath};
 use crate::run::recording::HistorySource;
@@ -56,7 +56,7 @@ use crate::run::{Condition, Failure, Outcome, Run, TaskRecord};
 
 /// The limits of a run.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Limits {
+pub(crate) struct RunLimits {
     /// The maximum number of steps of a run.
     pub(crate) steps_max: u32,
     /// A step before which the run must stop, as hung, and the number of seconds for the report.
@@ -116,7 +116,7 @@ impl Worker {
     pub(crate) fn run(
         &mut self,
         seed: Seed,
-        limits: &Limits,
+        limits: &RunLimits,
         place: Place,
         main: Pin<&mut dyn Body>,
     ) -> Option<Failure> {

@@ -349,6 +349,10 @@ impl RunState {
             object.is_some_and(|object| objects.rows[object.index()].dirty)
         };
         let row = self.board.tasks.at_mut(self.board.current.index());
+        if row.enabled == 0 {
+            // No announcement is enabled.
+            return;
+        }
         let Announcements { first, more } = &mut row.announced;
         for announced in std::iter::once(first).chain(more) {
             let is_old = announced.is_something() && !fresh.contains(&announced.key);

@@ -4,7 +4,7 @@
 use super::now;
 use super::record::PackedStep;
 use super::state::{NOT_READY, RunState, can_step};
-use crate::run::board::Announced;
+use crate::run::board::{Announced, TaskRow};
 use crate::run::event::Event;
 use crate::run::ids::TaskId;
 use crate::run::op::Access;
@@ -94,8 +94,8 @@ impl RunState {
             self.update_watches();
         }
         let row = self.board.tasks.at_mut(task.index());
-        let does_more = row.announced.any(|a| a.op.access != Access::Yield);
-        self.goes_on = row.ready_at != NOT_READY && does_more;
+        let does_more = |row: &TaskRow| row.announced.any(|a| a.op.access != Access::Yield);
+        self.goes_on = row.ready_at != NOT_READY && does_more(row);
     }
 
     /// Begins the step of the chosen task. Returns the key of the announcement whose turn it is; valid only if the

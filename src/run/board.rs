@@ -86,7 +86,7 @@ pub struct TaskRow {
 }
 
 impl TaskRow {
-    /// Its position among [`View::candidates`], of which it is one.
+    /// Its position among the [candidates](super::choice::View::candidates), of which it is one.
     #[inline]
     pub(crate) fn candidate(&self) -> usize {
         debug_assert!(self.status == Status::Ready);
@@ -254,7 +254,7 @@ pub(crate) struct Board {
     pub(crate) arrived: Vec<TaskId>,
     pub(crate) tasks: Pool<TaskRow>,
     pub(crate) events: Vec<Event>,
-    /// For each object, a number that it has in every run: see [`View::key_of`].
+    /// For each object, a number that it has in every run: see [`key_of`](super::choice::View::key_of).
     pub(crate) object_keys: Vec<u64>,
     /// Effects of tasks on each other that leave no event.
     pub(crate) contacts: Vec<ContactMark>,

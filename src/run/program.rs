@@ -178,14 +178,14 @@ pub struct Faults {
     /// It is dropped at this point, counted from 1.
     pub crash: Option<u32>,
     /// Its branch does not wait for it.
-    pub unheard: bool,
+    pub timeout: bool,
 }
 
 impl Faults {
     /// Returns `true` if its branch sends it again after its return. If it was dropped before, the same call is sent
     /// again without having returned.
     pub(crate) fn is_repeated(&self) -> bool {
-        self.again && self.crash.is_none() && !self.unheard
+        self.again && self.crash.is_none() && !self.timeout
     }
 }
 
@@ -196,7 +196,7 @@ impl fmt::Display for Faults {
             write!(f, ", dropped at point {point}")?;
         }
         f.write_str(if self.again { ", sent again" } else { "" })?;
-        f.write_str(if self.unheard { ", not waited for" } else { "" })
+        f.write_str(if self.timeout { ", not waited for" } else { "" })
     }
 }
 

@@ -38,14 +38,14 @@ impl Trace {
         };
         let step = |s: &crate::run::StepRecord| TraceStep {
             task: s.task.index(),
-            deeds: Vec::new(),
+            operations: Vec::new(),
             draws: Vec::new(),
         };
         let mut steps: Vec<TraceStep> = run.steps.iter().map(step).collect();
         // What is done while left-over tasks are dropped belongs to no step.
         for event in &run.events {
             if let Some(step) = steps.get_mut(event.step as usize) {
-                step.deeds.push(Deed {
+                step.operations.push(TraceOp {
                     op: event.op.name.to_owned(),
                     object: event.object.map(ObjectId::index),
                     place: event.place.to_string(),
@@ -132,14 +132,14 @@ pub struct TraceStep {
     /// The task that stepped: an index into [`Trace::tasks`].
     pub task: usize,
     /// Its operations, in order.
-    pub deeds: Vec<Deed>,
+    pub operations: Vec<TraceOp>,
     /// The values drawn in this step, in order.
     pub draws: Vec<TraceDraw>,
 }
 
 /// One operation of a step.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Deed {
+pub struct TraceOp {
     /// The name of the operation: one word of ASCII letters, digits, `_` and `-`.
     pub op: String,
     /// The object: an index into [`Trace::objects`].

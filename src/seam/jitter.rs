@@ -1,7 +1,7 @@
 //! Seeded disturbance of real threads.
 //!
 //! A stress test shakes the threads it runs on: at each point a thread may spin, yield or sleep for
-//! a moment, as its generator says. Only a thread that polls a task of a stress test has a
+//! a moment, as its generator draws. Only a thread that polls a task of a stress test has a
 //! generator, and only builds with debug assertions look for one at each point.
 //!
 //! A point is also where a task that has just spawned others starts together with them, see
@@ -121,7 +121,7 @@ pub(crate) fn jitter_at_turn() -> bool {
 /// Polls work that is dropped at its `point`-th point from here on, counted from 1: the work gives way there.
 /// Returns the number of points that it passed; 0 where points are not disturbed.
 pub(crate) fn up_to<R>(point: u32, poll: impl FnOnce() -> R) -> (R, u32) {
-    /// Restores what stood before when dropped, also by a panic.
+    /// Restores the previous limit when dropped, also by a panic.
     struct Restore(Option<u32>);
 
     impl Drop for Restore {

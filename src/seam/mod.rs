@@ -9,7 +9,7 @@
 //! | [`Word<T>`] | a word of the run's memory | the std atomic |
 //! | [`Slot<T>`] | a value of its own for each run | a value behind a std mutex |
 //! | [`Gate`] | a lock that the scheduler knows | nothing: the real lock does the work |
-//! | [`Point`] | announces, waits for its turn, takes effect | takes effect |
+//! | `Point` | announces, waits for its turn, takes effect | takes effect |
 //! | [`spawn`] | a task of the run | a task of the program's spawner |
 //! | [`Spin`] | waits until an object that a condition read has changed | evaluates it again after a pause |
 //! | [`Crew`] | tasks that are parts of the body of the test | threads of a scope |
@@ -40,7 +40,7 @@ mod sim;
 mod start;
 #[cfg(not(all(feature = "sim", not(sim_real))))]
 mod statics;
-#[cfg_attr(all(feature = "sim", not(sim_real)), allow(dead_code))]
+#[cfg_attr(all(feature = "sim", not(sim_real)), allow(dead_code, unused_imports))]
 pub(crate) mod stress;
 pub(crate) mod threads;
 #[cfg_attr(not(all(feature = "sim", not(sim_real))), allow(dead_code))]

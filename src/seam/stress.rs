@@ -1,38 +1,35 @@
 //! The tasks of one stress run on real threads.
 //!
-//! A run gathers its tasks: they [start together](super::start), each is shaken by a generator of
-//! its own, and the first panic or failed check ends them all. A task takes part while any
-//! thread polls it.
+//! A run gathers its tasks: they [start together](super::start), a generator for each delays it at its points, and the
+//! first panic or failed check ends them all. A task takes part while any thread polls it.
+
+mod in_run;
+mod this_thread;
 
 use std::any::Any;
-use std::cell::RefCell;
-use std::future::Future;
-use std::io::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use futures::future::AbortHandle;
-use pin_project_lite::pin_project;
 
-use super::jitter::{self, Shaker};
-use super::start::{START, Starts, release};
+pub(crate) use self::in_run::InRun;
+use self::this_thread::PollGuard;
+pub(super) use self::this_thread::current;
+pub(crate) use self::this_thread::{
+    add_history, add_program, beat, client, client_name, fail, hang_limit, hear, join_in,
+    note_condition, seed,
+};
+use super::jitter::Shaker;
+use super::start::{START, Starts};
 use super::threads;
 use crate::run::ids::{Place, TaskId, TaskPath};
-use crate::run::panics::{self, PanicHandling, Panicked};
+use crate::run::panics::{self, Panicked};
 use crate::run::program::{ProgramRecord, ProgramSource};
 use crate::run::recording::HistorySource;
 use crate::run::{Condition, Failure, TaskRecord, panic_text};
 use unpause_check::history::HistoryRecord;
-
-thread_local! {
-    static CURRENT: RefCell<Option<Arc<Member>>> = const { RefCell::new(None) };
-    /// The panic before the last one that was noted on this thread.
-    static BEFORE: RefCell<Option<Panicked>> = const { RefCell::new(None) };
-}
 
 /// One stress run.
 pub(crate) struct StressRun {
@@ -254,93 +251,6 @@ impl StressRun {
     }
 }
 
-// ---- tasks
-
-pin_project! {
-    /// A future that takes part in a run, if it belongs to one, whenever it is polled.
-    pub(crate) struct InRun<F> {
-        member: Option<Arc<Member>>,
-        // Kept here while the task is not polled.
-        shaker: Option<Shaker>,
-        started: bool,
-        #[pin]
-        future: Option<F>,
-    }
-}
-
-/// The current task spawns another, ended by `abort`: if it takes part in a run, so does that one.
-pub(crate) fn join_in(name: Option<&str>, abort: AbortHandle) -> Option<Arc<Member>> {
-    let parent = current()?;
-    Some(parent.run.add(Some(parent.task), name, abort))
-}
-
-impl<F> InRun<F> {
-    /// The `future` of the task `member`; `abort` ends it.
-    pub(crate) fn new(member: Option<Arc<Member>>, abort: AbortHandle, future: F) -> InRun<F> {
-        let shaker = member.as_ref().map(|member| member.shaker(abort, 0));
-        let started = member.as_ref().is_none_or(|member| member.task == TaskId::MAIN);
-        InRun { member, shaker, started, future: Some(future) }
-    }
-}
-
-impl<F: Future> Future for InRun<F> {
-    type Output = F::Output;
-
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
-        let mut this = self.project();
-        let poll = |future: Pin<&mut Option<F>>, cx: &mut Context<'_>| {
-            future.as_pin_mut().expect("polled after it was ready").poll(cx)
-        };
-        let Some(member) = &*this.member else {
-            return poll(this.future, cx);
-        };
-        if !*this.started {
-            // Only a task of the program's own spawner gets here early, see `wait_for_start`.
-            let deadline = member.arrive();
-            if !member.may_start() && Instant::now() < deadline {
-                cx.waker().wake_by_ref();
-                return Poll::Pending;
-            }
-            *this.started = true;
-        }
-        member.moves.fetch_add(1, Ordering::Relaxed);
-        let _entered = PollGuard::enter(member, this.shaker);
-        let polled = poll(this.future.as_mut(), cx);
-        if polled.is_ready() {
-            // Destructors belong to the run too.
-            if let Err(payload) = catch_unwind(AssertUnwindSafe(|| this.future.set(None))) {
-                member.panicked(&*payload);
-            }
-        }
-        // It waits or has ended: the tasks that it spawned may start.
-        release();
-        polled
-    }
-}
-
-/// The current thread polls a task until dropped.
-struct PollGuard<'a> {
-    before: (Option<Arc<Member>>, Option<Shaker>),
-    shaker: &'a mut Option<Shaker>,
-}
-
-impl<'a> PollGuard<'a> {
-    fn enter(member: &Arc<Member>, shaker: &'a mut Option<Shaker>) -> PollGuard<'a> {
-        let outer = CURRENT.with(|current| current.replace(Some(member.clone())));
-        let before = (outer, jitter::set(shaker.take()));
-        PollGuard { before, shaker }
-    }
-}
-
-impl Drop for PollGuard<'_> {
-    fn drop(&mut self) {
-        let (member, shaker) = std::mem::take(&mut self.before);
-        // Bound, not dropped inside: it may be the last of its run.
-        let _member = CURRENT.with(|current| current.replace(member));
-        *self.shaker = jitter::set(shaker);
-    }
-}
-
 impl Member {
     fn may_start(&self) -> bool {
         self.run.lock().starts.may_start(self.task.index())
@@ -396,105 +306,4 @@ impl Drop for Member {
         drop(state);
         self.run.changed.notify_all();
     }
-}
-
-// ---- the task that this thread polls
-
-pub(super) fn current() -> Option<Arc<Member>> {
-    CURRENT.with(|current| current.borrow().clone())
-}
-
-/// A number for the current task, if it takes part in a stress run.
-pub(crate) fn client() -> Option<u64> {
-    current().map(|member| member.client.0)
-}
-
-/// The name of the current task, if it takes part in a stress run.
-pub(crate) fn client_name() -> Option<String> {
-    current().map(|member| member.client.1.clone())
-}
-
-/// Adds a history that begins to the stress run of this thread. Returns its number there.
-pub(crate) fn add_history(history: Arc<dyn HistorySource>) -> Option<usize> {
-    let member = current()?;
-    let mut state = member.run.lock();
-    state.histories.push(history);
-    Some(state.histories.len() - 1)
-}
-
-/// Counts a condition in the stress run of this thread, if there is one.
-pub(crate) fn note_condition(condition: Condition) {
-    if let Some(member) = current() {
-        condition.note(&mut member.run.lock().conditions);
-    }
-}
-
-/// Adds a generated program that begins to the stress run of this thread.
-pub(crate) fn add_program(program: Arc<dyn ProgramSource>) {
-    if let Some(member) = current() {
-        member.run.lock().programs.push(program);
-    }
-}
-
-/// The time for which no task of the stress run of this thread may move; none without a run or a limit.
-pub(crate) fn hang_limit() -> Option<Duration> {
-    current().and_then(|member| member.run.hang)
-}
-
-/// Reports progress within a long step of the task of this thread.
-pub(crate) fn beat() {
-    if let Some(member) = current() {
-        member.moves.fetch_add(1, Ordering::Relaxed);
-    }
-}
-
-/// The seed of the stress run of this thread; 0 if there is none.
-pub(crate) fn seed() -> u64 {
-    current().map_or(0, |member| member.run.seed)
-}
-
-/// Fails and ends the stress run of this thread, if there is one, and unwinds.
-pub(crate) fn fail(failure: impl FnOnce() -> Failure) {
-    if let Some(member) = current() {
-        let failure = failure();
-        member.run.fails(failure);
-        std::panic::resume_unwind(Box::new(CheckFailed));
-    }
-}
-
-/// Handles a panic for the panic hook of the process.
-pub(crate) fn hear(info: &std::panic::PanicHookInfo<'_>) -> PanicHandling {
-    // A panic may come while the thread ends, when nothing is left of it to ask.
-    let Ok(Some(member)) = CURRENT.try_with(|current| current.borrow().clone()) else {
-        return PanicHandling::Foreign;
-    };
-    if member.run.is_over() {
-        return PanicHandling::Foreign;
-    }
-    let panicked = panics::panicked(info);
-    if panics::aborts(&panicked) {
-        tell(&member);
-        return PanicHandling::Taken;
-    }
-    let before = panics::note(panicked);
-    BEFORE.with(|last| *last.borrow_mut() = before);
-    if member.run.loud { PanicHandling::Shown } else { PanicHandling::Taken }
-}
-
-/// Prints the panics that were recorded on this thread, because the process aborts now. Not with `eprint!`: a test
-/// harness may have captured that, and has no time to show it.
-fn tell(member: &Member) {
-    let show = |panicked: Option<Panicked>| match panicked {
-        Some(Panicked { message, place }) => format!("{message:?} at {place}"),
-        None => "unknown".to_owned(),
-    };
-    let (run, task) = (&member.run, &member.client.1);
-    let (first, second) = (show(BEFORE.with(RefCell::take)), show(panics::take()));
-    let text = format!(
-        "\nsim: a destructor panicked while a panic unwound, and the process aborts.\n\
-         first:  {first}\nsecond: {second}\n\
-         It was task {task} in the run of seed {} of {} on real threads.\n",
-        run.seed, run.test,
-    );
-    let _ = std::io::stderr().lock().write_all(text.as_bytes());
 }

@@ -2,7 +2,7 @@
 //!
 //! A program sets its spawner once, one line for tokio or smol; without one, each task is an OS
 //! thread. In a stress test tasks take part in the run of the task that spawned them, see
-//! [`stress`](super::stress).
+//! [`stress`].
 
 use std::cell::Cell;
 use std::future::Future;

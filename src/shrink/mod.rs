@@ -49,7 +49,7 @@ mod commands;
 mod draws;
 mod needed;
 mod order;
-mod places;
+mod parts;
 mod regroup;
 mod split;
 mod steps;
@@ -65,9 +65,10 @@ pub use search::{Edit, Search};
 
 /// Runs a schedule once. Any `FnMut(&Schedule) -> Option<Schedule>` is one.
 pub trait Replayer {
-    /// Follows `schedule` leniently, as [`Cursor`](crate::run::schedule::Cursor) says. `None` unless the run fails
-    /// in the same way (kind and place) as the one that is being shrunk; otherwise the schedule that really
-    /// ran, up to the failure, with [`preempts`](crate::run::schedule::Turn::preempts) as it was.
+    /// Follows `schedule` leniently, by the rules of [`Cursor`](crate::run::schedule::Cursor). `None`
+    /// unless the run fails in the same way (kind and place) as the one that is being shrunk; otherwise the
+    /// schedule that really ran, up to the failure, with [`preempts`](crate::run::schedule::Turn::preempts)
+    /// as it was.
     ///
     /// Must be a function of the schedule. The table of tasks may be in any order, and may contain
     /// tasks that never stepped, which the search may then use.
@@ -112,7 +113,7 @@ pub struct Sought {
     pub through: bool,
 }
 
-/// The limits of a search.
+/// The budget of [`shrink`]: when it is used up, the best schedule so far is the result.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Budget {
     /// The maximum number of replays, including the first one, which is always made. 2,000 by default: a small run
@@ -183,7 +184,7 @@ pub enum PassPhase {
 /// All passes, in the order in which they run: passes that may remove the most come first.
 pub const PASSES: &[Pass] = &[
     Pass::new("commands", "drop commands of a program", PassPhase::Always, commands::run),
-    Pass::new("places", "run commands before or after", PassPhase::Always, places::run),
+    Pass::new("parts", "run commands before or after", PassPhase::Always, parts::run),
     Pass::new("tail", "drop the end", PassPhase::Always, tail::run),
     Pass::new("tasks", "drop tasks", PassPhase::Always, tasks::run),
     Pass::new("regroup", "switch less in a stretch", PassPhase::Always, regroup::run),

@@ -188,7 +188,7 @@ pub(super) fn probability(
     those.fold(Exact::ZERO, |sum, (_, one)| sum.plus(*one))
 }
 
-/// The probabilities of what orders are like, as `key` tells.
+/// The probabilities of the properties of orders that `key` returns.
 pub(super) fn sums<K: Ord>(
     orders: BTreeMap<Order, Exact>,
     key: impl Fn(&Order) -> K,
@@ -263,7 +263,7 @@ impl<S: Strategy, F: Fn(&mut S, Seed) + Send> Strategy for WithBegin<S, F> {
     }
 }
 
-/// An interpreter of programs that shows a strategy what a run would show it.
+/// An interpreter of programs that gives a strategy the views of a run.
 struct Interpreter<'a> {
     program: &'a Program,
     board: Board,

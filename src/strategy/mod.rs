@@ -1,5 +1,5 @@
 //! Strategies: they answer the choices of a run. Each has a file, and a row in [`STRATEGIES`], or in
-//! [`SEARCHES`] if it plans each run from the runs before it.
+//! [`SEARCHES`] if it plans each run from the runs before it. The table has the texts of the rows.
 //!
 //! # The registered strategies
 //!
@@ -13,38 +13,38 @@
 //! | `pct`, `pct:1` to `pct:8` | few orderings far apart | `pct:d` meets a bug of d orderings with a probability of at least 1 / (n k^(d-1)), for n tasks and k steps | many switches: at most d - 1 are enforced; `pct` draws d from the seed, 2 to 5 |
 //! | `pos` | conflicts among much that is private | every partial order is possible | bugs of few orderings far apart |
 //! | `urw` | tasks of unequal length | all interleavings have the same probability, if nothing waits | much that is private |
-//! | `orders` | several contended objects, one task among many, locks taken in a circle | each possible choice of an order of the accesses for every object has at least the probability of drawing it, if nothing waits, in a run that leaves no object out and favours nobody | tasks that go through the same objects in different orders |
 //! | `surw` | one contended object | all orders of the accesses to one object, drawn by the seed, have the same probability, if nothing waits | bugs between several objects |
+//! | `orders` | several contended objects, one task among many, locks taken in a circle | each possible choice of an order of the accesses for every object has at least the probability of drawing it, if nothing waits, in a run that leaves no object out and favours nobody | tasks that go through the same objects in different orders |
 //!
-//! All but `random` first count steps, tasks and accesses in a few rehearsals of the body. Rehearsals belong to
+//! Most first count steps, tasks and accesses in a few rehearsals of the body. Rehearsals belong to
 //! no seed, and their outcomes do not count. A test of one seed therefore executes its body more than once and reports
 //! `1 run`; a seed that is run alone gives the same run as among others. The file of each strategy names its paper.
 //!
 //! Searches ([`SEARCHES`]) plan each run from the runs before: see [`runner`](crate::runner#proofs).
 //! [`Runner::strategy_with`](crate::Runner::strategy_with) takes a strategy of your own.
 
-mod again;
 pub(crate) mod bounded;
 pub(crate) mod exhaustive;
-mod follow;
+mod lenient_replay;
 mod orders;
 mod pct;
+mod pending_by_object;
 mod portfolio;
 mod pos;
 mod random;
 mod replay;
-mod stands;
+mod rerun;
 mod surw;
 mod urw;
 
 // Parts of strategies.
 mod accesses;
+mod candidates;
 mod dice;
 pub(crate) mod footprint;
 pub(crate) mod happens_before;
 pub(crate) mod held;
 mod lessons;
-mod places;
 mod queue;
 mod rehearsal;
 mod roster;
@@ -61,9 +61,9 @@ pub use crate::run::board::{Announced, Announcements, Status, TaskRow};
 #[doc(inline)]
 pub use crate::run::choice::{Draw, Mismatch, Strategy, View};
 
-pub use self::again::Again;
-pub use self::follow::Follow;
+pub use self::lenient_replay::LenientReplay;
 pub use self::replay::Replay;
+pub use self::rerun::Rerun;
 pub(crate) use self::search::Search;
 pub use self::search::{SEARCHES, SearchRow};
 
@@ -76,11 +76,18 @@ pub struct StrategyRow {
     pub name: &'static str,
     /// A summary in one line.
     pub summary: &'static str,
+    /// The bugs that it finds well, for the table of this module, in one line of Markdown like the next two.
+    pub good_at: &'static str,
+    /// Its promise.
+    pub promise: &'static str,
+    /// The bugs that it finds badly.
+    pub weak: &'static str,
     /// True if every interleaving has a probability above zero. If not, only the promise of its file holds.
     pub reaches_all: bool,
     /// Creates the strategy.
     pub create: fn() -> Box<dyn Strategy>,
-    /// The same strategy with a number, written after the name and a colon.
+    /// The same strategy with a number, written after the name and a colon: one row for each number. Without one, a
+    /// strategy draws it from the seed.
     pub numbered: &'static [Numbered],
 }
 
@@ -98,67 +105,9 @@ fn lessons<S: Strategy + 'static>(create: fn() -> S) -> Box<dyn Strategy> {
     Box::new(lessons::Lessons::new(create))
 }
 
-/// All strategies that can be chosen by name. The first is the default.
-pub const STRATEGIES: &[StrategyRow] = &[
-    StrategyRow {
-        name: "portfolio",
-        summary: "one of the others for each seed, which the seed names",
-        reaches_all: true,
-        create: || lessons(portfolio::Portfolio::default),
-        numbered: &[],
-    },
-    StrategyRow {
-        name: "random",
-        summary: "every candidate with the same probability, at every step",
-        reaches_all: true,
-        create: || Box::new(random::RandomWalk::default()),
-        numbered: &[],
-    },
-    StrategyRow {
-        name: "pct",
-        summary: "the task of highest priority, which loses it at a few random steps",
-        reaches_all: false,
-        create: || lessons(|| <pct::Pct>::with_depth(None)),
-        numbered: &[
-            Numbered { name: "pct:1", create: || lessons(|| <pct::Pct>::with_depth(Some(1))) },
-            Numbered { name: "pct:2", create: || lessons(|| <pct::Pct>::with_depth(Some(2))) },
-            Numbered { name: "pct:3", create: || lessons(|| <pct::Pct>::with_depth(Some(3))) },
-            Numbered { name: "pct:4", create: || lessons(|| <pct::Pct>::with_depth(Some(4))) },
-            Numbered { name: "pct:5", create: || lessons(|| <pct::Pct>::with_depth(Some(5))) },
-            Numbered { name: "pct:6", create: || lessons(|| <pct::Pct>::with_depth(Some(6))) },
-            Numbered { name: "pct:7", create: || lessons(|| <pct::Pct>::with_depth(Some(7))) },
-            Numbered { name: "pct:8", create: || lessons(|| <pct::Pct>::with_depth(Some(8))) },
-        ],
-    },
-    StrategyRow {
-        name: "pos",
-        summary: "the announced operation of highest priority; conflicts deal priorities anew",
-        reaches_all: true,
-        create: || lessons(<pos::Pos>::default),
-        numbered: &[],
-    },
-    StrategyRow {
-        name: "urw",
-        summary: "every interleaving with the same probability, as far as the counts are right",
-        reaches_all: true,
-        create: || lessons(<urw::Urw>::default),
-        numbered: &[],
-    },
-    StrategyRow {
-        name: "surw",
-        summary: "every interleaving of the accesses to one object with the same probability",
-        reaches_all: true,
-        create: || lessons(<surw::Surw>::default),
-        numbered: &[],
-    },
-    StrategyRow {
-        name: "orders",
-        summary: "every order of the accesses to each object with the same probability",
-        reaches_all: true,
-        create: || lessons(<orders::Orders>::default),
-        numbered: &[],
-    },
-];
+/// All strategies that can be chosen by name, each the `ROW` of its file. The first is the default.
+pub const STRATEGIES: &[StrategyRow] =
+    &[portfolio::ROW, random::ROW, pct::ROW, pos::ROW, urw::ROW, surw::ROW, orders::ROW];
 
 /// The strategy called `name`, which has no parameter.
 ///

@@ -9,11 +9,10 @@
 //! object instead of one for all; the consequences of that are ours.
 //!
 //! **Promise.** Assume that the numbers of accesses are as expected and that no task waits for another. A run without
-//! left-out objects and favours then has any possible combination of an order for each object
-//! with a probability of at least the product, over the objects, of 1 /
-//! (number of orders of its accesses), because a combination of intentions that does not contradict the program is
-//! always carried out. The probability is exactly that if the program allows all combinations. Whatever the counts,
-//! every interleaving is possible. The tests compute all of it.
+//! left-out objects and favours then has any possible combination of an order for each object with a probability
+//! of at least the product, over the objects, of 1 / (number of orders of its accesses), because a combination of
+//! intentions that does not contradict the program is always carried out. The probability is exactly that if the
+//! program allows all combinations. Every interleaving is possible, for any counts. The tests compute all of it.
 //!
 //! **Some objects are left out.** A seed leaves each object to the random walk with a probability of
 //! [1/6](LEFT_OUT). Orders for all objects are a burden for bugs in which only one object matters, because the orders
@@ -47,14 +46,27 @@ use std::collections::btree_map::Entry;
 use self::chains::Chains;
 use self::contested::{Contested, Counts, MOST};
 use super::accesses::Accesses;
+use super::candidates::Candidates;
 use super::dice::Dice;
-use super::places::Candidates;
 use super::rehearsal::Rehearsal;
 use super::tally::TaskCounts;
+use super::{StrategyRow, lessons};
 use crate::run::board::{Announced, Announcements, Status};
 use crate::run::choice::{Draw, Mismatch, Strategy, View};
 use crate::run::ids::{Seed, TaskId};
 use crate::run::rng::Rng;
+
+/// Its row in [`STRATEGIES`](super::STRATEGIES).
+pub(super) const ROW: StrategyRow = StrategyRow {
+    name: "orders",
+    summary: "every order of the accesses to each object with the same probability",
+    good_at: "several contended objects, one task among many, locks taken in a circle",
+    promise: "each possible choice of an order of the accesses for every object has at least the probability of drawing it, if nothing waits, in a run that leaves no object out and favours nobody",
+    weak: "tasks that go through the same objects in different orders",
+    reaches_all: true,
+    create: || lessons(<Orders>::default),
+    numbered: &[],
+};
 
 /// The seed leaves one object in this many to the random walk.
 const LEFT_OUT: u64 = 6;

@@ -23,10 +23,32 @@
 use super::dice::{Dice, PRIORITY_BITS};
 use super::queue::TaskQueue;
 use super::rehearsal::Rehearsal;
+use super::{Numbered, StrategyRow, lessons};
 use crate::run::choice::{Draw, Mismatch, Strategy, View};
 use crate::run::ids::{Seed, TaskId};
 use crate::run::op::Access;
 use crate::run::rng::Rng;
+
+/// Its row in [`STRATEGIES`](super::STRATEGIES).
+pub(super) const ROW: StrategyRow = StrategyRow {
+    name: "pct",
+    summary: "the task of highest priority, which loses it at a few random steps",
+    good_at: "few orderings far apart",
+    promise: "`pct:d` meets a bug of d orderings with a probability of at least 1 / (n k^(d-1)), for n tasks and k steps",
+    weak: "many switches: at most d - 1 are enforced; `pct` draws d from the seed, 2 to 5",
+    reaches_all: false,
+    create: || lessons(|| <Pct>::with_depth(None)),
+    numbered: &[
+        Numbered { name: "pct:1", create: || lessons(|| <Pct>::with_depth(Some(1))) },
+        Numbered { name: "pct:2", create: || lessons(|| <Pct>::with_depth(Some(2))) },
+        Numbered { name: "pct:3", create: || lessons(|| <Pct>::with_depth(Some(3))) },
+        Numbered { name: "pct:4", create: || lessons(|| <Pct>::with_depth(Some(4))) },
+        Numbered { name: "pct:5", create: || lessons(|| <Pct>::with_depth(Some(5))) },
+        Numbered { name: "pct:6", create: || lessons(|| <Pct>::with_depth(Some(6))) },
+        Numbered { name: "pct:7", create: || lessons(|| <Pct>::with_depth(Some(7))) },
+        Numbered { name: "pct:8", create: || lessons(|| <Pct>::with_depth(Some(8))) },
+    ],
+};
 
 /// Priorities of tasks that were not demoted are at least this; below are those that were.
 const HIGH: u64 = 1 << PRIORITY_BITS;

@@ -14,8 +14,21 @@ use super::orders::Orders;
 use super::pct::Pct;
 use super::pos::Pos;
 use super::urw::Urw;
+use super::{StrategyRow, lessons};
 use crate::run::choice::{Draw, Mismatch, Strategy, View};
 use crate::run::ids::Seed;
+
+/// Its row in [`STRATEGIES`](super::STRATEGIES).
+pub(super) const ROW: StrategyRow = StrategyRow {
+    name: "portfolio",
+    summary: "one of the others for each seed, which the seed names",
+    good_at: "a bug of which nothing is known",
+    promise: "never much worse than the best of `orders`, `urw`, `pos` and `pct`, each of which gets its share of the seeds",
+    weak: "a bug that one strategy alone finds, and rarely",
+    reaches_all: true,
+    create: || lessons(Portfolio::default),
+    numbered: &[],
+};
 
 /// 2^64 divided by the golden ratio.
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;

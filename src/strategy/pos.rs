@@ -23,13 +23,26 @@
 //! tasks, and as much for each pending operation that conflicts with the one done.
 
 use super::dice::{Dice, PRIORITY_BITS};
+use super::pending_by_object::PendingByObject;
 use super::queue::TaskQueue;
 use super::rehearsal::Rehearsal;
-use super::stands::PendingByObject;
+use super::{StrategyRow, lessons};
 use crate::run::board::{Announced, Status, TaskRow};
 use crate::run::choice::{Draw, Mismatch, Strategy, View};
 use crate::run::ids::{Seed, TaskId};
 use crate::run::rng::Rng;
+
+/// Its row in [`STRATEGIES`](super::STRATEGIES).
+pub(super) const ROW: StrategyRow = StrategyRow {
+    name: "pos",
+    summary: "the announced operation of highest priority; conflicts deal priorities anew",
+    good_at: "conflicts among much that is private",
+    promise: "every partial order is possible",
+    weak: "bugs of few orderings far apart",
+    reaches_all: true,
+    create: || lessons(<Pos>::default),
+    numbered: &[],
+};
 
 /// One seed in this many has no private operations.
 const PLAIN: u64 = 4;

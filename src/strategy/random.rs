@@ -3,11 +3,24 @@
 //! A run of k steps with at most n candidates each has a probability of at least n^-k, so every
 //! interleaving is possible; almost surely fair. It needs no information about the program.
 
+use super::StrategyRow;
 use crate::run::choice::{Draw, Mismatch, Strategy, View};
 use crate::run::ids::Seed;
 use crate::run::rng::Rng;
 
-/// Picks uniformly. A step costs one random number, whatever the number of tasks.
+/// Its row in [`STRATEGIES`](super::STRATEGIES).
+pub(super) const ROW: StrategyRow = StrategyRow {
+    name: "random",
+    summary: "every candidate with the same probability, at every step",
+    good_at: "few steps, many switches",
+    promise: "every interleaving is possible",
+    weak: "one late step of a short task against many of a long one",
+    reaches_all: true,
+    create: || Box::new(RandomWalk::default()),
+    numbered: &[],
+};
+
+/// Picks uniformly. A step costs one random number, for any number of tasks.
 #[derive(Debug)]
 pub(crate) struct RandomWalk {
     rng: Rng,

@@ -1,7 +1,7 @@
 //! Rehearsals: the runs from which a strategy learns before it serves seeds.
 //!
 //! They have seeds of their own, so the result depends only on the body and the
-//! [lesson](super::lessons) of the seed: a seed that is run again, alone, is the same run. If a strategy learnt from
+//! [lesson](mod@super::lessons) of the seed: a seed that is run again, alone, is the same run. If a strategy learnt from
 //! earlier seeds, all of them would have to be run again.
 //!
 //! Half of them are random walks. A random walk hardly ever lets a task do ten steps in a row, but without

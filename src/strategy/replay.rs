@@ -7,7 +7,7 @@ use super::roster::{Roster, path_of};
 use crate::run::choice::{Draw, Mismatch, Strategy, View};
 use crate::run::event::Event;
 use crate::run::ids::{ObjectId, Seed, TaskPath};
-use crate::run::trace::{Deed, Trace, TraceDraw};
+use crate::run::trace::{Trace, TraceDraw, TraceOp};
 
 /// Replays a trace strictly.
 ///
@@ -21,15 +21,15 @@ pub struct Replay {
     /// Draws answered in the current step.
     drawn: usize,
     /// True if the trace contains the operations.
-    tells_deeds: bool,
+    has_operations: bool,
 }
 
 impl Replay {
     /// A strategy that replays `trace`.
     pub fn new(trace: Trace) -> Replay {
         let roster = Roster::new(trace.tasks.iter().map(|task| &task.path));
-        let tells_deeds = trace.steps.iter().any(|step| !step.deeds.is_empty());
-        Replay { trace, roster, step: 0, drawn: 0, tells_deeds }
+        let has_operations = trace.steps.iter().any(|step| !step.operations.is_empty());
+        Replay { trace, roster, step: 0, drawn: 0, has_operations }
     }
 
     /// Compares the operations of the last step with those in the trace.
@@ -45,30 +45,35 @@ impl Replay {
                 format!("{} values drawn", self.drawn),
             ));
         }
-        if !self.tells_deeds {
+        if !self.has_operations {
             return Ok(());
         }
         // Called when the next step is chosen or the run has ended: the events of the step are the last ones.
         let from = view.events().iter().rposition(|e| e.step as usize != last);
         let news = &view.events()[from.map_or(0, |i| i + 1)..];
-        let same = |deed: &Deed, event: &Event| {
-            deed.op == event.op.name && deed.object == event.object.map(ObjectId::index)
+        let same = |operation: &TraceOp, event: &Event| {
+            operation.op == event.op.name && operation.object == event.object.map(ObjectId::index)
         };
-        let equal = expected.deeds.len() == news.len()
-            && expected.deeds.iter().zip(news).all(|(deed, event)| same(deed, event));
+        let equal = expected.operations.len() == news.len()
+            && expected
+                .operations
+                .iter()
+                .zip(news)
+                .all(|(operation, event)| same(operation, event));
         if equal {
             return Ok(());
         }
         let path = &self.trace.tasks[expected.task].path;
-        let tell = |deeds: Vec<String>| match deeds.is_empty() {
+        let tell = |operations: Vec<String>| match operations.is_empty() {
             true => format!("{}: no operation", name(path)),
-            false => format!("{}: {}", name(path), deeds.join(", ")),
+            false => format!("{}: {}", name(path), operations.join(", ")),
         };
         let named = |op: &str, object: Option<usize>, place: &dyn std::fmt::Display| {
             let object = object.map_or(String::new(), |object| format!(" of object {object}"));
             format!("{op}{object} at {place}")
         };
-        let expected = expected.deeds.iter().map(|d| named(&d.op, d.object, &d.place)).collect();
+        let expected =
+            expected.operations.iter().map(|d| named(&d.op, d.object, &d.place)).collect();
         let found = news
             .iter()
             .map(|e| named(e.op.name, e.object.map(ObjectId::index), &e.place))

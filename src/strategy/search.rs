@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use super::bounded::{Bounded, DELAYS, PREEMPTIONS};
-use super::exhaustive::{Exhaustive, Orders};
+use super::exhaustive::{ClosureVerdict, Exhaustive};
 use crate::run::choice::Strategy;
 use crate::run::recording::Timed;
 use crate::run::{DrawRecord, StepRecord};
@@ -27,8 +27,8 @@ pub(crate) trait Search: Send + Sync {
 
     /// Calls `holds` with the number and the calls of each other history in the class of the last run. Valid after
     /// [`advance`](Self::advance). A search without classes of runs has no other histories.
-    fn look_at_orders(&self, _holds: &mut dyn FnMut(usize, &[Timed]) -> bool) -> Orders {
-        Orders::Hold
+    fn look_at_orders(&self, _holds: &mut dyn FnMut(usize, &[Timed]) -> bool) -> ClosureVerdict {
+        ClosureVerdict::Consistent
     }
 
     /// Starts again, so that each order of recorded calls is a run of its own.
@@ -48,7 +48,7 @@ pub(crate) trait Search: Send + Sync {
     }
 
     /// The progress of the search. Valid after [`advance`](Self::advance).
-    fn progress(&self) -> Progress;
+    fn progress(&self) -> SearchProgress;
 
     /// The decisions of the current run, for repeating it.
     fn decisions(&self) -> (Vec<StepRecord>, Vec<DrawRecord>);
@@ -56,7 +56,7 @@ pub(crate) trait Search: Send + Sync {
 
 /// The progress of a search.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
-pub(crate) struct Progress {
+pub(crate) struct SearchProgress {
     /// The number of complete runs.
     pub(crate) runs: u64,
     /// The number of runs that were given up.
@@ -71,12 +71,12 @@ pub(crate) struct Progress {
     /// seen, so not all orders were tried.
     pub(crate) blind: bool,
     /// The bound of the search; none if it left nothing out.
-    pub(crate) within: Option<Within>,
+    pub(crate) within: Option<SearchBound>,
 }
 
 /// The bound of a search.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Within {
+pub(crate) struct SearchBound {
     /// The name of the counted quantity, in the singular.
     pub(crate) what: &'static str,
     /// All runs with at most this many are explored; none if not even the runs with 0 are.

@@ -22,15 +22,28 @@
 //! as a run has, because it waits in a loop, another one is intended.
 
 use super::accesses::Accesses;
+use super::candidates::Candidates;
 use super::dice::Dice;
-use super::places::Candidates;
 use super::rehearsal::Rehearsal;
 use super::tally::TaskCounts;
 use super::weights::Weights;
+use super::{StrategyRow, lessons};
 use crate::run::board::Status;
 use crate::run::choice::{Draw, Mismatch, Strategy, View};
 use crate::run::ids::{ObjectId, Seed, TaskId};
 use crate::run::rng::Rng;
+
+/// Its row in [`STRATEGIES`](super::STRATEGIES).
+pub(super) const ROW: StrategyRow = StrategyRow {
+    name: "surw",
+    summary: "every interleaving of the accesses to one object with the same probability",
+    good_at: "one contended object",
+    promise: "all orders of the accesses to one object, drawn by the seed, have the same probability, if nothing waits",
+    weak: "bugs between several objects",
+    reaches_all: true,
+    create: || lessons(<Surw>::default),
+    numbered: &[],
+};
 
 /// SURW. A step costs the logarithm of the number of tasks.
 #[derive(Debug, Default)]

@@ -18,10 +18,23 @@ use super::dice::Dice;
 use super::rehearsal::Rehearsal;
 use super::tally::TaskCounts;
 use super::weights::Weights;
+use super::{StrategyRow, lessons};
 use crate::run::board::Status;
 use crate::run::choice::{Draw, Mismatch, Strategy, View};
 use crate::run::ids::{Seed, TaskId};
 use crate::run::rng::Rng;
+
+/// Its row in [`STRATEGIES`](super::STRATEGIES).
+pub(super) const ROW: StrategyRow = StrategyRow {
+    name: "urw",
+    summary: "every interleaving with the same probability, as far as the counts are right",
+    good_at: "tasks of unequal length",
+    promise: "all interleavings have the same probability, if nothing waits",
+    weak: "much that is private",
+    reaches_all: true,
+    create: || lessons(<Urw>::default),
+    numbered: &[],
+};
 
 /// URW. A step costs the logarithm of the number of tasks.
 #[derive(Debug, Default)]

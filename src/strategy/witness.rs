@@ -1,14 +1,14 @@
 //! Happens-before of runs that another strategy makes.
 //!
 //! A run represents all runs that differ from it only in the order of steps that do not conflict; the other
-//! histories of this class are computed without more runs ([`closure`](super::exhaustive::closure)). Each run is
+//! histories of this class are computed without more runs ([`closure`]). Each run is
 //! observed by itself, so that the result does not depend on earlier runs.
 //!
 //! A step costs O(tasks + conflicting steps before it).
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::exhaustive::{Observer, Orders, closure};
+use super::exhaustive::{ClosureVerdict, Observer, closure};
 use super::happens_before::HappensBefore;
 use crate::run::choice::{Draw, Mismatch, Strategy, View};
 use crate::run::ids::Seed;
@@ -44,12 +44,12 @@ impl Witness {
         &self,
         orders_max: u32,
         holds: &mut dyn FnMut(usize, &[Timed]) -> bool,
-    ) -> Orders {
+    ) -> ClosureVerdict {
         let mut seen = self.seen();
         seen.finish(true);
         match seen.observer.tells_orders_apart() {
             // The body read a history, so in another order it may have gone on differently.
-            true => Orders::Hold,
+            true => ClosureVerdict::Consistent,
             false => closure::check_orders(&seen.order, orders_max, holds),
         }
     }

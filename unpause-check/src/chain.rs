@@ -99,7 +99,7 @@ struct ChainDecision<I> {
     event: u64,
     evidence: Box<Evidence>,
     /// An unknown version. If its update is invoked later, the evidence says so.
-    unheard: Option<I>,
+    unknown: Option<I>,
 }
 
 impl<I: Id> Chain<I> {
@@ -232,8 +232,8 @@ impl<I: Id> Chain<I> {
             }
             match &mut self.decision {
                 None => self.links.open(from.clone(), to.clone(), operation),
-                Some(decision) if decision.unheard.as_ref() == Some(to) => {
-                    decision.unheard = None;
+                Some(decision) if decision.unknown.as_ref() == Some(to) => {
+                    decision.unknown = None;
                     evidence::from_the_future(&mut decision.evidence, to, operation);
                 }
                 Some(_) => {}
@@ -257,7 +257,7 @@ impl<I: Id> Chain<I> {
                     }
                     VersionState::At(_) => None,
                     VersionState::Pending => self.links.reach(&id, operation).err(),
-                    VersionState::No => Some(ChainFault::Unheard { id, after: None }),
+                    VersionState::No => Some(ChainFault::Unknown { id, after: None }),
                 }
             }
             (VersionedRegisterOp::Update { to, .. }, Some(VersionedRegisterRet::Updated(true))) => {
@@ -282,11 +282,11 @@ impl<I: Id> Chain<I> {
         };
         if let Some(fault) = fault {
             let evidence = Box::new(evidence::violation(&self.links, operation, head, &fault));
-            let unheard = match fault {
-                ChainFault::Unheard { id, .. } => Some(id),
+            let unknown = match fault {
+                ChainFault::Unknown { id, .. } => Some(id),
                 _ => None,
             };
-            self.decision = Some(ChainDecision { event: self.events - 1, evidence, unheard });
+            self.decision = Some(ChainDecision { event: self.events - 1, evidence, unknown });
             return;
         }
         if let Some(count) = self.heads.get_mut(&head) {

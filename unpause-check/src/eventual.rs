@@ -215,6 +215,7 @@ where
 {
     let mut by_time: Vec<usize> = (0..history.len()).collect();
     by_time.sort_by_key(|index| history[*index].invoked);
+    // Each state is compared with the first one after the same updates only: equality is transitive.
     let mut delivered: BTreeMap<u32, BTreeSet<&U>> = BTreeMap::new();
     let mut states: Table<Vec<&U>, (usize, &S)> = Table::default();
     for index in by_time {
@@ -244,6 +245,7 @@ where
         }
     }
     if states.is_empty() {
+        // Nothing was compared, and unknown is never a pass.
         return Verdict::Unknown(crate::verdict::Exhausted {
             nodes: 0,
             longest: 0,

@@ -38,14 +38,14 @@ pub struct Branch {
     /// Client, operation and result, in a line.
     pub text: String,
     /// The effect on the object.
-    pub growth: Growth,
+    pub outcome: BranchOutcome,
 }
 
 /// The effect of an operation on the object.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Growth {
+pub enum BranchOutcome {
     /// The model accepts it.
-    Grown {
+    Accepted {
         /// The state after it.
         state: String,
         /// True if all operations that returned have now been taken: an order that explains the history.
@@ -127,9 +127,10 @@ pub fn forest<M: Model>(
             taken[operation] = true;
             left -= usize::from(call.returned.is_some());
             forest.orders += u64::from(left == 0);
-            let growth = Growth::Grown { state: state.state_text(), is_complete: left == 0 };
+            let outcome =
+                BranchOutcome::Accepted { state: state.state_text(), is_complete: left == 0 };
             let text = text::<M>(call, true);
-            forest.branches.push(Branch { depth, operation, text, growth });
+            forest.branches.push(Branch { depth, operation, text, outcome });
             stack.push(fork(state, Some(operation), &taken));
             continue;
         }
@@ -161,9 +162,9 @@ pub fn forest<M: Model>(
                 expected.push(text);
             }
         }
-        let growth = Growth::Refused { returned: M::ret_text(returned), expected };
+        let outcome = BranchOutcome::Refused { returned: M::ret_text(returned), expected };
         let text = text::<M>(call, false);
-        forest.branches.push(Branch { depth, operation, text, growth });
+        forest.branches.push(Branch { depth, operation, text, outcome });
     }
     Ok(forest)
 }
@@ -173,7 +174,7 @@ struct Fork<M> {
     state: M,
     /// The operation that led here.
     came_by: Option<usize>,
-    /// The operation to look at next, by invocation.
+    /// The next operation to try, by invocation.
     next: usize,
     /// The earliest return of the waiting operations: operations invoked later must wait too.
     first_end: u64,
@@ -212,13 +213,13 @@ impl fmt::Display for Forest {
             line.push_str(if is_last { "└─ " } else { "├─ " });
             goes_on.push(!is_last);
             let used = line.chars().count();
-            let rest = match &branch.growth {
-                Growth::Grown { state, is_complete } => {
+            let rest = match &branch.outcome {
+                BranchOutcome::Accepted { state, is_complete } => {
                     let mark = if *is_complete { " ✓" } else { "" };
                     let body = format!("{} · now {state}", branch.text);
                     format!("{}{mark}", fitted(&body, COLUMNS - used - mark.chars().count()))
                 }
-                Growth::Refused { returned, expected } => {
+                BranchOutcome::Refused { returned, expected } => {
                     let expected = expected.join(" or ");
                     let text = &branch.text;
                     let body = format!("{text} ✗ returned {returned}, should have been {expected}");

@@ -64,7 +64,7 @@ pub mod transactions;
 pub mod unique;
 pub mod verdict;
 
-pub use forest::{Branch, Forest, Growth, forest};
+pub use forest::{Branch, BranchOutcome, Forest, forest};
 pub use history::{HistoryRecord, Operation};
 pub use limits::{Budget, Malformed, MalformedKind};
 pub use linearizable::{linearizable, linearizable_counted, linearizable_parallel};

@@ -311,7 +311,7 @@ impl<M: Model> LineSearch<'_, '_, M> {
 
     /// The approximate number of bytes of the search.
     fn bytes(&self) -> usize {
-        // Of a frame: the lines to look at next and, mostly, one state.
+        // Of a frame: the lines to try next and, mostly, one state.
         let lists = Self::LOOKED_UP * size_of::<(u64, u32)>() + size_of::<[u32; 8]>();
         table_bytes(&self.known)
             + 2 * self.keys

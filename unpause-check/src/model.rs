@@ -97,8 +97,8 @@ pub trait Model: Clone + Eq + Hash + Debug {
     }
 
     /// The calls before all others in such a file: they bring an object from the first state of the file, see
-    /// [`Shipped::recorded`](super::models::Shipped::recorded), into this state. Returns `None`, the default,
-    /// if the history is not written.
+    /// [`RegisteredModel::recorded`](super::models::RegisteredModel::recorded), into this state. Returns `None`, the
+    /// default, if the history is not written.
     fn written_before(&self) -> Option<Vec<Written>> {
         None
     }

@@ -286,6 +286,8 @@ impl HistoryFinding {
         if !edges.is_empty() {
             out.push('\n');
         }
+        // The calls of the cycle and of the contradiction come first, because a long list is cut. Of each partial order
+        // only the last calls matter: they made the state in which the misfit is impossible.
         let mut listed: Vec<usize> = edges.iter().flat_map(|edge| [edge.from, edge.to]).collect();
         listed.extend(&evidence.part);
         listed.push(evidence.misfit);

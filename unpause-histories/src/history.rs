@@ -2,7 +2,7 @@
 
 use unpause_check::datum::Datum;
 use unpause_check::history::Operation;
-use unpause_check::models::{NilRead, RecordedOp, RecordedRet, Shipped, Visitor, registry};
+use unpause_check::models::{NilRead, RecordedOp, RecordedRet, RegisteredModel, Visitor, registry};
 
 use crate::by_key::Keyed;
 use crate::problem::{FilePlace, Problem, ProblemKind, not_among};
@@ -47,7 +47,7 @@ pub enum Keys {
 /// let recording = read(text.as_bytes(), format_named("edn").unwrap()).unwrap();
 /// assert_eq!(operations::<Register>(&recording, recording.nil).unwrap().operations.len(), 1);
 /// ```
-pub fn operations<M: Shipped>(
+pub fn operations<M: RegisteredModel>(
     recording: &Recording,
     nil: NilRead,
 ) -> Result<Operations<RecordedOp<M>, RecordedRet<M>>, Problem> {
@@ -69,7 +69,7 @@ pub fn operations<M: Shipped>(
 ///
 /// # Errors
 /// As [`operations`]; and if a call has no key.
-pub fn operations_by_key<M: Shipped>(
+pub fn operations_by_key<M: RegisteredModel>(
     recording: &Recording,
     nil: NilRead,
 ) -> Result<Operations<Keyed<RecordedOp<M>>, RecordedRet<M>>, Problem> {
@@ -96,7 +96,7 @@ fn pair(key: &Datum, value: &Datum) -> Datum {
     Datum::list([key.clone(), value.clone()])
 }
 
-fn convert<M: Shipped, O, F: FnOnce(RecordedOp<M>) -> O>(
+fn convert<M: RegisteredModel, O, F: FnOnce(RecordedOp<M>) -> O>(
     recording: &Recording,
     nil: NilRead,
     mut split: impl FnMut(&Call) -> Result<(F, Datum, Pairs), Problem>,
@@ -151,7 +151,12 @@ fn convert<M: Shipped, O, F: FnOnce(RecordedOp<M>) -> O>(
 }
 
 /// Returns `true` if an answer only repeats its call, or only confirms it.
-fn repeated<M: Shipped>(call: &Call, op: &RecordedOp<M>, asked: &Datum, told: &Datum) -> bool {
+fn repeated<M: RegisteredModel>(
+    call: &Call,
+    op: &RecordedOp<M>,
+    asked: &Datum,
+    told: &Datum,
+) -> bool {
     let (key, value) = match asked.as_pair() {
         Some((key, value)) if M::KEYED => (Some(key), value),
         _ => (None, asked),
@@ -203,7 +208,7 @@ fn has_nil(value: &Datum) -> bool {
     value.is_nil() || value.as_list().is_some_and(|accesses| accesses.iter().any(ends_in_nil))
 }
 
-fn check_name<M: Shipped>(call: &Call) -> Result<(), Problem> {
+fn check_name<M: RegisteredModel>(call: &Call) -> Result<(), Problem> {
     if M::CALLS.contains(&&*call.f) {
         return Ok(());
     }
@@ -243,7 +248,7 @@ pub(crate) fn fitting(recording: &Recording, keys: Keys) -> Vec<&'static str> {
         models: Vec<(&'static str, &'static [&'static str])>,
     }
     impl Visitor for Fitting<'_> {
-        fn visit<M: Shipped>(&mut self) {
+        fn visit<M: RegisteredModel>(&mut self) {
             let nil = self.recording.nil;
             // Mixed-up answers do not exclude a model, because they are reported only after a model is found.
             let or_order = |problem: Problem| problem.kind == ProblemKind::Order;
@@ -273,7 +278,7 @@ pub(crate) fn fitting(recording: &Recording, keys: Keys) -> Vec<&'static str> {
     models.iter().filter(|model| !extends(model)).map(|(name, _)| *name).collect()
 }
 
-pub(crate) fn is_by_key<M: Shipped>(recording: &Recording, keys: Keys) -> bool {
+pub(crate) fn is_by_key<M: RegisteredModel>(recording: &Recording, keys: Keys) -> bool {
     match keys {
         Keys::Auto => !M::KEYED && has_keys(recording),
         Keys::Yes => !M::KEYED,
@@ -300,7 +305,7 @@ pub(crate) fn model_named(name: &str) -> Result<(), Problem> {
 pub fn models() -> Vec<(&'static str, &'static str)> {
     struct Names(Vec<(&'static str, &'static str)>);
     impl Visitor for Names {
-        fn visit<M: Shipped>(&mut self) {
+        fn visit<M: RegisteredModel>(&mut self) {
             self.0.push((M::NAME, M::SUMMARY));
         }
     }

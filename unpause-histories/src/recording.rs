@@ -22,7 +22,8 @@ pub struct Recording {
     pub model: Option<&'static str>,
     /// The meaning of a read of `nil` in it.
     pub nil: NilRead,
-    /// True if a failure is an answer: see [`Shipped::refused`](unpause_check::models::Shipped::refused).
+    /// True if a failure is an answer: see
+    /// [`RegisteredModel::refused`](unpause_check::models::RegisteredModel::refused).
     pub failures_are_answers: bool,
     /// The number of events that belong to no client and were left out.
     pub notes: u64,

@@ -33,7 +33,7 @@ fn answered(f: &str, asked: &str, told: &str) -> String {
 
 #[test]
 fn an_answer_that_repeats_another_value_is_refused_with_both_lines() {
-    // Model, operation, what was asked, and the answer to another call.
+    // Model, operation, value of the call, and the answer to another call.
     let repeating = [
         ("register", "write", "2", "1"),
         ("cas-register", "write", "2", "1"),
@@ -61,7 +61,7 @@ fn an_answer_that_repeats_another_value_is_refused_with_both_lines() {
         let words = format!("process 0 called {f}");
         assert!(problem.message.contains(&words), "{problem}");
         assert!(problem.message.contains("at line 1 and is answered for"), "{problem}");
-        // The same value, and what says no more than that it was done, are fine.
+        // The same value, and an answer without a value, are fine.
         for told in [asked, "null", "true", "\"OK\""] {
             let fine = check("linearizable", Some(model), "json", &answered(f, asked, told));
             if let Err(problem) = fine {
@@ -76,7 +76,7 @@ fn an_answer_that_repeats_another_value_is_refused_with_both_lines() {
         problem.message.contains("called add 2 at line 1 and is answered for add 1"),
         "{problem}"
     );
-    // Without a model, too: the one that it would be is not to blame.
+    // Without a model, too: the guessed model is not at fault.
     let queue = answered("enqueue", "2", "1") + &answered("dequeue", "null", "2");
     let problem = check("linearizable", None, "json", &queue).unwrap_err();
     assert!(problem.message.contains("is answered for enqueue 1"), "{problem}");
@@ -92,7 +92,7 @@ fn answers_that_say_something_new_are_no_repetition() {
         ("lock", "acquire", "1", "2"),
         ("map", "put", "[1, 2]", "3"),
         ("set", "insert", "1", "true"),
-        // What a transfer did besides.
+        // The other effects of a transfer.
         (
             "bank",
             "transfer",
@@ -140,7 +140,7 @@ fn reads_of_nil_that_are_not_checked_are_counted_and_said() {
     let finding = finding.unwrap();
     assert!(finding.verdict.is_violated() && finding.unchecked == 0);
     assert!(!finding.text("file", &Default::default()).contains("not checked"));
-    // One access of a transaction, and one that saw something.
+    // One access of a transaction, and one with a result.
     let many = "{:process 0 :type :invoke :f :txn :value [[:r :x nil] [:r :y nil]]}\
                 {:process 0 :type :ok :f :txn :value [[:r :x nil] [:r :y nil]]}";
     assert_eq!(check("linearizable", Some("multi-register"), "edn", many).unwrap().unchecked, 1);
@@ -149,7 +149,7 @@ fn reads_of_nil_that_are_not_checked_are_counted_and_said() {
     assert_eq!(check("linearizable", Some("register"), "json", &json).unwrap().unchecked, 0);
 }
 
-/// As Jepsen's own test of its checker for long forks has it: nobody is named.
+/// As Jepsen's own test of its checker for long forks has it: no process is named.
 const LONG_FORK: &str = "
     {:type :invoke, :f :write, :value [[:w 0 1]]}
     {:type :ok,     :f :write, :value [[:w 0 1]]}

@@ -1,4 +1,4 @@
-//! Memory is a small multiple of the file, whatever is in it. The one test of this binary: the
+//! Memory is a small multiple of the file, for any content. The one test of this binary: the
 //! allocator counts for the whole process.
 
 #![forbid(unsafe_code)]

@@ -120,7 +120,7 @@ fn g1a_an_aborted_write_is_read() {
         };
         read(saw, "fail");
         read(nothing, "fail");
-        // Nobody knows whether it committed, so it may have.
+        // It is unknown if it committed, so it may have.
         read(saw, "info");
         read(nothing, "info");
         read(saw, "ok");
@@ -231,7 +231,7 @@ fn write_skew_is_allowed_up_to_snapshot_isolation() {
 
 #[test]
 fn what_is_old_is_refused_where_time_counts() {
-    // The one client that read an old state is another than the one that wrote, or the same.
+    // The client that read an old state is the one that wrote, or another one.
     for (reader, level, name) in [
         (1, Level::StrictSerializable, "G-single-realtime"),
         (0, Level::StrongSessionSerializable, "G-single-process"),

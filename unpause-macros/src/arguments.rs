@@ -170,7 +170,7 @@ impl Argument {
                 }
                 Some(value.iter().cloned().collect())
             }
-            // Before what follows it, because a wrong name is what is wrong first.
+            // Before the value, because a wrong name is the first error.
             _ if !NAMES.contains(&text.as_str()) => return Err(unknown(name, &text)),
             [TokenTree::Group(group), ..] if group.delimiter() == Delimiter::Parenthesis => {
                 return Err(Error::new_spanned(whole(), format!("write {}", form(&text))));

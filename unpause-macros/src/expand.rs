@@ -143,8 +143,8 @@ fn option(value: Option<impl ToTokens>, of: TokenStream) -> TokenStream {
     }
 }
 
-/// The errors, and the function as an ordinary `async fn` without what was refused, so that the
-/// compiler finds what is wrong in the body too, and nothing else.
+/// The errors, and the function as an ordinary `async fn` without the rejected parts, so that the
+/// compiler reports errors in the body too, and no others.
 ///
 /// The errors are in the body: there they vanish with a function that `#[cfg]` removes, and they are allowed in a
 /// method of an `impl`.
@@ -216,14 +216,14 @@ mod tests {
                 crate = crate::stub
             ),
             quote! {
-                /// What it shows.
+                /// The expected expansion.
                 #[should_panic]
                 pub(crate) async fn name() -> Result<(), E> { work().await? }
             },
         );
         let expected = quote! {
             #[::core::prelude::v1::test]
-            /// What it shows.
+            /// The expected expansion.
             #[should_panic]
             pub(crate) fn name() {
                 use crate::stub::__private as __sim;

@@ -8,12 +8,12 @@ use syn::{AttrStyle, Attribute, Error, FnArg, Safety, Signature, Visibility};
 
 /// An `async fn`, or a function that should have been one.
 pub(crate) struct Function {
-    /// All but the one that is being expanded, those that stood inside the body last.
+    /// All attributes but the one being expanded; those from inside the body come last.
     pub(crate) attributes: Vec<Attribute>,
     pub(crate) visibility: Visibility,
     pub(crate) signature: Signature,
-    /// The body in its braces. Not parsed, so that the compiler reports what is wrong in it in its
-    /// own words, and a large body costs nothing here.
+    /// The body in its braces. Not parsed, so that the compiler reports errors in it, and a large
+    /// body costs nothing here.
     pub(crate) body: Group,
 }
 
@@ -123,7 +123,7 @@ fn parts(input: ParseStream) -> Result<Function, Error> {
         return Ok(Function { attributes, visibility, signature, body });
     }
 
-    // What is an inner attribute of a function cannot be one of the closure's block.
+    // An inner attribute of a function is not allowed in the block of the closure.
     attributes.extend(inner);
     let mut bare = Group::new(Delimiter::Brace, statements);
     bare.set_span(body.span());

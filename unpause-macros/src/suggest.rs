@@ -1,6 +1,6 @@
 //! Suggests the known word closest to an unknown one.
 
-/// Words that other tools use for what an argument here says.
+/// Words of other tools for an argument of this one.
 const SYNONYMS: [(&str, &str); 17] = [
     ("iterations", "seeds"),
     ("iters", "seeds"),
@@ -23,7 +23,7 @@ const SYNONYMS: [(&str, &str); 17] = [
 
 /// The one of `known` that `word` was probably meant to be: the nearest that can be reached by one
 /// slip for every three letters, a slip being a letter too many, too few, wrong, or swapped with
-/// its neighbour. Without one, what another tool means by the word.
+/// its neighbour. Without one, the meaning of the word in another tool.
 pub(crate) fn suggest(word: &str, known: &[&'static str]) -> Option<&'static str> {
     let word = word.to_lowercase();
     let nearest = known

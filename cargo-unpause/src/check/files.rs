@@ -82,8 +82,8 @@ pub(super) fn looks_like_a_history(path: &Path) -> bool {
     read.is_err() || format_of(&path.to_string_lossy(), &beginning).is_ok()
 }
 
-/// The content of a file as it is now, and its length. Somebody may be adding to it faster than it is read; the rest is
-/// left out. Pipes and the like have no length and are read to their end.
+/// The content of a file as it is now, and its length. Another process may append to it faster than
+/// it is read; the rest is left out. Pipes and the like have no length and are read to their end.
 pub(super) fn as_it_is_now(file: File) -> std::io::Result<(Box<dyn Read>, Option<u64>)> {
     let metadata = file.metadata()?;
     let length = metadata.len();

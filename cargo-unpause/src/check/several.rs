@@ -27,6 +27,7 @@ pub(super) fn check(asked: &CheckArguments, terminal: &mut Terminal) -> Result<E
                 unchecked += finding.unchecked;
                 (exit_of(&finding.verdict), finding.line(&called(file)))
             }
+            // An error in one file must not hide the findings in others, so it is a line like theirs.
             Err(usage) => (Exit::Usage, format!("ERROR  {usage}")),
         };
         counts[usize::from(exit.code())] += 1;

@@ -62,6 +62,7 @@ impl<'a> Merged<'a> {
                 failures.entry(alike).or_default().push(failure);
             }
         }
+        // Several files may have the same failure: it counts once.
         for alike in failures.values_mut() {
             alike.sort_by_key(|failure| (failure.seed.is_none(), failure.seed));
             alike.dedup_by_key(|failure| (failure.seed, failure.file.clone()));
@@ -114,7 +115,7 @@ impl<'a> Merged<'a> {
         }
     }
 
-    /// `remedy` names the shards that would settle what the counts leave open.
+    /// `remedy` names the shards that would decide the conditions that the counts leave open.
     fn judge_conditions(&mut self, others: &[Tally], remedy: &str) {
         let uncounted = self.passed.saturating_sub(self.tally.runs.into());
         if uncounted == 0 {

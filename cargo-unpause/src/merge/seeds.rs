@@ -90,7 +90,7 @@ impl Seeds {
     pub(super) fn rows(&self) -> Vec<SeedStride> {
         let modulus = self.ranges.len() as u64;
         let all = |ranges: &Vec<Range<u128>>| ranges.len() == 1;
-        // All seeds of a range, if that is what it is.
+        // All seeds of a range, if this is one.
         if modulus > 1 && self.ranges.iter().all(all) {
             let (from, count) = (self.ranges.iter().map(|r| r[0].start).min(), self.len());
             let end = self.ranges.iter().map(|r| r[0].end).max();
@@ -115,7 +115,7 @@ impl Seeds {
     }
 }
 
-/// Sorts ranges, cuts them to the seeds of a remainder, and puts together what touches.
+/// Sorts ranges, cuts them to the seeds of a remainder, and joins adjacent ones.
 fn unite(ranges: &mut Vec<Range<u128>>, remainder: u128, modulus: u128) {
     for range in ranges.iter_mut() {
         let first = range.start + (remainder + modulus - range.start % modulus) % modulus;

@@ -1,4 +1,4 @@
-//! What is checked: the workloads and the rows of the table.
+//! The checked histories: the workloads and the rows of the table.
 
 use super::history::{Histories, build, lose};
 use super::{recorded, scripts};
@@ -11,7 +11,7 @@ usage: sim-bench checkers [quick | long] [register casreg register-lost casreg-l
   ...     only these workloads
 ";
 
-/// How much of the table.
+/// The selected part of the table.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Extent {
     /// A rough look.
@@ -23,7 +23,7 @@ pub(crate) enum Extent {
 }
 
 impl Extent {
-    /// How many turns a cell has at most.
+    /// The maximum number of turns of a cell.
     pub(super) fn turns(self) -> u32 {
         match self {
             Extent::Quick => 3,
@@ -33,7 +33,7 @@ impl Extent {
     }
 }
 
-/// What a history is about.
+/// The object of a history.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Workload {
     /// Reads and writes, no value written twice.
@@ -72,7 +72,7 @@ const ALL: [(Workload, &str); 11] = [
 ];
 
 impl Workload {
-    /// What it is asked for by.
+    /// Its name on the command line.
     pub(super) fn name(self) -> &'static str {
         ALL.iter().find(|(workload, _)| *workload == self).expect("all have one").1
     }
@@ -88,7 +88,7 @@ pub(super) struct Case {
     pub(super) workload: Workload,
     pub(super) operations: usize,
     pub(super) clients: u32,
-    /// Whether a violation is planted, near 90 %.
+    /// True if a violation is planted, near 90 %.
     pub(super) bad: bool,
 }
 
@@ -148,12 +148,12 @@ impl Case {
         Some(Case { workload, operations, clients, bad })
     }
 
-    /// Why it cannot be measured, if it cannot.
+    /// The reason if it cannot be measured.
     pub(super) fn missing(&self) -> Option<String> {
         (self.workload == Workload::Etcd).then(recorded::missing).flatten()
     }
 
-    /// What the column of sizes shows: operations, or logs.
+    /// The unit of the column of sizes: operations, or logs.
     pub(super) fn count(&self) -> usize {
         if self.workload == Workload::Etcd { recorded::count() } else { self.operations }
     }

@@ -43,13 +43,13 @@ pub(super) fn table(extent: Extent) -> bool {
 
 struct Turn {
     seconds: f64,
-    /// How many versions it remembered at most.
+    /// The maximum number of versions that it remembered.
     kept: usize,
     decided: Option<u64>,
 }
 
-/// Clients that read and update with what they read last; their events are made while they are fed,
-/// in chunks that are not measured. If `bad`, the last read that returns is told the first version.
+/// Clients that read, and update with their last read; their events are generated during the check,
+/// in chunks that are not measured. If `bad`, the last read that returns gets the first version.
 fn turn(clients: u32, events: u64, bad: bool) -> Turn {
     const CHUNK: usize = 1 << 14;
     let mut store = Store::new(clients);

@@ -16,7 +16,7 @@ pub(super) const GIB_MAX: u64 = 3;
 const EXIT_SLOW: i32 = 101 + 1;
 const EXIT_LARGE: i32 = EXIT_SLOW + 1;
 
-/// What was measured.
+/// The measured values.
 #[derive(Clone, Debug)]
 pub(super) struct Cell {
     pub(super) millis: f64,
@@ -26,7 +26,7 @@ pub(super) struct Cell {
     pub(super) engine: String,
 }
 
-/// How it ended.
+/// The end of the process.
 #[derive(Clone, Debug)]
 pub(super) enum Outcome {
     Done(Cell),
@@ -45,7 +45,7 @@ pub(super) fn run(contestant: &Contestant, case: &Case, extent: Extent) -> Outco
     command.args(case.words());
     let output = command.output().expect("this program can be started");
     let said = String::from_utf8_lossy(&output.stdout);
-    // A later turn may have been stopped; what an earlier one measured stands.
+    // A later turn may have been stopped; the measurement of an earlier one is kept.
     let Some(line) = said.lines().last() else {
         return match output.status.code() {
             Some(EXIT_SLOW) => Outcome::Slow,
@@ -81,7 +81,7 @@ pub(super) fn measure(contestant: &Contestant, case: &Case, turns: u32) {
     });
 }
 
-/// Says what a turn measured.
+/// Prints the measurement of a turn.
 pub(super) fn say(state: &str, millis: f64, visited: u64, before: f64, engine: &str) {
     let grown = status("VmHWM:").map_or(0.0, |peak| peak - before);
     println!("{state}\t{millis}\t{visited}\t{grown}\t{engine}");
@@ -107,7 +107,7 @@ fn watch() {
     }
 }
 
-/// A line of what Linux says of this process, in MiB.
+/// A line of `/proc/self/status`, in MiB.
 fn status(name: &str) -> Option<f64> {
     let text = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix(name))?;

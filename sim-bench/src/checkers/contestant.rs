@@ -1,4 +1,4 @@
-//! Who checks: the registry, one row each.
+//! The checkers: the registry, one row each.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use super::case::Case;
 use super::history::{Histories, History, Subject};
 use super::{child, online, ours, porcupine_rs, stateright};
 
-/// What a checker says of a history.
+/// The verdict of a checker.
 pub(super) enum Answer {
     /// Linearizable or not, and by which engine.
     Decided(bool, String),
@@ -16,13 +16,13 @@ pub(super) enum Answer {
     Unknown,
 }
 
-/// One who checks.
+/// A checker.
 pub(super) struct Contestant {
-    /// What the process that measures it is told.
+    /// Its name for the process that measures it.
     pub(super) name: &'static str,
-    /// What its column is called.
+    /// The title of its column.
     pub(super) title: &'static str,
-    /// Whether it is measured on a case.
+    /// Returns `true` if it is measured on a case.
     pub(super) takes: fn(&Case) -> bool,
     /// Checks all histories of a case.
     pub(super) check: fn(&Case, &mut Turns),
@@ -46,7 +46,7 @@ impl Turns {
     }
 
     /// Checks these histories as often as there is time for. `check` gets one prepared history and
-    /// says what it found, with the configurations it visited (0 if it does not count them).
+    /// returns its verdict, with the configurations it visited (0 if it does not count them).
     pub(super) fn measure<P>(
         &mut self,
         prepared: &[(P, bool)],
@@ -79,7 +79,7 @@ impl Turns {
     }
 }
 
-/// Does something with the histories of a case, whatever their model.
+/// Does something with the histories of a case, for any model.
 pub(super) trait Check {
     /// Does it.
     fn check<M: Subject>(&mut self, histories: &[History<M>]);

@@ -2,8 +2,8 @@
 //!
 //! Clients take turns at random; each step of a client invokes an operation, lets it take effect on
 //! the one object, or returns it. So the history is linearizable, in the order of the effects. A
-//! violation is then planted by changing a result, or two, in a way that no order explains; what the
-//! scripts change and why, stands there. All is a function of the case.
+//! violation is then planted by changing a result, or two, in a way that no order explains; the
+//! scripts describe the changes. All is a function of the case.
 
 use sim::check::Model;
 use sim::check::datum::Datum;
@@ -45,7 +45,7 @@ pub(super) type Calls<M> = Vec<Operation<<M as Model>::Op, <M as Model>::Ret>>;
 /// A history and its verdict.
 pub(super) struct History<M: Model> {
     pub(super) operations: Calls<M>,
-    /// Whether it is linearizable.
+    /// True if it is linearizable.
     pub(super) expected: bool,
 }
 
@@ -61,7 +61,7 @@ pub(super) enum Histories {
     PriorityQueue(Vec<History<PriorityQueue>>),
 }
 
-/// What clients of an object do.
+/// The operations of the clients of an object.
 pub(super) trait Script {
     type Model: Subject;
 
@@ -78,7 +78,7 @@ pub(super) trait Script {
 /// The history of a case.
 ///
 /// # Panics
-/// If it is to have a violation and there is no place for one.
+/// If it must have a violation and there is no place for one.
 pub(super) fn build<S: Script>(case: &Case, mut script: S) -> Vec<History<S::Model>> {
     let mut operations = drive(case, &mut script);
     if case.bad {

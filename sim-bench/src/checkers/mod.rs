@@ -21,7 +21,7 @@ use self::contestant::CONTESTANTS;
 
 pub(crate) use self::case::{Extent, USAGE};
 
-/// What to measure.
+/// The measurement to run.
 #[derive(Clone, Debug)]
 pub(crate) struct Arguments {
     extent: Extent,
@@ -30,7 +30,7 @@ pub(crate) struct Arguments {
 }
 
 impl Arguments {
-    /// Reads what follows the word `checkers`; none if it does not fit the grammar.
+    /// Reads the arguments after `checkers`; none if they do not fit the grammar.
     pub(crate) fn parse(words: impl Iterator<Item = String>) -> Option<Arguments> {
         let mut arguments = Arguments { extent: Extent::Usual, names: Vec::new() };
         for word in words {
@@ -45,8 +45,8 @@ impl Arguments {
     }
 }
 
-/// Measures one cell in this process: what the table starts for each. None if the words do not say
-/// which.
+/// Measures one cell in this process, which the table starts for each. None if the words do not
+/// select one.
 pub(crate) fn cell(mut words: impl Iterator<Item = String>) -> Option<()> {
     let contestant = words.next()?;
     let contestant = CONTESTANTS.iter().find(|known| known.name == contestant)?;
@@ -55,7 +55,7 @@ pub(crate) fn cell(mut words: impl Iterator<Item = String>) -> Option<()> {
     Some(())
 }
 
-/// Prints the table, and says whether every verdict was right.
+/// Prints the table. Returns `true` if every verdict was right.
 pub(crate) fn table(arguments: &Arguments) -> bool {
     println!(
         "Milliseconds of processor time for one history, the least of several turns; the peers with\n\

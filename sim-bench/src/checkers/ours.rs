@@ -15,7 +15,7 @@ pub(super) const ALONE: Contestant = Contestant {
     check: |case, turns| with_histories(case, &mut Ours { turns, threads: 1 }),
 };
 
-/// With two threads, for what has parts. Time on the wall.
+/// With two threads, for histories with parts. Time on the wall.
 pub(super) const PARALLEL: Contestant = Contestant {
     name: "ours-parallel",
     title: "2 threads",

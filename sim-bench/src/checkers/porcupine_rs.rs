@@ -55,7 +55,7 @@ impl<M> Clone for Adapter<M> {
     }
 }
 
-/// What was asked and what was told.
+/// An operation and its result.
 type Call<M> = (<M as sim::check::Model>::Op, Option<<M as sim::check::Model>::Ret>);
 
 impl<M: Subject> Model for Adapter<M> {

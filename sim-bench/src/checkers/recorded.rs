@@ -11,7 +11,7 @@ use super::history::History;
 const VARIABLE: &str = "UNPAUSE_HISTORIES";
 const FAMILY: &str = "etcd-register";
 
-/// Why there are none, if there are none.
+/// The reason if there are none.
 pub(super) fn missing() -> Option<String> {
     match folder() {
         None => Some(format!("{VARIABLE} is not set")),
@@ -20,7 +20,7 @@ pub(super) fn missing() -> Option<String> {
     }
 }
 
-/// How many there are.
+/// Their number.
 pub(super) fn count() -> usize {
     table().len()
 }
@@ -28,7 +28,7 @@ pub(super) fn count() -> usize {
 /// All of them, with the published verdicts.
 ///
 /// # Panics
-/// If a file is not there or not what the table of verdicts says.
+/// If a file is missing or differs from the table of verdicts.
 pub(super) fn histories() -> Vec<History<CasRegister<Datum>>> {
     let folder = folder().expect("asked for only if it is there");
     let history = |(file, expected): (String, bool)| {
@@ -46,7 +46,7 @@ fn folder() -> Option<PathBuf> {
     std::env::var_os(VARIABLE).map(|root| PathBuf::from(root).join(FAMILY))
 }
 
-/// Files, and whether each is linearizable.
+/// Files, each with `true` if it is linearizable.
 fn table() -> Vec<(String, bool)> {
     let path = folder().expect("asked for only if it is there").join("verdicts.tsv");
     let table = std::fs::read_to_string(path).expect("verdicts.tsv");

@@ -1,4 +1,4 @@
-//! What the clients do, and how a violation is planted, for each object. `a < b` says that a
+//! The operations of the clients, and the planted violation, for each object. `a < b` means that a
 //! returned before b was invoked.
 
 use std::collections::HashMap;
@@ -13,11 +13,11 @@ use sim::check::models::{
 
 use super::history::{Calls, Draw, Script, Subject};
 
-/// How far apart the operations of a planted violation are at most.
+/// The maximum distance between the operations of a planted violation.
 const WINDOW: usize = 4000;
 
-/// A read r with two writes w1 < w2 < r of its key, w1 of a value that nobody else writes: r cannot
-/// return that value. As indices: r and w1.
+/// A read r with two writes w1 < w2 < r of its key, w1 of a value that no other operation writes: r
+/// cannot return that value. As indices: r and w1.
 fn stale_read<O, R>(
     calls: &[Operation<O, R>],
     from: usize,
@@ -206,11 +206,11 @@ pub(super) trait Collection: Subject {
     fn add(number: u64) -> Self::Op;
     fn take() -> Self::Op;
     fn added(op: &Self::Op) -> Option<u64>;
-    /// What was taken, if this is the result of a removal that found something.
+    /// The removed item, if this is the result of a removal that found one.
     fn taken(ret: &Self::Ret) -> Option<u64>;
     fn result(item: u64) -> Self::Ret;
-    /// Of two items that are both inside, whether `first` must come out first. Each with its
-    /// addition.
+    /// Returns `true` if, of two items that are both inside, `first` must come out first. Each with
+    /// its addition.
     fn comes_first(first: (u64, &Adding<Self>), second: (u64, &Adding<Self>)) -> bool;
 }
 
@@ -263,7 +263,7 @@ collection!(
     |a, b| a.0 < b.0
 );
 
-/// Adds and takes, with about as many items inside as it is told.
+/// Adds and takes, with about the given number of items inside.
 pub(super) struct Items<M> {
     backlog: u64,
     last: u64,

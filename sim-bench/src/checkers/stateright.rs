@@ -5,8 +5,8 @@ use stateright::semantics::{ConsistencyTester, LinearizabilityTester, Sequential
 use super::contestant::{Answer, Check, Contestant, Turns, with_histories};
 use super::history::{History, Subject};
 
-/// It copies what is left of the history at every step, which takes memory in the square of its
-/// length, so longer ones are not tried.
+/// It copies the rest of the history at every step, which takes memory in the square of its length,
+/// so longer ones are not tried.
 pub(super) const PEER: Contestant = Contestant {
     name: "stateright",
     title: "stateright 0.31",

@@ -1,4 +1,5 @@
-//! How many runs it takes to find the bugs of the corpus: our strategies, shuttle's, what was published.
+//! The number of runs until the bugs of the corpus are found: with our strategies, with shuttle's,
+//! and as published.
 //!
 //! A figure is runs per failing run: the mean number of runs to the first bug. All are measured in this
 //! process on the same text of the programs, with a scheduling point at each spawn, which every spawn of
@@ -10,7 +11,7 @@ mod published;
 
 use sim_tests::corpus::all;
 
-/// How to ask for it.
+/// Its usage.
 pub(crate) const USAGE: &str = "\
 usage: sim-bench corpus [quick | long] [reorder_5 dining_5 ...]
 
@@ -18,7 +19,7 @@ usage: sim-bench corpus [quick | long] [reorder_5 dining_5 ...]
   ...     only these programs of the corpus
 ";
 
-/// What to measure.
+/// The measurement to run.
 #[derive(Clone, Debug)]
 pub(crate) struct Arguments {
     effort: Effort,
@@ -26,7 +27,7 @@ pub(crate) struct Arguments {
     names: Vec<String>,
 }
 
-/// How long to look.
+/// The effort of a measurement.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Effort {
     /// Runs at most, for a strategy and a program.
@@ -36,7 +37,7 @@ pub(crate) struct Effort {
 }
 
 impl Arguments {
-    /// Reads what follows the word `corpus`; none if it does not fit the grammar.
+    /// Reads the arguments after `corpus`; none if they do not fit the grammar.
     pub(crate) fn parse(words: impl Iterator<Item = String>) -> Option<Arguments> {
         let usual = Effort { runs: 20_000, bugs: 400 };
         let mut arguments = Arguments { effort: usual, names: Vec::new() };
@@ -52,7 +53,7 @@ impl Arguments {
     }
 }
 
-/// What was seen of a strategy and a program.
+/// The measurement of a strategy on a program.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Seen {
     runs: u64,
@@ -60,7 +61,7 @@ pub(crate) struct Seen {
 }
 
 impl Seen {
-    /// Whether it is known well enough, or will not be.
+    /// Returns `true` if the mean is known well enough, or will not be.
     fn enough(&self, effort: Effort) -> bool {
         self.runs >= effort.runs || self.bugs >= effort.bugs
     }

@@ -12,7 +12,7 @@ use super::{Effort, Seen};
 pub(super) fn names() -> Vec<&'static str> {
     let forms = ["pct:2", "pct:3"];
     let names = sim::strategy::STRATEGIES.iter().map(|row| row.name);
-    // What explores to the end has no mean.
+    // An exhaustive search has no mean.
     names.filter(|name| *name != "exhaustive").chain(forms).collect()
 }
 

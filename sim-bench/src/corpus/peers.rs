@@ -30,7 +30,8 @@ pub(super) const PEERS: &[Peer] = &[
 
 impl Peer {
     /// Looks for the bug, again and again, under one seed after another; what PCT learns in its first
-    /// run is counted as the run that it is. None if the program needs what shuttle does not have.
+    /// run is counted as the run that it is. None if the program needs a primitive that shuttle does
+    /// not have.
     pub(super) fn measure(&self, name: &str, effort: Effort) -> Option<Seen> {
         let program = FAMILIES.iter().copied().flatten().find(|program| program.name == name)?;
         let hook = std::panic::take_hook();
@@ -48,7 +49,7 @@ impl Peer {
         Some(seen)
     }
 
-    /// How many runs until one failed or there were enough, and whether one did.
+    /// The number of runs until one failed or there were enough, and `true` if one failed.
     fn look(&self, program: &'static Program, seed: u64, runs_max: u64) -> (u64, bool) {
         let runs = Arc::new(AtomicU64::new(0));
         let (count, create) = (runs.clone(), self.create);

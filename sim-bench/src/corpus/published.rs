@@ -30,7 +30,7 @@ const FIGURES: &[(&str, [Option<f64>; 4])] = &[
     ("double_checked_init", [Some(364.0), Some(94.7), Some(38.6), Some(14.7)]),
 ];
 
-/// What was published about a program.
+/// The published figures of a program.
 pub(super) fn of(name: &str) -> [Option<f64>; 4] {
     let row = FIGURES.iter().find(|(known, _)| *known == name);
     row.map_or([None; 4], |(_, figures)| *figures)

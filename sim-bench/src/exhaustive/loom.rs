@@ -22,7 +22,7 @@ pub(super) fn explore(index: usize, budget: Duration) -> Explored {
     let mut model = loom::model::Builder::new();
     model.log = false;
     model.max_branches = 10_000;
-    // It looks at the clock only every so many runs.
+    // It reads the clock only every so many runs.
     model.checkpoint_interval = 100;
     model.max_duration = Some(budget);
     model.check(move || {

@@ -12,7 +12,7 @@ use cpu_time::ProcessTime;
 
 use self::ours::programs::{PROGRAMS, Program};
 
-/// How to ask for it.
+/// Its usage.
 pub(crate) const USAGE: &str = "\
 usage: sim-bench exhaustive [quick | long] ['counter(3)' IRIW ...]
 
@@ -20,7 +20,7 @@ usage: sim-bench exhaustive [quick | long] ['counter(3)' IRIW ...]
   ...     only these programs
 ";
 
-/// What to explore.
+/// The programs to explore.
 #[derive(Clone, Debug)]
 pub(crate) struct Arguments {
     /// For a cell, at most.
@@ -30,7 +30,7 @@ pub(crate) struct Arguments {
 }
 
 impl Arguments {
-    /// Reads what follows the word `exhaustive`; none if it does not fit the grammar.
+    /// Reads the arguments after `exhaustive`; none if they do not fit the grammar.
     pub(crate) fn parse(words: impl Iterator<Item = String>) -> Option<Arguments> {
         let mut arguments = Arguments { budget: Duration::from_secs(20), names: Vec::new() };
         for word in words {
@@ -47,17 +47,17 @@ impl Arguments {
     }
 }
 
-/// How far a contestant came.
+/// The progress of a contestant.
 #[derive(Clone, Copy, Debug)]
 struct Explored {
     runs: u64,
     /// Runs that were begun and given up, because all they could still do had been done.
     blocked: u64,
-    /// Whether there was nothing left.
+    /// True if nothing was left to explore.
     complete: bool,
 }
 
-/// One who explores the program with this index.
+/// A tool that explores the program with this index.
 struct Contestant {
     name: &'static str,
     explore: fn(usize, Duration) -> Explored,
@@ -78,7 +78,7 @@ struct Cell {
     seconds: f64,
 }
 
-/// What is known of a future that is never pending.
+/// Polls a future that is never pending.
 ///
 /// # Panics
 /// If it is.

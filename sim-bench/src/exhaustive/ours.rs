@@ -7,7 +7,7 @@ use sim::Runner;
 use super::Explored;
 
 mod tools {
-    //! What the programs are written with: this library.
+    //! The primitives of the programs: those of this library.
 
     use std::pin::Pin;
 
@@ -56,7 +56,7 @@ mod tools {
             self.0.fetch_add(more, SeqCst).await;
         }
 
-        /// Whether it was `from`, and is `to` now.
+        /// Returns `true` if it was `from`, and is `to` now.
         pub(crate) async fn exchange(&self, from: i64, to: i64) -> bool {
             self.0.compare_exchange(from, to, SeqCst, SeqCst).await.is_ok()
         }

@@ -7,16 +7,16 @@ use std::sync::Arc;
 
 use super::tools::{Body, Mutex, Task, Word, boxed, join, spawn};
 
-/// A program, and what is known about it.
+/// A program and its known properties.
 #[derive(Clone, Copy)]
 pub(crate) struct Program {
     pub(crate) name: &'static str,
-    /// How many classes of interleavings it has if memory is sequentially consistent (Mazurkiewicz
-    /// traces: accesses of one word conflict unless neither changes it, so an exchange that fails is a load;
-    /// sections of one lock conflict always). By formula where there is one, else counted over all interleavings
-    /// outside of this library; where exchanges fail, by the runs of the search, which its audit agrees with.
+    /// The number of its classes of interleavings if memory is sequentially consistent (Mazurkiewicz traces:
+    /// accesses of one word conflict unless neither changes it, so an exchange that fails is a load; sections of
+    /// one lock conflict always). By formula where there is one, else counted over all interleavings outside of
+    /// this library; where exchanges fail, by the runs of the search, which its audit agrees with.
     pub(crate) classes: u64,
-    /// Whether words are shared, which loom lets be seen out of order: it has more to explore.
+    /// True if words are shared: loom models weak memory and has more to explore.
     pub(crate) weak: bool,
     pub(crate) body: fn() -> Body,
 }
@@ -110,7 +110,7 @@ async fn store_buffering() {
     join((0..2).map(task).collect()).await;
 }
 
-/// Two writers of a word each; two readers look at both, in opposite orders.
+/// Two writers of a word each; two readers read both, in opposite orders.
 async fn independent_reads() {
     let words = words::<2>();
     let write = |me: usize| {
@@ -144,7 +144,7 @@ async fn sections(tasks: i64, times: i64) {
     assert_eq!(*lock.lock().await, tasks * times);
 }
 
-/// Peterson's lock for two tasks, who look three times before they give up.
+/// Peterson's lock for two tasks, which try three times before they give up.
 async fn peterson() {
     const PATIENCE: usize = 3;
     let (wants, turn, owner) = (words::<2>(), Arc::new(Word::new(0)), Arc::new(Word::new(0)));
@@ -156,7 +156,8 @@ async fn peterson() {
             turn.store(other as i64).await;
             for _ in 0..PATIENCE {
                 if wants[other].load().await == 0 || turn.load().await == me_too {
-                    // No assertion that these are equal: loom has only what acquire and release give.
+                    // No assertion that these are equal: loom has only the guarantees of acquire
+                    // and release.
                     owner.store(me_too).await;
                     owner.load().await;
                     wants[me].store(0).await;

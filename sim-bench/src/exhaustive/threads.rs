@@ -1,5 +1,5 @@
-//! What the programs are written with: the threads and primitives of a peer that has those of std under
-//! their names. None of these futures is ever pending. Each such contestant includes this file.
+//! The primitives of the programs: the threads and primitives of a peer, which have the names of
+//! those of std. None of these futures is ever pending. Each such contestant includes this file.
 
 use std::pin::Pin;
 
@@ -45,7 +45,7 @@ impl Word {
         self.0.fetch_add(more, SeqCst);
     }
 
-    /// Whether it was `from`, and is `to` now.
+    /// Returns `true` if it was `from`, and is `to` now.
     pub(crate) async fn exchange(&self, from: i64, to: i64) -> bool {
         self.0.compare_exchange(from, to, SeqCst, SeqCst).is_ok()
     }

@@ -1,8 +1,8 @@
 //! The bodies alone: whichever task a cheap random number names is polled, and that is all. Nothing is
 //! announced, recorded or woken, so no tool that runs these bodies as they are can be below it.
 //!
-//! For the workloads whose tasks only yield before each operation; the rest need somebody who spawns, joins
-//! or wakes.
+//! For the workloads whose tasks only yield before each operation; the rest need an executor that
+//! spawns, joins or wakes.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -19,7 +19,7 @@ use crate::workload::{
     w8_sum,
 };
 
-/// Not a tool, but what tools are measured against.
+/// Not a tool, but the reference for tools.
 pub(crate) const PEER: Peer = Peer { name: "the body alone", can, run };
 
 type Task = Pin<Box<dyn Future<Output = u64> + Send>>;
@@ -43,7 +43,7 @@ fn run(workload: Workload, runs: u64) {
     }
 }
 
-/// Polls the tasks to their ends, in any order; what each gave.
+/// Polls the tasks to their ends, in any order. Returns their results.
 fn poll_all(tasks: Vec<Task>, seed: u64) -> Vec<u64> {
     let mut left: Vec<(usize, Task)> = tasks.into_iter().enumerate().collect();
     let mut given = vec![0; left.len()];

@@ -1,4 +1,4 @@
-//! Who is measured: one file each, all with the same bodies.
+//! The measured tools: one file each, all with the same bodies.
 
 pub(crate) mod bare;
 pub(crate) mod loom;
@@ -10,12 +10,12 @@ pub(crate) mod tokio;
 
 use crate::workload::Workload;
 
-/// One who runs workloads.
+/// A tool that runs workloads.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Peer {
-    /// What its column is called.
+    /// The title of its column.
     pub(crate) name: &'static str,
-    /// Whether it can run this at all.
+    /// Returns `true` if it can run this workload.
     pub(crate) can: fn(Workload) -> bool,
     /// Runs the body so many times and checks that it was.
     pub(crate) run: fn(Workload, u64),

@@ -14,7 +14,7 @@ use crate::workload::{
     sum_below, w8_sum,
 };
 
-/// One job, the random walk, which is what the peers do.
+/// One job, the random walk, as the peers do.
 pub(crate) const PEER: Peer = Peer {
     name: "ours",
     can: |_| true,
@@ -23,7 +23,7 @@ pub(crate) const PEER: Peer = Peer {
     },
 };
 
-/// How to run.
+/// The settings of a run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Settings {
     pub(crate) strategy: &'static str,

@@ -1,5 +1,5 @@
-//! tokio's current-thread executor: no scheduler of its own, so no interleaving but the one. What
-//! switching tasks costs where nothing is decided and nothing recorded.
+//! tokio's current-thread executor: no scheduler of its own, so no interleaving but the one. The
+//! cost of task switches without decisions and records.
 //!
 //! Its operations are no points: a yield stands before each.
 

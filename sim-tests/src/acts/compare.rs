@@ -18,17 +18,17 @@ const PLAIN_RUNS_MAX: u64 = 20_000;
 /// States that the interpreter may visit.
 const STATES_MAX: usize = 100_000;
 
-/// Where the expected results come from.
+/// The source of the expected results.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Judge {
     /// From [`interpret::results`].
     Interpreter,
-    /// From the search `preemptions` without a bound, which reduces nothing: for what the interpreter does not
-    /// model.
+    /// From the search `preemptions` without a bound, which reduces nothing: for acts that the
+    /// interpreter does not model.
     Preemptions,
 }
 
-/// What came of a comparison.
+/// The result of a comparison.
 #[derive(Debug)]
 pub enum Verdict {
     /// The search claims a proof, and all accounts agree on these results, found in so many runs.
@@ -44,12 +44,12 @@ pub enum Verdict {
     LeftOut(Why),
 }
 
-/// Why a program is not compared.
+/// The reason for which a program is not compared.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Why {
     /// The search would take too many runs.
     Runs,
-    /// The search says that tasks share something that it does not see.
+    /// The search reports that tasks share state outside this library.
     Blind,
     /// The expected results are too many states or runs away.
     Expected,
@@ -58,7 +58,7 @@ pub enum Why {
 /// Results that one account has and another has not.
 #[derive(Debug)]
 pub struct Difference {
-    /// Who it is about.
+    /// The kind of the sight that differs.
     pub kind: Kind,
     /// The results.
     pub sights: BTreeSet<Sight>,
@@ -73,7 +73,7 @@ pub enum Kind {
     Unexpected,
     /// Seen by a run at random and not expected.
     SeenAtRandom,
-    /// The search has all results, but sampled runs of its own say that it is wrong.
+    /// The search has all results, but its own sampled runs contradict it.
     Doubted,
     /// A plain run of the search passed although a result fails, or the other way round.
     Outcome,
@@ -95,27 +95,27 @@ impl fmt::Display for Difference {
     }
 }
 
-/// What to compare.
+/// The runs to compare, and their judge.
 #[derive(Clone, Copy, Debug)]
 pub struct Comparison {
-    /// Where the expected results come from.
+    /// The source of the expected results.
     pub judge: Judge,
-    /// How many runs at random there are for each strategy of [`AT_RANDOM`].
+    /// The number of random runs for each strategy of [`AT_RANDOM`].
     pub random: u64,
-    /// Whether the test is also run plainly, up to its first failure.
+    /// True if the test is also run plainly, up to its first failure.
     pub plain: bool,
 }
 
-/// The strategies whose runs are looked at.
+/// The strategies whose runs are compared.
 pub const AT_RANDOM: [&str; 2] = ["random", "portfolio"];
 
 impl Comparison {
-    /// Compares what the accounts say of a program.
+    /// Compares the accounts of a program.
     pub fn of(&self, program: &Program) -> Verdict {
         self.between(program, program)
     }
 
-    /// Compares what is expected of one program with what a search has of another.
+    /// Compares the expected results of one program with the results of a search for another.
     pub fn between(&self, of: &Program, program: &Program) -> Verdict {
         let expected = match self.judge {
             Judge::Interpreter => interpret::results(of, STATES_MAX),
@@ -155,7 +155,7 @@ impl Comparison {
         }
     }
 
-    /// What runs at random see.
+    /// The sights of random runs.
     fn at_random(&self, program: &Program) -> BTreeSet<Sight> {
         let driven = Driven::new(program);
         let mut sights = BTreeSet::new();
@@ -178,7 +178,7 @@ fn runner(strategy: &str) -> Runner {
 struct Searched {
     sights: BTreeSet<Sight>,
     runs: u64,
-    /// Whether runs that it sampled did not agree with it.
+    /// True if runs that it sampled did not agree with it.
     doubted: bool,
     complete: bool,
     blind: bool,
@@ -191,7 +191,7 @@ fn search(program: &Program, strategy: &str, runs: u64) -> Searched {
         .seeds(0..runs)
         .each_run(async || driven.body().await, |run| sights.extend([driven.sight(&run)]));
     if let Some(finding) = &report.finding {
-        // Runs that fail are results, but one that is not the same twice is the fault of the driver.
+        // A failing run is a result, but a run that is not reproducible is a fault of the driver.
         let outcome = &finding.run.outcome;
         if matches!(outcome, Outcome::Failed(Failure::NonDeterminism { .. })) {
             let end = End::Other(format!("{outcome:?}"));
@@ -212,8 +212,8 @@ fn search(program: &Program, strategy: &str, runs: u64) -> Searched {
     }
 }
 
-/// Whether a test passes: stopped at the first failure, and with the orders of calls looked at without
-/// running them.
+/// Returns `true` if a test passes that stops at the first failure and checks the orders of calls
+/// without running them.
 fn passes(program: &Program) -> bool {
     let driven = Driven::new(program);
     // A failure is written down; tests at the same time do not write to one place.
@@ -222,7 +222,7 @@ fn passes(program: &Program) -> bool {
     let runner = runner("exhaustive").prove(0).out(&out);
     let passed = runner.run(async || driven.body().await).passed();
     if !passed {
-        // What is left behind does no harm.
+        // Files left behind do no harm.
         let _ = std::fs::remove_dir_all(out);
     }
     passed

@@ -1,4 +1,4 @@
-//! Programs as data: tasks, and what each does in turn.
+//! Programs as data: tasks and their acts.
 //!
 //! Objects are few and fixed, so that generated programs collide: [`WORDS`] words of memory, [`LOCKS`] locks
 //! and one recorded register. A handle is held by the task that spawned the target, unless that task gave it
@@ -6,13 +6,13 @@
 
 use std::fmt;
 
-/// How many words of memory there are: two atomics, a cell and an atomic in a `static`.
+/// The number of words of memory: two atomics, a cell and an atomic in a `static`.
 pub const WORDS: usize = 4;
 /// The word that is a cell.
 pub const CELL: usize = 2;
 /// The word that is a `static`.
 pub const STATIC: usize = 3;
-/// How many locks there are.
+/// The number of locks.
 pub const LOCKS: usize = 2;
 
 /// Tasks by number. Task 0 is the body of the test; each other task is spawned by at most one act.
@@ -22,7 +22,7 @@ pub struct Program {
     pub tasks: Vec<Vec<Act>>,
 }
 
-/// What a task does next.
+/// An act of a task.
 ///
 /// Acts that see a value log it. "A point" is an act that other tasks may come before.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -81,14 +81,14 @@ pub enum Act {
     PollJoin(usize),
     /// Aborts a task. No point.
     Abort(usize),
-    /// Logs whether a task has ended. No point.
+    /// Logs 1 if a task has ended, and 0 otherwise. No point.
     Look(usize),
     /// Detaches a task. No point.
     Detach(usize),
     /// Makes the future of an act that is one point, polls it once and drops it. No point.
     Drop(Box<Act>),
 
-    /// Two pieces, of which the one that ends first has the other dropped: `select`.
+    /// Two pieces; the first to end drops the other: `select`.
     Race(Vec<Act>, Vec<Act>),
     /// Two pieces, each polled whenever the task is: `join`.
     Both(Vec<Act>, Vec<Act>),
@@ -96,22 +96,22 @@ pub enum Act {
     Woken(Vec<Act>, Vec<Act>),
 
     /// From now on the piece holds something that does this when it is dropped: when the piece ends, its task
-    /// is aborted, or the piece loses a race. What was acquired last is dropped first. No point.
+    /// is aborted, or the piece loses a race. The value acquired last is dropped first. No point.
     Defer(Effect),
 
     /// A recorded write of this value to a register, or a recorded read: an access to each of the words in
     /// turn, and the last one gives the result. A point for each word.
     Call {
-        /// Whether it is made with `History::invoke`.
+        /// True if it is made with `History::invoke`.
         explicit: bool,
-        /// What is written; none for a read.
+        /// The written value; none for a read.
         write: Option<u8>,
         /// The words.
         words: Vec<usize>,
     },
 }
 
-/// What is done when something is dropped.
+/// The effect of a drop.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Effect {
     /// As [`Act::Abort`].
@@ -145,7 +145,7 @@ impl Act {
 }
 
 impl Program {
-    /// How many acts there are, those in pieces counted too.
+    /// The number of acts, including those in pieces.
     pub fn size(&self) -> usize {
         fn size(acts: &[Act]) -> usize {
             let inner = |act: &Act| act.pieces().map_or(0, |pair| size(pair[0]) + size(pair[1]));
@@ -154,7 +154,7 @@ impl Program {
         self.tasks.iter().map(|acts| size(acts)).sum()
     }
 
-    /// Whether `is` holds for any act, those in pieces included.
+    /// Returns `true` if `is` holds for any act, including those in pieces.
     pub fn any(&self, is: impl Fn(&Act) -> bool) -> bool {
         fn any(acts: &[Act], is: &dyn Fn(&Act) -> bool) -> bool {
             let inner =
@@ -164,7 +164,7 @@ impl Program {
         self.tasks.iter().any(|acts| any(acts, &is))
     }
 
-    /// Whether calls are recorded; then the body checks the history at its end.
+    /// Returns `true` if calls are recorded; then the body checks the history at its end.
     pub fn records(&self) -> bool {
         self.any(|act| matches!(act, Act::Call { .. }))
     }
@@ -173,15 +173,15 @@ impl Program {
 /// All that is seen of one run.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Sight {
-    /// How the run ended.
+    /// The end of the run.
     pub end: End,
-    /// What each task logged, as [`entry`] writes it.
+    /// The log of each task, in entries of [`entry`].
     pub logs: Vec<Vec<u16>>,
     /// The last values of the words and of those under the locks.
     pub memory: [u8; WORDS + LOCKS],
 }
 
-/// How a run ended.
+/// The end of a run.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum End {
     /// The body returned.
@@ -197,7 +197,7 @@ pub enum End {
 }
 
 impl End {
-    /// Whether the run passed.
+    /// Returns `true` if the run passed.
     pub fn passed(&self) -> bool {
         *self == End::Passed
     }

@@ -5,7 +5,7 @@ use super::program::{Act, Program};
 /// Programs that are tried; then the smallest so far is taken.
 const TRIES_MAX: u32 = 3_000;
 
-/// Leaves out of `program`, for which `fails` holds, whatever can be left out so that it still does.
+/// Removes parts of `program` as long as `fails` holds without them. It must hold for `program`.
 pub fn shrink(program: &Program, fails: impl Fn(&Program) -> bool) -> Program {
     let mut best = program.clone();
     let mut tries = 0;

@@ -72,8 +72,8 @@ fn shape() -> Shape {
     chunks
 }
 
-/// Nothing is asked of what runs a command but that it can be shared: it borrows, and its future stays
-/// where it is made.
+/// The function that runs a command must only be shareable: it borrows, and its future stays on its
+/// thread.
 async fn program() {
     let sum = Mutex::new(0);
     let run = async |op| {
@@ -85,7 +85,7 @@ async fn program() {
         *sum
     };
     let script = Script::new().prefix(Op::Add(1)).named(CommandId(4)).again();
-    let script = script.branch(0, 0, Op::Add(2)).crash(9).branch(0, 1, Op::Add(3)).unheard();
+    let script = script.branch(0, 0, Op::Add(2)).crash(9).branch(0, 1, Op::Add(3)).timeout();
     let script: Script<Op> = script.suffix(Op::Same(CommandId(4))).budget(1_000_000);
     let future = sim::parallel(shape(), Sum::default(), &run);
     let _: &dyn Future<Output = ()> = &future;
@@ -96,7 +96,7 @@ async fn program() {
             *sum += n;
         }
         let _ = *sum;
-        // The sum is that of both programs; what this one asked for is the model's.
+        // The sum is that of both programs; the results of this one are those of the model.
         *sum
     })
     .await;
@@ -104,7 +104,7 @@ async fn program() {
 
 #[test]
 fn programs_are_run_in_both_builds() {
-    // The second program finds what the first one left, and so is wrong.
+    // The second program finds the state that the first one left, and so fails.
     let runner = Runner::new().hermetic().seeds(0..5).statistics(true).out("target/parity");
     let report: Report = runner.run(program);
     assert!(!report.passed());

@@ -1,7 +1,7 @@
-//! Functions of a compiler's assembly, and whether two of them are the same.
+//! Functions in a compiler's assembly, and a comparison of two of them.
 //!
-//! Reads what LLVM writes for ELF, Mach-O and COFF, as far as that takes: where functions begin and
-//! end, and which lines are instructions. Knows no instruction.
+//! Reads the output of LLVM for ELF, Mach-O and COFF, as far as needed: the begin and end of
+//! functions, and the lines that are instructions. Knows no instruction.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 pub(crate) struct Assembly {
     /// The instructions of each function, and its labels, numbered from its start.
     functions: BTreeMap<String, Vec<String>>,
-    /// Other names of functions: what the compiler makes of two functions that are the same.
+    /// Other names of functions: the compiler merges two equal functions.
     aliases: BTreeMap<String, String>,
 }
 

@@ -137,8 +137,8 @@ fn a_lock_dropped_in_a_select_is_free_for_the_next() {
 #[test]
 #[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn select_without_bias_ends_though_its_order_is_random() {
-    // Which branch it looks at first is drawn by the macro and not by us: it may be reported, as
-    // what it is, and must do no other harm.
+    // The macro draws the branch that it polls first, outside the decisions of the run. The run may
+    // report this as nondeterminism, and it must do no other harm.
     let report = sim_tests::seeds::explore("select_random", async || {
         let (a, b) = (Atomic::new(0u8), Atomic::new(0u8));
         let (left, right) = (a.swap(1, SeqCst).fuse(), b.swap(1, SeqCst).fuse());
@@ -286,7 +286,7 @@ fn a_future_of_another_run_has_no_turn_in_this_one() {
         return;
     }
     let kept = std::sync::Mutex::new(None);
-    // One that sees each run once.
+    // A hook that sees each run once.
     let runner = Runner::new().hermetic().strategy("random");
     let run = runner.run_seed(0, async || {
         let mut add = VALUE.fetch_add(1, SeqCst).boxed();

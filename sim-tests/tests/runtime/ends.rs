@@ -1,4 +1,4 @@
-//! How runs end: panics of every kind, destructors that misbehave, limits, errors.
+//! Ends of runs: panics of every kind, destructors that misbehave, limits, errors.
 
 use std::panic::{AssertUnwindSafe, resume_unwind};
 use std::sync::Arc;
@@ -150,7 +150,7 @@ impl Drop for Hydra {
 fn destructors_that_spawn_without_end_do_no_harm_to_the_next_run() {
     let failure = failure(&runner("hydra").run_seed(0, async || drop(Hydra)));
     assert!(matches!(failure, Failure::Misuse { .. }), "{failure:?}");
-    // The same worker runs many seeds: what one run left must not show up in the next.
+    // The same worker runs many seeds: remains of one run must not show up in the next.
     let found = fails("hydra_again", async || {
         if sim::rand::below(2) == 0 {
             drop(Hydra);

@@ -9,13 +9,14 @@ use sim::Ordering::SeqCst;
 use sim::run::trace::format;
 use sim::{Atomic, Runner, SIMULATED};
 
-/// Runs one of the programs below in a process of its own, which is to hang.
+/// Runs one of the programs below in a process of its own, which must hang.
 fn child(program: &str, replay: Option<&str>) -> Output {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command
         .args(["--exact", "hang::child_hangs", "--nocapture"])
         .env("UNPAUSE_CHILD", program)
         .env("SIM_HANG", "1s")
+        .env("SIM_SEDE", "1")
         .env("SIM_OUT", folder(program));
     if let Some(replay) = replay {
         command.env("SIM_REPLAY", replay);
@@ -39,6 +40,7 @@ fn check(program: &str, last: &str) {
     let screen = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(101), "{screen}");
     assert!(screen.contains("0.0 stuck") && screen.contains(last), "{screen}");
+    assert!(screen.contains("unknown environment variable SIM_SEDE"), "{screen}");
     // One folder for the test, one file in it.
     let only = |folder: PathBuf| {
         let files: Vec<_> = std::fs::read_dir(folder).unwrap().collect();

@@ -1,5 +1,5 @@
-//! The simulated runtime, attacked from outside: whatever a program does, a run ends with an
-//! outcome that says what the program did.
+//! The simulated runtime, attacked from outside: every run ends with an outcome that describes the
+//! behaviour of the program.
 
 mod combinators;
 mod ends;

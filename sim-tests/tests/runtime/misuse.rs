@@ -1,9 +1,10 @@
-//! Ways to use the library that cannot work: each is told, none hangs.
+//! Misuses of the library: each is reported, none hangs.
 
 use std::sync::{Arc, LazyLock, Mutex as StdMutex};
 use std::task::{Poll, Waker};
 use std::time::Duration;
 
+use futures::FutureExt;
 use sim::run::Failure;
 use sim::{Mutex, Runner, SIMULATED};
 use sim_tests::seeds::{SEEDS, fails, runner};
@@ -63,20 +64,29 @@ fn a_waker_kept_beyond_its_run_wakes_nobody() {
 fn a_task_woken_by_another_thread_is_told_where_that_comes_from() {
     for _ in 0..5 {
         let failure = fails("thread", async || {
-            let (send, receive) = futures::channel::oneshot::channel();
+            let (send, mut receive) = futures::channel::oneshot::channel();
+            let (waits, waiting) = std::sync::mpsc::channel();
             let busy = sim::spawn(async {
                 for _ in 0..200_000 {
                     sim::task::yield_now().await;
                 }
             });
             std::thread::spawn(move || {
+                // A message that is there before the task waits wakes nobody.
+                let _ = waiting.recv();
                 std::thread::sleep(Duration::from_millis(1));
                 let _ = send.send(());
             });
-            receive.await.unwrap();
+            std::future::poll_fn(|context| {
+                let polled = receive.poll_unpin(context);
+                let _ = waits.send(());
+                polled
+            })
+            .await
+            .unwrap();
             busy.await.unwrap();
         });
-        // Whether the wake or the end of all other work comes first is up to the thread.
+        // The thread decides if the wake or the end of all other work comes first.
         let told = matches!(
             failure,
             Failure::Misuse { .. } | Failure::Deadlock { .. } | Failure::NonDeterminism { .. }

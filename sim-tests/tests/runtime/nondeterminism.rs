@@ -1,4 +1,5 @@
-//! What no seed controls is found and named; what looks like it and is not, is left alone.
+//! Nondeterminism outside the decisions of a run is found and named; similar behaviour that is
+//! deterministic is not reported.
 
 use std::collections::{BTreeSet, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};

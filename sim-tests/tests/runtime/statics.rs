@@ -1,4 +1,4 @@
-//! Atomics and cells that stand in a `static`, and what `get_mut` and `into_inner` see.
+//! Atomics and cells in a `static`, and the values of `get_mut` and `into_inner`.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Every atomic type and operation does what std's does, inside a run and outside.
+//! Every atomic type and operation behaves as in std, inside a run and outside.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -9,18 +9,18 @@ use sim::run::event::Values;
 use sim::run::ids::TaskId;
 use sim::{Atomic, Mutex, Runner};
 
-/// One operation: which, and what it is given.
-type Deed<T> = (u8, T, T);
+/// One operation: its number and two arguments.
+type Operation<T> = (u8, T, T);
 
 macro_rules! agrees {
     ($($name:ident $type:ty, $std:ty, [$($number:tt)?];)*) => {$(
         mod $name {
             use super::*;
 
-            async fn ours(first: $type, deeds: &[Deed<$type>]) -> Vec<String> {
+            async fn ours(first: $type, operations: &[Operation<$type>]) -> Vec<String> {
                 let atomic = Atomic::new(first);
                 let mut results = Vec::new();
-                for (op, a, b) in deeds.iter().copied() {
+                for (op, a, b) in operations.iter().copied() {
                     use Ordering::*;
                     let result = match op % 14 {
                         0 => format!("{:?}", atomic.load(Acquire).await),
@@ -50,10 +50,10 @@ macro_rules! agrees {
                 results
             }
 
-            fn std(first: $type, deeds: &[Deed<$type>]) -> Vec<String> {
+            fn std(first: $type, operations: &[Operation<$type>]) -> Vec<String> {
                 let atomic = <$std>::new(first);
                 let mut results = Vec::new();
-                for (op, a, b) in deeds.iter().copied() {
+                for (op, a, b) in operations.iter().copied() {
                     use Ordering::*;
                     let result = match op % 14 {
                         0 => format!("{:?}", atomic.load(Acquire)),
@@ -82,19 +82,19 @@ macro_rules! agrees {
                 #[test]
                 fn does_what_std_does(
                     first: $type,
-                    deeds in proptest::collection::vec(any::<Deed<$type>>(), 1..20),
+                    operations in proptest::collection::vec(any::<Operation<$type>>(), 1..20),
                 ) {
                     // Equal operands are rare among random ones, and the telling case.
-                    let mut deeds = deeds;
-                    for at in 1..deeds.len() {
-                        if deeds[at].0 % 2 == 0 {
-                            deeds[at].1 = deeds[at - 1].2;
+                    let mut operations = operations;
+                    for at in 1..operations.len() {
+                        if operations[at].0 % 2 == 0 {
+                            operations[at].1 = operations[at - 1].2;
                         }
                     }
-                    let expected = std(first, &deeds);
-                    prop_assert_eq!(&sim::block_on(ours(first, &deeds)), &expected);
+                    let expected = std(first, &operations);
+                    prop_assert_eq!(&sim::block_on(ours(first, &operations)), &expected);
                     let run = Runner::new().hermetic().run_seed(0, async || {
-                        assert_eq!(ours(first, &deeds).await, expected);
+                        assert_eq!(ours(first, &operations).await, expected);
                     });
                     prop_assert_eq!(run.outcome, sim::run::Outcome::Passed);
                 }
@@ -137,7 +137,7 @@ agrees! {
 const ORDERS: [Ordering; 5] =
     [Ordering::Relaxed, Ordering::Acquire, Ordering::Release, Ordering::AcqRel, Ordering::SeqCst];
 
-/// Whether a call panics.
+/// Returns `true` if a call panics.
 fn panics<R>(call: impl FnOnce() -> R) -> bool {
     catch_unwind(AssertUnwindSafe(|| drop(call()))).is_err()
 }

@@ -35,7 +35,7 @@ pub(crate) fn captured(name: &str) -> Child {
     Child { name, command, variables: Vec::new() }
 }
 
-/// Sets the variables of the fixture and removes those of the user who runs these tests.
+/// Sets the variables of the fixture and removes those of the caller of these tests.
 pub(crate) fn clean(command: &mut Command) {
     for (name, _) in std::env::vars_os() {
         let name = name.to_string_lossy();
@@ -139,7 +139,7 @@ impl Ended {
         line.unwrap_or_else(|| panic!("no {label} {self}")).trim().to_owned()
     }
 
-    /// The picture of the schedule, and what is below it up to the commands.
+    /// The picture of the schedule, and the text below it up to the commands.
     #[track_caller]
     pub(crate) fn schedule(&self) -> String {
         let from = self.stderr.find("── schedule").unwrap_or_else(|| panic!("no schedule {self}"));

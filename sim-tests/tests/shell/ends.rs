@@ -96,7 +96,7 @@ fn a_destructor_that_panics_while_a_panic_unwinds_does_not_abort_in_silence() {
 fn a_run_that_ends_its_process_without_a_word_is_known_by_its_seed_at_a_later_start() {
     let runs = || captured("aborts").env("SIM_JOBS", "1");
     let fixed = || runs().env("UNPAUSE_VARIANT", "fixed").passes().stderr;
-    // Whatever is left of a gate that was stopped goes with a test that comes to its end.
+    // A test that ends removes the marks of an earlier process that was killed.
     fixed();
     assert_eq!(fixed(), "");
     let aborts = || {

@@ -7,7 +7,7 @@ use std::process::Command;
 use crate::child::{self, Ended, child, folder, root};
 
 /// A `cargo` that runs this test binary as Cargo would: in the folder of its package, with the
-/// filter and what stands behind `--`.
+/// filter and the arguments after `--`.
 const CARGO: &str = r#"#!/bin/sh
 [ "$1" = test ] || exit 90
 shift
@@ -97,7 +97,7 @@ fn the_printed_command_fails_in_the_same_way() {
         // And so does the command that this prints.
         let third = shell(&again.after("replay:"), &root(), Some(&cargo));
         assert_eq!(third.stderr, again.stderr);
-        // The file, whatever its length.
+        // The file, independent of its length.
         let file = child(test).env("SIM_REPLAY", first.after("trace:")).fails();
         same(&first, &file);
     }
@@ -115,8 +115,8 @@ fn same(first: &Ended, again: &Ended) {
     assert_eq!(headline(again), headline(first));
 }
 
-/// The one test that runs Cargo itself. It asks for the features of the workspace, with which this
-/// program was built: it would be built once more with those of its package.
+/// The one test that runs Cargo itself. It selects the features of the workspace, with which this
+/// program was built; with those of its package it would be built once more.
 #[test]
 #[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn the_printed_command_works_with_the_real_cargo() {

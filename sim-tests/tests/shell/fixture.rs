@@ -1,4 +1,4 @@
-//! The tests of a user, who has bugs. They do nothing unless `UNPAUSE_FIXTURE` is set.
+//! The tests of a user's package, with bugs. They do nothing unless `UNPAUSE_FIXTURE` is set.
 //!
 //! `UNPAUSE_VARIANT` names the state the program is in, as if it had been edited.
 
@@ -17,7 +17,7 @@ fn variant(name: &str) -> bool {
     std::env::var("UNPAUSE_VARIANT").is_ok_and(|variant| variant == name)
 }
 
-/// A counter with a lost update, and what may become of the code over time.
+/// A counter with a lost update, and later versions of its code.
 async fn counts() {
     assert!(!variant("at once"), "failed at once");
     let (hits, spare) = (Arc::new(Atomic::new(0u64)), Arc::new(Atomic::new(0u64)));
@@ -112,7 +112,7 @@ async fn returns_an_error() -> Result<(), std::num::ParseIntError> {
     Ok(())
 }
 
-/// Its own words are in what the harness hears.
+/// Its own output is part of the captured output.
 #[sim::test]
 #[should_panic(expected = "an update was lost: 1 of 2")]
 async fn should_panic_with_its_own_words() {

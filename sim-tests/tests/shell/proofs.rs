@@ -1,8 +1,8 @@
-//! Tests that need a proof: those that must have one, and those that fall short of it.
+//! Tests that must have a proof: those that get it, and those that fail because they do not.
 
 use crate::child::{captured, child};
 
-/// A line that is there although the harness takes what a passing test prints.
+/// A line that is printed although the harness captures the output of a passing test.
 const SHORT: &str = "NOT A PROOF  shell::fixture::attempts: ";
 
 #[test]
@@ -28,7 +28,7 @@ fn a_test_that_must_prove_fails_unless_it_does() {
     // Nothing is left to replay.
     ended.says_not("replay:");
     proves().env("SIM_SEEDS", "2").env("SIM_MUST_PROVE", "0").passes();
-    // A replay is no search, whatever the strategy.
+    // A replay is no search, under any strategy.
     let inline = child("lost_update").fails().after("replay:");
     let inline = inline.strip_prefix("SIM_REPLAY=").unwrap().split(' ').next().unwrap().to_owned();
     child("proves").env("SIM_REPLAY", inline).fails().says(&["the run diverged from its trace"]);

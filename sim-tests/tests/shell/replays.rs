@@ -1,4 +1,5 @@
-//! Replays that go wrong: of a program that has changed, of what is no trace, of a fixed bug.
+//! Replays that go wrong: of a program that has changed, of a file that is no trace, of a fixed
+//! bug.
 
 use std::fs;
 
@@ -163,7 +164,7 @@ fn a_file_of_the_attribute_stands_beside_the_manifest() {
     for from in [&package, &root()] {
         run(from).fails().says(&["kept/one.simtrace: main panicked", "1 of 2"]);
     }
-    // A seed that is asked for overrides the replay.
+    // An explicit seed overrides the replay.
     run(&root()).env("SIM_SEED", "6").fails().says(&["seed 6: main panicked"]);
     fs::remove_file(package.join("kept/one.simtrace")).unwrap();
     run(&root()).fails().says(&["the trace cannot be read", "No such file"]);

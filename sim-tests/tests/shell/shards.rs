@@ -1,4 +1,4 @@
-//! Long explorations: shards, what they write down, going on from there, merging.
+//! Long explorations: shards, their files, resuming, merging.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -83,7 +83,7 @@ fn the_lowest_failing_seed_of_all_shards_is_that_of_the_whole() {
     };
     let (code, together) = merge(&[], &shards);
     assert_eq!((code, of(&together)), (1, of(&alone)), "{together}");
-    // One bug is one group, whatever the shard and the value.
+    // One bug is one group, for every shard and value.
     assert_eq!(together.matches("failed ").count(), 1, "{together}");
     assert!(together.contains("panic  sim-tests/tests/shell/fixture.rs:"), "{together}");
     assert!(together.contains("SIM_REPLAY="), "{together}");

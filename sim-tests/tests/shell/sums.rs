@@ -176,7 +176,7 @@ fn overlapping_numbers_of_shards_are_never_counted_twice() {
     remove("3-of-5");
     run("2/3");
     assert_eq!(merge(&["--json"], &folder), (code, said));
-    // Two of these have a sixth of the seeds in common: what is certain is judged, and no more.
+    // Two of these have a sixth of the seeds in common: only certain conclusions are drawn.
     ["1-of-5", "2-of-5", "4-of-5", "5-of-5", "1-of-3", "3-of-3"].into_iter().for_each(remove);
     ["1/2", "4/6", "6/6"].into_iter().for_each(run);
     let (code, said) = merge(&[], &folder);

@@ -1,4 +1,5 @@
-//! Each `SIM_*` variable: what it does, what it overrides, and what a bad value gives.
+//! Each `SIM_*` variable: its effect, the settings that it overrides, and the error for a bad
+//! value.
 
 use std::collections::BTreeSet;
 use std::fs;

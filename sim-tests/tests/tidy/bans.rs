@@ -1,8 +1,7 @@
-//! What the library does not touch: the world outside a run, and its own feature.
+//! Bans: the library does not touch the world outside a run, nor its own feature.
 //!
-//! Data (L0) and siblings (L1) are functions of what they are given: no clock, environment, file,
-//! thread identity or output. Each ban says what to use instead. Code under `#[cfg(test)]` is
-//! free to.
+//! Data (L0) and siblings (L1) are functions of their arguments: no clock, environment, file,
+//! thread identity or output. Each ban names its replacement. Code under `#[cfg(test)]` is free to.
 
 use proc_macro2::{TokenStream, TokenTree};
 
@@ -10,7 +9,7 @@ use crate::layers::is_below_the_seam;
 use crate::source::{Kind, Library, Module, Name};
 use crate::tree::{File, Offence};
 
-/// Paths that data and siblings do not name, and what they use instead.
+/// Paths that data and siblings must not name, with their replacements.
 const PATHS: &[(&str, &str)] = &[
     ("std::env", "take the value as an argument; `config` reads the environment"),
     ("std::fs", "take and return text; `persistence` reads and writes files"),
@@ -60,7 +59,7 @@ const HASHED: &[&str] = &[
     "std::collections::hash_set",
 ];
 
-/// What a comment above the `use` says, its reason following.
+/// The comments above a `use` that permit it; a reason follows.
 const PROMISES: &[&str] = &["// tidy: never iterated", "// tidy: fixed hasher"];
 
 /// Names of the world outside a run, in data and siblings.
@@ -103,8 +102,8 @@ fn offence(module: &Module<'_>, name: &Name) -> Option<Offence> {
     ))
 }
 
-/// Whether `name` reaches into `banned` here: what an earlier `use` of the file reached into
-/// already is reported there. A glob reaches into all that is below it.
+/// Returns `true` if `name` reaches into `banned` here. A path that an earlier `use` of the file
+/// reached is reported there. A glob reaches into everything below it.
 fn says(name: &Name, banned: &str) -> bool {
     let banned: Vec<&str> = banned.split("::").collect();
     let said = &name.segments;
@@ -114,7 +113,8 @@ fn says(name: &Name, banned: &str) -> bool {
     reaches || sweeps
 }
 
-/// Whether the comments and attributes right above `line`, counted from 1, hold a promise.
+/// Returns `true` if the comments and attributes directly above `line`, counted from 1, include a
+/// promise.
 fn is_promised(text: &str, line: usize) -> bool {
     let above: Vec<&str> = text.lines().take(line.saturating_sub(1)).map(str::trim).collect();
     let block = above.iter().rev().take_while(|l| l.starts_with("//") || l.starts_with("#["));

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::tree::{File, Offence};
 
-/// Lines of a source: what still fits into a head.
+/// The maximum length of a source file, in lines.
 const LINES_MAX: usize = 500;
 
 /// A source of more than [`LINES_MAX`] lines.
@@ -20,7 +20,7 @@ pub(crate) fn too_long(file: &File) -> Vec<Offence> {
 /// A source that does not open with `//!`.
 ///
 /// Inputs of the compile-fail tests are left out: their compiler errors quote line numbers, and
-/// they say in their name what is wrong with them.
+/// their names describe their errors.
 pub(crate) fn without_opening(file: &File) -> Vec<Offence> {
     let is_ui_input = file.path.contains("/tests/ui/");
     let opening = file.text.lines().next().and_then(|line| line.strip_prefix("//!"));
@@ -76,7 +76,7 @@ mod tests {
         assert!(!lacks("sim-tests/tests/ui/unknown_argument.rs", "fn main() {}\n"));
     }
 
-    /// What the map with this text lacks.
+    /// The files that the map with this text lacks.
     fn lost(map: &str) -> Vec<String> {
         let sources =
             ["src/lib.rs", "src/ids.rs", "src/trace.rs", "src/trace/format.rs", "src/rt/mod.rs"];

@@ -16,7 +16,7 @@ enum Layer {
     Sibling,
     /// L2, the contract between primitives and a run: names data and `rt`.
     Seam,
-    /// L3, what users type: names data and the seam.
+    /// L3, the items that users name: it imports data and the seam.
     Surface,
     /// L4, puts it all together: names everything.
     Wiring,
@@ -47,7 +47,7 @@ const CHECKERS: &str = "unpause_check";
 /// An arrow that the layers do not draw: from, to, why.
 type Exception = (&'static str, &'static str, &'static str);
 
-/// The arrows that stand although the layers do not draw them.
+/// The permitted imports that the layers do not cover.
 const EXCEPTIONS: &[Exception] =
     &[("testing", "task", "the branches of a generated program are tasks")];
 
@@ -117,7 +117,7 @@ fn layer(module: &str) -> Option<Layer> {
     TABLE.iter().find(|(name, _)| *name == module).map(|(_, layer)| *layer)
 }
 
-/// Whether the module at `path` is data or a sibling: a function of what it is given.
+/// Returns `true` if the module at `path` is data or a sibling: a function of its arguments.
 pub(crate) fn is_below_the_seam(path: &[String]) -> bool {
     let layer = path.first().and_then(|module| layer(module));
     matches!(layer, Some(Layer::Data | Layer::Sibling))
@@ -136,7 +136,7 @@ fn arrow<'n>(
             _ => Ok(None),
         };
     };
-    // The names that expansions of macros need stand in the root.
+    // The names that expansions of macros need are in the root.
     if to == from || to == "__private" {
         return Ok(None);
     }
@@ -160,8 +160,8 @@ fn arrow<'n>(
     ))
 }
 
-/// Whether `first` is a crate other than `std`. A path of one segment is a local name, unless a
-/// `use` says it.
+/// Returns `true` if `first` is a crate other than `std`. A path of one segment is a local name,
+/// unless a `use` brings it in.
 fn is_foreign(name: &Name, first: &str, dependencies: &[String]) -> bool {
     let is_path = name.segments.len() > 1 || matches!(name.kind, Kind::Import { .. } | Kind::Glob);
     is_path && dependencies.iter().any(|dependency| dependency == first)
@@ -173,7 +173,7 @@ mod tests {
 
     const SOME: &[Exception] = &[("rt", "census", "a reason")];
 
-    /// What is said of a library of these files, as `path:line` and message.
+    /// The offences in a library of these files, as `path:line` and message.
     fn offences(files: &[(&str, &str)]) -> Vec<Offence> {
         let files: Vec<File> = files.iter().map(|(path, text)| File::new(path, text)).collect();
         check_with(&Library::parse(&files), &["futures".to_owned()], SOME)

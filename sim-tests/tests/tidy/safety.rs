@@ -1,7 +1,7 @@
 //! No unsafe code, but in the crate for unmodified code: not a word of it, and a compiler that would refuse it.
 //!
 //! The lint comes with `[lints]` of the manifest and holds for every target. The attribute at a
-//! root says the same to who opens that file, and to who copies an example.
+//! root repeats this for the reader of that file, and for a copied example.
 
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 
@@ -12,8 +12,8 @@ const UNSAFE: &str = "unpause-native/";
 
 /// `unsafe` as code: blocks, functions, impls, attributes, inside macros too.
 ///
-/// Works on tokens. What a test quotes is left out: it is the input of a macro, which may be
-/// anything; and so are the sources in `ui/`, which the compiler is meant to refuse.
+/// Works on tokens. Left out are tokens that a test quotes, because the input of a macro may be
+/// anything, and the sources in `ui/`, because the compiler must reject them.
 pub(crate) fn unsafe_words(file: &File) -> Vec<Offence> {
     if !file.is_rust() || file.path.contains("/tests/ui/") || file.path.starts_with(UNSAFE) {
         return Vec::new();
@@ -52,7 +52,7 @@ fn is_cfg_test(attribute: &TokenStream) -> bool {
     attribute.to_string().replace(' ', "") == "cfg(test)"
 }
 
-/// A library, program, build script or example that does not say `#![forbid(unsafe_code)]`.
+/// A library, program, build script or example without `#![forbid(unsafe_code)]`.
 pub(crate) fn root_without_forbid(file: &File) -> Vec<Offence> {
     if !is_root(&file.path) || forbids(&file.text) || file.path.starts_with(UNSAFE) {
         return Vec::new();
@@ -76,7 +76,7 @@ fn forbids(text: &str) -> bool {
 
 /// A manifest whose package does not get our lints.
 ///
-/// One that begins a workspace of its own forbids unsafe code itself.
+/// A package with its own workspace forbids unsafe code itself.
 pub(crate) fn manifest_without_lints(file: &File) -> Vec<Offence> {
     let is_manifest = file.path == "Cargo.toml" || file.path.ends_with("/Cargo.toml");
     if !is_manifest {
@@ -103,7 +103,7 @@ pub(crate) fn manifest_without_lints(file: &File) -> Vec<Offence> {
     offences
 }
 
-/// Whether `key = value` stands in `[section]` of a manifest.
+/// Returns `true` if `[section]` of a manifest has `key = value`.
 fn has(manifest: &str, section: &str, key: &str, value: &str) -> bool {
     let header = format!("[{section}]");
     let inside = manifest.lines().map(str::trim).skip_while(|line| *line != header).skip(1);

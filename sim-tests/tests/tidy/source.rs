@@ -34,7 +34,7 @@ pub(crate) struct Name {
     /// From `crate`, from `std` (which `core` and `alloc` count as), from another crate, or
     /// from something local to the file.
     pub(crate) segments: Vec<String>,
-    /// How many of the leading segments were said by a `use` elsewhere in the file, not here.
+    /// The number of leading segments that come from a `use` elsewhere in the file.
     pub(crate) imported: usize,
     /// The line of the last segment.
     pub(crate) line: usize,
@@ -43,7 +43,7 @@ pub(crate) struct Name {
     pub(crate) kind: Kind,
 }
 
-/// How a path is named.
+/// The form in which a path is named.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Kind {
     /// In a type, an expression, a pattern.
@@ -60,7 +60,7 @@ impl<'a> Library<'a> {
     /// Parses the sources of the library among `files`.
     ///
     /// # Panics
-    /// If one is not Rust, which its own build says better.
+    /// If one is not Rust; its own build reports that better.
     pub(crate) fn parse(files: &'a [File]) -> Library<'a> {
         Library::parse_below("src/", files)
     }
@@ -102,7 +102,7 @@ fn module_path(file: &str) -> Vec<String> {
     path
 }
 
-/// The modules in files of their own that `#[cfg(test)]` stands on.
+/// The modules in files of their own with `#[cfg(test)]`.
 fn test_modules(path: &[String], items: &[Item]) -> Vec<Vec<String>> {
     let declared = items.iter().filter_map(|item| match item {
         Item::Mod(module) if module.content.is_none() && is_test(&module.attrs) => {
@@ -122,7 +122,7 @@ fn names(module: &[String], file: &syn::File) -> Vec<Name> {
     names
 }
 
-/// Replaces a first segment that a `use` of the same file brought in by what it stands for.
+/// Replaces a first segment that a `use` of the same file brought in by its path.
 fn follow_imports(names: &mut [Name]) {
     let mut meant: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for name in names.iter() {
@@ -210,8 +210,8 @@ impl Collector {
         self.add(segments, line, line, kind);
     }
 
-    /// The `a::b` and `a::{b, c}` among loose tokens. Each ident of an expression is a path of
-    /// one segment, and so is a field: they say nothing unless a `use` brought them in.
+    /// The `a::b` and `a::{b, c}` among loose tokens. Each ident of an expression is a path of one
+    /// segment, and so is a field: they have no meaning unless a `use` brought them in.
     fn add_tokens(&mut self, prefix: &[String], tokens: TokenStream) {
         let tokens: Vec<TokenTree> = tokens.into_iter().collect();
         let mut at = 0;
@@ -309,12 +309,12 @@ fn is_double_colon(tokens: &[TokenTree]) -> bool {
     is_punct(tokens.first(), ':') && is_punct(tokens.get(1), ':')
 }
 
-/// Whether `!` and brackets follow: `a != (b)` has a `=` between them.
+/// Returns `true` if `!` and brackets follow: `a != (b)` has a `=` between them.
 fn is_macro_call(tokens: &[TokenTree]) -> bool {
     is_punct(tokens.first(), '!') && matches!(tokens.get(1), Some(TokenTree::Group(_)))
 }
 
-/// Whether an item with these attributes exists in test builds only.
+/// Returns `true` if an item with these attributes exists in test builds only.
 fn is_test(attributes: &[Attribute]) -> bool {
     attributes.iter().any(|attribute| match &attribute.meta {
         Meta::Path(path) => path.is_ident("test"),
@@ -359,7 +359,8 @@ fn attributes(item: &Item) -> &[Attribute] {
 mod tests {
     use super::*;
 
-    /// The paths that a file `src/shrink/linear.rs` with this text names, and whether by macro.
+    /// The paths that a file `src/shrink/linear.rs` with this text names, each with `true` if a
+    /// macro names it.
     fn named(text: &str) -> Vec<String> {
         let file = [File::new("src/shrink/linear.rs", text)];
         let library = Library::parse(&file);

@@ -1,8 +1,8 @@
-//! The files of the repository, and what is said against them.
+//! The files of the repository, and their offences.
 //!
 //! The list is read from the file system and not from git, so that the checks also work on an
-//! unpacked archive. What `.gitignore` names is left out, and so are hidden folders other than
-//! our own: they belong to tools.
+//! unpacked archive. Left out are paths that `.gitignore` names, and hidden folders other than our
+//! own, because they belong to tools.
 
 use std::fmt;
 use std::fs;
@@ -22,13 +22,13 @@ impl File {
         File { path: path.to_owned(), text: text.to_owned() }
     }
 
-    /// Whether this is Rust.
+    /// Returns `true` for a Rust file.
     pub(crate) fn is_rust(&self) -> bool {
         self.path.ends_with(".rs")
     }
 }
 
-/// A rule that is broken: where, which, and what to do instead.
+/// A broken rule: its place, the rule, and the remedy.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Offence {
     /// The file.

@@ -1,4 +1,4 @@
-//! Words that no file contains: somebody's folders, and hosts of package registries.
+//! Words that no file contains: personal folders, and hosts of package registries.
 //!
 //! A path of one machine is wrong on all others, and which registry a machine uses is its own
 //! affair. The words are put together from parts here, or this file would be an offender.
@@ -41,7 +41,7 @@ pub(crate) fn check(file: &File) -> Vec<Offence> {
     offences
 }
 
-/// Whether `folder` stands in `line` as the beginning of a path, not in the middle of one.
+/// Returns `true` if `line` has `folder` as the beginning of a path, not in the middle of one.
 fn begins_a_path(line: &str, folder: &str) -> bool {
     let is_inner = |c: char| c.is_alphanumeric() || "._-*{}$)>/".contains(c);
     line.match_indices(folder).any(|(at, _)| !line[..at].ends_with(is_inner))

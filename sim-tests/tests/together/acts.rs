@@ -102,7 +102,7 @@ fn comparison(mixture: &Mixture, seed: u64) -> Comparison {
     Comparison { judge: mixture.judge, random: 2, plain: seed % 8 == 0 }
 }
 
-/// Which programs are compared; none of this mixture if only those of another are asked for.
+/// The seeds of the compared programs; none if only programs of another mixture are selected.
 fn seeds(mixture: &Mixture) -> Option<Range<u64>> {
     let Ok(only) = std::env::var("UNPAUSE_ACTS") else {
         return Some(0..if long() { LONG } else { USUAL });
@@ -299,7 +299,7 @@ fn the_smallest_program_that_differs_is_found() {
     let mut large = adders(false);
     large.tasks[1].splice(0..0, [Lock(0), Race(vec![Load(1)], vec![Add(0), Yield]), Unlock]);
     large.tasks[2].push(Lock(0));
-    // Two orders of additions: what is left is what makes them.
+    // Two orders of additions: the shrunk program is the least that makes both.
     let two_orders = |program: &Program| {
         let results = interpret::results(program, 100_000).expect("few states");
         let logs = |of: &[u16]| results.iter().any(|sight| sight.logs[2] == of);

@@ -1,4 +1,4 @@
-//! The bounded searches, from outside: what is within a bound and what is not, and what is said of it.
+//! The bounded searches, from outside: the runs within a bound and beyond it, and their reports.
 //! And the one suite that every search of the registry passes.
 
 use std::collections::BTreeSet;
@@ -116,8 +116,8 @@ fn the_screen_says_which_bound_was_reached() {
 #[test]
 #[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn a_search_that_left_nothing_out_is_a_proof() {
-    // Two tasks of three steps each: 20 orders, and in those in which the first ends first the body may
-    // await it before any step that is left of the second.
+    // Two tasks of three steps each: 20 orders, and if the first task ends first, the body may
+    // await it before any remaining step of the second.
     for name in ["preemptions", "preemptions:8", "delays", "delays:8"] {
         let report = search(name).run(async || busy(2, 2).await);
         let searched = report.searched.clone().unwrap();
@@ -128,7 +128,7 @@ fn a_search_that_left_nothing_out_is_a_proof() {
 }
 
 /// A task opens a window and closes it, and another must not look in between; after that, three tasks
-/// compete for a word in millions of orders. An exhaustive search goes through those of them first.
+/// compete for a word in millions of orders. An exhaustive search covers these first.
 async fn window_before_a_crowd(fixed: bool) {
     let (window, word) = (Arc::new(Atomic::new(0u8)), Arc::new(Atomic::new(0u8)));
     let other = window.clone();
@@ -167,7 +167,7 @@ fn a_search_that_will_not_be_through_goes_on_within_a_bound() {
     assert_eq!(fallback.bound.as_ref().unwrap().through, Some(0));
     assert!(screen(&report).contains("; none with no preemption fails"), "{}", screen(&report));
 
-    // Its trace is the same failure, and so is its number, whatever else is asked for.
+    // Its trace gives the same failure, and so does its number, under all other settings.
     let trace = found.trace_file.as_ref().unwrap();
     let again = search().replay(trace).run(|| window_before_a_crowd(false));
     assert_eq!(again.finding.unwrap().run.outcome, found.run.outcome);
@@ -206,7 +206,7 @@ fn what_the_search_and_its_fallback_did_is_said() {
         fallback.runs
     );
     assert!(said.contains(&expected), "{said}");
-    // Whoever is shown each run is shown those of the search.
+    // A hook for each run receives the runs of the search.
     let mut shown = 0;
     let each = search("exhaustive").seeds(0..100);
     let report = each.each_run(|| window_before_a_crowd(true), |_| shown += 1);

@@ -1,8 +1,8 @@
-//! Generated tasks of several branches: whatever the branches wait for, none is left behind.
+//! Generated tasks of several branches: every branch is woken and ends.
 //!
 //! Each branch takes locks in order and gives all up before it ends, so no program can deadlock, and the
-//! sums under the locks are known. What branches see in seeds at random is among what an exhaustive search
-//! finds.
+//! sums under the locks are known. An exhaustive search finds all values that branches read in random
+//! seeds.
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -21,10 +21,10 @@ use sim_tests::unfound::unfound;
 
 const LOCKS: usize = 2;
 
-/// What a branch does in turn.
+/// An act of a branch.
 #[derive(Clone, Copy, Debug)]
 enum Act {
-    /// Takes the lock, unless it has it or a later one, and adds to what is under it.
+    /// Takes the lock, unless it has it or a later one, and adds to the value under it.
     Lock(usize),
     /// Gives up the lock that it took last.
     Unlock,
@@ -33,12 +33,12 @@ enum Act {
     Yield,
 }
 
-/// How the branches of a task are polled.
+/// The way in which the branches of a task are polled.
 #[derive(Clone, Copy, Debug)]
 enum Form {
     /// Each whenever the task is.
     All,
-    /// Those that were woken.
+    /// The branches that were woken.
     Woken,
     /// Each in a task of its own, joined by one task.
     Spawned,
@@ -62,7 +62,7 @@ fn tasks() -> impl Strategy<Value = Vec<Branches>> {
     prop::collection::vec((form, branches), 1..4)
 }
 
-/// What each branch saw: its task and its number there, then the values.
+/// The values that each branch read, by its task and its number there.
 type Sight = BTreeMap<(usize, usize), Vec<u64>>;
 
 #[derive(Default)]
@@ -73,7 +73,7 @@ struct Shared {
     sight: sync::Mutex<Sight>,
 }
 
-/// How often the branch takes each lock.
+/// The number of times that the branch takes each lock.
 fn taken(branch: &[Act]) -> [u64; LOCKS] {
     let (mut held, mut taken) = (Vec::new(), [0; LOCKS]);
     for act in branch {
@@ -143,7 +143,7 @@ async fn body(tasks: Vec<Branches>) -> Sight {
     sight.clone()
 }
 
-/// Checks that what seeds at random see is among what an exhaustive search finds, and their classes.
+/// Checks that an exhaustive search finds the sights of random seeds, and their classes.
 fn is_found(tasks: &[Branches]) {
     let missing = unfound(300, true, async || body(tasks.to_vec()).await);
     assert!(missing.is_empty(), "{tasks:?}: {missing:?}");

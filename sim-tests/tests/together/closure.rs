@@ -8,11 +8,11 @@ use sim::report::{Origin, Report, Style, text};
 use sim::run::{Failure, Outcome};
 use sim::{Atomic, History, Ordering::SeqCst, Runner, SIMULATED};
 
-/// What a reader does in its own words before it looks at what it reads.
+/// The number of accesses of a reader to its own words before its read.
 const PRIVATE: usize = 12;
 
-/// A register whose value a task of its own copies to a mirror, which is what readers look at. A write
-/// returns at once, which is the bug, or when the mirror has the value.
+/// A register whose value a task copies to a mirror, from which readers read. A write returns at
+/// once, which is the bug, or when the mirror has the value.
 ///
 /// A stale read is wrong only if it begins after the write has returned; then it has still so many
 /// steps to go, while the copy is one step away.
@@ -67,7 +67,7 @@ fn screen(report: &Report) -> String {
     text(report, &Style::default())
 }
 
-/// Whether the history of the run is what is wrong.
+/// Returns `true` if the run failed because of its history.
 fn of_history(outcome: &Outcome) -> bool {
     matches!(outcome, Outcome::Failed(Failure::History { .. }))
 }
@@ -136,7 +136,7 @@ fn the_same_is_found_by_any_number_of_workers() {
     assert_eq!(found(4), one);
 }
 
-/// Who is watched does the same.
+/// Observation of a strategy does not change its runs.
 #[test]
 #[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn runs_are_what_they_are_without_it() {
@@ -151,8 +151,8 @@ fn runs_are_what_they_are_without_it() {
     }
 }
 
-/// Tasks that share a word that nobody sees: which of two calls is first is known to them, and so what
-/// is foreseen is not what happens.
+/// Tasks that share a word outside this library: it tells them which of two calls is first, so the
+/// computed orders do not occur.
 #[test]
 fn what_does_not_come_about_is_no_failure() {
     async fn unseen() {
@@ -188,7 +188,7 @@ fn what_does_not_come_about_is_no_failure() {
     assert!(screen(&report).contains("predicted to fail"));
 }
 
-/// Results say what they are of: seeds that pass in their own order may not pass in all.
+/// Results belong to their checks: seeds that pass in their own order may not pass in all orders.
 #[test]
 #[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn results_without_it_are_not_gone_on_from_with_it() {

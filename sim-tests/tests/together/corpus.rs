@@ -1,7 +1,7 @@
 //! The bug corpus: the default strategy finds every bug within its budget, fixed twins pass.
 //!
-//! With `UNPAUSE_LONG=1` twins pass a hundred thousand seeds and not some hundreds, and the programs that
-//! take the most runs are looked at in 31 variants each.
+//! With `UNPAUSE_LONG=1` twins pass a hundred thousand seeds and not some hundreds, and the
+//! programs that take the most runs have 31 variants each.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -42,7 +42,8 @@ fn the_default_strategy_finds_every_bug_within_its_budget() {
         for spawning in SPAWNINGS {
             match first_failure(program, spawning) {
                 Some((_, Outcome::Failed(failure))) => {
-                    // What the program means to show, and no fault of the program itself.
+                    // The failure that the program is meant to show, not a fault of the program
+                    // itself.
                     let meant = matches!(
                         failure,
                         Failure::Panic { .. } | Failure::Deadlock { .. } | Failure::History { .. }

@@ -17,28 +17,28 @@ use sim_tests::histories::Draw;
 
 // ---- classes
 
-/// A step: the task, its number among the steps of that task, and what it did to which objects.
+/// A step: the task, its number among the steps of that task, and its accesses to objects.
 type Step = (TaskId, usize, Vec<(ObjectId, Access)>);
 
 /// The first of all orders of the run's steps that differ from it in the order of neighbours that do not
 /// depend on each other: again and again, the lowest task whose next step depends on none before it. Steps
 /// that touch nothing are left out.
 fn normal_form(run: &Run) -> Vec<(TaskId, usize)> {
-    let mut deeds: BTreeMap<u32, Vec<(ObjectId, Access)>> = BTreeMap::new();
+    let mut operations: BTreeMap<u32, Vec<(ObjectId, Access)>> = BTreeMap::new();
     for event in &run.events {
         if let Some(object) = event.object {
             let changed = !matches!(event.values, Values::Refused(..) | Values::Failed)
                 && !matches!(event.values, Values::Changed(old, new) if old == new);
             let access = if changed { event.op.access } else { Access::Read };
-            deeds.entry(event.step).or_default().push((object, access));
+            operations.entry(event.step).or_default().push((object, access));
         }
     }
     let mut counts: BTreeMap<TaskId, usize> = BTreeMap::new();
     let mut left: Vec<Step> = Vec::new();
-    for (number, deeds) in deeds {
+    for (number, operations) in operations {
         let task = run.steps[number as usize].task;
         let nth = counts.entry(task).or_default();
-        left.push((task, *nth, deeds));
+        left.push((task, *nth, operations));
         *nth += 1;
     }
     let depends = |a: &Step, b: &Step| {
@@ -57,7 +57,7 @@ fn normal_form(run: &Run) -> Vec<(TaskId, usize)> {
     form
 }
 
-/// Up to three tasks of up to three operations on up to two objects, which `seed` says.
+/// Up to three tasks of up to three operations on up to two objects, drawn from `seed`.
 async fn generated(seed: u64) {
     let mut draw = Draw(seed);
     let shared = Arc::new(([Atomic::new(0u64), Atomic::new(0u64)], Mutex::new(0u64)));
@@ -138,7 +138,8 @@ fn seen(strategy: &str, jobs: usize, body: impl AsyncFn() + Sync) -> Report {
     report
 }
 
-/// A word that three tasks fight for, one that is read only, one that is written before they are there.
+/// A word that three tasks contend for, a word that is only read, and a word that is written before
+/// they exist.
 async fn shared_words() {
     let words = Arc::new([Atomic::new(0u64), Atomic::new(1), Atomic::new(2)]);
     words[2].store(3, SeqCst).await;

@@ -1,4 +1,4 @@
-//! How soon a lost update is found, and what shrinking leaves of it.
+//! The number of seeds to a lost update, and the size of its shrunk run.
 
 use sim::Runner;
 use sim::report::Finding;

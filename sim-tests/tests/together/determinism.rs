@@ -12,8 +12,8 @@ use sim_tests::programs::{PROGRAMS, Program, program};
 
 const SEEDS: u64 = 1000;
 
-/// What the first thousand seeds of each program come to under the random walk. A change of these
-/// re-deals all seeds: it belongs in the changelog.
+/// Fingerprints of the first thousand seeds of each program under the random walk. A change of
+/// these re-deals all seeds: it belongs in the changelog.
 const GOLDEN: &[(&str, u64)] = &[
     ("lost_update", 0xd44e_fffd_4fa8_bd75),
     ("deadlock", 0xcb4e_9601_9218_765d),
@@ -67,7 +67,7 @@ fn a_seed_means_the_same_in_another_process() {
     let child = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "determinism::child_prints_fingerprints", "--nocapture"])
         .env("UNPAUSE_CHILD", "1")
-        // What a user sets for one test must not decide what a hermetic one does.
+        // Settings of a user for one test must not affect a hermetic one.
         .env("SIM_SEED", "3")
         .env("SIM_STRATEGY", "no such strategy")
         .output()
@@ -92,7 +92,7 @@ fn child_prints_fingerprints() {
     }
 }
 
-/// What of a report must not depend on the number of threads.
+/// The part of a report that must not depend on the number of threads.
 fn gist(program: Program, jobs: usize) -> (u64, Option<u64>, Option<String>) {
     let out = format!("{}/jobs_{jobs}", env!("CARGO_TARGET_TMPDIR"));
     let runner = Runner::new().hermetic().name(program.name).out(out).seeds(0..SEEDS).jobs(jobs);
@@ -147,7 +147,7 @@ fn a_worker_that_was_used_before_does_the_same_steps() {
 #[test]
 #[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn a_worker_that_begins_later_does_the_same_steps() {
-    // What is learnt depends on the seed, and not on where a worker begins.
+    // Learnt counts depend on the seed, and not on the first seed of a worker.
     for name in ["store", "mix"] {
         let body = program(name).body;
         let steps = |seeds| Runner::new().hermetic().seeds(seeds).jobs(1).run(body).steps;

@@ -1,4 +1,4 @@
-//! The exhaustive search, from outside: what it proves, finds, and says when it does neither.
+//! The exhaustive search, from outside: its proofs, its findings, and its report without either.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -215,7 +215,7 @@ fn whoever_looks_at_a_history_gets_a_run_for_each_order() {
 fn an_order_of_calls_that_is_not_as_foreseen_is_no_finding() {
     let report = search().run(async || {
         let history = History::new(Register::<u64>::default());
-        // Nobody sees that the tasks share this.
+        // The library does not see that the tasks share this.
         let hidden = Arc::new(AtomicU64::new(0));
         let (other, told) = (history.clone(), hidden.clone());
         let write = sim::spawn(async move {

@@ -1,4 +1,4 @@
-//! What befalls commands of a program, programs that are written down, and programs that are too large.
+//! Faults of commands, programs written as a script, and programs that are too large.
 
 use std::collections::BTreeMap;
 
@@ -22,8 +22,8 @@ fn passes(name: &str, body: impl AsyncFn() + Sync) {
 
 // ---- commands that are sent again
 
-/// A counter that knows who added, and what it was told: an addition that comes again changes nothing, and
-/// is answered as before.
+/// A counter that stores the result of each addition: a repeated addition changes nothing and
+/// returns the same result.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 struct Sum {
     value: u64,
@@ -65,12 +65,12 @@ impl Program for Sum {
     }
 }
 
-/// How a server answers an addition that it has done before.
+/// The answer of a server to an addition that it has done before.
 #[derive(Clone, Copy, PartialEq)]
 enum Again {
     /// As then.
     AsThen,
-    /// With what the sum is now.
+    /// With the current sum.
     WithTheSum,
     /// It adds once more.
     ByAdding,
@@ -96,7 +96,7 @@ async fn sums(shape: Shape, again: Again) {
     .await;
 }
 
-/// The commands left, as they are told.
+/// The texts of the remaining commands.
 fn left(run: &Run) -> Vec<&str> {
     run.programs[0].left().iter().map(|command| command.text.as_str()).collect()
 }
@@ -109,7 +109,7 @@ fn what_is_told_when_a_command_is_sent_again_is_checked_if_the_model_says_what_i
         return;
     }
     passes("again_never", async || sums(Shape::branches(), Again::WithTheSum).await);
-    // It changes nothing, so nobody but its client can know.
+    // It changes nothing, so only its client can detect it.
     let found = finding("again_told", async || sums(shape(), Again::WithTheSum).await);
     assert_eq!(left(&found.run).len(), 2, "{:?}", left(&found.run));
     let texts = found.run.histories[0].operations.iter().map(|operation| operation.op.as_str());
@@ -150,7 +150,7 @@ fn branches_send_again_what_is_theirs() {
 
 // ---- commands that may not have happened
 
-/// A stock from which nobody takes what is not there.
+/// A stock from which only available items are taken.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 struct Stock(u64);
 
@@ -184,7 +184,7 @@ impl Program for Stock {
 
 #[test]
 fn nobody_counts_on_a_command_that_may_not_have_happened() {
-    // The thing does not check what it is asked: that is for the program to keep.
+    // The object does not check its arguments: the program must respect the precondition.
     for (n, shape) in [
         Shape::chunks().crash(0.4),
         Shape::branches().min_prefix_length(1).crash(0.3),
@@ -200,7 +200,7 @@ fn nobody_counts_on_a_command_that_may_not_have_happened() {
                 let mut stock = stock.lock().await;
                 *stock = match op {
                     StockOp::Put => *stock + 1,
-                    // What is sent again may find nothing left.
+                    // A command that is sent again may find nothing left.
                     StockOp::Take if shape == shape.clone().stutter(0.2) => stock.saturating_sub(1),
                     StockOp::Take => stock.checked_sub(1).expect("there is something to take"),
                 };
@@ -244,18 +244,18 @@ fn a_check_that_gives_up_is_no_pass() {
 
 // ---- programs that are written down
 
-/// A register of which nobody asks anything but what a script says.
+/// A register with no commands but those of a script.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub(crate) struct Counter(u64);
 
-/// What a counter is asked.
+/// An operation of a counter.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Op {
     /// Adds this.
     Increment(u64),
     /// Returns the sum.
     Look,
-    /// Adds what an earlier command returned.
+    /// Adds the result of an earlier command.
     Repeat(CommandId),
 }
 use Op::{Increment, Look, Repeat};
@@ -332,7 +332,7 @@ fn a_script_is_run_as_it_stands_and_made_smaller_as_a_generated_program_is() {
     assert_eq!(run.histories[0].operations.len(), 8);
     assert!(run.histories[0].operations.iter().any(|o| o.op == "Increment(6)"));
     let found = finding("script_buggy", async || scripted(script(), false).await);
-    // Each says what it made of the sum, so these are enough.
+    // Each returns the new sum, so these are enough.
     assert_eq!(left(&found.run), ["Increment(1)", "Increment(2)"]);
     let beside = |part| matches!(part, Part::Branch { .. });
     let parts = found.run.programs[0].left();
@@ -361,7 +361,7 @@ fn a_script_that_the_model_does_not_allow_is_refused_by_name() {
 #[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn what_befalls_the_commands_of_a_script_befalls_them() {
     let script = Script::new().prefix(Increment(1)).again().prefix(Increment(2)).crash(1);
-    let script = script.branch(0, 0, Increment(3)).unheard().suffix(Look).named(CommandId(9));
+    let script = script.branch(0, 0, Increment(3)).timeout().suffix(Look).named(CommandId(9));
     let run = runner("befalls").run_seed(1, async || scripted(script.clone(), true).await);
     let texts: Vec<String> = run.programs[0].left().iter().map(|c| c.text.clone()).collect();
     let told = ["Increment(1), sent again", "Increment(2), dropped at point 1"];
@@ -372,7 +372,7 @@ fn what_befalls_the_commands_of_a_script_befalls_them() {
     assert!(operations.iter().any(|o| o.op == "Increment(2)" && o.returned.is_none()));
 }
 
-/// What the renderer `rust` made of a failing run of this file: compiled, and run below.
+/// The output of the renderer `rust` for a failing run of this file: compiled, and run below.
 mod written_down {
     use super::Op::{self, Increment};
 
@@ -398,13 +398,13 @@ fn a_failing_program_is_written_down_as_a_test_of_its_own() {
     };
     let runner = runner("written_down").strategy("random");
     let report = runner.seeds(5..SEEDS).run(body);
-    // Below the line that says where it was checked.
+    // Below the line with the place of the check.
     let source = as_source(&report);
     let (first, rest) = source.split_once('\n').unwrap();
     assert!(first.starts_with("// written_down, seed ") && first.contains("linearizability"));
     expect_test::expect_file!["generated/written_down.txt"].assert_eq(rest);
     let found = report.finding.as_ref().unwrap();
-    // The same text stands beside the trace.
+    // The same text is in a file beside the trace.
     let file = std::fs::read_to_string(found.source_file.as_ref().unwrap()).unwrap();
     assert_eq!(file, as_source(&report));
     assert!(text(&report, &Style::default()).contains("source:  "));
@@ -483,7 +483,7 @@ fn arguments_from_proptest_and_arbitrary_are_decisions_of_the_run() {
     assert_ne!(texts(3), texts(4));
     let found = finding("words_found", words);
     let [command] = &found.run.programs[0].left()[..] else { panic!("{:?}", left(&found.run)) };
-    // Made small: what its bytes say is just enough, and all that does not matter is 0.
+    // Shrunk: its bytes are just enough, and all that do not matter are 0.
     assert!(command.text.contains("Push(100, false)"), "{}", command.text);
     let again = runner("words_found").replay(found.trace_file.unwrap()).run(words);
     let again = again.finding.unwrap().run;

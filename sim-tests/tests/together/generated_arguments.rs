@@ -1,4 +1,4 @@
-//! Simpler commands that a model knows (`Program::shrink`): what is left of failing programs, and where it stands.
+//! Simpler commands that a model knows (`Program::shrink`): the shrunk programs, and their texts.
 
 use std::process::Command;
 
@@ -8,7 +8,7 @@ use sim::run::Run;
 use sim::{Atomic, Gen, Ordering::SeqCst, Program, SIMULATED, Script, Shape};
 use sim_tests::seeds::{failure, runner};
 
-/// What the model of a sum knows to be simpler.
+/// The simplifications that the model of a sum offers.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 enum Knows {
     Nothing,
@@ -22,7 +22,7 @@ enum Knows {
     Forbidden,
 }
 
-/// A sum. Its type says which simpler commands it lists.
+/// A sum. Its type selects the simpler commands that it lists.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 struct Sum<const KNOWS: u8>(i64);
 
@@ -77,7 +77,7 @@ impl<const KNOWS: u8> Program for Sum<KNOWS> {
     }
 
     fn precondition(&self, op: &Op) -> bool {
-        // Of a small number it is asked only once there is something.
+        // With a small number it is allowed only once there is something.
         KNOWN[KNOWS as usize] != Knows::Forbidden || !matches!(op, Add(n) if *n < 300) || self.0 > 0
     }
 
@@ -126,7 +126,7 @@ fn found<const KNOWS: u8>(name: &str, from: i64) -> Finding {
     *report::<KNOWS>(name, from).finding.expect("an update is lost")
 }
 
-/// The commands left, as they are told.
+/// The texts of the remaining commands.
 fn left(run: &Run) -> Vec<&str> {
     let mut left: Vec<&str> =
         run.programs[0].left().iter().map(|command| command.text.as_str()).collect();
@@ -139,7 +139,7 @@ fn arguments_become_the_smallest_that_fail() {
     if !SIMULATED {
         return;
     }
-    // The one that loses an update adds 137 or more; the other one may be any.
+    // The command that loses an update adds 137 or more; the other one may be any.
     for (name, found) in
         [("numbers", found::<NUMBERS>("numbers", 137)), ("kinds", found::<KINDS>("kinds", 137))]
     {
@@ -210,7 +210,7 @@ fn a_model_that_knows_nothing_simpler_has_no_more_decisions_than_before() {
     }
 }
 
-/// Where another process finds what it is to replay.
+/// The variable that tells another process which trace it must replay.
 const SOURCE: &str = "UNPAUSE_TEST_REPLAYS";
 
 #[test]

@@ -1,5 +1,5 @@
-//! What else is to hold of generated programs: checks beside linearizability, commands that must occur, handles
-//! that no model predicts, states to begin with.
+//! Further requirements on generated programs: checks beside linearizability, commands that must
+//! occur, handles that no model predicts, initial states.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ use sim_tests::seeds::{failure, finding, passes, runner};
 
 // ---- checks
 
-/// What was moved from one account to another.
+/// Transfers from one account to another.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 struct Moved(u64);
 
@@ -46,15 +46,15 @@ impl Program for Moved {
     }
 }
 
-/// What is wrong with the accounts.
+/// The planted bug of the accounts.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Wrong {
     Nothing,
-    /// The first account, which no command looks at, is written after a read.
+    /// The first account, which no command reads, is written after a read.
     Unseen,
     /// Something is left at the end.
     LeftOver,
-    /// What is told is too much.
+    /// The returned amount is too large.
     Told,
 }
 
@@ -183,7 +183,7 @@ impl Program for Never {
         if g.below(3) == 0 { Op::Look } else { Op::Move(1) }
     }
 
-    /// It may be looked at if there is something; and if this is so, there never is.
+    /// It may be read if there is something; and under this condition there never is.
     fn precondition(&self, op: &Op) -> bool {
         *op != Op::Look || (self.0.0 > 0 && !self.1)
     }

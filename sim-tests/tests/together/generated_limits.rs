@@ -7,11 +7,11 @@ use sim::run::{Failure, Outcome};
 use sim::{Atomic, Gen, Mutex, Ordering::SeqCst, Program, SIMULATED, Script, Shape};
 use sim_tests::seeds::{passes, runner};
 
-/// A sum that is bounded, and remembers what was added to it.
+/// A sum that is bounded, with the list of additions.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 struct Sum {
     flaky: bool,
-    /// Whether there are preconditions.
+    /// True if there are preconditions.
     strict: bool,
     added: Vec<u64>,
 }

@@ -73,7 +73,7 @@ impl Program for Thing {
     }
 }
 
-/// What is run.
+/// The program under test.
 #[derive(Clone)]
 enum What {
     Shape(Shape),
@@ -92,7 +92,7 @@ where
 
 // ---- things with planted bugs
 
-/// Takes what it has seen although it is gone.
+/// Takes an item that it has seen, although the item is gone.
 async fn panics(what: What) {
     let values = Mutex::new(std::collections::VecDeque::new());
     ask(what, Kind::Queue, async |op| match op {
@@ -140,7 +140,7 @@ async fn late_effect(what: What) {
     .await;
 }
 
-/// What goes from one account to the other is in neither for a while.
+/// A transfer during which the amount is in neither account.
 async fn transfer(what: What) {
     let accounts = [Mutex::new(50i64), Mutex::new(50)];
     ask(what, Kind::Constant, async |op| {
@@ -160,7 +160,7 @@ async fn transfer(what: What) {
     .await;
 }
 
-/// One that is dropped half-way leaves the lock of another.
+/// A command that is dropped half-way releases the lock of another.
 async fn cancel_unsafe(what: What) {
     let (busy, count) = (Atomic::new(false), Atomic::new(0));
     ask(what, Kind::Counter, async |op| {
@@ -224,7 +224,7 @@ async fn stale_cache(what: What) {
     .await;
 }
 
-/// There is room for two, and who saw room puts.
+/// There is room for two, and a task that saw room puts.
 async fn over_capacity(what: What) {
     let held = Atomic::new(0);
     ask(what, Kind::Constant, async |op| {
@@ -281,7 +281,7 @@ const BUGS: [(&str, Body, Shapes); 10] = [
 
 // ---- the check
 
-/// What a command asks, from its text.
+/// The operation of a command, from its text.
 fn op(command: &CommandRecord) -> Op {
     let (name, rest) = command.text.split_once('(').unwrap();
     let number = rest.split_once(')').unwrap().0.parse().unwrap();
@@ -302,12 +302,12 @@ fn without(commands: &[&CommandRecord], place: usize) -> Script<Op> {
             Part::Suffix => script.suffix(op(command)),
         };
         let script = if command.faults.again { script.again() } else { script };
-        let script = if command.faults.unheard { script.unheard() } else { script };
+        let script = if command.faults.timeout { script.timeout() } else { script };
         command.faults.crash.into_iter().fold(script, Script::crash)
     })
 }
 
-/// What two failures have in common if they are the same, whoever made the program.
+/// The identity of a failure, independent of the origin of the program.
 fn kind(failure: &Failure) -> (&'static str, String) {
     let place = match failure {
         Failure::History { .. } => String::new(),

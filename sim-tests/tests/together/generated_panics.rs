@@ -8,7 +8,7 @@ use sim::run::Failure;
 use sim::{Atomic, Gen, Ordering::SeqCst, Program, SIMULATED, Shape};
 use sim_tests::seeds::{failure, runner};
 
-/// Where the model panics.
+/// The function of the model that panics.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 enum Panics {
     Never,

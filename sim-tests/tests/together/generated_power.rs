@@ -1,5 +1,5 @@
-//! What generated programs find: things with planted bugs, and how many programs it takes; and right things that
-//! act before their first point.
+//! The power of generated programs: objects with planted bugs, with the number of programs until
+//! they are found; and correct objects that act before their first point.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -80,7 +80,7 @@ async fn stale_cache(shape: Shape) {
     .await;
 }
 
-/// What is put is there a little after it was said to be.
+/// A put takes effect a little after it has returned.
 async fn late(shape: Shape) {
     let value = Arc::new(Atomic::new(0));
     sim::parallel(shape, register(), async |op| match op {
@@ -199,7 +199,7 @@ fn what_a_command_does_before_its_first_point_is_not_taken_for_later() {
                 .await;
             });
         }
-        // A channel, of which the others see what was sent.
+        // A channel whose messages the others receive.
         passes("early_channel", async || {
             let (send, receive) = futures::channel::mpsc::unbounded();
             let (receive, looks) = (std::sync::Mutex::new(receive), Atomic::new(0));

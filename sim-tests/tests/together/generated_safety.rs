@@ -14,22 +14,22 @@ use sim_tests::seeds::{passes, runner};
 
 // ---- models with preconditions
 
-/// What a thing is.
+/// The kind of a thing.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 enum Kind {
-    /// The lowest free slot is given out, and given back by who was given it.
+    /// The lowest free slot is allocated, and released by its holder.
     Slots,
-    /// Remembers all that was asked; some only after others.
+    /// Stores all commands; some are allowed only after others.
     Log,
     /// Values come out in the order in which they came in; one must be there, even or not.
     Queue,
     /// As a queue, the other way round.
     Stack,
-    /// At most three values, some of which nobody takes.
+    /// At most three values, some of which are never taken.
     Bounded,
-    /// Only what is there is deleted.
+    /// Only existing values are deleted.
     Map,
-    /// Any free connection is given out, and given back by who was given it.
+    /// Any free connection is allocated, and released by its holder.
     Pool,
 }
 use Kind::{Bounded, Log, Map, Pool, Queue, Slots, Stack};
@@ -42,7 +42,7 @@ struct Thing {
     data: Vec<u32>,
 }
 
-/// What is asked, with a number or the result of an earlier command.
+/// An operation, with a number or the result of an earlier command.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 struct Op {
     verb: u32,
@@ -72,7 +72,7 @@ impl Thing {
         Thing { kind: self.kind, data }
     }
 
-    /// All that may be after an operation, with what it returns.
+    /// All possible states after an operation, with its result.
     fn after(&self, op: &Op) -> Vec<(Thing, u32)> {
         let data = || self.data.iter().copied();
         let added = |n: u32| self.with(data().chain([n]));
@@ -166,7 +166,8 @@ impl Program for Thing {
 
 // ---- all orders
 
-/// Where a program can be: the state, what was returned, what nobody waits for, whether a result may be lost.
+/// A possible configuration of a program: the state, the returned values, the commands without a
+/// waiting branch, and true if a result may be lost.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 struct Config {
     kind: Kind,
@@ -218,7 +219,7 @@ fn stage(branches: &[Vec<Placed>], starts: &BTreeSet<Config>) -> Result<BTreeSet
             at[nth] += 1;
             let number = match asked.of {
                 None => Some(asked.number),
-                // What runs beside it is not to be seen, whatever it returned.
+                // It must not see a result of a concurrent command.
                 Some(of) => {
                     let beside = branches.iter().enumerate().filter(|(other, _)| *other != nth);
                     let beside = beside.flat_map(|(_, branch)| branch).any(|(id, ..)| *id == of.0);
@@ -236,7 +237,7 @@ fn stage(branches: &[Vec<Placed>], starts: &BTreeSet<Config>) -> Result<BTreeSet
             if !thing.precondition(&asked) {
                 return Err(format!("#{id}: {asked:?} at {at:?} in {config:?}"));
             }
-            if faults.unheard {
+            if faults.timeout {
                 let mut open = config.open.clone();
                 open.push((asked.verb, asked.number));
                 left.push((at, Config { open, lost: true, ..config.clone() }));
@@ -286,7 +287,7 @@ fn every_order(kind: Kind, commands: &[CommandRecord]) -> Result<(), String> {
         let branches: Vec<Vec<Placed>> = branches.into_values().collect();
         now = stage(&branches, &now).map_err(|why| format!("in stage {number:?}, {why}"))?;
         if !looked {
-            // Nobody asks for results.
+            // No result is requested.
             let forget = |config: Config| Config { returned: BTreeMap::new(), ..config };
             now = now.into_iter().map(forget).collect();
         }
@@ -294,7 +295,7 @@ fn every_order(kind: Kind, commands: &[CommandRecord]) -> Result<(), String> {
     Ok(())
 }
 
-/// The run of a seed in which nothing is done but to make the program: what comes of it is not looked at.
+/// The run of a seed that only makes the program; results are not checked.
 fn made(kind: Kind, shape: &Shape, seed: u64) -> Run {
     runner("safety").run_seed(seed, async || {
         sim::parallel(shape.clone().budget(1), Thing::new(kind), async |_| 0).await;
@@ -403,7 +404,8 @@ fn what_is_left_of_a_program_is_allowed() {
 
 #[test]
 fn a_model_with_several_ways_is_followed_into_each() {
-    // The one that was given back last is given out first: one of the ways of a pool that gives out any.
+    // The connection released last is allocated first: one possible behaviour of a pool that
+    // allocates any.
     passes("pool", async || {
         let pool = Mutex::new(vec![2, 1, 0]);
         sim::parallel(Shape::chunks(), Thing::new(Pool), async |op| {

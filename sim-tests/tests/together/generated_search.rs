@@ -15,7 +15,7 @@ use self::brute::{Command, Small, Told, outcomes, programs};
 
 // ---- what is tested
 
-/// Adds in two accesses, is looked at, and gives one away.
+/// Adds in two accesses, is read, and gives one away.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 enum Op {
     Add(CommandId),
@@ -26,7 +26,7 @@ enum Op {
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 struct Sum {
     value: i64,
-    /// Whether commands are taken for what they are: else [`Op::Take`] may be asked of nothing.
+    /// True if preconditions are checked: otherwise [`Op::Take`] may be called on nothing.
     strict: bool,
     kinds: usize,
 }
@@ -70,7 +70,7 @@ async fn ask(sum: &Atomic<i64>, op: Op) -> i64 {
 
 // ---- both
 
-/// A program and what its commands returned, of a run of the library.
+/// A program and the results of its commands, of a run of the library.
 fn seen(run: &Run) -> (Vec<Command>, Told) {
     let program = &run.programs[0];
     let commands = program.commands.iter().map(|command| {
@@ -222,7 +222,7 @@ fn what_a_search_finds_is_replayed_and_made_smaller() {
     let report = runner("found_by_search").strategy("exhaustive").seeds(0..10_000).run(body);
     let found = report.finding.expect("an update is lost");
     assert_eq!(found.run.programs[0].left().len(), 2, "{:?}", found.run.programs);
-    // The trace says all: without the strategy it is the same run.
+    // The trace is complete: without the strategy it gives the same run.
     let again = runner("found_by_search").replay(found.trace_file.unwrap()).run(body);
     let again = again.finding.unwrap();
     assert_eq!(again.run.programs, found.run.programs);

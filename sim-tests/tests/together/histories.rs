@@ -1,7 +1,7 @@
 //! The recorder: which histories it can record, and that broken objects show in them.
 //!
 //! Each broken object comes with a right one that the same clients use. The names V41 and so on are
-//! those of a list of well-known small bugs.
+//! from a list of well-known small bugs.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -57,7 +57,8 @@ fn twins(name: &str, broken: impl AsyncFn() + Sync, right: impl AsyncFn() + Sync
 /// A program: for each task its calls, for each call how many accesses it makes.
 type Shape = &'static [&'static [u32]];
 
-/// Which calls returned before which were invoked; calls are numbered task by task.
+/// Pairs of calls of which the first returned before the second was invoked; calls are numbered
+/// task by task.
 type Precedence = BTreeSet<(u64, u64)>;
 
 /// The real-time orders of all interleavings of the accesses.
@@ -187,7 +188,7 @@ fn v41_a_counter_of_stripes_is_told_from_one_whose_steps_are_alike() {
     twins("v41", stripes([&[1], &[2]]), stripes([&[1, 1], &[1, 1]]));
 }
 
-/// V42: a register whose second read looks at a copy that lags behind.
+/// V42: a register whose second read reads a copy that lags behind.
 fn lagging(copy: usize) -> impl AsyncFn() + Sync {
     async move || {
         let (history, words) = (History::new(Register::new(0)), Arc::new([0, 0].map(Atomic::new)));
@@ -218,7 +219,7 @@ fn v42_a_register_with_a_lagging_copy_is_told_from_one_without() {
     twins("v42", lagging(1), lagging(0));
 }
 
-/// V43: a compare-and-swap that says no when the lock is busy.
+/// V43: a compare-and-swap that fails when the lock is busy.
 fn busy(gives_up: bool) -> impl AsyncFn() + Sync {
     async move || {
         let history = History::new(CasRegister::new(0u64));
@@ -324,7 +325,7 @@ fn v45_a_map_whose_size_lags_is_told_from_one_that_counts() {
     twins("v45", size(true), size(false));
 }
 
-/// Two accounts; whatever is moved, an audit finds the same sum.
+/// Two accounts; an audit finds the same sum after every transfer.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 struct Bank;
 

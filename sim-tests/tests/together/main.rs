@@ -1,23 +1,19 @@
 //! All tests that need no process of their own, in one program: it links the library once.
 //!
-//! Tests of process-wide state (a spawner, an allocator, the panic hook, the environment, the end of the process) stand
-//! beside this folder, a program each.
+//! Tests of process-wide state (a spawner, an allocator, the panic hook, the environment, the end
+//! of the process) are beside this folder, a program each.
 
 mod acts;
 mod acts_named;
-mod agreement;
 mod bounded;
 mod branches;
-mod chain;
 mod closure;
 mod corpus;
 mod coverage;
 mod detection;
 mod determinism;
-mod eventual;
 mod exhaustive;
 mod false_proofs;
-mod forest;
 mod generated;
 mod generated_arguments;
 mod generated_checks;
@@ -28,22 +24,13 @@ mod generated_power;
 mod generated_safety;
 mod generated_search;
 mod histories;
-mod linearizable;
-mod models;
 mod nested;
-mod online;
-mod online_lost;
 mod parallel;
 mod prove;
-mod recorded_histories;
 mod runners;
 mod screens;
-mod sequential;
-mod session;
 mod shrunk;
 mod spin_until;
 mod statistics;
 mod strategies;
-mod transactions;
-mod unique;
 mod written;

@@ -1,5 +1,5 @@
-//! Generated programs whose tasks spawn, abort and race others: each run ends, is the same again, is found by
-//! an exhaustive search, and what fails in it is shrunk and replayed.
+//! Generated programs whose tasks spawn, abort and race others: each run ends, is reproducible, is
+//! found by an exhaustive search, and its failures are shrunk and replayed.
 //!
 //! A piece of a program takes only locks that come after all that are held around it, so nothing can deadlock.
 
@@ -22,7 +22,7 @@ use sim_tests::unfound::unfound;
 
 const LOCKS: usize = 2;
 
-/// What a piece of a program does in turn.
+/// An act of a piece of a program.
 #[derive(Clone, Debug)]
 enum Act {
     /// Takes this lock, unless it or a later one is held, until the piece ends.
@@ -40,7 +40,7 @@ enum Act {
     Yield,
     /// Waits until the body of the test has stored, which it does without waiting for anybody.
     Spin,
-    /// Whether the task spawned last of those to be joined has ended.
+    /// Checks if the last spawned task that will be joined has ended.
     Ended,
     /// Two pieces as branches of this task.
     Both(Vec<Act>, Vec<Act>),
@@ -53,7 +53,7 @@ enum Act {
     Spawn(Vec<Act>, Fate),
 }
 
-/// What becomes of a task that was spawned.
+/// The treatment of a spawned task.
 #[derive(Clone, Copy, Debug)]
 enum Fate {
     /// Joined at the end of the piece.
@@ -62,13 +62,13 @@ enum Fate {
     Aborted,
     /// Aborted like that, and not joined.
     Forsaken,
-    /// Nobody waits for it.
+    /// No task waits for it.
     Detached,
     /// Its handle is dropped when the piece has ended.
     Kept,
 }
 
-/// What each piece saw, by its place in the program.
+/// The values that each piece read, by its place in the program.
 type Sight = BTreeMap<Vec<usize>, Vec<u64>>;
 
 #[derive(Default)]
@@ -224,9 +224,10 @@ fn spins(program: &[Act]) -> bool {
     })
 }
 
-/// What seeds at random see and an exhaustive search does not, or in classes of runs that it does not have.
+/// The sights of random seeds that an exhaustive search does not have, or that are of classes of
+/// runs that it does not have.
 fn missing(program: &[Act]) -> BTreeSet<Sight> {
-    // How often somebody looks before it waits makes classes, and no difference to a search.
+    // The number of reads before a wait makes more classes, which a search does not tell apart.
     unfound(200, !spins(program), async || body(program).await)
 }
 
@@ -299,8 +300,8 @@ fn what_the_loser_of_a_race_was_about_to_do_can_come_after_what_others_do() {
     ]);
 }
 
-/// A task that holds one lock tries another, and gives up the first at once if it did not get it: whether its
-/// attempt comes before or after somebody else's at the first lock hangs on who has the other.
+/// A task that holds one lock tries another, and gives up the first at once if it did not get it:
+/// the order of its attempt and another task's at the first lock depends on the owner of the other.
 #[test]
 #[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn what_a_task_does_after_an_attempt_is_known_where_it_succeeds() {
@@ -349,7 +350,7 @@ proptest! {
         if !SIMULATED {
             return Ok(());
         }
-        // What is seen least often is what goes wrong.
+        // The rarest sight is the planted failure.
         let last = sync::Mutex::new(Sight::new());
         let sees = async || *last.lock().unwrap() = body(&program).await;
         let mut seen = BTreeMap::<Sight, u32>::new();

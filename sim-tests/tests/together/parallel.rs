@@ -1,4 +1,4 @@
-//! Parallel programs from a model: what is generated is run, recorded, checked, shrunk, replayed.
+//! Parallel programs from a model: they are generated, run, recorded, checked, shrunk, replayed.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -48,7 +48,7 @@ fn shapes() -> [Shape; 2] {
     [Shape::chunks(), Shape::branches()]
 }
 
-/// The commands left of the program of a run, with where they stand.
+/// The remaining commands of the program of a run, with their positions.
 fn left(run: &Run) -> Vec<(Part, String)> {
     let left = run.programs[0].left();
     left.iter().map(|command| (command.layout.part, command.label.clone())).collect()
@@ -217,8 +217,8 @@ async fn pair(shape: Shape, careful: bool) {
     sim::parallel(shape, Pair::default(), async |op| {
         let _held = lock.lock().await;
         match op {
-            // One who dies here leaves half of it behind; who is careful writes the other half in
-            // the step in which the lock is taken.
+            // A command dropped here leaves half of it behind; the careful version writes the other
+            // half in the step in which it takes the lock.
             PairOp::Set(value) if careful => {
                 let both = futures::future::join(pair.0.set(value), pair.1.set(value));
                 both.await;
@@ -273,7 +273,7 @@ fn a_command_that_is_sent_again_must_change_nothing() {
 #[test]
 #[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn a_command_that_is_not_waited_for_overlaps_with_the_next_one() {
-    // Nothing runs beside anything else, but for what is not waited for.
+    // Only commands without a waiting branch run beside others.
     let shape = || Shape::branches().min_prefix_length(3).timeout(0.5);
     let found = finding("unheard", async || buggy(shape()).await);
     let left = found.run.programs[0].left();
@@ -284,7 +284,7 @@ fn a_command_that_is_not_waited_for_overlaps_with_the_next_one() {
 #[test]
 #[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn what_shrinking_leaves_was_not_allowed_to_be_anything_else() {
-    // A command that was left out stands in the record, with what became of it.
+    // A command that was left out is in the record, with its fate.
     let found = finding("fates", async || buggy(Shape::branches()).await);
     let program = &found.run.programs[0];
     let runs = program.commands.iter().filter(|c| c.layout.fate == Fate::Runs).count();

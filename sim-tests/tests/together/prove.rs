@@ -1,5 +1,5 @@
-//! Proofs that a failing run has the fewest preemptions: one that holds, one that finds a better run, and
-//! one that comes to no end.
+//! Proofs that a failing run has the fewest preemptions: a proof that holds, one that finds a
+//! better run, and one that does not finish.
 
 use std::sync::Arc;
 
@@ -34,7 +34,8 @@ fn a_lost_update_needs_its_one_preemption() {
     assert_eq!(Size::of(&finding.run).preemptions, 1);
     let Proof { fewest, complete, runs, saved, longer } = proof;
     assert_eq!((fewest, complete, saved, longer), (1, true, 0, None));
-    // Without a preemption: who goes first, and whether the body or the other task goes on when it ends.
+    // Without a preemption there are two choices: the first task, and the task that continues when
+    // it ends.
     assert!((2..10).contains(&runs), "{runs}");
     let said = format!("no failing run has fewer than 1 preemption (proved by {runs} runs)");
     assert!(screen(&report).contains(&said), "{}", screen(&report));

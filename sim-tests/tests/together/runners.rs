@@ -36,7 +36,7 @@ fn kind(report: &Report) -> Option<&'static str> {
     }
 }
 
-/// The second is no continuation of the first, whatever their results say.
+/// The second is no continuation of the first, even if their results suggest it.
 #[test]
 fn runners_of_one_name_do_not_share_results() {
     let results = folder("results");
@@ -103,7 +103,7 @@ fn who_must_prove_fails_without_a_proof_and_needs_a_search() {
         unreachable!()
     };
     assert!(why.ends_with("% of the search was done"), "{why}");
-    // What it found is worse than that it proved nothing.
+    // A failure outranks a missing proof.
     let found =
         must.clone().seeds(0..4).out(folder("found")).run(async || -> () { panic!("always") });
     assert_eq!(kind(&found), Some("panic"));

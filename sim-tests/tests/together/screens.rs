@@ -1,4 +1,4 @@
-//! Screens of whole runs: that what they say is so.
+//! Screens of whole runs are true.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -279,7 +279,7 @@ fn names_cost_no_memory_in_the_real_build() {
 #[test]
 #[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn who_waits_for_something_foreign_is_placed_at_its_last_access() {
-    /// The helper that spawns all tasks says nothing about any of them.
+    /// The helper that spawns all tasks does not identify any of them.
     fn spawn(task: impl Future<Output = ()> + Send + 'static) -> sim::JoinHandle<()> {
         sim::spawn(task)
     }
@@ -336,7 +336,7 @@ fn a_panic_in_std_is_placed_where_std_was_called() {
         );
     }
     never_says(&report, "rustc");
-    // Without information for debuggers, what is known without it.
+    // Without debug information, the part that does not need it.
     report.finding.as_mut().unwrap().called_from = None;
     says(&report, "in std, called by main after `load atomic = 18446744073709551615` at");
     says(&report, &format!(" at {file}:{}:", called - 1));

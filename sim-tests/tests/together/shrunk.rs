@@ -83,7 +83,7 @@ struct Found {
     screen: String,
 }
 
-/// Shrinks the first failure of a program, if it has one, and looks at what came of it.
+/// Shrinks the first failure of a program, if it has one, and checks the result.
 fn check(mixture: &Mixture, number: u64) -> Option<Found> {
     let program: Program = mixture.program(number);
     let driven = Driven::new(&program);
@@ -121,10 +121,11 @@ fn check(mixture: &Mixture, number: u64) -> Option<Found> {
     Some(Found { kind, before, after, replays: u64::from(shrunk.replays), screen })
 }
 
-/// What the printed line replays.
+/// Replays the printed line.
 fn replayed(name: &str, finding: &Finding, driven: &Driven) -> Report {
     let line = finding.replay.as_deref().expect("there is a line");
-    // A hermetic runner is told what to put into the code: `.replay("sim2:0x2") on the Runner of …`.
+    // The report of a hermetic runner has the line for the code: `.replay("sim2:0x2") on the Runner
+    // of …`.
     let value = line.split('"').nth(1).expect("it quotes a trace");
     runner(name).replay(value).run(|| driven.body())
 }

@@ -1,4 +1,4 @@
-//! `spin_until`: what it waits for, when it goes on, and what is said of loops that should be one.
+//! `spin_until`: its condition, its wake-ups, and the report of loops that should use it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -145,7 +145,7 @@ fn what_nobody_changes_is_a_deadlock_that_says_what_it_waits_for() {
 #[test]
 #[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn a_change_between_two_looks_is_not_slept_through() {
-    // The first word is right only while the second is being looked at for the first time.
+    // The first word is right only during the first read of the second.
     let report = search("exhaustive").run(async || {
         let words = Arc::new([Atomic::new(0u8), Atomic::new(0u8)]);
         let other = words.clone();

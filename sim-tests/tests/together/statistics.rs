@@ -1,4 +1,4 @@
-//! What generated programs came to, and conditions that are to hold in a part of the runs.
+//! Statistics of generated programs, and conditions that must hold in a part of the runs.
 
 use sim::check::Model;
 use sim::check::history::HistoryRecord;
@@ -12,7 +12,7 @@ use sim_tests::counter::{
     Op::{Get, Increment},
 };
 
-/// `percent`: in how many runs somebody is to get 0; 0 for nobody asks.
+/// `percent`: the share of runs in which a `Get` must return 0; 0 for no such condition.
 async fn counts(percent: u32) {
     let counter = Atomic::new(0);
     sim::parallel(Shape::chunks(), Counter::default(), async |op| match op {
@@ -42,8 +42,8 @@ fn runner() -> Runner {
 
 // ---- counts beside brute force
 
-/// Whether two operations of a history overlap, and how many do at some moment, by looking at every
-/// moment there is.
+/// The number of operations of a history that overlap another one, and the largest number that are
+/// open at one moment, by brute force.
 fn overlap(history: &HistoryRecord) -> (u64, usize) {
     let spans: Vec<(u64, u64)> =
         history.operations.iter().map(|operation| (operation.invoked, operation.end())).collect();
@@ -156,7 +156,7 @@ fn a_search_has_statistics_too() {
     });
     assert!(report.passed());
     let statistics = report.statistics.unwrap();
-    // What it began anew it ran before.
+    // Programs of repeated runs count too.
     assert!(statistics.runs >= report.runs && report.runs > 1);
 }
 
@@ -189,7 +189,7 @@ fn a_case_that_comes_up_often_enough_passes_and_one_that_does_not_fails() {
             });
             assert_eq!(held, by_hand.count() as u64);
         }
-        // What the programs were made of is shown unasked.
+        // The screen shows the statistics of the programs without a setting.
         let screen = text(&report, &Style::default());
         for words in ["held in too few runs", "wanted in 90 %", "── programs ──", "Increment"]
         {

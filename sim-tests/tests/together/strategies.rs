@@ -8,7 +8,9 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use sim::Ordering::SeqCst;
 use sim::report::Report;
-use sim::run::trace::{Deed, Header, Trace, TraceDraw, TraceObject, TraceStep, TraceTask, format};
+use sim::run::trace::{
+    Header, Trace, TraceDraw, TraceObject, TraceOp, TraceStep, TraceTask, format,
+};
 use sim::run::{Failure, Outcome, Run};
 use sim::strategy::STRATEGIES;
 use sim::{Atomic, Runner, SIMULATED};
@@ -48,7 +50,12 @@ fn a_seed_is_one_run_and_every_answer_is_in_range() {
                 assert_eq!(first.strategy, row.name);
                 different.insert(print.0);
             }
-            assert!(different.len() > 1, "{} runs {} in one way", row.name, program.name);
+            assert!(
+                different.len() > 1,
+                "{} runs {} in the same way with 100 seeds: a strategy without a number draws from its seed",
+                row.name,
+                program.name
+            );
         }
     }
 }
@@ -80,12 +87,13 @@ fn every_interleaving_of_a_small_program_is_reached() {
         }
         // Six accesses, three of each: twenty orders.
         if row.reaches_all {
-            assert_eq!(orders.len(), 20, "{}", row.name);
+            let reached = orders.len();
+            assert_eq!(reached, 20, "{}: correct it, or set `reaches_all` to false", row.name);
         }
-        // Those in which the tasks change at most three times are reached by any.
+        // Every strategy reaches the interleavings with at most three task switches.
         let changes = |order: &Vec<u32>| order.windows(2).filter(|pair| pair[0] != pair[1]).count();
         let few = orders.iter().filter(|order| changes(order) <= 3).count();
-        assert_eq!(few, 14, "{}", row.name);
+        assert_eq!(few, 14, "{}: every strategy reaches orders of at most three changes", row.name);
     }
 }
 
@@ -96,10 +104,22 @@ fn a_strategy_with_a_number_is_chosen_by_name_and_says_it() {
     for form in STRATEGIES.iter().flat_map(|row| row.numbered) {
         assert_eq!(run(form.name, 1, program).strategy, form.name);
     }
-    for name in ["pct:0", "pct:9", "pct:", "pct:x", "random:2"] {
-        let refused = Runner::new().hermetic().strategy(name).try_run(program.body).unwrap_err();
-        let text = refused.to_string();
-        assert!(text.contains(name) && text.contains("pct (pct:1 to pct:8)"), "{text}");
+    for row in STRATEGIES {
+        let count = row.numbered.len();
+        let numbers =
+            ["0", "", "x"].map(str::to_owned).into_iter().chain([(count + 1).to_string()]);
+        let names = numbers.map(|number| format!("{}:{number}", row.name));
+        let is_unknown = |name: &String| row.numbered.iter().all(|form| form.name != name);
+        for name in names.filter(is_unknown) {
+            let refused =
+                Runner::new().hermetic().strategy(&name).try_run(program.body).unwrap_err();
+            let text = refused.to_string();
+            let grammar = match row.numbered {
+                [first, .., last] => format!("{} ({} to {})", row.name, first.name, last.name),
+                _ => row.name.to_owned(),
+            };
+            assert!(text.contains(&name) && text.contains(&grammar), "{text}");
+        }
     }
 }
 
@@ -136,7 +156,7 @@ fn a_seed_of_the_portfolio_is_that_seed_of_one_of_its_members() {
     assert_eq!(served.len(), 4, "{served:?}");
 }
 
-/// How many of the first 2000 seeds fail.
+/// The number of the first 2000 seeds that fail.
 fn failing<B: AsyncFn() + Sync>(strategy: &str, body: B) -> usize {
     let runner = Runner::new().hermetic().strategy(strategy);
     (0..2000).filter(|seed| runner.run_seed(*seed, &body).outcome != Outcome::Passed).count()
@@ -145,7 +165,8 @@ fn failing<B: AsyncFn() + Sync>(strategy: &str, body: B) -> usize {
 #[test]
 #[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn a_lost_update_is_found_as_often_as_is_promised() {
-    // Of 2000: five standard deviations or more below what the strategies' own tests compute.
+    // Of 2000: five standard deviations or more below the numbers that the strategies' own tests
+    // compute.
     for (name, at_least) in [
         ("random", 700),
         ("pct:2", 150),
@@ -307,24 +328,25 @@ fn replay_names_the_first_step_that_differs() {
         trace.steps[at].task = trace.tasks.len() - 1;
     });
     assert_eq!(missing, at);
-    let deed = |trace: &Trace| {
-        let with_object = |step: &TraceStep| step.deeds.first().is_some_and(|d| d.object.is_some());
+    let operation = |trace: &Trace| {
+        let with_object =
+            |step: &TraceStep| step.operations.first().is_some_and(|d| d.object.is_some());
         trace.steps.iter().rposition(with_object).unwrap()
     };
     let other_op = diverges("other_op", "store", |trace| {
-        at = deed(trace);
-        trace.steps[at].deeds[0].op = "fetch_sub".to_owned();
+        at = operation(trace);
+        trace.steps[at].operations[0].op = "fetch_sub".to_owned();
     });
     assert_eq!(other_op, at);
     let other_object = diverges("other_object", "store", |trace| {
-        at = deed(trace);
-        let object = &mut trace.steps[at].deeds[0].object;
+        at = operation(trace);
+        let object = &mut trace.steps[at].operations[0].object;
         *object = Some(usize::from(*object == Some(0)));
     });
     assert_eq!(other_object, at);
     let less_done = diverges("less_done", "store", |trace| {
-        at = deed(trace);
-        trace.steps[at].deeds.pop();
+        at = operation(trace);
+        trace.steps[at].operations.pop();
     });
     assert_eq!(less_done, at);
     let surplus = diverges("surplus", "store", |trace| {
@@ -357,9 +379,9 @@ fn replay_names_the_first_step_that_differs() {
 fn replay_does_not_mind_other_values_and_other_places() {
     let program = program("store");
     let mut trace = trace_of(&run("random", 0, program));
-    for deed in trace.steps.iter_mut().flat_map(|step| &mut step.deeds) {
-        deed.place = "elsewhere.rs:1:1".to_owned();
-        deed.values = "1->2".to_owned();
+    for operation in trace.steps.iter_mut().flat_map(|step| &mut step.operations) {
+        operation.place = "elsewhere.rs:1:1".to_owned();
+        operation.values = "1->2".to_owned();
     }
     assert!(replay("moved", &trace, program).passed());
 }
@@ -398,8 +420,8 @@ fn apply(trace: &mut Trace, change: Change) {
         Change::Swap(a, b) => trace.steps.swap(a % steps, b % steps),
         Change::Task(at, task) => trace.steps[at % steps].task = task % tasks,
         Change::Object(at, object) if objects > 0 => {
-            let deeds = &mut trace.steps[at % steps].deeds;
-            deeds.iter_mut().for_each(|deed| deed.object = Some(object % objects));
+            let operations = &mut trace.steps[at % steps].operations;
+            operations.iter_mut().for_each(|operation| operation.object = Some(object % objects));
         }
         Change::Object(..) => {}
         Change::Draw(at, value, bound) => {
@@ -410,19 +432,19 @@ fn apply(trace: &mut Trace, change: Change) {
 
 /// A trace of nothing that ever ran.
 fn invented() -> impl Strategy<Value = Trace> {
-    let deed = ("[a-z_]{1,8}", proptest::option::of(0..3usize)).prop_map(|(op, object)| Deed {
-        op,
-        object,
-        place: "x.rs:1:1".to_owned(),
-        values: String::new(),
+    let operation = ("[a-z_]{1,8}", proptest::option::of(0..3usize)).prop_map(|(op, object)| {
+        TraceOp { op, object, place: "x.rs:1:1".to_owned(), values: String::new() }
     });
     let draw = (any::<u64>(), 1..=u64::MAX)
         .prop_map(|(value, bound)| TraceDraw { value: value % bound, bound });
     let few = 0..3usize;
-    let (deeds, draws) =
-        (proptest::collection::vec(deed, few.clone()), proptest::collection::vec(draw, few));
-    let step =
-        (0..6usize, deeds, draws).prop_map(|(task, deeds, draws)| TraceStep { task, deeds, draws });
+    let (operations, draws) =
+        (proptest::collection::vec(operation, few.clone()), proptest::collection::vec(draw, few));
+    let step = (0..6usize, operations, draws).prop_map(|(task, operations, draws)| TraceStep {
+        task,
+        operations,
+        draws,
+    });
     proptest::collection::vec(step, 0..40).prop_map(|steps| {
         let paths = ["0", "0.0", "0.1", "0.0.0", "0.4294967295", "0.2"];
         let task = |path: &&str| TraceTask { path: path.parse().unwrap(), name: None };

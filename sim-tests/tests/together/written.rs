@@ -1,15 +1,16 @@
-//! Histories of runs as files: read back, they say what was recorded and are judged as it was.
+//! Histories of runs as files: read back, they are the recorded histories and have their verdicts.
 
 use sim::check::history::HistoryRecord;
 use sim::check::models::{
-    Counter, NilRead, Queue, Register, Set, Shipped, Stack, Visitor, registry,
+    Counter, NilRead, Queue, Register, RegisteredModel, Set, Stack, Visitor, registry,
 };
 use sim::check::{Budget, Model, linearizable};
 use sim::{History, Runner};
 use unpause_histories::{format_named, operations, read};
 
-/// A history of three clients of two calls each, answered with whatever the alphabet of the model has.
-fn recorded<M: Shipped>(seed: u64, initial: &M) -> HistoryRecord {
+/// A history of three clients of two calls each, answered with any result in the alphabet of the
+/// model.
+fn recorded<M: RegisteredModel>(seed: u64, initial: &M) -> HistoryRecord {
     let run = Runner::new().hermetic().strategy("random").run_seed(seed, async || {
         let history = History::new(initial.clone());
         sim::map_concurrently(0..3, |_| {
@@ -33,13 +34,13 @@ fn recorded<M: Shipped>(seed: u64, initial: &M) -> HistoryRecord {
     run.histories[0].clone()
 }
 
-/// Reads files back. How many were consistent, and how many not.
-fn read_back<M: Shipped>(initial: &M) -> [u32; 2] {
+/// Reads files back. Returns the numbers of consistent histories and of others.
+fn read_back<M: RegisteredModel>(initial: &M) -> [u32; 2] {
     let before = initial.written_before().expect("it is written").len();
     let mut verdicts = [0; 2];
     for seed in 0..250 {
         let record = recorded(seed, initial);
-        // What no file can say is not: a compare-and-swap that failed, an answer of another kind.
+        // A file cannot express a compare-and-swap that failed, or an answer of another kind.
         let Some(lines) = &record.lines else { continue };
         let recording = read(lines.as_bytes(), format_named("json").unwrap()).unwrap();
         let found = operations::<M>(&recording, NilRead::Nothing).unwrap().operations;
@@ -71,7 +72,7 @@ fn read_back<M: Shipped>(initial: &M) -> [u32; 2] {
 fn a_history_that_is_written_and_read_is_the_one_that_was_recorded() {
     struct Verdicts(Vec<[u32; 2]>);
     impl Visitor for Verdicts {
-        fn visit<M: Shipped>(&mut self) {
+        fn visit<M: RegisteredModel>(&mut self) {
             let initial = M::initial();
             if initial.written_before().is_some() {
                 self.0.push(read_back(&initial));

@@ -1,4 +1,4 @@
-//! What a user forgets, and is told of if unused futures are denied.
+//! A forgotten `.await`: an error if unused futures are denied.
 
 #![deny(unused_must_use)]
 

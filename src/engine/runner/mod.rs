@@ -170,12 +170,14 @@ use std::panic::Location;
 pub(crate) use self::ended::end_process;
 pub(crate) use self::outcome::TestBody;
 pub use self::outcome::TestResult;
+pub(crate) use self::part::SeedPart;
 pub(crate) use self::site::Site;
 pub use self::test::{Attributes, TestSite, test, test_native, wants_color};
 pub use crate::engine::config::InvalidSetting;
 
 use self::outcome::FunctionBody;
-use self::part::{SeedPart, TestRun};
+use self::part::TestRun;
+use crate::engine::assignment::Assignment;
 use crate::engine::backend;
 use crate::engine::config::{Config, Settings, idle_text};
 use crate::engine::results::Results;
@@ -301,15 +303,10 @@ impl Runner {
             ));
         }
         let results = Results::open(&config, &self.site, must_fail)?;
-        let mut report = backend::run(&config, &self.site, &results, body);
-        let part = SeedPart::of(&config, &results);
-        if let Some(part) = part {
-            part.spare_conditions(&mut report);
-        }
-        results.end(&mut report);
-        report.warnings.splice(0..0, warnings);
-        report.notes.extend(notes);
-        Ok(TestRun { report, part })
+        let assignment =
+            Assignment { warnings, notes, ..Assignment::new(&config, &self.site, &results) };
+        let report = backend::run(&assignment, body);
+        Ok(TestRun { report, part: SeedPart::of(&config, &results) })
     }
 
     /// Notes about settings that mean nothing in this build.

@@ -12,20 +12,20 @@ pub(super) struct TestRun {
 
 /// A part of the seeds.
 #[derive(Clone, Copy)]
-pub(super) struct SeedPart {
+pub(crate) struct SeedPart {
     /// True if results are written, so that `cargo sim merge` can judge all seeds.
     written: bool,
 }
 
 impl SeedPart {
     /// None if all seeds were run, now or before.
-    pub(super) fn of(config: &Config, results: &Results) -> Option<SeedPart> {
+    pub(crate) fn of(config: &Config, results: &Results) -> Option<SeedPart> {
         let all = config.shard.of == 1 && results.left() == 0;
         (!all).then(|| SeedPart { written: results.are_written() })
     }
 
     /// Turns a finding about conditions that held in too few runs into a note.
-    pub(super) fn spare_conditions(self, report: &mut Report) {
+    pub(crate) fn spare_conditions(self, report: &mut Report) {
         if let Some(what) = report.spare_conditions() {
             self.note(report, &what);
         }

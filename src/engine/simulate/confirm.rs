@@ -5,9 +5,9 @@ use std::sync::Arc;
 use super::session::Session;
 use super::watchdog::{Unwatch, WorkerJob};
 use super::{hook, prove, seek};
-use crate::engine::persistence;
-use crate::report::{Finding, Origin, Proof, Report, Shrinking, Size};
-use crate::rt::{Limits, Worker};
+use crate::engine::assignment::Account;
+use crate::report::{Finding, Origin, Proof, Shrinking, Size};
+use crate::rt::{RunLimits, Worker};
 use crate::run::event::ValueKind;
 use crate::run::schedule::Schedule;
 use crate::run::trace::show_values;
@@ -25,12 +25,11 @@ const STEPS: u64 = 20_000_000;
 /// The number of steps of a run that take as long as a model step when a program is generated.
 const PLANNED: u64 = 10;
 
-/// Reports a failing run: confirmed, shrunk, replayed, written to a file.
-pub(super) fn report(session: &Session<'_>, run: Run, from: Origin, runs: u64) -> Report {
+/// The account of a failing run: confirmed, shrunk, replayed, written to a file.
+pub(super) fn confirm(session: &Session<'_>, run: Run, from: Origin, runs: u64) -> Account {
     let original = Size::of(&run);
     let (run, shrunk, proof) = session.quietly(|| match confirmed(session, &run) {
-        Ok(()) if is_undecided(&run) => (run, None, None),
-        Ok(()) if !session.config.shrink => (run, None, None),
+        Ok(()) if is_undecided(&run) || !session.config.shrink => (run, None, None),
         Ok(()) => smallest(session, run),
         Err(failure) => (Run { outcome: Outcome::Failed(failure), ..run }, None, None),
     });
@@ -48,30 +47,20 @@ pub(super) fn report(session: &Session<'_>, run: Run, from: Origin, runs: u64) -
             if same_failure(&again, &run) { Run { seed, strategy, ..again } } else { run }
         }
     };
-    let written = persistence::write(&trace, session.site, session.config.out.as_deref());
-    let (trace_file, trace_error) = match written {
-        Ok(path) => (Some(path.display().to_string()), None),
-        Err(error) => (None, Some(error.to_string())),
-    };
+    let (trace_file, trace_error) = session.write(&trace);
     let replay = Some(session.replay_command(&trace, trace_file.as_deref().unwrap_or_default()));
-    let mut report = session.report(runs, 0);
-    report.warnings.extend(warning);
-    report.finding = Some(Box::new(Finding {
-        run,
-        from,
+    let finding = Finding {
         original,
         shrunk,
         proof,
         called_from,
         trace_file,
         trace_error,
-        source_file: None,
-        history_file: None,
         replay,
-        record: None,
-    }));
-    persistence::write_beside(&mut report, session.site, session.config.out.as_deref());
-    report
+        ..Finding::of(run, from)
+    };
+    let warnings = Vec::from_iter(warning);
+    Account { runs, finding: Some(finding), warnings, ..Account::default() }
 }
 
 /// Checks that the decisions of `run` lead to the same run again, as far as they determine it.
@@ -103,10 +92,10 @@ pub(super) fn same_again(session: &Session<'_>, run: &Run) -> Result<(), Failure
     if let Outcome::Failed(Failure::Diverged { step, expected, found }) = &again.outcome {
         let (first, second) = (expected.clone(), found.clone());
         // An earlier operation that differs explains more.
-        same_deeds(run, &again, *step)?;
+        same_operations(run, &again, *step)?;
         return Err(Failure::NonDeterminism { step: *step, first, second });
     }
-    same_deeds(run, &again, u32::MAX)?;
+    same_operations(run, &again, u32::MAX)?;
     if same_failure(run, &again) {
         return Ok(());
     }
@@ -147,7 +136,7 @@ fn letters(text: &str) -> Vec<char> {
 }
 
 /// Checks that two runs did the same before step `end`.
-fn same_deeds(run: &Run, again: &Run, end: u32) -> Result<(), Failure> {
+fn same_operations(run: &Run, again: &Run, end: u32) -> Result<(), Failure> {
     if run.events == again.events {
         return Ok(());
     }
@@ -294,7 +283,7 @@ pub(super) struct ShrinkReplayer<'a, 'b> {
     session: &'a Session<'b>,
     pub(super) worker: Worker,
     pub(super) watched: Unwatch<'a>,
-    limits: Limits,
+    limits: RunLimits,
     wants: Signature,
     preemptions_max: u64,
     /// Steps taken so far, those that made programs counted in.

@@ -11,17 +11,18 @@ use std::time::Instant;
 
 use self::audit::Sampled;
 use super::confirm;
-use super::explore::{Explored, remarks};
-use super::passed::Passed;
+use super::passed::note;
 use super::reorder::{self, Reordered};
 use super::session::Session;
 use super::watchdog::WorkerJob;
+use crate::engine::results::Tally;
+use crate::engine::seeds::{Explored, Found, remarks};
 use crate::report::{Bound, Fallback, Origin, Searched};
 use crate::rt::Worker;
 use crate::run::ids::Seed;
 use crate::run::{Failure, Outcome, Run};
 use crate::strategy::Search;
-use crate::strategy::search::{Progress, Within};
+use crate::strategy::search::{SearchBound, SearchProgress};
 
 /// The visitor of the runs of a search.
 pub(super) enum RunVisitor<'a> {
@@ -54,8 +55,9 @@ pub(super) fn exhaust(
 ) -> Explored {
     let config = session.config;
     let name = config.strategy.name();
-    let passed = Passed::of_search(config);
-    let mut explored = Explored { passed, ..Explored::default() };
+    // It reports its progress in place of coverage.
+    let tally = Tally::new(false, config.statistics, false);
+    let mut explored = Explored { tally, ..Explored::default() };
     if config.shard.of > 1 || config.results.is_some() {
         explored.warnings.push(format!(
             "{name} plans each run from those before: it is not divided into shards, and keeps no results to \
@@ -77,30 +79,30 @@ pub(super) fn exhaust(
     let within = SearchLimits { deadline, numbers: 0..end, give_up_at: half };
     let ended = explore_all(session, search, &mut visit, within, &mut explored);
     let mut searched = how_far(search.progress(), ended);
-    let before = explored.runs;
+    let before = explored.tally.runs;
     if let (Some(fallback), Some(half), SearchEnd::GivenUp) = (fallback.clone(), half, ended) {
         let within = SearchLimits { deadline, numbers: half..end, give_up_at: None };
         let ended = explore_all(session, &fallback, &mut visit, within, &mut explored);
-        let (runs, searched_then) = (explored.runs - before, how_far(fallback.progress(), ended));
+        let (runs, searched_then) =
+            (explored.tally.runs - before, how_far(fallback.progress(), ended));
         searched.fallback = Some(Box::new(Fallback { runs, searched: searched_then }));
     }
     // One that makes every run has no classes, and rests on nothing that could be wrong.
     let reduces = search.has_class(0).is_some() && !matches!(visit, RunVisitor::One(_));
     if reduces && ended == SearchEnd::Complete && explored.found.is_none() {
         let sample = || audit::audit(session, Some(search), audit::RUNS, each);
-        let Sampled { audit, found, blind } = session.quietly(sample);
-        let missed = audit.missed.is_some();
-        searched.audit = Some(audit);
-        searched.blind |= blind;
-        if let Some((run, origin)) = found {
-            explored.found = Some((explored.runs, run));
-            explored.origin = Some(origin);
-        } else if let (true, Some(fallback)) = (missed, fallback) {
+        let sampled: Sampled = session.quietly(sample);
+        let missed = sampled.audit.missed.is_some();
+        searched.audit = Some(sampled.audit.clone());
+        searched.blind |= sampled.blind;
+        explored.found = sampled.found(explored.tally.runs);
+        if let (None, true, Some(fallback)) = (&explored.found, missed, fallback) {
             // The search is wrong. One that leaves nothing out gets the runs that are left.
-            let within = SearchLimits { deadline, numbers: explored.runs..end, give_up_at: None };
+            let within =
+                SearchLimits { deadline, numbers: explored.tally.runs..end, give_up_at: None };
             let ended = explore_all(session, &fallback, &mut visit, within, &mut explored);
             let (runs, searched_then) =
-                (explored.runs - before, how_far(fallback.progress(), ended));
+                (explored.tally.runs - before, how_far(fallback.progress(), ended));
             searched.fallback = Some(Box::new(Fallback { runs, searched: searched_then }));
         }
     }
@@ -132,14 +134,14 @@ fn explore_all(
         session.watch.follow(worker.progress(), WorkerJob::Seeds(config.strategy), Seed(0));
     session.rehearse(&mut worker, &watched.watched);
     watched.watched.begin_job(WorkerJob::Search(search.clone()));
-    let before = explored.runs;
+    let before = explored.tally.runs;
     let mut runs = Runs { session, search, visit, explored, worker, number: 0 };
     let limits = session.limits();
     let ended = session.quietly(|| {
         for number in within.numbers {
             // A test without a run would be no test.
             let late = within.deadline.is_some_and(|deadline| Instant::now() >= deadline);
-            if late && runs.explored.runs > 0 {
+            if late && runs.explored.tally.runs > 0 {
                 return SearchEnd::Stopped;
             }
             if within.give_up_at == Some(number) && search.progress().part < 0.5 {
@@ -154,9 +156,8 @@ fn explore_all(
             match next {
                 AfterRun::Again => {}
                 AfterRun::Complete => return SearchEnd::Complete,
-                AfterRun::Found(run, origin) => {
-                    runs.explored.origin = origin;
-                    runs.explored.found = Some((number, *run));
+                AfterRun::Found(found) => {
+                    runs.explored.found = Some(found);
                     return SearchEnd::Stopped;
                 }
             }
@@ -165,7 +166,7 @@ fn explore_all(
     });
     if explored.found.is_none() {
         // Those before it began anew are none.
-        explored.runs = before + search.progress().runs;
+        explored.tally.runs = before + search.progress().runs;
     }
     ended
 }
@@ -176,9 +177,8 @@ enum AfterRun {
     Again,
     /// There is no other run.
     Complete,
-    /// This run is the result of the search: it failed, or was requested. With the origin of its decisions, if that
-    /// is not its number.
-    Found(Box<Run>, Option<Origin>),
+    /// This run is the result of the search: it failed, or was requested.
+    Found(Box<Found>),
 }
 
 /// The runs of a search as they are made.
@@ -210,14 +210,13 @@ impl Runs<'_, '_, '_> {
         };
         let stray = matches!(failure, Some(Failure::NonDeterminism { .. }));
         if wanted && failure.is_some() || stray {
-            return AfterRun::Found(Box::new(self.extract(failure.as_ref())), None);
+            return self.found(self.extract(failure.as_ref()));
         }
         if self.number == 0 {
             let run = self.extract(failure.as_ref());
             self.explored.warnings.extend(remarks(&run));
             if let Err(failure) = confirm::same_again(session, &run) {
-                let run = Run { outcome: Outcome::Failed(failure), ..run };
-                return AfterRun::Found(Box::new(run), None);
+                return self.found(Run { outcome: Outcome::Failed(failure), ..run });
             }
         }
         if !blocked && matches!(self.visit, RunVisitor::Each(_)) {
@@ -234,23 +233,24 @@ impl Runs<'_, '_, '_> {
         let anew = matches!(reordered, Reordered::Anew);
         match (&*self.visit, reordered) {
             (_, Reordered::Fails(run)) if wanted => {
-                let origin = Origin::Reordered(run.seed);
-                AfterRun::Found(run, Some(origin))
+                let (position, origin) = (self.number, Origin::Reordered(run.seed));
+                AfterRun::Found(Box::new(Found { position, run: *run, origin }))
             }
-            (RunVisitor::One(_), _) if wanted => {
-                AfterRun::Found(Box::new(self.extract(failure.as_ref())), None)
-            }
+            (RunVisitor::One(_), _) if wanted => self.found(self.extract(failure.as_ref())),
             _ if more || anew => AfterRun::Again,
             _ => AfterRun::Complete,
         }
     }
 
     fn count(&mut self) {
-        let explored = &mut *self.explored;
-        explored.runs += 1;
-        explored.steps += self.worker.steps();
         let name = self.session.config.strategy.name();
-        explored.passed.note(self.number, Seed(self.number), name, &self.worker);
+        note(self.explored, self.number, Seed(self.number), name, &self.worker);
+    }
+
+    /// The last run is the result of the search.
+    fn found(&self, run: Run) -> AfterRun {
+        let (position, origin) = (self.number, Origin::Seed(run.seed));
+        AfterRun::Found(Box::new(Found { position, run, origin }))
     }
 
     /// The last run as data, with the failure as the search sees it.
@@ -264,9 +264,10 @@ impl Runs<'_, '_, '_> {
 }
 
 /// Returns the progress of a search, for the report.
-fn how_far(progress: Progress, ended: SearchEnd) -> Searched {
+fn how_far(progress: SearchProgress, ended: SearchEnd) -> Searched {
     let complete = ended == SearchEnd::Complete;
-    let bound = |within: Within| Bound { what: within.what.to_owned(), through: within.through };
+    let bound =
+        |within: SearchBound| Bound { what: within.what.to_owned(), through: within.through };
     Searched {
         blocked: progress.blocked,
         repeated: progress.repeated,

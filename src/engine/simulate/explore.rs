@@ -1,259 +1,105 @@
-//! Runs seeds until one fails, on as many threads as pay.
-
-use std::collections::BTreeSet;
-use std::ops::Range;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
-use std::thread::Scope;
-use std::time::{Duration, Instant};
+//! Runs seeds under the scheduler.
 
 use super::confirm;
-use super::passed::Passed;
+use super::passed::note;
 use super::reorder::ClosureCollector;
 use super::session::Session;
-use super::watchdog::WorkerJob;
-use crate::report::{Origin, Searched};
-use crate::rt::Worker;
+use super::watchdog::{Unwatch, WorkerJob};
+use crate::engine::seeds::{self, Explored, Found, SeedTurn, remarks};
+use crate::report::Origin;
+use crate::rt::{RunLimits, Worker};
 use crate::run::ids::Seed;
-use crate::run::program::ProgramRecord;
 use crate::run::{Failure, Outcome, Run};
 
-/// Seeds run for so long on the calling thread before others are started: starting a thread costs
-/// about a hundredth of this.
-const ALONE: Duration = Duration::from_millis(3);
+/// The number of seeds that a thread takes at a time: a run may be shorter than a look at the clock.
+const BATCH: u64 = 16;
 
-/// After so many steps, or sixteen runs, a thread looks at the clock.
-const LOOK: u64 = 4096;
-
-/// The result of running the seeds.
-#[derive(Default)]
-pub(super) struct Explored {
-    pub(super) runs: u64,
-    pub(super) steps: u64,
-    /// The failing run of the lowest seed, and the position of that seed.
-    pub(super) found: Option<(u64, Run)>,
-    /// The source of the decisions of that run, if not its seed alone.
-    pub(super) origin: Option<Origin>,
-    pub(super) warnings: Vec<String>,
-    /// Counts over passed runs.
-    pub(super) passed: Passed,
-    /// The functions that the runs of a search entered and whose operations on shared memory are not seen.
-    pub(super) unseen: BTreeSet<&'static str>,
-    /// The progress of a search; none for a sampling strategy.
-    pub(super) searched: Option<Searched>,
-}
-
-/// The state shared by the worker threads.
-struct SharedProgress {
-    /// The position of the next seed to run.
-    next: AtomicU64,
-    jobs: u64,
-    /// The lowest position known to fail.
-    lowest: AtomicU64,
-    /// True if the time is up.
-    late: AtomicBool,
-    total: Mutex<Explored>,
-}
-
-impl SharedProgress {
-    /// The positions of the next seeds of a thread. One at a time to begin with, so that a few long
-    /// runs are shared out; then more, because threads with short runs would pass the counter to and
-    /// fro.
-    fn take(&self) -> Range<u64> {
-        let count = match self.next.load(Ordering::SeqCst) {
-            begun if self.jobs > 1 && begun < 64 * self.jobs => 1,
-            _ => 16,
-        };
-        let first = self.next.fetch_add(count, Ordering::SeqCst);
-        first..first + count
-    }
-}
-
-/// Runs the seeds.
-///
-/// Threads take seeds in order, and one that fails is no reason to drop a lower one that is being
-/// run, so the lowest failing seed does not depend on the number of threads.
-pub(super) fn explore<'scope>(
-    session: &'scope Session<'_>,
-    scope: &'scope Scope<'scope, '_>,
-) -> Explored {
-    let began = Instant::now();
-    let deadline = session.config.time.map(|time| began + time);
-    let begin = session.results.begin();
-    if let Some(first) = session.config.seed(begin) {
-        let mut explored = first_seed(session, begin, Seed(first));
-        if explored.found.is_some() {
-            return explored;
-        }
-        session.results.passed(begin..begin + 1, &mut explored.passed.tally);
-        let shared = std::sync::Arc::new(SharedProgress {
-            next: AtomicU64::new(begin + 1),
-            jobs: session.config.jobs as u64,
-            lowest: AtomicU64::new(u64::MAX),
-            late: AtomicBool::new(false),
-            total: Mutex::new(explored),
+/// Runs the seeds of the shard on as many threads as pay.
+pub(super) fn explore(session: &Session<'_>) -> Explored {
+    seeds::explore(session.assignment, session.config.jobs, BATCH, &|seeds| {
+        session.quietly(|| {
+            let mut runner = SeedRunner::new(session);
+            seeds.run_each(|turn, own| runner.run(turn, own));
         });
-        let mut others = Vec::new();
-        work(session, &shared, deadline, &mut |_| {
-            if others.is_empty() && session.config.jobs > 1 && began.elapsed() > ALONE {
-                for _ in 1..session.config.jobs {
-                    let shared = shared.clone();
-                    let run = move || work(session, &shared, deadline, &mut |_| {});
-                    others.push(scope.spawn(run));
-                }
-            }
-        });
-        for other in others {
-            if let Err(payload) = other.join() {
-                std::panic::resume_unwind(payload);
-            }
+    })
+}
+
+/// The run of one seed; if it passes and fails with its calls in another order, that run.
+pub(super) fn run_seed(session: &Session<'_>, seed: Seed) -> Run {
+    let mut runner = SeedRunner::new(session);
+    let failing = runner.failing_run(0, seed);
+    let run = failing.map_or_else(|| runner.extract(seed), |found| found.run);
+    runner.worker.forget_histories();
+    run
+}
+
+/// Runs seeds on one thread.
+pub(super) struct SeedRunner<'a, 'b> {
+    session: &'a Session<'b>,
+    pub(super) worker: Worker,
+    watched: Unwatch<'a>,
+    closing: ClosureCollector,
+    limits: RunLimits,
+}
+
+impl<'a, 'b> SeedRunner<'a, 'b> {
+    pub(super) fn new(session: &'a Session<'b>) -> SeedRunner<'a, 'b> {
+        let strategy = session.config.strategy;
+        let (closing, answers) = ClosureCollector::of(session, strategy);
+        let worker = Worker::new(answers);
+        let watched = session.watch.follow(worker.progress(), WorkerJob::Seeds(strategy), Seed(0));
+        SeedRunner { session, worker, watched, closing, limits: session.limits() }
+    }
+
+    /// Makes the run of a seed, which stays with the worker. Returns its failure.
+    #[inline]
+    pub(super) fn make(&mut self, seed: Seed) -> Option<Failure> {
+        self.watched.watched.begin(seed.0);
+        self.session.prepare(&mut self.worker, &self.watched.watched, seed);
+        self.session.once(&mut self.worker, seed, &self.limits)
+    }
+
+    /// The last run as data.
+    pub(super) fn extract(&self, seed: Seed) -> Run {
+        self.worker.extract(seed, self.session.config.strategy.name())
+    }
+
+    /// Runs a seed. Counts the run if it passes; otherwise returns it.
+    #[inline]
+    fn run(&mut self, turn: SeedTurn, own: &mut Explored) -> Option<Box<Found>> {
+        let SeedTurn { position, seed, first } = turn;
+        let mut found = self.failing_run(position, seed);
+        if first && found.as_ref().is_none_or(|found| found.origin != Origin::Seed(seed)) {
+            found = self.confirm_first(position, seed, own).or(found);
         }
-        let mut total = shared.total.lock().unwrap_or_else(PoisonError::into_inner);
-        return with_earlier(session, std::mem::take(&mut *total));
-    }
-    with_earlier(session, Explored { runs: begin, ..Explored::default() })
-}
-
-/// Replaces the counts by those over all seeds of the shard, earlier processes included, if results are written.
-fn with_earlier(session: &Session<'_>, explored: Explored) -> Explored {
-    match session.results.counted() {
-        Some(tally) if explored.found.is_none() && tally.runs > 0 => {
-            let (runs, steps) = (tally.runs, tally.steps);
-            let passed = Passed { tally, ..explored.passed };
-            Explored { runs, steps, passed, ..explored }
+        if found.is_none() {
+            note(own, position, seed, self.session.config.strategy.name(), &self.worker);
+            self.closing.move_to(own);
         }
-        _ => explored,
+        self.worker.forget_histories();
+        found
     }
-}
 
-/// The first seed is run twice, to see that a run is a function of its decisions.
-fn first_seed(session: &Session<'_>, position: u64, seed: Seed) -> Explored {
-    let mut passed = Passed::of_seeds(session.config);
-    let (run, reordered) = session.quietly(|| run_seed(session, position, seed, &mut passed));
-    let (runs, steps) = (position + 1, run.steps.len() as u64);
-    let mut explored = Explored { runs, steps, passed, ..Explored::default() };
-    if run.outcome != Outcome::Passed {
-        explored.found = Some((position, run));
-        return explored;
-    }
-    explored.warnings.extend(remarks(&run));
-    if let Err(failure) = session.quietly(|| confirm::same_again(session, &run)) {
-        explored.found = Some((position, Run { outcome: Outcome::Failed(failure), ..run }));
-    } else if let Some(reordered) = reordered {
-        explored.origin = Some(Origin::Reordered(reordered.seed));
-        explored.found = Some((position, reordered));
-    }
-    explored
-}
-
-/// The run of one seed, and a run that fails with its calls in another order. Adds the run to `passed` if it
-/// passed.
-pub(super) fn run_seed(
-    session: &Session<'_>,
-    position: u64,
-    seed: Seed,
-    passed: &mut Passed,
-) -> (Run, Option<Run>) {
-    let chosen = session.config.strategy;
-    let (mut closing, strategy) = ClosureCollector::of(session, chosen);
-    let look = |worker: &Worker, has_passed: bool| {
-        let reordered = has_passed.then(|| closing.check(session, worker, seed))?;
-        passed.note(position, seed, chosen.name(), worker);
-        passed.take_closure(&mut closing);
-        reordered
-    };
-    session.run_and(strategy, chosen.name(), seed, WorkerJob::Seeds(chosen), look)
-}
-
-/// Returns warnings about a run that passed: tasks that were still running when the body ended, and programs that are
-/// too large to check.
-pub(super) fn remarks(run: &Run) -> impl Iterator<Item = String> {
-    let leaks = run.leaked.iter().map(|task| {
-        let task = &run.tasks[task.index()];
-        format!(
-            "task {task}, spawned at {}, had not ended when the test body did: await its handle, \
-             or call detach() on it",
-            task.place
-        )
-    });
-    leaks.chain(run.programs.iter().filter_map(ProgramRecord::warning))
-}
-
-/// Runs seeds on this thread until there are none left. `between` is called now and then.
-fn work(
-    session: &Session<'_>,
-    shared: &SharedProgress,
-    deadline: Option<Instant>,
-    between: &mut dyn FnMut(u64),
-) {
-    let mut batch = shared.take();
-    // The first position of the batch that is not recorded in the results yet.
-    let mut from = batch.start;
-    if session.config.seed(batch.start).is_none() {
-        // There is nothing left to run.
-        return;
-    }
-    let strategy = session.config.strategy;
-    let (mut closing, answers) = ClosureCollector::of(session, strategy);
-    let mut worker = Worker::new(answers);
-    let watched = session.watch.follow(worker.progress(), WorkerJob::Seeds(strategy), Seed(0));
-    let limits = session.limits();
-    let mut passed = Passed::of_seeds(session.config);
-    let mut found = None;
-    let (mut runs, mut steps) = (0, 0);
-    // The number of steps when the clock was last read.
-    let mut looked = 0;
-    session.quietly(|| {
-        while !shared.late.load(Ordering::Relaxed) {
-            if batch.is_empty() {
-                session.results.passed(from..batch.start, &mut passed.tally);
-                batch = shared.take();
-                from = batch.start;
-            }
-            let n = batch.start;
-            if n > shared.lowest.load(Ordering::Relaxed) {
-                break;
-            }
-            let Some(seed) = session.config.seed(n) else { break };
-            watched.watched.begin(seed);
-            session.prepare(&mut worker, &watched.watched, Seed(seed));
-            let failure: Option<Failure> = session.once(&mut worker, Seed(seed), &limits);
-            runs += 1;
-            steps += worker.steps();
-            let reordered = match failure {
-                None => closing.check(session, &worker, Seed(seed)),
-                Some(_) => None,
-            };
-            if failure.is_some() || reordered.is_some() {
-                shared.lowest.fetch_min(n, Ordering::Relaxed);
-                let own = reordered.is_none();
-                let run = reordered.unwrap_or_else(|| worker.extract(Seed(seed), strategy.name()));
-                found = Some((n, run, !own));
-                worker.forget_histories();
-                break;
-            }
-            passed.note(n, Seed(seed), strategy.name(), &worker);
-            passed.take_closure(&mut closing);
-            worker.forget_histories();
-            batch.start += 1;
-            if n % 16 == 0 || steps > looked + LOOK {
-                looked = steps;
-                between(n);
-                if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
-                    shared.late.store(true, Ordering::Relaxed);
-                }
-            }
+    /// Makes the run of a seed. Returns the run if it fails, or if it does with its calls in another order.
+    #[inline]
+    fn failing_run(&mut self, position: u64, seed: Seed) -> Option<Box<Found>> {
+        if self.make(seed).is_some() {
+            let run = self.extract(seed);
+            return Some(Box::new(Found { position, run, origin: Origin::Seed(seed) }));
         }
-        session.results.passed(from..batch.start, &mut passed.tally);
-    });
-    let mut total = shared.total.lock().unwrap_or_else(PoisonError::into_inner);
-    total.runs += runs;
-    total.steps += steps;
-    total.passed.merge(passed);
-    if let Some((n, run, reordered)) = found {
-        if total.found.as_ref().is_none_or(|(other, _)| n < *other) {
-            total.origin = reordered.then_some(Origin::Reordered(run.seed));
-            total.found = Some((n, run));
-        }
+        let run = self.closing.check(self.session, &self.worker, seed)?;
+        let origin = Origin::Reordered(run.seed);
+        Some(Box::new(Found { position, run, origin }))
+    }
+
+    /// Repeats the run of the first seed, which passed, to see that a run is a function of its decisions. Returns the
+    /// run if it is not.
+    #[cold]
+    fn confirm_first(&self, position: u64, seed: Seed, own: &mut Explored) -> Option<Box<Found>> {
+        let run = self.extract(seed);
+        own.warnings.extend(remarks(&run));
+        let failure = confirm::same_again(self.session, &run).err()?;
+        let run = Run { outcome: Outcome::Failed(failure), ..run };
+        Some(Box::new(Found { position, run, origin: Origin::Seed(seed) }))
     }
 }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use super::session::Session;
 use super::watchdog::WorkerJob;
+use crate::engine::seeds::Explored;
 use crate::report::Closure;
 use crate::rt::Worker;
 use crate::run::choice::Strategy;
@@ -14,7 +15,7 @@ use crate::run::ids::{Seed, TaskId};
 use crate::run::recording::Timed;
 use crate::run::schedule::Schedule;
 use crate::run::{Outcome, Run};
-use crate::strategy::exhaustive::Orders;
+use crate::strategy::exhaustive::ClosureVerdict;
 use crate::strategy::witness::Witness;
 use crate::strategy::{Chosen, Search};
 
@@ -40,13 +41,13 @@ pub(super) fn check(
     seed: Seed,
 ) -> Reordered {
     match search.look_at_orders(&mut |history, times| holds(worker, history, times)) {
-        Orders::Hold => return Reordered::Passes,
-        Orders::Violated(tasks) => {
+        ClosureVerdict::Consistent => return Reordered::Passes,
+        ClosureVerdict::Violated(tasks) => {
             if let Some(run) = run_again(session, worker, seed, &tasks) {
                 return Reordered::Fails(Box::new(run));
             }
         }
-        Orders::Open => {}
+        ClosureVerdict::Unknown => {}
     }
     search.tell_orders_apart();
     Reordered::Anew
@@ -56,7 +57,7 @@ pub(super) fn check(
 pub(super) struct ClosureCollector {
     witness: Option<Witness>,
     /// Its counts; none if it is not requested.
-    pub(super) closure: Option<Closure>,
+    closure: Option<Closure>,
 }
 
 impl ClosureCollector {
@@ -91,16 +92,23 @@ impl ClosureCollector {
         closure.runs += u64::from(orders > 0);
         closure.orders += orders;
         match found {
-            Orders::Hold => None,
-            Orders::Open => {
+            ClosureVerdict::Consistent => None,
+            ClosureVerdict::Unknown => {
                 closure.open += 1;
                 None
             }
-            Orders::Violated(tasks) => {
+            ClosureVerdict::Violated(tasks) => {
                 let run = run_again(session, worker, seed, &tasks);
                 closure.unconfirmed += u64::from(run.is_none());
                 run
             }
+        }
+    }
+
+    /// Moves the counts to those over all runs.
+    pub(super) fn move_to(&mut self, all: &mut Explored) {
+        if let (Some(all), Some(own)) = (&mut all.tally.closure, &mut self.closure) {
+            all.add(&std::mem::take(own));
         }
     }
 }

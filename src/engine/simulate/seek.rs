@@ -17,7 +17,7 @@ use crate::run::Failure;
 use crate::run::schedule::Schedule;
 use crate::shrink::{Replayer, Sought};
 use crate::strategy::Search;
-use crate::strategy::exhaustive::{Exhaustive, Orders};
+use crate::strategy::exhaustive::{ClosureVerdict, Exhaustive};
 use crate::strategy::held::Held;
 
 /// Looks for a run with the values of `schedule` that fails as wanted and is `smaller`, in at most `runs_max`
@@ -79,12 +79,12 @@ fn pass(
         let mut anew = false;
         if failure.is_none() && lenient.wants_history() {
             let order = match reordered(&search, &lenient.worker) {
-                Orders::Hold => None,
-                Orders::Open => {
+                ClosureVerdict::Consistent => None,
+                ClosureVerdict::Unknown => {
                     anew = true;
                     None
                 }
-                Orders::Violated(tasks) => Some(in_order(&lenient.worker, &tasks)),
+                ClosureVerdict::Violated(tasks) => Some(in_order(&lenient.worker, &tasks)),
             };
             if let Some(order) = order {
                 lenient.worker.forget_histories();
@@ -114,6 +114,6 @@ fn pass(
 }
 
 /// An order of the calls of the last run that the model forbids, if there is one.
-fn reordered(search: &Arc<dyn Search>, worker: &Worker) -> Orders {
+fn reordered(search: &Arc<dyn Search>, worker: &Worker) -> ClosureVerdict {
     search.look_at_orders(&mut |history, times| holds(worker, history, times))
 }

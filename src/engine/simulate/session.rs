@@ -6,27 +6,28 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::hook;
 use super::watchdog::{Watchdog, WatchedWorker, WorkerJob};
+use crate::engine::assignment::{Account, Assignment};
 use crate::engine::config::{Config, LogMode};
-use crate::engine::results::Results;
+use crate::engine::persistence;
 use crate::engine::runner::{Site, TestBody};
 use crate::engine::underway::RunNotes;
 use crate::report::Report;
-use crate::rt::{Limits, TaskBody, WORLD, Worker};
+use crate::rt::{RunLimits, TaskBody, WORLD, Worker};
 use crate::run::choice::Strategy;
 use crate::run::ids::Seed;
 use crate::run::schedule::Schedule;
 use crate::run::trace::{Header, Trace, format};
 use crate::run::{Failure, Outcome, Run};
-use crate::strategy::{Again, Follow, Replay};
+use crate::strategy::{LenientReplay, Replay, Rerun};
 
 /// An inline trace longer than this is not put on the screen; the file serves.
 const INLINE_MAX: usize = 400;
 
 /// One test being run.
 pub(crate) struct Session<'a> {
+    pub(super) assignment: &'a Assignment<'a>,
     pub(super) config: &'a Config,
     pub(super) site: &'a Site,
-    pub(super) results: &'a Results,
     pub(super) body: &'a dyn TestBody,
     pub(super) watch: Watchdog,
     /// The number of rehearsals of the strategy.
@@ -34,14 +35,10 @@ pub(crate) struct Session<'a> {
 }
 
 impl<'a> Session<'a> {
-    pub(super) fn new(
-        config: &'a Config,
-        site: &'a Site,
-        results: &'a Results,
-        body: &'a dyn TestBody,
-    ) -> Session<'a> {
+    pub(super) fn new(assignment: &'a Assignment<'a>, body: &'a dyn TestBody) -> Session<'a> {
+        let Assignment { config, site, .. } = *assignment;
         let (watch, rehearsals) = (Watchdog::new(site, config.hang), AtomicU32::new(0));
-        Session { config, site, results, body, watch, rehearsals }
+        Session { assignment, config, site, body, watch, rehearsals }
     }
 
     /// The same, with each run noted before it begins, if that is wanted.
@@ -49,14 +46,19 @@ impl<'a> Session<'a> {
         Session { watch: self.watch.noted_in(notes), ..self }
     }
 
-    pub(super) fn limits(&self) -> Limits {
+    pub(super) fn limits(&self) -> RunLimits {
         let searched = self.config.strategy.is_search();
-        Limits { steps_max: self.config.steps_max, hang: None, searched }
+        RunLimits { steps_max: self.config.steps_max, hang: None, searched }
     }
 
     /// Runs the body once on `worker`.
     #[inline]
-    pub(super) fn once(&self, worker: &mut Worker, seed: Seed, limits: &Limits) -> Option<Failure> {
+    pub(super) fn once(
+        &self,
+        worker: &mut Worker,
+        seed: Seed,
+        limits: &RunLimits,
+    ) -> Option<Failure> {
         let mut failure = None;
         self.body.begin(&mut |body| {
             let main = pin!(TaskBody::new(async move {
@@ -103,27 +105,13 @@ impl<'a> Session<'a> {
         seed: Seed,
         job: WorkerJob,
     ) -> Run {
-        self.run_and(strategy, name, seed, job, |_, _| ()).0
-    }
-
-    /// The same, with a look at the worker while it has the histories of the run; the flag says whether that
-    /// passed.
-    pub(super) fn run_and<T>(
-        &self,
-        strategy: Box<dyn Strategy>,
-        name: &str,
-        seed: Seed,
-        job: WorkerJob,
-        look: impl FnOnce(&Worker, bool) -> T,
-    ) -> (Run, T) {
         let mut worker = Worker::new(strategy);
         let watched = self.watch.follow(worker.progress(), job, seed);
         self.prepare(&mut worker, &watched.watched, seed);
-        let passed = self.once(&mut worker, seed, &self.limits()).is_none();
+        self.once(&mut worker, seed, &self.limits());
         let run = worker.extract(seed, name);
-        let looked = look(&worker, passed);
         worker.forget_histories();
-        (run, looked)
+        run
     }
 
     /// The run of a trace, strictly.
@@ -161,26 +149,10 @@ impl<'a> Session<'a> {
 
     // ---- reports
 
-    /// A report of this test without a finding.
-    pub(super) fn report(&self, runs: u64, steps: u64) -> Report {
-        let first = self.config.seed(0);
-        Report {
-            test: self.site.test.clone(),
-            package: self.site.package.clone(),
-            runs,
-            rehearsals: self.rehearsals.load(Ordering::Relaxed),
-            seeds: first.map(|first| (first, self.config.last_seed().unwrap_or(first))),
-            steps,
-            finding: None,
-            replayed: None,
-            warnings: Vec::new(),
-            notes: Vec::new(),
-            searched: None,
-            real: false,
-            coverage: None,
-            closure: None,
-            statistics: None,
-        }
+    /// The report of this test.
+    pub(super) fn report(&self, account: Account) -> Report {
+        let rehearsals = self.rehearsals.load(Ordering::Relaxed);
+        self.assignment.report(Account { rehearsals, ..account })
     }
 
     /// The trace of a run of this test.
@@ -199,6 +171,14 @@ impl<'a> Session<'a> {
         Trace::of(run, header)
     }
 
+    /// Writes a trace. Returns the path of its file, or the error if it could not be written.
+    pub(super) fn write(&self, trace: &Trace) -> (Option<String>, Option<String>) {
+        match persistence::write(trace, self.site, self.config.out.as_deref()) {
+            Ok(path) => (Some(path.display().to_string()), None),
+            Err(error) => (None, Some(error.to_string())),
+        }
+    }
+
     /// Returns the command that replays the trace in `file`.
     pub(super) fn replay_command(&self, trace: &Trace, file: &str) -> String {
         let inline = format::inline(trace);
@@ -215,11 +195,11 @@ impl WorkerJob {
             WorkerJob::Seeds(chosen) => chosen.create(),
             WorkerJob::Rehearse(job, _) => job.strategy(),
             WorkerJob::Replay(trace) => Box::new(Replay::new((**trace).clone())),
-            WorkerJob::Again(run) => Box::new(Again::new(run)),
-            WorkerJob::Follow(schedule) => Box::new(Follow::new(schedule.clone())),
+            WorkerJob::Again(run) => Box::new(Rerun::new(run)),
+            WorkerJob::Follow(schedule) => Box::new(LenientReplay::new(schedule.clone())),
             WorkerJob::Search(search) => {
                 let (steps, draws) = search.decisions();
-                Box::new(Again::of_decisions(steps, draws))
+                Box::new(Rerun::of_decisions(steps, draws))
             }
         }
     }

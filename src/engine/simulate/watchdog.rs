@@ -10,12 +10,13 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, mpsc};
 use std::time::Duration;
 
 use super::session::Session;
+use crate::engine::assignment::Account;
 use crate::engine::patience::Patience;
 use crate::engine::persistence;
 use crate::engine::runner::{Site, end_process};
 use crate::engine::underway::{Note, RunNotes};
-use crate::report::{Finding, Origin, Size, Style, text};
-use crate::rt::{Limits, Worker};
+use crate::report::{Finding, Origin, Style, text};
+use crate::rt::{RunLimits, Worker};
 use crate::run::ids::Seed;
 use crate::run::schedule::Schedule;
 use crate::run::trace::Trace;
@@ -253,67 +254,76 @@ pub(super) fn watch(session: &Session<'_>, patience: Duration) {
     }
 }
 
-/// Tells of the hang and ends the process.
+/// Reports the hang and ends the process.
 fn end(session: &Session<'_>, watched: &WatchedWorker, step: u32, patience: Duration) -> ! {
     let job = watched.job();
     let seed = match &job {
         WorkerJob::Rehearse(_, n) => Seed((*n).into()),
         _ => Seed(watched.seed.load(Ordering::Relaxed)),
     };
-    let mut report = session.report(watched.runs.load(Ordering::Relaxed), u64::from(step));
-    let first = matches!(job, WorkerJob::Seeds(_) | WorkerJob::Rehearse(..) | WorkerJob::Search(_));
-    if !first && session.config.replay.is_none() {
-        report.warnings.push(
-            "the hang was met while a failing run was replayed or shrunk, not while seeds were run"
-                .to_owned(),
-        );
-    }
-    if let WorkerJob::Rehearse(..) = job {
-        report.warnings.push(
-            "the hang was met in one of the runs that the strategy learns from, which are no runs of a \
-             seed: the trace leads to it"
-                .to_owned(),
-        );
-    }
+    let warnings =
+        Vec::from_iter(meeting(&job, session.config.replay.is_some()).map(str::to_owned));
     std::thread::scope(|scope| {
         let (send, receive) = mpsc::channel();
         scope.spawn(move || {
-            let mut worker = Worker::new(job.strategy());
-            let hang = Some((step, patience.as_secs()));
-            worker.prepare(Seed(watched.seed.load(Ordering::Relaxed)));
-            let rehearsed = match &job {
-                WorkerJob::Rehearse(_, n) => *n,
-                _ => worker.rehearsals(),
-            };
-            for n in 0..rehearsed {
-                session.once(&mut worker, Seed(n.into()), &session.limits());
-                worker.forget_histories();
-            }
-            session.once(&mut worker, seed, &Limits { hang, ..session.limits() });
+            let run = run_to_hang(session, watched, &job, seed, (step, patience.as_secs()));
             // The receiver is gone if it took too long.
-            let _ = send.send(worker.extract(seed, session.config.strategy.name()));
+            let _ = send.send(run);
         });
         let run = receive.recv_timeout(patience).unwrap_or_else(|_| lost(seed, patience));
-        let trace = session.trace(&run);
-        let written = persistence::write(&trace, session.site, session.config.out.as_deref());
-        let (trace_file, trace_error) = match written {
-            Ok(path) => (Some(path.display().to_string()), None),
-            Err(error) => (None, Some(error.to_string())),
-        };
+        let (trace_file, trace_error) = session.write(&session.trace(&run));
         let replay = trace_file.as_deref().map(|file| session.site.replay_command(file));
-        let original = Size::of(&run);
-        let from = match &session.config.replay {
-            Some(source) => persistence::origin(source, session.site),
-            None => Origin::Seed(seed),
-        };
-        report.replayed = session.config.replay.is_some().then(|| from.clone());
-        let finding =
-            Finding { original, trace_file, trace_error, replay, ..Finding::of(run, from) };
-        report.finding = Some(Box::new(finding));
-        persistence::write_beside(&mut report, session.site, session.config.out.as_deref());
-        session.results.end(&mut report);
+        let replayed =
+            session.config.replay.as_ref().map(|source| persistence::origin(source, session.site));
+        let from = replayed.clone().unwrap_or(Origin::Seed(seed));
+        let finding = Finding { trace_file, trace_error, replay, ..Finding::of(run, from) };
+        let report = session.report(Account {
+            runs: watched.runs.load(Ordering::Relaxed),
+            steps: step.into(),
+            finding: Some(finding),
+            replayed,
+            warnings,
+            ..Account::default()
+        });
         end_process(&text(&report, &Style::default()))
     })
+}
+
+/// Returns a warning if the hang was not met in the run of a seed or in a requested replay.
+fn meeting(job: &WorkerJob, is_replay: bool) -> Option<&'static str> {
+    match job {
+        WorkerJob::Rehearse(..) => Some(
+            "the hang was met in one of the runs that the strategy learns from, which are no runs of a \
+             seed: the trace leads to it",
+        ),
+        WorkerJob::Seeds(_) | WorkerJob::Search(_) => None,
+        _ if is_replay => None,
+        _ => Some(
+            "the hang was met while a failing run was replayed or shrunk, not while seeds were run",
+        ),
+    }
+}
+
+/// Repeats a run up to the step that hangs.
+fn run_to_hang(
+    session: &Session<'_>,
+    watched: &WatchedWorker,
+    job: &WorkerJob,
+    seed: Seed,
+    hang: (u32, u64),
+) -> Run {
+    let mut worker = Worker::new(job.strategy());
+    worker.prepare(Seed(watched.seed.load(Ordering::Relaxed)));
+    let rehearsed = match job {
+        WorkerJob::Rehearse(_, n) => *n,
+        _ => worker.rehearsals(),
+    };
+    for n in 0..rehearsed {
+        session.once(&mut worker, Seed(n.into()), &session.limits());
+        worker.forget_histories();
+    }
+    session.once(&mut worker, seed, &RunLimits { hang: Some(hang), ..session.limits() });
+    worker.extract(seed, session.config.strategy.name())
 }
 
 /// Returns the run to report if the replay did not reach the hang again.

@@ -2,7 +2,7 @@
 //! enable or disable which.
 //!
 //! A *machine* is what an object does: a word of memory, a lock, a task. It declares its kinds of operations, a file
-//! and a row of [`MACHINES`] each. Happens-before and the exhaustive search know kinds only, and no machine.
+//! and a row of `MACHINES` each. Happens-before and the exhaustive search know kinds only, and no machine.
 //!
 //! The law of a declaration: two steps that do not conflict give the same state, the same answers and
 //! the same footprints in either order, wherever both can be taken; and whatever turns a guard conflicts

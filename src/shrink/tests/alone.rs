@@ -24,7 +24,7 @@ fn alone(
     let mut replayer = |schedule: &Schedule| {
         let mut ran = schedule.clone();
         ran.turns.iter_mut().for_each(|turn| turn.preempts = true);
-        // How long an open turn is depends on the program, and here is none.
+        // The length of an open turn depends on the program, and there is none here.
         let open = ran.turns.iter().any(|turn| turn.steps == Turn::OPEN);
         (!open && fails(&pairs(&ran))).then_some(ran)
     };

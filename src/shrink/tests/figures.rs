@@ -1,4 +1,4 @@
-//! Random programs: how often the least there is, is found, and what that takes.
+//! Random programs: the share of those shrunk to the minimum, and the number of replays.
 
 use super::interp::Op::*;
 use super::interp::{Op, Program, Rng};
@@ -67,13 +67,13 @@ fn random_programs_with_locks_come_down_to_the_least() {
     let idle: Vec<_> = PASSES.iter().zip(accepted).filter_map(idle).collect();
     // Every other pass finds something that those before it do not. These programs draw nothing and
     // are not generated.
-    assert_eq!(idle, ["commands", "places", "draws", "arguments", "needed"]);
+    assert_eq!(idle, ["commands", "parts", "draws", "arguments", "needed"]);
 }
 
 #[test]
 fn random_programs_with_locks_that_need_two_preemptions_mostly_come_down_to_the_least() {
-    // The hardest there are. What is missed has its turns in another order: too far away for a step, and too
-    // deep for a search within the budget.
+    // The hardest there are. A missed minimum has its turns in another order: too far away for a
+    // step, and too deep for a search within the budget.
     check(random_locks, 20, 2, 1);
 }
 

@@ -149,7 +149,7 @@ fn what_a_gone_branch_spawned_is_gone_with_it() {
     let projected = project(&all, &[(0, Change::Drop)]);
     assert_eq!(projected.tasks, tasks(2));
     assert!(projected.steps() < all.steps() - 7);
-    // And what another one spawned is named after it.
+    // And the tasks that another one spawned are named after it.
     all.tasks[4] = TaskPath::main().child(1).child(0);
     let projected = project(&all, &[(0, Change::Drop)]);
     assert_eq!(projected.tasks[3], TaskPath::main().child(0).child(0));

@@ -6,10 +6,10 @@
 //!
 //! The search is depth-first over the decisions of a run, and stateless: a run repeats a prefix of the run before
 //! it, takes the next candidate there, and goes on by the measure's schedule, which costs nothing. The runs that
-//! count are exactly the runs within the bound, each once. This promise holds whatever state the tasks share, seen
-//! or not. The search is not combined with partial-order reduction, which would skip a run because of an equivalent
-//! one outside the bound (Coons, Musuvathi, McKinley: Bounded Partial-Order Reduction, OOPSLA 2013), so equivalent
-//! runs count, too.
+//! count are exactly the runs within the bound, each once. This promise holds for every state that the tasks
+//! share, seen or not. The search is not combined with partial-order reduction, which would skip a run because of
+//! an equivalent one outside the bound (Coons, Musuvathi, McKinley: Bounded Partial-Order Reduction, OOPSLA 2013),
+//! so equivalent runs count, too.
 //!
 //! Each round starts from scratch and repeats the runs of lower cost, which do not count. They are a fraction of the
 //! last round, and the memory of the search is one path: O(steps of a run * tasks).
@@ -24,7 +24,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 pub(crate) use self::delays::DELAYS;
 pub(crate) use self::preemptions::PREEMPTIONS;
 
-use super::search::{Drawn, Progress, Search, Within};
+use super::search::{Drawn, Search, SearchBound, SearchProgress};
 use crate::run::board::Status;
 use crate::run::choice::{Draw, Mismatch, Strategy, View};
 use crate::run::ids::{Seed, TaskId};
@@ -84,7 +84,7 @@ impl Search for Bounded {
         self.tree().is_repeated()
     }
 
-    fn progress(&self) -> Progress {
+    fn progress(&self) -> SearchProgress {
         self.tree().progress()
     }
 
@@ -245,7 +245,7 @@ impl BoundedTree {
         true
     }
 
-    fn progress(&self) -> Progress {
+    fn progress(&self) -> SearchProgress {
         let (mut part, mut weight) = (0.0, 1.0);
         for frame in &self.frames[..self.depth] {
             let cost =
@@ -260,13 +260,13 @@ impl BoundedTree {
         }
         // At the end of a round, `left_out` is complete.
         let all = self.depth == 0 && self.through == Some(self.within) && !self.left_out;
-        let within = Within { what: self.measure.what, through: self.through };
-        Progress {
+        let within = SearchBound { what: self.measure.what, through: self.through };
+        SearchProgress {
             runs: self.runs,
             repeated: self.repeated,
             part,
             within: (!all).then_some(within),
-            ..Progress::default()
+            ..SearchProgress::default()
         }
     }
 

@@ -28,13 +28,13 @@ use crate::strategy::happens_before::{HappensBefore, Index};
 
 /// The result of the check of all orders of a run.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum Orders {
+pub(crate) enum ClosureVerdict {
     /// Each order is consistent.
-    Hold,
+    Consistent,
     /// One order is violated. Steps of these tasks, in this sequence, make it.
     Violated(Vec<TaskId>),
     /// Unknown: there are too many orders, or they cannot be computed.
-    Open,
+    Unknown,
 }
 
 /// A step in which calls of the history begin or return.
@@ -61,16 +61,16 @@ pub(crate) fn check_orders(
     order: &HappensBefore,
     orders_max: u32,
     holds: &mut dyn FnMut(usize, &[Timed]) -> bool,
-) -> Orders {
+) -> ClosureVerdict {
     let mut open = false;
     for history in 0..order.histories() {
         match check_history(order, history, orders_max, |times| holds(history, times)) {
-            Orders::Hold => {}
-            Orders::Open => open = true,
+            ClosureVerdict::Consistent => {}
+            ClosureVerdict::Unknown => open = true,
             violated => return violated,
         }
     }
-    if open { Orders::Open } else { Orders::Hold }
+    if open { ClosureVerdict::Unknown } else { ClosureVerdict::Consistent }
 }
 
 /// Checks the orders of one history.
@@ -79,30 +79,30 @@ fn check_history(
     history: usize,
     orders_max: u32,
     mut holds: impl FnMut(&[Timed]) -> bool,
-) -> Orders {
-    let Some(moments) = moments(order, history) else { return Orders::Open };
+) -> ClosureVerdict {
+    let Some(moments) = moments(order, history) else { return ClosureVerdict::Unknown };
     if moments.is_empty() {
-        return Orders::Hold;
+        return ClosureVerdict::Consistent;
     }
     let mut left = orders_max;
     let mut search = OrderSearch { moments: &moments, sequence: Vec::new() };
     let ended = search.search(0, &mut |sequence: &[usize]| {
         let Some(times) = times(&moments, sequence) else {
-            return ControlFlow::Break(Orders::Open);
+            return ControlFlow::Break(ClosureVerdict::Unknown);
         };
         if left == 0 {
-            return ControlFlow::Break(Orders::Open);
+            return ControlFlow::Break(ClosureVerdict::Unknown);
         }
         left -= 1;
         if !holds(&times) {
             let steps: Vec<Index> = sequence.iter().map(|at| moments[*at].step).collect();
-            return ControlFlow::Break(Orders::Violated(schedule(order, &steps)));
+            return ControlFlow::Break(ClosureVerdict::Violated(schedule(order, &steps)));
         }
         ControlFlow::Continue(())
     });
     match ended {
         ControlFlow::Break(orders) => orders,
-        ControlFlow::Continue(()) => Orders::Hold,
+        ControlFlow::Continue(()) => ClosureVerdict::Consistent,
     }
 }
 
@@ -154,8 +154,8 @@ impl OrderSearch<'_> {
     fn search(
         &mut self,
         mut done: u128,
-        visit: &mut impl FnMut(&[usize]) -> ControlFlow<Orders>,
-    ) -> ControlFlow<Orders> {
+        visit: &mut impl FnMut(&[usize]) -> ControlFlow<ClosureVerdict>,
+    ) -> ControlFlow<ClosureVerdict> {
         let moments = self.moments;
         let open = |done: u128| move |at: &usize| done & 1 << at == 0;
         let free = |done: u128| {

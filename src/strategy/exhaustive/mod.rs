@@ -23,7 +23,7 @@ mod walk;
 
 use std::sync::Arc;
 
-pub(crate) use self::closure::Orders;
+pub(crate) use self::closure::ClosureVerdict;
 pub(crate) use self::observe::Observer;
 #[cfg(test)]
 #[allow(
@@ -37,7 +37,7 @@ use self::classes::Classes;
 use self::plan::{OpenReversal, Rules};
 use super::footprint::Footprint;
 use super::happens_before::{HappensBefore, Index};
-use super::search::{Drawn, Progress};
+use super::search::{Drawn, SearchProgress};
 use crate::run::choice::{Draw, Mismatch, View};
 use crate::run::ids::TaskId;
 use crate::run::recording::Timed;
@@ -257,7 +257,7 @@ impl Explorer {
         self.plan();
     }
 
-    /// Starts again with what was learnt about footprints. The runs so far do not count.
+    /// Starts again with the learnt footprints. The runs so far do not count.
     fn restart(&mut self) {
         self.blocked += self.runs;
         self.runs = 0;
@@ -268,9 +268,9 @@ impl Explorer {
     }
 
     /// Calls `holds` with the other histories of the class of the run that was just finished.
-    fn look_at_orders(&self, holds: &mut dyn FnMut(usize, &[Timed]) -> bool) -> Orders {
+    fn look_at_orders(&self, holds: &mut dyn FnMut(usize, &[Timed]) -> bool) -> ClosureVerdict {
         if self.course != Course::Ended || self.observer.tells_orders_apart() {
-            return Orders::Hold;
+            return ClosureVerdict::Consistent;
         }
         closure::check_orders(&self.order, ORDERS_MAX, holds)
     }
@@ -349,7 +349,7 @@ impl Explorer {
     }
 
     /// The progress of the search. Valid between two runs.
-    pub(crate) fn progress(&self) -> Progress {
+    pub(crate) fn progress(&self) -> SearchProgress {
         let (mut part, mut weight) = (0.0, 1.0);
         for frame in &self.frames[..self.depth] {
             let of = frame.backtrack.iter().filter(|task| !frame.sleeps(**task)).count().max(1);
@@ -365,7 +365,7 @@ impl Explorer {
         }
         let Explorer { runs, blocked, .. } = *self;
         let blind = self.observer.is_blind();
-        Progress { runs, blocked, part, blind, ..Progress::default() }
+        SearchProgress { runs, blocked, part, blind, ..SearchProgress::default() }
     }
 
     /// The decisions of the current run, for repeating it.

@@ -168,7 +168,7 @@ impl Observer {
         std::mem::take(&mut self.learnt)
     }
 
-    /// Begins a run and forgets what was learnt from others.
+    /// Begins a run and forgets everything learnt from others.
     pub(crate) fn begin_anew(&mut self) {
         self.begin();
         (self.learnt, self.strict, self.blind) = (false, false, false);

@@ -2,13 +2,13 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::{Course, Explorer, Orders};
+use super::{ClosureVerdict, Course, Explorer};
 use crate::run::choice::{Draw, Mismatch, Strategy, View};
 use crate::run::ids::Seed;
 use crate::run::recording::Timed;
 use crate::run::{DrawRecord, StepRecord};
 use crate::strategy::happens_before::HappensBefore;
-use crate::strategy::search::{Progress, Search};
+use crate::strategy::search::{Search, SearchProgress};
 
 /// A search that its driver and the strategy of its worker share.
 #[derive(Clone, Debug, Default)]
@@ -43,7 +43,7 @@ impl Search for Exhaustive {
         self.explorer().course == Course::Blocked
     }
 
-    fn look_at_orders(&self, holds: &mut dyn FnMut(usize, &[Timed]) -> bool) -> Orders {
+    fn look_at_orders(&self, holds: &mut dyn FnMut(usize, &[Timed]) -> bool) -> ClosureVerdict {
         self.explorer().look_at_orders(holds)
     }
 
@@ -59,7 +59,7 @@ impl Search for Exhaustive {
         self.explorer().classes.has(class)
     }
 
-    fn progress(&self) -> Progress {
+    fn progress(&self) -> SearchProgress {
         self.explorer().progress()
     }
 

@@ -32,7 +32,7 @@ fn begun(dice: All, change: impl Fn(&mut Orders<All>) + Send) -> impl Strategy {
     })
 }
 
-/// Orders that leaves no object out and favours nobody.
+/// Orders that leaves no object out and favours no task.
 fn always(dice: All) -> impl Strategy {
     begun(dice, |_| {})
 }
@@ -158,7 +158,7 @@ fn an_access_that_was_not_expected_can_still_be_the_first() {
     assert_eq!(probability(&found, |order| order[0].0 == 1), Exact::new(1, 4));
 }
 
-/// Orders that has learnt what there is to learn of a program.
+/// Orders after all rehearsals of a program.
 fn finish_rehearsals(program: &Program) -> Orders {
     let mut orders = Orders::<Rng>::default();
     while orders.rehearsals() > 0 {
@@ -168,7 +168,7 @@ fn finish_rehearsals(program: &Program) -> Orders {
     orders
 }
 
-/// Whom runs favour at the first object, as far as a hundred show.
+/// The favours of runs at the first object, in a sample of a hundred.
 fn favours(program: &Program) -> BTreeSet<Favour> {
     let mut rng = Rng::new(1);
     let contested = &finish_rehearsals(program).contested[0];

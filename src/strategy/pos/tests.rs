@@ -72,7 +72,7 @@ fn private_operations_change_nothing() {
 
 #[test]
 fn what_conflicts_gets_a_new_priority() {
-    // Without that, what has lost once would have lost for all the writes that follow.
+    // Without that, an operation that has lost once would have lost to all later writes.
     let program = vec![vec![W, W, W], vec![W]];
     let last = |order: &Order| order[3].0 == 1;
     let p = probability(&eager(&program), last);

@@ -17,7 +17,8 @@ fn urw(dice: All) -> Urw<All> {
 
 #[test]
 fn every_interleaving_has_the_same_probability() {
-    // Each task's first step counts, so what is uniform is the order of one act more.
+    // Each task's first step counts, so the uniform distribution is over orders with one more act
+    // for each task.
     for acts in [&[1, 1][..], &[2, 2], &[4, 1], &[1, 2, 1]] {
         let program = writers(acts);
         let steps = |order: &[(usize, usize)]| order.to_vec();

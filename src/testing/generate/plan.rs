@@ -124,9 +124,12 @@ impl<P: Program + 'static> ProgramPlan<P> {
         simpler: &mut dyn FnMut(u64) -> u64,
     ) -> Result<ProgramPlan<P>, Box<Unfinished<P>>> {
         let parts = parts(shape, size, draw);
+        // All changes come before the first draw of a command, so that a replay with other changes has the same draws
+        // in the same places.
         let changes: Vec<Change> = parts.iter().map(|_| change()).collect();
         let mut draft = PlanDraft::new(initial, parts.clone());
         let mut making = None;
+        // The model is code of the user. A panic in it is reported with the commands generated so far.
         let make = AssertUnwindSafe(|| {
             let mut generate = |draft: &mut PlanDraft<P>, draw: Draw<'_>| {
                 for n in 0..draft.slots.len() {
@@ -218,9 +221,9 @@ impl<P: Program + 'static> ProgramPlan<P> {
     }
 
     /// Returns `true` if there is a command without a waiting branch.
-    pub(crate) fn has_unheard(&self) -> bool {
+    pub(crate) fn has_timeouts(&self) -> bool {
         let mut runs = self.slots.iter().filter(|slot| slot.fate == Fate::Runs);
-        runs.any(|slot| slot.faults.unheard)
+        runs.any(|slot| slot.faults.timeout)
     }
 
     /// Returns `true` if `other`, if it is before `id`, has certainly ended when `id` begins.
@@ -319,8 +322,8 @@ fn parts(shape: &Shape, size: ProgramSize, draw: &mut dyn FnMut(u64) -> u64) -> 
 fn faults(shape: &Shape, size: ProgramSize, draw: &mut dyn FnMut(u64) -> u64) -> Faults {
     let mut strikes = |probability| size.happens(probability, draw);
     let again = strikes(shape.stutter);
-    let unheard = strikes(shape.timeout);
+    let timeout = strikes(shape.timeout);
     let crashes = strikes(shape.crash);
     let crash = crashes.then(|| 1 + draw(CRASH_POINTS) as u32);
-    Faults { again, crash, unheard }
+    Faults { again, crash, timeout }
 }

@@ -131,7 +131,7 @@ impl<P: Program> Possible<P> {
         if !self.state.precondition(&op) {
             return Err(StageRefusal::Precondition);
         }
-        if step.faults.unheard {
+        if step.faults.timeout {
             nexts.push(self.after_unawaited(op, step.faults.again));
             return Ok(BranchProgress::On);
         }

@@ -114,8 +114,8 @@ impl<Op> Script<Op> {
     /// If there is no command.
     #[must_use]
     #[track_caller]
-    pub fn unheard(mut self) -> Script<Op> {
-        self.last().faults.unheard = true;
+    pub fn timeout(mut self) -> Script<Op> {
+        self.last().faults.timeout = true;
         self
     }
 

@@ -281,12 +281,12 @@ fn a_stage_is_safe_if_all_its_orders_are() {
                 let mut op = || {
                     ids += 1;
                     let op = [Op::Open, Op::CloseAny, Op::Await][rng.below(3) as usize].clone();
-                    let (crash, unheard) = match rng.below(8) {
+                    let (crash, timeout) = match rng.below(8) {
                         0 => (Some(1), false),
                         1 => (None, true),
                         _ => (None, false),
                     };
-                    (CommandId(ids - 1), op, Faults { crash, unheard, again: false })
+                    (CommandId(ids - 1), op, Faults { crash, timeout, again: false })
                 };
                 (0..length).map(|_| op()).collect()
             })
@@ -381,7 +381,7 @@ fn a_lattice_that_grows_says_what_a_new_one_says() {
             for _ in 0..rng.below(6) {
                 let fault = if faults { rng.below(12) } else { 2 };
                 let crash = (fault == 0).then_some(1);
-                let faults = Faults { crash, unheard: fault == 1, again: false };
+                let faults = Faults { crash, timeout: fault == 1, again: false };
                 branches.last_mut().unwrap().push((rng.below(40) as u32, faults));
                 let sees = |_| true;
                 let step = |(op, faults)| CommandStep {

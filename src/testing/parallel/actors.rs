@@ -52,13 +52,15 @@ where
                 .collect();
             // A single branch needs no task.
             if busy.len() == 1 {
-                let (place, unheard) = busy.remove(0);
-                self.branch(place, unheard, false).await;
+                let (place, unawaited) = busy.remove(0);
+                self.branch(place, unawaited, false).await;
                 continue;
             }
             let tasks: Vec<_> = busy
                 .into_iter()
-                .map(|(place, unheard)| crew.lend(here, move || self.branch(place, unheard, true)))
+                .map(|(place, unawaited)| {
+                    crew.lend(here, move || self.branch(place, unawaited, true))
+                })
                 .collect();
             for mut task in tasks {
                 let joined = std::future::poll_fn(|cx| task.poll_join(cx, here)).await;
@@ -78,7 +80,7 @@ where
         ids: &[CommandId],
     ) -> Vec<(CommandId, oneshot::Sender<()>)> {
         let slots = ids.iter().map(|id| (*id, self.book.slot(*id)));
-        let unheard = slots.filter(|(_, slot)| slot.faults.unheard && slot.fate == Fate::Runs);
+        let unawaited = slots.filter(|(_, slot)| slot.faults.timeout && slot.fate == Fate::Runs);
         let lend = |(id, _)| {
             let (begin, begins) = oneshot::channel();
             let work = async move || {
@@ -89,7 +91,7 @@ where
             crew.lend(here, work).detach();
             (id, begin)
         };
-        unheard.map(lend).collect()
+        unawaited.map(lend).collect()
     }
 
     /// The commands of a branch; `lent` if it has a task of its own, which others may overtake before it
@@ -97,17 +99,17 @@ where
     async fn branch(
         self,
         (stage, branch): (usize, usize),
-        unheard: Vec<(CommandId, oneshot::Sender<()>)>,
+        unawaited: Vec<(CommandId, oneshot::Sender<()>)>,
         lent: bool,
     ) {
-        let mut unheard = unheard.into_iter().peekable();
+        let mut unawaited = unawaited.into_iter().peekable();
         for (nth, id) in self.book.plan.stages[stage][branch].iter().enumerate() {
-            match unheard.next_if(|(next, _)| next == id) {
+            match unawaited.next_if(|(next, _)| next == id) {
                 // It may be gone already, if all is being aborted.
                 Some((_, begin)) => drop(begin.send(())),
                 None => {
                     let first = lent && nth == 0;
-                    if !first && (lent || self.book.plan.has_unheard()) {
+                    if !first && (lent || self.book.plan.has_timeouts()) {
                         seam::YieldPoint::new(&BEGIN, here()).await;
                     }
                     self.command(*id).await;
@@ -152,7 +154,7 @@ where
         if let Some(ret) = &ret {
             self.hooks.returned(&op, ret).await;
         }
-        if !faults.unheard {
+        if !faults.timeout {
             book.pages().returned[id.index()] = ret;
         }
         if faults.again && faults.crash.is_none() {

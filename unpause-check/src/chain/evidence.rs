@@ -7,6 +7,15 @@ use crate::verdict::{Anomaly, Edge, Evidence};
 /// Versions of a chain that are listed; more are counted.
 const SPELLED: usize = 6;
 
+/// The explanation of a fault.
+struct Explanation {
+    name: &'static str,
+    text: String,
+    edges: Vec<Edge>,
+    /// The results that the operation could have had; `None` for the newest version alone.
+    expected: Option<Vec<String>>,
+}
+
 /// The evidence that `operation`, invoked when the chain reached to `head`, cannot have its result.
 pub(super) fn violation<I: Id>(
     links: &Links<I>,
@@ -14,113 +23,148 @@ pub(super) fn violation<I: Id>(
     head: u64,
     fault: &ChainFault<I>,
 ) -> Evidence {
-    let state = format!("{:?}", links.head().id);
-    let mut expected = vec![state.clone()];
-    let mut part = vec![operation];
-    let mut edges = Vec::new();
-    let mut edge = |from: u64, to: u64, why: &str| {
-        edges.push(Edge { from: from as usize, to: to as usize, why: why.to_owned() });
-        part.extend([from, to]);
-    };
-    let forgotten = format!(
-        "it was never written, or its update failed, or it is older than the last {KEPT} versions \
-         known when the oldest open call was invoked"
-    );
-    let (name, text) = match fault {
-        ChainFault::Stale { place, head } => {
-            if let Some((writer, shown)) = links.at(place + 1).and_then(|link| link.by) {
-                edge(operation, writer, "read the version that it replaced");
-                if writer != shown {
-                    edge(writer, shown, "was seen by it");
-                }
-                edge(shown, operation, "returned before it was invoked");
-            }
-            expected = texts(links, *head, links.last());
-            let text = format!(
-                "Operation {operation} read version {}. When it was invoked, the chain {} was known \
-                 already, {} newer.",
-                texts(links, *place, *place).concat(),
-                spelled(links, *place, *head),
-                match head - place {
-                    1 => "1 version".to_owned(),
-                    many => format!("{many} versions"),
-                },
-            );
-            ("stale read", text)
-        }
-        ChainFault::Aborted { place } => {
-            let shown = links.at(*place).and_then(|link| link.by).map_or(operation, |(_, by)| by);
-            edge(operation, shown, "was seen by it");
-            expected.clear();
-            let id = texts(links, *place, *place).concat();
-            let text = format!(
-                "Operation {operation}, which was to write version {id}, failed, but what operation \
-                 {shown} was told shows that it happened."
-            );
-            ("aborted read", text)
-        }
-        ChainFault::Unheard { id, after: None } => {
-            let text = format!(
-                "Operation {operation} read version {id:?}, which no update that may have happened \
-                 writes: {forgotten}."
-            );
-            expected = texts(links, head, links.last());
-            ("unknown version", text)
-        }
-        ChainFault::Unheard { id, after: Some(after) } => {
-            let text = format!(
-                "Operation {operation} shows that version {after:?} replaced version {id:?}, which \
-                 no update that may have happened writes: {forgotten}."
-            );
-            ("unknown predecessor", text)
-        }
+    let explanation = match fault {
+        ChainFault::Stale { place, head } => stale_read(links, operation, *place, *head),
+        ChainFault::Aborted { place } => aborted_read(links, operation, *place),
+        ChainFault::Unknown { id, after: None } => unknown_version(links, operation, head, id),
+        ChainFault::Unknown { id, after: Some(after) } => unknown_predecessor(operation, id, after),
         ChainFault::Fork { place, id, operation: writer } => {
-            let rival = links.at(place + 1);
-            if let Some((other, shown)) = rival.and_then(|link| link.by) {
-                edge(*writer, other, "needs the version that it replaced");
-                edge(other, *writer, "needs the version that it replaced");
-                part.push(shown);
-            }
-            let text = format!(
-                "Operation {operation} shows that version {} was replaced by {id:?}. Operation {} had \
-                 replaced it by {}: one of the updates is lost. The chain {} was known.",
-                texts(links, *place, *place).concat(),
-                rival.and_then(|link| link.by).map_or(0, |(other, _)| other),
-                rival.map_or_else(String::new, |link| format!("{:?}", link.id)),
-                spelled(links, *place, links.last()),
-            );
-            ("lost update", text)
+            lost_update(links, operation, *place, id, *writer)
         }
-        ChainFault::Circle { id } => {
-            let text = format!(
-                "Operation {operation} shows that version {id:?} happened, but the updates it builds \
-                 on build on it: none of them can be the first."
-            );
-            ("circular updates", text)
-        }
+        ChainFault::Circle { id } => circular_updates(operation, id),
     };
+    let Explanation { name, text, edges, expected } = explanation;
+    let mut part = vec![operation as usize];
+    part.extend(edges.iter().flat_map(|edge| [edge.from, edge.to]));
+    if let ChainFault::Fork { place, .. } = fault {
+        // The operation that read the rival proves that the rival happened, and has no edge.
+        let rival = links.at(place + 1).and_then(|link| link.by);
+        part.extend(rival.map(|(_, shown)| shown as usize));
+    }
     part.sort_unstable();
     part.dedup();
+    let state = format!("{:?}", links.head().id);
     Evidence {
         engine: super::ENGINE.to_owned(),
         anomaly: Some(Anomaly { name: name.to_owned(), text, edges }),
         partial: Vec::new(),
         misfit: operation as usize,
-        expected,
+        expected: expected.unwrap_or_else(|| vec![state.clone()]),
         state,
-        part: part.into_iter().map(|operation| operation as usize).collect(),
+        part,
     }
+}
+
+/// A read of the version at `place` by an operation that was invoked when the chain reached to `head`.
+fn stale_read<I: Id>(links: &Links<I>, operation: u64, place: u64, head: u64) -> Explanation {
+    let mut edges = Vec::new();
+    if let Some((writer, shown)) = links.at(place + 1).and_then(|link| link.by) {
+        edges.push(edge(operation, writer, "read the version that it replaced"));
+        if writer != shown {
+            edges.push(edge(writer, shown, "was seen by it"));
+        }
+        edges.push(edge(shown, operation, "returned before it was invoked"));
+    }
+    let newer = match head - place {
+        1 => "1 version".to_owned(),
+        many => format!("{many} versions"),
+    };
+    let text = format!(
+        "Operation {operation} read version {}. When it was invoked, the chain {} was known already, \
+         {newer} newer.",
+        texts(links, place, place).concat(),
+        spelled(links, place, head),
+    );
+    let expected = Some(texts(links, head, links.last()));
+    Explanation { name: "stale read", text, edges, expected }
+}
+
+/// A failed update whose version was read.
+fn aborted_read<I: Id>(links: &Links<I>, operation: u64, place: u64) -> Explanation {
+    let shown = links.at(place).and_then(|link| link.by).map_or(operation, |(_, by)| by);
+    let text = format!(
+        "Operation {operation}, which was to write version {}, failed, but the result of operation \
+         {shown} shows that it happened.",
+        texts(links, place, place).concat(),
+    );
+    let edges = vec![edge(operation, shown, "was seen by it")];
+    Explanation { name: "aborted read", text, edges, expected: Some(Vec::new()) }
+}
+
+/// A read of a version without an update.
+fn unknown_version<I: Id>(links: &Links<I>, operation: u64, head: u64, id: &I) -> Explanation {
+    let text = format!(
+        "Operation {operation} read version {id:?}, which no update that may have happened writes: {}.",
+        never_written(),
+    );
+    let expected = Some(texts(links, head, links.last()));
+    Explanation { name: "unknown version", text, edges: Vec::new(), expected }
+}
+
+/// An update of a version without an update.
+fn unknown_predecessor<I: Id>(operation: u64, id: &I, after: &I) -> Explanation {
+    let text = format!(
+        "Operation {operation} shows that version {after:?} replaced version {id:?}, which no update \
+         that may have happened writes: {}.",
+        never_written(),
+    );
+    Explanation { name: "unknown predecessor", text, edges: Vec::new(), expected: None }
+}
+
+/// Two updates of the version at `place`.
+fn lost_update<I: Id>(
+    links: &Links<I>,
+    operation: u64,
+    place: u64,
+    id: &I,
+    writer: u64,
+) -> Explanation {
+    let rival = links.at(place + 1);
+    let by = rival.and_then(|link| link.by);
+    let why = "needs the version that it replaced";
+    let edges = by.map_or_else(Vec::new, |(other, _)| {
+        vec![edge(writer, other, why), edge(other, writer, why)]
+    });
+    let text = format!(
+        "Operation {operation} shows that version {} was replaced by {id:?}. Operation {} had replaced \
+         it by {}: one of the updates is lost. The chain {} was known.",
+        texts(links, place, place).concat(),
+        by.map_or(0, |(other, _)| other),
+        rival.map_or_else(String::new, |link| format!("{:?}", link.id)),
+        spelled(links, place, links.last()),
+    );
+    Explanation { name: "lost update", text, edges, expected: None }
+}
+
+/// Updates that build on each other.
+fn circular_updates<I: Id>(operation: u64, id: &I) -> Explanation {
+    let text = format!(
+        "Operation {operation} shows that version {id:?} happened, but the updates it builds on build \
+         on it: none of them can be the first."
+    );
+    Explanation { name: "circular updates", text, edges: Vec::new(), expected: None }
+}
+
+/// The possible reasons for a version without an update, which the engine cannot distinguish.
+fn never_written() -> String {
+    format!(
+        "it was never written, or its update failed, or it is older than the last {KEPT} versions \
+         known when the oldest open call was invoked"
+    )
+}
+
+fn edge(from: u64, to: u64, why: &str) -> Edge {
+    Edge { from: from as usize, to: to as usize, why: why.to_owned() }
 }
 
 /// Adds that the update of the unknown version was invoked only later.
 pub(super) fn from_the_future<I: Id>(evidence: &mut Evidence, id: &I, writer: u64) {
-    let (operation, writer) = (evidence.misfit, writer as usize);
-    let edge = |from, to, why: &str| Edge { from, to, why: why.to_owned() };
-    evidence.part.push(writer);
+    let operation = evidence.misfit as u64;
+    evidence.part.push(writer as usize);
     evidence.anomaly = Some(Anomaly {
         name: "future read".to_owned(),
         text: format!(
-            "Operation {operation} returned what shows version {id:?} before operation {writer}, \
+            "Operation {operation} returned a result that shows version {id:?} before operation {writer}, \
              which writes it, was invoked."
         ),
         edges: vec![

@@ -60,7 +60,7 @@ pub(super) enum ChainFault<I> {
     /// The version at this place was written by an update that failed.
     Aborted { place: u64 },
     /// A call returned an unknown version, or one (`after`) that builds on it.
-    Unheard { id: I, after: Option<I> },
+    Unknown { id: I, after: Option<I> },
     /// This operation replaced the version at `place` by `id`, but another one had replaced it.
     Fork { place: u64, id: I, operation: u64 },
     /// Updates build on each other in a circle, this one among them.
@@ -148,7 +148,7 @@ impl<I: Id> Links<I> {
                 }
                 None => {
                     let after = path.pop().map(|(id, _)| id);
-                    return Err(ChainFault::Unheard { id: at.clone(), after });
+                    return Err(ChainFault::Unknown { id: at.clone(), after });
                 }
             }
         }

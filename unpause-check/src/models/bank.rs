@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{NilRead, Shipped, Value, no_such_call, unexpected};
+use super::{FileSample, NilRead, RegisteredModel, Value, no_such_call, unexpected};
 use crate::Model;
 use crate::datum::Datum;
 
@@ -132,7 +132,7 @@ impl<A: Value + Ord> Model for Bank<A> {
     }
 }
 
-impl Shipped for Bank {
+impl RegisteredModel for Bank {
     const NAME: &'static str = "bank";
     const SUMMARY: &'static str = "transfer, read; a read returns all balances";
 
@@ -152,6 +152,23 @@ impl Shipped for Bank {
 
     type Recorded = Bank<Datum>;
     const CALLS: &'static [&'static str] = &["transfer", "read"];
+    const SAMPLES: &'static [FileSample] = &[
+        FileSample {
+            initial: Some("{:a 5, :b 0}"),
+            calls: &[("transfer", "{:from :a, :to :b, :amount 2}", "nil")],
+            allowed: ("read", "nil", "{:a 3, :b 2}"),
+            rejected: ("read", "nil", "{:a 5, :b 2}"),
+        },
+        FileSample {
+            initial: None,
+            calls: &[
+                ("read", "nil", "{\"0\" 5, 1 5}"),
+                ("transfer", "{:from 0, :to 1, :amount 5}", "nil"),
+            ],
+            allowed: ("read", "nil", "{0 0, 1 10}"),
+            rejected: ("read", "nil", "{0 5, 1 5}"),
+        },
+    ];
 
     fn recorded(initial: Option<&Datum>) -> Result<Bank<Datum>, String> {
         initial.map_or(Ok(Bank::unknown()), |accounts| {

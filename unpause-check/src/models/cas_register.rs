@@ -1,7 +1,7 @@
 //! A cell with compare-and-swap.
 
 use super::written::{datum, done, each};
-use super::{NilRead, Shipped, Value, no_such_call, unexpected};
+use super::{FileSample, NilRead, RegisteredModel, Value, no_such_call, unexpected};
 use crate::datum::Datum;
 use crate::history::Written;
 use crate::unique::{Action, Plain, PlainObject, Values};
@@ -159,7 +159,7 @@ fn action<'a, T: PartialEq, V>(
     })
 }
 
-impl Shipped for CasRegister {
+impl RegisteredModel for CasRegister {
     const NAME: &'static str = "cas-register";
     const SUMMARY: &'static str = "read, write, cas(expected, new)";
 
@@ -179,6 +179,20 @@ impl Shipped for CasRegister {
 
     type Recorded = CasRegister<Datum>;
     const CALLS: &'static [&'static str] = &["read", "write", "cas"];
+    const SAMPLES: &'static [FileSample] = &[
+        FileSample {
+            initial: Some("0"),
+            calls: &[("cas", "[0 1]", "[0 1]")],
+            allowed: ("cas", "[1 2]", "nil"),
+            rejected: ("cas", "[0 2]", "nil"),
+        },
+        FileSample {
+            initial: None,
+            calls: &[("write", "1", "1")],
+            allowed: ("read", "nil", "1"),
+            rejected: ("read", "nil", "2"),
+        },
+    ];
 
     fn recorded(initial: Option<&Datum>) -> Result<CasRegister<Datum>, String> {
         Ok(CasRegister(initial.cloned().unwrap_or_default()))

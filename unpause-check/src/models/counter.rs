@@ -1,7 +1,7 @@
 //! A number that is added to.
 
 use super::written::{done, each};
-use super::{NilRead, Shipped, no_such_call, unexpected};
+use super::{FileSample, NilRead, RegisteredModel, no_such_call, unexpected};
 use crate::Model;
 use crate::datum::Datum;
 use crate::history::Written;
@@ -105,7 +105,7 @@ impl Model for Counter {
     }
 }
 
-impl Shipped for Counter {
+impl RegisteredModel for Counter {
     const NAME: &'static str = "counter";
     const SUMMARY: &'static str = "increment, add, fetch-add, get";
 
@@ -125,6 +125,26 @@ impl Shipped for Counter {
 
     type Recorded = Counter;
     const CALLS: &'static [&'static str] = &["read", "get", "add", "increment", "fetch-add"];
+    const SAMPLES: &'static [FileSample] = &[
+        FileSample {
+            initial: None,
+            calls: &[("add", "3", "3"), ("increment", "nil", "nil")],
+            allowed: ("read", "nil", "4"),
+            rejected: ("read", "nil", "3"),
+        },
+        FileSample {
+            initial: Some("7"),
+            calls: &[],
+            allowed: ("fetch-add", "1", "7"),
+            rejected: ("fetch-add", "1", "8"),
+        },
+        FileSample {
+            initial: Some("7"),
+            calls: &[],
+            allowed: ("get", "nil", "7"),
+            rejected: ("get", "nil", "0"),
+        },
+    ];
 
     fn recorded(initial: Option<&Datum>) -> Result<Counter, String> {
         initial.map_or(Ok(0), whole).map(Counter)

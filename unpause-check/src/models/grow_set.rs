@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{NilRead, Shipped, Value, no_such_call, unexpected};
+use super::{FileSample, NilRead, RegisteredModel, Value, no_such_call, unexpected};
 use crate::Model;
 use crate::datum::Datum;
 
@@ -107,7 +107,7 @@ impl<T: Value + Ord> Model for GrowSet<T> {
     }
 }
 
-impl Shipped for GrowSet {
+impl RegisteredModel for GrowSet {
     const NAME: &'static str = "grow-set";
     const SUMMARY: &'static str = "add, read; a read returns all members";
 
@@ -126,6 +126,12 @@ impl Shipped for GrowSet {
 
     type Recorded = GrowSet<Datum>;
     const CALLS: &'static [&'static str] = &["add", "read"];
+    const SAMPLES: &'static [FileSample] = &[FileSample {
+        initial: None,
+        calls: &[("add", "1", "1"), ("add", "2", "2")],
+        allowed: ("read", "nil", "#{2 1}"),
+        rejected: ("read", "nil", "[2]"),
+    }];
 
     fn recorded(initial: Option<&Datum>) -> Result<GrowSet<Datum>, String> {
         initial.map_or(Ok(GrowSet::new()), |members| members_of(members).map(GrowSet))

@@ -1,6 +1,6 @@
 //! A lock that one client holds at a time.
 
-use super::{NilRead, Shipped, no_such_call, unexpected};
+use super::{FileSample, NilRead, RegisteredModel, no_such_call, unexpected};
 use crate::Model;
 use crate::datum::Datum;
 
@@ -80,7 +80,7 @@ impl Model for Lock {
     }
 }
 
-impl Shipped for Lock {
+impl RegisteredModel for Lock {
     const NAME: &'static str = "lock";
     const SUMMARY: &'static str = "acquire, release";
 
@@ -97,6 +97,20 @@ impl Shipped for Lock {
 
     type Recorded = Lock;
     const CALLS: &'static [&'static str] = &["acquire", "release"];
+    const SAMPLES: &'static [FileSample] = &[
+        FileSample {
+            initial: None,
+            calls: &[("acquire", "nil", "nil")],
+            allowed: ("release", "nil", "nil"),
+            rejected: ("acquire", "nil", "nil"),
+        },
+        FileSample {
+            initial: Some(":held"),
+            calls: &[],
+            allowed: ("release", "nil", "nil"),
+            rejected: ("acquire", "nil", "nil"),
+        },
+    ];
 
     fn recorded(initial: Option<&Datum>) -> Result<Lock, String> {
         match initial {

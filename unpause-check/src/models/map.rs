@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::written::{datum, done};
-use super::{NilRead, Shipped, Value, no_such_call, unexpected};
+use super::{FileSample, NilRead, RegisteredModel, Value, no_such_call, unexpected};
 use crate::datum::Datum;
 use crate::history::Written;
 use crate::{Key, Model};
@@ -150,7 +150,7 @@ impl<K: Value + Ord, V: Value> Model for Map<K, V> {
     }
 }
 
-impl Shipped for Map {
+impl RegisteredModel for Map {
     const NAME: &'static str = "map";
     const SUMMARY: &'static str = "get, put, delete, len; checked by key";
 
@@ -172,6 +172,26 @@ impl Shipped for Map {
     type Recorded = Map<Datum, Datum>;
     const CALLS: &'static [&'static str] = &["get", "put", "delete", "len"];
     const KEYED: bool = true;
+    const SAMPLES: &'static [FileSample] = &[
+        FileSample {
+            initial: None,
+            calls: &[("put", "[:k 1]", "[:k 1]")],
+            allowed: ("get", "[:k nil]", "[:k 1]"),
+            rejected: ("get", "[:k nil]", "[:k nil]"),
+        },
+        FileSample {
+            initial: Some("{:k 1}"),
+            calls: &[("delete", ":k", "nil")],
+            allowed: ("len", "nil", "0"),
+            rejected: ("len", "nil", "1"),
+        },
+        FileSample {
+            initial: Some("{:k 1}"),
+            calls: &[],
+            allowed: ("get", ":k", "1"),
+            rejected: ("get", ":k", "2"),
+        },
+    ];
 
     fn recorded(initial: Option<&Datum>) -> Result<Map<Datum, Datum>, String> {
         match initial {

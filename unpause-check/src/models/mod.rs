@@ -1,4 +1,4 @@
-//! The models that come with the library, one file and one row of [`registry`] each.
+//! The models that come with the library, one file and one row of `every_model!` each, which makes [`registry`].
 //!
 //! They are generic in the values they hold, whole numbers by default. Write your own if none fits: [`Model`]
 //! shows how, and these files are short enough to start from.
@@ -22,75 +22,71 @@ mod written;
 use std::fmt::Debug;
 use std::hash::Hash;
 
-pub use bank::{Bank, BankOp, BankRet};
-pub use cas_register::{CasRegister, CasRegisterOp, CasRegisterRet};
-pub use counter::{Counter, CounterOp, CounterRet};
-pub use grow_set::{GrowSet, GrowSetOp, GrowSetRet};
-pub use lock::{Lock, LockOp, LockRet};
-pub use map::{Map, MapOp, MapRet};
-pub use multi_register::{
-    AccessRet, MultiRegister, MultiRegisterOp, MultiRegisterRet, RegisterAccess,
-};
-pub use priority_queue::{PriorityQueue, PriorityQueueOp, PriorityQueueRet};
-pub use queue::{Queue, QueueOp, QueueRet};
-pub use register::{Register, RegisterOp, RegisterRet};
-pub use set::{Set, SetOp};
-pub use stack::{Stack, StackOp, StackRet};
-pub use text_map::{TextMap, TextMapOp, TextMapRet};
-pub use versioned_register::{VersionedRegister, VersionedRegisterOp, VersionedRegisterRet};
-
 use super::model::Model;
 use crate::datum::Datum;
 
-/// Visits every shipped model, in the order of this list.
-///
-/// The types of the models differ, so a loop cannot iterate over them; a visitor with a generic method can. The
-/// conformance suite is one such visitor, the lookup of a model by its name another.
-///
-/// ```
-/// use unpause_check::models::{registry, Shipped, Visitor};
-/// struct Names(Vec<&'static str>);
-/// impl Visitor for Names {
-///     fn visit<M: Shipped>(&mut self) {
-///         self.0.push(M::NAME);
-///     }
-/// }
-/// let mut names = Names(Vec::new());
-/// registry(&mut names);
-/// assert_eq!(names.0[..3], ["register", "cas-register", "counter"]);
-/// assert!(names.0.contains(&"multi-register"));
-/// ```
-pub fn registry(visitor: &mut impl Visitor) {
-    visitor.visit::<Register>();
-    visitor.visit::<CasRegister>();
-    visitor.visit::<Counter>();
-    visitor.visit::<Queue>();
-    visitor.visit::<Stack>();
-    visitor.visit::<PriorityQueue>();
-    visitor.visit::<Set>();
-    visitor.visit::<Map>();
-    visitor.visit::<VersionedRegister>();
-    visitor.visit::<TextMap>();
-    visitor.visit::<GrowSet>();
-    visitor.visit::<Lock>();
-    visitor.visit::<MultiRegister>();
-    visitor.visit::<Bank>();
+/// Makes the registry and the public names: for each model its module, its type, and the other types of its file.
+macro_rules! every_model {
+    ($($module:ident: $model:ident $(, $other:ident)*;)*) => {
+        $(pub use self::$module::{$model $(, $other)*};)*
+
+        /// Visits every registered model, in the order of this list.
+        ///
+        /// The types of the models differ, so a loop cannot iterate over them; a visitor with a generic method
+        /// can. The conformance suite is one such visitor, the lookup of a model by its name another.
+        ///
+        /// ```
+        /// use unpause_check::models::{registry, RegisteredModel, Visitor};
+        /// struct Names(Vec<&'static str>);
+        /// impl Visitor for Names {
+        ///     fn visit<M: RegisteredModel>(&mut self) {
+        ///         self.0.push(M::NAME);
+        ///     }
+        /// }
+        /// let mut names = Names(Vec::new());
+        /// registry(&mut names);
+        /// assert_eq!(names.0[..3], ["register", "cas-register", "counter"]);
+        /// assert!(names.0.contains(&"multi-register"));
+        /// ```
+        pub fn registry(visitor: &mut impl Visitor) {
+            $(visitor.visit::<$model>();)*
+        }
+    };
+}
+
+every_model! {
+    register: Register, RegisterOp, RegisterRet;
+    cas_register: CasRegister, CasRegisterOp, CasRegisterRet;
+    counter: Counter, CounterOp, CounterRet;
+    queue: Queue, QueueOp, QueueRet;
+    stack: Stack, StackOp, StackRet;
+    priority_queue: PriorityQueue, PriorityQueueOp, PriorityQueueRet;
+    set: Set, SetOp;
+    map: Map, MapOp, MapRet;
+    versioned_register: VersionedRegister, VersionedRegisterOp, VersionedRegisterRet;
+    text_map: TextMap, TextMapOp, TextMapRet;
+    grow_set: GrowSet, GrowSetOp, GrowSetRet;
+    lock: Lock, LockOp, LockRet;
+    multi_register: MultiRegister, AccessRet, MultiRegisterOp, MultiRegisterRet, RegisterAccess;
+    bank: Bank, BankOp, BankRet;
 }
 
 /// A visitor of the [`registry`].
 pub trait Visitor {
     /// Called for each model.
-    fn visit<M: Shipped>(&mut self);
+    fn visit<M: RegisteredModel>(&mut self);
 }
 
 /// A model of the [`registry`], with the data that the conformance suite and the readers of files need.
 ///
 /// ```
-/// use unpause_check::models::{Counter, CounterOp, Shipped};
+/// use unpause_check::models::{Counter, CounterOp, RegisteredModel};
 /// assert_eq!(Counter::NAME, "counter");
 /// assert!(Counter::alphabet().iter().any(|(op, rets)| *op == CounterOp::Get && rets.len() > 1));
 /// ```
-pub trait Shipped: Model<Op: Send + Sync, Ret: Send + Sync> + Send + Sync + 'static {
+pub trait RegisteredModel:
+    Model<Op: Send + Sync, Ret: Send + Sync> + Send + Sync + 'static
+{
     /// The name in reports and on the command line: lower case, words joined by `-`.
     const NAME: &'static str;
     /// One line: its operations.
@@ -106,12 +102,18 @@ pub trait Shipped: Model<Op: Send + Sync, Ret: Send + Sync> + Send + Sync + 'sta
 
     /// The same model over the values of files: mostly `Self` with [`Datum`] for its values.
     type Recorded: Model<Op: Sync, Ret: Sync> + Sync;
-    /// The names of its operations in files. They must not all be calls of another model too, because a file
-    /// without the name of its model would then be ambiguous.
+    /// The names of its operations in files. No other model has the same ones, because a file without the name of
+    /// its model would be ambiguous. If a file fits two models, and one of them has all calls of the other and more,
+    /// the file belongs to the one with fewer.
     const CALLS: &'static [&'static str];
     /// True if every operation with a value names a key: in files as `[key value]`, or in a field of its own.
-    /// [`call`](Shipped::call) then receives `[key value]` and [`outcome`](Shipped::outcome) the value alone.
+    /// [`call`](RegisteredModel::call) then receives `[key value]`, and [`outcome`](RegisteredModel::outcome) the
+    /// value alone.
     const KEYED: bool = false;
+
+    /// Short files with an accepted and a rejected twin, from which the suite tests the readers: every name of
+    /// [`CALLS`](RegisteredModel::CALLS) must occur.
+    const SAMPLES: &'static [FileSample];
 
     /// The state before the first operation of a file: by default the empty state of the model, or `nil` for a
     /// model that always holds something.
@@ -120,7 +122,7 @@ pub trait Shipped: Model<Op: Send + Sync, Ret: Send + Sync> + Send + Sync + 'sta
     /// The initial states that the model accepts, if it does not accept this one.
     fn recorded(initial: Option<&Datum>) -> Result<Self::Recorded, String>;
 
-    /// The operation that a file calls `f`, one of [`CALLS`](Shipped::CALLS), with the value it was
+    /// The operation that a file calls `f`, one of [`CALLS`](RegisteredModel::CALLS), with the value it was
     /// invoked with.
     ///
     /// # Errors
@@ -153,10 +155,27 @@ pub trait Shipped: Model<Op: Send + Sync, Ret: Send + Sync> + Send + Sync + 'sta
     }
 }
 
-/// An operation of a shipped model as a file has it.
-pub type RecordedOp<M> = <<M as Shipped>::Recorded as Model>::Op;
-/// A result of a shipped model as a file has it.
-pub type RecordedRet<M> = <<M as Shipped>::Recorded as Model>::Ret;
+/// Calls of one client in a file, one after the other, that end with a call that the model allows or with one that
+/// it does not allow.
+#[derive(Clone, Copy, Debug)]
+pub struct FileSample {
+    /// The initial state, in EDN; `None` if the file names none.
+    pub initial: Option<&'static str>,
+    /// The calls before the last one, which the model allows.
+    pub calls: &'static [FileCall],
+    /// A last call that the model allows.
+    pub allowed: FileCall,
+    /// A last call that the model does not allow.
+    pub rejected: FileCall,
+}
+
+/// A call in a file: the name of the operation, the value of its invocation and the value of its answer, in EDN.
+pub type FileCall = (&'static str, &'static str, &'static str);
+
+/// An operation of a registered model as a file has it.
+pub type RecordedOp<M> = <<M as RegisteredModel>::Recorded as Model>::Op;
+/// A result of a registered model as a file has it.
+pub type RecordedRet<M> = <<M as RegisteredModel>::Recorded as Model>::Ret;
 
 /// The meaning of a read of `nil` in a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -167,7 +186,7 @@ pub enum NilRead {
     Anything,
 }
 
-/// The error `expected …, found …` of [`Shipped::call`] and [`Shipped::outcome`].
+/// The error `expected …, found …` of [`RegisteredModel::call`] and [`RegisteredModel::outcome`].
 fn unexpected<T>(wanted: &str, found: &Datum) -> Result<T, String> {
     let mut text = found.to_string();
     if text.chars().count() > 60 {
@@ -176,7 +195,7 @@ fn unexpected<T>(wanted: &str, found: &Datum) -> Result<T, String> {
     Err(format!("expected {wanted}, found {text}"))
 }
 
-/// A collection that a file gives as a list, for [`Shipped::recorded`]; empty by default.
+/// A collection that a file gives as a list, for [`RegisteredModel::recorded`]; empty by default.
 fn listed<M: FromIterator<Datum>>(initial: Option<&Datum>, wanted: &str) -> Result<M, String> {
     match initial {
         None => Ok(std::iter::empty().collect()),
@@ -185,18 +204,18 @@ fn listed<M: FromIterator<Datum>>(initial: Option<&Datum>, wanted: &str) -> Resu
     }
 }
 
-/// An item for a collection, for [`Shipped::call`]; an error for nil, which stands for no item.
+/// An item for a collection, for [`RegisteredModel::call`]; an error for nil, which stands for no item.
 fn item(value: &Datum) -> Result<Datum, String> {
     if value.is_nil() { unexpected("an item other than nil", value) } else { Ok(value.clone()) }
 }
 
-/// An item out of a collection, for [`Shipped::outcome`]; nil stands for no item.
+/// An item out of a collection, for [`RegisteredModel::outcome`]; nil stands for no item.
 fn taken(value: &Datum) -> Option<Datum> {
     Some(value.clone()).filter(|value| !value.is_nil())
 }
 
-/// The error of [`Shipped::call`] for a name that is not among [`Shipped::CALLS`].
-fn no_such_call<M: Shipped, T>(f: &str) -> Result<T, String> {
+/// The error of [`RegisteredModel::call`] for a name that is not among [`RegisteredModel::CALLS`].
+fn no_such_call<M: RegisteredModel, T>(f: &str) -> Result<T, String> {
     Err(format!("{} has no operation {f:?}; it has {}", M::NAME, M::CALLS.join(", ")))
 }
 

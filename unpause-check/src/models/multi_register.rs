@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{NilRead, Shipped, Value, no_such_call, unexpected};
+use super::{FileSample, NilRead, RegisteredModel, Value, no_such_call, unexpected};
 use crate::datum::Datum;
 use crate::{Key, Model};
 
@@ -135,7 +135,7 @@ impl<K: Value + Ord, T: Value> Model for MultiRegister<K, T> {
     }
 }
 
-impl Shipped for MultiRegister {
+impl RegisteredModel for MultiRegister {
     const NAME: &'static str = "multi-register";
     const SUMMARY: &'static str = "txn of reads and writes of several keys, all at one moment";
 
@@ -169,6 +169,20 @@ impl Shipped for MultiRegister {
 
     type Recorded = MultiRegister<Datum, Datum>;
     const CALLS: &'static [&'static str] = &["txn", "read", "write"];
+    const SAMPLES: &'static [FileSample] = &[
+        FileSample {
+            initial: Some("{:x 0}"),
+            calls: &[("txn", "[[:w :x 1] [:w :y 2]]", "[[:w :x 1] [:w :y 2]]")],
+            allowed: ("txn", "[[:r :x nil] [:r :y nil]]", "[[:r :x 1] [:r :y nil]]"),
+            rejected: ("txn", "[[:r :x nil] [:r :y nil]]", "[[:r :x 0] [:r :y 2]]"),
+        },
+        FileSample {
+            initial: None,
+            calls: &[("write", "[[:write :x 1]]", "[[:write :x 1]]")],
+            allowed: ("read", "[[:read :x nil]]", "[[:read :x 1]]"),
+            rejected: ("read", "[[:read :x nil]]", "[[:read :x 2]]"),
+        },
+    ];
 
     fn recorded(initial: Option<&Datum>) -> Result<MultiRegister<Datum, Datum>, String> {
         match initial {

@@ -1,7 +1,7 @@
 //! The smallest first.
 
 use super::written::{datum, done, each};
-use super::{NilRead, Shipped, Value, item, listed, no_such_call, taken};
+use super::{FileSample, NilRead, RegisteredModel, Value, item, listed, no_such_call, taken};
 use crate::Model;
 use crate::datum::Datum;
 use crate::history::Written;
@@ -195,12 +195,26 @@ impl<T: Value + Ord> Model for PriorityQueue<T> {
     }
 }
 
-impl Shipped for PriorityQueue {
+impl RegisteredModel for PriorityQueue {
     const NAME: &'static str = "priority-queue";
     const SUMMARY: &'static str = "insert, pop, peek; the smallest first";
 
     type Recorded = PriorityQueue<Datum>;
     const CALLS: &'static [&'static str] = &["insert", "pop", "peek"];
+    const SAMPLES: &'static [FileSample] = &[
+        FileSample {
+            initial: None,
+            calls: &[("insert", "3", "3"), ("insert", "2", "2")],
+            allowed: ("pop", "nil", "2"),
+            rejected: ("pop", "nil", "3"),
+        },
+        FileSample {
+            initial: Some("[3 2]"),
+            calls: &[],
+            allowed: ("peek", "nil", "2"),
+            rejected: ("peek", "nil", "nil"),
+        },
+    ];
 
     fn recorded(initial: Option<&Datum>) -> Result<PriorityQueue<Datum>, String> {
         listed(initial, "a list of the items")

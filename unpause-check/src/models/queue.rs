@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use super::written::{datum, done, each};
-use super::{NilRead, Shipped, Value, item, listed, no_such_call, taken};
+use super::{FileSample, NilRead, RegisteredModel, Value, item, listed, no_such_call, taken};
 use crate::Model;
 use crate::datum::Datum;
 use crate::history::Written;
@@ -152,7 +152,7 @@ impl<T: Value> Model for Queue<T> {
     }
 }
 
-impl Shipped for Queue {
+impl RegisteredModel for Queue {
     const NAME: &'static str = "queue";
     const SUMMARY: &'static str = "enqueue, dequeue; first in, first out";
 
@@ -171,6 +171,20 @@ impl Shipped for Queue {
 
     type Recorded = Queue<Datum>;
     const CALLS: &'static [&'static str] = &["enqueue", "dequeue", "enq", "deq"];
+    const SAMPLES: &'static [FileSample] = &[
+        FileSample {
+            initial: Some("[1]"),
+            calls: &[("enqueue", "2", "2")],
+            allowed: ("dequeue", "nil", "1"),
+            rejected: ("dequeue", "nil", "2"),
+        },
+        FileSample {
+            initial: None,
+            calls: &[("enq", "1", "1")],
+            allowed: ("deq", "nil", "1"),
+            rejected: ("deq", "nil", "nil"),
+        },
+    ];
 
     fn recorded(initial: Option<&Datum>) -> Result<Queue<Datum>, String> {
         listed(initial, "a list of the items, the front first")

@@ -1,7 +1,7 @@
 //! A cell that is read and written as a whole.
 
 use super::written::{datum, done, each};
-use super::{NilRead, Shipped, Value, no_such_call};
+use super::{FileSample, NilRead, RegisteredModel, Value, no_such_call};
 use crate::datum::Datum;
 use crate::history::Written;
 use crate::unique::{Action, Plain, PlainObject, Values};
@@ -129,7 +129,7 @@ fn action<'a, T, V>(
     })
 }
 
-impl Shipped for Register {
+impl RegisteredModel for Register {
     const NAME: &'static str = "register";
     const SUMMARY: &'static str = "read, write";
 
@@ -148,6 +148,26 @@ impl Shipped for Register {
 
     type Recorded = Register<Datum>;
     const CALLS: &'static [&'static str] = &["read", "write"];
+    const SAMPLES: &'static [FileSample] = &[
+        FileSample {
+            initial: None,
+            calls: &[("write", "3", "3")],
+            allowed: ("read", "nil", "3"),
+            rejected: ("read", "nil", "4"),
+        },
+        FileSample {
+            initial: Some(":a"),
+            calls: &[],
+            allowed: ("read", "nil", ":a"),
+            rejected: ("read", "nil", ":b"),
+        },
+        FileSample {
+            initial: None,
+            calls: &[("write", "3", "3")],
+            allowed: ("read", "nil", "nil"),
+            rejected: ("read", "nil", "2"),
+        },
+    ];
 
     fn recorded(initial: Option<&Datum>) -> Result<Register<Datum>, String> {
         Ok(Register(initial.cloned().unwrap_or_default()))

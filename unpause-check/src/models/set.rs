@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::written::{datum, each};
-use super::{NilRead, Shipped, Value, no_such_call, unexpected};
+use super::{FileSample, NilRead, RegisteredModel, Value, no_such_call, unexpected};
 use crate::datum::Datum;
 use crate::history::Written;
 use crate::unique::{Action, Plain, PlainObject, Values};
@@ -131,12 +131,26 @@ impl<T: Value + Ord> Model for Set<T> {
     }
 }
 
-impl Shipped for Set {
+impl RegisteredModel for Set {
     const NAME: &'static str = "set";
     const SUMMARY: &'static str = "insert, remove, contains; checked by element";
 
     type Recorded = Set<Datum>;
     const CALLS: &'static [&'static str] = &["insert", "remove", "contains"];
+    const SAMPLES: &'static [FileSample] = &[
+        FileSample {
+            initial: None,
+            calls: &[("insert", "1", "true")],
+            allowed: ("contains", "1", "true"),
+            rejected: ("contains", "1", "false"),
+        },
+        FileSample {
+            initial: Some("[1]"),
+            calls: &[],
+            allowed: ("remove", "1", "true"),
+            rejected: ("remove", "1", "false"),
+        },
+    ];
 
     fn recorded(initial: Option<&Datum>) -> Result<Set<Datum>, String> {
         match initial {

@@ -1,7 +1,7 @@
 //! Last in, first out.
 
 use super::written::{datum, done, each};
-use super::{NilRead, Shipped, Value, item, listed, no_such_call, taken};
+use super::{FileSample, NilRead, RegisteredModel, Value, item, listed, no_such_call, taken};
 use crate::Model;
 use crate::datum::Datum;
 use crate::history::Written;
@@ -154,7 +154,7 @@ impl<T: Value> Model for Stack<T> {
     }
 }
 
-impl Shipped for Stack {
+impl RegisteredModel for Stack {
     const NAME: &'static str = "stack";
     const SUMMARY: &'static str = "push, pop; last in, first out";
 
@@ -173,6 +173,12 @@ impl Shipped for Stack {
 
     type Recorded = Stack<Datum>;
     const CALLS: &'static [&'static str] = &["push", "pop"];
+    const SAMPLES: &'static [FileSample] = &[FileSample {
+        initial: Some("[1]"),
+        calls: &[("push", "2", "2")],
+        allowed: ("pop", "nil", "2"),
+        rejected: ("pop", "nil", "1"),
+    }];
 
     fn recorded(initial: Option<&Datum>) -> Result<Stack<Datum>, String> {
         listed(initial, "a list of the items, the top last")

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{NilRead, Shipped, Value, no_such_call, unexpected};
+use super::{FileSample, NilRead, RegisteredModel, Value, no_such_call, unexpected};
 use crate::datum::Datum;
 use crate::{Key, Model};
 
@@ -121,7 +121,7 @@ impl<K: Value + Ord> Model for TextMap<K> {
     }
 }
 
-impl Shipped for TextMap {
+impl RegisteredModel for TextMap {
     const NAME: &'static str = "text-map";
     const SUMMARY: &'static str = "get, put, append; texts that are empty at first, checked by key";
 
@@ -143,6 +143,20 @@ impl Shipped for TextMap {
     type Recorded = TextMap<Datum>;
     const CALLS: &'static [&'static str] = &["get", "put", "append"];
     const KEYED: bool = true;
+    const SAMPLES: &'static [FileSample] = &[
+        FileSample {
+            initial: None,
+            calls: &[("append", "[:k \"a\"]", "nil"), ("append", "[:k \"b\"]", "nil")],
+            allowed: ("get", "[:k nil]", "[:k \"ab\"]"),
+            rejected: ("get", "[:k nil]", "[:k \"ba\"]"),
+        },
+        FileSample {
+            initial: None,
+            calls: &[("put", "[:k \"a\"]", "nil")],
+            allowed: ("get", ":j", "nil"),
+            rejected: ("get", ":k", "nil"),
+        },
+    ];
 
     fn recorded(initial: Option<&Datum>) -> Result<TextMap<Datum>, String> {
         match initial {

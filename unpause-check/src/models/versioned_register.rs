@@ -1,6 +1,6 @@
 //! A cell whose versions have names, each update naming the one it replaces.
 
-use super::{NilRead, Shipped, Value, no_such_call, unexpected};
+use super::{FileSample, NilRead, RegisteredModel, Value, no_such_call, unexpected};
 use crate::Model;
 use crate::datum::Datum;
 
@@ -122,7 +122,7 @@ impl<I: Value> Model for VersionedRegister<I> {
     }
 }
 
-impl Shipped for VersionedRegister {
+impl RegisteredModel for VersionedRegister {
     const NAME: &'static str = "versioned-register";
     const SUMMARY: &'static str = "read, update(from, to), each version with an id of its own";
 
@@ -142,6 +142,12 @@ impl Shipped for VersionedRegister {
 
     type Recorded = VersionedRegister<Datum>;
     const CALLS: &'static [&'static str] = &["read", "update"];
+    const SAMPLES: &'static [FileSample] = &[FileSample {
+        initial: Some(":a"),
+        calls: &[("update", "[:a :b]", "[:a :b]")],
+        allowed: ("read", "nil", ":b"),
+        rejected: ("read", "nil", ":a"),
+    }];
 
     fn recorded(initial: Option<&Datum>) -> Result<VersionedRegister<Datum>, String> {
         Ok(VersionedRegister(initial.cloned().unwrap_or_default()))

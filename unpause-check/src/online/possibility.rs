@@ -41,7 +41,7 @@ pub(super) struct Possibility<M: Model> {
     pub(super) places: Vec<CallPlace<M>>,
     /// The lost calls that were used.
     pub(super) used: Used,
-    /// The order in which operations were placed, in [`StreamOrders`](super::orders::Orders).
+    /// The order in which operations were placed, in [`StreamOrders`](super::orders::StreamOrders).
     pub(super) order: u32,
     /// Operations to be appended to it.
     pub(super) trail: Vec<u64>,

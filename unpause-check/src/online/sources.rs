@@ -60,7 +60,7 @@ pub(super) struct Sources<M: Model> {
     /// `sources/forget.rs`), with the purpose of each.
     spent: Pool,
     debts: Vec<Debt>,
-    /// The last operations of what was forgotten, in the order of a linearization.
+    /// The last of the forgotten operations, in the order of a linearization.
     forgotten: VecDeque<u64>,
 }
 

@@ -13,7 +13,7 @@ pub(crate) const NONE: u32 = u32::MAX;
 pub(crate) enum EdgeKind {
     /// The second wrote the version after one of the first.
     Ww,
-    /// The second read what the first wrote.
+    /// The second read a value that the first wrote.
     Wr,
     /// The first read a version, and the second wrote a later one.
     Rw,

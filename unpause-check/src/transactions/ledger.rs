@@ -306,8 +306,8 @@ pub enum UnusableKind {
         /// The time they share.
         time: u64,
     },
-    /// It writes a value to a key that has been written to that key before, so that who reads it
-    /// could have it from either.
+    /// It writes a value to a key that has been written to that key before, so that a reader could
+    /// have it from either.
     WrittenTwice {
         /// The index of the transaction that wrote it before; maybe the same one.
         other: usize,

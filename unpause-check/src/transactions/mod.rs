@@ -6,9 +6,9 @@
 //! client-side checker can do this in about linear time (Kingsbury and Alvaro, *Elle: Inferring Isolation
 //! Anomalies from Experimental Observations*, VLDB 2020).
 //!
-//! There are two workloads. In [`list_append`] a write appends to a list, so that each read shows the whole
+//! There are two workloads. In [`list_append()`] a write appends to a list, so that each read shows the whole
 //! past of its key: the order of versions is known, and all verdicts from serializability on are exact. In
-//! [`rw_register`] a write replaces the value, so that the order of writes is known only in part. A history
+//! [`rw_register()`] a write replaces the value, so that the order of writes is known only in part. A history
 //! that the known part rules out is violated; otherwise the checker searches for an order.
 //!
 //! Unlike Elle, which reports the anomalies it found, this checker returns `Consistent` only if that is

@@ -67,7 +67,7 @@ pub enum Action<V = u32> {
     Take(V),
     /// May have taken something out: a removal that never returned.
     TakeUnknown,
-    /// Found nothing to take or to look at.
+    /// Found no item.
     Empty,
     /// Saw the value and left it: read, contains that found it, insert that did too, peek.
     Peek(V),

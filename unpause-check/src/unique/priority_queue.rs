@@ -7,7 +7,7 @@
 //! moment at which nothing at all is surely inside.
 //!
 //! Not for items with equal priorities: a model must not return a plain history of them. Removals that never
-//! returned are decided as in [`pending`](super::pending).
+//! returned are decided as in [`pending`].
 
 use super::intervals::{NONE, Uncovered, fewest};
 use super::items::{CollectionItem, CollectionTerms, Items, edge};

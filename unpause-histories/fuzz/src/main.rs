@@ -1,4 +1,4 @@
-//! Each reader of histories, and the checker behind it, fed with what a fuzzer makes up.
+//! Each reader of histories, and the checker behind it, with inputs of a fuzzer.
 //!
 //! The first byte of an input chooses the format, the rest is the file. A crash, a hang and a lot of
 //! memory are findings; a problem or a verdict of any kind is not. The fuzzer is libFuzzer and needs

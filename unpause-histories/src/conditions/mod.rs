@@ -24,7 +24,7 @@ pub struct Question<'a> {
     /// The name of the model, one of [`Condition::models`]; if none, the only one whose operations match.
     pub model: Option<&'a str>,
     /// The state before the first operation; if none, that of
-    /// [`Shipped::recorded`](unpause_check::models::Shipped::recorded).
+    /// [`RegisteredModel::recorded`](unpause_check::models::RegisteredModel::recorded).
     pub initial: Option<Datum>,
     /// One object, or one for each key.
     pub keys: Keys,

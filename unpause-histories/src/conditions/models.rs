@@ -1,7 +1,7 @@
 //! Conditions for histories of any model: an order of the operations explains them.
 
 use unpause_check::history::Operation;
-use unpause_check::models::{Shipped, Visitor, registry};
+use unpause_check::models::{RegisteredModel, Visitor, registry};
 use unpause_check::verdict::Verdict;
 use unpause_check::{
     Forest, Malformed, MalformedKind, Model, forest, linearizable_parallel, quiescent, sequential,
@@ -219,7 +219,7 @@ fn with_model<U: OperationsUse>(
         out: Option<Result<U::Out, Problem>>,
     }
     impl<U: OperationsUse> Visitor for Named<'_, '_, U> {
-        fn visit<M: Shipped>(&mut self) {
+        fn visit<M: RegisteredModel>(&mut self) {
             if M::NAME == self.model {
                 self.out = Some(of_model::<M, U>(self.recording, self.question, self.used));
             }
@@ -230,7 +230,7 @@ fn with_model<U: OperationsUse>(
     named.out.expect("a model of this name is shipped")
 }
 
-fn of_model<M: Shipped, U: OperationsUse>(
+fn of_model<M: RegisteredModel, U: OperationsUse>(
     recording: &Recording,
     question: &Question<'_>,
     used: &U,

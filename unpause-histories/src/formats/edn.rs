@@ -144,6 +144,7 @@ impl<'a> Edn<'a> {
         match self.source.peek()? {
             Some(b'_') => {
                 self.source.next()?;
+                // Discarded, but it must be well-formed: otherwise its end is unknown.
                 self.value(depth + 1)?;
                 Ok(None)
             }

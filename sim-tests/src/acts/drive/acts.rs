@@ -1,4 +1,4 @@
-//! What each act does, over the public API.
+//! The acts of a program, over the public API.
 
 use std::collections::BTreeMap;
 use std::future::{Future, poll_fn};
@@ -16,13 +16,13 @@ use sim::{JoinHandle, spin_until};
 use super::Shared;
 use crate::acts::program::{Act, CELL, Effect};
 
-/// What a task gives to the one that joins it: the handles that it held.
+/// The output of a task: the handles that it held, for the task that joins it.
 pub(super) struct Bag(BTreeMap<usize, JoinHandle<Bag>>);
 
-/// What one task has.
+/// The state of one task.
 struct Local {
     number: usize,
-    // Two branches of a task use it, and what they do when they are dropped.
+    // Two branches of a task use it, and so do the effects of their drops.
     handles: sync::Mutex<BTreeMap<usize, JoinHandle<Bag>>>,
 }
 
@@ -56,7 +56,7 @@ impl Local {
         self.handles().insert(child, handle);
     }
 
-    /// What joining gave: 1 if the task ended by itself, and then its handles are this task's.
+    /// The result of a join: 1 if the task ended by itself, and then its handles are this task's.
     fn joined(&self, result: Result<Bag, sim::JoinError>) -> u8 {
         match result {
             Ok(Bag(handles)) => {
@@ -68,7 +68,7 @@ impl Local {
     }
 }
 
-/// What a piece holds: released in reverse when it ends or is dropped.
+/// The values that a piece holds: released in reverse when it ends or is dropped.
 struct Items<'a> {
     shared: &'a Arc<Shared>,
     local: &'a Local,
@@ -97,7 +97,7 @@ impl Drop for Items<'_> {
 }
 
 impl Effect {
-    /// Does it; what it saw is to be logged.
+    /// Does it. Returns the value for the log.
     fn done(self, shared: &Arc<Shared>, local: &Local) -> Option<u8> {
         match self {
             Effect::Abort(target) => {
@@ -152,7 +152,7 @@ fn piece<'a>(
     })
 }
 
-/// Does an act. Returns the value that it saw and that is to be logged.
+/// Does an act. Returns the value that it read, for the log.
 async fn perform<'a>(items: &mut Items<'a>, act: &'a Act) -> Option<u8> {
     let Items { shared, local, .. } = *items;
     match act {

@@ -1,4 +1,5 @@
-//! A program over the public API of the library: the body of a test, and what is seen of each run.
+//! A program over the public API of the library: the body of a test, and the observations of each
+//! run.
 
 mod acts;
 
@@ -14,23 +15,24 @@ use super::program::{CELL, End, LOCKS, Program, STATIC, Sight, WORDS, entry};
 
 static WORD: Atomic<u8> = Atomic::<u8>::const_new(0);
 
-/// A program that can be run, and what was seen of its last run.
+/// A program that can be run, and the observations of its last run.
 #[derive(Clone)]
 pub struct Driven {
     program: Arc<Program>,
     record: Arc<sync::Mutex<Record>>,
 }
 
-/// What is seen of a run while it is on. Not shared memory of the program: written and read by nobody in it.
+/// Observations of the current run. Not shared memory of the program: no task reads it.
 #[derive(Default)]
 struct Record {
     logs: Vec<Vec<u16>>,
-    /// What effects of drops logged, until the task goes on or is at its end: if the run ends before that,
-    /// they are of the dropping of what is left.
+    /// The last value that a task wrote to each word and lock.
     memory: [u8; WORDS + LOCKS],
-    /// How much of each log a task wrote that was polled, and not dropped.
+    /// The length of the log of each task when it last continued. If the run ends before it continues again, later
+    /// entries are of the drop of the remaining tasks.
     polled: Vec<usize>,
-    /// How the body or a panicking task says that the run ends. What is logged later is of no run.
+    /// The end of the run as the body or a panicking task reports it. Later log entries belong to
+    /// no run.
     end: Option<End>,
 }
 
@@ -63,7 +65,7 @@ impl Driven {
         self.record.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What was seen of the last run, which was this one.
+    /// The sight of the last run, which was `run`.
     pub fn sight(&self, run: &Run) -> Sight {
         let record = self.record();
         let name = |task: sim::run::ids::TaskId| match &run.tasks[task.index()].name {
@@ -74,7 +76,7 @@ impl Driven {
         let end = match &run.outcome {
             Outcome::Passed => End::Passed,
             Outcome::Failed(Failure::Deadlock { waits }) => {
-                // Those that are left were dropped when the run was over.
+                // The other tasks were dropped at the end of the run.
                 for left in waits.iter().map(|wait| name(wait.task)) {
                     logs[left].truncate(record.polled[left]);
                 }
@@ -92,7 +94,7 @@ impl Driven {
     }
 }
 
-/// What the tasks of a run share.
+/// The shared state of the tasks of a run.
 struct Shared {
     driven: Driven,
     words: [Atomic<u8>; 2],
@@ -109,7 +111,7 @@ impl Shared {
         }
     }
 
-    /// The task goes on: what it logged so far is of the run.
+    /// The task continues: its log so far belongs to the run.
     fn goes_on(&self, task: usize) {
         let mut record = self.driven.record();
         record.polled[task] = record.logs[task].len();
@@ -122,7 +124,7 @@ impl Shared {
         }
     }
 
-    /// Panics, unless the run is over: then this is the dropping of what is left.
+    /// Panics, unless the run is over and the remaining tasks are being dropped.
     fn panic(&self, task: usize) {
         let mut record = self.driven.record();
         if record.end.is_none() {

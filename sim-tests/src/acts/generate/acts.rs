@@ -130,9 +130,9 @@ pub(super) fn call(maker: &mut Maker<'_>) -> Act {
     maker.calls += 1;
     let words = [vec![0], vec![0], vec![1], vec![0, 1], vec![1, 0]];
     let words = words[maker.rng.below(5) as usize].clone();
-    // A value that nothing else comes to: what a read gives says which write it saw. A call that is dropped
-    // before its first access counts for the library as one that may have taken effect, and for the
-    // interpreter as none: without a read of its value that is the same.
+    // A unique value: the result of a read identifies its write. A call dropped before its first
+    // access may have taken effect according to the library, and has not according to the
+    // interpreter: without a read of its value both are equivalent.
     let write = (maker.rng.below(2) == 0).then_some(20 * maker.calls);
     // A call in a piece cannot be explicit: the next access of its task may be that of the other piece.
     let explicit = maker.depth == 0 && maker.rng.below(2) == 0;

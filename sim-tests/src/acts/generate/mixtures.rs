@@ -161,7 +161,7 @@ pub const MIXTURES: &[Mixture] = &[
     },
 ];
 
-/// What mixtures have in common.
+/// The common part of the mixtures.
 const PLAIN: Mixture = Mixture {
     name: "",
     acts: &[],

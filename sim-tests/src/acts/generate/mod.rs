@@ -1,4 +1,4 @@
-//! Makes programs: each mixture has its own acts, and its own idea of who spawns whom.
+//! Makes programs: each mixture has its own acts and its own tree of tasks.
 
 mod acts;
 mod mixtures;
@@ -16,7 +16,7 @@ pub struct Mixture {
     acts: &'static [(u32, Make)],
     /// The words of memory that they use.
     words: &'static [usize],
-    /// How many locks they use.
+    /// The number of locks that they use.
     locks: u64,
     /// The most tasks beside the body, and the most acts of a task.
     most: (u64, u64),
@@ -24,7 +24,7 @@ pub struct Mixture {
     tree: u64,
     /// In how many of 100 cases a handle is moved into the next task.
     moves: u64,
-    /// Who says what is expected.
+    /// The source of the expected results.
     pub judge: Judge,
 }
 
@@ -49,7 +49,7 @@ impl Mixture {
         let mut maker =
             Maker { mixture: self, rng: Rng(seed), handles: Vec::new(), depth: 0, calls: 0 };
         let tasks = 2 + maker.rng.below(tasks_most) as usize;
-        // Who spawns whom: each task is spawned by one with a lower number.
+        // The parent of each task has a lower number.
         let mut parents = vec![0; tasks];
         for (task, parent) in parents.iter_mut().enumerate().skip(2) {
             if maker.rng.below(100) < self.tree {
@@ -88,7 +88,7 @@ struct Maker<'a> {
     handles: Vec<usize>,
     /// 1 in a piece.
     depth: u32,
-    /// How many recorded calls there are.
+    /// The number of recorded calls.
     calls: u8,
 }
 
@@ -102,7 +102,7 @@ impl Maker<'_> {
     ) -> Vec<Act> {
         let count = match task {
             0 => self.rng.below(acts_most),
-            // Most tasks are short: what they do together is what counts.
+            // Most tasks are short: their interaction matters.
             _ => 1 + self.rng.below(acts_most).min(self.rng.below(acts_most)),
         };
         // The body spawns most of its children at once.
@@ -120,7 +120,7 @@ impl Maker<'_> {
                 acts.push(self.act());
             }
         }
-        // Whoever is done joins most of those whose handles it has.
+        // At its end, a task joins most of the tasks whose handles it has.
         let joins = if task == 0 { 9 } else { 3 };
         for target in std::mem::take(&mut self.handles) {
             if self.rng.below(10) < joins {

@@ -1,4 +1,4 @@
-//! Whether the calls of a register can be put in an order that explains them: every order is tried.
+//! Linearizability of the calls of a register, by brute force: every order is tried.
 
 /// A call that was invoked.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -6,13 +6,14 @@ pub(super) struct Call {
     /// The task and the number of the act: which call of the program it is.
     pub(super) name: (u8, u8, u8),
     pub(super) write: Option<u8>,
-    /// What a read gave. None for a call that did not return.
+    /// The value that a read returned. None for a call that did not return.
     pub(super) returned: Option<u8>,
     /// The calls that had returned when this one was invoked, by name.
     pub(super) before: Vec<(u8, u8, u8)>,
 }
 
-/// Whether some order of all that returned, and of some that did not, is one of a register that begins as 0.
+/// Returns `true` if some order of all calls that returned, and of some that did not, is legal for
+/// a register that begins as 0.
 pub(super) fn is_linearizable(calls: &[Call]) -> bool {
     place(calls, &mut vec![false; calls.len()], 0)
 }

@@ -2,8 +2,8 @@
 //!
 //! Written from the manual, and names no item of the library. A step is all that one task does from its point
 //! up to its next one; from each state every task that can step takes its step with every value that it may
-//! draw. A state that was reached before is not looked at again: what can happen from it does not depend on
-//! how it was reached, and what was seen so far is part of the state. There is no reduction of any kind.
+//! draw. A state that was reached before is not visited again: its successors do not depend on the path to
+//! it, and the log so far is part of the state. There is no reduction of any kind.
 
 mod history;
 mod state;
@@ -17,8 +17,9 @@ use super::program::{End, Program, Sight};
 use self::state::State;
 use self::step::Step;
 
-/// Whether awaiting a handle is a point like any other: announced when first polled, though the target may
-/// have ended already, and done in a later step. If not, a target that has ended is joined within the step.
+/// True if awaiting a handle is a point like any other: announced when first polled, even if the
+/// target has ended already, and done in a later step. If false, a target that has ended is joined
+/// within the step.
 pub const JOIN_IS_A_POINT: bool = true;
 
 /// Every result that some interleaving of the program has. None if there are more states than `limit`.
@@ -113,7 +114,7 @@ impl Draws {
         self.values[self.at - 1].0
     }
 
-    /// Whether there are values that were not had yet.
+    /// Advances to the next values. Returns `true` if there are any.
     fn next(&mut self) -> bool {
         self.at = 0;
         while let Some((value, bound)) = self.values.pop() {

@@ -1,4 +1,4 @@
-//! A state of a program: memory, locks, tasks, and what was seen so far.
+//! A state of a program: memory, locks, tasks, and the log so far.
 
 use super::history::Call;
 use crate::acts::program::{Act, Effect, End, LOCKS, Program, Sight, WORDS};
@@ -29,7 +29,7 @@ pub(super) enum Life {
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(super) struct Task {
     pub(super) life: Life,
-    /// Whether its next step drops it.
+    /// True if its next step drops it.
     pub(super) aborted: bool,
     /// The handles that it holds, one bit for each target; of a task that has ended, those nobody took over.
     pub(super) handles: u32,
@@ -42,11 +42,11 @@ pub(super) struct Task {
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub(super) struct Fiber {
     pub(super) at: u8,
-    /// How much of the act is done, if it consists of several.
+    /// The progress within the current act, if it consists of several parts.
     pub(super) stage: u8,
-    /// Whether the operation it is at is announced.
+    /// True if its current operation is announced.
     pub(super) announced: bool,
-    /// Whether the announced operation was enabled when the present step began.
+    /// True if the announced operation was enabled when the current step began.
     pub(super) turn: bool,
     pub(super) last: Option<u8>,
     pub(super) items: Vec<Item>,
@@ -54,18 +54,18 @@ pub(super) struct Fiber {
     pub(super) done: bool,
 }
 
-/// What a condition that is asked again and again has looked at.
+/// The reads of a condition that is evaluated repeatedly.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub(super) struct Spin {
-    /// One bit for each word and lock, of the look at hand or, while held, of the last one.
+    /// One bit for each word and lock, of the current evaluation or, while held, of the last one.
     pub(super) seen: u8,
-    /// Whether it was false and is not asked before something changes.
+    /// True if it was false and is not evaluated before an object changes.
     pub(super) held: bool,
-    /// Whether something that it looked at has changed since.
+    /// True if an object that it read has changed since.
     pub(super) changed: bool,
 }
 
-/// What a piece of a program holds until it is dropped.
+/// A value that a piece of a program holds until it is dropped.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) enum Item {
     Guard(u8),
@@ -99,7 +99,7 @@ impl State {
         matches!(self.tasks[task].life, Life::Ended | Life::Dropped)
     }
 
-    /// Whether a task may take the next step.
+    /// Returns `true` if a task may take the next step.
     pub(super) fn can_step(&self, program: &Program, task: usize) -> bool {
         let Task { life, aborted, main, branches, .. } = &self.tasks[task];
         match life {
@@ -120,7 +120,7 @@ impl State {
         }
     }
 
-    /// Whether the operation that a fiber has announced can be done.
+    /// Returns `true` if the pending operation of a fiber is enabled.
     pub(super) fn is_enabled(&self, fiber: &Fiber, acts: &[Act]) -> bool {
         if fiber.done || !fiber.announced {
             return false;

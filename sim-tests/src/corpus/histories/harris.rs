@@ -1,5 +1,6 @@
-//! A sorted linked list from which a node is taken out in one step: what is inserted behind it at the
-//! same time is lost (Harris, *A Pragmatic Implementation of Non-Blocking Linked-Lists*, DISC 2001).
+//! A sorted linked list from which a node is removed in one step: a node inserted behind it at the
+//! same time is lost (Harris, *A Pragmatic Implementation of Non-Blocking Linked-Lists*, DISC
+//! 2001).
 
 use std::sync::Arc;
 
@@ -73,7 +74,7 @@ impl List {
             let next = self.next[node as usize].load(SeqCst).await;
             if self.marks {
                 if next % 2 == 0 && self.changed(node, next, next + 1).await {
-                    // Whoever comes next takes it out if this does not.
+                    // If this fails, the next task that passes takes it out.
                     self.changed(before, 2 * node, next).await;
                     return true;
                 }

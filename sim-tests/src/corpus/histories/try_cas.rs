@@ -1,4 +1,4 @@
-//! A compare-and-set that says no because somebody else is at it.
+//! A compare-and-set that fails because another one is in progress.
 
 use std::sync::Arc;
 

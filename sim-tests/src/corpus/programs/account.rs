@@ -1,4 +1,4 @@
-//! Orders of whole critical sections: nobody is ever interrupted in one (SCTBench: account, lazy01,
+//! Orders of whole critical sections: no task is preempted in one (SCTBench: account, lazy01,
 //! token_ring).
 
 use std::sync::Arc;
@@ -28,7 +28,7 @@ pub(super) const PROGRAMS: &[Program] = &[
     },
 ];
 
-/// Whoever audits last expects a balance, and may be wrong about it.
+/// The last auditor expects a balance and may be wrong about it.
 async fn account(spawning: Spawning, expected: i64) {
     struct Account {
         balance: i64,
@@ -71,8 +71,8 @@ async fn lazy(spawning: Spawning, most: i64) {
     together(spawning, tasks).await;
 }
 
-/// Each passes a value on to the next; only in one order does it get round. Fixed: who has nothing to
-/// pass on does not say it did.
+/// Each passes a value on to the next; only in one order does it get round. Fixed: a task with
+/// nothing to pass on does not report that it did.
 async fn token_ring(spawning: Spawning, fixed: bool) {
     let ring = Arc::new(Mutex::new(([1, 2, 1], [false; 3])));
     let pass = |to: usize| {

@@ -15,7 +15,7 @@ pub(super) const PROGRAMS: &[Program] = &[Program {
 }];
 
 struct Driver {
-    /// How many use it, and one more while nobody stops it.
+    /// The number of users, plus one until it is stopped.
     pending: Atomic<i64>,
     stopping: Atomic<bool>,
     idle: Atomic<bool>,
@@ -29,7 +29,7 @@ impl Driver {
         }
     }
 
-    /// Asks whether it may be used, then says that it uses it. Fixed: the other way round.
+    /// Checks if the driver may be used, then registers as a user. Fixed: the other way round.
     async fn use_it(&self, fixed: bool) {
         if fixed {
             self.pending.fetch_add(1, SeqCst).await;

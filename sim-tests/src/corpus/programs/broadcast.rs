@@ -1,5 +1,5 @@
-//! A ring that overwrites what slow receivers have not read: an item may be overwritten while it is
-//! read.
+//! A ring that overwrites items that slow receivers have not read: an item may be overwritten while
+//! it is read.
 
 use std::sync::Arc;
 

@@ -36,8 +36,8 @@ struct Bounded {
     token: Watched,
 }
 
-/// A sender gives its permit back after the channel was closed, and nobody tells the receiver, which
-/// waits for it. Fixed: the sender does.
+/// A sender returns its permit after the channel was closed, and the receiver, which waits for the
+/// permit, is not notified. Fixed: the sender does.
 async fn permit_after_close(spawning: Spawning, fixed: bool) {
     let channel = Arc::new(Bounded::default());
     let sender = channel.clone();
@@ -98,8 +98,8 @@ struct Hooked {
     token: Watched,
 }
 
-/// The receiver looks whether it is disconnected, then leaves a hook: who disconnects may have looked for
-/// one between. Fixed: it looks again.
+/// The receiver checks if it is disconnected, then leaves a hook: the sender may disconnect and
+/// look for a hook in between. Fixed: it looks again.
 async fn disconnect_missed(spawning: Spawning, fixed: bool) {
     let channel = Arc::new(Hooked::default());
     let dropper = channel.clone();

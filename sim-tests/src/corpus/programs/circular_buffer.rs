@@ -62,7 +62,7 @@ async fn circular_buffer(spawning: Spawning, fixed: bool) {
     together(spawning, tasks).await;
 }
 
-/// A flag says that there is something, for ever. Fixed: until the last one is taken.
+/// A flag that is set at the first item is never cleared. Fixed: until the last one is taken.
 async fn stack(spawning: Spawning, fixed: bool) {
     const ROUNDS: usize = 10;
     let stack = Arc::new(Mutex::new((0, false)));

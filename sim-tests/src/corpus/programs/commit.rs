@@ -26,7 +26,7 @@ struct Shared {
     outcomes: [Atomic<i64>; 2],
 }
 
-/// Fixed: who has voted waits for the decision, however long it takes.
+/// Fixed: a task that has voted waits for the decision without a timeout.
 async fn commit(spawning: Spawning, fixed: bool) {
     let shared = Arc::new(Shared::default());
     let participant = |me: usize| {

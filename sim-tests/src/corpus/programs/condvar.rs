@@ -1,4 +1,4 @@
-//! A condition variable, made of what there is.
+//! A condition variable over the other primitives.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -6,14 +6,15 @@ use std::sync::Arc;
 use super::Watched;
 use crate::tools::Mutex;
 
-/// Tasks that wait until they are told; who waits longest is told first.
+/// Waiting tasks; the longest waiting one is notified first.
 #[derive(Default)]
 pub struct Condvar {
     waiting: Mutex<VecDeque<Arc<Watched>>>,
 }
 
 impl Condvar {
-    /// Lets go of a lock and waits; no notification gets in between. The lock is to be taken again.
+    /// Lets go of a lock and waits; no notification gets in between. The caller must take the lock
+    /// again.
     pub async fn wait<Guard>(&self, guard: Guard) {
         let told = Arc::new(Watched::default());
         self.waiting.lock().await.push_back(told.clone());
@@ -21,7 +22,7 @@ impl Condvar {
         told.wait(|told| told == 1).await;
     }
 
-    /// Tells one task, if any waits.
+    /// Notifies one task, if any waits.
     pub async fn notify_one(&self) {
         let first = self.waiting.lock().await.pop_front();
         if let Some(first) = first {
@@ -29,7 +30,7 @@ impl Condvar {
         }
     }
 
-    /// Tells all tasks that wait.
+    /// Notifies all waiting tasks.
     pub async fn notify_all(&self) {
         let all = std::mem::take(&mut *self.waiting.lock().await);
         for told in all {

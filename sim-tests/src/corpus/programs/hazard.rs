@@ -1,4 +1,4 @@
-//! A hazard pointer that is set and not checked: what it protects may be freed already.
+//! A hazard pointer that is set and not checked: the protected node may be freed already.
 
 use std::sync::Arc;
 

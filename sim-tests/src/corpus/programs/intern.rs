@@ -14,7 +14,7 @@ pub(super) const PROGRAMS: &[Program] = &[Program {
 }];
 
 struct Shared {
-    /// Whether the table has the entry.
+    /// True if the table has the entry.
     table: Mutex<bool>,
     references: Atomic<i64>,
     freed: Atomic<bool>,

@@ -35,7 +35,7 @@ struct Keys {
     lock: Mutex<()>,
 }
 
-/// Two keys are made under a lock, and the first one is looked at without it. Fixed: it is written last.
+/// Two keys are made under a lock, and the first one is read without it. Fixed: it is written last.
 async fn double_checked(spawning: Spawning, fixed: bool) {
     let keys = Arc::new(Keys::default());
     let user = || {
@@ -63,8 +63,8 @@ struct Monitors {
     lock: Mutex<()>,
 }
 
-/// Who finds no monitor makes one; two do, and one of them leaves the monitor that the other entered.
-/// Fixed: making one takes a lock.
+/// A task that finds no monitor makes one; two tasks do, and one of them leaves the monitor that
+/// the other entered. Fixed: making one takes a lock.
 async fn monitor(spawning: Spawning, fixed: bool) {
     let monitors = Arc::new(Monitors::default());
     let user = |fresh: i64| {
@@ -94,7 +94,8 @@ struct Once {
     made: Atomic<i64>,
 }
 
-/// Whoever sees that it is not there makes it. Fixed: whoever claims it first; the others wait.
+/// Each task that finds it missing makes it. Fixed: the first task to claim it makes it; the others
+/// wait.
 async fn once_cell(spawning: Spawning, fixed: bool) {
     let once = Arc::new(Once::default());
     let user = || {

@@ -1,7 +1,7 @@
 //! Programs whose bug is a failing assertion or a deadlock, a family in each file.
 //!
-//! They name no library: what they share and how they spawn comes from `crate::tools`, so a peer runs
-//! the same text.
+//! They name no library: shared objects and spawning come from `crate::tools`, so a peer runs the
+//! same text.
 
 mod account;
 mod async_mutex;
@@ -36,7 +36,7 @@ mod twostage;
 mod upgrade;
 mod wronglock;
 
-// What they are made of.
+// Their parts.
 mod condvar;
 mod watched;
 
@@ -50,8 +50,8 @@ pub use self::watched::Watched;
 pub struct Program {
     /// Its name.
     pub name: &'static str,
-    /// How many seeds, from 0 on, the default strategy may take to find the bug, as tasks are spawned
-    /// one by one or together.
+    /// The number of seeds, from 0 on, within which the default strategy must find the bug, with
+    /// tasks spawned one by one or together.
     pub seeds: u64,
     /// Has the bug.
     pub buggy: fn(Spawning) -> Body,
@@ -59,7 +59,7 @@ pub struct Program {
     pub fixed: fn(Spawning) -> Body,
 }
 
-/// Whether others may go first between two spawns.
+/// The presence of points between spawns: other tasks may step there.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Spawning {
     /// All tasks are there when the first one steps.

@@ -24,13 +24,13 @@ enum Permit {
 #[derive(Default)]
 struct Notify {
     permit: Permit,
-    /// Whether the one task that may wait is in the list.
+    /// True if the one task that may wait is in the list.
     queued: bool,
-    /// Whether a permit was handed to it.
+    /// True if a permit was handed to it.
     handed: bool,
 }
 
-/// Fixed: who leaves the list resets the state only if it says that somebody waits.
+/// Fixed: a task that leaves the list resets the permit only if it is `Waiting`.
 async fn notify(spawning: Spawning, fixed: bool) {
     let notify = Arc::new(Mutex::new(Notify::default()));
     let (waiter, notifier) = (notify.clone(), notify.clone());

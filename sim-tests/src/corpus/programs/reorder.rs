@@ -53,7 +53,7 @@ struct Shared {
     b: Atomic<i64>,
 }
 
-/// Fixed: what belongs together is written and checked under a lock.
+/// Fixed: the related words are written and checked under a lock.
 async fn reorder(spawning: Spawning, setters: usize, checkers: usize, fixed: bool) {
     let shared = Arc::new(Shared::default());
     let setter = |_| {

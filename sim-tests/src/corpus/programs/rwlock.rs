@@ -26,7 +26,7 @@ struct State {
 #[derive(Default)]
 struct Lock {
     state: Mutex<State>,
-    /// How often somebody left.
+    /// The number of releases.
     left: Watched,
 }
 

@@ -16,14 +16,14 @@ pub(super) const PROGRAMS: &[Program] = &[Program {
 
 #[derive(Default)]
 struct Semaphore {
-    /// Free permits, and who waits for one.
+    /// Free permits, and the waiting tasks.
     state: Mutex<(u32, VecDeque<usize>)>,
     granted: [Watched; 2],
     cancel: Atomic<bool>,
 }
 
 impl Semaphore {
-    /// Whether it got a permit at once; if not, it is in the queue.
+    /// Returns `true` if it got a permit at once; otherwise it is in the queue.
     async fn take_or_queue(&self, me: usize) -> bool {
         let (permits, queue) = &mut *self.state.lock().await;
         if *permits > 0 {

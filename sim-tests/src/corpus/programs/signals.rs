@@ -33,7 +33,7 @@ struct Event {
     changed: Condvar,
 }
 
-/// Looks whether it is ready and then waits; the notification comes in between. Fixed: the lock is kept
+/// Checks if it is ready and then waits; the notification comes in between. Fixed: the lock is kept
 /// from the look to the wait.
 async fn missed_signal(spawning: Spawning, fixed: bool) {
     let event = Arc::new(Event::default());
@@ -103,7 +103,7 @@ struct Buffer {
 }
 
 impl Buffer {
-    /// Waits until it is not, and makes it `full`; tells one of those who wait, or all.
+    /// Waits until it is not, and makes it `full`; notifies one waiter, or all.
     async fn make(&self, full: bool, all: bool) {
         let mut guard = self.full.lock().await;
         while *guard == full {
@@ -120,7 +120,8 @@ impl Buffer {
 }
 
 /// A buffer of one item with one condition for both sides: two producers, two consumers, and the
-/// notification that a consumer needs wakes a consumer (T. Cargill). Fixed: all are told.
+/// notification that a consumer needs wakes a consumer (T. Cargill). Fixed: all waiters are
+/// notified.
 async fn cargill(spawning: Spawning, fixed: bool) {
     let buffer = Arc::new(Buffer::default());
     let task = |full: bool| {

@@ -27,10 +27,10 @@ pub(super) const PROGRAMS: &[Program] = &[
     },
 ];
 
-/// How often a task looks before it gives up.
+/// The number of tries before a task gives up.
 const PATIENCE: usize = 5;
 
-/// A critical section: two accesses, so that nobody is met in it by chance.
+/// A critical section: two accesses, so that another task in it is detected.
 async fn critical(owner: &Cell<i64>, me: i64) {
     owner.set(me).await;
     assert_eq!(owner.get().await, me, "two in the critical section");

@@ -1,4 +1,4 @@
-//! A ring for one producer and one consumer that tells of an item before it is there.
+//! A ring for one producer and one consumer that announces an item before it is written.
 
 use std::sync::Arc;
 

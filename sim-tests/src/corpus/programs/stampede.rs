@@ -1,4 +1,4 @@
-//! A cache that is filled by everybody who finds it empty.
+//! A cache that every task fills that finds it empty.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ pub(super) const PROGRAMS: &[Program] = &[Program {
 
 #[derive(Default)]
 struct Cache {
-    /// What is in it, and whether somebody is fetching it.
+    /// Its value, and true if a task is fetching it.
     entry: Mutex<(Option<i64>, bool)>,
     filled: Watched,
     loads: Atomic<i64>,

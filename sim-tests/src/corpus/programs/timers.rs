@@ -1,5 +1,5 @@
-//! A timer that nobody wakes up for: it is inserted between the search for the earliest one and the note
-//! of when that is (tokio, pull request 6683).
+//! A timer that never fires: it is inserted between the search for the earliest one and the store
+//! of its time (tokio, pull request 6683).
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ pub(super) const PROGRAMS: &[Program] = &[Program {
 struct Timers {
     /// The earliest deadline of each shard.
     shards: [Mutex<i64>; 2],
-    /// When the driver wakes up; past, while it is at work.
+    /// The time at which the driver wakes up; in the past while it is at work.
     next_wake: Atomic<i64>,
     woken: Atomic<bool>,
 }

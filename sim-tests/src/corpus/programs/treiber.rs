@@ -16,13 +16,13 @@ pub(super) const PROGRAMS: &[Program] = &[Program {
 
 const NODES: usize = 3;
 const TRIES: usize = 6;
-/// What a tag is multiplied with; below is the node, 0 for none.
+/// The factor of a tag; the node is below it, 0 for none.
 const TAG: i64 = 16;
 
 struct Stack {
     head: Atomic<i64>,
     next: [Atomic<i64>; NODES + 1],
-    /// Whether each change of the head has a tag of its own.
+    /// True if each change of the head has a tag of its own.
     tagged: bool,
 }
 
@@ -47,7 +47,7 @@ impl Stack {
         None
     }
 
-    /// Whether it was pushed within the tries there are.
+    /// Returns `true` if it was pushed within the allowed tries.
     async fn push(&self, node: i64) -> bool {
         for _ in 0..TRIES {
             let head = self.head.load(SeqCst).await;

@@ -13,8 +13,8 @@ pub(super) const PROGRAMS: &[Program] = &[Program {
     fixed: |spawning| boxed(upgrade(spawning, true)),
 }];
 
-/// Counts itself in and out again if nobody else was there: another one may see it meanwhile. Fixed: a
-/// compare-exchange that never leaves zero.
+/// Counts itself in, and out again if it was alone: another task may see the count in between.
+/// Fixed: a compare-exchange that never leaves zero.
 async fn upgrade(spawning: Spawning, fixed: bool) {
     let handles = Arc::new(Atomic::new(0i64));
     let upgrader = || {

@@ -6,8 +6,8 @@ use std::task::{Poll, Waker};
 
 use crate::tools::{Atomic, SeqCst};
 
-/// An atomic whose writers wake those who wait for a value of it. A wait that nobody ends is a deadlock
-/// and not a loop.
+/// An atomic whose writers wake the tasks that wait for a value of it. A wait that never ends is a
+/// deadlock and not a loop.
 #[derive(Debug, Default)]
 pub struct Watched {
     value: Atomic<i64>,
@@ -16,13 +16,13 @@ pub struct Watched {
 
 #[derive(Debug, Default)]
 struct Waiting {
-    /// How often it was written.
+    /// The number of writes.
     writes: u64,
     wakers: Vec<Waker>,
 }
 
 impl Watched {
-    /// One that begins with `value`.
+    /// A word that starts with `value`.
     pub fn new(value: i64) -> Watched {
         Watched { value: Atomic::new(value), ..Watched::default() }
     }

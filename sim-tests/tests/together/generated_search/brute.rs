@@ -71,7 +71,7 @@ impl Small {
         if self.stutter { shape.stutter(0.9) } else { shape }
     }
 
-    /// How many commands can stand where.
+    /// The possible numbers of commands in each part.
     fn skeletons(&self) -> Vec<Vec<Part>> {
         let mut all = Vec::new();
         for prefix in 0..=self.prefix {
@@ -125,7 +125,7 @@ impl Small {
     }
 }
 
-/// A command with what befalls it; no operation if it was left out.
+/// A command with its faults; no operation if it was left out.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct Command {
     pub(super) part: Part,
@@ -166,7 +166,7 @@ fn merges(left: &mut Vec<&[usize]>, taken: &mut Vec<usize>, visit: &mut dyn FnMu
     }
 }
 
-/// Whether each command may be asked in every order; a crashed one happens or not.
+/// Returns `true` if each command is allowed in every order; a crashed command takes effect or not.
 fn is_allowed(commands: &[Command]) -> bool {
     let mut starts = BTreeSet::from([0]);
     for stage in stages(commands) {
@@ -213,7 +213,7 @@ pub(super) fn programs(small: &Small) -> BTreeSet<Vec<Command>> {
                     }
                 }
             }
-            // What the model does not allow leaves a hole.
+            // A command that the model does not allow leaves a hole.
             for program in &mut more {
                 if small.strict && !is_allowed(program) {
                     program.last_mut().unwrap().kind = None;
@@ -228,15 +228,15 @@ pub(super) fn programs(small: &Small) -> BTreeSet<Vec<Command>> {
     all
 }
 
-/// What each command returned.
+/// The result of each command.
 pub(super) type Told = Vec<Option<i64>>;
 
 /// A command on its way.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Machine {
     value: i64,
-    /// For each branch: the command, how many accesses it has done, whether for the second time, and what it
-    /// has loaded.
+    /// For each branch: the command, the number of its accesses so far, true if it is sent for the
+    /// second time, and the value that it has loaded.
     at: Vec<(usize, u32, bool, i64)>,
     told: Told,
 }

@@ -12,6 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::ends_by_a_step;
+use crate::engine::seeds::Found;
 use crate::engine::simulate::reorder::in_order;
 use crate::engine::simulate::session::Session;
 use crate::engine::simulate::watchdog::{WatchedWorker, WorkerJob};
@@ -41,8 +42,8 @@ const STRATEGIES: [&str; 2] = ["random", "pos"];
 #[derive(Default)]
 pub(in crate::engine::simulate) struct Sampled {
     pub(in crate::engine::simulate) audit: Audit,
-    /// A run that fails, though the search passed, with where it came from.
-    pub(in crate::engine::simulate) found: Option<(Run, Origin)>,
+    /// A run that fails, though the search passed, and its seed.
+    failing: Option<(Run, Seed)>,
     /// True if tasks woke each other through something outside this library: their classes mean nothing then.
     pub(in crate::engine::simulate) blind: bool,
 }
@@ -105,7 +106,13 @@ impl Sampled {
     /// A run of this seed fails.
     fn fails(&mut self, run: Run, seed: Seed) {
         self.audit.failed = true;
-        self.found = Some((run, Origin::Sampled(seed)));
+        self.failing = Some((run, seed));
+    }
+
+    /// The failing run, as that of this position.
+    pub(in crate::engine::simulate) fn found(self, position: u64) -> Option<Box<Found>> {
+        let (run, seed) = self.failing?;
+        Some(Box::new(Found { position, run, origin: Origin::Sampled(seed) }))
     }
 
     /// Makes the last run of a worker, which passed, again with the steps of these tasks one after the other.

@@ -70,7 +70,7 @@ fn split_version(text: &str) -> Option<(&str, &str)> {
     digits.then_some((version, steps))
 }
 
-/// The trace in one word of a command line: steps and draws, without deeds, names or header.
+/// The trace in one word of a command line: steps and draws, without operations, names or header.
 ///
 /// The tasks of the result are the body of the test, then those that step and their ancestors, in
 /// the order in which the word names them, a parent before its children. Their indices therefore

@@ -48,14 +48,14 @@
 //! | `command` part text | any | a command of a generated program, for people: its part is `prefix`, `suffix` or stage`.`branch |
 //! | `task` path \[text\] | any | a task and its name; a parent stands before its children |
 //! | `object` kind`:`number text | any | an object and its creation place; each kind is numbered from 0 |
-//! | `step` number path \[deed\] draw... | any | a step and the first thing it did; numbered from 0 |
-//! | `also` deed | any | a further thing that the step above it did |
-//! | `end` number | 1 | how many steps there are; without this line the file is truncated |
+//! | `step` number path \[operation\] draw... | any | a step and its first operation; numbered from 0 |
+//! | `also` operation | any | a further operation of the step above it |
+//! | `end` number | 1 | the number of steps; without this line the file is truncated |
 //! | `checksum` 16 hexadecimal digits | 0 or 1 | FNV-1a, 64 bits, of the lines above it |
 //!
-//! - A **deed** is an operation (one word of ASCII letters, digits, `_`, `-`), an object or `-`,
+//! - An **operation** is its name (one word of ASCII letters, digits, `_`, `-`), an object or `-`,
 //!   the values as text or `-`, and the place as text.
-//! - A **draw** is `drew=` value `/` bound: the answer of a random draw, and what it was below.
+//! - A **draw** is `drew=` value `/` bound: the answer of a random draw, and its bound, which is exclusive.
 //! - A **text** is a bare word or in double quotes, where `\"`, `\\`, `\n`, `\r`, `\t` and `\u{...}` are escapes. A
 //!   bare word has no escapes, so that a Windows path can be one. Control characters are allowed in neither, and the
 //!   writer escapes invisible and direction-changing ones too.
@@ -66,7 +66,7 @@
 //!
 //! # The word
 //!
-//! The decisions alone: no deeds, names, objects or header. It needs no quotes in a POSIX shell.
+//! The decisions alone: no operations, names, objects or header. It needs no quotes in a POSIX shell.
 //!
 //! ```text
 //! sim2:0,0.0,0.1,0.0x2,0.1=3/10=0/2,0.1,0=1/2

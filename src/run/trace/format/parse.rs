@@ -13,7 +13,9 @@ use super::error::{ErrorKind, TraceError, clip};
 use super::field::{BLANK, Field, Fields, is_kind, is_op, number, task_path};
 use crate::run::ids::Seed;
 use crate::run::program::Part;
-use crate::run::trace::{Deed, Trace, TraceCommand, TraceDraw, TraceObject, TraceStep, TraceTask};
+use crate::run::trace::{
+    Trace, TraceCommand, TraceDraw, TraceObject, TraceOp, TraceStep, TraceTask,
+};
 
 /// The trace in the text of a file; the format is described in the [module](super).
 ///
@@ -213,9 +215,9 @@ impl<'a> FileParser<'a> {
         let mut word = fields.field()?;
         if let Some(Field::Bare(op)) = word {
             if !op.contains('=') {
-                // Most steps have one deed; a vector that grows by itself would begin with four.
-                step.deeds.reserve_exact(1);
-                step.deeds.push(self.deed(op, fields)?);
+                // Most steps have one operation; a vector that grows by itself would begin with four.
+                step.operations.reserve_exact(1);
+                step.operations.push(self.operation(op, fields)?);
                 word = fields.field()?;
             }
         }
@@ -230,15 +232,15 @@ impl<'a> FileParser<'a> {
 
     fn also(&mut self, fields: &mut Fields<'a>) -> Result<(), ErrorKind> {
         let op = fields.word("operation")?;
-        let deed = self.deed(op, fields)?;
+        let operation = self.operation(op, fields)?;
         match self.trace.steps.last_mut() {
-            Some(step) if !step.deeds.is_empty() => step.deeds.push(deed),
+            Some(step) if !step.operations.is_empty() => step.operations.push(operation),
             _ => return Err(ErrorKind::StrayAlso),
         }
         Ok(())
     }
 
-    fn deed(&self, op: &str, fields: &mut Fields<'a>) -> Result<Deed, ErrorKind> {
+    fn operation(&self, op: &str, fields: &mut Fields<'a>) -> Result<TraceOp, ErrorKind> {
         if !is_op(op) {
             return Err(ErrorKind::Word { name: "operation", found: clip(op) });
         }
@@ -251,7 +253,7 @@ impl<'a> FileParser<'a> {
         };
         let values = fields.field()?.ok_or(ErrorKind::MissingField("values"))?.into_values();
         let place = fields.text("place")?;
-        Ok(Deed { op: op.to_owned(), object, place, values })
+        Ok(TraceOp { op: op.to_owned(), object, place, values })
     }
 
     fn end(&self, fields: &mut Fields<'a>) -> Result<(), ErrorKind> {

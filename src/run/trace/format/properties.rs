@@ -7,7 +7,7 @@ use super::*;
 use crate::run::ids::{Seed, TaskPath};
 use crate::run::program::Part;
 use crate::run::trace::{
-    Deed, Header, Trace, TraceCommand, TraceDraw, TraceObject, TraceStep, TraceTask,
+    Header, Trace, TraceCommand, TraceDraw, TraceObject, TraceOp, TraceStep, TraceTask,
 };
 
 prop_compose! {
@@ -41,16 +41,16 @@ prop_compose! {
 
 fn any_step(tasks: usize, objects: usize) -> impl Strategy<Value = TraceStep> {
     let object = prop::option::of(any::<prop::sample::Index>());
-    let deed = ("[a-zA-Z0-9_-]{1,16}", object, any_text(), any_text());
+    let operation = ("[a-zA-Z0-9_-]{1,16}", object, any_text(), any_text());
     let draw = (any::<u64>(), any::<u64>()).prop_filter("an answer must exist", |&(_, b)| b > 0);
-    (0..tasks, prop::collection::vec(deed, 0..3), prop::collection::vec(draw, 0..3)).prop_map(
-        move |(task, deeds, draws)| TraceStep {
+    (0..tasks, prop::collection::vec(operation, 0..3), prop::collection::vec(draw, 0..3)).prop_map(
+        move |(task, operations, draws)| TraceStep {
             task,
-            deeds: deeds
+            operations: operations
                 .into_iter()
                 .map(|(op, object, place, values)| {
                     let object = object.filter(|_| objects > 0).map(|index| index.index(objects));
-                    Deed { op, object, place, values }
+                    TraceOp { op, object, place, values }
                 })
                 .collect(),
             draws: draws

@@ -4,30 +4,30 @@ use expect_test::expect;
 
 use super::*;
 use crate::run::ids::{Seed, TaskPath};
-use crate::run::trace::{Deed, Header, Trace, TraceDraw, TraceObject, TraceStep, TraceTask};
+use crate::run::trace::{Header, Trace, TraceDraw, TraceObject, TraceOp, TraceStep, TraceTask};
 
 /// The trace of the example in the module's documentation.
 fn sample() -> Trace {
     let task = |path: TaskPath, name: Option<&str>| TraceTask { path, name: name.map(Into::into) };
     let object = |kind: &str, place: &str| TraceObject { kind: kind.into(), place: place.into() };
-    let deed = |op: &str, object, values: &str, place: &str| Deed {
+    let operation = |op: &str, object, values: &str, place: &str| TraceOp {
         op: op.into(),
         object,
         place: place.into(),
         values: values.into(),
     };
-    let step = |task, deeds: &[Deed], draws: &[(u64, u64)]| TraceStep {
+    let step = |task, operations: &[TraceOp], draws: &[(u64, u64)]| TraceStep {
         task,
-        deeds: deeds.to_vec(),
+        operations: operations.to_vec(),
         draws: draws.iter().map(|&(value, bound)| TraceDraw { value, bound }).collect(),
     };
     let main = TaskPath::main();
-    let spawn = deed("spawn", None, "", "tests/counter.rs:14:9");
-    let load = deed("load", Some(0), "0", "tests/my counter.rs:22:17");
-    let store = deed("store", Some(0), "1", "tests/my counter.rs:23:17");
-    let lock = deed("lock", Some(1), "", "tests/counter.rs:18:15");
-    let check = deed("load", Some(0), "1", "tests/counter.rs:19:5");
-    let unlock = deed("unlock", Some(1), "", "tests/counter.rs:18:5");
+    let spawn = operation("spawn", None, "", "tests/counter.rs:14:9");
+    let load = operation("load", Some(0), "0", "tests/my counter.rs:22:17");
+    let store = operation("store", Some(0), "1", "tests/my counter.rs:23:17");
+    let lock = operation("lock", Some(1), "", "tests/counter.rs:18:15");
+    let check = operation("load", Some(0), "1", "tests/counter.rs:19:5");
+    let unlock = operation("unlock", Some(1), "", "tests/counter.rs:18:5");
     Trace {
         header: Header {
             test: "counter::increments_are_not_lost".into(),
@@ -341,15 +341,20 @@ fn found_text_is_cut_in_errors() {
 
 #[test]
 fn the_writer_refuses_what_the_reader_would() {
-    let deed =
-        |op: &str, object| Deed { op: op.into(), object, ..sample().steps[2].deeds[0].clone() };
-    let break_step = |deed: Deed| move |trace: &mut Trace| trace.steps[1].deeds.push(deed.clone());
+    let operation = |op: &str, object| TraceOp {
+        op: op.into(),
+        object,
+        ..sample().steps[2].operations[0].clone()
+    };
+    let break_step = |operation: TraceOp| {
+        move |trace: &mut Trace| trace.steps[1].operations.push(operation.clone())
+    };
     type Damage = Box<dyn Fn(&mut Trace)>;
     let cases: [(&str, Damage); 9] = [
         ("step 1 is of a task", Box::new(|trace| trace.steps[1].task = 3)),
-        ("step 1 is on an object", Box::new(break_step(deed("load", Some(2))))),
-        ("step 1 has an operation \"\"", Box::new(break_step(deed("", None)))),
-        ("step 1 has an operation \"a=b\"", Box::new(break_step(deed("a=b", None)))),
+        ("step 1 is on an object", Box::new(break_step(operation("load", Some(2))))),
+        ("step 1 has an operation \"\"", Box::new(break_step(operation("", None)))),
+        ("step 1 has an operation \"a=b\"", Box::new(break_step(operation("a=b", None)))),
         ("step 5 drew", Box::new(|trace| trace.steps[5].draws[1].value = 2)),
         ("kind \"a_b\"", Box::new(|trace| trace.objects[0].kind = "a_b".into())),
         ("task 0 is in the trace twice", Box::new(|trace| trace.tasks[1].path = TaskPath::main())),

@@ -6,7 +6,7 @@ use std::fmt::Write;
 use super::VERSION;
 use super::checksum::Checksum;
 use super::field::{BLANK, is_kind, is_op, push_text};
-use crate::run::trace::{Deed, Header, Trace, TraceCommand, TraceStep};
+use crate::run::trace::{Header, Trace, TraceCommand, TraceOp, TraceStep};
 
 /// The text of a trace file, as [`parse`](super::parse()) reads it back.
 ///
@@ -94,12 +94,12 @@ fn write_header(out: &mut String, header: &Header) {
 /// show in the lines of all.
 fn write_step(out: &mut String, number: usize, path: &str, step: &TraceStep, objects: &[String]) {
     let _ = write!(out, "step {number:<5} {path:<8} ");
-    if let Some((first, others)) = step.deeds.split_first() {
-        write_deed(out, number, first, objects);
+    if let Some((first, others)) = step.operations.split_first() {
+        write_operation(out, number, first, objects);
         write_draws(out, number, step);
-        for deed in others {
+        for operation in others {
             let _ = write!(out, "{:<20}", "also");
-            write_deed(out, number, deed, objects);
+            write_operation(out, number, operation, objects);
             end_line(out);
         }
     } else {
@@ -107,8 +107,8 @@ fn write_step(out: &mut String, number: usize, path: &str, step: &TraceStep, obj
     }
 }
 
-fn write_deed(out: &mut String, number: usize, deed: &Deed, objects: &[String]) {
-    let Deed { op, object, place, values } = deed;
+fn write_operation(out: &mut String, number: usize, operation: &TraceOp, objects: &[String]) {
+    let TraceOp { op, object, place, values } = operation;
     assert!(is_op(op), "step {number} has an operation {op:?} that is not one word");
     let object = object.map_or("-", |index| {
         assert!(index < objects.len(), "step {number} is on an object that is not in the trace");

@@ -328,7 +328,7 @@ impl<M: Model> Blocks<M> {
             settled.push((blocks[*block].last, *block));
         }
         settled.sort_unstable_by_key(|(last, _)| std::cmp::Reverse(*last));
-        // Whether a block that returned before `oldest` must come after this one.
+        // True if a block that returned before `oldest` must come after this one.
         let is_over = |block: u32, it: &Block| {
             settled
                 .iter()

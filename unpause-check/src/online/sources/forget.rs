@@ -22,7 +22,7 @@ use super::{Debt, Needs, Resources, Sources, SourcesRefusal};
 use crate::model::Model;
 use crate::online::orders::WINDOW;
 
-/// The number of entries kept before the first search for what can be forgotten.
+/// The number of entries kept before the first search for forgettable ones.
 pub(super) const FEW: usize = 32;
 
 /// The number of entries kept above which writers may be spent.

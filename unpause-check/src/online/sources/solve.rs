@@ -23,7 +23,7 @@ pub(super) struct SourceSearch<'a, M: Model> {
     pub(super) since: u64,
     /// The remaining number of attempts to place a call.
     pub(super) left: u64,
-    /// Plans looked at.
+    /// Plans tried.
     pub(super) visited: u64,
 }
 

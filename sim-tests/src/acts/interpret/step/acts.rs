@@ -1,4 +1,4 @@
-//! What each act does.
+//! The effects of the acts.
 
 use super::{Answer, Flow, Lane, Step};
 use crate::acts::interpret::JOIN_IS_A_POINT;

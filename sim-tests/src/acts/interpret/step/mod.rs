@@ -1,4 +1,4 @@
-//! One step: what a task does when it is its turn, and what acts are made of.
+//! One step of a task, and the parts of acts.
 
 mod acts;
 
@@ -15,7 +15,7 @@ pub(super) struct Step<'p, 's> {
     draws: &'s mut Draws,
 }
 
-/// How an act went.
+/// The result of an act.
 enum Flow {
     /// It is done, and the piece goes on.
     Done,
@@ -27,7 +27,7 @@ enum Flow {
     Over,
 }
 
-/// What one look of a condition says.
+/// The result of one read of a condition.
 enum Answer {
     Yes,
     No,
@@ -35,7 +35,7 @@ enum Answer {
     More,
 }
 
-/// Which fiber of a task: 0 its own acts, 1 and 2 its branches.
+/// A fiber of a task: 0 for its own acts, 1 and 2 for its branches.
 type Lane = u8;
 
 impl<'p> Step<'p, '_> {
@@ -92,7 +92,7 @@ impl<'p> Step<'p, '_> {
         }
     }
 
-    /// Has a fiber go on as far as it can. Whether it is at its end.
+    /// Runs a fiber as far as possible. Returns `true` if it is at its end.
     fn run(&mut self, lane: Lane) -> bool {
         while let Some(act) = self.acts(lane).and_then(|acts| acts.get(self.at(lane))) {
             let flow = self.act(lane, act);
@@ -121,8 +121,8 @@ impl<'p> Step<'p, '_> {
 
     // ---- points and memory
 
-    /// Whether the turn of the operation that the fiber is at has come, and it is to be done now. If not, it
-    /// is announced.
+    /// Returns `true` if the current operation of the fiber must take effect now. Otherwise it is
+    /// announced.
     fn point(&mut self, lane: Lane) -> bool {
         let fiber = self.fiber_mut(lane).unwrap();
         fiber.announced = !fiber.turn;
@@ -158,7 +158,7 @@ impl<'p> Step<'p, '_> {
         }
     }
 
-    /// A word or a lock has changed: conditions that looked at it are worth asking again.
+    /// A word or a lock has changed: conditions that read it are evaluated again.
     fn changed(&mut self, object: usize) {
         for task in &mut self.state.tasks {
             for fiber in std::iter::once(&mut task.main).chain(task.branches.iter_mut().flatten()) {
@@ -177,7 +177,7 @@ impl<'p> Step<'p, '_> {
         *value - 1
     }
 
-    /// One look of a condition that is asked until it holds.
+    /// One evaluation of a condition that is repeated until it holds.
     fn ask(&mut self, lane: Lane, look: impl FnOnce(&mut Self, u8) -> Answer) -> Flow {
         if !self.point(lane) {
             return Flow::Waits;
@@ -238,7 +238,7 @@ impl<'p> Step<'p, '_> {
         Flow::Saw(self.joined(target))
     }
 
-    /// What the handle of a task that has ended gives.
+    /// The result of joining a task that has ended.
     fn joined(&mut self, target: usize) -> u8 {
         let handles = std::mem::take(&mut self.state.tasks[target].handles);
         self.state.tasks[self.task].handles |= handles;
@@ -309,7 +309,7 @@ impl<'p> Step<'p, '_> {
         self.state.tasks[self.task].branches = None;
     }
 
-    /// A piece ends or is dropped: it gives up what it holds, the last first.
+    /// A piece ends or is dropped: it releases its values, the last first.
     fn release(&mut self, lane: Lane) {
         while self.state.over.is_none() {
             let Some(item) = self.fiber_mut(lane).unwrap().items.pop() else { return };
@@ -362,7 +362,7 @@ impl<'p> Step<'p, '_> {
 
     // ---- fibers
 
-    /// What a fiber does; none for a branch if the task is at no branches.
+    /// The acts of a fiber; none for a branch if the task is at no branches.
     fn acts(&self, lane: Lane) -> Option<&'p [Act]> {
         let acts = &self.program.tasks[self.task];
         match lane {

@@ -22,9 +22,9 @@ fn costs(run: &Run, enabled: &[Vec<TaskId>]) -> [u32; 2] {
     for (at, step) in run.steps.iter().enumerate().skip(1) {
         let last = run.steps[at - 1].task;
         let can = |task: TaskId| enabled[at].contains(&task);
-        let first_deed = run.events.iter().find(|event| event.step as usize == at);
+        let first_operation = run.events.iter().find(|event| event.step as usize == at);
         let goes_on = match step.task == last {
-            true => first_deed.is_none_or(|event| event.op.access != Access::Yield),
+            true => first_operation.is_none_or(|event| event.op.access != Access::Yield),
             false => step.preempts,
         };
         // The scheduler's hand moves on until it points at whoever steps.

@@ -16,7 +16,7 @@ use std::pin::pin;
 use self::brute::Brute;
 use self::program::{Act, Program, body};
 use super::ends_by_a_step;
-use crate::rt::{Limits, TaskBody, Worker};
+use crate::rt::{RunLimits, TaskBody, Worker};
 use crate::run::ids::Seed;
 use crate::run::rng::Rng;
 use crate::run::{Failure, Outcome, Run};
@@ -77,7 +77,7 @@ struct All {
     cut_short: bool,
 }
 
-const LIMITS: Limits = Limits { steps_max: 200, hang: None, searched: true };
+const LIMITS: RunLimits = RunLimits { steps_max: 200, hang: None, searched: true };
 
 fn place() -> crate::run::ids::Place {
     std::panic::Location::caller()

@@ -1,0 +1,135 @@
+//! A test as its engine gets it, and the author of its report.
+//!
+//! An engine describes its findings in an [`Account`]; [`Assignment::report`] is the only place where a [`Report`] is
+//! filled. It judges conditions over all runs and the proof that a test must give, writes the files beside the trace
+//! and ends the results. Does not render the report.
+
+use crate::engine::config::Config;
+use crate::engine::persistence;
+use crate::engine::results::{Results, Tally};
+use crate::engine::runner::{SeedPart, Site};
+use crate::engine::seeds::Explored;
+use crate::report::{Finding, Origin, Report, Searched};
+use crate::run::ids::Seed;
+use crate::run::{Failure, Run};
+use crate::seam::SIMULATED;
+
+/// One test: its settings, its place, and where its results go.
+pub(crate) struct Assignment<'a> {
+    pub(super) config: &'a Config,
+    pub(super) site: &'a Site,
+    pub(super) results: &'a Results,
+    /// Warnings about the settings.
+    pub(super) warnings: Vec<String>,
+    /// Notes about the settings.
+    pub(super) notes: Vec<String>,
+}
+
+/// The findings of an engine.
+#[derive(Default)]
+pub(super) struct Account {
+    pub(super) runs: u64,
+    pub(super) steps: u64,
+    pub(super) rehearsals: u32,
+    pub(super) finding: Option<Finding>,
+    /// The source of the replayed trace, if this was a replay.
+    pub(super) replayed: Option<Origin>,
+    pub(super) searched: Option<Searched>,
+    /// Counts over the runs. None if a run failed, or if conditions over all runs must not be judged.
+    pub(super) tally: Option<Tally>,
+    pub(super) warnings: Vec<String>,
+    /// A warning for a test that passes.
+    pub(super) stuck: Option<String>,
+    pub(super) notes: Vec<String>,
+}
+
+impl Account {
+    /// Runs of which none failed.
+    pub(super) fn passed(explored: Explored) -> Account {
+        debug_assert!(explored.found.is_none());
+        Account {
+            runs: explored.tally.runs,
+            steps: explored.tally.steps,
+            searched: explored.searched,
+            tally: Some(explored.tally),
+            warnings: explored.warnings,
+            stuck: explored.stuck.map(|(_, text)| text),
+            ..Account::default()
+        }
+    }
+}
+
+impl<'a> Assignment<'a> {
+    /// One whose settings are beyond doubt.
+    pub(super) fn new(config: &'a Config, site: &'a Site, results: &'a Results) -> Assignment<'a> {
+        Assignment { config, site, results, warnings: Vec::new(), notes: Vec::new() }
+    }
+
+    /// Writes the report. Must be called at most once, at the end.
+    pub(super) fn report(&self, account: Account) -> Report {
+        let mut report = Report {
+            test: self.site.test.clone(),
+            package: self.site.package.clone(),
+            runs: account.runs,
+            rehearsals: account.rehearsals,
+            seeds: self.seeds().filter(|_| account.replayed.is_none()),
+            steps: account.steps,
+            finding: account.finding.map(Box::new),
+            replayed: account.replayed,
+            warnings: [&self.warnings[..], &account.warnings].concat(),
+            notes: account.notes,
+            searched: account.searched,
+            real: !SIMULATED,
+            coverage: None,
+            closure: None,
+            statistics: None,
+        };
+        if let Some(tally) = account.tally {
+            self.judge(&mut report, tally);
+        }
+        if report.finding.is_none() {
+            report.warnings.extend(account.stuck);
+        }
+        persistence::write_beside(&mut report, self.site, self.config.out.as_deref());
+        if let Some(part) = SeedPart::of(self.config, self.results) {
+            part.spare_conditions(&mut report);
+        }
+        self.results.end(&mut report);
+        report.notes.extend_from_slice(&self.notes);
+        report
+    }
+
+    /// The first and the last requested seed.
+    fn seeds(&self) -> Option<(u64, u64)> {
+        let first = self.config.seed(0)?;
+        Some((first, self.config.last_seed().unwrap_or(first)))
+    }
+
+    /// Adds the counts over all runs, and the failure of runs that passed one by one.
+    fn judge(&self, report: &mut Report, tally: Tally) {
+        let missed = self.missed(&tally);
+        let failure = missed.or_else(|| self.unproven(report.searched.as_ref()));
+        report.finding = failure.map(|failure| {
+            let seed = match failure {
+                Failure::TooSeldom { .. } => self.config.seed(0).unwrap_or_default(),
+                _ => 0,
+            };
+            Box::new(Finding::without_replay(Run::empty(Seed(seed), failure)))
+        });
+        report.coverage = tally.coverage();
+        report.closure = tally.closure();
+        report.statistics = tally.statistics;
+    }
+
+    /// Returns the failure if conditions held in too few runs. A single seed is exempt: it is run to inspect one run.
+    pub(super) fn missed(&self, tally: &Tally) -> Option<Failure> {
+        self.config.seed(1)?;
+        Failure::too_seldom(tally.conditions.clone(), tally.runs)
+    }
+
+    /// Returns the failure of a search that proves nothing, if the test must prove something.
+    fn unproven(&self, searched: Option<&Searched>) -> Option<Failure> {
+        let why = searched.filter(|_| self.config.must_prove)?.shortfall()?;
+        Some(Failure::Unproven { why })
+    }
+}

@@ -1,0 +1,257 @@
+//! The loop over seeds, for both builds.
+//!
+//! Hands out the seeds of a shard to threads, stops at a failure or when the time is up, records passed seeds in the
+//! results and adds up the counts of the threads. Does not run a seed: the engine of the build does.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use crate::engine::assignment::Assignment;
+use crate::engine::results::Tally;
+use crate::report::{Origin, Searched};
+use crate::run::Run;
+use crate::run::ids::Seed;
+use crate::run::program::ProgramRecord;
+
+/// Seeds run for so long on the calling thread before others are started: starting a thread costs
+/// about a hundredth of this.
+const ALONE: Duration = Duration::from_millis(3);
+
+/// After so many steps a thread reads the clock, although its batch is not through.
+const STEPS_PER_LOOK: u64 = 4096;
+
+/// The result of running seeds, or of a search.
+#[derive(Default)]
+pub(super) struct Explored {
+    /// The failing run at the lowest position.
+    pub(super) found: Option<Box<Found>>,
+    /// Counts over passed runs, or over all runs of a search.
+    pub(super) tally: Tally,
+    pub(super) warnings: Vec<String>,
+    /// A warning for a test that passes, and the lowest position of a run that caused one.
+    pub(super) stuck: Option<(u64, String)>,
+    /// The functions that the runs of a search entered and whose operations on shared memory are not seen.
+    pub(super) unseen: BTreeSet<&'static str>,
+    /// The progress of a search.
+    pub(super) searched: Option<Searched>,
+}
+
+/// A failing run.
+pub(super) struct Found {
+    /// The position of its seed among those of the shard, or its number in a search.
+    pub(super) position: u64,
+    pub(super) run: Run,
+    pub(super) origin: Origin,
+}
+
+impl Explored {
+    /// Adds the result of another thread. The sum does not depend on the order of additions.
+    fn merge(&mut self, other: Explored) {
+        self.tally.merge(other.tally);
+        // The thread that ran the first seed has them.
+        self.warnings.extend(other.warnings);
+        self.unseen.extend(other.unseen);
+        let first = |(n, _): &(u64, String)| self.stuck.as_ref().is_none_or(|(own, _)| n < own);
+        if other.stuck.as_ref().is_some_and(first) {
+            self.stuck = other.stuck;
+        }
+        let lower = |found: &Found| self.found.as_ref().is_none_or(|f| found.position < f.position);
+        if other.found.as_deref().is_some_and(lower) {
+            self.found = other.found;
+        }
+    }
+}
+
+/// Returns warnings about the first run: tasks that were still running when its body ended, and programs that are too
+/// large to check.
+pub(super) fn remarks(run: &Run) -> impl Iterator<Item = String> {
+    let leaks = run.leaked.iter().map(|task| {
+        let task = &run.tasks[task.index()];
+        format!(
+            "task {task}, spawned at {}, had not ended when the test body did: await its handle, \
+             or call detach() on it",
+            task.place
+        )
+    });
+    leaks.chain(run.programs.iter().filter_map(ProgramRecord::warning))
+}
+
+/// Runs the seeds of a shard on up to `jobs` threads. On each thread `work` is called once. It makes what the runs of
+/// the thread share, and calls [`SeedQueue::run_each`]. A thread takes up to `batch` seeds at a time and records them
+/// together.
+///
+/// Threads take seeds in order, and one that fails is no reason to drop a lower one that is being
+/// run, so the lowest failing seed does not depend on the number of threads.
+pub(super) fn explore(
+    assignment: &Assignment<'_>,
+    jobs: usize,
+    batch: u64,
+    work: &(dyn Fn(SeedQueue<'_>) + Sync),
+) -> Explored {
+    let begin = assignment.results.begin();
+    let shared = SharedProgress {
+        assignment,
+        deadline: assignment.config.time.map(|time| Instant::now() + time),
+        jobs: jobs as u64,
+        batch,
+        next: AtomicU64::new(begin),
+        lowest: AtomicU64::new(u64::MAX),
+        late: AtomicBool::new(false),
+        total: Mutex::default(),
+    };
+    if assignment.config.seed(begin).is_some() {
+        run_on_threads(&shared, work);
+    }
+    shared.finish()
+}
+
+/// Calls `work` on this thread, and on the others if it takes long.
+fn run_on_threads(shared: &SharedProgress<'_>, work: &(dyn Fn(SeedQueue<'_>) + Sync)) {
+    let began = Instant::now();
+    std::thread::scope(|scope| {
+        let mut others = Vec::new();
+        let mut start_others = || {
+            if others.is_empty() && shared.jobs > 1 && began.elapsed() > ALONE {
+                let start = |_| scope.spawn(|| work(SeedQueue { shared, between: &mut || {} }));
+                others.extend((1..shared.jobs).map(start));
+            }
+        };
+        work(SeedQueue { shared, between: &mut start_others });
+        for other in others {
+            // The scope itself would replace the payload.
+            if let Err(payload) = other.join() {
+                std::panic::resume_unwind(payload);
+            }
+        }
+    });
+}
+
+/// A seed, as an engine is to run it.
+#[derive(Clone, Copy)]
+pub(super) struct SeedTurn {
+    /// Its position among the seeds of the shard.
+    pub(super) position: u64,
+    pub(super) seed: Seed,
+    /// True for the first seed of this process.
+    pub(super) first: bool,
+}
+
+/// The seeds that one thread runs.
+pub(super) struct SeedQueue<'a> {
+    shared: &'a SharedProgress<'a>,
+    /// Called when the clock is read.
+    between: &'a mut dyn FnMut(),
+}
+
+impl SeedQueue<'_> {
+    /// Calls `run` for one seed after another until there are none left, one fails or the time is up. `run` counts a
+    /// run that passed and returns one that failed.
+    #[inline]
+    pub(super) fn run_each(
+        self,
+        mut run: impl FnMut(SeedTurn, &mut Explored) -> Option<Box<Found>>,
+    ) {
+        let SeedQueue { shared, between } = self;
+        let config = shared.assignment.config;
+        let tally = Tally::new(config.coverage, config.statistics, config.closure);
+        let mut own = Explored { tally, ..Explored::default() };
+        let mut batch = shared.take();
+        let mut steps = 0;
+        while let Some(turn) = shared.next(&mut batch, &mut own.tally) {
+            let before = own.tally.steps;
+            own.found = run(turn, &mut own);
+            if own.found.is_some() {
+                shared.lowest.fetch_min(turn.position, Ordering::Relaxed);
+                break;
+            }
+            batch.left.start += 1;
+            steps += own.tally.steps - before;
+            if batch.left.is_empty() || steps > STEPS_PER_LOOK {
+                steps = 0;
+                between();
+                shared.read_clock();
+            }
+        }
+        shared.record(&batch, &mut own.tally);
+        shared.total.lock().unwrap_or_else(PoisonError::into_inner).merge(own);
+    }
+}
+
+/// Positions that one thread has taken.
+struct Batch {
+    /// The first one, which is not recorded in the results yet.
+    from: u64,
+    left: Range<u64>,
+}
+
+/// The state shared by the threads.
+struct SharedProgress<'a> {
+    assignment: &'a Assignment<'a>,
+    deadline: Option<Instant>,
+    /// The number of threads.
+    jobs: u64,
+    /// The number of seeds that a thread takes at a time.
+    batch: u64,
+    /// The position of the next seed to run.
+    next: AtomicU64,
+    /// The lowest position known to fail.
+    lowest: AtomicU64,
+    /// True if the time is up. False before the first run, because a test without a run would be no test.
+    late: AtomicBool,
+    total: Mutex<Explored>,
+}
+
+impl SharedProgress<'_> {
+    /// Takes positions. One at a time to begin with, so that a few long runs are shared out; then more, because
+    /// threads with short runs would pass the counter to and fro.
+    fn take(&self) -> Batch {
+        let count = match self.next.load(Ordering::SeqCst) {
+            begun if self.jobs > 1 && begun < 64 * self.jobs => 1,
+            _ => self.batch,
+        };
+        let from = self.next.fetch_add(count, Ordering::SeqCst);
+        Batch { from, left: from..from + count }
+    }
+
+    /// Returns the next seed of a thread; none if it is to stop. Records a batch that has passed.
+    #[inline]
+    fn next(&self, batch: &mut Batch, tally: &mut Tally) -> Option<SeedTurn> {
+        if self.late.load(Ordering::Relaxed) {
+            return None;
+        }
+        if batch.left.is_empty() {
+            self.record(batch, tally);
+            *batch = self.take();
+        }
+        let position = batch.left.start;
+        if position > self.lowest.load(Ordering::Relaxed) {
+            return None;
+        }
+        let seed = Seed(self.assignment.config.seed(position)?);
+        Some(SeedTurn { position, seed, first: position == self.assignment.results.begin() })
+    }
+
+    /// Records the passed seeds of a batch in the results.
+    fn record(&self, batch: &Batch, tally: &mut Tally) {
+        self.assignment.results.passed(batch.from..batch.left.start, tally);
+    }
+
+    fn read_clock(&self) {
+        if self.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+            self.late.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// The result. If results are written, its counts include the seeds of earlier processes.
+    fn finish(self) -> Explored {
+        let mut total = self.total.into_inner().unwrap_or_else(PoisonError::into_inner);
+        if total.found.is_none() {
+            let counted = self.assignment.results.counted().filter(|tally| tally.runs > 0);
+            total.tally = counted.unwrap_or(total.tally);
+        }
+        total
+    }
+}

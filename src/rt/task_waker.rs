@@ -1,0 +1,121 @@
+//! The waker by which futures that are not of this library put a task into the ready set, and the seat that holds it
+//! together with the body of the task.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::task::{Wake, Waker};
+
+use super::body::BoxBody;
+use super::now::in_run;
+use super::world::WORLD;
+use crate::run::ids::TaskId;
+
+/// The flags that wakers share with the executor, across threads.
+#[derive(Debug)]
+pub(crate) struct Signals {
+    /// The number of the world: a thread may run one within another.
+    pub(crate) world: u64,
+    /// True during a run.
+    pub(crate) running: AtomicBool,
+    /// One more than the task that was woken from another thread; 0 if none was.
+    pub(crate) strayed: AtomicU32,
+}
+
+/// Wakes one task. Made once for each position in the task table and used by run after run.
+pub(crate) struct TaskWaker {
+    task: TaskId,
+    /// Cleared if a copy of the waker outlives its run: it must not wake the next run's task.
+    alive: AtomicBool,
+    signals: Arc<Signals>,
+}
+
+impl Wake for TaskWaker {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        if !self.alive.load(Ordering::Relaxed) {
+            return;
+        }
+        let here = in_run()
+            && WORLD.with(|world| {
+                let ours = world.signals.world == self.signals.world;
+                if ours {
+                    world.wake(self.task);
+                }
+                ours
+            });
+        if !here && self.signals.running.load(Ordering::Relaxed) {
+            self.signals.strayed.store(self.task.0 + 1, Ordering::Release);
+        }
+    }
+}
+
+/// The body and the waker of a task.
+pub(crate) struct Seat {
+    shared: Arc<TaskWaker>,
+    pub(crate) waker: Waker,
+    /// None before the task was spawned and after it has ended; always none for the body of the test and the tasks
+    /// that are a part of it.
+    pub(crate) body: Option<BoxBody>,
+}
+
+/// The seats of one worker, by position in the task table. Wakers serve run after run.
+pub(crate) struct Seats {
+    signals: Arc<Signals>,
+    seats: Vec<Seat>,
+}
+
+impl Seats {
+    /// One seat, for the body of the test.
+    pub(crate) fn new(signals: Arc<Signals>) -> Seats {
+        let mut seats = Seats { signals, seats: Vec::new() };
+        seats.make(TaskId::MAIN);
+        seats
+    }
+
+    /// The seat of a task that has one.
+    #[inline]
+    pub(crate) fn at(&mut self, task: TaskId) -> &mut Seat {
+        &mut self.seats[task.index()]
+    }
+
+    /// Seats a task.
+    pub(crate) fn set_body(&mut self, task: TaskId, body: Option<BoxBody>) {
+        if self.seats.len() <= task.index() {
+            self.make(task);
+        }
+        self.seats[task.index()].body = body;
+    }
+
+    #[cold]
+    fn make(&mut self, task: TaskId) {
+        while self.seats.len() <= task.index() {
+            let (shared, waker) = self.waker(TaskId(self.seats.len() as u32));
+            self.seats.push(Seat { shared, waker, body: None });
+        }
+    }
+
+    fn waker(&self, task: TaskId) -> (Arc<TaskWaker>, Waker) {
+        let shared = Arc::new(TaskWaker {
+            task,
+            alive: AtomicBool::new(true),
+            signals: self.signals.clone(),
+        });
+        (shared.clone(), shared.into())
+    }
+
+    /// After a run of `tasks` tasks, replaces the wakers of which copies are left.
+    pub(crate) fn retire_kept(&mut self, tasks: usize) {
+        for index in 0..tasks.min(self.seats.len()) {
+            // Ours are the `Arc` and the `Waker`.
+            if Arc::strong_count(&self.seats[index].shared) > 2 {
+                self.seats[index].shared.alive.store(false, Ordering::Relaxed);
+                let (shared, waker) = self.waker(TaskId(index as u32));
+                self.seats[index].shared = shared;
+                self.seats[index].waker = waker;
+            }
+        }
+    }
+}

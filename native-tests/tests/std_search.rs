@@ -65,6 +65,7 @@ fn compare(program: &str, body: fn()) {
     let searched = report.searched.clone().unwrap();
     let by_search = outcomes(program);
     let all = runner("preemptions", 400_000).run_native(body);
+    assert!(all.finding.is_none(), "{program}: {}", failure(&all));
     let bounded = all.searched.clone().unwrap();
     if !bounded.is_proof() {
         assert!(runner("random", 20_000).run_native(body).finding.is_none());

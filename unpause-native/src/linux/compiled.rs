@@ -4,8 +4,13 @@
 use std::arch::naked_asm;
 use std::collections::BTreeSet;
 use std::ffi::{CStr, c_char};
+use std::sync::atomic::AtomicU32;
+use std::sync::atomic::Ordering::{Acquire, Relaxed};
 use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
+use super::real::real;
+use super::statics;
 use super::thread::{inside, outside};
 
 /// The functions that simulated threads have entered since [`take_entered`].
@@ -50,6 +55,38 @@ unsafe extern "C" fn unpause_std_entered(path: *const c_char) {
     });
 }
 
+/// The time that a thread of the system has to unlock a mutex of std's.
+const PATIENCE: Duration = Duration::from_millis(50);
+
+/// Locks a mutex that a run shares with threads of the system, such as the one that std locks when a thread begins. It
+/// is part of no run: if a thread of the system holds it, the carrier waits for it. Returns `false` for other mutexes,
+/// and for one that stays locked: a simulated thread holds it.
+///
+/// # Safety
+/// The word of a mutex of std's.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn unpause_std_lock_shared(word: *const AtomicU32) -> bool {
+    if !inside() {
+        return false;
+    }
+    outside(|| {
+        if !statics::is_shared(word as usize) {
+            return false;
+        }
+        // SAFETY: the caller's.
+        let word = unsafe { &*word };
+        let begun = Instant::now();
+        while word.compare_exchange(0, 1, Acquire, Relaxed).is_err() {
+            if begun.elapsed() > PATIENCE {
+                return false;
+            }
+            // SAFETY: a system call without arguments; the function of libc is simulated.
+            unsafe { real!(c"sched_yield", unsafe extern "C" fn() -> i32)() };
+        }
+        true
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -57,6 +94,14 @@ mod tests {
     #[test]
     fn a_program_without_replacements_has_none() {
         assert!(!std_is_replaced());
+    }
+
+    #[test]
+    fn statics_of_std_are_shared_and_memory_of_runs_is_not() {
+        let local = AtomicU32::new(0);
+        assert!(statics::is_shared(&raw const ENTERED as usize));
+        assert!(!statics::is_shared(&raw const local as usize));
+        assert!(!statics::is_shared(&*Box::new(0u32) as *const u32 as usize));
     }
 
     #[test]

@@ -118,8 +118,8 @@ pub fn run(arguments: Vec<OsString>, terminal: &mut Terminal) -> u8 {
 /// Called by cargo in place of the compiler, as `cargo sim test` has it do, it calls the compiler.
 pub fn main() -> std::process::ExitCode {
     let arguments = std::env::args_os().skip(1).collect();
-    if let Some(fallback) = std::env::var_os(test::wrapper::VARIABLE) {
-        return test::wrapper::compile(arguments, &fallback);
+    if let Some(linked) = std::env::var_os(test::wrapper::VARIABLE) {
+        return test::wrapper::compile(arguments, &linked);
     }
     run(arguments, &mut Terminal::of_the_process()).into()
 }

@@ -4,6 +4,7 @@
 //! operation call the runtime. The results have a target folder of their own.
 
 mod fallback;
+mod stdlib;
 pub(crate) mod wrapper;
 
 use std::ffi::OsString;
@@ -23,7 +24,9 @@ A test with `#[sim::test(native)]` is a plain function. Its `std::thread`s, and 
 tasks of the run: each of their atomic operations, locks, waits and sleeps may be overtaken.
 
 The program is built in target/unpause, with optimisation (opt-level 2), as code of std would not be instrumented
-otherwise. All `SIM_*` variables apply. Linux on x86-64 with glibc only.
+otherwise. The functions that the standard library contains compiled and that synchronise threads are replaced by
+instrumented ones, which fit certain toolchains only: another one is refused. All `SIM_*` variables apply. Linux on
+x86-64 with glibc only.
 ";
 
 /// The folder of instrumented programs, in the target folder.
@@ -59,6 +62,7 @@ fn run(
     let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
     let folder = target_folder(&cargo)?.join(FOLDER);
     let fallback = fallback::build(&rustc, &folder)?;
+    let replaced = stdlib::build(&rustc, &folder, &fallback)?;
     let own = std::env::current_exe()
         .map_err(|error| Usage(format!("the path of this program cannot be read: {error}")))?;
 
@@ -69,13 +73,17 @@ fn run(
     started.args(&arguments[..own_command]).arg("--target").arg(host(&rustc)?);
     started.args(&arguments[own_command..]);
     started.env("CARGO_TARGET_DIR", &folder);
-    started.env("RUSTC_WRAPPER", own).env(wrapper::VARIABLE, &fallback);
-    started.env("RUSTFLAGS", with("RUSTFLAGS", "--cfg unpause_native"));
-    let link = format!("--cfg unpause_native -Clink-arg={}", fallback.display());
+    started.env("RUSTC_WRAPPER", own).env(wrapper::VARIABLE, &replaced.arguments);
+    // Cargo compiles again if the replacements are others.
+    let flags = format!("--cfg unpause_native --cfg unpause_std=\"{}\"", replaced.hash);
+    started.env("RUSTFLAGS", with("RUSTFLAGS", &flags));
+    let link = format!("{flags} -Clink-arg=@{}", replaced.arguments.display());
     started.env("RUSTDOCFLAGS", with("RUSTDOCFLAGS", &link));
     for profile in ["DEV", "TEST", "RELEASE", "BENCH"] {
         started.env(format!("CARGO_PROFILE_{profile}_DEBUG"), "line-tables-only");
         started.env(format!("CARGO_PROFILE_{profile}_STRIP"), "none");
+        // It would inline std's compiled functions before they are replaced.
+        started.env(format!("CARGO_PROFILE_{profile}_LTO"), "off");
     }
     for profile in ["DEV", "TEST"] {
         started.env(format!("CARGO_PROFILE_{profile}_OPT_LEVEL"), "2");

@@ -3,6 +3,7 @@
 //! Hands out the seeds of a shard to threads, stops at a failure or when the time is up, records passed seeds in the
 //! results and adds up the counts of the threads. Does not run a seed: the engine of the build does.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -32,6 +33,8 @@ pub(super) struct Explored {
     pub(super) warnings: Vec<String>,
     /// A warning for a test that passes, and the lowest position of a run that caused one.
     pub(super) stuck: Option<(u64, String)>,
+    /// The functions that the runs of a search entered and whose operations on shared memory are not seen.
+    pub(super) unseen: BTreeSet<&'static str>,
     /// The progress of a search.
     pub(super) searched: Option<Searched>,
 }
@@ -50,6 +53,7 @@ impl Explored {
         self.tally.merge(other.tally);
         // The thread that ran the first seed has them.
         self.warnings.extend(other.warnings);
+        self.unseen.extend(other.unseen);
         let first = |(n, _): &(u64, String)| self.stuck.as_ref().is_none_or(|(own, _)| n < own);
         if other.stuck.as_ref().is_some_and(first) {
             self.stuck = other.stuck;

@@ -135,6 +135,10 @@ pub struct Searched {
     /// True if tasks woke each other through something outside this library. Accesses to it are invisible, so not all
     /// orders were tried, and the search is no proof.
     pub blind: bool,
+    /// The functions that threads entered and whose operations on shared memory are invisible: not all orders of these
+    /// were tried, and the search is no proof. Only runs of plain threads have any: parts of std that are compiled
+    /// already and guard its own state, such as the standard streams and the environment.
+    pub unseen: Vec<String>,
     /// The bound on the runs; none if there was none, or if it excluded no run.
     pub bound: Option<Bound>,
     /// The audit by sampled runs after a complete search; none if the search is incomplete or found a failure.
@@ -209,6 +213,7 @@ impl Searched {
     pub fn is_proof(&self) -> bool {
         let agrees = self.audit.as_ref().is_none_or(Audit::agrees);
         let own = self.complete && !self.blind && self.bound.is_none();
+        let agrees = agrees && self.unseen.is_empty();
         let fallback = || self.fallback.as_ref().is_some_and(|own| own.searched.is_proof());
         agrees && (own || fallback())
     }
@@ -232,6 +237,9 @@ impl Searched {
             _ if audit.is_some_and(|audit| audit.failed) => {
                 "a sampled run failed, but no run of the search did".to_owned()
             }
+            _ if !self.unseen.is_empty() => {
+                format!("code that is not instrumented was entered: {}", self.unseen.join(", "))
+            }
             _ if self.blind => {
                 "tasks woke each other through something outside this library".to_owned()
             }
@@ -253,7 +261,8 @@ impl Searched {
     /// Like [`shortfall`](Self::shortfall), but only if the search did less than requested: a request for all runs
     /// within a bound does not include those beyond it.
     pub(crate) fn fell_short(&self) -> Option<String> {
-        let as_asked = self.complete && !self.blind && self.bound.is_some();
+        let as_asked =
+            self.complete && !self.blind && self.unseen.is_empty() && self.bound.is_some();
         self.shortfall().filter(|_| !as_asked)
     }
 }

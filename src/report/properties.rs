@@ -272,6 +272,7 @@ fn report() -> impl Strategy<Value = Report> {
             complete: real,
             part: runs as f64,
             blind: !real,
+            unseen: vec![test.clone()],
             repeated: runs,
             audit: Some(Audit {
                 runs,

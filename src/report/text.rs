@@ -146,7 +146,7 @@ fn within(bound: &Bound, part: f64) -> String {
 fn explored(runs: u64, searched: &Searched) -> String {
     let agrees = searched.audit.as_ref().is_none_or(Audit::agrees);
     match &searched.bound {
-        _ if searched.blind || !agrees => plural(runs, "run"),
+        _ if searched.blind || !searched.unseen.is_empty() || !agrees => plural(runs, "run"),
         None if runs == 1 => "explored the only interleaving".to_owned(),
         None => format!("explored all {runs} interleavings"),
         Some(bound) if runs == 1 => format!("explored the only run with {}", at_most(bound)),
@@ -252,6 +252,15 @@ fn limits(screen: &mut Screen, runs: u64, searched: &Searched) {
             "tasks share something outside this library, such as a lock of std or a thread-local: the order of \
              steps that share nothing else made a difference",
         );
+    }
+    if !searched.unseen.is_empty() {
+        let names: Vec<String> = searched.unseen.iter().map(|name| clean(name)).collect();
+        let text = format!(
+            "threads entered code that is not instrumented, and not all orders of its operations were tried: {}. Leave \
+             it out of the test, or take the result for a sample",
+            names.join(", "),
+        );
+        say("NOT A PROOF: ", &text);
     }
     if searched.blind {
         say(

@@ -29,6 +29,7 @@ mod timers;
 mod watch;
 mod world;
 
+use std::collections::BTreeSet;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -199,6 +200,11 @@ impl Worker {
     /// Adds the conditions of the last run to `all`.
     pub(crate) fn add_conditions(&self, all: &mut Vec<Condition>) {
         self.world.state().record.conditions.iter().for_each(|condition| condition.add(all));
+    }
+
+    /// Adds the functions that the last run entered and whose operations on shared memory are not seen.
+    pub(crate) fn add_unseen(&self, all: &mut BTreeSet<&'static str>) {
+        all.extend(&self.world.state().record.unseen);
     }
 
     /// Returns `true` if detached tasks of the last run wait for ever: see [`Run::stuck`].

@@ -1,5 +1,6 @@
 //! The record of a run, in the form in which it is collected.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::run::event::Event;
@@ -40,6 +41,8 @@ pub(crate) struct RunRecord {
     pub(crate) stuck: Vec<(TaskId, String)>,
     /// See [`Run::foreign`](crate::run::Run::foreign).
     pub(crate) foreign: bool,
+    /// The functions entered whose operations on shared memory are not seen.
+    pub(crate) unseen: BTreeSet<&'static str>,
 }
 
 impl RunRecord {
@@ -49,6 +52,7 @@ impl RunRecord {
         self.conditions.clear();
         self.stuck.clear();
         self.foreign = false;
+        self.unseen.clear();
         debug_assert!(self.histories.is_empty(), "histories are taken out at the end of a run");
     }
 }

@@ -238,6 +238,12 @@ impl World {
         state.record.histories.len() - 1
     }
 
+    /// Records that the run entered a function whose operations on shared memory are not seen.
+    #[cfg_attr(not(unpause_native), allow(dead_code))]
+    pub(crate) fn note_unseen(&self, function: &'static str) {
+        self.state().record.unseen.insert(function);
+    }
+
     /// Counts one evaluation of a condition.
     pub(crate) fn note_condition(&self, condition: Condition) {
         condition.note(&mut self.state().record.conditions);

@@ -16,15 +16,18 @@
 //! | `thread.rs` | simulated threads: stacks and thread-locals borrowed from parked threads of the system |
 //! | `switch.rs` | the change from one stack and thread-local block to another |
 //! | `atomics.rs` | the functions that instrumented code calls |
-//! | `threads.rs`, `futex.rs`, `clock.rs`, `entropy.rs` | functions of libc |
+//! | `threads.rs`, `futex.rs`, `clock.rs`, `entropy.rs`, `environment.rs` | functions of libc |
+//! | `compiled.rs` | the compiled part of std: its replacements, and entries of functions that have none |
 //! | `heap.rs` | `malloc` and its kin: a heap that is empty when a run begins |
 //! | `statics.rs` | statics of the tested crates, put back before each run |
 //! | `places.rs` | return addresses to lines of source |
 //!
 //! # Limits
 //!
-//! Linux on x86-64 with glibc. The crate is empty elsewhere. Code in assembly, code of C with atomics of its own and
-//! the compiled part of std are not instrumented. Values of thread-local keys (`pthread_key_create`) are not fresh in
+//! Linux on x86-64 with glibc. The crate is empty elsewhere. Code in assembly and code of C with atomics of its own
+//! are not instrumented. The functions of std that synchronise threads and are compiled already are replaced when
+//! `cargo unpause test` links the program; those that only guard std's own state (output, environment, hooks) are not:
+//! see [`take_entered`]. Values of thread-local keys (`pthread_key_create`) are not fresh in
 //! each run. The vector and floating-point control registers are not switched.
 
 #[cfg(all(target_os = "linux", target_env = "gnu", target_arch = "x86_64"))]

@@ -313,3 +313,17 @@ fn a_run_does_not_grow_with_its_number() {
     (0..2_000).for_each(|seed| drop(run(seed, body)));
     assert!(pages() < before + 1_000, "{before} pages, then {}", pages());
 }
+
+#[test]
+fn a_variable_that_a_run_sets_outlives_its_memory() {
+    const NAME: &str = "UNPAUSE_EXECUTIONS";
+    for seed in 0..3 {
+        // SAFETY: no other test of this program uses the environment.
+        let ran = run(seed, move || unsafe { std::env::set_var(NAME, format!("value {seed}")) });
+        assert_eq!(ran.ended, Some(Ended::Returned));
+        // A run with other memory.
+        let filled = run(seed, || drop(vec![u64::MAX; 4096]));
+        assert_eq!(filled.ended, Some(Ended::Returned));
+        assert_eq!(std::env::var(NAME).as_deref(), Ok(&*format!("value {seed}")));
+    }
+}

@@ -3,8 +3,8 @@
 use std::ffi::{OsStr, OsString};
 use std::process::{Command, ExitCode};
 
-/// The variable that makes this program the compiler's wrapper. Its value is the library of
-/// [`fallback`](super::fallback).
+/// The variable that makes this program the compiler's wrapper. Its value is the file with the
+/// linker's arguments: see [`stdlib`](super::stdlib).
 pub(crate) const VARIABLE: &str = "UNPAUSE_NATIVE";
 
 /// The crates that step the threads of the others.
@@ -28,23 +28,23 @@ const NOT_INSTRUMENTED: &[&str] = &[
 ];
 
 /// Flags of all crates: frames can be followed.
-const FRAMES: &str = "-Cforce-frame-pointers=yes";
+pub(super) const FRAMES: &str = "-Cforce-frame-pointers=yes";
 
 /// Flags of the crates that are tested: LLVM's pass makes each atomic operation a call.
-const INSTRUMENTATION: [&str; 3] = [
+pub(super) const INSTRUMENTATION: [&str; 3] = [
     "-Cpasses=tsan",
     "-Cllvm-args=-tsan-instrument-func-entry-exit=0",
     "-Cllvm-args=-tsan-instrument-memintrinsics=0",
 ];
 
 /// Calls the compiler for cargo: `arguments` are the compiler's path and its arguments.
-pub(crate) fn compile(arguments: Vec<OsString>, fallback: &OsStr) -> ExitCode {
+pub(crate) fn compile(arguments: Vec<OsString>, linked: &OsStr) -> ExitCode {
     let Some((rustc, given)) = arguments.split_first() else {
         eprintln!("error: `{VARIABLE}` is set, but no compiler is given: unset it");
         return ExitCode::from(2);
     };
     let mut command = Command::new(rustc);
-    command.args(given).args(flags(given, fallback));
+    command.args(given).args(flags(given, linked));
     let code = match command.status() {
         Ok(status) => status.code().unwrap_or(1),
         Err(error) => {
@@ -56,7 +56,7 @@ pub(crate) fn compile(arguments: Vec<OsString>, fallback: &OsStr) -> ExitCode {
 }
 
 /// The flags to add to those that cargo has given.
-fn flags(given: &[OsString], fallback: &OsStr) -> Vec<OsString> {
+fn flags(given: &[OsString], arguments: &OsStr) -> Vec<OsString> {
     let after = |name: &str| {
         let at = given.iter().position(|argument| argument == name)?;
         given.get(at + 1)?.to_str()
@@ -72,8 +72,8 @@ fn flags(given: &[OsString], fallback: &OsStr) -> Vec<OsString> {
     let is_program =
         after("--crate-type") == Some("bin") || given.iter().any(|flag| flag == "--test");
     if is_program {
-        let mut link = OsString::from("-Clink-arg=");
-        link.push(fallback);
+        let mut link = OsString::from("-Clink-arg=@");
+        link.push(arguments);
         flags.push(link);
     }
     flags
@@ -85,17 +85,17 @@ mod tests {
 
     fn flags_of(given: &str) -> String {
         let given: Vec<OsString> = given.split(' ').map(OsString::from).collect();
-        let flags = flags(&given, OsStr::new("/f.rlib"));
+        let flags = flags(&given, OsStr::new("/arguments"));
         flags.iter().map(|flag| flag.to_str().unwrap()).collect::<Vec<_>>().join(" ")
     }
 
     #[test]
-    fn tested_crates_are_instrumented_and_programs_are_linked_with_the_fallback() {
+    fn tested_crates_are_instrumented_and_programs_are_linked_with_the_replacements() {
         let tested = flags_of("--crate-name dashmap --crate-type lib --target x");
         assert!(tested.contains("-Cpasses=tsan") && !tested.contains("link-arg"), "{tested}");
         let program = flags_of("--crate-name demo --test --target x");
         assert!(
-            program.contains("-Cpasses=tsan") && program.contains("-Clink-arg=/f.rlib"),
+            program.contains("-Cpasses=tsan") && program.contains("-Clink-arg=@/arguments"),
             "{program}"
         );
         assert_eq!(flags_of("--crate-name sim --crate-type lib --target x"), FRAMES);

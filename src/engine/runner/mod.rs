@@ -240,6 +240,34 @@ impl Runner {
         }
     }
 
+    /// Like [`run`](Self::run), of a plain function whose `std::thread`s are stepped, as in a test with
+    /// `#[sim::test(native)]`. One such run at a time is on in a process: the call waits for others.
+    ///
+    /// Statics of the program have their first values again when a run begins, and memory that a run allocates ends
+    /// with it.
+    ///
+    /// # Panics
+    /// If a setting cannot be used. If the program is not compiled by `cargo unpause test`, each run fails.
+    ///
+    /// ```no_run
+    /// let runner = sim::Runner::new().strategy("exhaustive");
+    /// let report = runner.run_native(|| {
+    ///     let thread = std::thread::spawn(|| 1);
+    ///     assert_eq!(thread.join().unwrap(), 1);
+    /// });
+    /// assert!(report.searched.unwrap().is_proof());
+    /// ```
+    pub fn run_native<R: TestResult + 'static>(&self, body: fn() -> R) -> Report {
+        let _only = native::exclusive();
+        let body = FunctionBody::new(async || native::run(body).await);
+        let settings = Settings { native: true, ..self.settings.clone() };
+        let runner = Runner { settings, site: self.site.clone() };
+        match runner.try_run_body(&body, false) {
+            Ok(ran) => ran.report,
+            Err(invalid) => panic!("{invalid}"),
+        }
+    }
+
     /// Like [`run`](Self::run).
     ///
     /// # Errors

@@ -106,6 +106,7 @@ pub(super) fn exhaust(
             searched.fallback = Some(Box::new(Fallback { runs, searched: searched_then }));
         }
     }
+    searched.unseen = explored.unseen.iter().map(|name| (*name).to_owned()).collect();
     explored.searched = Some(searched);
     explored
 }
@@ -149,6 +150,7 @@ fn explore_all(
             watched.watched.begin(number);
             runs.number = number;
             let failure = session.once(&mut runs.worker, Seed(number), &limits);
+            runs.worker.add_unseen(&mut runs.explored.unseen);
             let next = runs.judge(failure);
             runs.worker.forget_histories();
             match next {
@@ -273,6 +275,7 @@ fn how_far(progress: SearchProgress, ended: SearchEnd) -> Searched {
         // An estimate, which is not to say that all is done where it is not.
         part: if complete { 1.0 } else { progress.part.min(0.9999) },
         blind: progress.blind,
+        unseen: Vec::new(),
         bound: progress.within.map(bound),
         audit: None,
         fallback: None,

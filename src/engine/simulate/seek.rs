@@ -4,6 +4,7 @@
 //! The values that commands draw themselves are those of the schedule at first. If the failure is not found
 //! with them, and there are such values, they are searched too.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -54,12 +55,14 @@ fn pass(
     lenient.worker.set_strategy(Box::new(first));
     lenient.watched.watched.begin_job(WorkerJob::Search(search.clone()));
     let mut through = false;
+    let mut unseen = BTreeSet::new();
     for number in 0..runs_max {
         if lenient.is_spent() {
             break;
         }
         lenient.watched.watched.begin(number);
         let failure = lenient.once();
+        lenient.worker.add_unseen(&mut unseen);
         sought.runs += 1;
         let void = search.is_blocked();
         let fails = lenient.fails_as_wanted(failure.as_ref()) && !void;
@@ -101,7 +104,7 @@ fn pass(
         }
         lenient.worker.forget_histories();
         if !more && !anew {
-            through = !search.progress().blind;
+            through = !search.progress().blind && unseen.is_empty();
             break;
         }
     }

@@ -19,6 +19,7 @@ pub(crate) use unpause_native::{on_carrier, outside};
 
 use self::threads::Threads;
 use super::sim::{fail, here};
+use crate::rt::WORLD;
 use crate::run::Failure;
 use crate::run::ids::TaskId;
 
@@ -36,11 +37,18 @@ pub(crate) async fn run(body: Box<dyn FnOnce() + Send>) {
         }
     };
     let begun = Threads::begin(execution);
+    if !unpause_native::std_is_replaced() {
+        WORLD.with(|world| world.note_unseen(NOT_REPLACED));
+    }
     drive::drive(0).await;
     if let Some(Ended::Panicked(message, place)) = begun.end() {
         fail(|| Failure::Panic { task: TaskId::MAIN, message, place });
     }
 }
+
+/// The name of std's functions that synchronise threads, where they are not replaced.
+const NOT_REPLACED: &str =
+    "std's compiled functions, because the program is not linked by `cargo unpause test`";
 
 /// One test at a time steps plain threads: they share the statics of the program. Held by a test while it runs.
 static ONE: Mutex<()> = Mutex::new(());

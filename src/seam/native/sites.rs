@@ -31,15 +31,32 @@ impl Sites {
 }
 
 fn site(frames: &[Frame]) -> Site {
+    // A thread of std's that begins or ends was called by the runtime and not by the user.
+    let frames = frames.split(is_of_runtime).next().unwrap_or_default();
     let outer = frames.iter().position(|frame| !frame.file.is_empty() && !frame.is_of_std());
     let (inner, user) = frames.split_at(outer.unwrap_or(frames.len()));
     let unknown = Frame { file: "unknown".to_owned(), ..Frame::default() };
-    let user = user.first().unwrap_or(&unknown);
+    let of_thread = inner.iter().find(|frame| frame.file.contains("/std/src/thread/"));
+    let user = user.first().or(of_thread).unwrap_or(&unknown);
+    let mut of_std = inner.iter().filter(|frame| is_replacement(frame) || is_internal(frame));
     Site {
         place: location(shortened(&user.file), user.line, user.column),
         primitive: inner.iter().rev().find_map(primitive),
-        is_point: !inner.iter().any(is_internal),
+        is_point: of_std.next().is_none_or(is_replacement),
     }
+}
+
+/// Returns `true` for a function that begins a simulated thread.
+fn is_of_runtime(frame: &Frame) -> bool {
+    frame.file.contains("unpause-native") && frame.file.ends_with("/src/linux/thread.rs")
+}
+
+/// The folder of functions that are linked in the place of compiled ones of std, so that their operations are points.
+const REPLACEMENTS: &str = "/rustc/unpause/replaced/";
+
+/// Returns `true` for a function that is linked in the place of one of std's.
+fn is_replacement(frame: &Frame) -> bool {
+    frame.file.starts_with(REPLACEMENTS)
 }
 
 /// The files of std's primitives, and their names.
@@ -47,6 +64,7 @@ const PRIMITIVES: &[(&str, &str)] = &[
     ("/std/src/sync/poison/mutex.rs", "Mutex"),
     ("/std/src/sync/poison/rwlock.rs", "RwLock"),
     ("/std/src/sync/poison/condvar.rs", "Condvar"),
+    ("/std/src/sync/once.rs", "Once"),
     ("/std/src/sync/poison/once.rs", "Once"),
     ("/std/src/sync/once_lock.rs", "OnceLock"),
     ("/std/src/sync/lazy_lock.rs", "LazyLock"),
@@ -55,6 +73,12 @@ const PRIMITIVES: &[(&str, &str)] = &[
     ("/std/src/sync/mpmc/", "channel"),
     ("/alloc/src/sync.rs", "Arc"),
     ("/std/src/thread/", "thread"),
+    ("/replaced/mutex.rs", "Mutex"),
+    ("/replaced/rwlock.rs", "RwLock"),
+    ("/replaced/condvar.rs", "Condvar"),
+    ("/replaced/once.rs", "Once"),
+    ("/replaced/barrier.rs", "Barrier"),
+    ("/replaced/thread.rs", "thread"),
 ];
 
 /// The primitive of std that a function belongs to.
@@ -81,6 +105,10 @@ fn is_internal(frame: &Frame) -> bool {
 /// The file as a report shows it: `package-version/…` of a package from a registry.
 fn shortened(file: &str) -> &str {
     let package = file.split_once("/registry/src/").and_then(|(_, rest)| rest.split_once('/'));
+    let std = file.strip_prefix("/rustc/").and_then(|_| file.split_once("/library/"));
+    if let Some((_, in_library)) = std {
+        return in_library;
+    }
     let own = std::env::current_dir().ok();
     let own = own.as_ref().and_then(|own| file.strip_prefix(own.to_str()?)?.strip_prefix('/'));
     match (package, own) {
@@ -110,6 +138,14 @@ mod tests {
         assert!(site(&[load.clone(), own.clone(), spawn]).is_point, "called by std, not of it");
         let park = frame("std::thread::park", &format!("{std}/std/src/thread/functions.rs"));
         assert!(site(&[load, park, own]).is_point);
+        let replaced = frame("unpause_std_notify_one", "/rustc/unpause/replaced/condvar.rs");
+        let end = frame("drop", &format!("{std}/std/src/thread/lifecycle.rs"));
+        let found = site(&[load.clone(), replaced.clone(), own.clone()]);
+        assert_eq!((found.primitive, found.is_point), (Some("Condvar"), true));
+        let begins = frame("run", "unpause-native/src/linux/thread.rs");
+        let found = site(&[load.clone(), replaced.clone(), end.clone(), begins]);
+        assert_eq!((found.place.file(), found.is_point), ("std/src/thread/lifecycle.rs", true));
+        assert!(!site(&[load.clone(), end, replaced]).is_point, "called by it, not of it");
         let registry = "/cargo/registry/src/index.example-0011/dashmap-6.2.1/src/lock.rs";
         assert_eq!(shortened(registry), "dashmap-6.2.1/src/lock.rs");
     }

@@ -9,6 +9,7 @@ use unpause_native::{Ended, Execution};
 
 use super::by_number::ByNumber;
 use super::sites::{Site, Sites};
+use crate::rt::WORLD;
 use crate::run::ids::TaskId;
 use crate::seam::sim::{ForeignWord, Handle, client};
 
@@ -78,6 +79,10 @@ impl Begun {
 
 impl Drop for Begun {
     fn drop(&mut self) {
+        let entered = unpause_native::take_entered();
+        if crate::seam::in_run() {
+            WORLD.with(|world| entered.into_iter().for_each(|name| world.note_unseen(name)));
+        }
         let handles = with(|threads| {
             threads.execution = None;
             threads.words.clear();

@@ -103,6 +103,7 @@ impl Execution {
     pub fn begin(body: Body) -> Result<Execution, String> {
         statics::save()?;
         let idle = IDLE.lock().unwrap_or_else(PoisonError::into_inner);
+        drop(super::compiled::take_entered());
         heap::reset();
         statics::restore();
         let (carrier, threads) = (Context::default(), Vec::new());

@@ -2,7 +2,9 @@
 
 mod atomics;
 mod clock;
+mod compiled;
 mod entropy;
+mod environment;
 mod execution;
 mod futex;
 mod heap;
@@ -16,6 +18,7 @@ mod switch;
 mod thread;
 mod threads;
 
+pub use self::compiled::{std_is_replaced, take_entered};
 pub use self::execution::{Body, Ended, Execution, warm_up};
 pub use self::places::{Frame, location};
 pub use self::request::{Access, Operation, Request};

@@ -65,6 +65,27 @@ pub(crate) fn restore() {
     }
 }
 
+/// Returns `true` for an address in a static that runs share with threads of the system: of std, for example.
+pub(crate) fn is_shared(address: usize) -> bool {
+    static SECTIONS: OnceLock<Vec<(usize, usize)>> = OnceLock::new();
+    let sections = SECTIONS.get_or_init(|| {
+        let sections = program().map(|program| program.sections());
+        let writable = sections.into_iter().flatten().filter(is_writable);
+        let range = |section: object::Section<'_, '_>| {
+            (load_address() + section.address() as usize, section.size() as usize)
+        };
+        writable.map(range).collect()
+    });
+    let within = |(begin, size): (usize, usize)| address.wrapping_sub(begin) < size;
+    let is_saved = |saved: &Saved| within((saved.address, saved.bytes.len()));
+    let saved = SAVED.get().and_then(|saved| saved.as_ref().ok());
+    sections.iter().copied().any(within) && !saved.is_some_and(|saved| saved.iter().any(is_saved))
+}
+
+fn is_writable(section: &object::Section<'_, '_>) -> bool {
+    matches!(section.name(), Ok(".data" | ".bss"))
+}
+
 fn read() -> Result<Vec<Saved>, String> {
     let program = program()?;
     if !has_symbols() {
@@ -74,8 +95,7 @@ fn read() -> Result<Vec<Saved>, String> {
     let mut statics: Vec<(usize, usize)> = Vec::new();
     for symbol in program.symbols() {
         let section = symbol.section_index().and_then(|index| program.section_by_index(index).ok());
-        let writable =
-            section.is_some_and(|section| matches!(section.name(), Ok(".data" | ".bss")));
+        let writable = section.is_some_and(|section| is_writable(&section));
         if symbol.kind() != SymbolKind::Data || symbol.size() == 0 || !writable {
             continue;
         }

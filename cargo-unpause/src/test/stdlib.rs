@@ -1,0 +1,281 @@
+//! The compiled part of the standard library: its functions that synchronise threads are replaced by instrumented ones
+//! when a program is linked.
+//!
+//! The names are those of the toolchain's library ([`names`]). A program that compares the replacements with std's own
+//! functions runs once for each toolchain. A toolchain that differs is refused.
+
+mod names;
+
+use std::ffi::OsString;
+use std::fmt::Write as _;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use self::names::Names;
+use super::{output, wrapper};
+use crate::usage::Usage;
+
+/// A file of the replacements: its name and its text.
+type Source = (&'static str, &'static str);
+
+/// The replacements, the crate's root first.
+const REPLACEMENTS: &[Source] = &[
+    ("lib.rs", include_str!("stdlib/replaced/lib.rs.txt")),
+    ("barrier.rs", include_str!("stdlib/replaced/barrier.rs.txt")),
+    ("condvar.rs", include_str!("stdlib/replaced/condvar.rs.txt")),
+    ("futex.rs", include_str!("stdlib/replaced/futex.rs.txt")),
+    ("mutex.rs", include_str!("stdlib/replaced/mutex.rs.txt")),
+    ("once.rs", include_str!("stdlib/replaced/once.rs.txt")),
+    ("rwlock.rs", include_str!("stdlib/replaced/rwlock.rs.txt")),
+    ("thread.rs", include_str!("stdlib/replaced/thread.rs.txt")),
+];
+
+/// The program that compares them with std's functions.
+const CHECK: Source = ("check.rs", include_str!("stdlib/replaced/check.rs.txt"));
+
+/// The files of their compiled form: the replacements, and the functions that note entries.
+const OBJECTS: [&str; 2] = ["replaced.o", "noted.o"];
+
+/// The file with arguments for the linker.
+const ARGUMENTS: &str = "arguments";
+
+/// The folder that their debug information names. The engine knows it.
+const SHOWN_FOLDER: &str = "/rustc/unpause/replaced";
+
+/// The time that the comparison has. It takes some milliseconds, unless a function waits that should not.
+const TIME: Duration = Duration::from_secs(10);
+
+const REMEDY: &str = "use another toolchain, for example `cargo +1.95.0 unpause test`, or a newer version of unpause";
+
+/// The linked form of the replacements.
+pub(super) struct Replacements {
+    /// A file with arguments for the linker.
+    pub(super) arguments: PathBuf,
+    /// A hash of all that they are made of.
+    pub(super) hash: String,
+}
+
+/// Compiles the replacements and checks them, once for each toolchain. `folder` is that of instrumented programs,
+/// `fallback` the library of the instrumentation's functions.
+///
+/// # Errors
+/// If the toolchain's standard library is not one that this version knows.
+pub(super) fn build(
+    rustc: &OsString,
+    folder: &Path,
+    fallback: &Path,
+) -> Result<Replacements, Usage> {
+    let version = output(Command::new(rustc).arg("-vV"))?;
+    let library = library(rustc)?;
+    let mut hasher = DefaultHasher::new();
+    (&version, &library, REPLACEMENTS, CHECK, fallback, wrapper::INSTRUMENTATION).hash(&mut hasher);
+    let hash = format!("{:016x}", hasher.finish());
+    let folder = folder.join(format!("std-{hash}"));
+    let arguments = folder.join(ARGUMENTS);
+    if !arguments.is_file() {
+        let refuse = |difference: String| {
+            let release = version.lines().next().unwrap_or_default();
+            Usage(format!(
+                "the standard library of {release} is not one that this version of unpause knows: {difference}. \
+                 {REMEDY}"
+            ))
+        };
+        // Another process may build them too.
+        let made = folder.with_extension(std::process::id().to_string());
+        let names = make(rustc, &library, &made, fallback, REPLACEMENTS);
+        let written = names.and_then(|names| {
+            let text = link_arguments(&names, &folder, fallback);
+            std::fs::write(made.join(ARGUMENTS), text).map_err(|error| error.to_string())
+        });
+        if written.is_err() || std::fs::rename(&made, &folder).is_err() {
+            let _ = std::fs::remove_dir_all(&made);
+        }
+        written.map_err(refuse)?;
+    }
+    Ok(Replacements { arguments, hash })
+}
+
+/// The file of the toolchain's standard library.
+fn library(rustc: &OsString) -> Result<PathBuf, Usage> {
+    let folder = PathBuf::from(output(Command::new(rustc).args(["--print", "target-libdir"]))?);
+    let entries = std::fs::read_dir(&folder).into_iter().flatten().flatten();
+    let is_it = |path: &PathBuf| {
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        name.starts_with("libstd-") && name.ends_with(".rlib")
+    };
+    let missing = || Usage(format!("{} has no libstd-*.rlib: {REMEDY}", folder.display()));
+    entries.map(|entry| entry.path()).find(is_it).ok_or_else(missing)
+}
+
+/// Compiles and checks the replacements in `folder`. Returns the symbols of the standard library.
+///
+/// # Errors
+/// What differs from the standard libraries known.
+fn make(
+    rustc: &OsString,
+    library: &Path,
+    folder: &Path,
+    fallback: &Path,
+    sources: &[Source],
+) -> Result<Names, String> {
+    let names = names::find(library)?;
+    let write = |(name, text): Source| {
+        std::fs::write(folder.join(name), text).map_err(|error| error.to_string())
+    };
+    std::fs::create_dir_all(folder).map_err(|error| error.to_string())?;
+    let stubs = stubs(&names);
+    for source in sources.iter().chain([&CHECK]) {
+        write(*source)?;
+    }
+    std::fs::write(folder.join("noted.rs"), stubs).map_err(|error| error.to_string())?;
+
+    let compile = |name: &str, arguments: &[&str]| {
+        let mut command = Command::new(rustc);
+        let mut shown = folder.as_os_str().to_owned();
+        shown.push(format!("={SHOWN_FOLDER}"));
+        command.args(["--edition=2021", "-Copt-level=2", "-Ccodegen-units=1", "--cap-lints=allow"]);
+        command.args(["-Cdebuginfo=line-tables-only", wrapper::FRAMES, "--remap-path-prefix"]);
+        command.arg(shown).args(arguments).arg(folder.join(name));
+        output(&mut command).map_err(|Usage(message)| format!("{name} does not compile: {message}"))
+    };
+    let [object, noted] = OBJECTS.map(|name| folder.join(name));
+    let emit = |file: &Path| format!("--emit=obj={}", file.display());
+    let mut flags = wrapper::INSTRUMENTATION.to_vec();
+    let emitted = emit(&object);
+    flags.extend(["--crate-type=lib", "--crate-name=unpause_std", &emitted]);
+    compile("lib.rs", &flags)?;
+    compile("noted.rs", &["--crate-type=lib", "--crate-name=unpause_noted", &emit(&noted)])?;
+
+    let trial = folder.join("check.arguments");
+    std::fs::write(&trial, link_arguments(&names, folder, fallback))
+        .map_err(|error| error.to_string())?;
+    let program = folder.join("check");
+    let (link, to) = (format!("-Clink-arg=@{}", trial.display()), program.display().to_string());
+    compile("check.rs", &[&link, "-o", &to])?;
+    check(&program)?;
+    Ok(names)
+}
+
+/// Runs the comparison.
+fn check(program: &Path) -> Result<(), String> {
+    let start = Command::new(program).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+    let mut started = start.map_err(|error| format!("its check cannot be started: {error}"))?;
+    let begun = Instant::now();
+    while started.try_wait().is_ok_and(|status| status.is_none()) {
+        if begun.elapsed() > TIME {
+            let _ = started.kill();
+            let _ = started.wait();
+            return Err("a function waits where it should not".to_owned());
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    let ended = started.wait_with_output().map_err(|error| error.to_string())?;
+    let said = String::from_utf8_lossy(&ended.stdout).trim().to_owned();
+    match ended.status.success() {
+        true => Ok(()),
+        false if said.is_empty() => Err(format!("its check ended with {}", ended.status)),
+        false => Err(said),
+    }
+}
+
+/// The arguments that replace the functions by those in `folder`.
+fn link_arguments(names: &Names, folder: &Path, fallback: &Path) -> String {
+    let mut text = String::new();
+    let mut declared = Vec::new();
+    for (symbol, replacement) in &names.replaced {
+        let _ = writeln!(text, "-Wl,--wrap={symbol}");
+        let _ = writeln!(text, "-Wl,--defsym=__wrap_{symbol}=unpause_std_{replacement}");
+        // The first of two with one replacement.
+        if !declared.contains(replacement) {
+            declared.push(replacement);
+            let _ = writeln!(text, "-Wl,--defsym=unpause_real_{replacement}=__real_{symbol}");
+        }
+    }
+    for (symbol, _) in &names.noted {
+        let _ = writeln!(text, "-Wl,--wrap={symbol}");
+    }
+    let objects = OBJECTS.map(|name| folder.join(name));
+    for file in objects.iter().map(PathBuf::as_path).chain([fallback]) {
+        let _ = writeln!(text, "\"{}\"", file.display());
+    }
+    text
+}
+
+/// The source of functions that note their entry and go on with std's.
+fn stubs(names: &Names) -> String {
+    let mut text = String::from(
+        "#![no_std]\n// The functions with locks of their own: each notes that it was entered, and is then std's.\n\
+         core::arch::global_asm!(r#\"\n.text\n",
+    );
+    for (symbol, path) in &names.noted {
+        // Seven registers, so that the stack is aligned.
+        let saved = ["rdi", "rsi", "rdx", "rcx", "r8", "r9", "rax"];
+        let _ = writeln!(
+            text,
+            ".globl \"__wrap_{symbol}\"\n.type \"__wrap_{symbol}\",@function\n\"__wrap_{symbol}\":"
+        );
+        saved.iter().for_each(|register| text += &format!("push {register}\n"));
+        text += "lea rdi, [rip + 9f]\ncall unpause_std_entered\n";
+        saved.iter().rev().for_each(|register| text += &format!("pop {register}\n"));
+        let _ = writeln!(text, "jmp \"__real_{symbol}\"");
+        let shown = path.replace(['"', '\\', '#'], "");
+        let _ = writeln!(text, ".section .rodata\n9: .asciz \"{shown}\"\n.text");
+    }
+    text += ".globl unpause_std_replaced\nunpause_std_replaced: ret\n\"#);\n";
+    text
+}
+
+#[cfg(test)]
+#[cfg(all(target_os = "linux", target_env = "gnu", target_arch = "x86_64"))]
+mod tests {
+    use super::*;
+    use crate::test::fallback;
+
+    /// The difference that the check finds in replacements with `from` replaced by `to`.
+    fn difference(name: &str, from: &str, to: &str) -> Option<String> {
+        let rustc = OsString::from("rustc");
+        let folder =
+            std::env::temp_dir().join(format!("unpause-std-{}-{name}", std::process::id()));
+        let fallback =
+            fallback::build(&rustc, &folder).unwrap_or_else(|Usage(text)| panic!("{text}"));
+        let library = library(&rustc).unwrap_or_else(|Usage(text)| panic!("{text}"));
+        let changed = |(file, text): &Source| -> Source {
+            assert!(*file != name || from == to || text.contains(from), "{from} is not in {file}");
+            (file, if *file == name { text.replace(from, to).leak() } else { text })
+        };
+        let sources: Vec<Source> = REPLACEMENTS.iter().map(changed).collect();
+        let made = make(&rustc, &library, &folder, &fallback, &sources);
+        std::fs::remove_dir_all(&folder).unwrap();
+        made.err()
+    }
+
+    #[test]
+    fn replacements_that_differ_from_std_are_refused() {
+        assert_eq!(difference("lib.rs", "", ""), None);
+        let parker = difference("thread.rs", "usize = 0x28", "usize = 0x20").unwrap();
+        assert_eq!(parker, "the parker of a Thread is at 0x28, the replacement's at 0x20");
+        let scope = "    running: AtomicUsize,\n    a_thread_panicked: AtomicBool,";
+        let swapped = "    a_thread_panicked: AtomicUsize,\n    running: AtomicUsize,";
+        for (file, from, to, found) in [
+            ("once.rs", "POISONED: u32 = 2", "POISONED: u32 = 4", "Once::call"),
+            ("rwlock.rs", "READERS_WAIT: u32 = 1 << 30", "READERS_WAIT: u32 = 1 << 29", "RwLock::"),
+            ("thread.rs", scope, swapped, "ScopeData"),
+            ("condvar.rs", "count.fetch_add(1", "count.fetch_add(2", "Condvar::notify"),
+            (
+                "barrier.rs",
+                "come: usize,\n    generation",
+                "generation: usize,\n    come",
+                "Barrier::wait",
+            ),
+        ] {
+            let to = to.replace("a_thread_panicked: AtomicUsize", "a_thread_panicked: AtomicBool");
+            let difference = difference(file, from, &to).unwrap();
+            assert!(
+                difference.contains(found) || difference.contains("waits"),
+                "{file}: {difference}"
+            );
+        }
+    }
+}

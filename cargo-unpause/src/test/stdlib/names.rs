@@ -1,0 +1,205 @@
+//! Symbols of the compiled standard library: the functions that are replaced, and those that are only noted.
+
+use std::path::Path;
+
+use object::read::archive::ArchiveFile;
+use object::{File, Object, ObjectSymbol, SymbolKind};
+
+/// The functions that synchronise threads: path, name of the replacement, and whether std may be without it.
+const REPLACED: &[(&str, &str, Presence)] = &[
+    ("<std::sys::sync::mutex::futex::Mutex>::lock_contended", "lock_contended", Always),
+    ("<std::sys::sync::condvar::futex::Condvar>::wait", "condvar_wait", Always),
+    ("<std::sys::sync::condvar::futex::Condvar>::wait_timeout", "condvar_wait_timeout", Always),
+    ("<std::sync::poison::condvar::Condvar>::notify_one", "notify_one", Always),
+    ("<std::sync::poison::condvar::Condvar>::notify_all", "notify_all", Always),
+    ("<std::sync::nonpoison::condvar::Condvar>::notify_one", "notify_one", Unstable),
+    ("<std::sync::nonpoison::condvar::Condvar>::notify_all", "notify_all", Unstable),
+    ("<std::sys::sync::rwlock::futex::RwLock>::read_contended", "read_contended", Always),
+    ("<std::sys::sync::rwlock::futex::RwLock>::write_contended", "write_contended", Always),
+    (
+        "<std::sys::sync::rwlock::futex::RwLock>::wake_writer_or_readers",
+        "wake_writer_or_readers",
+        Always,
+    ),
+    ("<std::sys::sync::once::futex::Once>::call", "once_call", Always),
+    (
+        "<std::sys::sync::once::futex::CompletionGuard as core::ops::drop::Drop>::drop",
+        "once_guard_drop",
+        Always,
+    ),
+    ("<std::sync::once::Once>::wait", "once_wait", Always),
+    ("<std::sync::once::Once>::wait_force", "once_wait_force", Always),
+    ("<std::sync::barrier::Barrier>::wait", "barrier_wait", Always),
+    ("std::thread::functions::park", "park", Always),
+    ("std::thread::functions::park_timeout", "park_timeout", Always),
+    ("<std::thread::thread::Thread>::park", "thread_park", Always),
+    ("<std::thread::thread::Thread>::park_timeout", "thread_park_timeout", Always),
+    ("<std::thread::scoped::ScopeData>::increment_num_running_threads", "scope_increment", Always),
+    ("<std::thread::scoped::ScopeData>::decrement_num_running_threads", "scope_decrement", Always),
+];
+
+/// Whether a function is in every standard library that is known.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Presence {
+    Always,
+    Unstable,
+}
+use Presence::{Always, Unstable};
+
+/// Parts of std that synchronise threads: an unknown function there may be what another one was.
+const AREAS: &[&str] = &[
+    "std::sys::sync::",
+    "std::sync::barrier::",
+    "std::sync::once::Once>",
+    "std::sync::poison::",
+    "std::sync::nonpoison::",
+    "std::sync::mpmc::",
+    "std::sync::mpsc::",
+    "std::sync::reentrant_lock",
+    "std::sync::lazy_lock",
+    "std::sync::once_lock",
+    "std::thread::scoped::",
+];
+
+/// Functions there that need no replacement: a wakeup, which is a system call, a panic, a counter.
+const HARMLESS: &[&str] = &[
+    "<std::sys::sync::mutex::futex::Mutex>::wake",
+    "std::sync::lazy_lock::panic_poisoned",
+    "<std::sync::mpmc::context::Context>::new",
+];
+
+/// Parts of paths of functions that share nothing between threads.
+const INERT: &[&str] = &["fmt", "drop_slow", "Error", "_Unwind"];
+
+/// Beginnings of paths of functions with locks of their own, which are not replaced. A search in which a thread enters
+/// one proves nothing.
+const NOTED: &[&str] = &[
+    "std::io::stdio::_print",
+    "std::io::stdio::_eprint",
+    "std::io::stdio::std",
+    "std::io::stdio::cleanup",
+    "std::io::stdio::is_terminal",
+    "<std::io::stdio::Std",
+    "<&std::io::stdio::Std",
+    "std::env::_var",
+    "std::env::var",
+    "std::env::vars",
+    "std::env::home_dir",
+    "std::env::temp_dir",
+    "std::sys::env::unix::",
+    "std::alloc::set_alloc_error_hook",
+    "std::panic::set_backtrace_style",
+    "std::panicking::set_hook",
+    "std::panicking::take_hook",
+    "std::panicking::update_hook",
+    "std::sys::backtrace::lock",
+    "<std::backtrace::Backtrace",
+    "std::process::exit",
+    "<std::process::ExitCode>::exit_process",
+    "<std::process::Command as",
+    "<std::process::Command>::spawn",
+    "<std::process::Command>::output",
+    "<std::process::Command>::status",
+    "<std::process::Child>::",
+    "<std::fs::ReadDir",
+    "std::sys::fs::remove_dir_all",
+];
+
+/// Parts of paths of functions among them without a lock.
+const UNLOCKED: &[&str] = &["fmt::Debug", "Raw as", "::properties", "StdioExt"];
+
+/// The symbols of one standard library.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct Names {
+    /// Symbols, with the name of the replacement.
+    pub(super) replaced: Vec<(String, &'static str)>,
+    /// Symbols, with the path.
+    pub(super) noted: Vec<(String, String)>,
+}
+
+/// Reads the names from the file of a standard library.
+///
+/// # Errors
+/// If the file cannot be read, or if std has other functions than this version knows.
+pub(super) fn find(library: &Path) -> Result<Names, String> {
+    let unreadable =
+        |error: &dyn std::fmt::Display| format!("{} cannot be read: {error}", library.display());
+    let bytes = std::fs::read(library).map_err(|error| unreadable(&error))?;
+    let archive = ArchiveFile::parse(&*bytes).map_err(|error| unreadable(&error))?;
+    let mut symbols = Vec::new();
+    for member in archive.members() {
+        let member = member.map_err(|error| unreadable(&error))?;
+        let data = member.data(&*bytes).map_err(|error| unreadable(&error))?;
+        // Others are metadata.
+        let Ok(file) = File::parse(data) else { continue };
+        let is_function = |symbol: &object::Symbol<'_, '_>| {
+            symbol.is_definition() && symbol.is_global() && symbol.kind() == SymbolKind::Text
+        };
+        for symbol in file.symbols().filter(is_function) {
+            symbols.extend(symbol.name().ok().map(str::to_owned));
+        }
+    }
+    assign(symbols)
+}
+
+/// Assigns symbols to the functions known.
+fn assign(symbols: Vec<String>) -> Result<Names, String> {
+    let mut names = Names::default();
+    let mut differences = Vec::new();
+    let path = |symbol: String| (format!("{:#}", rustc_demangle::demangle(&symbol)), symbol);
+    let functions: Vec<(String, String)> = symbols.into_iter().map(path).collect();
+    for (path, replacement, presence) in REPLACED {
+        let mut found = functions.iter().filter(|(name, _)| name == path);
+        match (found.next(), found.next()) {
+            (Some((_, symbol)), None) => names.replaced.push((symbol.clone(), replacement)),
+            (None, _) if *presence == Unstable => {}
+            (None, _) => differences.push(format!("`{path}` is missing")),
+            (Some(_), Some(_)) => differences.push(format!("`{path}` exists twice")),
+        }
+    }
+    for (path, symbol) in functions {
+        let is = |list: &[&str]| list.contains(&&*path);
+        let has = |list: &[&str]| list.iter().any(|part| path.contains(part));
+        let is_known = REPLACED.iter().any(|(known, ..)| *known == path) || is(HARMLESS);
+        if has(AREAS) && !is_known && !has(INERT) {
+            differences.push(format!("`{path}` is unknown"));
+        } else if NOTED.iter().any(|begin| path.starts_with(begin)) && !has(UNLOCKED) {
+            names.noted.push((symbol, path));
+        }
+    }
+    match differences.is_empty() {
+        true => Ok(names),
+        false => Err(differences.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn known() -> Vec<String> {
+        REPLACED.iter().map(|(path, ..)| (*path).to_owned()).collect()
+    }
+
+    #[test]
+    fn an_unknown_or_missing_function_is_named() {
+        assert_eq!(assign(known()).unwrap().replaced.len(), REPLACED.len());
+        let mut more = known();
+        more.push("std::sync::once_lock::settle".to_owned());
+        let unknown = assign(more).unwrap_err();
+        assert_eq!(unknown, "`std::sync::once_lock::settle` is unknown");
+        let mut fewer = known();
+        fewer.retain(|path| !path.ends_with("::park"));
+        let missing = assign(fewer).unwrap_err();
+        assert!(missing.contains("`std::thread::functions::park` is missing"), "{missing}");
+    }
+
+    #[test]
+    fn a_function_with_a_lock_of_its_own_is_noted() {
+        let mut functions = known();
+        functions.push("std::io::stdio::_print".to_owned());
+        functions.push("std::io::copy".to_owned());
+        let names = assign(functions).unwrap();
+        assert_eq!(names.noted.len(), 1);
+    }
+}

@@ -1,0 +1,113 @@
+//! The compiled part of std: whether the program is linked with instrumented replacements of its functions, and entries
+//! of functions that have none.
+
+use std::arch::naked_asm;
+use std::collections::BTreeSet;
+use std::ffi::{CStr, c_char};
+use std::sync::atomic::AtomicU32;
+use std::sync::atomic::Ordering::{Acquire, Relaxed};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::real::real;
+use super::statics;
+use super::thread::{inside, outside};
+
+/// The functions that simulated threads have entered since [`take_entered`].
+static ENTERED: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
+
+/// Returns `true` if the functions of std that synchronise threads are replaced by instrumented ones in this program.
+pub fn std_is_replaced() -> bool {
+    marker() != 0
+}
+
+/// The address of a symbol that is linked with the replacements; 0 if they are not linked.
+#[unsafe(naked)]
+extern "C" fn marker() -> usize {
+    naked_asm!(
+        ".weak unpause_std_replaced",
+        "mov rax, [rip + unpause_std_replaced@GOTPCREL]",
+        "ret",
+    )
+}
+
+/// The functions of std with locks of their own that simulated threads have entered since the last call, by path.
+/// Operations on these locks are no requests.
+pub fn take_entered() -> Vec<&'static str> {
+    let mut entered = ENTERED.lock().unwrap_or_else(PoisonError::into_inner);
+    std::mem::take(&mut *entered).into_iter().collect()
+}
+
+/// Notes that a function with this path is entered.
+///
+/// # Safety
+/// The path ends with a zero and is never freed.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn unpause_std_entered(path: *const c_char) {
+    if !inside() {
+        return;
+    }
+    outside(|| {
+        // SAFETY: the caller's.
+        let path: &'static CStr = unsafe { CStr::from_ptr(path) };
+        let path = path.to_str().unwrap_or("a function of std");
+        ENTERED.lock().unwrap_or_else(PoisonError::into_inner).insert(path);
+    });
+}
+
+/// The time that a thread of the system has to unlock a mutex of std's.
+const PATIENCE: Duration = Duration::from_millis(50);
+
+/// Locks a mutex that a run shares with threads of the system, such as the one that std locks when a thread begins. It
+/// is part of no run: if a thread of the system holds it, the carrier waits for it. Returns `false` for other mutexes,
+/// and for one that stays locked: a simulated thread holds it.
+///
+/// # Safety
+/// The word of a mutex of std's.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn unpause_std_lock_shared(word: *const AtomicU32) -> bool {
+    if !inside() {
+        return false;
+    }
+    outside(|| {
+        if !statics::is_shared(word as usize) {
+            return false;
+        }
+        // SAFETY: the caller's.
+        let word = unsafe { &*word };
+        let begun = Instant::now();
+        while word.compare_exchange(0, 1, Acquire, Relaxed).is_err() {
+            if begun.elapsed() > PATIENCE {
+                return false;
+            }
+            // SAFETY: a system call without arguments; the function of libc is simulated.
+            unsafe { real!(c"sched_yield", unsafe extern "C" fn() -> i32)() };
+        }
+        true
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_without_replacements_has_none() {
+        assert!(!std_is_replaced());
+    }
+
+    #[test]
+    fn statics_of_std_are_shared_and_memory_of_runs_is_not() {
+        let local = AtomicU32::new(0);
+        assert!(statics::is_shared(&raw const ENTERED as usize));
+        assert!(!statics::is_shared(&raw const local as usize));
+        assert!(!statics::is_shared(&*Box::new(0u32) as *const u32 as usize));
+    }
+
+    #[test]
+    fn entries_outside_of_runs_are_not_noted() {
+        // SAFETY: a constant.
+        unsafe { unpause_std_entered(c"std::env::var".as_ptr()) };
+        assert!(take_entered().is_empty());
+    }
+}

@@ -5,60 +5,38 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 
 use sim::History;
-use sim::check::Model;
-
-#[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
-struct Queue(VecDeque<u32>);
-
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
-enum Call {
-    Push(u32),
-    Pop,
-}
-
-impl Model for Queue {
-    type Op = Call;
-    type Ret = Option<u32>;
-
-    fn step(&mut self, call: &Call) -> Option<u32> {
-        match call {
-            Call::Push(value) => {
-                self.0.push_back(*value);
-                None
-            }
-            Call::Pop => self.0.pop_front(),
-        }
-    }
-}
+use sim::check::models::{Queue, QueueOp, QueueRet};
 
 /// A queue behind a lock.
-type Locked = Mutex<VecDeque<u32>>;
+type Locked = Mutex<VecDeque<u64>>;
 
 /// Reads the first value and removes it, under two locks: two threads may read the same one.
-fn pop_in_two(queue: &Locked) -> Option<u32> {
+fn pop_in_two(queue: &Locked) -> Option<u64> {
     let first = queue.lock().unwrap().front().copied();
     queue.lock().unwrap().pop_front();
     first
 }
 
-fn pop(queue: &Locked) -> Option<u32> {
+fn pop(queue: &Locked) -> Option<u64> {
     queue.lock().unwrap().pop_front()
 }
 
 /// One thread pushes, two threads pop; the recorded calls must be those of a queue.
-fn check(pop: fn(&Locked) -> Option<u32>) {
-    let (queue, history) = (Arc::new(Locked::default()), History::new(Queue::default()));
+fn check(pop: fn(&Locked) -> Option<u64>) {
+    let (queue, history) = (Arc::new(Locked::default()), History::new(Queue::new()));
     let threads: Vec<_> = (0..3)
         .map(|thread| {
             let (queue, history) = (queue.clone(), history.clone());
             thread::spawn(move || match thread {
                 0 => (1..=2).for_each(|value| {
-                    history.call_blocking(Call::Push(value), || {
+                    history.call_blocking(QueueOp::Enqueue(value), || {
                         queue.lock().unwrap().push_back(value);
-                        None
+                        QueueRet::Done
                     });
                 }),
-                _ => _ = history.call_blocking(Call::Pop, || pop(&queue)),
+                _ => {
+                    history.call_blocking(QueueOp::Dequeue, || QueueRet::Item(pop(&queue)));
+                }
             })
         })
         .collect();

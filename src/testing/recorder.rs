@@ -154,9 +154,9 @@ where
     /// use sim::check::models::{Register, RegisterOp, RegisterRet};
     /// use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
     ///
-    /// let (word, history) = (AtomicU64::new(0), History::new(Register(0)));
-    /// let read = || RegisterRet::Read(word.load(SeqCst));
-    /// assert_eq!(history.call_blocking(RegisterOp::Read, read), RegisterRet::Read(0));
+    /// let (word, history) = (AtomicU64::new(0), History::new(Register::new(0)));
+    /// let read = || RegisterRet::Value(word.load(SeqCst));
+    /// assert_eq!(history.call_blocking(RegisterOp::Read, read), RegisterRet::Value(0));
     /// history.assert_linearizable();
     /// ```
     pub fn call_blocking(&self, op: M::Op, work: impl FnOnce() -> M::Ret) -> M::Ret {

@@ -26,7 +26,7 @@ pub(super) struct RecorderCall<M: Model> {
     pub(super) returned: Option<(M::Ret, Stamp)>,
     /// True if the call failed: it is left out of the history.
     pub(super) failed: bool,
-    /// True if it was made with [`History::invoke`], so that its accesses are not known.
+    /// True if it was made with [`History::invoke`](super::History::invoke), so that its accesses are not known.
     pub(super) explicit: bool,
 }
 

@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, fence};
 /// The reason why a thread has stopped: what it does next, if the carrier resumes it.
 #[derive(Clone, Copy, Debug)]
 pub enum Request {
-    /// An operation on memory. The carrier does it with [`Access::perform`], and resumes the thread with the value read.
+    /// An operation on memory. The carrier does it with [`Execution::perform`](crate::Execution::perform), and resumes
+    /// the thread with the value read.
     Access(Access),
     /// Waits, if the word still has the value `expected`, until a [`Wake`](Request::Wake) of the word. The thread is
     /// resumed with 0, or with an error number: `EAGAIN` if the value differs, `ETIMEDOUT`.

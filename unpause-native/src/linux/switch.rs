@@ -37,74 +37,56 @@ pub(crate) unsafe fn switch(from: *mut Context, to: *const Context) {
     }
 }
 
+/// Whether user code may write `fs`: 0 no, 1 yes, 2 not known yet.
+static MAY_WRITE_FS: AtomicU32 = AtomicU32::new(2);
+
 /// Returns `true` if user code may write `fs`.
 #[inline]
 fn may_write_fs() -> bool {
-    const UNKNOWN: u32 = 2;
-    static KNOWN: AtomicU32 = AtomicU32::new(UNKNOWN);
-    match KNOWN.load(Ordering::Relaxed) {
-        UNKNOWN => {
+    match MAY_WRITE_FS.load(Ordering::Relaxed) {
+        2 => {
             // SAFETY: the call reads a value that the kernel gave to the process.
             let may = unsafe { libc::getauxval(libc::AT_HWCAP2) } & FSGSBASE != 0;
-            KNOWN.store(u32::from(may), Ordering::Relaxed);
+            MAY_WRITE_FS.store(u32::from(may), Ordering::Relaxed);
             may
         }
         known => known == 1,
     }
 }
 
-#[unsafe(naked)]
-unsafe extern "C" fn switch_by_register(from: *mut Context, to: *const Context) {
-    naked_asm!(
-        "push rbp",
-        "push rbx",
-        "push r12",
-        "push r13",
-        "push r14",
-        "push r15",
-        "mov [rdi + {rsp}], rsp",
-        "mov rax, [rsi + {fs}]",
-        "mov rsp, [rsi + {rsp}]",
-        "wrfsbase rax",
-        "pop r15",
-        "pop r14",
-        "pop r13",
-        "pop r12",
-        "pop rbx",
-        "pop rbp",
-        "ret",
-        rsp = const offset_of!(Context, rsp),
-        fs = const offset_of!(Context, fs),
-    )
+/// A function that saves the registers in `from`, takes the stack of `to`, writes `fs` as the instructions say, and
+/// takes the registers of `to`. The instructions must keep `rsp`; `rsi` is the address of `to`.
+macro_rules! switch_by {
+    ($name:ident: $($write_fs:literal),*) => {
+        #[unsafe(naked)]
+        unsafe extern "C" fn $name(from: *mut Context, to: *const Context) {
+            naked_asm!(
+                "push rbp",
+                "push rbx",
+                "push r12",
+                "push r13",
+                "push r14",
+                "push r15",
+                "mov [rdi + {rsp}], rsp",
+                "mov rsp, [rsi + {rsp}]",
+                $($write_fs,)*
+                "pop r15",
+                "pop r14",
+                "pop r13",
+                "pop r12",
+                "pop rbx",
+                "pop rbp",
+                "ret",
+                rsp = const offset_of!(Context, rsp),
+                fs = const offset_of!(Context, fs),
+            )
+        }
+    };
 }
 
-#[unsafe(naked)]
-unsafe extern "C" fn switch_by_call(from: *mut Context, to: *const Context) {
-    naked_asm!(
-        "push rbp",
-        "push rbx",
-        "push r12",
-        "push r13",
-        "push r14",
-        "push r15",
-        "mov [rdi + {rsp}], rsp",
-        "mov rsp, [rsi + {rsp}]",
-        // arch_prctl(ARCH_SET_FS, to.fs)
-        "mov rsi, [rsi + {fs}]",
-        "mov edi, 0x1002",
-        "mov eax, 158",
-        "syscall",
-        "pop r15",
-        "pop r14",
-        "pop r13",
-        "pop r12",
-        "pop rbx",
-        "pop rbp",
-        "ret",
-        rsp = const offset_of!(Context, rsp),
-        fs = const offset_of!(Context, fs),
-    )
-}
+switch_by!(switch_by_register: "mov rax, [rsi + {fs}]", "wrfsbase rax");
+// arch_prctl(ARCH_SET_FS, to.fs)
+switch_by!(switch_by_call: "mov rsi, [rsi + {fs}]", "mov edi, 0x1002", "mov eax, 158", "syscall");
 
 /// Saves the stack pointer, sets `parked` to 1, wakes its waiter, and sleeps for ever without touching the stack
 /// again: the stack below the saved pointer is free for a simulated thread.
@@ -152,4 +134,34 @@ pub(crate) fn frame_pointer() -> usize {
     // SAFETY: reads a register.
     unsafe { asm!("mov {}, rbp", out(reg) frame, options(nostack, nomem, preserves_flags)) };
     frame
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Ended, Execution, Request};
+
+    /// The number of requests of a thread that spawns another one and waits for it.
+    fn requests() -> usize {
+        let body = || assert_eq!(std::thread::spawn(|| 7).join().unwrap(), 7);
+        let mut execution = Execution::begin(Box::new(body)).unwrap();
+        let mut requests = 0;
+        while execution.ended().is_none() {
+            requests += 1;
+            if let Request::Join { thread } = execution.resume(0, 0) {
+                while !matches!(execution.resume(thread, 0), Request::End) {}
+            }
+        }
+        assert_eq!(execution.ended(), Some(Ended::Returned));
+        requests
+    }
+
+    #[test]
+    fn threads_are_switched_by_a_system_call_where_user_code_may_not_write_fs() {
+        let expected = requests();
+        MAY_WRITE_FS.store(0, Ordering::Relaxed);
+        assert_eq!((requests(), requests()), (expected, expected));
+        MAY_WRITE_FS.store(2, Ordering::Relaxed);
+        assert_eq!(requests(), expected);
+    }
 }

@@ -68,7 +68,7 @@ fn run(
 
     let mut started = Command::new(&cargo);
     started.args(command);
-    // What follows `nextest` is its own command.
+    // The word after `nextest` is a command of nextest.
     let own_command = usize::from(command == ["nextest"]).min(arguments.len());
     started.args(&arguments[..own_command]).arg("--target").arg(host(&rustc)?);
     started.args(&arguments[own_command..]);
@@ -118,7 +118,7 @@ fn host(rustc: &OsString) -> Result<String, Usage> {
     host.map(str::to_owned).ok_or_else(|| Usage("`rustc -vV` names no host".to_owned()))
 }
 
-/// What a command writes to its standard output.
+/// The text that a command writes to its standard output.
 ///
 /// # Errors
 /// If it cannot be started, or fails: with its own error.

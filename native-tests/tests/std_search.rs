@@ -11,7 +11,7 @@ use std::sync::{Arc, Barrier, Condvar, LazyLock, Mutex, Once, OnceLock, RwLock, 
 use std::thread;
 use std::time::Duration;
 
-/// Where runs leave their outcomes: their memory ends with them, and statics begin anew.
+/// The folder with the outcomes of runs: their memory ends with them, and statics begin anew.
 const FOLDER: &str = concat!(env!("CARGO_TARGET_TMPDIR"), "/std_search");
 
 /// Longer than any run: a wait that times out does so because no thread can go on.
@@ -96,21 +96,28 @@ macro_rules! programs {
     )*};
 }
 
+fn add_locked(lock: &Mutex<u64>) -> u64 {
+    let mut value = lock.lock().unwrap();
+    *value += 1;
+    *value
+}
+
+fn add_writing(lock: &RwLock<u64>) -> u64 {
+    let mut value = lock.write().unwrap();
+    *value += 1;
+    *value
+}
+
 programs! {
     mutex {
-        let add = |m: &Mutex<u64>| {
-            let mut value = m.lock().unwrap();
-            *value += 1;
-            *value
-        };
-        let (there, here, _) = two(Mutex::new(0), add, add);
+        let (there, here, _) = two(Mutex::new(0), add_locked, add_locked);
         (there, here)
     }
     try_lock {
         let (there, here, shared) = two(
             Mutex::new(0),
             |m| m.try_lock().map_or(7, |mut value| { *value += 1; *value }),
-            |m| { let mut value = m.lock().unwrap(); *value += 1; *value },
+            add_locked,
         );
         (there, here, *shared.lock().unwrap())
     }
@@ -123,12 +130,7 @@ programs! {
         seen
     }
     two_writers {
-        let add = |l: &RwLock<u64>| {
-            let mut value = l.write().unwrap();
-            *value += 1;
-            *value
-        };
-        let (there, here, _) = two(RwLock::new(0), add, add);
+        let (there, here, _) = two(RwLock::new(0), add_writing, add_writing);
         (there, here)
     }
     try_read {

@@ -112,7 +112,7 @@ fn library(rustc: &OsString) -> Result<PathBuf, Usage> {
 /// Compiles and checks the replacements in `folder`. Returns the symbols of the standard library.
 ///
 /// # Errors
-/// What differs from the standard libraries known.
+/// A difference from the standard libraries that are known.
 fn make(
     rustc: &OsString,
     library: &Path,

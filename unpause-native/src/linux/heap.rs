@@ -10,7 +10,7 @@ use std::ptr::{copy_nonoverlapping, null_mut, write_bytes};
 
 use super::thread::{Thread, current};
 
-/// The largest size of a run's heap. What is more comes from libc, and is never freed.
+/// The largest size of a run's heap. libc allocates the memory beyond it, and never frees it.
 const SIZE: usize = 1 << 30;
 
 /// The address asked for, so that pointers have the same value in all processes.

@@ -37,7 +37,7 @@ pub(crate) unsafe fn switch(from: *mut Context, to: *const Context) {
     }
 }
 
-/// Whether user code may write `fs`: 0 no, 1 yes, 2 not known yet.
+/// The permission of user code to write `fs`: 0 no, 1 yes, 2 not known yet.
 static MAY_WRITE_FS: AtomicU32 = AtomicU32::new(2);
 
 /// Returns `true` if user code may write `fs`.

@@ -56,7 +56,7 @@ pub(crate) struct Thread {
     pub(crate) path: u64,
     pub(crate) children: u64,
     pub(crate) allocations: u64,
-    /// What it does next, when it is suspended.
+    /// Its request, while it is suspended.
     pub(crate) request: Request,
     /// A function for the carrier to call, in place of a request.
     pub(crate) call: Option<Call>,

@@ -38,7 +38,7 @@ const REPLACED: &[(&str, &str, Presence)] = &[
     ("<std::thread::scoped::ScopeData>::decrement_num_running_threads", "scope_decrement", Always),
 ];
 
-/// Whether a function is in every standard library that is known.
+/// The presence of a function in the standard libraries that are known.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Presence {
     Always,

@@ -11,7 +11,7 @@ use crate::suggest::suggest;
 use crate::value;
 
 /// The names of all arguments, in the order in which messages list them.
-pub(crate) const NAMES: [&str; 16] = [
+pub(crate) const NAMES: [&str; 17] = [
     "seeds",
     "seed",
     "strategy",
@@ -27,6 +27,7 @@ pub(crate) const NAMES: [&str; 16] = [
     "must_prove",
     "statistics",
     "native",
+    "leaks",
     "crate",
 ];
 
@@ -77,6 +78,8 @@ pub(crate) struct Arguments {
     pub(crate) statistics: bool,
     /// True if the flag is present: the function is not `async`, and its threads are stepped.
     pub(crate) native: bool,
+    /// True if the flag is present: a run fails if it leaks memory. With `native` only.
+    pub(crate) leaks: bool,
     /// The path of the library.
     pub(crate) library: Option<Path>,
 }
@@ -87,16 +90,24 @@ pub(crate) fn parse(tokens: TokenStream) -> (Arguments, Vec<Error>) {
     let mut errors = Vec::new();
     let mut seen: Vec<String> = Vec::new();
     let mut must_prove = None;
+    let mut leaks = None;
     for part in split(tokens, &mut errors) {
         let result = Argument::parse(part).and_then(|part| {
             part.check(&seen)?;
             seen.push(part.name.clone());
+            if part.name == "leaks" {
+                leaks = Some(part.span);
+            }
             if part.name == "must_prove" {
                 must_prove = Some(part.span);
             }
             part.store(&mut arguments)
         });
         errors.extend(result.err());
+    }
+    if let (Some(span), false) = (leaks, seen.iter().any(|name| name == "native")) {
+        let message = "`leaks` needs `native`: the memory of plain threads is searched";
+        errors.push(Error::new(span, message));
     }
     // Errors of the strategy itself are reported before.
     let strategy_is_wrong =
@@ -230,9 +241,14 @@ impl Argument {
                 arguments.native = true;
                 return Ok(());
             }
+            (None, "leaks") => {
+                arguments.leaks = true;
+                return Ok(());
+            }
             (
                 Some(value),
-                "must_fail" | "coverage" | "closure" | "must_prove" | "statistics" | "native",
+                "must_fail" | "coverage" | "closure" | "must_prove" | "statistics" | "native"
+                | "leaks",
             ) => {
                 let message = format!("`{name}` takes no value: write `{name}`, or leave it out");
                 return Err(error_at(&value, self.span, &message));
@@ -281,6 +297,7 @@ pub(crate) fn form(name: &str) -> &'static str {
         "must_prove" => "`must_prove, strategy = \"exhaustive\"`",
         "statistics" => "`statistics`",
         "native" => "`native`",
+        "leaks" => "`native, leaks`",
         _ => "`must_fail`",
     }
 }

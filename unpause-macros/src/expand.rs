@@ -83,6 +83,7 @@ fn accepted(arguments: &Arguments, function: &Function) -> TokenStream {
     let prove = option(arguments.prove, quote!(::core::primitive::u64));
     let must_prove = arguments.must_prove;
     let statistics = arguments.statistics;
+    let leaks = arguments.leaks;
 
     let handed = quote! {
         __sim::Site {
@@ -113,6 +114,7 @@ fn accepted(arguments: &Arguments, function: &Function) -> TokenStream {
             prove: #prove,
             must_prove: #must_prove,
             statistics: #statistics,
+            leaks: #leaks,
         },
         #closure,
     };

@@ -45,6 +45,9 @@ pub enum Request {
     },
     /// Asks for random bytes for the first time in the run. The thread is resumed with their key.
     Key,
+    /// The thread has used memory in a wrong way: [`Execution::take_fault`](crate::Execution::take_fault). It must
+    /// not be resumed.
+    Fault,
     /// The thread has ended, destructors of thread-locals included.
     End,
 }

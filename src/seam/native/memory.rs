@@ -1,0 +1,116 @@
+//! The memory of plain threads: the kind of heap of a run, and errors in its use.
+
+use unpause_native::{Fault, Frame, Memory, Problem, Step};
+
+use super::sites::{shortened, site};
+use super::threads::with;
+use crate::run::ids::TaskId;
+use crate::run::{Failure, MemoryError, MemoryStep};
+use crate::seam::sim::{draw_heap, fail};
+
+/// The heaps that a run draws one of, the simplest first.
+const HEAPS: [Memory; 3] = [Memory::Plain, Memory::Checked, Memory::Reused];
+
+/// Draws the heap of the run.
+pub(super) fn draw() -> Memory {
+    HEAPS[draw_heap() as usize % HEAPS.len()]
+}
+
+/// Ends the run with the error that a thread has made. Never returns.
+pub(super) async fn failed() {
+    let fault = with(|threads| threads.execution().take_fault());
+    if let Some(fault) = fault {
+        fail(|| failure(&fault));
+    }
+    std::future::pending().await
+}
+
+/// The error that the memory shows at the end of the run. Leaks are one if `leaks` is set.
+pub(super) fn check(leaks: bool) -> Option<Failure> {
+    let found = with(|threads| {
+        let execution = threads.execution();
+        let fault = execution.check_memory();
+        let returned = execution.ended() == Some(unpause_native::Ended::Returned);
+        let lost = if leaks && returned { execution.leaks() } else { None };
+        (fault, lost)
+    });
+    match found {
+        (Some(fault), _) => Some(failure(&fault)),
+        (None, Some((fault, count, bytes))) => {
+            let Failure::Memory(mut error) = failure(&fault) else { return None };
+            if count > 1 {
+                error.message += &format!(", one of {count} with {bytes} bytes");
+            }
+            Some(Failure::Memory(error))
+        }
+        (None, None) => None,
+    }
+}
+
+/// The failure of a run with this error.
+fn failure(fault: &Fault) -> Failure {
+    let size = fault.size;
+    let block = size.map_or("memory".to_owned(), |size| format!("an allocation of {size} B"));
+    let byte = fault.offset;
+    let at = match size {
+        Some(size) if byte >= size as isize => {
+            format!("byte {} behind {block}", byte - size as isize + 1)
+        }
+        Some(_) if byte < 0 => format!("byte {} before {block}", -byte),
+        _ => format!("byte {byte} of {block}"),
+    };
+    let is_write = fault.steps.first().is_some_and(|step| step.label.contains("write"));
+    let (problem, message, remedy) = match fault.problem {
+        Problem::DoubleFree => ("double free", format!("{block} is freed twice"), ""),
+        Problem::InvalidFree => {
+            ("invalid free", "no allocation begins at the address freed".to_owned(), "")
+        }
+        Problem::UseAfterFree => {
+            let how = if is_write { "written" } else { "used" };
+            ("use after free", format!("{block} is {how} after it was freed"), "")
+        }
+        Problem::WriteAfterFree => {
+            ("use after free", format!("{at} was written after it was freed"), WRITTEN)
+        }
+        Problem::OutOfBounds if fault.steps.first().is_some_and(is_access) => {
+            ("out of bounds", format!("{at} is accessed"), "")
+        }
+        Problem::OutOfBounds => ("out of bounds", format!("{at} was written"), WRITTEN),
+        Problem::Leak => ("leak", format!("{block} is never freed, and nothing refers to it"), ""),
+        Problem::DataRace => ("data race", "nothing orders the two accesses".to_owned(), ""),
+    };
+    let steps = fault.steps.iter().map(shown).collect();
+    Failure::Memory(MemoryError { problem, message, steps, remedy: remedy.to_owned() })
+}
+
+/// The remedy for a write that was found later.
+const WRITTEN: &str = "The write was found later than it was made. `cargo unpause test --races` checks each access, \
+    and names its line.";
+
+fn is_access(step: &Step) -> bool {
+    ["read", "write", "update"].iter().any(|name| step.label.ends_with(name))
+}
+
+fn shown(step: &Step) -> MemoryStep {
+    let frames = step.frames();
+    let place = site(&frames).place.to_string();
+    let own = frames.iter().find(|frame| is_of_package(frame));
+    let called_from = own.map_or(String::new(), |frame| {
+        format!("{}:{}:{}", shortened(&frame.file), frame.line, frame.column)
+    });
+    MemoryStep {
+        label: step.label.to_owned(),
+        // Threads are spawned in the order of their numbers, and each is a task.
+        task: TaskId(step.thread as u32),
+        called_from: if called_from == place { String::new() } else { called_from },
+        place,
+    }
+}
+
+/// Returns `true` for a function of the package that is tested.
+fn is_of_package(frame: &Frame) -> bool {
+    let is_dependency =
+        frame.file.contains("/registry/src/") || frame.file.contains("/git/checkouts/");
+    let file = shortened(&frame.file);
+    !frame.is_of_std() && !is_dependency && !file.is_empty() && !file.starts_with('/')
+}

@@ -11,7 +11,7 @@ use crate::suggest::suggest;
 use crate::value;
 
 /// The names of all arguments, in the order in which messages list them.
-pub(crate) const NAMES: [&str; 17] = [
+pub(crate) const NAMES: [&str; 18] = [
     "seeds",
     "seed",
     "strategy",
@@ -28,6 +28,7 @@ pub(crate) const NAMES: [&str; 17] = [
     "statistics",
     "native",
     "leaks",
+    "races",
     "crate",
 ];
 
@@ -80,6 +81,8 @@ pub(crate) struct Arguments {
     pub(crate) native: bool,
     /// True if the flag is present: a run fails if it leaks memory. With `native` only.
     pub(crate) leaks: bool,
+    /// True if the flag is present: the test needs a build that searches data races. With `native` only.
+    pub(crate) races: bool,
     /// The path of the library.
     pub(crate) library: Option<Path>,
 }
@@ -90,13 +93,13 @@ pub(crate) fn parse(tokens: TokenStream) -> (Arguments, Vec<Error>) {
     let mut errors = Vec::new();
     let mut seen: Vec<String> = Vec::new();
     let mut must_prove = None;
-    let mut leaks = None;
+    let mut of_memory = Vec::new();
     for part in split(tokens, &mut errors) {
         let result = Argument::parse(part).and_then(|part| {
             part.check(&seen)?;
             seen.push(part.name.clone());
-            if part.name == "leaks" {
-                leaks = Some(part.span);
+            if ["leaks", "races"].contains(&part.name.as_str()) {
+                of_memory.push((part.name.clone(), part.span));
             }
             if part.name == "must_prove" {
                 must_prove = Some(part.span);
@@ -105,9 +108,13 @@ pub(crate) fn parse(tokens: TokenStream) -> (Arguments, Vec<Error>) {
         });
         errors.extend(result.err());
     }
-    if let (Some(span), false) = (leaks, seen.iter().any(|name| name == "native")) {
-        let message = "`leaks` needs `native`: the memory of plain threads is searched";
-        errors.push(Error::new(span, message));
+    if !seen.iter().any(|name| name == "native") {
+        errors.extend(of_memory.into_iter().map(|(name, span)| {
+            Error::new(
+                span,
+                format!("`{name}` needs `native`: it is about the memory of plain threads"),
+            )
+        }));
     }
     // Errors of the strategy itself are reported before.
     let strategy_is_wrong =
@@ -245,10 +252,14 @@ impl Argument {
                 arguments.leaks = true;
                 return Ok(());
             }
+            (None, "races") => {
+                arguments.races = true;
+                return Ok(());
+            }
             (
                 Some(value),
                 "must_fail" | "coverage" | "closure" | "must_prove" | "statistics" | "native"
-                | "leaks",
+                | "leaks" | "races",
             ) => {
                 let message = format!("`{name}` takes no value: write `{name}`, or leave it out");
                 return Err(error_at(&value, self.span, &message));
@@ -298,6 +309,7 @@ pub(crate) fn form(name: &str) -> &'static str {
         "statistics" => "`statistics`",
         "native" => "`native`",
         "leaks" => "`native, leaks`",
+        "races" => "`native, races`",
         _ => "`must_fail`",
     }
 }

@@ -1,6 +1,6 @@
 //! The memory of plain threads: the kind of heap of a run, and errors in its use.
 
-use unpause_native::{Fault, Frame, Memory, Problem, Step};
+use unpause_native::{Fault, Frame, Memory, Problem, Step, TooWeak};
 
 use super::sites::{shortened, site};
 use super::threads::with;
@@ -79,9 +79,48 @@ fn failure(fault: &Fault) -> Failure {
         Problem::Leak => ("leak", format!("{block} is never freed, and nothing refers to it"), ""),
         Problem::DataRace => ("data race", "nothing orders the two accesses".to_owned(), ""),
     };
+    let remedy = match (&fault.missing, fault.problem) {
+        (Some(missing), _) => stronger(missing),
+        (None, Problem::DataRace) => UNORDERED.to_owned(),
+        (None, _) => remedy.to_owned(),
+    };
     let steps = fault.steps.iter().map(shown).collect();
-    Failure::Memory(MemoryError { problem, message, steps, remedy: remedy.to_owned() })
+    Failure::Memory(MemoryError { problem, message, steps, remedy })
 }
+
+/// The remedy for memory orders that are too weak.
+fn stronger(missing: &TooWeak) -> String {
+    let [(write, released), (read, acquired)] = &missing.operations;
+    let tell = |step: &Step, order: u8| {
+        let MemoryStep { place, called_from, .. } = shown(step);
+        let from = match called_from.is_empty() {
+            true => String::new(),
+            false => format!(", called from {called_from}"),
+        };
+        format!("the {} `{}` at {place}{from}", order_name(order), step.label)
+    };
+    format!(
+        "After the first access comes {}, and before the second one {}, of the same word. They order the accesses if \
+         the former is a Release (or follows a Release fence) and the latter an Acquire (or precedes an Acquire fence).",
+        tell(write, *released),
+        tell(read, *acquired)
+    )
+}
+
+/// The name of a memory order.
+fn order_name(order: u8) -> &'static str {
+    match order {
+        0 => "Relaxed",
+        1 | 2 => "Acquire",
+        3 => "Release",
+        4 => "AcqRel",
+        _ => "SeqCst",
+    }
+}
+
+/// The remedy for a data race without operations between the accesses.
+const UNORDERED: &str = "Guard the memory by one lock, access it by atomic operations, or let one thread wait for the \
+    other one between the accesses.";
 
 /// The remedy for a write that was found later.
 const WRITTEN: &str = "The write was found later than it was made. `cargo unpause test --races` checks each access, \

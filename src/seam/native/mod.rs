@@ -79,4 +79,5 @@ pub(crate) fn takes_panic(info: &PanicHookInfo<'_>) -> bool {
 }
 
 /// The command that runs tests.
-pub(crate) const TEST: &str = "cargo unpause test";
+pub(crate) const TEST: &str =
+    if unpause_native::RACES { "cargo unpause test --races" } else { "cargo unpause test" };

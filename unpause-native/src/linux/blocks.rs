@@ -10,7 +10,8 @@ use std::ptr::{copy_nonoverlapping, null_mut, write_bytes};
 
 use super::fault::{Fault, Problem, Step};
 use super::heap::{self, Heap, Memory, SIZE, UNIT};
-use super::thread::Thread;
+use super::race;
+use super::thread::{Thread, outside};
 
 /// The bytes before an allocation: a red zone, its name, the number of its record.
 const BEFORE: usize = 2 * UNIT;
@@ -184,6 +185,9 @@ pub(crate) unsafe fn allocate(
         write_bytes(address.add(size), ZONE, behind(&block));
     }
     heap.blocks.set_units(start, size, false);
+    if let Some(detector) = race::detector() {
+        outside(|| detector.allocated(heap.base + start, size));
+    }
     Some(start)
 }
 
@@ -213,6 +217,13 @@ pub(crate) unsafe fn free(heap: &mut Heap, thread: &mut Thread, address: usize, 
     if let Some(fault) = damage(heap, &block) {
         thread.fail(fault.and(step("freed")));
         return;
+    }
+    if let Some(detector) = race::detector() {
+        let race = outside(|| detector.freed(thread.number, address, block.size, &trace));
+        if let Some(mut fault) = race {
+            describe(&mut fault, &block, 0);
+            thread.fail(fault);
+        }
     }
     let number_of_thread = thread.number as u32;
     let is_reused = heap.memory == Memory::Reused;

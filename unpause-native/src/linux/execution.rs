@@ -11,7 +11,7 @@ use super::places::{self, Frame};
 use super::request::{Access, Operation, Request};
 use super::switch::Context;
 use super::thread::{self, STACK, Start, Thread};
-use super::{blocks, heap, leaks, statics};
+use super::{blocks, heap, leaks, race, statics};
 
 /// The virtual time at which each run begins, in nanoseconds: not 0, so that programs can go back from it.
 const BEGIN: u64 = 1_000_000_000_000;
@@ -117,6 +117,7 @@ impl Execution {
         let idle = IDLE.lock().unwrap_or_else(PoisonError::into_inner);
         drop(super::compiled::take_entered());
         heap::reset(memory);
+        race::reset();
         statics::restore();
         let (carrier, threads) = (Context::default(), Vec::new());
         let mut run =
@@ -162,7 +163,13 @@ impl Execution {
                     self.misuse(thread, access);
                     return (0, 0);
                 }
-                Access::perform(&access)
+                let values = Access::perform(&access);
+                if let Some(detector) = race::detector() {
+                    let trace = self.thread(thread).last_trace();
+                    let fault = detector.atomic(thread, &access, values, &trace);
+                    self.run.fault = self.run.fault.take().or(fault);
+                }
+                values
             }
             other => panic!("thread {thread} has requested {other:?} and no access"),
         }

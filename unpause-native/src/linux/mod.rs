@@ -13,7 +13,10 @@ mod heap;
 mod image;
 mod leaks;
 mod places;
+#[cfg(unpause_races)]
+mod plain;
 mod program;
+mod race;
 mod real;
 mod request;
 mod statics;
@@ -26,5 +29,6 @@ pub use self::execution::{Body, Ended, Execution, warm_up};
 pub use self::fault::{Fault, Problem, Step, TooWeak};
 pub use self::heap::Memory;
 pub use self::places::{Frame, location};
+pub use self::race::RACES;
 pub use self::request::{Access, Operation, Request};
 pub use self::thread::{inside, note_panic, on_carrier, outside};

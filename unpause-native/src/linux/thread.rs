@@ -228,6 +228,13 @@ impl Thread {
         trace
     }
 
+    /// The innermost return addresses up to its last request.
+    pub(crate) fn last_trace(&self) -> Trace {
+        let mut trace = [0; DEPTH];
+        trace.iter_mut().zip(self.return_addresses()).for_each(|(to, from)| *to = from);
+        trace
+    }
+
     /// The memory that the thread refers to while it is suspended: its stack, its argument.
     pub(crate) fn in_use(&self) -> Vec<(usize, usize)> {
         if self.ended {

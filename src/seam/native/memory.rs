@@ -59,7 +59,7 @@ fn failure(fault: &Fault) -> Failure {
         Some(_) if byte < 0 => format!("byte {} before {block}", -byte),
         _ => format!("byte {byte} of {block}"),
     };
-    let is_write = fault.steps.first().is_some_and(|step| step.label.contains("write"));
+    let is_write = fault.steps.first().is_some_and(|step| ["write", "store"].contains(&step.label));
     let (problem, message, remedy) = match fault.problem {
         Problem::DoubleFree => ("double free", format!("{block} is freed twice"), ""),
         Problem::InvalidFree => {
@@ -127,7 +127,7 @@ const WRITTEN: &str = "The write was found later than it was made. `cargo unpaus
     and names its line.";
 
 fn is_access(step: &Step) -> bool {
-    ["read", "write", "update"].iter().any(|name| step.label.ends_with(name))
+    ["read", "write", "load", "store", "update"].contains(&step.label)
 }
 
 fn shown(step: &Step) -> MemoryStep {

@@ -161,7 +161,8 @@ impl Execution {
             Request::Access(access) => {
                 if !blocks::may_access(access.address, access.size.into()) {
                     self.misuse(thread, access);
-                    return (0, 0);
+                    // The memory is still there.
+                    return Access::perform(&access);
                 }
                 let values = Access::perform(&access);
                 if let Some(detector) = race::detector() {
@@ -191,9 +192,9 @@ impl Execution {
     #[cold]
     fn misuse(&mut self, thread: usize, access: Access) {
         let label = match access.operation {
-            Operation::Load => "atomic read",
-            Operation::Store => "atomic write",
-            _ => "atomic update",
+            Operation::Load => "load",
+            Operation::Store => "store",
+            _ => "update",
         };
         let step = Step::at(label, thread, self.thread(thread).return_addresses().take(FRAMES));
         self.run.fault.get_or_insert_with(|| blocks::misuse(access.address, step));

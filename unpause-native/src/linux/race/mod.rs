@@ -7,7 +7,8 @@
 //! Compiled code of std is not instrumented, which must not make a race of what it orders:
 //! - A value of an atomic that no instrumented code has written was written there: the reader is ordered after all that
 //!   has happened.
-//! - A free by compiled code is ordered after accesses: see [`is_of_std`].
+//! - A free by compiled code is ordered after accesses, and a free by an `Arc` after std's own atomic accesses: see
+//!   [`Detector::is_hidden`].
 
 mod clock;
 mod shadow;
@@ -68,6 +69,8 @@ pub(crate) struct Detector {
     /// The return addresses of all runs, and their numbers by hash.
     traces: Vec<Trace>,
     by_hash: ByNumber<u32>,
+    /// The answers of [`Detector::is_hidden`] in all runs, by the numbers of the return addresses.
+    hidden: ByNumber<bool>,
 }
 
 struct Shared(UnsafeCell<Option<Box<Detector>>>);
@@ -312,17 +315,16 @@ impl Detector {
 
     /// The report of two accesses that are not ordered; none if one is a free by compiled code of std.
     #[cold]
-    fn race(&self, old: &Record, new: &Record) -> Option<Fault> {
-        let trace = |record: &Record| self.traces[record.trace as usize];
-        let is_hidden = |record: &Record| record.kind & FREE != 0 && is_of_std(&trace(record));
-        if is_hidden(old) || is_hidden(new) {
+    fn race(&mut self, old: &Record, new: &Record) -> Option<Fault> {
+        if self.is_hidden(old, new) || self.is_hidden(new, old) {
             return None;
         }
+        let trace = |record: &Record| self.traces[record.trace as usize];
         let label = |record: &Record| match record.kind {
             kind if kind & FREE != 0 => "freed",
             kind => match (kind & ATOMIC != 0, kind & WRITE != 0) {
-                (true, true) => "atomic write",
-                (true, false) => "atomic read",
+                (true, true) => "store",
+                (true, false) => "load",
                 (false, true) => "write",
                 (false, false) => "read",
             },
@@ -331,6 +333,21 @@ impl Detector {
         let mut fault = Fault::new(Problem::DataRace, step(new)).and(step(old));
         fault.missing = self.too_weak(old, new);
         Some(fault)
+    }
+
+    /// Returns `true` if code of std that is not instrumented orders a free after the other access: the counts of a
+    /// `Thread`, for example, are changed by compiled code too.
+    fn is_hidden(&mut self, free: &Record, other: &Record) -> bool {
+        if free.kind & FREE == 0 {
+            return false;
+        }
+        let traces = &self.traces;
+        let trace = |record: &Record| &traces[record.trace as usize];
+        let pair = (free.trace as usize) << 32 | other.trace as usize;
+        *self.hidden.entry(pair).or_insert_with(|| {
+            is_of_std(trace(free))
+                || other.kind & ATOMIC != 0 && is_count(trace(free)) && is_inside_std(trace(other))
+        })
     }
 
     /// Operations on one atomic that would order two accesses if they were stronger: a write by the first thread, after
@@ -365,8 +382,24 @@ impl Detector {
 /// The largest number of bytes of a freed or new allocation that are looked at.
 const FREED_MAX: usize = 1 << 16;
 
-/// Returns `true` if compiled code of std has freed memory: the last owner of a `Thread`, for example, whose counts are
-/// not instrumented.
+/// Returns `true` if std frees memory of an `Arc` or of a thread.
+fn is_count(trace: &Trace) -> bool {
+    let frames = trace.iter().flat_map(|address| places::frames(*address));
+    let mut of_std = frames.take_while(|frame| frame.is_of_std());
+    of_std.any(|frame| {
+        frame.file.ends_with("/alloc/src/sync.rs") || frame.file.contains("/std/src/thread/")
+    })
+}
+
+/// Returns `true` for an atomic operation of std's own.
+fn is_inside_std(trace: &Trace) -> bool {
+    let frames = places::frames(trace[0]);
+    let mut callers =
+        frames.iter().skip_while(|frame| frame.file.ends_with("/core/src/sync/atomic.rs"));
+    callers.next().is_some_and(places::Frame::is_of_std)
+}
+
+/// Returns `true` if compiled code of std has freed memory.
 fn is_of_std(trace: &Trace) -> bool {
     let is_shim = |address: usize| {
         let frames = places::frames(address);

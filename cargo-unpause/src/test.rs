@@ -17,8 +17,11 @@ use crate::{Exit, Terminal};
 const HELP: &str = "\
 Runs tests whose plain threads are stepped: cargo's `test`, or `nextest run`, of an instrumented program.
 
-usage: cargo sim test [ARGUMENTS OF CARGO TEST]
-       cargo sim nextest run [ARGUMENTS OF CARGO NEXTEST RUN]
+usage: cargo sim test [--races] [ARGUMENTS OF CARGO TEST]
+       cargo sim nextest run [--races] [ARGUMENTS OF CARGO NEXTEST RUN]
+
+  --races  check each access to memory: data races, memory orders that are too weak, use after free, accesses out of
+           bounds. A slower program, built in target/unpause-races.
 
 A test with `#[sim::test(native)]` is a plain function. Its `std::thread`s, and those of the crates that it uses, are
 tasks of the run: each of their atomic operations, locks, waits and sleeps may be overtaken.
@@ -31,6 +34,9 @@ x86-64 with glibc only.
 
 /// The folder of instrumented programs, in the target folder.
 const FOLDER: &str = "unpause";
+
+/// The folder of programs whose plain accesses are instrumented too.
+const FOLDER_RACES: &str = "unpause-races";
 
 /// Runs `cargo test` with the arguments left.
 pub(crate) fn test(parser: lexopt::Parser, terminal: &mut Terminal) -> Result<Exit, Usage> {
@@ -47,7 +53,10 @@ fn run(
     mut parser: lexopt::Parser,
     terminal: &mut Terminal,
 ) -> Result<Exit, Usage> {
-    let arguments: Vec<OsString> = parser.raw_args()?.collect();
+    let mut arguments: Vec<OsString> = parser.raw_args()?.collect();
+    let own = arguments.iter().position(|argument| argument == "--").unwrap_or(arguments.len());
+    let races = arguments[..own].iter().position(|argument| argument == "--races");
+    races.into_iter().for_each(|at| drop(arguments.remove(at)));
     if arguments.first().is_some_and(|first| first == "--help" || first == "-h") {
         terminal.print(HELP);
         return Ok(Exit::Good);
@@ -60,7 +69,8 @@ fn run(
     }
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
-    let folder = target_folder(&cargo)?.join(FOLDER);
+    let target = target_folder(&cargo)?;
+    let folder = target.join(FOLDER);
     let fallback = fallback::build(&rustc, &folder)?;
     let replaced = stdlib::build(&rustc, &folder, &fallback)?;
     let own = std::env::current_exe()
@@ -72,10 +82,18 @@ fn run(
     let own_command = usize::from(command == ["nextest"]).min(arguments.len());
     started.args(&arguments[..own_command]).arg("--target").arg(host(&rustc)?);
     started.args(&arguments[own_command..]);
-    started.env("CARGO_TARGET_DIR", &folder);
+    let built = if races.is_some() { target.join(FOLDER_RACES) } else { folder };
+    started.env("CARGO_TARGET_DIR", built);
     started.env("RUSTC_WRAPPER", own).env(wrapper::VARIABLE, &replaced.arguments);
     // Cargo compiles again if the replacements are others.
-    let flags = format!("--cfg unpause_native --cfg unpause_std=\"{}\"", replaced.hash);
+    let mut flags = format!("--cfg unpause_native --cfg unpause_std=\"{}\"", replaced.hash);
+    match races {
+        Some(_) => {
+            flags += " --cfg unpause_races";
+            started.env(wrapper::RACES, "1");
+        }
+        None => _ = started.env_remove(wrapper::RACES),
+    }
     started.env("RUSTFLAGS", with("RUSTFLAGS", &flags));
     let link = format!("{flags} -Clink-arg=@{}", replaced.arguments.display());
     started.env("RUSTDOCFLAGS", with("RUSTDOCFLAGS", &link));

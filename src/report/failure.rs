@@ -25,6 +25,7 @@ pub(super) fn headline(report: &Report, finding: &Finding, names: &DisplayNames<
     };
     match failure {
         Failure::Panic { task, .. } => format!("{} panicked", names.task(*task)),
+        Failure::Memory(error) => format!("{}, {}", error.problem, error.message),
         Failure::Error { .. } => "the test returned an error".to_owned(),
         Failure::Deadlock { waits } => match &circle_of(waits)[..] {
             [] => "deadlock, every remaining task is blocked".to_owned(),
@@ -104,6 +105,16 @@ pub(super) fn facts(
         Failure::Misuse { message, place } => {
             text(screen, message);
             field(screen, "at", &places::shown(place));
+        }
+        Failure::Memory(error) => {
+            for step in &error.steps {
+                let from = match step.called_from.is_empty() {
+                    true => String::new(),
+                    false => format!(", called from {}", places::shown(&step.called_from)),
+                };
+                let place = places::shown(&step.place);
+                field(screen, &step.label, &format!("{place} by {}{from}", names.task(step.task)));
+            }
         }
         Failure::Error { message } | Failure::Unreadable { message } => text(screen, message),
         Failure::History { place, verdict, .. } => {
@@ -196,7 +207,9 @@ pub(super) fn details(
             }
         }
         Failure::Unproven { .. } => help(screen, UNPROVEN),
-        Failure::Panic { .. }
+        Failure::Memory(error) if !error.remedy.is_empty() => help(screen, &error.remedy),
+        Failure::Memory(_)
+        | Failure::Panic { .. }
         | Failure::Error { .. }
         | Failure::Unreadable { .. }
         | Failure::Misuse { .. } => {}

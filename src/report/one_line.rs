@@ -17,6 +17,14 @@ pub fn one_line(failure: &Failure, run: &Run) -> String {
         Failure::Panic { task: id, message, place } => {
             format!("panic in {} at {place}: {message}", task(*id))
         }
+        Failure::Memory(error) => {
+            let steps: Vec<String> = error
+                .steps
+                .iter()
+                .map(|step| format!("{} at {} by {}", step.label, step.place, task(step.task)))
+                .collect();
+            format!("{}: {}; {}", error.problem, error.message, steps.join(", "))
+        }
         Failure::Error { message } => format!("the test returned the error {message}"),
         Failure::Deadlock { waits } => {
             let waits: Vec<String> = waits

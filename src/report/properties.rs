@@ -12,7 +12,8 @@ use crate::run::program::{
     CommandLayout, CommandRecord, Fate, Faults, Omitted, Part, ProgramRecord,
 };
 use crate::run::{
-    DrawRecord, Failure, Holder, ObjectRecord, Outcome, StepRecord, TaskRecord, Wait,
+    DrawRecord, Failure, Holder, MemoryError, MemoryStep, ObjectRecord, Outcome, StepRecord,
+    TaskRecord, Wait,
 };
 use unpause_check::history::{HistoryRecord, Operation};
 use unpause_check::verdict::{Anomaly, Evidence, Exhausted, Verdict};
@@ -142,6 +143,16 @@ fn failure() -> impl Strategy<Value = Failure> {
             place
         }),
         t().prop_map(|message| Failure::Error { message }),
+        (task(), t(), t(), t()).prop_map(|(task, message, place, remedy)| {
+            let step = MemoryStep {
+                label: message.clone(),
+                task,
+                place: place.clone(),
+                called_from: place,
+            };
+            let problem = "use after free";
+            Failure::Memory(MemoryError { problem, message, steps: vec![step; 2], remedy })
+        }),
         vec(wait(), 0..20).prop_map(|waits| Failure::Deadlock { waits }),
         (any::<u32>(), vec(step(), 0..6))
             .prop_map(|(steps, cycle)| Failure::StepLimit { steps, cycle }),

@@ -276,6 +276,11 @@ impl<'a> ScheduleTable<'a> {
         };
         match failure {
             Failure::Panic { task, place, .. } => row(*task, "panics", place),
+            Failure::Memory(error) => {
+                if let Some(step) = error.steps.first() {
+                    row(step.task, error.problem, &step.place);
+                }
+            }
             Failure::Error { .. } => row(TaskId::MAIN, "returns an error", ""),
             Failure::Hang { task, .. } => row(*task, "does not yield", ""),
             Failure::Deadlock { waits } => {

@@ -5,6 +5,7 @@ pub(crate) mod choice;
 pub mod coverage;
 pub mod event;
 pub mod ids;
+mod memory;
 pub mod op;
 pub(crate) mod panics;
 pub(crate) mod pool;
@@ -27,6 +28,7 @@ use crate::run::program::{ProgramRecord, SOMETHING_ASKED};
 use unpause_check::history::HistoryRecord;
 use unpause_check::verdict::Verdict;
 
+pub use self::memory::{MemoryError, MemoryStep};
 pub use self::spin::Spin;
 
 /// One execution of the test body.
@@ -228,6 +230,8 @@ pub enum Failure {
         /// The place, as `file:line:column`; empty if the program replaced the panic hook.
         place: String,
     },
+    /// A plain thread used memory in a wrong way.
+    Memory(MemoryError),
     /// The body returned an error.
     Error {
         /// Its `Debug` text.
@@ -371,6 +375,7 @@ impl Failure {
     pub fn kind(&self) -> &'static str {
         match self {
             Failure::Panic { .. } => "panic",
+            Failure::Memory(error) => error.problem,
             Failure::Error { .. } => "error",
             Failure::Deadlock { .. } => "deadlock",
             Failure::StepLimit { .. } => "step limit",
@@ -391,6 +396,7 @@ impl Failure {
     pub fn signature(&self) -> Signature {
         let place = match self {
             Failure::Panic { place, .. } | Failure::Misuse { place, .. } => place.clone(),
+            Failure::Memory(error) => error.identity(),
             Failure::Error { message } | Failure::Unreadable { message } => message.clone(),
             Failure::Deadlock { waits } => {
                 let mut places: Vec<String> = core_of(waits)

@@ -11,7 +11,7 @@ use crate::suggest::suggest;
 use crate::value;
 
 /// The names of all arguments, in the order in which messages list them.
-pub(crate) const NAMES: [&str; 16] = [
+pub(crate) const NAMES: [&str; 18] = [
     "seeds",
     "seed",
     "strategy",
@@ -27,6 +27,8 @@ pub(crate) const NAMES: [&str; 16] = [
     "must_prove",
     "statistics",
     "native",
+    "leaks",
+    "races",
     "crate",
 ];
 
@@ -77,6 +79,10 @@ pub(crate) struct Arguments {
     pub(crate) statistics: bool,
     /// True if the flag is present: the function is not `async`, and its threads are stepped.
     pub(crate) native: bool,
+    /// True if the flag is present: a run fails if it leaks memory. With `native` only.
+    pub(crate) leaks: bool,
+    /// True if the flag is present: the test needs a build that searches data races. With `native` only.
+    pub(crate) races: bool,
     /// The path of the library.
     pub(crate) library: Option<Path>,
 }
@@ -87,16 +93,28 @@ pub(crate) fn parse(tokens: TokenStream) -> (Arguments, Vec<Error>) {
     let mut errors = Vec::new();
     let mut seen: Vec<String> = Vec::new();
     let mut must_prove = None;
+    let mut of_memory = Vec::new();
     for part in split(tokens, &mut errors) {
         let result = Argument::parse(part).and_then(|part| {
             part.check(&seen)?;
             seen.push(part.name.clone());
+            if ["leaks", "races"].contains(&part.name.as_str()) {
+                of_memory.push((part.name.clone(), part.span));
+            }
             if part.name == "must_prove" {
                 must_prove = Some(part.span);
             }
             part.store(&mut arguments)
         });
         errors.extend(result.err());
+    }
+    if !seen.iter().any(|name| name == "native") {
+        errors.extend(of_memory.into_iter().map(|(name, span)| {
+            Error::new(
+                span,
+                format!("`{name}` needs `native`: it is about the memory of plain threads"),
+            )
+        }));
     }
     // Errors of the strategy itself are reported before.
     let strategy_is_wrong =
@@ -230,9 +248,18 @@ impl Argument {
                 arguments.native = true;
                 return Ok(());
             }
+            (None, "leaks") => {
+                arguments.leaks = true;
+                return Ok(());
+            }
+            (None, "races") => {
+                arguments.races = true;
+                return Ok(());
+            }
             (
                 Some(value),
-                "must_fail" | "coverage" | "closure" | "must_prove" | "statistics" | "native",
+                "must_fail" | "coverage" | "closure" | "must_prove" | "statistics" | "native"
+                | "leaks" | "races",
             ) => {
                 let message = format!("`{name}` takes no value: write `{name}`, or leave it out");
                 return Err(error_at(&value, self.span, &message));
@@ -281,6 +308,8 @@ pub(crate) fn form(name: &str) -> &'static str {
         "must_prove" => "`must_prove, strategy = \"exhaustive\"`",
         "statistics" => "`statistics`",
         "native" => "`native`",
+        "leaks" => "`native, leaks`",
+        "races" => "`native, races`",
         _ => "`must_fail`",
     }
 }

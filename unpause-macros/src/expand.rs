@@ -66,8 +66,13 @@ fn accepted(arguments: &Arguments, function: &Function) -> TokenStream {
         true => quote_spanned!(place=> __sim::test_native),
     };
     // A build without instrumentation cannot step threads: the harness lists the test, with the command.
-    let ignored = (arguments.native && !is_instrumented())
-        .then(|| quote!(#[ignore = "steps plain threads: run it with `cargo unpause test`"]));
+    let ignored = if arguments.races && !searches_races() {
+        Some(quote!(#[ignore = "searches data races: run it with `cargo unpause test --races`"]))
+    } else if arguments.native && !is_instrumented() {
+        Some(quote!(#[ignore = "steps plain threads: run it with `cargo unpause test`"]))
+    } else {
+        None
+    };
 
     let seeds = option(arguments.seeds, quote!(::core::primitive::u64));
     let seed = option(arguments.seed, quote!(::core::primitive::u64));
@@ -83,6 +88,7 @@ fn accepted(arguments: &Arguments, function: &Function) -> TokenStream {
     let prove = option(arguments.prove, quote!(::core::primitive::u64));
     let must_prove = arguments.must_prove;
     let statistics = arguments.statistics;
+    let leaks = arguments.leaks;
 
     let handed = quote! {
         __sim::Site {
@@ -113,6 +119,7 @@ fn accepted(arguments: &Arguments, function: &Function) -> TokenStream {
             prove: #prove,
             must_prove: #must_prove,
             statistics: #statistics,
+            leaks: #leaks,
         },
         #closure,
     };
@@ -133,6 +140,11 @@ fn accepted(arguments: &Arguments, function: &Function) -> TokenStream {
 /// Returns `true` if `cargo unpause test` compiles the program. It sets the variable for the compiler.
 fn is_instrumented() -> bool {
     std::env::var_os("UNPAUSE_NATIVE").is_some()
+}
+
+/// Returns `true` if `cargo unpause test --races` compiles the program.
+fn searches_races() -> bool {
+    std::env::var_os("UNPAUSE_RACES").is_some()
 }
 
 /// An `Option` as an expression.

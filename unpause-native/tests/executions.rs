@@ -85,6 +85,7 @@ fn run(seed: u64, body: impl FnOnce() + Send + 'static) -> Ran {
             Request::Yield => ready.push((thread, 0)),
             Request::Key => ready.push((thread, seed)),
             Request::Sleep { until } => sleeps.push((until, thread)),
+            Request::Fault => panic!("{:?}", execution.take_fault()),
             Request::End => {
                 over.push(thread);
                 let is_for_it = |(_, child): &&(usize, usize)| *child == thread;

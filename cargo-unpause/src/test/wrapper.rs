@@ -37,6 +37,17 @@ pub(super) const INSTRUMENTATION: [&str; 3] = [
     "-Cllvm-args=-tsan-instrument-memintrinsics=0",
 ];
 
+/// The variable that is set if plain accesses are instrumented too. The attribute `#[sim::test]` reads it.
+pub(crate) const RACES: &str = "UNPAUSE_RACES";
+
+/// Flags of the crates that are tested for data races: the pass makes each access a call, of all functions, which
+/// another pass marks before it.
+pub(super) const INSTRUMENTATION_OF_ALL: [&str; 3] = [
+    "-Cpasses=forceattrs,tsan",
+    "-Cllvm-args=-force-attribute=sanitize_thread",
+    "-Cllvm-args=-tsan-instrument-func-entry-exit=0",
+];
+
 /// Calls the compiler for cargo: `arguments` are the compiler's path and its arguments.
 pub(crate) fn compile(arguments: Vec<OsString>, linked: &OsStr) -> ExitCode {
     let Some((rustc, given)) = arguments.split_first() else {
@@ -44,7 +55,8 @@ pub(crate) fn compile(arguments: Vec<OsString>, linked: &OsStr) -> ExitCode {
         return ExitCode::from(2);
     };
     let mut command = Command::new(rustc);
-    command.args(given).args(flags(given, linked));
+    let races = std::env::var_os(RACES).is_some();
+    command.args(given).args(flags(given, linked, races));
     let code = match command.status() {
         Ok(status) => status.code().unwrap_or(1),
         Err(error) => {
@@ -56,7 +68,7 @@ pub(crate) fn compile(arguments: Vec<OsString>, linked: &OsStr) -> ExitCode {
 }
 
 /// The flags to add to those that cargo has given.
-fn flags(given: &[OsString], arguments: &OsStr) -> Vec<OsString> {
+fn flags(given: &[OsString], arguments: &OsStr, races: bool) -> Vec<OsString> {
     let after = |name: &str| {
         let at = given.iter().position(|argument| argument == name)?;
         given.get(at + 1)?.to_str()
@@ -67,7 +79,8 @@ fn flags(given: &[OsString], arguments: &OsStr) -> Vec<OsString> {
     };
     let mut flags = vec![OsString::from(FRAMES)];
     if !NOT_INSTRUMENTED.contains(&name) {
-        flags.extend(INSTRUMENTATION.map(OsString::from));
+        let instrumentation = if races { INSTRUMENTATION_OF_ALL } else { INSTRUMENTATION };
+        flags.extend(instrumentation.map(OsString::from));
     }
     let is_program =
         after("--crate-type") == Some("bin") || given.iter().any(|flag| flag == "--test");
@@ -84,8 +97,12 @@ mod tests {
     use super::*;
 
     fn flags_of(given: &str) -> String {
+        flags_with(given, false)
+    }
+
+    fn flags_with(given: &str, races: bool) -> String {
         let given: Vec<OsString> = given.split(' ').map(OsString::from).collect();
-        let flags = flags(&given, OsStr::new("/arguments"));
+        let flags = flags(&given, OsStr::new("/arguments"), races);
         flags.iter().map(|flag| flag.to_str().unwrap()).collect::<Vec<_>>().join(" ")
     }
 
@@ -101,5 +118,14 @@ mod tests {
         assert_eq!(flags_of("--crate-name sim --crate-type lib --target x"), FRAMES);
         assert_eq!(flags_of("--crate-name build_script_build --crate-type bin"), "");
         assert_eq!(flags_of("-vV"), "");
+    }
+
+    #[test]
+    fn plain_accesses_are_instrumented_for_races_only() {
+        let given = "--crate-name dashmap --crate-type lib --target x";
+        let marks = "-force-attribute=sanitize_thread";
+        assert!(flags_with(given, true).contains(marks), "{}", flags_with(given, true));
+        assert!(!flags_of(given).contains(marks), "{}", flags_of(given));
+        assert_eq!(flags_with("--crate-name sim --crate-type lib --target x", true), FRAMES);
     }
 }

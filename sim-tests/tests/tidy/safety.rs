@@ -10,12 +10,19 @@ use crate::tree::{File, Offence};
 /// The crate for unmodified code, the only one with unsafe code. Its lints demand the reason at each block.
 const UNSAFE: &str = "unpause-native/";
 
+/// The tests of errors in the use of memory, which cannot be planted without unsafe code.
+const PLANTED: &str = "native-tests/tests/memory";
+
+fn is_exempt(path: &str) -> bool {
+    path.starts_with(UNSAFE) || path.starts_with(PLANTED)
+}
+
 /// `unsafe` as code: blocks, functions, impls, attributes, inside macros too.
 ///
 /// Works on tokens. Left out are tokens that a test quotes, because the input of a macro may be
 /// anything, and the sources in `ui/`, because the compiler must reject them.
 pub(crate) fn unsafe_words(file: &File) -> Vec<Offence> {
-    if !file.is_rust() || file.path.contains("/tests/ui/") || file.path.starts_with(UNSAFE) {
+    if !file.is_rust() || file.path.contains("/tests/ui/") || is_exempt(&file.path) {
         return Vec::new();
     }
     let mut lines = Vec::new();
@@ -54,7 +61,7 @@ fn is_cfg_test(attribute: &TokenStream) -> bool {
 
 /// A library, program, build script or example without `#![forbid(unsafe_code)]`.
 pub(crate) fn root_without_forbid(file: &File) -> Vec<Offence> {
-    if !is_root(&file.path) || forbids(&file.text) || file.path.starts_with(UNSAFE) {
+    if !is_root(&file.path) || forbids(&file.text) || is_exempt(&file.path) {
         return Vec::new();
     }
     vec![Offence::new(file, 0, "a crate root: add `#![forbid(unsafe_code)]` below its `//!`")]
@@ -91,8 +98,8 @@ pub(crate) fn manifest_without_lints(file: &File) -> Vec<Offence> {
         let message = "a workspace: add `unsafe_code = \"forbid\"` to its [workspace.lints.rust]";
         offences.push(Offence::new(file, 0, message));
     }
-    let gives_reasons = file.path.starts_with(UNSAFE)
-        && says("lints.clippy", "undocumented_unsafe_blocks", "\"deny\"");
+    let gives_reasons =
+        is_exempt(&file.path) && says("lints.clippy", "undocumented_unsafe_blocks", "\"deny\"");
     let takes = says("lints", "workspace", "true")
         || says("lints.rust", "unsafe_code", "\"forbid\"")
         || gives_reasons;

@@ -259,7 +259,7 @@ impl Runner {
     /// ```
     pub fn run_native<R: TestResult + 'static>(&self, body: fn() -> R) -> Report {
         let _only = native::exclusive();
-        let body = FunctionBody::new(async || native::run(body).await);
+        let body = FunctionBody::new(async || native::run(body, false).await);
         let settings = Settings { native: true, ..self.settings.clone() };
         let runner = Runner { settings, site: self.site.clone() };
         match runner.try_run_body(&body, false) {

@@ -17,8 +17,12 @@ impl fmt::Debug for ErrorText {
     }
 }
 
-/// Runs `body` and the threads that it spawns as tasks of the current run.
-pub(super) async fn run<R: TestResult + 'static>(body: fn() -> R) -> Result<(), ErrorText> {
+/// Runs `body` and the threads that it spawns as tasks of the current run. A leak fails the run
+/// if `leaks` is set.
+pub(super) async fn run<R: TestResult + 'static>(
+    body: fn() -> R,
+    leaks: bool,
+) -> Result<(), ErrorText> {
     let error = Arc::new(Mutex::new(None));
     let slot = error.clone();
     let with_error = move || {
@@ -26,7 +30,7 @@ pub(super) async fn run<R: TestResult + 'static>(body: fn() -> R) -> Result<(), 
         // Its memory ends with the run.
         outside(|| *slot.lock().unwrap_or_else(PoisonError::into_inner) = error.clone());
     };
-    native::run(Box::new(with_error)).await;
+    native::run(Box::new(with_error), leaks).await;
     let error = error.lock().unwrap_or_else(PoisonError::into_inner).take();
     error.map_or(Ok(()), |error| Err(ErrorText(error)))
 }

@@ -69,6 +69,8 @@ pub struct Attributes {
     pub must_prove: bool,
     /// A test that passes reports the statistics of its programs.
     pub statistics: bool,
+    /// A run of plain threads fails if it leaks memory.
+    pub leaks: bool,
 }
 
 /// Runs a test and panics if it fails.
@@ -89,7 +91,8 @@ pub fn test_native<R: TestResult + 'static>(
     body: fn() -> R,
 ) {
     let _only = native::exclusive();
-    let body = FunctionBody::new(async || native::run(body).await);
+    let leaks = attributes.leaks;
+    let body = FunctionBody::new(async || native::run(body, leaks).await);
     test_body(site, attributes, Location::caller(), &body, true);
 }
 

@@ -8,7 +8,7 @@ const REMEDY: &str = "plain threads are not instrumented in this build: run the 
 
 /// Panics, because the build is not instrumented.
 #[allow(clippy::unused_async, reason = "as in the instrumented build")]
-pub(crate) async fn run(_body: Box<dyn FnOnce() + Send>) {
+pub(crate) async fn run(_body: Box<dyn FnOnce() + Send>, _leaks: bool) {
     panic!("{REMEDY}")
 }
 

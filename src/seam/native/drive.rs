@@ -8,6 +8,7 @@ use std::task::Poll;
 
 use unpause_native::{Access, Request};
 
+use super::memory;
 use super::ops::{self, RESUME, SLEEP, WAIT, WAKE, YIELD};
 use super::sites::Site;
 use super::threads::{Waiter, with};
@@ -54,6 +55,7 @@ pub(super) async fn drive(thread: usize) {
                 0
             }
             Request::Key => draw_key(),
+            Request::Fault => return memory::failed().await,
             Request::End => return,
         };
     }

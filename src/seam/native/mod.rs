@@ -6,6 +6,7 @@
 
 mod by_number;
 mod drive;
+mod memory;
 mod ops;
 mod sites;
 mod threads;
@@ -23,13 +24,14 @@ use crate::rt::WORLD;
 use crate::run::Failure;
 use crate::run::ids::TaskId;
 
-/// Runs `body` on a simulated thread, as the current task.
+/// Runs `body` on a simulated thread, as the current task. If `leaks` is set, an allocation that nothing refers to at
+/// the end is a failure.
 ///
 /// # Panics
 /// Outside of a simulated run, and if the program has no symbols.
-pub(crate) async fn run(body: Box<dyn FnOnce() + Send>) {
+pub(crate) async fn run(body: Box<dyn FnOnce() + Send>, leaks: bool) {
     assert!(super::in_run(), "plain threads are stepped in a run only");
-    let execution = match Execution::begin(body) {
+    let execution = match Execution::begin_with(body, memory::draw()) {
         Ok(execution) => execution,
         Err(message) => {
             let place = here().to_string();
@@ -41,8 +43,14 @@ pub(crate) async fn run(body: Box<dyn FnOnce() + Send>) {
         WORLD.with(|world| world.note_unseen(NOT_REPLACED));
     }
     drive::drive(0).await;
-    if let Some(Ended::Panicked(message, place)) = begun.end() {
-        fail(|| Failure::Panic { task: TaskId::MAIN, message, place });
+    let memory = memory::check(leaks);
+    match begun.end() {
+        // The panic may be its consequence.
+        _ if memory.is_some() => memory.into_iter().for_each(|error| fail(|| error)),
+        Some(Ended::Panicked(message, place)) => {
+            fail(|| Failure::Panic { task: TaskId::MAIN, message, place });
+        }
+        _ => {}
     }
 }
 
@@ -71,4 +79,5 @@ pub(crate) fn takes_panic(info: &PanicHookInfo<'_>) -> bool {
 }
 
 /// The command that runs tests.
-pub(crate) const TEST: &str = "cargo unpause test";
+pub(crate) const TEST: &str =
+    if unpause_native::RACES { "cargo unpause test --races" } else { "cargo unpause test" };

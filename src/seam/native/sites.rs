@@ -30,7 +30,8 @@ impl Sites {
     }
 }
 
-fn site(frames: &[Frame]) -> Site {
+/// The place of a request by the functions that led to it, innermost first.
+pub(super) fn site(frames: &[Frame]) -> Site {
     // A thread of std's that begins or ends was called by the runtime and not by the user.
     let frames = frames.split(is_of_runtime).next().unwrap_or_default();
     let outer = frames.iter().position(|frame| !frame.file.is_empty() && !frame.is_of_std());
@@ -103,7 +104,7 @@ fn is_internal(frame: &Frame) -> bool {
 }
 
 /// The file as a report shows it: `package-version/…` of a package from a registry.
-fn shortened(file: &str) -> &str {
+pub(super) fn shortened(file: &str) -> &str {
     let package = file.split_once("/registry/src/").and_then(|(_, rest)| rest.split_once('/'));
     let std = file.strip_prefix("/rustc/").and_then(|_| file.split_once("/library/"));
     if let Some((_, in_library)) = std {

@@ -76,6 +76,15 @@ pub(crate) fn draw_key() -> u64 {
     given(u64::MAX, key, "the key of random bytes")
 }
 
+/// The number of the heap of a run of plain threads, from 0, the simplest: not explored, kept in the trace. A search
+/// has the one that checks and does not reuse memory.
+#[cfg_attr(not(unpause_native), allow(dead_code))]
+pub(crate) fn draw_heap() -> u64 {
+    // Not by the lower bits of the seed, which choose a strategy.
+    let mixed = |seed: u64| seed.wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 63;
+    given(3, 1 + seed().map_or(0, mixed), "the heap of the run")
+}
+
 /// The seed of the run, 0 outside one; none in a search, which explores all values that a seed could give.
 pub(crate) fn seed() -> Option<u64> {
     if in_run() { WORLD.with(World::seed).map(|seed| seed.0) } else { Some(0) }

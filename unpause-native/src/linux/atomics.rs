@@ -32,6 +32,24 @@ macro_rules! entry {
     };
 }
 
+/// The same for a compare-exchange, whose six registers are not enough: two memory orders become one number.
+macro_rules! entry_of_strong {
+    ($name:ident, $to:ident) => {
+        #[unsafe(no_mangle)]
+        #[unsafe(naked)]
+        unsafe extern "C" fn $name() {
+            naked_asm!(
+                "shl r8d, 8",
+                "or ecx, r8d",
+                "mov r8, [rsp]",
+                "mov r9, rbp",
+                "jmp {}",
+                sym $to,
+            )
+        }
+    };
+}
+
 /// The read-modify-write operations of one size.
 macro_rules! changes {
     ($int:ty, $size:literal; $($name:ident $to:ident $operation:ident)*) => {$(
@@ -41,6 +59,7 @@ macro_rules! changes {
                 size: $size,
                 order: order as u8,
                 address,
+                failure: 0,
                 operand: u64::from(operand),
                 replacement: 0,
             };
@@ -59,8 +78,9 @@ macro_rules! size {
 
             extern "C" fn load(address: usize, order: i32, from: usize, frame: usize) -> $int {
                 let (operation, order) = (Operation::Load, order as u8);
+                let (size, failure, operand, replacement) = ($size, 0, 0, 0);
                 let access =
-                    Access { operation, size: $size, order, address, operand: 0, replacement: 0 };
+                    Access { operation, size, order, failure, address, operand, replacement };
                 operate(access, (from, frame)) as $int
             }
             entry!($load, "rdx", "rcx", load);
@@ -76,7 +96,7 @@ macro_rules! size {
                 $nand nand Nand
             }
 
-            // The order of a failure, the last argument, gives way: nothing reads it.
+            // The order of a failure, the last argument, comes in the second byte of the order: `entry_of_strong`.
             extern "C" fn strong(
                 address: usize,
                 expected: $int,
@@ -89,13 +109,14 @@ macro_rules! size {
                     operation: Operation::CompareExchange,
                     size: $size,
                     order: order as u8,
+                    failure: (order >> 8) as u8,
                     address,
                     operand: u64::from(expected),
                     replacement: u64::from(new),
                 };
                 operate(access, (from, frame)) as $int
             }
-            entry!($strong, "r8", "r9", strong);
+            entry_of_strong!($strong, strong);
         }
     };
 }
@@ -115,7 +136,8 @@ size!(of_64, u64, 8, __tsan_atomic64_load __tsan_atomic64_store __tsan_atomic64_
 
 extern "C" fn fence(order: i32, from: usize, frame: usize) {
     let (operation, order) = (Operation::Fence, order as u8);
-    let access = Access { operation, size: 0, order, address: 0, operand: 0, replacement: 0 };
+    let (size, failure, address, operand, replacement) = (0, 0, 0, 0, 0);
+    let access = Access { operation, size, order, failure, address, operand, replacement };
     operate(access, (from, frame));
 }
 entry!(__tsan_atomic_thread_fence, "rsi", "rdx", fence);

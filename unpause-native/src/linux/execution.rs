@@ -5,11 +5,13 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::{NonNull, null_mut};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use super::fault::{Fault, Step};
+use super::heap::Memory;
 use super::places::{self, Frame};
-use super::request::{Access, Request};
+use super::request::{Access, Operation, Request};
 use super::switch::Context;
 use super::thread::{self, STACK, Start, Thread};
-use super::{heap, statics};
+use super::{blocks, heap, leaks, race, statics};
 
 /// The virtual time at which each run begins, in nanoseconds: not 0, so that programs can go back from it.
 const BEGIN: u64 = 1_000_000_000_000;
@@ -41,6 +43,8 @@ pub(crate) struct Run {
     pub(crate) random: Option<u64>,
     /// The virtual time, in nanoseconds.
     pub(crate) now: u64,
+    /// The first error in the use of memory.
+    pub(crate) fault: Option<Fault>,
 }
 
 impl Run {
@@ -101,13 +105,23 @@ impl Execution {
     /// # Errors
     /// If the statics of the program cannot be found, because it has no symbols.
     pub fn begin(body: Body) -> Result<Execution, String> {
+        Execution::begin_with(body, Memory::Plain)
+    }
+
+    /// As [`begin`](Execution::begin), with a heap that treats freed memory as `memory` says.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn begin_with(body: Body, memory: Memory) -> Result<Execution, String> {
         statics::save()?;
         let idle = IDLE.lock().unwrap_or_else(PoisonError::into_inner);
         drop(super::compiled::take_entered());
-        heap::reset();
+        heap::reset(memory);
+        race::reset();
         statics::restore();
         let (carrier, threads) = (Context::default(), Vec::new());
-        let mut run = Box::new(Run { carrier, threads, idle, random: None, now: BEGIN });
+        let mut run =
+            Box::new(Run { carrier, threads, idle, random: None, now: BEGIN, fault: None });
         let body = Box::into_raw(Box::new(body));
         run.add(STACK, (call, body.cast()), 1);
         Ok(Execution { run })
@@ -123,6 +137,9 @@ impl Execution {
         // SAFETY: the thread is suspended while the carrier goes on, so that this is the only reference.
         unsafe {
             assert!(!thread.as_ref().ended, "a thread that has ended is resumed");
+            if self.run.fault.is_some() {
+                return Request::Fault;
+            }
             thread.as_mut().reply = reply;
             loop {
                 Thread::resume(thread);
@@ -141,7 +158,20 @@ impl Execution {
     #[inline]
     pub fn perform(&mut self, thread: usize) -> (u64, u64) {
         match self.thread(thread).request {
-            Request::Access(access) => Access::perform(&access),
+            Request::Access(access) => {
+                if !blocks::may_access(access.address, access.size.into()) {
+                    self.misuse(thread, access);
+                    // The memory is still there.
+                    return Access::perform(&access);
+                }
+                let values = Access::perform(&access);
+                if let Some(detector) = race::detector() {
+                    let trace = self.thread(thread).last_trace();
+                    let fault = detector.atomic(thread, &access, values, &trace);
+                    self.run.fault = self.run.fault.take().or(fault);
+                }
+                values
+            }
             other => panic!("thread {thread} has requested {other:?} and no access"),
         }
     }
@@ -156,6 +186,38 @@ impl Execution {
             Request::Wait { word, .. } => unsafe { (word as *const u32).read_volatile() },
             other => panic!("thread {thread} has requested {other:?} and no wait"),
         }
+    }
+
+    /// Notes an access of a thread to memory that is free or a red zone.
+    #[cold]
+    fn misuse(&mut self, thread: usize, access: Access) {
+        let label = match access.operation {
+            Operation::Load => "load",
+            Operation::Store => "store",
+            _ => "update",
+        };
+        let step = Step::at(label, thread, self.thread(thread).return_addresses().take(FRAMES));
+        self.run.fault.get_or_insert_with(|| blocks::misuse(access.address, step));
+    }
+
+    /// The first error in the use of memory, taken out.
+    pub fn take_fault(&mut self) -> Option<Fault> {
+        self.run.fault.take()
+    }
+
+    /// Searches the heap for memory that was written after it was freed, or beside an allocation. For the end of a
+    /// run.
+    pub fn check_memory(&mut self) -> Option<Fault> {
+        self.run.fault.take().or_else(blocks::sweep)
+    }
+
+    /// An allocation of the run that nothing refers to, and the number and the bytes of all of them. None if the heap
+    /// is plain. For the end of a run.
+    pub fn leaks(&self) -> Option<(Fault, usize, usize)> {
+        // SAFETY: all threads are suspended while the carrier goes on.
+        let threads: Vec<&Thread> =
+            self.run.threads.iter().map(|thread| unsafe { thread.as_ref() }).collect();
+        leaks::find(&threads)
     }
 
     /// The end of the first thread: none while it goes on.

@@ -1,37 +1,56 @@
 //! The heap of a run: `malloc` and its kin, on simulated threads.
 //!
-//! An allocation takes the next free bytes, and none is freed before the next run begins. The same allocations in the
-//! same order have the same addresses, relative to the heap. Before each allocation stand the path of the thread that
-//! made it and its number among those of the thread: its *name*, which does not depend on the order of threads.
+//! An allocation of the plain heap takes the next free bytes, and none is freed before the next run begins. The same
+//! allocations in the same order have the same addresses, relative to the heap. Before each allocation stand the path
+//! of the thread that made it and its number among those of the thread: its *name*, which does not depend on the order
+//! of threads. The other heaps also record each allocation: see [`blocks`](super::blocks).
 
 use std::cell::UnsafeCell;
 use std::ffi::{c_int, c_void};
 use std::ptr::{copy_nonoverlapping, null_mut, write_bytes};
 
+use super::blocks::{self, Blocks};
+use super::switch::frame_pointer;
 use super::thread::{Thread, current};
 
+/// The treatment of freed memory in a run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Memory {
+    /// No memory is used twice, and nothing is checked.
+    #[default]
+    Plain,
+    /// No memory is used twice. Freed memory is poisoned, and accesses to it or beyond an allocation are found.
+    Checked,
+    /// As [`Checked`](Memory::Checked), but an allocation takes the memory of its size that was freed last, if any.
+    Reused,
+}
+
 /// The largest size of a run's heap. libc allocates the memory beyond it, and never frees it.
-const SIZE: usize = 1 << 30;
+pub(crate) const SIZE: usize = 1 << 30;
 
 /// The address asked for, so that pointers have the same value in all processes.
 const ADDRESS: usize = 0x2000_0000_0000;
 
 /// Bytes between two possible addresses of an allocation.
-const UNIT: usize = 16;
+pub(crate) const UNIT: usize = 16;
 
 /// More than this is given back to the system at the end of a run.
 const KEPT: usize = 16 << 20;
 
 /// The memory of the heap.
-struct Heap {
+pub(crate) struct Heap {
     /// The address of its first byte; 0 before the first run.
-    base: usize,
+    pub(crate) base: usize,
     /// The number of bytes in use.
-    top: usize,
+    pub(crate) top: usize,
     /// The last allocation, relative to the base: it can grow in place.
     last: usize,
     /// A bit for each unit: set if an allocation begins there.
     starts: *mut u64,
+    /// The treatment of freed memory.
+    pub(crate) memory: Memory,
+    /// The allocations of the run, unless the heap is plain.
+    pub(crate) blocks: Blocks,
 }
 
 struct Shared(UnsafeCell<Heap>);
@@ -40,8 +59,14 @@ struct Shared(UnsafeCell<Heap>);
 // run and by its threads, which go on one at a time, on the carrier's thread of the system.
 unsafe impl Sync for Shared {}
 
-static HEAP: Shared =
-    Shared(UnsafeCell::new(Heap { base: 0, top: 0, last: usize::MAX, starts: null_mut() }));
+static HEAP: Shared = Shared(UnsafeCell::new(Heap {
+    base: 0,
+    top: 0,
+    last: usize::MAX,
+    starts: null_mut(),
+    memory: Memory::Plain,
+    blocks: Blocks::NONE,
+}));
 
 /// The name of an allocation, and an offset in it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -50,7 +75,8 @@ pub(crate) struct Name {
     pub(crate) offset: usize,
 }
 
-fn heap() -> *mut Heap {
+/// The heap. In unsafe blocks: see [`Shared`].
+pub(crate) fn heap() -> *mut Heap {
     HEAP.0.get()
 }
 
@@ -63,7 +89,7 @@ pub(crate) fn has(address: usize) -> bool {
 }
 
 /// Empties the heap. For the carrier, between two runs.
-pub(crate) fn reset() {
+pub(crate) fn reset(memory: Memory) {
     // SAFETY: see `Shared`; the mappings are those that the heap has made.
     unsafe {
         let heap = &mut *heap();
@@ -75,8 +101,10 @@ pub(crate) fn reset() {
         if heap.top > KEPT {
             libc::madvise((heap.base + KEPT) as *mut c_void, SIZE - KEPT, libc::MADV_DONTNEED);
         }
+        heap.blocks.reset(heap.top);
         heap.top = 0;
         heap.last = usize::MAX;
+        heap.memory = memory;
     }
 }
 
@@ -84,7 +112,7 @@ pub(crate) fn reset() {
 ///
 /// # Panics
 /// If the system refuses the mapping.
-fn map(address: usize, size: usize) -> *mut c_void {
+pub(crate) fn map(address: usize, size: usize) -> *mut c_void {
     let protection = libc::PROT_READ | libc::PROT_WRITE;
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
     // SAFETY: a new mapping. The address is a hint, so that it replaces no other.
@@ -95,7 +123,15 @@ fn map(address: usize, size: usize) -> *mut c_void {
 
 /// The name of the allocation at an address of the heap; none before the first one.
 pub(crate) fn name(address: usize) -> Option<Name> {
-    // SAFETY: see `Shared`; the bits tell where an allocation begins, and its name stands before it.
+    let start = start(address)?;
+    // SAFETY: see `Shared`; the name of an allocation stands before it.
+    let allocation = unsafe { *((start - UNIT) as *const u64) };
+    Some(Name { allocation, offset: address - start })
+}
+
+/// The beginning of the last allocation that begins at an address of the heap or before it.
+pub(crate) fn start(address: usize) -> Option<usize> {
+    // SAFETY: see `Shared`; the bits tell where an allocation begins.
     unsafe {
         let heap = &*heap();
         let mut unit = (address - heap.base) / UNIT;
@@ -108,30 +144,61 @@ pub(crate) fn name(address: usize) -> Option<Name> {
             }
             unit = (unit / 64).checked_sub(1)? * 64 + 63;
         }
-        let start = heap.base + unit * UNIT;
-        let allocation = *((start - UNIT) as *const u64);
-        Some(Name { allocation, offset: address - start })
+        Some(heap.base + unit * UNIT)
     }
 }
 
-/// Allocates for a simulated thread. Null if the heap is full.
-fn allocate(thread: &mut Thread, size: usize, align: usize) -> *mut u8 {
-    // SAFETY: see `Shared`; the bytes written are in the mapping and in no allocation.
-    unsafe {
-        let heap = &mut *heap();
+/// Returns `true` if an allocation begins at an address of the heap.
+pub(crate) fn begins_at(address: usize) -> bool {
+    address.is_multiple_of(UNIT) && start(address) == Some(address)
+}
+
+impl Heap {
+    /// Takes the next free bytes: room for `size`, with `before` in front of them. Returns their beginning, relative
+    /// to the base; `None` if the heap is full.
+    //
+    // SAFETY of the caller's block: see `Shared`.
+    pub(crate) unsafe fn take(
+        &mut self,
+        before: usize,
+        size: usize,
+        align: usize,
+    ) -> Option<usize> {
         let align = align.max(UNIT);
-        let start = (heap.base + heap.top + UNIT).next_multiple_of(align) - heap.base;
-        let Some(end) = start.checked_add(size).filter(|end| *end <= SIZE) else {
-            return null_mut();
-        };
+        let start = (self.base + self.top + before).next_multiple_of(align) - self.base;
+        let end = start.checked_add(size).filter(|end| *end <= SIZE)?;
+        // SAFETY: a bit for each unit of the heap.
+        unsafe { *self.starts.add(start / UNIT / 64) |= 1 << (start / UNIT % 64) };
+        self.last = start;
+        self.top = end.next_multiple_of(UNIT);
+        Some(start)
+    }
+
+    /// Names an allocation after the thread that makes it.
+    //
+    // SAFETY of the caller's block: the start of an allocation, relative to the base.
+    pub(crate) unsafe fn set_name(&self, thread: &mut Thread, start: usize) {
         thread.allocations += 1;
         let name =
             (thread.path ^ thread.allocations.rotate_left(32)).wrapping_mul(0xD134_2543_DE82_EF95);
-        *((heap.base + start - UNIT) as *mut u64) = name;
-        *heap.starts.add(start / UNIT / 64) |= 1 << (start / UNIT % 64);
-        heap.last = start;
-        heap.top = end.next_multiple_of(UNIT);
-        (heap.base + start) as *mut u8
+        // SAFETY: the unit before an allocation is in the mapping and in no allocation.
+        unsafe { *((self.base + start - UNIT) as *mut u64) = name };
+    }
+}
+
+/// Allocates for a simulated thread, for a function with this frame pointer. Null if the heap is full.
+fn allocate(thread: &mut Thread, size: usize, align: usize, frame: usize) -> *mut u8 {
+    // SAFETY: see `Shared`; the bytes written are in the mapping and in no allocation.
+    unsafe {
+        let heap = &mut *heap();
+        let start = match heap.memory {
+            Memory::Plain => {
+                let start = heap.take(UNIT, size, align);
+                start.inspect(|start| heap.set_name(thread, *start))
+            }
+            _ => blocks::allocate(heap, thread, size, align, frame),
+        };
+        start.map_or(null_mut(), |start| (heap.base + start) as *mut u8)
     }
 }
 
@@ -146,7 +213,7 @@ unsafe extern "C" {
 #[unsafe(no_mangle)]
 unsafe extern "C" fn malloc(size: usize) -> *mut c_void {
     if let Some(thread) = current() {
-        let allocated = allocate(thread, size, UNIT);
+        let allocated = allocate(thread, size, UNIT, frame_pointer());
         if !allocated.is_null() {
             return allocated.cast();
         }
@@ -158,7 +225,7 @@ unsafe extern "C" fn malloc(size: usize) -> *mut c_void {
 #[unsafe(no_mangle)]
 unsafe extern "C" fn calloc(count: usize, size: usize) -> *mut c_void {
     if let (Some(thread), Some(bytes)) = (current(), count.checked_mul(size)) {
-        let allocated = allocate(thread, bytes, UNIT);
+        let allocated = allocate(thread, bytes, UNIT, frame_pointer());
         if !allocated.is_null() {
             // SAFETY: allocated with this size. The memory was in use in an earlier run.
             unsafe { write_bytes(allocated, 0, bytes) };
@@ -183,6 +250,11 @@ unsafe extern "C" fn realloc(old: *mut c_void, size: usize) -> *mut c_void {
     // more than its own are copied rather than fewer.
     unsafe {
         let heap = &mut *heap();
+        if heap.memory != Memory::Plain
+            && let Some(thread) = current()
+        {
+            return blocks::reallocate(heap, thread, old as usize, size, frame_pointer());
+        }
         let start = old as usize - heap.base;
         if start == heap.last && start + size <= SIZE {
             heap.top = (start + size).next_multiple_of(UNIT);
@@ -202,14 +274,23 @@ unsafe extern "C" fn realloc(old: *mut c_void, size: usize) -> *mut c_void {
 unsafe extern "C" fn free(old: *mut c_void) {
     if !has(old as usize) {
         // SAFETY: the caller's allocation, of libc.
-        unsafe { __libc_free(old) }
+        return unsafe { __libc_free(old) };
+    }
+    // SAFETY: see `Shared`.
+    unsafe {
+        let heap = &mut *heap();
+        if heap.memory != Memory::Plain
+            && let Some(thread) = current()
+        {
+            blocks::free(heap, thread, old as usize, frame_pointer());
+        }
     }
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn memalign(align: usize, size: usize) -> *mut c_void {
     if let Some(thread) = current() {
-        let allocated = allocate(thread, size, align);
+        let allocated = allocate(thread, size, align, frame_pointer());
         if !allocated.is_null() {
             return allocated.cast();
         }

@@ -89,3 +89,30 @@ fn find() -> (usize, usize) {
     unsafe { libc::dl_iterate_phdr(Some(read), (&raw mut found).cast()) };
     found
 }
+
+/// The writable memory of the program: addresses and sizes.
+pub(crate) fn writable() -> Vec<(usize, usize)> {
+    unsafe extern "C" fn read(
+        object: *mut libc::dl_phdr_info,
+        _size: usize,
+        found: *mut c_void,
+    ) -> c_int {
+        // SAFETY: the linker's headers, and the pointer given below.
+        unsafe {
+            let object = &*object;
+            let headers = std::slice::from_raw_parts(object.dlpi_phdr, object.dlpi_phnum.into());
+            let is_writable = |header: &&libc::Elf64_Phdr| {
+                header.p_type == libc::PT_LOAD && header.p_flags & libc::PF_W != 0
+            };
+            let range = |header: &libc::Elf64_Phdr| {
+                ((object.dlpi_addr + header.p_vaddr) as usize, header.p_memsz as usize)
+            };
+            *found.cast() = headers.iter().filter(is_writable).map(range).collect::<Vec<_>>();
+        }
+        1
+    }
+    let mut found: Vec<(usize, usize)> = Vec::new();
+    // SAFETY: the callback is called during the call, with the pointer given here.
+    unsafe { libc::dl_iterate_phdr(Some(read), (&raw mut found).cast()) };
+    found
+}

@@ -78,6 +78,20 @@ pub(crate) fn frames(return_address: usize) -> Vec<Frame> {
     })
 }
 
+/// Returns `true` for a return address in the compiled part of std.
+pub(crate) fn is_compiled_std(return_address: usize) -> bool {
+    let Some(address) = return_address.checked_sub(load_address() + 1) else { return false };
+    LINES.with(|lines| {
+        let Some(lines) = lines.get_or_init(read) else { return false };
+        let unit = lines.find_dwarf_and_unit(address as u64).skip_all_loads();
+        let name = unit.and_then(|unit| unit.name).map(|name| name.slice());
+        let name = String::from_utf8_lossy(name.unwrap_or_default());
+        ["library/std/", "library/alloc/", "library/core/"]
+            .iter()
+            .any(|part| name.starts_with(part))
+    })
+}
+
 /// Makes a place in the source, as `std::panic::Location::caller` returns it. It is never freed.
 ///
 /// The compiler makes such places and nothing else can, so the fields of one are found in the memory of another.

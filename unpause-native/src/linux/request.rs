@@ -45,6 +45,9 @@ pub enum Request {
     },
     /// Asks for random bytes for the first time in the run. The thread is resumed with their key.
     Key,
+    /// The thread has used memory in a wrong way: [`Execution::take_fault`](crate::Execution::take_fault). It must
+    /// not be resumed.
+    Fault,
     /// The thread has ended, destructors of thread-locals included.
     End,
 }
@@ -87,6 +90,8 @@ pub struct Access {
     /// The memory order that the code asks for, as the C ABI numbers it: 0 relaxed, 2 acquire, 3 release, 4 both, 5
     /// sequentially consistent.
     pub order: u8,
+    /// The memory order of a compare-exchange that fails.
+    pub failure: u8,
     /// The address.
     pub address: usize,
     /// The operand: the new value, the number added, or the expected value of a compare-exchange.
@@ -142,6 +147,25 @@ macro_rules! perform {
         };
         (u64::from(old), u64::from(new))
     }};
+}
+
+impl Operation {
+    /// Its name, as a method of an atomic.
+    pub fn name(self) -> &'static str {
+        match self {
+            Operation::Load => "load",
+            Operation::Store => "store",
+            Operation::Swap => "swap",
+            Operation::Add => "fetch_add",
+            Operation::Sub => "fetch_sub",
+            Operation::And => "fetch_and",
+            Operation::Or => "fetch_or",
+            Operation::Xor => "fetch_xor",
+            Operation::Nand => "fetch_nand",
+            Operation::CompareExchange => "compare_exchange",
+            Operation::Fence => "fence",
+        }
+    }
 }
 
 impl Access {

@@ -7,7 +7,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::ptr::{NonNull, null_mut};
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use super::blocks::{DEPTH, Trace};
 use super::execution::Run;
+use super::fault::Fault;
 use super::image::image;
 use super::request::{Call, Request};
 use super::switch::{self, Context, switch};
@@ -192,6 +194,60 @@ impl Thread {
             Some(address)
         });
         (first != 0).then_some(first).into_iter().chain(above)
+    }
+
+    /// Ends the run: the thread is not resumed.
+    #[cold]
+    pub(crate) fn fail(&mut self, fault: Fault) {
+        // Built by the caller with memory of the run, which is not reused while the carrier reads it.
+        let run = self.run();
+        if run.fault.is_none() {
+            outside(|| run.fault = Some(fault.clone()));
+        }
+        std::mem::forget(fault);
+        self.stop(Request::Fault, (0, 0));
+        unreachable!("a thread with an error is not resumed")
+    }
+
+    /// The return addresses from a frame pointer of the thread that runs now.
+    #[inline]
+    pub(crate) fn trace(&self, frame: usize) -> Trace {
+        let mut trace = [0; DEPTH];
+        let mut frame = frame;
+        for address in &mut trace {
+            if !self.has_on_stack(frame) || frame % 8 != 0 || !self.has_on_stack(frame + 8) {
+                break;
+            }
+            // SAFETY: two words on the stack of the thread. If they are no frame, the addresses are wrong and nothing
+            // else.
+            let next = unsafe {
+                *address = *((frame + 8) as *const usize);
+                *(frame as *const usize)
+            };
+            // The stack grows down.
+            frame = if next > frame { next } else { 0 };
+        }
+        trace
+    }
+
+    /// The innermost return addresses up to its last request.
+    pub(crate) fn last_trace(&self) -> Trace {
+        let mut trace = [0; DEPTH];
+        trace.iter_mut().zip(self.return_addresses()).for_each(|(to, from)| *to = from);
+        trace
+    }
+
+    /// The memory that the thread refers to while it is suspended: its stack, its argument.
+    pub(crate) fn in_use(&self) -> Vec<(usize, usize)> {
+        if self.ended {
+            return vec![((&raw const self.result) as usize, 8)];
+        }
+        let stack = self.context.rsp;
+        let destructors = self.destructors.iter().map(|held| ((&raw const held.1) as usize, 8));
+        [(stack, self.base - stack), ((&raw const self.argument) as usize, 8)]
+            .into_iter()
+            .chain(destructors)
+            .collect()
     }
 
     /// Returns `true` if `address` is on its stack.

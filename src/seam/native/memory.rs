@@ -1,0 +1,155 @@
+//! The memory of plain threads: the kind of heap of a run, and errors in its use.
+
+use unpause_native::{Fault, Frame, Memory, Problem, Step, TooWeak};
+
+use super::sites::{shortened, site};
+use super::threads::with;
+use crate::run::ids::TaskId;
+use crate::run::{Failure, MemoryError, MemoryStep};
+use crate::seam::sim::{draw_heap, fail};
+
+/// The heaps that a run draws one of, the simplest first.
+const HEAPS: [Memory; 3] = [Memory::Plain, Memory::Checked, Memory::Reused];
+
+/// Draws the heap of the run.
+pub(super) fn draw() -> Memory {
+    HEAPS[draw_heap() as usize % HEAPS.len()]
+}
+
+/// Ends the run with the error that a thread has made. Never returns.
+pub(super) async fn failed() {
+    let fault = with(|threads| threads.execution().take_fault());
+    if let Some(fault) = fault {
+        fail(|| failure(&fault));
+    }
+    std::future::pending().await
+}
+
+/// The error that the memory shows at the end of the run. Leaks are one if `leaks` is set.
+pub(super) fn check(leaks: bool) -> Option<Failure> {
+    let found = with(|threads| {
+        let execution = threads.execution();
+        let fault = execution.check_memory();
+        let returned = execution.ended() == Some(unpause_native::Ended::Returned);
+        let lost = if leaks && returned { execution.leaks() } else { None };
+        (fault, lost)
+    });
+    match found {
+        (Some(fault), _) => Some(failure(&fault)),
+        (None, Some((fault, count, bytes))) => {
+            let Failure::Memory(mut error) = failure(&fault) else { return None };
+            if count > 1 {
+                error.message += &format!(", one of {count} with {bytes} bytes");
+            }
+            Some(Failure::Memory(error))
+        }
+        (None, None) => None,
+    }
+}
+
+/// The failure of a run with this error.
+fn failure(fault: &Fault) -> Failure {
+    let size = fault.size;
+    let block = size.map_or("memory".to_owned(), |size| format!("an allocation of {size} B"));
+    let byte = fault.offset;
+    let at = match size {
+        Some(size) if byte >= size as isize => {
+            format!("byte {} behind {block}", byte - size as isize + 1)
+        }
+        Some(_) if byte < 0 => format!("byte {} before {block}", -byte),
+        _ => format!("byte {byte} of {block}"),
+    };
+    let is_write = fault.steps.first().is_some_and(|step| ["write", "store"].contains(&step.label));
+    let (problem, message, remedy) = match fault.problem {
+        Problem::DoubleFree => ("double free", format!("{block} is freed twice"), ""),
+        Problem::InvalidFree => {
+            ("invalid free", "no allocation begins at the address freed".to_owned(), "")
+        }
+        Problem::UseAfterFree => {
+            let how = if is_write { "written" } else { "used" };
+            ("use after free", format!("{block} is {how} after it was freed"), "")
+        }
+        Problem::WriteAfterFree => {
+            ("use after free", format!("{at} was written after it was freed"), WRITTEN)
+        }
+        Problem::OutOfBounds if fault.steps.first().is_some_and(is_access) => {
+            ("out of bounds", format!("{at} is accessed"), "")
+        }
+        Problem::OutOfBounds => ("out of bounds", format!("{at} was written"), WRITTEN),
+        Problem::Leak => ("leak", format!("{block} is never freed, and nothing refers to it"), ""),
+        Problem::DataRace => ("data race", "nothing orders the two accesses".to_owned(), ""),
+    };
+    let remedy = match (&fault.missing, fault.problem) {
+        (Some(missing), _) => stronger(missing),
+        (None, Problem::DataRace) => UNORDERED.to_owned(),
+        (None, _) => remedy.to_owned(),
+    };
+    let steps = fault.steps.iter().map(shown).collect();
+    Failure::Memory(MemoryError { problem, message, steps, remedy })
+}
+
+/// The remedy for memory orders that are too weak.
+fn stronger(missing: &TooWeak) -> String {
+    let [(write, released), (read, acquired)] = &missing.operations;
+    let tell = |step: &Step, order: u8| {
+        let MemoryStep { place, called_from, .. } = shown(step);
+        let from = match called_from.is_empty() {
+            true => String::new(),
+            false => format!(", called from {called_from}"),
+        };
+        format!("the {} `{}` at {place}{from}", order_name(order), step.label)
+    };
+    format!(
+        "After the first access comes {}, and before the second one {}, of the same word. They order the accesses if \
+         the former is a Release (or follows a Release fence) and the latter an Acquire (or precedes an Acquire fence).",
+        tell(write, *released),
+        tell(read, *acquired)
+    )
+}
+
+/// The name of a memory order.
+fn order_name(order: u8) -> &'static str {
+    match order {
+        0 => "Relaxed",
+        1 | 2 => "Acquire",
+        3 => "Release",
+        4 => "AcqRel",
+        _ => "SeqCst",
+    }
+}
+
+/// The remedy for a data race without operations between the accesses.
+const UNORDERED: &str = "Guard the memory by one lock, access it by atomic operations, or let one thread wait for the \
+    other one between the accesses.";
+
+/// The remedy for a write that was found later.
+const WRITTEN: &str = "The write was found later than it was made. `cargo unpause test --races` checks each access, \
+    and names its line.";
+
+fn is_access(step: &Step) -> bool {
+    ["read", "write", "load", "store", "update"].contains(&step.label)
+}
+
+fn shown(step: &Step) -> MemoryStep {
+    let frames = step.frames();
+    let place = site(&frames).place.to_string();
+    let own = frames.iter().find(|frame| is_of_package(frame));
+    let called_from = own.map_or(String::new(), |frame| {
+        format!("{}:{}:{}", shortened(&frame.file), frame.line, frame.column)
+    });
+    MemoryStep {
+        label: step.label.to_owned(),
+        // Threads are spawned in the order of their numbers, and each is a task.
+        task: TaskId(step.thread as u32),
+        called_from: if called_from == place { String::new() } else { called_from },
+        place,
+    }
+}
+
+/// Returns `true` for a function of the package that is tested.
+fn is_of_package(frame: &Frame) -> bool {
+    let is_dependency =
+        frame.file.contains("/registry/src/") || frame.file.contains("/git/checkouts/");
+    let file = shortened(&frame.file);
+    !frame.is_of_std() && !is_dependency && !file.is_empty() && !file.starts_with('/')
+}

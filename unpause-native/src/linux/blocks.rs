@@ -1,0 +1,360 @@
+//! The heaps that check: each allocation has a record beside the heap, a red zone before it and one behind it. Freed
+//! memory is poisoned.
+//!
+//! A free of what is no allocation and an atomic access to memory that is free or a red zone are found when they
+//! happen; a write to either, when the memory is freed or reused, and at the end of the run. The value of a read cannot
+//! be found wrong, but it is poison.
+
+use std::ffi::c_void;
+use std::ptr::{copy_nonoverlapping, null_mut, write_bytes};
+
+use super::fault::{Fault, Problem, Step};
+use super::heap::{self, Heap, Memory, SIZE, UNIT};
+use super::race;
+use super::thread::{Thread, outside};
+
+/// The bytes before an allocation: a red zone, its name, the number of its record.
+const BEFORE: usize = 2 * UNIT;
+/// The least number of bytes behind it.
+const BEHIND: usize = UNIT;
+
+/// The byte of red zones.
+const ZONE: u8 = 0xFB;
+/// The byte of freed memory.
+const FREED: u8 = 0xDD;
+/// The byte of memory that was not written yet.
+const FRESH: u8 = 0xA5;
+/// The largest number of bytes of an allocation that are poisoned.
+const POISONED: usize = 1 << 16;
+/// The largest number of bytes of an allocation that are marked as not written.
+const MARKED: usize = 1 << 12;
+
+/// The largest number of records.
+const RECORDS: usize = 1 << 22;
+/// The number of return addresses that a record keeps.
+pub(crate) const DEPTH: usize = 8;
+
+/// The state of a unit in which nothing is allocated.
+const NOTHING: u8 = 0;
+/// The state of a unit that is free again. Other states are the number of bytes of the unit that are allocated.
+const FREE: u8 = 0xFD;
+
+/// Return addresses, innermost first; 0 behind the last.
+pub(crate) type Trace = [usize; DEPTH];
+
+/// An allocation.
+#[derive(Clone, Copy)]
+pub(crate) struct Block {
+    /// Its beginning, relative to the heap.
+    pub(crate) start: usize,
+    pub(crate) size: usize,
+    /// The number of bytes that it can have.
+    capacity: usize,
+    pub(crate) is_free: bool,
+    /// The threads that have allocated and freed it.
+    pub(crate) allocator: u32,
+    freer: u32,
+    pub(crate) allocated: Trace,
+    freed: Trace,
+    /// The next one in its list of free memory, and 1; 0 for the last.
+    next: u32,
+}
+
+/// The records of a run.
+pub(crate) struct Blocks {
+    records: *mut Block,
+    count: usize,
+    /// The state of each unit.
+    units: *mut u8,
+    /// The free memory by its capacity, a power of two: the number of the record freed last, and 1; 0 for none.
+    lists: [u32; 32],
+}
+
+impl Blocks {
+    pub(crate) const NONE: Blocks =
+        Blocks { records: null_mut(), count: 0, units: null_mut(), lists: [0; 32] };
+
+    /// Forgets all records. `top` is the number of bytes of the heap that were in use.
+    pub(crate) fn reset(&mut self, top: usize) {
+        if self.count > 0 {
+            // SAFETY: a state for each unit.
+            unsafe { write_bytes(self.units, NOTHING, top / UNIT + 1) };
+            self.count = 0;
+            self.lists = [0; 32];
+        }
+    }
+
+    /// The records.
+    pub(crate) fn all(&self) -> &[Block] {
+        // SAFETY: so many are written. The mapping is never undone.
+        match self.count {
+            0 => &[],
+            count => unsafe { std::slice::from_raw_parts(self.records, count) },
+        }
+    }
+
+    fn at(&mut self, number: usize) -> &mut Block {
+        assert!(number < self.count, "a record of the heap that does not exist");
+        // SAFETY: so many are written.
+        unsafe { &mut *self.records.add(number) }
+    }
+
+    /// The state of the unit at an offset in the heap.
+    fn unit(&self, offset: usize) -> u8 {
+        // SAFETY: a state for each unit.
+        unsafe { *self.units.add(offset / UNIT) }
+    }
+
+    /// Sets the states of the units of an allocation.
+    fn set_units(&mut self, start: usize, size: usize, is_free: bool) {
+        // SAFETY: a state for each unit.
+        unsafe {
+            let units = self.units.add(start / UNIT);
+            write_bytes(units, if is_free { FREE } else { UNIT as u8 }, size.div_ceil(UNIT));
+            if !is_free && !size.is_multiple_of(UNIT) {
+                *units.add(size / UNIT) = (size % UNIT) as u8;
+            }
+        }
+    }
+}
+
+/// The class of a size in the lists of free memory, and the capacity of its members.
+fn class(size: usize) -> (usize, usize) {
+    let capacity = size.max(UNIT).next_power_of_two();
+    (capacity.trailing_zeros() as usize, capacity)
+}
+
+/// Allocates. Returns the beginning, relative to the heap.
+//
+// SAFETY of the caller's block: the heap is that of the current run.
+pub(crate) unsafe fn allocate(
+    heap: &mut Heap,
+    thread: &mut Thread,
+    size: usize,
+    align: usize,
+    frame: usize,
+) -> Option<usize> {
+    if heap.blocks.records.is_null() {
+        heap.blocks.records = heap::map(0, RECORDS * size_of::<Block>()).cast();
+        heap.blocks.units = heap::map(0, SIZE / UNIT).cast();
+    }
+    if size > SIZE {
+        return None;
+    }
+    let (class, room) = class(size);
+    let listed = (heap.memory == Memory::Reused).then(|| heap.blocks.lists[class] as usize);
+    let listed = listed.and_then(|listed| listed.checked_sub(1));
+    let fits = |number: &usize| (heap.base + heap.blocks.all()[*number].start) % align == 0;
+    let (number, start, capacity) = match listed.filter(fits) {
+        Some(number) => {
+            let block = heap.blocks.all()[number];
+            if let Some(fault) = damage(heap, &block) {
+                thread.fail(fault);
+            }
+            heap.blocks.lists[class] = block.next;
+            (number, block.start, block.capacity)
+        }
+        None if heap.blocks.count == RECORDS => return None,
+        None => {
+            let capacity = if heap.memory == Memory::Reused { room } else { size };
+            // SAFETY: the caller's.
+            let start = unsafe { heap.take(BEFORE, capacity + BEHIND, align)? };
+            heap.blocks.count += 1;
+            (heap.blocks.count - 1, start, capacity)
+        }
+    };
+    let block = Block {
+        start,
+        size,
+        capacity,
+        is_free: false,
+        allocator: thread.number as u32,
+        freer: 0,
+        allocated: thread.trace(frame),
+        freed: [0; DEPTH],
+        next: 0,
+    };
+    // SAFETY: the bytes around the allocation are its own, and it is in use nowhere.
+    unsafe {
+        heap.blocks.records.add(number).write(block);
+        let address = (heap.base + start) as *mut u8;
+        write_bytes(address.sub(BEFORE), ZONE, UNIT);
+        heap.set_name(thread, start);
+        *address.sub(8).cast::<u64>() = number as u64;
+        write_bytes(address, FRESH, size.min(MARKED));
+        write_bytes(address.add(size), ZONE, behind(&block));
+    }
+    heap.blocks.set_units(start, size, false);
+    if let Some(detector) = race::detector() {
+        outside(|| detector.allocated(heap.base + start, size));
+    }
+    Some(start)
+}
+
+/// The size of the red zone behind an allocation.
+fn behind(block: &Block) -> usize {
+    (block.capacity - block.size).next_multiple_of(UNIT).min(4 * UNIT) + BEHIND
+        - (block.size.next_multiple_of(UNIT) - block.size)
+}
+
+/// Frees an allocation, or ends the run.
+//
+// SAFETY of the caller's block: the heap is that of the current run.
+pub(crate) unsafe fn free(heap: &mut Heap, thread: &mut Thread, address: usize, frame: usize) {
+    let trace = thread.trace(frame);
+    let step = |label| Step::new(label, thread.number, trace);
+    let Some(number) = find(heap, address) else {
+        thread.fail(Fault::of_address(Problem::InvalidFree, address, step("freed")));
+        return;
+    };
+    let block = heap.blocks.all()[number];
+    if block.is_free {
+        let mut fault = Fault::new(Problem::DoubleFree, step("freed again"));
+        describe(&mut fault, &block, 0);
+        thread.fail(fault);
+        return;
+    }
+    if let Some(fault) = damage(heap, &block) {
+        thread.fail(fault.and(step("freed")));
+        return;
+    }
+    if let Some(detector) = race::detector() {
+        let race = outside(|| detector.freed(thread.number, address, block.size, &trace));
+        if let Some(mut fault) = race {
+            describe(&mut fault, &block, 0);
+            thread.fail(fault);
+        }
+    }
+    let number_of_thread = thread.number as u32;
+    let is_reused = heap.memory == Memory::Reused;
+    let class = class(block.capacity).0;
+    let next = heap.blocks.lists[class];
+    let block = heap.blocks.at(number);
+    (block.is_free, block.freer, block.freed) = (true, number_of_thread, trace);
+    let (start, size) = (block.start, block.size);
+    if is_reused {
+        block.next = next;
+        heap.blocks.lists[class] = number as u32 + 1;
+    }
+    // SAFETY: the allocation's own bytes; its owner gives them up.
+    unsafe { write_bytes((heap.base + start) as *mut u8, FREED, size.min(POISONED)) };
+    heap.blocks.set_units(start, size, true);
+}
+
+/// Moves an allocation. Null if the heap is full.
+//
+// SAFETY of the caller's block: the heap is that of the current run.
+pub(crate) unsafe fn reallocate(
+    heap: &mut Heap,
+    thread: &mut Thread,
+    old: usize,
+    size: usize,
+    frame: usize,
+) -> *mut c_void {
+    let known = find(heap, old).map(|number| heap.blocks.all()[number]);
+    // SAFETY: the caller's.
+    unsafe {
+        let Some(start) = allocate(heap, thread, size, UNIT, frame) else { return null_mut() };
+        let new = (heap.base + start) as *mut u8;
+        if let Some(block) = known {
+            copy_nonoverlapping(old as *const u8, new, size.min(block.size));
+        }
+        free(heap, thread, old, frame);
+        new.cast()
+    }
+}
+
+/// The record of the allocation that begins at an address.
+fn find(heap: &Heap, address: usize) -> Option<usize> {
+    if !heap::begins_at(address) {
+        return None;
+    }
+    let is_it = |block: &Block| heap.base + block.start == address;
+    // SAFETY: the number of the record stands before the allocation.
+    let number = unsafe { *((address - 8) as *const u64) } as usize;
+    match heap.blocks.all().get(number) {
+        Some(block) if is_it(block) => Some(number),
+        // Overwritten.
+        _ => heap.blocks.all().iter().position(is_it),
+    }
+}
+
+/// Adds the places of an allocation.
+fn describe(fault: &mut Fault, block: &Block, offset: isize) {
+    fault.size = Some(block.size);
+    fault.offset = offset;
+    if block.is_free {
+        let label = match fault.problem {
+            Problem::DoubleFree => "freed first",
+            _ => "freed",
+        };
+        fault.steps.push(Step::new(label, block.freer as usize, block.freed));
+    }
+    fault.steps.push(Step::new("allocated", block.allocator as usize, block.allocated));
+}
+
+/// A write to the red zones of an allocation, or to one that is free.
+fn damage(heap: &Heap, block: &Block) -> Option<Fault> {
+    let address = heap.base + block.start;
+    let first = |begin: usize, length: usize, expected: u8| {
+        // SAFETY: bytes of the heap that belong to the allocation.
+        let bytes = unsafe { std::slice::from_raw_parts(begin as *const u8, length) };
+        let at = bytes.iter().position(|byte| *byte != expected)?;
+        Some((begin + at) as isize - address as isize)
+    };
+    // SAFETY: the number of the record stands before the allocation.
+    let number = unsafe { *((address - 8) as *const u64) } as usize;
+    let is_its = heap.blocks.all().get(number).is_some_and(|other| other.start == block.start);
+    let (problem, offset) = if !is_its {
+        (Problem::OutOfBounds, -8)
+    } else if let Some(offset) = first(address - BEFORE, UNIT, ZONE)
+        .or_else(|| first(address + block.size, behind(block), ZONE))
+    {
+        (Problem::OutOfBounds, offset)
+    } else if block.is_free {
+        (Problem::WriteAfterFree, first(address, block.size.min(POISONED), FREED)?)
+    } else {
+        return None;
+    };
+    let mut fault = Fault { problem, size: None, offset, steps: Vec::new(), missing: None };
+    describe(&mut fault, block, offset);
+    Some(fault)
+}
+
+/// The first damage of the run, by the order of allocations. For the carrier, at the end of a run.
+pub(crate) fn sweep() -> Option<Fault> {
+    // SAFETY: the carrier's; see `heap::Shared`.
+    let heap = unsafe { &*heap::heap() };
+    heap.blocks.all().iter().find_map(|block| damage(heap, block))
+}
+
+/// Returns `true` if `size` bytes at an address are neither free nor a red zone.
+#[inline]
+pub(crate) fn may_access(address: usize, size: usize) -> bool {
+    // SAFETY: see `heap::Shared`.
+    let heap = unsafe { &*heap::heap() };
+    if heap.memory == Memory::Plain || !heap::has(address) || heap.blocks.count == 0 {
+        return true;
+    }
+    let offset = address - heap.base;
+    let unit = heap.blocks.unit(offset);
+    unit != FREE && offset % UNIT + size.min(UNIT - offset % UNIT) <= usize::from(unit)
+}
+
+/// The error of an access to memory that is free or a red zone.
+pub(crate) fn misuse(address: usize, step: Step) -> Fault {
+    // SAFETY: see `heap::Shared`.
+    let heap = unsafe { &*heap::heap() };
+    let block = heap::start(address).and_then(|start| find(heap, start));
+    let Some(block) = block.map(|number| heap.blocks.all()[number]) else {
+        return Fault::of_address(Problem::OutOfBounds, address, step);
+    };
+    let is_within = address - heap.base - block.start < block.size;
+    let problem = match is_within {
+        true => Problem::UseAfterFree,
+        false => Problem::OutOfBounds,
+    };
+    let mut fault = Fault::new(problem, step);
+    describe(&mut fault, &block, (address - heap.base - block.start) as isize);
+    fault
+}

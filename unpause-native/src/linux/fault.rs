@@ -1,0 +1,93 @@
+//! Errors in the use of memory, with the places that led to them.
+
+use super::blocks::Trace;
+use super::places::{self, Frame};
+
+/// A kind of error in the use of memory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Problem {
+    /// Memory is freed a second time.
+    DoubleFree,
+    /// A pointer is freed that is the beginning of no allocation.
+    InvalidFree,
+    /// Memory is accessed after it was freed.
+    UseAfterFree,
+    /// Memory was written after it was freed: found later.
+    WriteAfterFree,
+    /// Memory beside an allocation is accessed, or was written.
+    OutOfBounds,
+    /// An allocation is not freed, and nothing refers to it at the end of the run.
+    Leak,
+    /// Two accesses, one of them a write and one of them plain, are not ordered.
+    DataRace,
+}
+
+/// An access, an allocation or a free that led to an error.
+#[derive(Clone, Debug)]
+pub struct Step {
+    /// The kind: `write`, `freed`, `allocated`.
+    pub label: &'static str,
+    /// The number of the thread.
+    pub thread: usize,
+    addresses: Vec<usize>,
+}
+
+impl Step {
+    pub(crate) fn new(label: &'static str, thread: usize, trace: Trace) -> Step {
+        Step::at(label, thread, trace)
+    }
+
+    pub(crate) fn at(
+        label: &'static str,
+        thread: usize,
+        addresses: impl IntoIterator<Item = usize>,
+    ) -> Step {
+        let addresses = addresses.into_iter().take_while(|address| *address != 0).collect();
+        Step { label, thread, addresses }
+    }
+
+    /// The functions that led to it, innermost first.
+    pub fn frames(&self) -> Vec<Frame> {
+        self.addresses.iter().flat_map(|address| places::frames(*address)).collect()
+    }
+}
+
+/// The operations that could order a data race, but are too weak: those of the first and of the second thread.
+#[derive(Clone, Debug)]
+pub struct TooWeak {
+    /// The memory order of each, as in [`Access::order`](crate::Access::order), and its kind.
+    pub operations: [(Step, u8); 2],
+}
+
+/// An error in the use of memory.
+#[derive(Clone, Debug)]
+pub struct Fault {
+    /// The kind.
+    pub problem: Problem,
+    /// The size of the allocation in bytes, if one is known.
+    pub size: Option<usize>,
+    /// The first wrong byte, relative to the beginning of the allocation.
+    pub offset: isize,
+    /// What led to it: the error itself first.
+    pub steps: Vec<Step>,
+    /// The operations that would order a data race if they were stronger.
+    pub missing: Option<TooWeak>,
+}
+
+impl Fault {
+    pub(crate) fn new(problem: Problem, step: Step) -> Fault {
+        Fault { problem, size: None, offset: 0, steps: vec![step], missing: None }
+    }
+
+    /// An error at an address that is of no allocation.
+    pub(crate) fn of_address(problem: Problem, address: usize, step: Step) -> Fault {
+        let into = super::heap::start(address).map_or(0, |start| address - start);
+        Fault { offset: into as isize, ..Fault::new(problem, step) }
+    }
+
+    /// Adds a step.
+    pub(crate) fn and(mut self, step: Step) -> Fault {
+        self.steps.push(step);
+        self
+    }
+}

@@ -1,0 +1,67 @@
+//! Leaks: allocations of a run that nothing refers to at its end.
+//!
+//! The roots are the writable memory of the program, the thread-locals of all threads (std drops some of them by the
+//! destructors of `pthread_key_create`, which do not run), and the stacks and arguments of threads that have not ended.
+//! A word with an address in an allocation refers to it, whatever the word means: a leak may be overlooked, and no
+//! allocation that is in use is taken for one.
+
+use super::fault::{Fault, Problem, Step};
+use super::heap::{self, Memory, UNIT};
+use super::image;
+use super::thread::Thread;
+
+/// The allocations that nothing refers to: the first one, and the number and the bytes of all.
+pub(crate) fn find(threads: &[&Thread]) -> Option<(Fault, usize, usize)> {
+    // SAFETY: the carrier's; see `heap::Shared`.
+    let heap = unsafe { &*heap::heap() };
+    if heap.memory == Memory::Plain {
+        return None;
+    }
+    let blocks = heap.blocks.all();
+    let mut by_start: Vec<usize> = (0..blocks.len()).filter(|at| !blocks[*at].is_free).collect();
+    by_start.sort_unstable_by_key(|at| blocks[*at].start);
+    let mut reached = vec![false; blocks.len()];
+    let mut left: Vec<usize> = Vec::new();
+    let scan = |begin: usize, size: usize, reached: &mut [bool], left: &mut Vec<usize>| {
+        let begin_aligned = begin.next_multiple_of(8);
+        let count = (begin + size).saturating_sub(begin_aligned) / 8;
+        for word in 0..count {
+            // SAFETY: memory of the program, of a thread that is suspended, or of an allocation.
+            let value = unsafe { ((begin_aligned + 8 * word) as *const usize).read_volatile() };
+            if !heap::has(value) {
+                continue;
+            }
+            let offset = value - heap.base;
+            let after = by_start.partition_point(|at| blocks[*at].start <= offset);
+            let Some(at) = after.checked_sub(1).map(|index| by_start[index]) else { continue };
+            if offset - blocks[at].start <= blocks[at].size.max(UNIT) && !reached[at] {
+                reached[at] = true;
+                left.push(at);
+            }
+        }
+    };
+    for (begin, size) in image::writable() {
+        scan(begin, size, &mut reached, &mut left);
+    }
+    for thread in threads {
+        for (begin, size) in std::iter::once(thread.thread_locals()).chain(thread.in_use()) {
+            scan(begin, size, &mut reached, &mut left);
+        }
+    }
+    while let Some(at) = left.pop() {
+        scan(heap.base + blocks[at].start, blocks[at].size, &mut reached, &mut left);
+    }
+    let lost: Vec<usize> =
+        (0..blocks.len()).filter(|at| !blocks[*at].is_free && !reached[*at]).collect();
+    // An allocation to which another lost one refers is lost with it.
+    let mut referred = Vec::new();
+    for block in lost.iter().map(|at| &blocks[*at]) {
+        scan(heap.base + block.start, block.size, &mut reached, &mut referred);
+    }
+    let first = lost.iter().find(|at| !referred.contains(at)).or(lost.first())?;
+    let block = &blocks[*first];
+    let step = Step::new("allocated", block.allocator as usize, block.allocated);
+    let bytes = lost.iter().map(|at| blocks[*at].size).sum();
+    let fault = Fault { size: Some(block.size), ..Fault::new(Problem::Leak, step) };
+    Some((fault, lost.len(), bytes))
+}

@@ -1,0 +1,413 @@
+//! Data races, by vector clocks over the memory orders that the code asks for (FastTrack; Flanagan, Freund 2009).
+//!
+//! An access to memory races with an earlier one of another thread if one of the two is a write, one is plain, and
+//! nothing orders them: no release that an acquire reads, no spawn or join. The orders are those in the source, though
+//! the run itself is sequentially consistent, so that orders that are too weak are found as the race that they allow.
+//!
+//! Compiled code of std is not instrumented, which must not make a race of what it orders:
+//! - A value of an atomic that no instrumented code has written was written there: the reader is ordered after all that
+//!   has happened.
+//! - A free by compiled code is ordered after accesses, and a free by an `Arc` after std's own atomic accesses: see
+//!   [`Detector::is_hidden`].
+
+mod clock;
+mod shadow;
+
+use std::cell::UnsafeCell;
+
+use self::clock::Clock;
+use self::shadow::{ATOMIC, ByNumber, FREE, Record, Shadow, WRITE};
+use super::blocks::Trace;
+use super::fault::{Fault, Problem, Step, TooWeak};
+use super::heap;
+use super::places;
+use super::request::{Access, Operation};
+
+/// True in programs whose plain accesses are instrumented: `cargo unpause test --races`.
+pub const RACES: bool = cfg!(unpause_races);
+
+/// The clocks of a thread.
+#[derive(Default)]
+struct Known {
+    clock: Clock,
+    /// What an acquire fence would acquire.
+    read: Clock,
+    /// What a relaxed write releases: the clock at the last release fence.
+    fenced: Clock,
+}
+
+/// The last release of an atomic.
+#[derive(Default)]
+struct Word {
+    clock: Clock,
+    /// Its value, and the number of bytes; none after a plain write.
+    last: Option<(u64, u8)>,
+}
+
+/// An atomic operation that has happened.
+#[derive(Clone, Copy)]
+struct Logged {
+    thread: u16,
+    order: u8,
+    operation: Operation,
+    clock: u32,
+    trace: u32,
+    address: usize,
+    writes: bool,
+}
+
+/// The accesses of a run.
+#[derive(Default)]
+pub(crate) struct Detector {
+    threads: Vec<Known>,
+    words: Vec<Word>,
+    /// The number of words in use.
+    used: usize,
+    by_address: ByNumber<u32>,
+    shadow: Shadow,
+    log: Vec<Logged>,
+    /// The return addresses of all runs, and their numbers by hash.
+    traces: Vec<Trace>,
+    by_hash: ByNumber<u32>,
+    /// The answers of [`Detector::is_hidden`] in all runs, by the numbers of the return addresses.
+    hidden: ByNumber<bool>,
+}
+
+struct Shared(UnsafeCell<Option<Box<Detector>>>);
+
+// SAFETY: used by the one carrier of a run and by its threads, which go on one at a time.
+unsafe impl Sync for Shared {}
+
+static DETECTOR: Shared = Shared(UnsafeCell::new(None));
+
+/// The detector of the current run. In code that does not call itself: one reference at a time.
+#[inline]
+pub(crate) fn detector() -> Option<&'static mut Detector> {
+    if !RACES {
+        return None;
+    }
+    // SAFETY: see `Shared`.
+    unsafe { (*DETECTOR.0.get()).as_deref_mut() }
+}
+
+/// Forgets all accesses. For the carrier, between two runs.
+pub(crate) fn reset() {
+    if RACES {
+        // SAFETY: see `Shared`.
+        let detector = unsafe { &mut *DETECTOR.0.get() };
+        detector.get_or_insert_default().reset();
+    }
+}
+
+fn acquires(order: u8) -> bool {
+    matches!(order, 1 | 2 | 4 | 5)
+}
+
+fn releases(order: u8) -> bool {
+    matches!(order, 3..=5)
+}
+
+impl Detector {
+    pub(crate) fn reset(&mut self) {
+        self.threads.iter_mut().for_each(|thread| {
+            thread.clock.clear();
+            thread.read.clear();
+            thread.fenced.clear();
+        });
+        self.used = 0;
+        self.by_address.clear();
+        self.shadow.reset();
+        self.log.clear();
+        self.known(0).clock.advance(0);
+    }
+
+    fn known(&mut self, thread: usize) -> &mut Known {
+        if self.threads.len() <= thread {
+            self.threads.resize_with(thread + 1, Known::default);
+        }
+        &mut self.threads[thread]
+    }
+
+    /// A thread begins, spawned by another one.
+    pub(crate) fn spawned(&mut self, parent: usize, child: usize) {
+        let clock = self.known(parent).clock.clone();
+        self.known(child).clock.join(&clock);
+        self.known(child).clock.advance(child);
+        self.known(parent).clock.advance(parent);
+    }
+
+    /// A thread has waited for the end of another one.
+    pub(crate) fn joined(&mut self, parent: usize, child: usize) {
+        let clock = self.known(child).clock.clone();
+        self.known(parent).clock.join(&clock);
+    }
+
+    /// The number of these return addresses.
+    fn number(&mut self, trace: &Trace) -> u32 {
+        let mut hash = 0usize;
+        for address in trace {
+            hash = (hash ^ address).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(23);
+        }
+        let traces = &mut self.traces;
+        *self.by_hash.entry(hash).or_insert_with(|| {
+            traces.push(*trace);
+            traces.len() as u32 - 1
+        })
+    }
+
+    /// An atomic operation has happened, which has read `seen` and left `left`.
+    pub(crate) fn atomic(
+        &mut self,
+        thread: usize,
+        access: &Access,
+        (seen, left): (u64, u64),
+        trace: &Trace,
+    ) -> Option<Fault> {
+        let reads = access.operation != Operation::Store;
+        let failed = access.operation == Operation::CompareExchange && seen != access.operand;
+        let writes = access.operation != Operation::Load && !failed;
+        let order = if failed { access.failure } else { access.order };
+        self.known(thread);
+        if access.operation == Operation::Fence {
+            let Known { clock, read, fenced } = &mut self.threads[thread];
+            if acquires(order) {
+                clock.join(read);
+            }
+            if releases(order) {
+                fenced.set(clock);
+            }
+            clock.advance(thread);
+            return None;
+        }
+        let cell = self.shadow.cell(access.address);
+        let is_new = !cell.has_atomic();
+        let is_untouched = cell.is_empty() && heap::has(access.address);
+        cell.set_atomic();
+        let at = *self.by_address.entry(access.address).or_insert_with(|| {
+            self.used += 1;
+            if self.words.len() < self.used {
+                self.words.push(Word::default());
+            }
+            let word = &mut self.words[self.used - 1];
+            word.clock.clear();
+            word.last = None;
+            self.used as u32 - 1
+        });
+        let word = &mut self.words[at as usize];
+        let is_unseen = match word.last {
+            Some((value, size)) => size == access.size && value != seen,
+            None => is_new && is_untouched,
+        };
+        if is_unseen {
+            self.threads.iter().for_each(|other| word.clock.join(&other.clock));
+        }
+        let Known { clock, read, fenced } = &mut self.threads[thread];
+        if reads {
+            (if acquires(order) { &mut *clock } else { read }).join(&word.clock);
+        }
+        if writes {
+            let released = if releases(order) { &*clock } else { fenced };
+            match access.operation {
+                Operation::Store => word.clock.set(released),
+                _ => word.clock.join(released),
+            }
+        }
+        word.last = Some((left, access.size));
+        let number = self.number(trace);
+        let kind = ATOMIC | if writes { WRITE } else { 0 };
+        let race = self.add(thread, access.address, access.size.into(), kind, number);
+        let clock = &mut self.threads[thread].clock;
+        let logged = Logged {
+            thread: thread as u16,
+            order,
+            operation: access.operation,
+            clock: clock.get(thread),
+            trace: number,
+            address: access.address,
+            writes,
+        };
+        self.log.push(logged);
+        if writes {
+            clock.advance(thread);
+        }
+        race
+    }
+
+    /// A plain access.
+    #[inline]
+    pub(crate) fn plain(
+        &mut self,
+        thread: usize,
+        address: usize,
+        size: usize,
+        is_write: bool,
+        trace: &Trace,
+    ) -> Option<Fault> {
+        let number = self.number(trace);
+        self.add(thread, address, size, u8::from(is_write) * WRITE, number)
+    }
+
+    /// A thread frees memory.
+    pub(crate) fn freed(
+        &mut self,
+        thread: usize,
+        address: usize,
+        size: usize,
+        trace: &Trace,
+    ) -> Option<Fault> {
+        let number = self.number(trace);
+        self.add(thread, address, size.min(FREED_MAX), WRITE | FREE, number)
+    }
+
+    /// Memory is allocated: it has no past.
+    pub(crate) fn allocated(&mut self, address: usize, size: usize) {
+        for at in (address..address + size.min(FREED_MAX)).step_by(8) {
+            let cell = self.shadow.cell(at);
+            if cell.has_atomic() {
+                (at & !7..(at & !7) + 8).for_each(|byte| _ = self.by_address.remove(&byte));
+            }
+            *self.shadow.cell(at) = self.shadow.fresh();
+        }
+    }
+
+    /// Adds an access of the bytes at an address.
+    #[inline]
+    fn add(
+        &mut self,
+        thread: usize,
+        address: usize,
+        size: usize,
+        kind: u8,
+        trace: u32,
+    ) -> Option<Fault> {
+        self.known(thread);
+        let (mut at, end) = (address, address + size);
+        while at < end {
+            let next = ((at & !7) + 8).min(end);
+            let mask = (0xFFu8 >> (8 - (next - at))) << (at & 7);
+            let clock = &self.threads[thread].clock;
+            let record =
+                Record { clock: clock.get(thread), trace, thread: thread as u16, mask, kind };
+            let cell = self.shadow.cell(at);
+            let race = cell.add(record, clock);
+            if kind & (WRITE | ATOMIC) == WRITE && cell.has_atomic() {
+                self.forget(at & !7);
+            }
+            if let Some(old) = race
+                && let Some(fault) = self.race(&old, &record)
+            {
+                return Some(fault);
+            }
+            at = next;
+        }
+        None
+    }
+
+    /// Forgets the values of the atomics of a cell.
+    #[cold]
+    fn forget(&mut self, cell: usize) {
+        for address in cell..cell + 8 {
+            if let Some(at) = self.by_address.get(&address) {
+                self.words[*at as usize].last = None;
+            }
+        }
+    }
+
+    /// The report of two accesses that are not ordered; none if one is a free by compiled code of std.
+    #[cold]
+    fn race(&mut self, old: &Record, new: &Record) -> Option<Fault> {
+        if self.is_hidden(old, new) || self.is_hidden(new, old) {
+            return None;
+        }
+        let trace = |record: &Record| self.traces[record.trace as usize];
+        let label = |record: &Record| match record.kind {
+            kind if kind & FREE != 0 => "freed",
+            kind => match (kind & ATOMIC != 0, kind & WRITE != 0) {
+                (true, true) => "store",
+                (true, false) => "load",
+                (false, true) => "write",
+                (false, false) => "read",
+            },
+        };
+        let step = |record: &Record| Step::new(label(record), record.thread.into(), trace(record));
+        let mut fault = Fault::new(Problem::DataRace, step(new)).and(step(old));
+        fault.missing = self.too_weak(old, new);
+        Some(fault)
+    }
+
+    /// Returns `true` if code of std that is not instrumented orders a free after the other access: the counts of a
+    /// `Thread`, for example, are changed by compiled code too.
+    fn is_hidden(&mut self, free: &Record, other: &Record) -> bool {
+        if free.kind & FREE == 0 {
+            return false;
+        }
+        let traces = &self.traces;
+        let trace = |record: &Record| &traces[record.trace as usize];
+        let pair = (free.trace as usize) << 32 | other.trace as usize;
+        *self.hidden.entry(pair).or_insert_with(|| {
+            is_of_std(trace(free))
+                || other.kind & ATOMIC != 0 && is_count(trace(free)) && is_inside_std(trace(other))
+        })
+    }
+
+    /// Operations on one atomic that would order two accesses if they were stronger: a write by the first thread, after
+    /// its access, and a read by the second one, before its.
+    fn too_weak(&self, old: &Record, new: &Record) -> Option<TooWeak> {
+        let (first, second) = (old.thread, new.thread);
+        for (at, read) in self.log.iter().enumerate().rev() {
+            if read.thread != second || read.operation == Operation::Store {
+                continue;
+            }
+            let is_its = |write: &&Logged| {
+                write.writes
+                    && write.thread == first
+                    && write.address == read.address
+                    && write.clock >= old.clock
+            };
+            let Some(write) = self.log[..at].iter().rev().find(is_its) else { continue };
+            if releases(write.order) && acquires(read.order) {
+                continue;
+            }
+            let of = |logged: &Logged| {
+                let trace = self.traces[logged.trace as usize];
+                let step = Step::new(logged.operation.name(), logged.thread.into(), trace);
+                (step, logged.order)
+            };
+            return Some(TooWeak { operations: [of(write), of(read)] });
+        }
+        None
+    }
+}
+
+/// The largest number of bytes of a freed or new allocation that are looked at.
+const FREED_MAX: usize = 1 << 16;
+
+/// Returns `true` if std frees memory of an `Arc` or of a thread.
+fn is_count(trace: &Trace) -> bool {
+    let frames = trace.iter().flat_map(|address| places::frames(*address));
+    let mut of_std = frames.take_while(|frame| frame.is_of_std());
+    of_std.any(|frame| {
+        frame.file.ends_with("/alloc/src/sync.rs") || frame.file.contains("/std/src/thread/")
+    })
+}
+
+/// Returns `true` for an atomic operation of std's own.
+fn is_inside_std(trace: &Trace) -> bool {
+    let frames = places::frames(trace[0]);
+    let mut callers =
+        frames.iter().skip_while(|frame| frame.file.ends_with("/core/src/sync/atomic.rs"));
+    callers.next().is_some_and(places::Frame::is_of_std)
+}
+
+/// Returns `true` if compiled code of std has freed memory.
+fn is_of_std(trace: &Trace) -> bool {
+    let is_shim = |address: usize| {
+        let frames = places::frames(address);
+        frames.iter().any(|frame| frame.function.contains("dealloc"))
+    };
+    let mut callers = trace.iter().copied().take_while(|address| *address != 0);
+    callers.find(|address| !is_shim(*address)).is_some_and(places::is_compiled_std)
+}
+
+#[cfg(test)]
+mod tests;

@@ -30,7 +30,8 @@ impl Sites {
     }
 }
 
-fn site(frames: &[Frame]) -> Site {
+/// The place of functions that called each other, innermost first.
+pub(super) fn site(frames: &[Frame]) -> Site {
     // A thread of std's that begins or ends was called by the runtime and not by the user.
     let frames = frames.split(is_of_runtime).next().unwrap_or_default();
     let outer = frames.iter().position(|frame| !frame.file.is_empty() && !frame.is_of_std());

@@ -63,6 +63,9 @@ unsafe fn futex(
                 libc::FUTEX_WAIT => time.map(|time| thread.run().now.saturating_add(time)),
                 _ => time,
             };
+            // As for an atomic operation: the carrier reads the word.
+            // SAFETY: the caller's.
+            unsafe { std::ptr::read_volatile(word as *const u8) };
             let request = Request::Wait { word, expected: value as u32, deadline };
             Some(match thread.stop(request, (0, frame)) {
                 0 => 0,

@@ -138,7 +138,7 @@ mod tests {
         assert!(!site(&[load.clone(), spawn.clone(), own.clone()]).is_point);
         assert!(site(&[load.clone(), own.clone(), spawn]).is_point, "called by std, not of it");
         let park = frame("std::thread::park", &format!("{std}/std/src/thread/functions.rs"));
-        assert!(site(&[load, park, own]).is_point);
+        assert!(site(&[load.clone(), park, own.clone()]).is_point);
         let replaced = frame("unpause_std_notify_one", "/rustc/unpause/replaced/condvar.rs");
         let end = frame("drop", &format!("{std}/std/src/thread/lifecycle.rs"));
         let found = site(&[load.clone(), replaced.clone(), own.clone()]);

@@ -107,7 +107,7 @@
 //! A stack overflow, `abort()` or a failed allocation ends the process without a report. The next start of the test
 //! says so and notes each run before it begins, for about a microsecond a run; if the process ends again, the start
 //! after that names the seed. (The notes are in `target/sim/<package>/underway/`. Hermetic runners and replays write
-//! none.)
+//! none.) In a test with plain threads they are failures of a seed, as a hang is: see `docs/native.md`.
 //!
 //! # Programs from a model
 //!

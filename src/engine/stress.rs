@@ -236,6 +236,7 @@ fn run_of(seed: Seed, stress: &StressRun, outcome: Outcome, histories: bool) -> 
         leaked: Vec::new(),
         stuck: Vec::new(),
         foreign: false,
+        output: String::new(),
         conditions: stress.conditions(),
     }
 }

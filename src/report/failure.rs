@@ -57,6 +57,10 @@ pub(super) fn headline(report: &Report, finding: &Finding, names: &DisplayNames<
             format!("no task has made progress for {seconds} s")
         }
         Failure::TimeLimit { seconds, .. } => format!("the run has not ended after {seconds} s"),
+        Failure::Crash { task, cause, .. } => format!("{cause} in {}", names.task(*task)),
+        Failure::Hang { task, place, seconds, .. } if !place.is_empty() => {
+            format!("{} has not reached a point for {seconds} s", names.task(*task))
+        }
         Failure::Hang { task, seconds, .. } => {
             format!("{} has not yielded for {seconds} s", names.task(*task))
         }
@@ -102,7 +106,7 @@ pub(super) fn facts(
             text(screen, message);
             field(screen, "at", &panicked_at(finding, *task, place, names));
         }
-        Failure::Misuse { message, place } => {
+        Failure::Misuse { message, place } | Failure::Crash { message, place, .. } => {
             text(screen, message);
             field(screen, "at", &places::shown(place));
         }
@@ -132,7 +136,12 @@ pub(super) fn facts(
             field(screen, "second run", second);
         }
         Failure::Hang { last, .. } if report.real => field(screen, "not ended", last),
-        Failure::Hang { last, .. } => field(screen, "last", last),
+        Failure::Hang { last, place, .. } => {
+            field(screen, "last", last);
+            if !place.is_empty() {
+                field(screen, "at", &places::shown(place));
+            }
+        }
         Failure::TimeLimit { running, .. } => field(screen, "not ended", running),
         Failure::StepLimit { cycle, .. } => {
             let spins = finding.run.spins();
@@ -193,6 +202,7 @@ pub(super) fn details(
         Failure::Diverged { .. } => help(screen, DIVERGED),
         Failure::NonDeterminism { .. } => help(screen, NON_DETERMINISM),
         Failure::Hang { .. } if report.real => help(screen, HANG_REAL),
+        Failure::Hang { place, .. } if !place.is_empty() => help(screen, HANG_NATIVE),
         Failure::Hang { .. } => help(screen, HANG),
         Failure::TimeLimit { .. } => help(screen, TIME_LIMIT),
         Failure::TooSeldom { conditions, generated, .. } => {
@@ -210,9 +220,28 @@ pub(super) fn details(
         Failure::Memory(error) if !error.remedy.is_empty() => help(screen, &error.remedy),
         Failure::Memory(_)
         | Failure::Panic { .. }
+        | Failure::Crash { .. }
         | Failure::Error { .. }
         | Failure::Unreadable { .. }
         | Failure::Misuse { .. } => {}
+    }
+}
+
+/// Writes what the threads of the run wrote: the last lines.
+pub(super) fn output(screen: &mut Screen, output: &str) {
+    let lines: Vec<&str> = output.lines().collect();
+    if lines.is_empty() {
+        return;
+    }
+    screen.heading("output", &plural(lines.len() as u64, "line"));
+    let before = lines.len().saturating_sub(MESSAGE_LINES);
+    if before > 0 {
+        let left_out = plural(before as u64, "line");
+        screen.line(Line::of(Paint::Notice, &format!("  … {left_out} before …")));
+    }
+    for line in &lines[before..] {
+        let line = clean(line);
+        screen.paragraph(2, (Paint::Plain, ""), (Paint::Plain, &cut(&line, 2 * screen.width())));
     }
 }
 
@@ -301,6 +330,11 @@ const HANG: &str = "The task did not yield at an await. Usual causes:\n\
     - a blocking call: thread::sleep, a channel of std, a file, a socket\n\
     - block_on inside a task: await the future instead\n\
     - a loop without an await: put sim::task::yield_now().await into it, or await sim::spin_until";
+
+const HANG_NATIVE: &str = "The thread was interrupted there. Usual causes:\n\
+    - a loop that reads plain memory, or nothing: only an atomic operation lets other threads go on\n\
+    - a call that waits for something outside of the run: a file, a pipe, a lock of C\n\
+    - a computation that needs more time: raise the limit, hang = \"60s\" or SIM_HANG=60s";
 
 const HANG_REAL: &str = "Real threads do not show what they wait for. Usual causes:\n\
     - a deadlock, which the build with the feature `sim` finds and explains\n\

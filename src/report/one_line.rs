@@ -49,7 +49,13 @@ pub fn one_line(failure: &Failure, run: &Run) -> String {
         Failure::NonDeterminism { step, first, second } => {
             format!("non-determinism at step {step}: first {first}, then {second}")
         }
-        Failure::Hang { task: id, last, seconds } => {
+        Failure::Crash { task: id, cause, message, place } => {
+            format!("{cause} in {} at {place}: {message}", task(*id))
+        }
+        Failure::Hang { task: id, place, seconds, .. } if !place.is_empty() => {
+            format!("hang: {} did not reach a point for {seconds} s, at {place}", task(*id))
+        }
+        Failure::Hang { task: id, last, seconds, .. } => {
             format!("hang: {} did not yield for {seconds} s after {last}", task(*id))
         }
         Failure::TimeLimit { running, seconds } => {

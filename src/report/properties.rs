@@ -169,12 +169,19 @@ fn failure() -> impl Strategy<Value = Failure> {
             first,
             second
         }),
-        (task(), t(), any::<u64>()).prop_map(|(task, last, seconds)| Failure::Hang {
+        (task(), t(), t(), any::<u64>()).prop_map(|(task, last, place, seconds)| Failure::Hang {
             task,
             last,
+            place,
             seconds
         }),
         (t(), any::<u64>()).prop_map(|(running, seconds)| Failure::TimeLimit { running, seconds }),
+        (task(), t(), t(), t()).prop_map(|(task, cause, message, place)| Failure::Crash {
+            task,
+            cause,
+            message,
+            place
+        }),
         (t(), t()).prop_map(|(message, place)| Failure::Misuse { message, place }),
     ]
 }
@@ -208,6 +215,7 @@ fn run() -> impl Strategy<Value = Run> {
             leaked,
             stuck: Vec::new(),
             foreign: false,
+            output: String::new(),
             conditions: Vec::new(),
         },
     )

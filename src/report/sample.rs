@@ -53,6 +53,7 @@ impl Sample {
             leaked: vec![],
             stuck: vec![],
             foreign: false,
+            output: String::new(),
             conditions: vec![],
         };
         Sample { run }
@@ -428,7 +429,7 @@ pub(super) fn no_end_on_real_threads() -> Report {
     report.test = "real::locks_are_freed".to_owned();
     if let Some(finding) = &mut report.finding {
         let last = "main, 0.0 left, 0.1 right".to_owned();
-        let failure = Failure::Hang { task: TaskId::MAIN, last, seconds: 10 };
+        let failure = Failure::Hang { task: TaskId::MAIN, last, place: String::new(), seconds: 10 };
         finding.run.outcome = Outcome::Failed(failure);
         finding.trace_error = None;
     }

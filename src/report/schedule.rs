@@ -282,6 +282,10 @@ impl<'a> ScheduleTable<'a> {
                 }
             }
             Failure::Error { .. } => row(TaskId::MAIN, "returns an error", ""),
+            Failure::Crash { task, cause, place, .. } => row(*task, cause, place),
+            Failure::Hang { task, place, .. } if !place.is_empty() => {
+                row(*task, "does not reach a point", place);
+            }
             Failure::Hang { task, .. } => row(*task, "does not yield", ""),
             Failure::Deadlock { waits } => {
                 for wait in waits.iter().take(WAITS_MAX) {

@@ -105,9 +105,32 @@ fn a_task_that_hangs() {
     let report = lost_update_that(Failure::Hang {
         task: TaskId(2),
         last: "store atomic at src/counter.rs:13:17".to_owned(),
+        place: String::new(),
         seconds: 10,
     });
     check(&report, expect_file!["screens/a_task_that_hangs.txt"]);
+}
+
+#[test]
+fn a_plain_thread_that_hangs() {
+    let report = lost_update_that(Failure::Hang {
+        task: TaskId(2),
+        last: "store atomic at src/counter.rs:13:17".to_owned(),
+        place: "src/counter.rs:14:9".to_owned(),
+        seconds: 10,
+    });
+    check(&report, expect_file!["screens/a_plain_thread_that_hangs.txt"]);
+}
+
+#[test]
+fn a_plain_thread_that_crashes() {
+    let report = lost_update_that(Failure::Crash {
+        task: TaskId(2),
+        cause: "segmentation fault".to_owned(),
+        message: "The thread accessed address 0x8, next to a null pointer.".to_owned(),
+        place: "src/counter.rs:14:9".to_owned(),
+    });
+    check(&report, expect_file!["screens/a_plain_thread_that_crashes.txt"]);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 //! The common frame of all failures: verdict and seed, message and place, the result of shrinking, the explanation
 //! (see [`failure`](super::failure)), the schedule, notes, and last the commands to continue with.
 
-use super::failure::{details, facts, field, headline};
+use super::failure::{details, facts, field, headline, output};
 use super::names::DisplayNames;
 use super::program;
 use super::schedule;
@@ -295,6 +295,7 @@ fn failed(screen: &mut Screen, report: &Report, finding: &Finding) {
     program::draw(screen, &finding.run);
     details(screen, report, finding, &names);
     schedule::draw(screen, &finding.run, &names);
+    output(screen, &finding.run.output);
     screen.blank();
     leaked(screen, finding, &names);
     warnings(screen, report);

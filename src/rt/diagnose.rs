@@ -83,6 +83,16 @@ pub(super) fn doing(state: &RunState, task: TaskId) -> String {
     }
 }
 
+#[cfg_attr(not(unpause_native), allow(dead_code))]
+impl World {
+    /// Describes the last or the pending operation of the current task, for a report.
+    pub(crate) fn doing(&self) -> String {
+        let state = self.state();
+        let task = state.current();
+        doing(&state, task)
+    }
+}
+
 /// The failure of a run in which no task can step.
 #[cold]
 pub(super) fn stuck(world: &World, state: &RunState) -> Failure {

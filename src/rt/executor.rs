@@ -109,7 +109,8 @@ impl Executor<'_> {
         let mut state = self.world.unsettled();
         if let Some((_, seconds)) = self.limits.hang.filter(|(hang, _)| *hang == step) {
             let last = doing(&state, task);
-            state.fail(Failure::Hang { task, last, seconds });
+            let place = String::new();
+            state.fail(Failure::Hang { task, last, place, seconds });
             return false;
         }
         let aborted = state.takes_abort();

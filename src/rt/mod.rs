@@ -188,6 +188,7 @@ impl Worker {
             leaked,
             stuck: state.record.stuck.clone(),
             foreign: state.record.foreign,
+            output: state.record.output.clone(),
             conditions: state.record.conditions.clone(),
         }
     }

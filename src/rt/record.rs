@@ -41,6 +41,8 @@ pub(crate) struct RunRecord {
     pub(crate) stuck: Vec<(TaskId, String)>,
     /// See [`Run::foreign`](crate::run::Run::foreign).
     pub(crate) foreign: bool,
+    /// See [`Run::output`](crate::run::Run::output).
+    pub(crate) output: String,
     /// The functions entered whose operations on shared memory are not seen.
     pub(crate) unseen: BTreeSet<&'static str>,
 }
@@ -53,6 +55,7 @@ impl RunRecord {
         self.stuck.clear();
         self.foreign = false;
         self.unseen.clear();
+        self.output.clear();
         debug_assert!(self.histories.is_empty(), "histories are taken out at the end of a run");
     }
 }

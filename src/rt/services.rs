@@ -238,6 +238,12 @@ impl World {
         state.record.histories.len() - 1
     }
 
+    /// Keeps what the plain threads of the run wrote.
+    #[cfg_attr(not(unpause_native), allow(dead_code))]
+    pub(crate) fn note_output(&self, output: String) {
+        self.state().record.output = output;
+    }
+
     /// Records that the run entered a function whose operations on shared memory are not seen.
     #[cfg_attr(not(unpause_native), allow(dead_code))]
     pub(crate) fn note_unseen(&self, function: &'static str) {

@@ -61,6 +61,9 @@ pub struct Run {
     pub stuck: Vec<(TaskId, String)>,
     /// True if a task woke another one through something outside this library, whose accesses are invisible.
     pub foreign: bool,
+    /// The text that its plain threads wrote to the standard output and error, up to 16 KiB. Empty in all other runs,
+    /// whose output is not taken.
+    pub output: String,
     /// The conditions of [`sometimes!`](macro@crate::sometimes) and [`cover!`](macro@crate::cover), in the order of
     /// their first evaluation.
     pub conditions: Vec<Condition>,
@@ -83,6 +86,7 @@ impl Run {
             leaked: Vec::new(),
             stuck: Vec::new(),
             foreign: false,
+            output: String::new(),
             conditions: Vec::new(),
         }
     }
@@ -279,12 +283,27 @@ pub enum Failure {
         /// The operation of the second run there.
         second: String,
     },
+    /// A plain thread would have ended the process: by a signal such as a segmentation fault, by a stack that is full,
+    /// or by a call such as `abort` or `exit`.
+    Crash {
+        /// The task of the thread.
+        task: TaskId,
+        /// The cause in a few words, such as `segmentation fault`.
+        cause: String,
+        /// The circumstances, such as the address.
+        message: String,
+        /// The place, as `file:line:column`.
+        place: String,
+    },
     /// A task did not come back to the scheduler; on real threads, no task of a run moved.
     Hang {
         /// The task; on real threads, the body of the test.
         task: TaskId,
         /// Its last or pending operation; on real threads, the tasks that had not ended.
         last: String,
+        /// The place at which a plain thread was interrupted, as `file:line:column`; empty for other tasks, which cannot
+        /// be interrupted.
+        place: String,
         /// The time waited, in seconds.
         seconds: u64,
     },
@@ -383,6 +402,7 @@ impl Failure {
             Failure::History { .. } => "history",
             Failure::Diverged { .. } => "diverged",
             Failure::NonDeterminism { .. } => "non-determinism",
+            Failure::Crash { .. } => "crash",
             Failure::Hang { .. } => "hang",
             Failure::TimeLimit { .. } => "time limit",
             Failure::TooSeldom { .. } => "too seldom",
@@ -397,6 +417,7 @@ impl Failure {
         let place = match self {
             Failure::Panic { place, .. } | Failure::Misuse { place, .. } => place.clone(),
             Failure::Memory(error) => error.identity(),
+            Failure::Crash { cause, place, .. } => format!("{cause} {place}"),
             Failure::Error { message } | Failure::Unreadable { message } => message.clone(),
             Failure::Deadlock { waits } => {
                 let mut places: Vec<String> = core_of(waits)

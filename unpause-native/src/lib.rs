@@ -18,6 +18,8 @@
 //! | `atomics.rs` | the functions that instrumented code calls |
 //! | `threads.rs`, `futex.rs`, `clock.rs`, `entropy.rs`, `environment.rs` | functions of libc |
 //! | `compiled.rs` | the compiled part of std: its replacements, and entries of functions that have none |
+//! | `death.rs`, `signals.rs` | threads that would end the process, or never come back |
+//! | `output.rs`, `std_state.rs` | the standard streams: what a run writes, and locks that it leaves behind |
 //! | `heap.rs` | `malloc` and its kin: a heap that is empty when a run begins |
 //! | `statics.rs` | statics of the tested crates, put back before each run |
 //! | `places.rs` | return addresses to lines of source |

@@ -92,6 +92,7 @@ fn run(seed: u64, body: impl FnOnce() + Send + 'static) -> Ran {
                 ready.extend(joins.iter().filter(is_for_it).map(|(waits, _)| (*waits, 0)));
                 joins.retain(|(_, child)| *child != thread);
             }
+            Request::Died(_) => over.push(0),
         }
         requests.push((thread, text));
         if over.contains(&0) {

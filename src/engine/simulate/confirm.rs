@@ -18,6 +18,8 @@ use unpause_check::verdict::Verdict;
 
 /// Replays that shrinking may take.
 const REPLAYS: u64 = 4000;
+/// Those of a run that hangs, each of which takes a twentieth of the time limit of a step, or more.
+const HANGS: u64 = 40;
 /// Runs that searches of small programs may take, besides.
 const SOUGHT: u64 = 30_000;
 /// Steps that shrinking may take in all: about a second.
@@ -242,8 +244,10 @@ fn shrunk(
 ) -> (Run, Option<Shrinking>) {
     let Some(wanted) = signature(&run) else { return (run, None) };
     let by_steps = STEPS / (run.steps.len() as u64).max(1);
-    let replays = REPLAYS.min(by_steps).max(20);
-    let sought = SOUGHT.min(by_steps);
+    let (replays, sought) = match wanted.kind {
+        "hang" => (HANGS, 0),
+        _ => (REPLAYS.min(by_steps).max(20), SOUGHT.min(by_steps)),
+    };
     let worker = Worker::new(WorkerJob::Follow(Arc::default()).strategy());
     let job = WorkerJob::Follow(Arc::default());
     let watched = session.watch.follow(worker.progress(), job, run.seed);

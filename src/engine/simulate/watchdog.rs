@@ -3,9 +3,11 @@
 //! A step that hangs cannot be interrupted, and its worker cannot report. But a run is a function of its decisions:
 //! the watchdog repeats the run on its own thread up to the step that hangs, and so gets its trace, its task and its
 //! pending operation. Then it ends the process.
+//!
+//! A plain thread can be interrupted: its run fails as hung, on its own worker, and the process goes on.
 
 use std::cell::RefCell;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, mpsc};
 use std::time::Duration;
 
@@ -22,6 +24,7 @@ use crate::run::schedule::Schedule;
 use crate::run::trace::Trace;
 use crate::run::{Failure, Run};
 use crate::seam::beat::{self, Watcher};
+use crate::seam::native;
 use crate::strategy::{Chosen, Search};
 
 /// The current job of a worker, complete enough to repeat it.
@@ -50,6 +53,8 @@ pub(crate) struct Watchdog {
     notes: Option<Arc<RunNotes>>,
     state: Mutex<WatchState>,
     ended: Condvar,
+    /// True if a thread was interrupted: a hang that is repeated need not last as long.
+    interrupted: AtomicBool,
 }
 
 #[derive(Default)]
@@ -190,7 +195,9 @@ impl Watchdog {
     /// Watches nothing yet.
     pub(super) fn new(site: &Site, hang: Option<Duration>) -> Watchdog {
         let site = Arc::new(site.clone());
-        Watchdog { site, hang, notes: None, state: Mutex::default(), ended: Condvar::new() }
+        let (state, ended, interrupted) =
+            (Mutex::default(), Condvar::new(), AtomicBool::new(false));
+        Watchdog { site, hang, notes: None, state, ended, interrupted }
     }
 
     /// The same, with runs noted.
@@ -200,6 +207,14 @@ impl Watchdog {
 
     fn lock(&self) -> MutexGuard<'_, WatchState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The time limit of a step of a worker. That of a hang that is repeated is shorter, so that it can be shrunk.
+    fn patience(&self, watched: &WatchedWorker, patience: Duration) -> Duration {
+        const LEAST: Duration = Duration::from_millis(100);
+        let again = self.interrupted.load(Ordering::Relaxed)
+            && matches!(watched.job(), WorkerJob::Again(_) | WorkerJob::Follow(_));
+        if again { (patience / 20).max(LEAST).min(patience) } else { patience }
     }
 
     pub(super) fn end_on_drop(&self) -> EndWatchdogOnDrop<'_> {
@@ -222,11 +237,13 @@ impl Watchdog {
     }
 }
 
-/// Looks at the workers from time to time until the watch ends; ends the process if one hangs.
+/// Looks at the workers from time to time until the watch ends; if one hangs, interrupts it or ends the process.
 pub(super) fn watch(session: &Session<'_>, patience: Duration) {
     let mut clock = Patience::new(patience);
     // Where each worker was when it was first seen there, and when.
     let mut seen: Vec<(Arc<WatchedWorker>, WorkerProgress, Duration)> = Vec::new();
+    // The time since which a thread that hangs could not be interrupted.
+    let mut refused: Option<Duration> = None;
     let mut state = session.watch.lock();
     while !state.ended {
         let now = clock.elapsed();
@@ -241,13 +258,25 @@ pub(super) fn watch(session: &Session<'_>, patience: Duration) {
             }
         }
         for (watched, position, since) in &seen {
-            if now - *since >= patience {
-                hung = Some((watched.clone(), position.1));
+            if now - *since >= session.watch.patience(watched, patience) {
+                hung = Some((watched.clone(), *position));
             }
         }
-        if let Some((watched, step)) = hung {
+        if let Some((watched, position)) = hung {
+            // Not under the lock, which the worker takes when its run has ended.
             drop(state);
-            end(session, &watched, step, patience);
+            match native::interrupt(&|| watched.progress() == position) {
+                Some(true) => {
+                    session.watch.interrupted.store(true, Ordering::Relaxed);
+                    seen.retain(|(other, ..)| !Arc::ptr_eq(other, &watched));
+                    refused = None;
+                }
+                Some(false) if now - *refused.get_or_insert(now) < patience => {}
+                _ => end(session, &watched, position.1, patience),
+            }
+            state = session.watch.lock();
+        } else {
+            refused = None;
         }
         let waited = session.watch.ended.wait_timeout(state, clock.interval);
         state = waited.unwrap_or_else(PoisonError::into_inner).0;
@@ -330,5 +359,6 @@ fn run_to_hang(
 fn lost(seed: Seed, patience: Duration) -> Run {
     let last = "unknown: the run did not come to the same step again".to_owned();
     let task = crate::run::ids::TaskId::MAIN;
-    Run::empty(seed, Failure::Hang { task, last, seconds: patience.as_secs() })
+    let (place, seconds) = (String::new(), patience.as_secs());
+    Run::empty(seed, Failure::Hang { task, last, place, seconds })
 }

@@ -31,6 +31,12 @@ pub(crate) fn takes_panic(_info: &PanicHookInfo<'_>) -> bool {
     false
 }
 
+/// Returns `None`: there is no plain thread to interrupt.
+#[allow(dead_code, reason = "runs on real threads end with their process")]
+pub(crate) fn interrupt(_still: &(dyn Fn() -> bool + Sync)) -> Option<bool> {
+    None
+}
+
 /// The command that runs tests.
 pub(crate) const TEST: &str = "cargo test";
 

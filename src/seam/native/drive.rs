@@ -8,6 +8,7 @@ use std::task::Poll;
 
 use unpause_native::{Access, Request};
 
+use super::death;
 use super::memory;
 use super::ops::{self, RESUME, SLEEP, WAIT, WAKE, YIELD};
 use super::sites::Site;
@@ -57,6 +58,7 @@ pub(super) async fn drive(thread: usize) {
             Request::Key => draw_key(),
             Request::Fault => return memory::failed().await,
             Request::End => return,
+            Request::Died(reason) => death::fail(thread, reason),
         };
     }
 }

@@ -5,6 +5,7 @@
 //! `sim::Atomic` and for `std::sync::atomic`.
 
 mod by_number;
+mod death;
 mod drive;
 mod memory;
 mod ops;
@@ -76,6 +77,12 @@ pub(crate) fn takes_panic(info: &PanicHookInfo<'_>) -> bool {
     let panicked = outside(|| crate::run::panics::panicked(info));
     unpause_native::note_panic(panicked.message, panicked.place);
     true
+}
+
+/// Interrupts the plain thread that goes on now, as long as `still` returns `true`: its run fails. Returns `false` if
+/// it cannot be interrupted where it is, and `None` if there is none. `still` reads atomics and nothing else.
+pub(crate) fn interrupt(still: &(dyn Fn() -> bool + Sync)) -> Option<bool> {
+    unpause_native::interrupt(still)
 }
 
 /// The command that runs tests.

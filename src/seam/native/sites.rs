@@ -30,7 +30,7 @@ impl Sites {
     }
 }
 
-/// The place of a request by the functions that led to it, innermost first.
+/// The place of functions that called each other, innermost first.
 pub(super) fn site(frames: &[Frame]) -> Site {
     // A thread of std's that begins or ends was called by the runtime and not by the user.
     let frames = frames.split(is_of_runtime).next().unwrap_or_default();
@@ -138,7 +138,7 @@ mod tests {
         assert!(!site(&[load.clone(), spawn.clone(), own.clone()]).is_point);
         assert!(site(&[load.clone(), own.clone(), spawn]).is_point, "called by std, not of it");
         let park = frame("std::thread::park", &format!("{std}/std/src/thread/functions.rs"));
-        assert!(site(&[load, park, own]).is_point);
+        assert!(site(&[load.clone(), park, own.clone()]).is_point);
         let replaced = frame("unpause_std_notify_one", "/rustc/unpause/replaced/condvar.rs");
         let end = frame("drop", &format!("{std}/std/src/thread/lifecycle.rs"));
         let found = site(&[load.clone(), replaced.clone(), own.clone()]);

@@ -84,11 +84,16 @@ impl Drop for Begun {
             WORLD.with(|world| entered.into_iter().for_each(|name| world.note_unseen(name)));
         }
         let handles = with(|threads| {
+            // Its end completes the output.
             threads.execution = None;
             threads.words.clear();
             threads.queues.clear();
             std::mem::take(&mut threads.handles)
         });
+        let output = unpause_native::take_output();
+        if !output.is_empty() && crate::seam::in_run() {
+            WORLD.with(|world| world.note_output(output));
+        }
         // Not within the borrow: a handle detaches its task.
         drop(handles);
     }

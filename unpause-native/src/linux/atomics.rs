@@ -12,7 +12,14 @@ use super::thread::current;
 fn operate(access: Access, caller: (usize, usize)) -> u64 {
     match current() {
         None => access.perform().0,
-        Some(thread) => thread.stop(Request::Access(access), caller),
+        Some(thread) => {
+            if access.size != 0 {
+                // The carrier accesses the memory: an address that is none must fail here, on the thread that has it.
+                // SAFETY: instrumented code is about to access these bytes.
+                unsafe { std::ptr::read_volatile(access.address as *const u8) };
+            }
+            thread.stop(Request::Access(access), caller)
+        }
     }
 }
 

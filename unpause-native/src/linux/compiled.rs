@@ -10,8 +10,8 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::real::real;
-use super::statics;
 use super::thread::{inside, outside};
+use super::{statics, std_state};
 
 /// The functions that simulated threads have entered since [`take_entered`].
 static ENTERED: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
@@ -51,6 +51,7 @@ unsafe extern "C" fn unpause_std_entered(path: *const c_char) {
         // SAFETY: the caller's.
         let path: &'static CStr = unsafe { CStr::from_ptr(path) };
         let path = path.to_str().unwrap_or("a function of std");
+        std_state::entered(path);
         ENTERED.lock().unwrap_or_else(PoisonError::into_inner).insert(path);
     });
 }

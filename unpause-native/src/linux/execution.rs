@@ -5,13 +5,14 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::{NonNull, null_mut};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use super::death::{self, Death};
 use super::fault::{Fault, Step};
 use super::heap::Memory;
 use super::places::{self, Frame};
 use super::request::{Access, Operation, Request};
 use super::switch::Context;
 use super::thread::{self, STACK, Start, Thread};
-use super::{blocks, heap, leaks, race, statics};
+use super::{blocks, heap, leaks, output, race, signals, statics, std_state};
 
 /// The virtual time at which each run begins, in nanoseconds: not 0, so that programs can go back from it.
 const BEGIN: u64 = 1_000_000_000_000;
@@ -91,6 +92,19 @@ pub enum Ended {
     Panicked(String, String),
 }
 
+/// The memory that an address is in.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Region {
+    /// The heap of the run, whose addresses are the same in all processes.
+    Heap,
+    /// The stack of the thread with this number.
+    Stack(usize),
+    /// The code and the statics of the program.
+    Program,
+    /// None of these.
+    Unknown,
+}
+
 /// One run of a program on simulated threads, which the owner steps: its carrier.
 ///
 /// Threads that have not ended when it is dropped are given up: their stacks are not unwound, and no destructor runs.
@@ -119,6 +133,8 @@ impl Execution {
         heap::reset(memory);
         race::reset();
         statics::restore();
+        signals::begin();
+        output::begin();
         let (carrier, threads) = (Context::default(), Vec::new());
         let mut run =
             Box::new(Run { carrier, threads, idle, random: None, now: BEGIN, fault: None });
@@ -224,7 +240,7 @@ impl Execution {
     pub fn ended(&self) -> Option<Ended> {
         let thread = self.thread(0);
         let panicked = !thread.result.is_null();
-        let (message, place) = thread.panic.clone().unwrap_or_default();
+        let (message, place) = thread.panics.last().cloned().unwrap_or_default();
         thread.ended.then_some(match panicked {
             true => Ended::Panicked(message, place),
             false => Ended::Returned,
@@ -235,7 +251,7 @@ impl Execution {
     pub fn panics(&self) -> impl Iterator<Item = (&str, &str)> {
         // SAFETY: all threads are suspended while the carrier goes on.
         let panics =
-            self.run.threads.iter().skip(1).map(|thread| unsafe { &thread.as_ref().panic });
+            self.run.threads.iter().skip(1).map(|thread| unsafe { thread.as_ref().panics.last() });
         panics.flatten().map(|(message, place)| (message.as_str(), place.as_str()))
     }
 
@@ -263,6 +279,35 @@ impl Execution {
     pub fn frames(&self, thread: usize) -> Vec<Frame> {
         let addresses = self.thread(thread).return_addresses().take(FRAMES);
         addresses.flat_map(places::frames).collect()
+    }
+
+    /// The functions that were on the stack of the thread that has [died](Request::Died), innermost first. Of a thread
+    /// that was interrupted, several stacks: the function in which it stays, in each line in which it was seen, and
+    /// what called it.
+    pub fn stacks(&self) -> Vec<Vec<Frame>> {
+        let frames = |stack: Vec<usize>| stack.into_iter().flat_map(places::frames).collect();
+        death::stacks().into_iter().map(frames).collect()
+    }
+
+    /// The messages and the places of the last panics of a thread, the last one last.
+    pub fn panics_of(&self, thread: usize) -> &[(String, String)] {
+        &self.thread(thread).panics
+    }
+
+    /// The memory that an address is in.
+    pub fn region(&self, address: usize) -> Region {
+        // SAFETY: all threads are suspended while the carrier goes on.
+        let mut threads = self.run.threads.iter().map(|thread| unsafe { thread.as_ref() });
+        if heap::has(address) {
+            return Region::Heap;
+        }
+        if let Some(thread) = threads.find(|thread| thread.has_on_stack(address)) {
+            return Region::Stack(thread.number);
+        }
+        match address.wrapping_sub(super::image::load_address()) < super::image::size() {
+            true => Region::Program,
+            false => Region::Unknown,
+        }
     }
 
     /// A name of an address that does not depend on the order in which threads go on: the allocation that it is in, or
@@ -323,6 +368,16 @@ impl Execution {
 
 impl Drop for Execution {
     fn drop(&mut self) {
+        signals::end();
+        let last = |thread: &NonNull<Thread>| {
+            // SAFETY: all threads are suspended while the carrier goes on.
+            unsafe { thread.as_ref().request }
+        };
+        let exits = |request: Request| matches!(request, Request::Died(Death::Exit { .. }));
+        if self.run.threads.iter().map(last).any(exits) {
+            std_state::forget_exit();
+        }
+        output::end();
         let Run { threads, idle, .. } = &mut *self.run;
         idle.extend(threads.drain(..).map(Idle));
         // The next run takes them in the same order.
@@ -354,6 +409,7 @@ pub fn warm_up() {
         unsafe { libc::mallopt(libc::M_TRIM_THRESHOLD, 64 << 20) };
         // The buffer of the standard output outlives the runs that write to it.
         drop(std::io::stdout().lock());
+        std_state::find();
         let body = || drop(std::thread::spawn(|| ()).join());
         let Ok(mut execution) = Execution::begin(Box::new(body)) else { return };
         loop {

@@ -64,6 +64,9 @@ unsafe fn futex(
                 _ => time,
             };
             thread.clock_reads = 0;
+            // As for an atomic operation: the carrier reads the word.
+            // SAFETY: the caller's.
+            unsafe { std::ptr::read_volatile(word as *const u8) };
             let request = Request::Wait { word, expected: value as u32, deadline };
             Some(match thread.stop(request, (0, frame)) {
                 0 => 0,

@@ -3,6 +3,8 @@
 use std::sync::atomic::Ordering::SeqCst;
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, fence};
 
+use super::death::Death;
+
 /// The reason why a thread has stopped: what it does next, if the carrier resumes it.
 #[derive(Clone, Copy, Debug)]
 pub enum Request {
@@ -50,6 +52,9 @@ pub enum Request {
     Fault,
     /// The thread has ended, destructors of thread-locals included.
     End,
+    /// The thread cannot go on, and must not be resumed. Its stack:
+    /// [`Execution::stacks`](crate::Execution::stacks).
+    Died(Death),
 }
 
 /// The kind of an operation on memory.

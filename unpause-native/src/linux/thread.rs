@@ -24,6 +24,9 @@ pub(crate) type Destructor = (unsafe extern "C" fn(*mut u8), *mut u8);
 /// The room between the frame in which a worker sleeps and the stack of a simulated thread.
 const GAP: usize = 256;
 
+/// The number of panics that are kept: a process is ended by the third of three that belong together.
+const PANICS: usize = 3;
+
 /// The stack of the first thread of a run.
 pub(crate) const STACK: usize = 2 << 20;
 
@@ -44,6 +47,8 @@ pub(crate) struct Thread {
     base: usize,
     /// The size of the stack.
     pub(crate) stack: usize,
+    /// The lowest address of the stack; below it is a guard page, which cannot be accessed.
+    lowest: usize,
     pub(crate) pthread: libc::pthread_t,
     /// Its number in the run.
     pub(crate) number: usize,
@@ -68,8 +73,8 @@ pub(crate) struct Thread {
     pub(crate) caller: (usize, usize),
     /// The answer to its last request.
     pub(crate) reply: u64,
-    /// The text and the place of its last panic.
-    pub(crate) panic: Option<(String, String)>,
+    /// The texts and the places of its last panics, the last one last.
+    pub(crate) panics: Vec<(String, String)>,
 }
 
 /// The simulated thread that runs now, if there is one and it is not [outside].
@@ -80,6 +85,12 @@ pub(crate) fn current() -> Option<&'static mut Thread> {
     // not outlive the function of this crate that has asked for it.
     let thread = unsafe { thread.as_mut() }?;
     (thread.outside == 0).then_some(thread)
+}
+
+/// The simulated thread that runs now, if there is one. For handlers of signals.
+pub(crate) fn any() -> Option<&'static mut Thread> {
+    // SAFETY: as in `current`.
+    unsafe { CURRENT.get().as_mut() }
 }
 
 /// Returns `true` on a simulated thread.
@@ -144,7 +155,12 @@ pub fn on_carrier<R>(act: impl FnOnce() -> R) -> R {
 /// Records the text and the place of a panic of the current simulated thread. For a panic hook.
 pub fn note_panic(message: String, place: String) {
     if let Some(thread) = current() {
-        outside(|| thread.panic = Some((message, place)));
+        outside(|| {
+            if thread.panics.len() == PANICS {
+                thread.panics.remove(0);
+            }
+            thread.panics.push((message, place));
+        });
     }
 }
 
@@ -180,9 +196,17 @@ impl Thread {
 
     /// The return addresses up to its last request, innermost first.
     pub(crate) fn return_addresses(&self) -> impl Iterator<Item = usize> {
-        let (first, mut frame) = self.caller;
-        let above = std::iter::from_fn(move || {
-            if !self.has_on_stack(frame) || frame % 8 != 0 || !self.has_on_stack(frame + 8) {
+        let (first, frame) = self.caller;
+        (first != 0).then_some(first).into_iter().chain(self.frames_from(frame))
+    }
+
+    /// The return addresses of the frames from `frame` on.
+    pub(crate) fn frames_from(&self, mut frame: usize) -> impl Iterator<Item = usize> {
+        std::iter::from_fn(move || {
+            if !self.has_on_stack(frame)
+                || !frame.is_multiple_of(8)
+                || !self.has_on_stack(frame + 8)
+            {
                 return None;
             }
             // SAFETY: two words on the stack of a suspended thread. If they are no frame, the addresses are wrong
@@ -192,8 +216,19 @@ impl Thread {
             // The stack grows down.
             frame = if next > frame { next } else { 0 };
             Some(address)
-        });
-        (first != 0).then_some(first).into_iter().chain(above)
+        })
+    }
+
+    /// Returns `true` if calls of libc are real for the moment.
+    pub(crate) fn is_outside(&self) -> bool {
+        self.outside != 0
+    }
+
+    /// Returns `true` if a function that needs more stack than there is accesses this address.
+    pub(crate) fn is_below_stack(&self, address: usize) -> bool {
+        /// The guard page, and the frame of a function of C that passes it by.
+        const BELOW: usize = 64 << 10;
+        address.wrapping_add(BELOW).wrapping_sub(self.lowest) < BELOW + 4096
     }
 
     /// Ends the run: the thread is not resumed.
@@ -305,7 +340,8 @@ impl Thread {
             thread.clock_reads = 0;
             thread.run = run;
             thread.call = None;
-            thread.panic = None;
+            thread.request = Request::Yield;
+            thread.panics.clear();
         }
     }
 }
@@ -338,6 +374,7 @@ pub(crate) fn hire(stack: usize) -> NonNull<Thread> {
         parked: AtomicU32::new(0),
         base: 0,
         stack,
+        lowest: 0,
         pthread: 0,
         number: 0,
         start: None,
@@ -354,7 +391,7 @@ pub(crate) fn hire(stack: usize) -> NonNull<Thread> {
         call: None,
         caller: (0, 0),
         reply: 0,
-        panic: None,
+        panics: Vec::new(),
     }));
     // SAFETY: the attribute is initialised before it is used; the worker is leaked, so that its address stays valid.
     unsafe {
@@ -381,6 +418,7 @@ extern "C" fn work(worker: *mut c_void) -> *mut c_void {
     // that a simulated thread uses.
     unsafe {
         (*worker).context.fs = switch::fs();
+        (*worker).lowest = threads::lowest_of_stack();
         let mut all: libc::sigset_t = std::mem::zeroed();
         libc::sigfillset(&mut all);
         libc::pthread_sigmask(libc::SIG_BLOCK, &all, null_mut());

@@ -10,6 +10,20 @@ use super::request::Request;
 use super::switch::frame_pointer;
 use super::thread::{STACK, Start, Thread, current, outside};
 
+/// The lowest address of the stack of the current thread of the system.
+pub(crate) fn lowest_of_stack() -> usize {
+    let (mut lowest, mut size) = (null_mut(), 0);
+    // SAFETY: the attributes of this thread, initialised before they are read and destroyed after.
+    unsafe {
+        let mut attributes: libc::pthread_attr_t = std::mem::zeroed();
+        if libc::pthread_getattr_np(libc::pthread_self(), &mut attributes) == 0 {
+            libc::pthread_attr_getstack(&attributes, &mut lowest, &mut size);
+            libc::pthread_attr_destroy(&mut attributes);
+        }
+    }
+    lowest as usize
+}
+
 type Create = unsafe extern "C" fn(
     *mut libc::pthread_t,
     *const libc::pthread_attr_t,

@@ -1,0 +1,221 @@
+//! Plain threads that cannot go on, as failures of the run: the cause in words, and the line of the user.
+
+use unpause_native::{Death, Execution, Frame, Region};
+
+use super::sites;
+use super::threads::with;
+use crate::rt::WORLD;
+use crate::run::Failure;
+use crate::run::ids::{Place, TaskId};
+use crate::run::panics::{self, Panicked};
+use crate::seam::sim::{client, hang_limit};
+
+/// Ends the run, because its thread `thread`, which the current task steps, has died.
+pub(super) fn fail(thread: usize, death: Death) -> ! {
+    let task = TaskId(client() as u32);
+    let failure = with(|threads| failure(threads.execution(), thread, task, death));
+    WORLD.with(|world| world.fail(failure))
+}
+
+/// The failure of a run whose thread `thread` has died, which is the task `task`.
+fn failure(execution: &Execution, thread: usize, task: TaskId, death: Death) -> Failure {
+    let stacks = execution.stacks();
+    if death == Death::Interrupted {
+        let last = WORLD.with(|world| world.doing());
+        let seconds = hang_limit().map_or(0, |limit| limit.as_secs());
+        return Failure::Hang { task, last, place: earliest(&stacks), seconds };
+    }
+    let all = stacks.first().map_or(&[][..], Vec::as_slice);
+    let by_panic = all.iter().any(|frame| frame.function.contains("panic_with_hook"));
+    let frames = tested(all);
+    if let (Death::Abort, true) = (death, by_panic) {
+        let message = aborted(execution.panics_of(thread));
+        return Failure::Crash { task, cause: "abort".to_owned(), message, place: at(frames) };
+    }
+    let (cause, message) = words(execution, frames, death);
+    let place = match death {
+        Death::StackOverflow { .. } => repeated(frames).map_or_else(|| at(frames), |(_, at)| at),
+        _ => at(frames),
+    };
+    Failure::Crash { task, cause: cause.to_owned(), message, place }
+}
+
+/// The cause of a death in a few words, and its circumstances.
+fn words(execution: &Execution, frames: &[Frame], death: Death) -> (&'static str, String) {
+    match death {
+        Death::Signal { signal, raised: true, .. } => {
+            let cause = signal_name(signal);
+            (cause, format!("The thread raised the signal of this: number {signal}."))
+        }
+        Death::Signal { signal, address: Some(address), .. } => {
+            let address = described(execution, address);
+            (signal_name(signal), format!("The thread accessed {address}."))
+        }
+        Death::Signal { signal, .. } => (signal_name(signal), circumstances(signal).to_owned()),
+        Death::StackOverflow { size } => {
+            let mut message = format!("The stack of {} is full.", bytes(size));
+            if let Some((function, _)) = repeated(frames) {
+                message += &format!(" `{function}` is on it again and again.");
+            }
+            ("stack overflow", message)
+        }
+        Death::Abort => ("abort", "The thread called `abort`, which ends the process.".to_owned()),
+        Death::Exit { function, code } => {
+            let message =
+                format!("The thread called `{function}({code})`, which ends the process.");
+            ("exit of the process", message)
+        }
+        Death::Interrupted => ("interruption", String::new()),
+    }
+}
+
+/// The reason of an abort that a panic made, from the last panics of its thread.
+fn aborted(panics: &[(String, String)]) -> String {
+    let own = panics.last().filter(|(message, place)| {
+        panics::aborts(&Panicked { message: message.clone(), place: place.clone() })
+    });
+    let Some((reason, _)) = own else {
+        let last = panics.last().map_or("", |(message, _)| message);
+        return format!("The thread panicked in a way that ends the process:\n{last}");
+    };
+    let mut text = format!("The thread panicked where no panic can go on: {reason}.");
+    // Of a panic in a destructor, the one that had called the destructor comes first.
+    let most = if reason.contains("destructor") { 2 } else { 1 };
+    let before = &panics[..panics.len() - 1];
+    for (message, place) in &before[before.len().saturating_sub(most)..] {
+        text += &format!("\npanic at {place}:\n{message}");
+    }
+    text
+}
+
+fn signal_name(signal: i32) -> &'static str {
+    const NAMES: &[(i32, &str)] = &[
+        (4, "illegal instruction"),
+        (5, "trap"),
+        (6, "abort"),
+        (7, "bus error"),
+        (8, "arithmetic exception"),
+        (9, "kill"),
+        (11, "segmentation fault"),
+        (15, "termination"),
+    ];
+    NAMES.iter().find(|(number, _)| *number == signal).map_or("signal", |(_, name)| name)
+}
+
+/// The meaning of a signal without an address.
+fn circumstances(signal: i32) -> &'static str {
+    match signal {
+        4 => {
+            "The processor has no such instruction: code was reached that must not be, or is no code."
+        }
+        5 => "The thread came to a breakpoint.",
+        8 => "The processor cannot divide so.",
+        _ => "The thread accessed an address that no pointer can have.",
+    }
+}
+
+/// An address in words that are the same in all processes.
+fn described(execution: &Execution, address: usize) -> String {
+    match execution.region(address) {
+        _ if address < 1 << 16 => format!("address {address:#x}, next to a null pointer"),
+        Region::Heap => format!("address {address:#x}, in the heap of the run"),
+        Region::Stack(thread) => format!("an address on the stack of thread {thread}"),
+        Region::Program => {
+            "an address in the program, which may not be accessed so: a constant, or code"
+                .to_owned()
+        }
+        Region::Unknown if address < 1 << 32 => {
+            format!("address {address:#x}, which is not mapped")
+        }
+        Region::Unknown => "an address outside of the heap, the stacks and the program".to_owned(),
+    }
+}
+
+fn bytes(size: usize) -> String {
+    match (size >> 20, size >> 10) {
+        (mib, _) if mib > 0 && size % (1 << 20) == 0 => format!("{mib} MiB"),
+        (_, kib) => format!("{kib} KiB"),
+    }
+}
+
+/// The frames from the first one of the user on.
+fn tested(frames: &[Frame]) -> &[Frame] {
+    let own = frames.iter().take_while(|frame| {
+        // What begins a thread is at the other end.
+        let begins = frame.file.ends_with("/src/linux/thread.rs");
+        frame.is_of_std()
+            || frame.file.is_empty()
+            || (frame.file.contains("unpause-native/src/") && !begins)
+    });
+    &frames[own.count()..]
+}
+
+/// The place of the user in frames, innermost first.
+fn place(frames: &[Frame]) -> Place {
+    sites::site(tested(frames)).place
+}
+
+fn at(frames: &[Frame]) -> String {
+    place(frames).to_string()
+}
+
+/// The place of the first line in which a thread was seen.
+fn earliest(stacks: &[Vec<Frame>]) -> String {
+    let places = stacks.iter().map(|frames| place(frames));
+    let first = places.min_by_key(|place| (place.file(), place.line(), place.column()));
+    first.map_or_else(String::new, |place| place.to_string())
+}
+
+/// The function of the user that stands most often in the frames, and its line.
+fn repeated(frames: &[Frame]) -> Option<(String, String)> {
+    let of_user = |frame: &&Frame| !frame.file.is_empty() && !frame.is_of_std();
+    let times = |wanted: &Frame| {
+        frames
+            .iter()
+            .filter(|frame| frame.function == wanted.function && frame.line == wanted.line)
+            .count()
+    };
+    // Of several that stand there as often, the innermost one.
+    let users: Vec<&Frame> = frames.iter().filter(of_user).collect();
+    let most =
+        users.iter().rev().max_by_key(|frame| times(frame)).filter(|frame| times(frame) > 2)?;
+    Some((most.function.clone(), at(std::slice::from_ref(*most))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn frame(function: &str, line: u32) -> Frame {
+        Frame { function: function.into(), file: "src/tree.rs".into(), line, column: 9 }
+    }
+
+    #[test]
+    fn the_function_that_is_repeated_is_named() {
+        let frames = [frame("compare", 3), frame("walk", 12), frame("walk", 12), frame("walk", 12)];
+        let expected = ("walk".to_owned(), "src/tree.rs:12:9".to_owned());
+        assert_eq!(repeated(&frames), Some(expected));
+        assert_eq!(repeated(&frames[..3]), None);
+    }
+
+    #[test]
+    fn an_abort_after_two_panics_names_both() {
+        let panic = |message: &str, place: &str| (message.to_owned(), place.to_owned());
+        let last = panic(
+            "panic in a destructor during cleanup",
+            "/rustc/0/library/core/src/panicking.rs:2:5",
+        );
+        let panics = [panic("one", "src/a.rs:1:1"), panic("two", "src/b.rs:2:2"), last];
+        let text = aborted(&panics);
+        assert!(
+            text.contains("panic at src/a.rs:1:1:\none\npanic at src/b.rs:2:2:\ntwo"),
+            "{text}"
+        );
+        assert!(aborted(&panics[..2]).ends_with("ends the process:\ntwo"));
+    }
+
+    #[test]
+    fn a_size_is_shown_in_the_largest_unit_that_fits() {
+        assert_eq!([2 << 20, 96 << 10].map(bytes), ["2 MiB", "96 KiB"]);
+    }
+}

@@ -1,0 +1,251 @@
+//! Deaths: what would end the process, or keep it for ever, if a simulated thread were a thread of the system.
+//!
+//! A thread that calls `abort` or `exit`, gets a signal of the processor or is interrupted stops with
+//! [`Request::Died`] and is not resumed. Its stack is recorded where it stands, because it may be full or destroyed.
+
+use std::cell::UnsafeCell;
+use std::ffi::{c_int, c_void};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use super::real::real;
+use super::request::Request;
+use super::thread::{Thread, current};
+
+/// The reason why a thread cannot go on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Death {
+    /// A signal that ends a process by default.
+    Signal {
+        /// Its number.
+        signal: i32,
+        /// The address of the access that failed; none if the program raised the signal, or if no pointer can have
+        /// the address.
+        address: Option<usize>,
+        /// True if the program raised the signal.
+        raised: bool,
+    },
+    /// Its stack is full.
+    StackOverflow {
+        /// The size of the stack, in bytes.
+        size: usize,
+    },
+    /// A call of `abort`.
+    Abort,
+    /// A call that ends the process.
+    Exit {
+        /// The function.
+        function: &'static str,
+        /// Its argument.
+        code: i32,
+    },
+    /// The thread was [interrupted](crate::interrupt).
+    Interrupted,
+}
+
+/// The largest number of return addresses of a stack.
+const DEPTH: usize = 256;
+
+/// The number of stacks that are recorded of a thread that is interrupted.
+pub(crate) const SAMPLES: usize = 16;
+
+/// Return addresses, innermost first.
+#[derive(Clone, Copy)]
+struct Stack {
+    addresses: [usize; DEPTH],
+    depth: usize,
+}
+
+struct Recorded(UnsafeCell<[Stack; SAMPLES]>);
+
+// SAFETY: written on the thread of the system that carries a run, of which there is one at a time, and read there.
+unsafe impl Sync for Recorded {}
+
+static STACKS: Recorded =
+    Recorded(UnsafeCell::new([Stack { addresses: [0; DEPTH], depth: 0 }; SAMPLES]));
+
+/// The number of stacks recorded.
+static COUNT: AtomicUsize = AtomicUsize::new(0);
+
+/// True while a stack is read: a fault is then one of the reader, on a stack that is destroyed.
+static READS: AtomicBool = AtomicBool::new(false);
+
+/// Returns `true` while a stack is read.
+pub(crate) fn reads_stack() -> bool {
+    READS.load(Ordering::Relaxed)
+}
+
+/// Forgets the stacks recorded.
+pub(crate) fn forget() {
+    COUNT.store(0, Ordering::Relaxed);
+}
+
+/// Adds a return address to the last stack.
+fn push(address: usize) {
+    // SAFETY: see `Recorded`.
+    let stack = unsafe { &mut (*STACKS.0.get())[COUNT.load(Ordering::Relaxed).min(SAMPLES) - 1] };
+    if stack.depth < DEPTH {
+        stack.addresses[stack.depth] = address;
+        stack.depth += 1;
+    }
+}
+
+/// The part of libgcc's unwinder that reads a stack.
+#[repr(C)]
+struct UnwindContext {
+    _private: [u8; 0],
+}
+
+unsafe extern "C" {
+    fn _Unwind_Backtrace(
+        call: extern "C" fn(*mut UnwindContext, *mut c_void) -> c_int,
+        argument: *mut c_void,
+    ) -> c_int;
+    fn _Unwind_GetIPInfo(context: *mut UnwindContext, before: *mut c_int) -> usize;
+}
+
+/// Records the stack of the current thread: all of it, or from `interrupted` on, the instruction and the frame pointer
+/// at which a signal came. Safe in a handler of a signal: it does not allocate.
+pub(crate) fn record(interrupted: Option<(usize, usize)>, thread: &Thread) {
+    /// The instruction to begin at; 0 if the stack is recorded already.
+    extern "C" fn frame(context: *mut UnwindContext, from: *mut c_void) -> c_int {
+        const CONTINUE: c_int = 0;
+        const STOP: c_int = 5;
+        let mut before = 0;
+        // SAFETY: the unwinder's context; `from` points to the number of `record`.
+        let (address, from) =
+            unsafe { (_Unwind_GetIPInfo(context, &mut before), &mut *from.cast::<usize>()) };
+        if *from != 0 && address != *from {
+            return CONTINUE;
+        }
+        *from = 0;
+        if address == 0 {
+            return STOP;
+        }
+        // The readers of places go back by one byte from a return address.
+        push(address + usize::from(before != 0));
+        CONTINUE
+    }
+    let number = COUNT.load(Ordering::Relaxed);
+    if number == SAMPLES {
+        return;
+    }
+    COUNT.store(number + 1, Ordering::Relaxed);
+    // SAFETY: see `Recorded`.
+    unsafe { (*STACKS.0.get())[number].depth = 0 };
+    let mut from = interrupted.map_or(0, |(instruction, _)| instruction);
+    READS.store(true, Ordering::Relaxed);
+    // SAFETY: the callback does not unwind, and its argument lives during the call.
+    unsafe { _Unwind_Backtrace(frame, (&raw mut from).cast()) };
+    READS.store(false, Ordering::Relaxed);
+    // Without tables, for example in code of assembly, the frame pointers are left.
+    if let (Some((instruction, frame)), true) = (interrupted, from != 0) {
+        push(instruction + 1);
+        thread.frames_from(frame).take(DEPTH).for_each(push);
+    }
+}
+
+/// The stacks recorded of the thread that has died, innermost return address first. Of several samples, the part that
+/// they have in common, and the one address before it: the function in which the thread stays.
+pub(crate) fn stacks() -> Vec<Vec<usize>> {
+    READS.store(false, Ordering::Relaxed);
+    let count = COUNT.load(Ordering::Relaxed);
+    // SAFETY: see `Recorded`.
+    let stacks = unsafe { &(&*STACKS.0.get())[..count] };
+    let mut stacks: Vec<&[usize]> =
+        stacks.iter().map(|stack| &stack.addresses[..stack.depth]).collect();
+    let Some(first) = stacks.first().copied() else { return Vec::new() };
+    let is_common = |back: &usize| {
+        stacks.iter().all(|stack| {
+            stack.len() >= *back && stack[stack.len() - back] == first[first.len() - back]
+        })
+    };
+    let common = (1..=first.len()).take_while(is_common).count();
+    for stack in &mut stacks {
+        *stack = &stack[stack.len().saturating_sub(common + 1)..];
+    }
+    stacks.sort();
+    stacks.dedup();
+    stacks.into_iter().map(<[usize]>::to_vec).collect()
+}
+
+impl Thread {
+    /// Ends the thread: the carrier gets the reason, and does not resume it.
+    pub(crate) fn die(&mut self, death: Death) -> ! {
+        forget();
+        record(None, self);
+        self.stop_for_ever(death)
+    }
+
+    /// The same, with its stack recorded already.
+    pub(crate) fn stop_for_ever(&mut self, death: Death) -> ! {
+        self.stop(Request::Died(death), (0, 0));
+        unreachable!("a thread that has died is not resumed")
+    }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn abort() -> ! {
+    if let Some(thread) = current() {
+        thread.die(Death::Abort);
+    }
+    // SAFETY: libc's own.
+    unsafe { real!(c"abort", unsafe extern "C" fn() -> !)() }
+}
+
+/// Functions that end the process with a code.
+macro_rules! exits {
+    ($($name:ident $text:literal)*) => {$(
+        #[unsafe(no_mangle)]
+        unsafe extern "C" fn $name(code: c_int) -> ! {
+            if let Some(thread) = current() {
+                thread.die(Death::Exit { function: stringify!($name), code });
+            }
+            // SAFETY: libc's own.
+            unsafe { real!($text, unsafe extern "C" fn(c_int) -> !)(code) }
+        }
+    )*};
+}
+
+exits! {
+    exit c"exit"
+    _exit c"_exit"
+    _Exit c"_Exit"
+    quick_exit c"quick_exit"
+}
+
+/// Signals that end a process if it does nothing about them.
+const DEADLY: &[c_int] = &[
+    libc::SIGSEGV,
+    libc::SIGBUS,
+    libc::SIGILL,
+    libc::SIGFPE,
+    libc::SIGABRT,
+    libc::SIGTRAP,
+    libc::SIGKILL,
+    libc::SIGTERM,
+];
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn raise(signal: c_int) -> c_int {
+    if let Some(thread) = current()
+        && DEADLY.contains(&signal)
+    {
+        thread.die(Death::Signal { signal, address: None, raised: true });
+    }
+    // The function of older versions of libc would take the thread by its thread-local block.
+    // SAFETY: a system call with numbers.
+    unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), libc::gettid(), signal) as c_int }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn kill(process: libc::pid_t, signal: c_int) -> c_int {
+    if let Some(thread) = current()
+        && DEADLY.contains(&signal)
+        // SAFETY: a system call without arguments.
+        && process == unsafe { libc::getpid() }
+    {
+        thread.die(Death::Signal { signal, address: None, raised: true });
+    }
+    // SAFETY: the caller's arguments.
+    unsafe { real!(c"kill", unsafe extern "C" fn(libc::pid_t, c_int) -> c_int)(process, signal) }
+}

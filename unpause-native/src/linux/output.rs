@@ -1,0 +1,116 @@
+//! What simulated threads write to the standard output and error: kept for the report of the run, not shown in each.
+//!
+//! Functions of C that write (`printf`) call libc's own and are not seen here.
+
+use std::cell::{Cell, UnsafeCell};
+use std::ffi::{c_int, c_void};
+use std::io::Write;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use super::real::real;
+use super::std_state;
+use super::thread::{current, outside};
+
+/// The largest number of bytes that are kept of a run. The rest is left out.
+const KEPT: usize = 16 << 10;
+
+struct Shared(UnsafeCell<Vec<u8>>);
+
+// SAFETY: used by the one carrier of a run and by its threads, which go on one at a time, on the carrier's thread of the
+// system.
+unsafe impl Sync for Shared {}
+
+static WRITTEN: Shared = Shared(UnsafeCell::new(Vec::new()));
+
+thread_local! {
+    /// True while the carrier writes what std has buffered for simulated threads.
+    static FLUSHES: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Forgets what earlier runs wrote.
+pub(crate) fn begin() {
+    // SAFETY: see `Shared`.
+    unsafe { (*WRITTEN.0.get()).clear() };
+}
+
+/// Takes what std has buffered. For the carrier, when a run has used a standard stream of std.
+pub(crate) fn flush() {
+    FLUSHES.set(true);
+    // A thread may have died while it wrote: the stream panics then.
+    let flushed = catch_unwind(AssertUnwindSafe(|| std::io::stdout().flush()));
+    FLUSHES.set(false);
+    drop(flushed);
+}
+
+/// The text that the threads of the last run wrote to the standard output and error.
+pub fn take_output() -> String {
+    // SAFETY: see `Shared`.
+    let written = unsafe { std::mem::take(&mut *WRITTEN.0.get()) };
+    String::from_utf8_lossy(&written).into_owned()
+}
+
+/// Keeps bytes for the standard output or error, if they are of a run. Returns `false` for others.
+fn keeps(file: c_int, bytes: &[u8]) -> bool {
+    let is_standard = file == libc::STDOUT_FILENO || file == libc::STDERR_FILENO;
+    if !is_standard || (current().is_none() && !FLUSHES.get()) {
+        return false;
+    }
+    outside(|| {
+        // SAFETY: see `Shared`.
+        let written = unsafe { &mut *WRITTEN.0.get() };
+        let room = KEPT.saturating_sub(written.len());
+        written.extend_from_slice(&bytes[..bytes.len().min(room)]);
+    });
+    true
+}
+
+/// The bytes of a buffer of C.
+///
+/// # Safety
+/// As for `write`.
+unsafe fn bytes<'a>(buffer: *const c_void, size: usize) -> &'a [u8] {
+    match size {
+        0 => &[],
+        // SAFETY: the caller's.
+        _ => unsafe { std::slice::from_raw_parts(buffer.cast(), size) },
+    }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn write(file: c_int, buffer: *const c_void, size: usize) -> isize {
+    // SAFETY: the caller's arguments.
+    if (file == 1 || file == 2) && keeps(file, unsafe { bytes(buffer, size) }) {
+        return size as isize;
+    }
+    type Write = unsafe extern "C" fn(c_int, *const c_void, usize) -> isize;
+    // SAFETY: the caller's arguments.
+    unsafe { real!(c"write", Write)(file, buffer, size) }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn writev(file: c_int, parts: *const libc::iovec, count: c_int) -> isize {
+    if (file == 1 || file == 2) && keeps(file, &[]) {
+        let mut size = 0;
+        for part in 0..count as usize {
+            // SAFETY: the caller's arguments.
+            let bytes = unsafe {
+                let part = &*parts.add(part);
+                bytes(part.iov_base, part.iov_len)
+            };
+            keeps(file, bytes);
+            size += bytes.len();
+        }
+        return size as isize;
+    }
+    type WriteV = unsafe extern "C" fn(c_int, *const libc::iovec, c_int) -> isize;
+    // SAFETY: the caller's arguments.
+    unsafe { real!(c"writev", WriteV)(file, parts, count) }
+}
+
+/// The run is over: its output is complete.
+pub(crate) fn end() {
+    if std_state::take_used() {
+        std_state::mend();
+        flush();
+    }
+}

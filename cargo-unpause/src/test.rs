@@ -3,6 +3,7 @@
 //! Cargo calls this program in place of the compiler ([`wrapper`]), which adds the flags that have each atomic
 //! operation call the runtime. The results have a target folder of their own.
 
+mod any;
 mod fallback;
 mod stdlib;
 pub(crate) mod wrapper;
@@ -17,11 +18,16 @@ use crate::{Exit, Terminal};
 const HELP: &str = "\
 Runs tests whose plain threads are stepped: cargo's `test`, or `nextest run`, of an instrumented program.
 
-usage: cargo sim test [ARGUMENTS OF CARGO TEST]
-       cargo sim nextest run [ARGUMENTS OF CARGO NEXTEST RUN]
+usage: cargo sim test [--any] [ARGUMENTS OF CARGO TEST]
+       cargo sim nextest run [--any] [ARGUMENTS OF CARGO NEXTEST RUN]
 
 A test with `#[sim::test(native)]` is a plain function. Its `std::thread`s, and those of the crates that it uses, are
 tasks of the run: each of their atomic operations, locks, waits and sleeps may be overtaken.
+
+With --any the tests are those of a crate that does not depend on unpause: each existing `#[test]` runs under 20 seeds
+(SIM_SEEDS), for at most 10 s (SIM_TIME). A run that takes more than a million steps (SIM_STEPS), or that is another
+one when it is repeated, decides nothing: the test is reported as UNDECIDED, and the exit code is 3 if nothing failed.
+Needs `ld` and `objcopy` of GNU binutils. Documentation tests and programs without libtest run as they are.
 
 The program is built in target/unpause, with optimisation (opt-level 2), as code of std would not be instrumented
 otherwise. The functions that the standard library contains compiled and that synchronise threads are replaced by
@@ -47,7 +53,8 @@ fn run(
     mut parser: lexopt::Parser,
     terminal: &mut Terminal,
 ) -> Result<Exit, Usage> {
-    let arguments: Vec<OsString> = parser.raw_args()?.collect();
+    let mut arguments: Vec<OsString> = parser.raw_args()?.collect();
+    let takes_any = take_any(&mut arguments);
     if arguments.first().is_some_and(|first| first == "--help" || first == "-h") {
         terminal.print(HELP);
         return Ok(Exit::Good);
@@ -60,6 +67,9 @@ fn run(
     }
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
+    if takes_any {
+        any::refuse_dependants(&cargo, &arguments)?;
+    }
     let folder = target_folder(&cargo)?.join(FOLDER);
     let fallback = fallback::build(&rustc, &folder)?;
     let replaced = stdlib::build(&rustc, &folder, &fallback)?;
@@ -72,12 +82,24 @@ fn run(
     let own_command = usize::from(command == ["nextest"]).min(arguments.len());
     started.args(&arguments[..own_command]).arg("--target").arg(host(&rustc)?);
     started.args(&arguments[own_command..]);
-    started.env("CARGO_TARGET_DIR", &folder);
-    started.env("RUSTC_WRAPPER", own).env(wrapper::VARIABLE, &replaced.arguments);
     // Cargo compiles again if the replacements are others.
-    let flags = format!("--cfg unpause_native --cfg unpause_std=\"{}\"", replaced.hash);
+    let undecided = folder.join(format!("undecided.{}", std::process::id()));
+    let (target, arguments, flags) = match takes_any {
+        false => {
+            let flags = format!("--cfg unpause_native --cfg unpause_std=\"{}\"", replaced.hash);
+            (folder, replaced.arguments, flags)
+        }
+        true => {
+            let linked = any::build(&rustc, &cargo, &folder, &replaced)?;
+            started.env(wrapper::ANY, &linked.tests).env(any::UNDECIDED, &undecided);
+            let flags = format!("--cfg unpause_any=\"{}\"", linked.hash);
+            (folder.join("any"), linked.programs, flags)
+        }
+    };
+    started.env("CARGO_TARGET_DIR", &target);
+    started.env("RUSTC_WRAPPER", own).env(wrapper::VARIABLE, &arguments);
     started.env("RUSTFLAGS", with("RUSTFLAGS", &flags));
-    let link = format!("{flags} -Clink-arg=@{}", replaced.arguments.display());
+    let link = format!("{flags} -Clink-arg=@{}", arguments.display());
     started.env("RUSTDOCFLAGS", with("RUSTDOCFLAGS", &link));
     for profile in ["DEV", "TEST", "RELEASE", "BENCH"] {
         started.env(format!("CARGO_PROFILE_{profile}_DEBUG"), "line-tables-only");
@@ -91,7 +113,27 @@ fn run(
     let status = started.status().map_err(|error| {
         Usage(format!("{} cannot be started: {error}", cargo.to_string_lossy()))
     })?;
-    Ok(if status.success() { Exit::Good } else { Exit::Bad })
+    let left = std::fs::read_to_string(&undecided).unwrap_or_default();
+    let _ = std::fs::remove_file(&undecided);
+    if !left.is_empty() {
+        let lines: String = left.lines().map(|line| format!("  {line}\n")).collect();
+        terminal.error(&format!("undecided, neither passed nor failed:\n{}", lines.trim_end()));
+    }
+    Ok(match (status.success(), left.is_empty()) {
+        (true, true) => Exit::Good,
+        (true, false) => Exit::Undecided,
+        (false, _) => Exit::Bad,
+    })
+}
+
+/// Takes `--any` out of the arguments of cargo. Those after `--` are the test program's.
+fn take_any(arguments: &mut Vec<OsString>) -> bool {
+    let of_cargo = arguments.iter().position(|word| word == "--").unwrap_or(arguments.len());
+    let found = arguments[..of_cargo].iter().position(|word| word == "--any");
+    if let Some(at) = found {
+        arguments.remove(at);
+    }
+    found.is_some()
 }
 
 /// The value of a variable with more flags.
@@ -130,5 +172,19 @@ fn output(command: &mut Command) -> Result<String, Usage> {
     match ended.status.success() {
         true => Ok(text(&ended.stdout)),
         false => Err(Usage(format!("{name} failed: {}", text(&ended.stderr)))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn any_is_an_argument_of_this_command_and_of_no_other() {
+        let mut arguments: Vec<OsString> =
+            ["run", "--any", "-p", "a", "--", "--any"].map(OsString::from).into();
+        assert!(take_any(&mut arguments));
+        assert_eq!(arguments, ["run", "-p", "a", "--", "--any"]);
+        assert!(!take_any(&mut arguments));
     }
 }

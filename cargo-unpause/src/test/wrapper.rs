@@ -7,6 +7,10 @@ use std::process::{Command, ExitCode};
 /// linker's arguments: see [`stdlib`](super::stdlib).
 pub(crate) const VARIABLE: &str = "UNPAUSE_NATIVE";
 
+/// The variable with the same for programs of libtest, if the runtime is linked into programs that do not depend on it:
+/// see [`any`](super::any).
+pub(super) const ANY: &str = "UNPAUSE_ANY";
+
 /// The crates that step the threads of the others.
 const NOT_INSTRUMENTED: &[&str] = &[
     "addr2line",
@@ -44,7 +48,7 @@ pub(crate) fn compile(arguments: Vec<OsString>, linked: &OsStr) -> ExitCode {
         return ExitCode::from(2);
     };
     let mut command = Command::new(rustc);
-    command.args(given).args(flags(given, linked));
+    command.args(given).args(flags(given, linked, std::env::var_os(ANY).as_deref()));
     let code = match command.status() {
         Ok(status) => status.code().unwrap_or(1),
         Err(error) => {
@@ -56,7 +60,7 @@ pub(crate) fn compile(arguments: Vec<OsString>, linked: &OsStr) -> ExitCode {
 }
 
 /// The flags to add to those that cargo has given.
-fn flags(given: &[OsString], arguments: &OsStr) -> Vec<OsString> {
+fn flags(given: &[OsString], arguments: &OsStr, any: Option<&OsStr>) -> Vec<OsString> {
     let after = |name: &str| {
         let at = given.iter().position(|argument| argument == name)?;
         given.get(at + 1)?.to_str()
@@ -66,12 +70,13 @@ fn flags(given: &[OsString], arguments: &OsStr) -> Vec<OsString> {
         return Vec::new();
     };
     let mut flags = vec![OsString::from(FRAMES)];
-    if !NOT_INSTRUMENTED.contains(&name) {
+    // The runtime that is linked has copies of its own.
+    if any.is_some() || !NOT_INSTRUMENTED.contains(&name) {
         flags.extend(INSTRUMENTATION.map(OsString::from));
     }
-    let is_program =
-        after("--crate-type") == Some("bin") || given.iter().any(|flag| flag == "--test");
-    if is_program {
+    let is_test = given.iter().any(|flag| flag == "--test");
+    let arguments = any.filter(|_| is_test).unwrap_or(arguments);
+    if is_test || after("--crate-type") == Some("bin") {
         let mut link = OsString::from("-Clink-arg=@");
         link.push(arguments);
         flags.push(link);
@@ -84,8 +89,12 @@ mod tests {
     use super::*;
 
     fn flags_of(given: &str) -> String {
+        flags_with(given, None)
+    }
+
+    fn flags_with(given: &str, any: Option<&str>) -> String {
         let given: Vec<OsString> = given.split(' ').map(OsString::from).collect();
-        let flags = flags(&given, OsStr::new("/arguments"));
+        let flags = flags(&given, OsStr::new("/arguments"), any.map(OsStr::new));
         flags.iter().map(|flag| flag.to_str().unwrap()).collect::<Vec<_>>().join(" ")
     }
 
@@ -101,5 +110,15 @@ mod tests {
         assert_eq!(flags_of("--crate-name sim --crate-type lib --target x"), FRAMES);
         assert_eq!(flags_of("--crate-name build_script_build --crate-type bin"), "");
         assert_eq!(flags_of("-vV"), "");
+    }
+
+    #[test]
+    fn a_linked_runtime_leaves_no_crate_out_and_is_handed_the_tests_of_libtest() {
+        let of = |given: &str| flags_with(given, Some("/tests"));
+        let tested = of("--crate-name libc --crate-type lib --target x");
+        assert!(tested.contains("-Cpasses=tsan"), "{tested}");
+        assert!(of("--crate-name demo --test --target x").contains("-Clink-arg=@/tests"));
+        assert!(of("--crate-name demo --crate-type bin --target x").contains("=@/arguments"));
+        assert_eq!(of("--crate-name build_script_build --crate-type bin"), "");
     }
 }

@@ -11,6 +11,12 @@ pub(super) use crate::seam::native::exclusive;
 /// The error that a body returned, as text.
 pub(super) struct ErrorText(String);
 
+impl ErrorText {
+    pub(super) fn new(text: String) -> ErrorText {
+        ErrorText(text)
+    }
+}
+
 impl fmt::Debug for ErrorText {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
@@ -18,7 +24,9 @@ impl fmt::Debug for ErrorText {
 }
 
 /// Runs `body` and the threads that it spawns as tasks of the current run.
-pub(super) async fn run<R: TestResult + 'static>(body: fn() -> R) -> Result<(), ErrorText> {
+pub(super) async fn run<R: TestResult>(
+    body: impl FnOnce() -> R + Send + 'static,
+) -> Result<(), ErrorText> {
     let error = Arc::new(Mutex::new(None));
     let slot = error.clone();
     let with_error = move || {

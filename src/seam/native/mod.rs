@@ -15,7 +15,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use unpause_native::{Ended, Execution};
 
-pub(crate) use unpause_native::{on_carrier, outside};
+pub(crate) use unpause_native::{location as place, on_carrier, outside};
 
 use self::threads::Threads;
 use super::sim::{fail, here};
@@ -71,4 +71,7 @@ pub(crate) fn takes_panic(info: &PanicHookInfo<'_>) -> bool {
 }
 
 /// The command that runs tests.
-pub(crate) const TEST: &str = "cargo unpause test";
+pub(crate) const TEST: &str = match cfg!(unpause_linked) {
+    true => "cargo unpause test --any",
+    false => "cargo unpause test",
+};

@@ -19,7 +19,7 @@ mod thread;
 mod threads;
 
 pub use self::compiled::{std_is_replaced, take_entered};
-pub use self::execution::{Body, Ended, Execution, warm_up};
+pub use self::execution::{Body, Ended, Execution, warm_up, warm_up_with};
 pub use self::places::{Frame, location};
 pub use self::request::{Access, Operation, Request};
 pub use self::thread::{inside, note_panic, on_carrier, outside};

@@ -46,7 +46,7 @@ pub struct Verdict {
     pub screen: String,
     /// The text that must be shown even if the harness hides the output of the test.
     pub remarks: String,
-    /// The test and the reason why nothing, or not all, is known about it.
+    /// The test and the reason, if none of its runs decided anything.
     pub undecided: Option<String>,
 }
 
@@ -59,12 +59,12 @@ where
     let body =
         FunctionBody::new(async || native::run(move || body().map_err(ErrorText::new)).await);
     let site = site_of(test);
-    let settings = Settings {
-        seeds: Some(0..SEEDS),
-        time: Some(TIME),
-        native: true,
-        long_is_undecided: true,
-        ..Settings::default()
+    let settings = Settings { native: true, long_is_undecided: true, ..Settings::default() };
+    // A search has limits of its own.
+    let bare = Runner::of_site(site.clone(), settings.clone()).config();
+    let settings = match bare.is_ok_and(|(config, _)| config.strategy.is_search()) {
+        true => settings,
+        false => Settings { seeds: Some(0..SEEDS), time: Some(TIME), ..settings },
     };
     judge(&Runner::of_site(site, settings), &body).unwrap_or_else(|invalid| Verdict {
         screen: format!("FAILED  {}: {invalid}\n", test.name),
@@ -115,8 +115,13 @@ fn judge(runner: &Runner, body: &dyn TestBody) -> Result<Verdict, InvalidSetting
         let test = &runner.site.test;
         let runs = decided + u64::from(undecided);
         let text = format!("{test}: {undecided} of {runs} runs: {why}");
-        verdict.remarks += &format!("UNDECIDED  {text}\n");
-        verdict.undecided = Some(text);
+        // As with fewer seeds: the runs that ended have passed.
+        if decided > 0 {
+            verdict.remarks += &format!("note: {text}\n");
+        } else {
+            verdict.remarks += &format!("UNDECIDED  {text}\n");
+            verdict.undecided = Some(text);
+        }
     }
     Ok(verdict)
 }

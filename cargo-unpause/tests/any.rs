@@ -61,9 +61,10 @@ fn tests_of_a_crate_without_unpause_are_stepped() {
     );
     assert_eq!(exit, 1);
     assert!(!output.contains("printed by a test"), "{output}");
-    let undecided =
-        "UNDECIDED  suite::takes_very_many_steps: 3 of 3 runs: a run takes more than 1000000 steps";
-    assert!(errors.contains(undecided), "{errors}");
+    for part in ["UNDECIDED  suite::takes_very_many_steps: ", "a run takes more than 300000 steps"]
+    {
+        assert!(errors.contains(part), "{errors}");
+    }
     for part in [
         "load AtomicU64 = 0                                                  src/lib.rs:8:23",
         "waits to resume Mutex#0",

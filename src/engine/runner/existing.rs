@@ -5,7 +5,7 @@
 //! operations, or read real time, files or sockets.
 
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::native::{self, ErrorText};
 use super::outcome::FunctionBody;
@@ -21,6 +21,8 @@ use crate::run::{Failure, Outcome};
 const SEEDS: u64 = 20;
 /// The time for the seeds of a test when nothing says how long.
 const TIME: Duration = Duration::from_secs(10);
+/// The steps that a run may take when nothing says how many: a test of more would use up the time in a run or two.
+const STEPS: u32 = 300_000;
 /// The number of undecided seeds after which the rest is not run.
 const UNDECIDED_MAX: u32 = 3;
 
@@ -64,7 +66,9 @@ where
     let bare = Runner::of_site(site.clone(), settings.clone()).config();
     let settings = match bare.is_ok_and(|(config, _)| config.strategy.is_search()) {
         true => settings,
-        false => Settings { seeds: Some(0..SEEDS), time: Some(TIME), ..settings },
+        false => {
+            Settings { seeds: Some(0..SEEDS), time: Some(TIME), steps_max: Some(STEPS), ..settings }
+        }
     };
     judge(&Runner::of_site(site, settings), &body).unwrap_or_else(|invalid| Verdict {
         screen: format!("FAILED  {}: {invalid}\n", test.name),
@@ -77,7 +81,10 @@ fn judge(runner: &Runner, body: &dyn TestBody) -> Result<Verdict, InvalidSetting
     let mut verdict = Verdict::default();
     let (mut decided, mut why, mut undecided) = (0, None, 0);
     let (config, warnings) = runner.config()?;
-    let mut rest = Some(config.clone());
+    let begun = Instant::now();
+    let left = |time: Option<Duration>| time.map(|time| time.saturating_sub(begun.elapsed()));
+    let time = config.time;
+    let mut rest = Some(config);
     while let Some(config) = rest {
         let first = undecided == 0;
         let ran = runner.run_config(config.clone(), warnings.clone(), body, false, first)?;
@@ -109,7 +116,11 @@ fn judge(runner: &Runner, body: &dyn TestBody) -> Result<Verdict, InvalidSetting
         why.get_or_insert(reason);
         let seed = report.finding.map_or(0, |finding| finding.run.seed.0);
         verdict.passed = true;
-        rest = config.after(seed).filter(|_| undecided < UNDECIDED_MAX);
+        let goes_on = undecided < UNDECIDED_MAX && left(time) != Some(Duration::ZERO);
+        rest = config.after(seed).filter(|_| goes_on);
+        if let Some(config) = &mut rest {
+            config.time = left(time);
+        }
     }
     if let Some(why) = why.filter(|_| verdict.passed) {
         let test = &runner.site.test;

@@ -10,6 +10,12 @@ pub fn add_in_two_steps(count: &AtomicUsize) {
 }
 
 /// Adds one.
+///
+/// ```
+/// let count = std::sync::atomic::AtomicUsize::new(0);
+/// any_tests::add(&count);
+/// assert_eq!(count.into_inner(), 1);
+/// ```
 pub fn add(count: &AtomicUsize) {
     count.fetch_add(1, SeqCst);
 }

@@ -21,8 +21,6 @@ use crate::run::{Failure, Outcome};
 const SEEDS: u64 = 20;
 /// The time for the seeds of a test when nothing says how long.
 const TIME: Duration = Duration::from_secs(10);
-/// The steps that a run may take when nothing says how many: a test of more would use up the time in a run or two.
-const STEPS: u32 = 300_000;
 /// The number of undecided seeds after which the rest is not run.
 const UNDECIDED_MAX: u32 = 3;
 
@@ -66,9 +64,7 @@ where
     let bare = Runner::of_site(site.clone(), settings.clone()).config();
     let settings = match bare.is_ok_and(|(config, _)| config.strategy.is_search()) {
         true => settings,
-        false => {
-            Settings { seeds: Some(0..SEEDS), time: Some(TIME), steps_max: Some(STEPS), ..settings }
-        }
+        false => Settings { seeds: Some(0..SEEDS), time: Some(TIME), ..settings },
     };
     judge(&Runner::of_site(site, settings), &body).unwrap_or_else(|invalid| Verdict {
         screen: format!("FAILED  {}: {invalid}\n", test.name),

@@ -257,7 +257,10 @@ pub const SIMULATED: bool = seam::SIMULATED;
 /// For the expansion of macros.
 #[doc(hidden)]
 pub mod __private {
-    pub use crate::engine::runner::{Attributes, TestSite as Site, test, test_native, wants_color};
+    pub use crate::engine::runner::{
+        Attributes, ExistingTest, TestSite as Site, Verdict, test, test_existing, test_native,
+        wants_color,
+    };
     pub use crate::testing::sometimes::{cover, note};
 
     /// Files of results, for `cargo sim merge`.

@@ -3,6 +3,7 @@
 //! Cargo calls this program in place of the compiler ([`wrapper`]), which adds the flags that have each atomic
 //! operation call the runtime. The results have a target folder of their own.
 
+mod any;
 mod fallback;
 mod stdlib;
 pub(crate) mod wrapper;
@@ -17,14 +18,21 @@ use crate::{Exit, Terminal};
 const HELP: &str = "\
 Runs tests whose plain threads are stepped: cargo's `test`, or `nextest run`, of an instrumented program.
 
-usage: cargo sim test [--races] [ARGUMENTS OF CARGO TEST]
-       cargo sim nextest run [--races] [ARGUMENTS OF CARGO NEXTEST RUN]
+usage: cargo sim test [--any | --races] [ARGUMENTS OF CARGO TEST]
+       cargo sim nextest run [--any | --races] [ARGUMENTS OF CARGO NEXTEST RUN]
 
+  --any    run the existing tests of a crate that does not depend on unpause.
   --races  check each access to memory: data races, memory orders that are too weak, use after free, accesses out of
            bounds. A slower program, built in target/unpause-races.
 
 A test with `#[sim::test(native)]` is a plain function. Its `std::thread`s, and those of the crates that it uses, are
 tasks of the run: each of their atomic operations, locks, waits and sleeps may be overtaken.
+
+With --any the tests are those of a crate that does not depend on unpause: each existing `#[test]` runs under 20 seeds
+(SIM_SEEDS), for at most 10 s (SIM_TIME). A run that takes more than a million steps (SIM_STEPS), or that is another
+one when it is repeated, decides nothing, which a note says. If no run of a test decides anything, the test is reported
+as UNDECIDED, and the exit code is 3 if nothing failed.
+Needs `ld` and `objcopy` of GNU binutils. Documentation tests and programs without libtest run as they are.
 
 The program is built in target/unpause, with optimisation (opt-level 2), as code of std would not be instrumented
 otherwise. The functions that the standard library contains compiled and that synchronise threads are replaced by
@@ -54,9 +62,8 @@ fn run(
     terminal: &mut Terminal,
 ) -> Result<Exit, Usage> {
     let mut arguments: Vec<OsString> = parser.raw_args()?.collect();
-    let own = arguments.iter().position(|argument| argument == "--").unwrap_or(arguments.len());
-    let races = arguments[..own].iter().position(|argument| argument == "--races");
-    races.into_iter().for_each(|at| drop(arguments.remove(at)));
+    let takes_any = take(&mut arguments, "--any");
+    let races = take(&mut arguments, "--races");
     if arguments.first().is_some_and(|first| first == "--help" || first == "-h") {
         terminal.print(HELP);
         return Ok(Exit::Good);
@@ -69,6 +76,15 @@ fn run(
     }
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
+    if takes_any && races {
+        return Err(Usage(
+            "`--any` and `--races` cannot be used together: for `--races` write a test with `#[sim::test(native)]`"
+                .to_owned(),
+        ));
+    }
+    if takes_any {
+        any::refuse_dependants(&cargo, &arguments)?;
+    }
     let target = target_folder(&cargo)?;
     let folder = target.join(FOLDER);
     let fallback = fallback::build(&rustc, &folder)?;
@@ -82,20 +98,25 @@ fn run(
     let own_command = usize::from(command == ["nextest"]).min(arguments.len());
     started.args(&arguments[..own_command]).arg("--target").arg(host(&rustc)?);
     started.args(&arguments[own_command..]);
-    let built = if races.is_some() { target.join(FOLDER_RACES) } else { folder };
-    started.env("CARGO_TARGET_DIR", built);
-    started.env("RUSTC_WRAPPER", own).env(wrapper::VARIABLE, &replaced.arguments);
+    let undecided = folder.join(format!("undecided.{}", std::process::id()));
     // Cargo compiles again if the replacements are others.
-    let mut flags = format!("--cfg unpause_native --cfg unpause_std=\"{}\"", replaced.hash);
-    match races {
-        Some(_) => {
-            flags += " --cfg unpause_races";
-            started.env(wrapper::RACES, "1");
-        }
-        None => _ = started.env_remove(wrapper::RACES),
-    }
+    let instrumented = format!("--cfg unpause_native --cfg unpause_std=\"{}\"", replaced.hash);
+    started.env_remove(wrapper::ANY).env_remove(wrapper::RACES);
+    let (target, arguments, flags) = if takes_any {
+        let linked = any::build(&rustc, &cargo, &folder, &replaced)?;
+        started.env(wrapper::ANY, &linked.tests).env(any::UNDECIDED, &undecided);
+        let flags = format!("--cfg unpause_any=\"{}\"", linked.hash);
+        (folder.join("any"), linked.programs, flags)
+    } else if races {
+        started.env(wrapper::RACES, "1");
+        (target.join(FOLDER_RACES), replaced.arguments, instrumented + " --cfg unpause_races")
+    } else {
+        (folder, replaced.arguments, instrumented)
+    };
+    started.env("CARGO_TARGET_DIR", &target);
+    started.env("RUSTC_WRAPPER", own).env(wrapper::VARIABLE, &arguments);
     started.env("RUSTFLAGS", with("RUSTFLAGS", &flags));
-    let link = format!("{flags} -Clink-arg=@{}", replaced.arguments.display());
+    let link = format!("{flags} -Clink-arg=@{}", arguments.display());
     started.env("RUSTDOCFLAGS", with("RUSTDOCFLAGS", &link));
     for profile in ["DEV", "TEST", "RELEASE", "BENCH"] {
         started.env(format!("CARGO_PROFILE_{profile}_DEBUG"), "line-tables-only");
@@ -109,7 +130,27 @@ fn run(
     let status = started.status().map_err(|error| {
         Usage(format!("{} cannot be started: {error}", cargo.to_string_lossy()))
     })?;
-    Ok(if status.success() { Exit::Good } else { Exit::Bad })
+    let left = std::fs::read_to_string(&undecided).unwrap_or_default();
+    let _ = std::fs::remove_file(&undecided);
+    if !left.is_empty() {
+        let lines: String = left.lines().map(|line| format!("  {line}\n")).collect();
+        terminal.error(&format!("undecided, neither passed nor failed:\n{}", lines.trim_end()));
+    }
+    Ok(match (status.success(), left.is_empty()) {
+        (true, true) => Exit::Good,
+        (true, false) => Exit::Undecided,
+        (false, _) => Exit::Bad,
+    })
+}
+
+/// Takes `option` out of the arguments of cargo. Those after `--` are the test program's.
+fn take(arguments: &mut Vec<OsString>, option: &str) -> bool {
+    let of_cargo = arguments.iter().position(|word| word == "--").unwrap_or(arguments.len());
+    let found = arguments[..of_cargo].iter().position(|word| word == option);
+    if let Some(at) = found {
+        arguments.remove(at);
+    }
+    found.is_some()
 }
 
 /// The value of a variable with more flags.
@@ -148,5 +189,19 @@ fn output(command: &mut Command) -> Result<String, Usage> {
     match ended.status.success() {
         true => Ok(text(&ended.stdout)),
         false => Err(Usage(format!("{name} failed: {}", text(&ended.stderr)))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn any_is_an_argument_of_this_command_and_of_no_other() {
+        let mut arguments: Vec<OsString> =
+            ["run", "--any", "-p", "a", "--", "--any"].map(OsString::from).into();
+        assert!(take(&mut arguments, "--any"));
+        assert_eq!(arguments, ["run", "-p", "a", "--", "--any"]);
+        assert!(!take(&mut arguments, "--any"));
     }
 }

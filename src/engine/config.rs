@@ -48,6 +48,8 @@ pub(crate) struct Settings {
     pub(crate) jobs: Option<usize>,
     /// True for plain threads, which share the statics of the program: one run at a time.
     pub(crate) native: bool,
+    /// True if a run that comes to the step limit is reported as it is: not repeated, not shrunk.
+    pub(crate) long_is_undecided: bool,
     pub(crate) shard: Option<Shard>,
     pub(crate) hang: Option<Duration>,
     pub(crate) limit: Option<Duration>,
@@ -97,6 +99,8 @@ pub(crate) struct Config {
     pub(crate) must_prove: bool,
     /// True if failing runs are shrunk.
     pub(crate) shrink: bool,
+    /// True if a run that comes to the step limit is reported as it is.
+    pub(crate) long_is_undecided: bool,
     /// True if the composition of generated programs is counted.
     pub(crate) statistics: bool,
     pub(crate) out: Option<PathBuf>,
@@ -251,6 +255,7 @@ impl Settings {
             replay: over.replay.or(self.replay.filter(|_| !seeds_said)),
             jobs: over.jobs.or(self.jobs),
             native: over.native || self.native,
+            long_is_undecided: over.long_is_undecided || self.long_is_undecided,
             shard: over.shard.or(self.shard),
             hang: over.hang.or(self.hang),
             limit: over.limit.or(self.limit),
@@ -341,6 +346,7 @@ impl Settings {
             prove: self.prove.unwrap_or(if searches { PROOF_RUNS } else { 0 }),
             must_prove,
             shrink: self.shrink.unwrap_or(true),
+            long_is_undecided: self.long_is_undecided,
             statistics: self.statistics.unwrap_or(false),
             out: self.out,
             results: self.results,
@@ -349,6 +355,17 @@ impl Settings {
 }
 
 impl Config {
+    /// The same for the seeds after this one; none if there are none, or if they are not run one by one.
+    pub(crate) fn after(&self, seed: u64) -> Option<Config> {
+        let whole = self.shard.of == 1 && self.replay.is_none() && !self.strategy.is_search();
+        let (first, end) = (seed.checked_add(1)?, self.end());
+        (whole && !self.one_seed && first < end).then(|| Config {
+            first,
+            count: end - first,
+            ..self.clone()
+        })
+    }
+
     /// The `n`-th seed to run; none when they are used up.
     pub(crate) fn seed(&self, n: u64) -> Option<u64> {
         let offset = n.checked_mul(self.shard.of)?.checked_add(self.shard.number - 1)?;

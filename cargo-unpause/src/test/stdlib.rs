@@ -14,6 +14,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use self::names::Names;
+pub(super) use self::names::functions;
 use super::{output, wrapper};
 use crate::usage::Usage;
 
@@ -53,6 +54,8 @@ const REMEDY: &str = "use another toolchain, for example `cargo +1.95.0 unpause 
 pub(super) struct Replacements {
     /// A file with arguments for the linker.
     pub(super) arguments: PathBuf,
+    /// The same arguments without a library of the instrumentation's functions.
+    pub(super) common: String,
     /// A hash of all that they are made of.
     pub(super) hash: String,
 }
@@ -68,7 +71,7 @@ pub(super) fn build(
     fallback: &Path,
 ) -> Result<Replacements, Usage> {
     let version = output(Command::new(rustc).arg("-vV"))?;
-    let library = library(rustc)?;
+    let library = library(rustc, "libstd-")?;
     let mut hasher = DefaultHasher::new();
     (&version, &library, REPLACEMENTS, CHECK, fallback, wrapper::INSTRUMENTATION).hash(&mut hasher);
     let hash = format!("{:016x}", hasher.finish());
@@ -94,18 +97,21 @@ pub(super) fn build(
         }
         written.map_err(refuse)?;
     }
-    Ok(Replacements { arguments, hash })
+    let unreadable = |error| Usage(format!("{} cannot be read: {error}", arguments.display()));
+    let text = std::fs::read_to_string(&arguments).map_err(unreadable)?;
+    let common = text.replace(&line(fallback), "");
+    Ok(Replacements { arguments, common, hash })
 }
 
-/// The file of the toolchain's standard library.
-fn library(rustc: &OsString) -> Result<PathBuf, Usage> {
+/// The file of a library of the toolchain, whose name begins so.
+pub(super) fn library(rustc: &OsString, begin: &str) -> Result<PathBuf, Usage> {
     let folder = PathBuf::from(output(Command::new(rustc).args(["--print", "target-libdir"]))?);
     let entries = std::fs::read_dir(&folder).into_iter().flatten().flatten();
     let is_it = |path: &PathBuf| {
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-        name.starts_with("libstd-") && name.ends_with(".rlib")
+        name.starts_with(begin) && name.ends_with(".rlib")
     };
-    let missing = || Usage(format!("{} has no libstd-*.rlib: {REMEDY}", folder.display()));
+    let missing = || Usage(format!("{} has no {begin}*.rlib: {REMEDY}", folder.display()));
     entries.map(|entry| entry.path()).find(is_it).ok_or_else(missing)
 }
 
@@ -200,9 +206,14 @@ fn link_arguments(names: &Names, folder: &Path, fallback: &Path) -> String {
     }
     let objects = OBJECTS.map(|name| folder.join(name));
     for file in objects.iter().map(PathBuf::as_path).chain([fallback]) {
-        let _ = writeln!(text, "\"{}\"", file.display());
+        text += &line(file);
     }
     text
+}
+
+/// The argument that links a file.
+fn line(file: &Path) -> String {
+    format!("\"{}\"\n", file.display())
 }
 
 /// The source of functions that note their entry and go on with std's.
@@ -245,7 +256,7 @@ mod tests {
         let folder = std::env::temp_dir().join(format!("unpause-std-{process}-{nth}"));
         let fallback =
             fallback::build(&rustc, &folder).unwrap_or_else(|Usage(text)| panic!("{text}"));
-        let library = library(&rustc).unwrap_or_else(|Usage(text)| panic!("{text}"));
+        let library = library(&rustc, "libstd-").unwrap_or_else(|Usage(text)| panic!("{text}"));
         let changed = |(file, text): &Source| -> Source {
             assert!(*file != name || from == to || text.contains(from), "{from} is not in {file}");
             (file, if *file == name { text.replace(from, to).leak() } else { text })

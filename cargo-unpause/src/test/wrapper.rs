@@ -7,6 +7,10 @@ use std::process::{Command, ExitCode};
 /// linker's arguments: see [`stdlib`](super::stdlib).
 pub(crate) const VARIABLE: &str = "UNPAUSE_NATIVE";
 
+/// The variable with the same for programs of libtest, if the runtime is linked into programs that do not depend on it:
+/// see [`any`](super::any).
+pub(super) const ANY: &str = "UNPAUSE_ANY";
+
 /// The crates that step the threads of the others.
 const NOT_INSTRUMENTED: &[&str] = &[
     "addr2line",
@@ -55,8 +59,8 @@ pub(crate) fn compile(arguments: Vec<OsString>, linked: &OsStr) -> ExitCode {
         return ExitCode::from(2);
     };
     let mut command = Command::new(rustc);
-    let races = std::env::var_os(RACES).is_some();
-    command.args(given).args(flags(given, linked, races));
+    let (any, races) = (std::env::var_os(ANY), std::env::var_os(RACES).is_some());
+    command.args(given).args(flags(given, linked, any.as_deref(), races));
     let code = match command.status() {
         Ok(status) => status.code().unwrap_or(1),
         Err(error) => {
@@ -68,7 +72,10 @@ pub(crate) fn compile(arguments: Vec<OsString>, linked: &OsStr) -> ExitCode {
 }
 
 /// The flags to add to those that cargo has given.
-fn flags(given: &[OsString], arguments: &OsStr, races: bool) -> Vec<OsString> {
+///
+/// `any` is the file with the linker's arguments of tests that run as they are; `races` has plain accesses
+/// instrumented, too.
+fn flags(given: &[OsString], arguments: &OsStr, any: Option<&OsStr>, races: bool) -> Vec<OsString> {
     let after = |name: &str| {
         let at = given.iter().position(|argument| argument == name)?;
         given.get(at + 1)?.to_str()
@@ -78,13 +85,14 @@ fn flags(given: &[OsString], arguments: &OsStr, races: bool) -> Vec<OsString> {
         return Vec::new();
     };
     let mut flags = vec![OsString::from(FRAMES)];
-    if !NOT_INSTRUMENTED.contains(&name) {
+    // The runtime that is linked has copies of its own.
+    if any.is_some() || !NOT_INSTRUMENTED.contains(&name) {
         let instrumentation = if races { INSTRUMENTATION_OF_ALL } else { INSTRUMENTATION };
         flags.extend(instrumentation.map(OsString::from));
     }
-    let is_program =
-        after("--crate-type") == Some("bin") || given.iter().any(|flag| flag == "--test");
-    if is_program {
+    let is_test = given.iter().any(|flag| flag == "--test");
+    let arguments = any.filter(|_| is_test).unwrap_or(arguments);
+    if is_test || after("--crate-type") == Some("bin") {
         let mut link = OsString::from("-Clink-arg=@");
         link.push(arguments);
         flags.push(link);
@@ -97,12 +105,12 @@ mod tests {
     use super::*;
 
     fn flags_of(given: &str) -> String {
-        flags_with(given, false)
+        flags_with(given, None, false)
     }
 
-    fn flags_with(given: &str, races: bool) -> String {
+    fn flags_with(given: &str, any: Option<&str>, races: bool) -> String {
         let given: Vec<OsString> = given.split(' ').map(OsString::from).collect();
-        let flags = flags(&given, OsStr::new("/arguments"), races);
+        let flags = flags(&given, OsStr::new("/arguments"), any.map(OsStr::new), races);
         flags.iter().map(|flag| flag.to_str().unwrap()).collect::<Vec<_>>().join(" ")
     }
 
@@ -122,10 +130,21 @@ mod tests {
 
     #[test]
     fn plain_accesses_are_instrumented_for_races_only() {
+        let of = |given: &str| flags_with(given, None, true);
         let given = "--crate-name dashmap --crate-type lib --target x";
         let marks = "-force-attribute=sanitize_thread";
-        assert!(flags_with(given, true).contains(marks), "{}", flags_with(given, true));
+        assert!(of(given).contains(marks), "{}", of(given));
         assert!(!flags_of(given).contains(marks), "{}", flags_of(given));
-        assert_eq!(flags_with("--crate-name sim --crate-type lib --target x", true), FRAMES);
+        assert_eq!(of("--crate-name sim --crate-type lib --target x"), FRAMES);
+    }
+
+    #[test]
+    fn a_linked_runtime_leaves_no_crate_out_and_is_handed_the_tests_of_libtest() {
+        let of = |given: &str| flags_with(given, Some("/tests"), false);
+        let tested = of("--crate-name libc --crate-type lib --target x");
+        assert!(tested.contains("-Cpasses=tsan"), "{tested}");
+        assert!(of("--crate-name demo --test --target x").contains("-Clink-arg=@/tests"));
+        assert!(of("--crate-name demo --crate-type bin --target x").contains("=@/arguments"));
+        assert_eq!(of("--crate-name build_script_build --crate-type bin"), "");
     }
 }

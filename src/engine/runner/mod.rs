@@ -157,6 +157,7 @@
 
 mod each;
 mod ended;
+mod existing;
 mod native;
 pub(crate) mod outcome;
 mod part;
@@ -168,6 +169,7 @@ mod test;
 use std::panic::Location;
 
 pub(crate) use self::ended::end_process;
+pub use self::existing::{ExistingTest, Verdict, test_existing};
 pub(crate) use self::outcome::TestBody;
 pub use self::outcome::TestResult;
 pub(crate) use self::part::SeedPart;
@@ -293,6 +295,18 @@ impl Runner {
         must_fail: bool,
     ) -> Result<TestRun, InvalidSetting> {
         let (config, warnings) = self.config()?;
+        self.run_config(config, warnings, body, must_fail, true)
+    }
+
+    /// The same with settings that were read. The results are written only if they are `kept`.
+    fn run_config(
+        &self,
+        config: Config,
+        warnings: Vec<String>,
+        body: &dyn TestBody,
+        must_fail: bool,
+        kept: bool,
+    ) -> Result<TestRun, InvalidSetting> {
         let mut notes = self.idle()?;
         if config.borrows() {
             let (_, seeds) = config.seeds();
@@ -302,7 +316,10 @@ impl Runner {
                 self.site.test
             ));
         }
-        let results = Results::open(&config, &self.site, must_fail)?;
+        let results = match kept {
+            true => Results::open(&config, &self.site, must_fail)?,
+            false => Results::nowhere(),
+        };
         let assignment =
             Assignment { warnings, notes, ..Assignment::new(&config, &self.site, &results) };
         let report = backend::run(&assignment, body);

@@ -11,6 +11,12 @@ pub(super) use crate::seam::native::exclusive;
 /// The error that a body returned, as text.
 pub(super) struct ErrorText(String);
 
+impl ErrorText {
+    pub(super) fn new(text: String) -> ErrorText {
+        ErrorText(text)
+    }
+}
+
 impl fmt::Debug for ErrorText {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
@@ -19,8 +25,8 @@ impl fmt::Debug for ErrorText {
 
 /// Runs `body` and the threads that it spawns as tasks of the current run. A leak fails the run
 /// if `leaks` is set.
-pub(super) async fn run<R: TestResult + 'static>(
-    body: fn() -> R,
+pub(super) async fn run<R: TestResult>(
+    body: impl FnOnce() -> R + Send + 'static,
     leaks: bool,
 ) -> Result<(), ErrorText> {
     let error = Arc::new(Mutex::new(None));

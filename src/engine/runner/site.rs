@@ -142,7 +142,7 @@ impl Site {
 }
 
 /// The name of a package that is not known: the program was not started by Cargo.
-const UNKNOWN: &str = "program";
+pub(super) const UNKNOWN: &str = "program";
 
 /// The file of this program; empty if the system does not know it.
 pub(super) fn program() -> &'static Path {

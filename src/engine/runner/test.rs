@@ -217,7 +217,7 @@ fn judge(ran: TestRun, attributes: Attributes) {
 
 /// The remarks on a test that passes, shown although its harness hides its output, in lines: its notes, each once in
 /// a process, because some are about all tests, and the reason why it is no proof.
-fn remarks(report: &Report) -> String {
+pub(super) fn remarks(report: &Report) -> String {
     static TOLD: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
     let mut told = TOLD.lock().unwrap_or_else(PoisonError::into_inner);
     let new = report.notes.iter().filter(|note| told.insert((*note).clone()));
@@ -246,7 +246,7 @@ fn fail(text: String) -> ! {
 }
 
 /// A harness may show the standard error of a test on its standard output, so both must be a terminal.
-fn color() -> bool {
+pub(super) fn color() -> bool {
     let variable = |name: &str| std::env::var(name).ok();
     let terminal = io::stdout().is_terminal() && io::stderr().is_terminal();
     wants_color(terminal, &variable)

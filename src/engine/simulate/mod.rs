@@ -26,7 +26,7 @@ use crate::engine::underway::Mark;
 use crate::report::{Finding, Report};
 use crate::rt::in_run;
 use crate::run::ids::Seed;
-use crate::run::{Failure, Run};
+use crate::run::{Failure, Outcome, Run};
 
 use self::exhaust::audit::{Sampled, audit};
 use self::exhaust::{RunVisitor, exhaust};
@@ -135,6 +135,11 @@ fn search(session: &Session<'_>) -> Account {
     let mut account = match explored.found.take() {
         Some(found) => {
             let Found { position, run, origin } = *found;
+            let is_long = matches!(run.outcome, Outcome::Failed(Failure::StepLimit { .. }));
+            if is_long && session.config.long_is_undecided && session.config.replay.is_none() {
+                let finding = Some(Finding::of(run, origin));
+                return Account { runs: position + 1, finding, warnings, ..Account::default() };
+            }
             let searched = explored.searched.take();
             Account { searched, ..confirm::confirm(session, run, origin, position + 1) }
         }

@@ -90,8 +90,13 @@ impl<'a> Session<'a> {
         self.quietly(|| {
             for n in 0..worker.rehearsals() {
                 watched.begin_job(WorkerJob::Rehearse(Box::new(job.clone()), n));
-                self.once(worker, Seed(n.into()), &self.limits());
+                let failure = self.once(worker, Seed(n.into()), &self.limits());
                 worker.forget_histories();
+                let is_long = matches!(failure, Some(Failure::StepLimit { .. }));
+                if is_long && self.config.long_is_undecided {
+                    // So is the run, as a rule, and each takes seconds.
+                    break;
+                }
             }
         });
         watched.begin_job(job);

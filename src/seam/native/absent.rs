@@ -1,6 +1,6 @@
 //! Builds that are not instrumented: plain threads cannot be stepped.
 
-use std::panic::PanicHookInfo;
+use std::panic::{Location, PanicHookInfo};
 
 /// The reason why plain threads cannot be stepped.
 const REMEDY: &str = "plain threads are not instrumented in this build: run the test with `cargo unpause test`, which \
@@ -39,6 +39,12 @@ pub(crate) fn interrupt(_still: &(dyn Fn() -> bool + Sync)) -> Option<bool> {
 
 /// The command that runs tests.
 pub(crate) const TEST: &str = "cargo test";
+
+/// The place of the caller: no thread is stepped, so none has another one.
+#[track_caller]
+pub(crate) fn place(_file: &str, _line: u32, _column: u32) -> &'static Location<'static> {
+    Location::caller()
+}
 
 /// Calls `act`.
 #[inline]

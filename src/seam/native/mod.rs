@@ -17,7 +17,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use unpause_native::{Ended, Execution};
 
-pub(crate) use unpause_native::{on_carrier, outside};
+pub(crate) use unpause_native::{location as place, on_carrier, outside};
 
 use self::threads::Threads;
 use super::sim::{fail, here};
@@ -86,5 +86,8 @@ pub(crate) fn interrupt(still: &(dyn Fn() -> bool + Sync)) -> Option<bool> {
 }
 
 /// The command that runs tests.
-pub(crate) const TEST: &str =
-    if unpause_native::RACES { "cargo unpause test --races" } else { "cargo unpause test" };
+pub(crate) const TEST: &str = match (cfg!(unpause_linked), unpause_native::RACES) {
+    (true, _) => "cargo unpause test --any",
+    (false, true) => "cargo unpause test --races",
+    (false, false) => "cargo unpause test",
+};

@@ -30,7 +30,7 @@ mod threads;
 
 pub use self::compiled::{std_is_replaced, take_entered};
 pub use self::death::Death;
-pub use self::execution::{Body, Ended, Execution, Region, warm_up};
+pub use self::execution::{Body, Ended, Execution, Region, warm_up, warm_up_with};
 pub use self::fault::{Fault, Problem, Step, TooWeak};
 pub use self::heap::Memory;
 pub use self::output::take_output;

@@ -7,12 +7,27 @@ use object::{Object, ObjectSection, ObjectSymbol, SymbolKind};
 use super::image::load_address;
 use super::program::{has_symbols, program};
 
-/// The crates whose statics keep their values: std, the harness, and unpause with what it is made of.
-const KEPT: &[&str] = &[
+/// The crates whose statics keep their values: std with what it is made of, and the harness.
+const OF_STD: &[&str] = &[
     "addr2line",
     "alloc",
     "compiler_builtins",
     "core",
+    "gimli",
+    "hashbrown",
+    "libc",
+    "memchr",
+    "object",
+    "rustc_demangle",
+    "std",
+    "std_detect",
+    "test",
+    "unpause_any",
+];
+
+/// The same for unpause with what it is made of. Where it is linked as one object its statics have no names, and
+/// these are those of tested crates.
+const OF_UNPAUSE: &[&str] = &[
     "event_listener",
     "event_listener_strategy",
     "async_lock",
@@ -20,17 +35,9 @@ const KEPT: &[&str] = &[
     "futures_executor",
     "futures_task",
     "futures_util",
-    "gimli",
-    "hashbrown",
-    "libc",
-    "memchr",
-    "object",
     "rand_xoshiro",
-    "rustc_demangle",
     "scoped_tls",
     "sim",
-    "std",
-    "std_detect",
     "tracing",
     "tracing_core",
     "unpause_check",
@@ -120,7 +127,7 @@ fn is_tested(symbol: &str) -> bool {
         // A static of C.
         return false;
     };
-    !KEPT.contains(&krate)
+    !OF_STD.contains(&krate) && (cfg!(unpause_linked) || !OF_UNPAUSE.contains(&krate))
 }
 
 #[cfg(test)]

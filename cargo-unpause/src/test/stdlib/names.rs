@@ -122,6 +122,14 @@ pub(super) struct Names {
 /// # Errors
 /// If the file cannot be read, or if std has other functions than this version knows.
 pub(super) fn find(library: &Path) -> Result<Names, String> {
+    assign(functions(library)?)
+}
+
+/// The symbols of the functions in the file of a library.
+///
+/// # Errors
+/// If the file cannot be read.
+pub(in crate::test) fn functions(library: &Path) -> Result<Vec<String>, String> {
     let unreadable =
         |error: &dyn std::fmt::Display| format!("{} cannot be read: {error}", library.display());
     let bytes = std::fs::read(library).map_err(|error| unreadable(&error))?;
@@ -139,7 +147,7 @@ pub(super) fn find(library: &Path) -> Result<Names, String> {
             symbols.extend(symbol.name().ok().map(str::to_owned));
         }
     }
-    assign(symbols)
+    Ok(symbols)
 }
 
 /// Assigns symbols to the functions known.

@@ -1,0 +1,350 @@
+//! `--any`: the runtime for test programs that do not depend on it, and the shim that hands it their tests.
+//!
+//! The runtime is one relocatable object. Its own copies of std and of other crates are local to it, so that they do
+//! not clash with those of the program. The shim is compiled with the user's compiler and calls the runtime by
+//! functions of C, because the two have different copies of std.
+
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::fmt::Write as _;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use object::read::archive::ArchiveFile;
+use object::{File, Object, ObjectSymbol, SymbolKind};
+
+use super::{host, output, stdlib};
+use crate::usage::Usage;
+
+const SHIM: &str = include_str!("any/shim.rs.txt");
+const RUNTIME: &str = include_str!("any/runtime.rs.txt");
+
+/// The function that the `main` of a test program calls with its tests, and the one that does the work.
+const MAIN: &str = "test::test_main_static";
+const WORK: &str = "test::test_main";
+
+/// The crate of the runtime.
+const CRATE: &str = "unpause_runtime";
+
+/// The variable with the file of undecided tests, a line each.
+pub(super) const UNDECIDED: &str = "UNPAUSE_UNDECIDED";
+
+/// The linked form of the runtime.
+pub(super) struct Linked {
+    /// A file with arguments for the linker, for programs.
+    pub(super) programs: PathBuf,
+    /// The same for programs of libtest.
+    pub(super) tests: PathBuf,
+    /// A hash of all that they are made of.
+    pub(super) hash: String,
+}
+
+/// Builds the runtime and the shim in `folder`. `replaced` are the linker's arguments for std's functions.
+///
+/// # Errors
+/// If a package depends on unpause, or if a tool that builds them fails.
+pub(super) fn build(
+    rustc: &OsString,
+    cargo: &OsString,
+    folder: &Path,
+    replaced: &stdlib::Replacements,
+) -> Result<Linked, Usage> {
+    let home = folder.join("runtime");
+    let library = compile(rustc, cargo, &home)?;
+    let bytes = std::fs::read(&library).map_err(|error| unreadable(&library, &error))?;
+    let mut hasher = DefaultHasher::new();
+    (&bytes, SHIM, &replaced.hash, output(Command::new(rustc).arg("-vV"))?).hash(&mut hasher);
+    let hash = format!("{:016x}", hasher.finish());
+    let made = home.join(&hash);
+    let linked = |folder: &Path| Linked {
+        programs: folder.join("programs"),
+        tests: folder.join("tests"),
+        hash: hash.clone(),
+    };
+    if !made.is_dir() {
+        // Another process may build them too.
+        let draft = home.join(format!("{hash}.{}", std::process::id()));
+        let write = |path: &Path, text: &str| {
+            std::fs::write(path, text).map_err(|error| unwritable(path, &error))
+        };
+        std::fs::create_dir_all(&draft).map_err(|error| unwritable(&draft, &error))?;
+        join(&library, &bytes, &draft)?;
+        let mut arguments = replaced.common.clone();
+        let _ = writeln!(arguments, "\"{}\"", made.join("runtime.o").display());
+        write(&linked(&draft).programs, &arguments)?;
+
+        let names = stdlib::functions(&stdlib::library(rustc, "libtest-")?).map_err(Usage)?;
+        let [main, work] = [MAIN, WORK].map(|path| symbol(&names, path));
+        let (main, work) = (main?, work?);
+        shim(rustc, &draft)?;
+        let _ = writeln!(arguments, "\"{}\"", made.join("shim.o").display());
+        let _ =
+            writeln!(arguments, "-Wl,--wrap={main}\n-Wl,--defsym=__wrap_{main}=unpause_any_main");
+        let _ = writeln!(arguments, "-Wl,--undefined={work}");
+        write(&linked(&draft).tests, &arguments)?;
+        if std::fs::rename(&draft, &made).is_err() {
+            let _ = std::fs::remove_dir_all(&draft);
+        }
+    }
+    Ok(linked(&made))
+}
+
+/// Compiles the runtime from the sources that this command was built from. Returns the static library.
+fn compile(rustc: &OsString, cargo: &OsString, home: &Path) -> Result<PathBuf, Usage> {
+    let checkout = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap_or(Path::new("/"));
+    let is_checkout = checkout.join("unpause-native/Cargo.toml").is_file();
+    let source = |package: &str, folder: &str| match is_checkout {
+        true => format!("{package} = {{ path = {:?} }}\n", checkout.join(folder)),
+        false => format!("{package} = \"={}\"\n", env!("CARGO_PKG_VERSION")),
+    };
+    let manifest = format!(
+        "[workspace]\n\n[package]\nname = {CRATE:?}\nversion = \"0.0.0\"\nedition = \"2024\"\n\n\
+         [lib]\npath = \"lib.rs\"\ncrate-type = [\"staticlib\"]\n\n[dependencies]\n{}{}\n\
+         [profile.release]\nopt-level = 2\npanic = \"unwind\"\n",
+        source("unpause", ""),
+        source("unpause-native", "unpause-native"),
+    );
+    std::fs::create_dir_all(home).map_err(|error| unwritable(home, &error))?;
+    let write = |name: &str, text: &str| {
+        let path = home.join(name);
+        // Written only if it differs: Cargo looks at the time.
+        let same = std::fs::read_to_string(&path).is_ok_and(|before| before == text);
+        if same { Ok(()) } else { std::fs::write(&path, text) }
+            .map_err(|error| unwritable(&path, &error))
+    };
+    write("Cargo.toml", &manifest)?;
+    write("lib.rs", RUNTIME)?;
+    if is_checkout && !home.join("Cargo.lock").exists() {
+        let _ = std::fs::copy(checkout.join("Cargo.lock"), home.join("Cargo.lock"));
+    }
+    let (host, target) = (host(rustc)?, home.join("target"));
+    let mut command = Command::new(cargo);
+    command.current_dir(home).args(["build", "--release", "--quiet", "--target", &host]);
+    command.env("CARGO_TARGET_DIR", &target).env_remove("CARGO_ENCODED_RUSTFLAGS");
+    command.env_remove("RUSTC_WRAPPER");
+    command.env(
+        "RUSTFLAGS",
+        "--cfg unpause_native --cfg unpause_linked -Cforce-frame-pointers=yes -Cdebuginfo=0 --cap-lints=allow",
+    );
+    output(&mut command)
+        .map_err(|Usage(text)| Usage(format!("the runtime for --any cannot be built: {text}")))?;
+    Ok(target.join(host).join("release").join(format!("lib{CRATE}.a")))
+}
+
+/// Joins the members of the static library to one object, in which all but the runtime's own names are local.
+fn join(library: &Path, bytes: &[u8], folder: &Path) -> Result<(), Usage> {
+    let (exported, weak) = names(bytes).map_err(|error| unreadable(library, &error))?;
+    let joined = folder.join("joined.o");
+    let mut command = Command::new("ld");
+    command.args(["-r", "--gc-sections", "--force-group-allocation", "--strip-debug"]);
+    // The first one in place of a program's entry.
+    command.args(exported.iter().flat_map(|name| ["-u", name]));
+    command.arg("-o").arg(&joined).arg("--whole-archive").arg(library);
+    tool(&mut command)?;
+
+    let object = std::fs::read(&joined).map_err(|error| unreadable(&joined, &error))?;
+    let file = File::parse(&*object).map_err(|error| unreadable(&joined, &error))?;
+    let is_static = |symbol: &object::Symbol<'_, '_>| {
+        symbol.is_definition() && matches!(symbol.kind(), SymbolKind::Data | SymbolKind::Tls)
+    };
+    let statics: BTreeSet<&str> = file
+        .symbols()
+        .filter(is_static)
+        .filter_map(|symbol| symbol.name().ok())
+        .filter(|name| !name.is_empty() && !exported.contains(*name) && !name.starts_with('.'))
+        .collect();
+    // Without the names of their crates, so that the statics of the runtime are not those of a tested crate.
+    let mut renamed = String::new();
+    for (number, name) in statics.iter().enumerate() {
+        let _ = writeln!(renamed, "{name} unpause_runtime_static_{number}");
+    }
+    // `ld` makes weak names of others local if it drops sections.
+    let of_others = file.symbols().filter(|symbol| symbol.is_undefined());
+    let of_others = of_others.filter_map(|symbol| symbol.name().ok());
+    let kept = exported.iter().map(String::as_str).chain(of_others);
+    let kept: String = kept.map(|name| format!("{name}\n")).collect();
+    let weak: String = weak.iter().map(|name| format!("{name}\n")).collect();
+    let mut command = Command::new("objcopy");
+    for (option, text) in
+        [("keep-global-symbols", kept), ("weaken-symbols", weak), ("redefine-syms", renamed)]
+    {
+        let path = folder.join(option);
+        std::fs::write(&path, text).map_err(|error| unwritable(&path, &error))?;
+        command.arg(format!("--{option}={}", path.display()));
+    }
+    command.arg(&joined).arg(folder.join("runtime.o"));
+    tool(&mut command)?;
+    std::fs::remove_file(&joined).map_err(|error| unwritable(&joined, &error))
+}
+
+/// The names that the runtime gives the program, which are functions of C in its own crates, and the names that need
+/// not exist.
+fn names(library: &[u8]) -> object::Result<(BTreeSet<String>, BTreeSet<String>)> {
+    let (mut exported, mut weak) = (BTreeSet::new(), BTreeSet::new());
+    for member in ArchiveFile::parse(library)?.members() {
+        let member = member?;
+        let name = String::from_utf8_lossy(member.name());
+        let is_own = name.starts_with("unpause_native") || name.starts_with(CRATE);
+        let Ok(file) = File::parse(member.data(library)?) else { continue };
+        for symbol in file.symbols() {
+            let Ok(name) = symbol.name() else { continue };
+            let is_rust =
+                name.starts_with("_R") || name.starts_with("_ZN") || name == "rust_eh_personality";
+            let is_function = symbol.is_definition() && symbol.kind() == SymbolKind::Text;
+            if is_own && is_function && symbol.is_global() && !is_rust {
+                exported.insert(name.to_owned());
+            } else if symbol.is_undefined() && symbol.is_weak() {
+                weak.insert(name.to_owned());
+            }
+        }
+    }
+    Ok((exported, weak))
+}
+
+/// Compiles the shim.
+fn shim(rustc: &OsString, folder: &Path) -> Result<(), Usage> {
+    let source = folder.join("shim.rs");
+    std::fs::write(&source, SHIM).map_err(|error| unwritable(&source, &error))?;
+    let mut command = Command::new(rustc);
+    command.current_dir(folder).env("RUSTC_BOOTSTRAP", "1");
+    command.args(["--edition=2021", "--crate-name=unpause_any", "--crate-type=lib"]);
+    command.args([
+        "-Copt-level=2",
+        "-Ccodegen-units=1",
+        "-Cforce-frame-pointers=yes",
+        "--cap-lints=allow",
+    ]);
+    command.arg("--emit=obj=shim.o").arg(&source);
+    output(&mut command).map(drop).map_err(|Usage(text)| {
+        Usage(format!("the test harness of this toolchain is not one that this version of unpause knows: {text}"))
+    })
+}
+
+/// The symbol of a function.
+fn symbol(names: &[String], path: &str) -> Result<String, Usage> {
+    let is_it = |name: &&String| format!("{:#}", rustc_demangle::demangle(name)) == path;
+    let missing = || Usage(format!("the test harness of this toolchain has no `{path}`"));
+    names.iter().find(is_it).cloned().ok_or_else(missing)
+}
+
+/// Runs a tool of binutils.
+fn tool(command: &mut Command) -> Result<(), Usage> {
+    output(command).map(drop).map_err(|Usage(text)| {
+        Usage(format!("the runtime for --any cannot be joined, which takes `ld` and `objcopy` of GNU binutils: {text}"))
+    })
+}
+
+/// Refuses packages that depend on unpause: their tests would have two runtimes.
+///
+/// # Errors
+/// With their names.
+pub(super) fn refuse_dependants(cargo: &OsString, arguments: &[OsString]) -> Result<(), Usage> {
+    let text = output(Command::new(cargo).args(["metadata", "--format-version=1"]))?;
+    let metadata: serde_json::Value = serde_json::from_str(&text)
+        .map_err(|error| Usage(format!("`cargo metadata` cannot be read: {error}")))?;
+    let found = dependants(&metadata, arguments);
+    if found.is_empty() {
+        return Ok(());
+    }
+    Err(Usage(format!(
+        "--any links the runtime into tests that do not have it, and {} depends on unpause: run `cargo unpause test` \
+         there, which steps the tests with `#[sim::test(native)]`, and name other packages with -p",
+        found.join(", ")
+    )))
+}
+
+/// The selected packages that depend on unpause.
+fn dependants(metadata: &serde_json::Value, arguments: &[OsString]) -> Vec<String> {
+    let list = |value: &serde_json::Value| value.as_array().cloned().unwrap_or_default();
+    let texts = |value: &serde_json::Value| -> Vec<String> {
+        list(value).iter().filter_map(|id| id.as_str().map(str::to_owned)).collect()
+    };
+    let packages = list(&metadata["packages"]);
+    let name_of = |id: &str| {
+        let package = packages.iter().find(|package| package["id"] == id);
+        package.and_then(|package| package["name"].as_str()).unwrap_or_default().to_owned()
+    };
+    let words: Vec<&str> = arguments.iter().filter_map(|word| word.to_str()).collect();
+    let named: Vec<&str> = words
+        .iter()
+        .enumerate()
+        .filter_map(|(at, word)| match *word {
+            "-p" | "--package" => words.get(at + 1).copied(),
+            _ => word.strip_prefix("--package=").or_else(|| word.strip_prefix("-p")),
+        })
+        .collect();
+    let members = texts(&metadata["workspace_members"]);
+    let all = words.contains(&"--workspace") || words.contains(&"--all");
+    let selected: Vec<String> = match (named.is_empty(), all) {
+        (false, _) => members.into_iter().filter(|id| named.contains(&&*name_of(id))).collect(),
+        (true, true) => members,
+        (true, false) => texts(&metadata["workspace_default_members"]),
+    };
+    let nodes = list(&metadata["resolve"]["nodes"]);
+    let depends = |id: &String| {
+        let (mut seen, mut left) = (BTreeSet::new(), vec![id.clone()]);
+        while let Some(id) = left.pop() {
+            if name_of(&id) == "unpause" {
+                return true;
+            }
+            if seen.insert(id.clone()) {
+                let node = nodes.iter().find(|node| node["id"] == *id);
+                left.extend(node.map(|node| texts(&node["dependencies"])).unwrap_or_default());
+            }
+        }
+        false
+    };
+    selected.iter().filter(|id| depends(id)).map(|id| name_of(id)).collect()
+}
+
+fn unreadable(path: &Path, error: &dyn std::fmt::Display) -> Usage {
+    Usage(format!("{} cannot be read: {error}", path.display()))
+}
+
+fn unwritable(path: &Path, error: &dyn std::fmt::Display) -> Usage {
+    Usage(format!("{} cannot be written: {error}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(arguments: &str) -> Vec<String> {
+        let metadata = serde_json::json!({
+            "packages": [
+                { "id": "a 1", "name": "a" }, { "id": "b 1", "name": "b" },
+                { "id": "u 1", "name": "unpause" }, { "id": "c 1", "name": "c" },
+            ],
+            "workspace_members": ["a 1", "b 1"],
+            "workspace_default_members": ["a 1"],
+            "resolve": { "nodes": [
+                { "id": "a 1", "dependencies": [] },
+                { "id": "b 1", "dependencies": ["c 1"] },
+                { "id": "c 1", "dependencies": ["b 1", "u 1"] },
+            ] },
+        });
+        let arguments: Vec<OsString> = arguments.split_whitespace().map(OsString::from).collect();
+        dependants(&metadata, &arguments)
+    }
+
+    #[test]
+    fn selected_packages_that_reach_unpause_are_named() {
+        assert!(found("").is_empty());
+        assert!(found("-p a --lib").is_empty());
+        for arguments in ["-p b", "-pb", "--package b", "--package=b", "--workspace", "--all"] {
+            assert_eq!(found(arguments), ["b"], "{arguments}");
+        }
+    }
+
+    #[test]
+    fn the_harness_of_the_toolchain_has_the_functions() {
+        let rustc = OsString::from("rustc");
+        let library = stdlib::library(&rustc, "libtest-");
+        let library = library.unwrap_or_else(|Usage(text)| panic!("{text}"));
+        let names = stdlib::functions(&library).unwrap();
+        assert!(symbol(&names, MAIN).is_ok() && symbol(&names, WORK).is_ok());
+        let Err(Usage(missing)) = symbol(&names, "test::none") else { panic!("found") };
+        assert_eq!(missing, "the test harness of this toolchain has no `test::none`");
+    }
+}

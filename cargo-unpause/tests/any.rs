@@ -1,0 +1,106 @@
+//! `cargo unpause test --any` on a crate that does not depend on unpause.
+//!
+//! Builds the runtime, so it is not run by itself: `cargo test -p cargo-unpause --test any -- --ignored`.
+
+#![forbid(unsafe_code)]
+#![cfg(all(target_os = "linux", target_env = "gnu", target_arch = "x86_64"))]
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Exit code, standard output and standard error of the command in the folder, with these arguments and variables.
+fn run(folder: &Path, arguments: &[&str], variables: &[(&str, &str)]) -> (i32, String, String) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_cargo-unpause"));
+    command.current_dir(folder).args(["unpause", "test", "--any"]).args(arguments);
+    // Cargo sets variables of this package for this test.
+    for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("CARGO_PKG_")) {
+        command.env_remove(name);
+    }
+    command.env_remove("CARGO_MANIFEST_DIR").env_remove("CARGO_TARGET_DIR");
+    let ended = command.envs(variables.iter().copied()).output().unwrap();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (ended.status.code().unwrap_or(-1), text(&ended.stdout), text(&ended.stderr))
+}
+
+fn in_native_tests(folder: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../native-tests").join(folder)
+}
+
+/// The lines of libtest about single tests, sorted.
+fn lines(output: &str) -> Vec<&str> {
+    let is_line = |line: &&str| line.starts_with("test ") && line.contains(" ... ");
+    let mut lines: Vec<&str> = output.lines().filter(is_line).collect();
+    lines.sort_unstable();
+    lines
+}
+
+#[test]
+#[ignore = "builds the runtime: run by .ci/run"]
+fn tests_of_a_crate_without_unpause_are_stepped() {
+    let folder = in_native_tests("any");
+    let (exit, output, errors) = run(&folder, &["--no-fail-fast"], &[]);
+    assert_eq!(
+        lines(&output),
+        [
+            "test a_thread_panics ... FAILED",
+            "test another_test_changes_the_same_static ... ok",
+            "test is_ignored ... ignored, to be ignored",
+            "test locks_in_two_orders ... FAILED",
+            "test one_test_changes_a_static ... ok",
+            "test panics_as_it_should - should panic ... ok",
+            "test panics_with_another_text - should panic ... FAILED",
+            "test returns_a_result ... ok",
+            "test returns_an_error ... FAILED",
+            "test should_panic_and_does_only_after_a_lost_update - should panic ... FAILED",
+            "test sleeps_for_an_hour ... ok",
+            "test src/lib.rs - add (line 14) ... ok",
+            "test takes_very_many_steps ... ok",
+            "test tests::one_step_loses_none ... ok",
+            "test tests::two_steps_lose_an_update ... FAILED",
+        ],
+        "{output}{errors}"
+    );
+    assert_eq!(exit, 1);
+    assert!(!output.contains("printed by a test"), "{output}");
+    for part in ["UNDECIDED  suite::takes_very_many_steps: ", "a run takes more than 1000000 steps"]
+    {
+        assert!(errors.contains(part), "{errors}");
+    }
+    for part in [
+        "load AtomicU64 = 0                                                  src/lib.rs:8:23",
+        "waits to resume Mutex#0",
+        "seen by the thread",
+        "the test returned an error \"wrong\"",
+        "panicked with \"not this\"",
+        "cargo unpause test --any -p any-tests --test suite locks_in_two_orders -- --exact",
+    ] {
+        let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(words(&output).contains(&words(part)), "{part}\n{output}");
+    }
+
+    // A test alone, replayed, and under a search.
+    let alone = ["--lib", "tests::two_steps_lose_an_update", "--", "--exact"];
+    let replay = output.split("SIM_REPLAY=").nth(1).and_then(|rest| rest.split(' ').next());
+    let (exit, again, _) = run(&folder, &alone, &[("SIM_REPLAY", replay.unwrap())]);
+    assert!(exit == 1 && again.contains("replay of a given trace"), "{again}");
+    let proof = [("SIM_STRATEGY", "exhaustive"), ("SIM_MUST_PROVE", "1")];
+    let (exit, proven, errors) =
+        run(&folder, &["--lib", "one_step_loses_none", "--", "--nocapture"], &proof);
+    assert!(exit == 0 && errors.contains("explored all"), "{proven}{errors}");
+
+    // Nothing but an undecided test: not a pass.
+    let long = ["--test", "suite", "takes_very_many_steps"];
+    let (exit, _, errors) = run(&folder, &long, &[("SIM_STEPS", "1000")]);
+    assert!(exit == 3 && errors.contains("neither passed nor failed"), "{exit} {errors}");
+}
+
+#[test]
+#[ignore = "builds the runtime: run by .ci/run"]
+fn a_package_that_depends_on_unpause_is_refused() {
+    let (exit, _, errors) = run(&in_native_tests("."), &[], &[]);
+    assert_eq!(exit, 2, "{errors}");
+    assert!(
+        errors.contains("native-tests depends on unpause: run `cargo unpause test`"),
+        "{errors}"
+    );
+}

@@ -1,0 +1,110 @@
+//! Tests of all kinds that libtest knows.
+
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::SeqCst;
+use std::sync::{Arc, Mutex, mpsc};
+use std::thread;
+use std::time::Duration;
+
+use any_tests::{add, add_in_two_steps};
+
+static SHARED: AtomicUsize = AtomicUsize::new(7);
+
+fn changes_the_static() {
+    println!("printed by a test");
+    let threads: Vec<_> = (0..2).map(|_| thread::spawn(|| SHARED.fetch_add(1, SeqCst))).collect();
+    threads.into_iter().for_each(|thread| assert!(thread.join().unwrap() < 9));
+    assert_eq!(SHARED.load(SeqCst), 9);
+}
+
+#[test]
+fn one_test_changes_a_static() {
+    changes_the_static();
+}
+
+#[test]
+fn another_test_changes_the_same_static() {
+    changes_the_static();
+}
+
+#[test]
+#[should_panic(expected = "on purpose")]
+fn panics_as_it_should() {
+    thread::spawn(|| ()).join().unwrap();
+    panic!("it panics on purpose");
+}
+
+#[test]
+#[should_panic]
+fn should_panic_and_does_only_after_a_lost_update() {
+    let count = Arc::new(AtomicUsize::new(0));
+    let other = count.clone();
+    let thread = thread::spawn(move || add_in_two_steps(&other));
+    add_in_two_steps(&count);
+    thread.join().unwrap();
+    assert_eq!(count.load(SeqCst), 2);
+}
+
+#[test]
+#[should_panic(expected = "something else")]
+fn panics_with_another_text() {
+    panic!("not this");
+}
+
+#[test]
+fn returns_a_result() -> Result<(), String> {
+    let (sender, receiver) = mpsc::channel();
+    thread::spawn(move || sender.send(1));
+    receiver.recv_timeout(Duration::from_secs(3600)).map_err(|error| error.to_string())?;
+    Ok(())
+}
+
+#[test]
+fn returns_an_error() -> Result<(), String> {
+    Err("wrong".to_owned())
+}
+
+#[test]
+#[ignore = "to be ignored"]
+fn is_ignored() {
+    panic!("it ran");
+}
+
+#[test]
+fn locks_in_two_orders() {
+    let locks = [Arc::new(Mutex::new(())), Arc::new(Mutex::new(()))];
+    let [left, right] = locks.clone();
+    let thread = thread::spawn(move || {
+        let _left = left.lock().unwrap();
+        let _right = right.lock().unwrap();
+    });
+    {
+        let _right = locks[1].lock().unwrap();
+        let _left = locks[0].lock().unwrap();
+    }
+    thread.join().unwrap();
+}
+
+#[test]
+fn a_thread_panics() {
+    let count = Arc::new(AtomicUsize::new(0));
+    let other = count.clone();
+    let thread = thread::spawn(move || assert_ne!(other.load(SeqCst), 1, "seen by the thread"));
+    add(&count);
+    add(&count);
+    thread.join().unwrap();
+}
+
+#[test]
+fn takes_very_many_steps() {
+    let count = AtomicUsize::new(0);
+    for _ in 0..2_000_000 {
+        add(&count);
+    }
+}
+
+#[test]
+fn sleeps_for_an_hour() {
+    let thread = thread::spawn(|| thread::sleep(Duration::from_secs(3600)));
+    thread.join().unwrap();
+}

@@ -1,0 +1,170 @@
+//! Tests that were not written for this library: `cargo unpause test --any`.
+//!
+//! Each runs under a few seeds. A run that comes to the step limit, or that is not the same when it is repeated, decides
+//! nothing about the test: its seed is counted as undecided and the next one is run. Such tests do real work of a million
+//! operations, or read real time, files or sockets.
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use super::native::{self, ErrorText};
+use super::outcome::FunctionBody;
+use super::site::{self, Site};
+use super::target::{TestTarget, without_hash};
+use super::test::{color, remarks};
+use super::{Runner, TestBody};
+use crate::engine::config::{InvalidSetting, Settings};
+use crate::report::{Report, Style, one_line, text};
+use crate::run::{Failure, Outcome};
+
+/// The number of seeds when nothing says how many: a suite has many tests, and each was written for one run.
+const SEEDS: u64 = 20;
+/// The time for the seeds of a test when nothing says how long.
+const TIME: Duration = Duration::from_secs(10);
+/// The number of undecided seeds after which the rest is not run.
+const UNDECIDED_MAX: u32 = 3;
+
+/// A test of libtest.
+#[derive(Clone, Copy, Debug)]
+pub struct ExistingTest<'a> {
+    /// Its name in the harness.
+    pub name: &'a str,
+    /// The file of its `fn`.
+    pub file: &'a str,
+    /// The line there.
+    pub line: u32,
+    /// The column there.
+    pub column: u32,
+}
+
+/// The result of a test.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Verdict {
+    /// False if a seed failed, or if a setting cannot be used.
+    pub passed: bool,
+    /// The text for the output of the test.
+    pub screen: String,
+    /// The text that must be shown even if the harness hides the output of the test.
+    pub remarks: String,
+    /// The test and the reason, if none of its runs decided anything.
+    pub undecided: Option<String>,
+}
+
+/// Runs a test whose plain threads are stepped.
+pub fn test_existing<B>(test: &ExistingTest<'_>, body: B) -> Verdict
+where
+    B: Fn() -> Result<(), String> + Copy + Send + Sync + 'static,
+{
+    let _only = native::exclusive();
+    let body = FunctionBody::new(async || {
+        native::run(move || body().map_err(ErrorText::new), false).await
+    });
+    let site = site_of(test);
+    let settings = Settings { native: true, long_is_undecided: true, ..Settings::default() };
+    // A search has limits of its own.
+    let bare = Runner::of_site(site.clone(), settings.clone()).config();
+    let settings = match bare.is_ok_and(|(config, _)| config.strategy.is_search()) {
+        true => settings,
+        false => Settings { seeds: Some(0..SEEDS), time: Some(TIME), ..settings },
+    };
+    judge(&Runner::of_site(site, settings), &body).unwrap_or_else(|invalid| Verdict {
+        screen: format!("FAILED  {}: {invalid}\n", test.name),
+        ..Verdict::default()
+    })
+}
+
+/// Runs the seeds until one fails or too many are undecided.
+fn judge(runner: &Runner, body: &dyn TestBody) -> Result<Verdict, InvalidSetting> {
+    let mut verdict = Verdict::default();
+    let (mut decided, mut why, mut undecided) = (0, None, 0);
+    let (config, warnings) = runner.config()?;
+    let begun = Instant::now();
+    let left = |time: Option<Duration>| time.map(|time| time.saturating_sub(begun.elapsed()));
+    let time = config.time;
+    let mut rest = Some(config);
+    while let Some(config) = rest {
+        let first = undecided == 0;
+        let ran = runner.run_config(config.clone(), warnings.clone(), body, false, first)?;
+        let mut report = ran.report;
+        if let Some(part) = ran.part {
+            part.spare_conditions(&mut report);
+        }
+        verdict.remarks += &remarks(&report);
+        let reason = reason(&report);
+        let shown = !report.warnings.is_empty() || report.replayed.is_some();
+        if report.finding.is_some() && reason.is_none() || shown || report.searched.is_some() {
+            verdict.screen += &text(&report, &Style { color: color(), ..Style::default() });
+        }
+        let Some(reason) = reason else {
+            verdict.passed = report.finding.is_none();
+            decided += report.runs;
+            let wanted = config.positions();
+            let samples = report.replayed.is_none() && report.searched.is_none();
+            if verdict.passed && samples && report.runs < wanted {
+                let (test, runs) = (&runner.site.test, report.runs);
+                verdict.remarks += &format!(
+                    "note: {test}: the time was up after {runs} of {wanted} seeds (SIM_TIME=1m allows more)\n"
+                );
+            }
+            break;
+        };
+        decided += report.runs.saturating_sub(1);
+        undecided += 1;
+        why.get_or_insert(reason);
+        let seed = report.finding.map_or(0, |finding| finding.run.seed.0);
+        verdict.passed = true;
+        let goes_on = undecided < UNDECIDED_MAX && left(time) != Some(Duration::ZERO);
+        rest = config.after(seed).filter(|_| goes_on);
+        if let Some(config) = &mut rest {
+            config.time = left(time);
+        }
+    }
+    if let Some(why) = why.filter(|_| verdict.passed) {
+        let test = &runner.site.test;
+        let runs = decided + u64::from(undecided);
+        let text = format!("{test}: {undecided} of {runs} runs: {why}");
+        // As with fewer seeds: the runs that ended have passed.
+        if decided > 0 {
+            verdict.remarks += &format!("note: {text}\n");
+        } else {
+            verdict.remarks += &format!("UNDECIDED  {text}\n");
+            verdict.undecided = Some(text);
+        }
+    }
+    Ok(verdict)
+}
+
+/// The reason why the failing run of a report decides nothing.
+fn reason(report: &Report) -> Option<String> {
+    let finding = report.finding.as_deref().filter(|_| report.replayed.is_none())?;
+    let Outcome::Failed(failure) = &finding.run.outcome else { return None };
+    match failure {
+        Failure::StepLimit { steps, .. } => {
+            Some(format!("a run takes more than {steps} steps (SIM_STEPS=10000000 allows more)"))
+        }
+        Failure::Diverged { .. } => Some(format!(
+            "its runs are not repeatable, so it uses something that is not controlled: {}",
+            one_line(failure, &finding.run)
+        )),
+        _ => None,
+    }
+}
+
+/// The place of a test. Cargo and nextest name its package in the environment.
+fn site_of(test: &ExistingTest<'_>) -> Site {
+    let program = site::program();
+    let stem = program.file_stem().unwrap_or_default().to_string_lossy();
+    let crate_name = without_hash(&stem).unwrap_or(&stem).replace('-', "_");
+    let manifest_dir = std::env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from);
+    let package = std::env::var("CARGO_PKG_NAME").unwrap_or_else(|_| site::UNKNOWN.to_owned());
+    Site {
+        test: format!("{crate_name}::{}", test.name),
+        target: TestTarget::running(program, test.file, manifest_dir.as_deref()),
+        package,
+        version: std::env::var("CARGO_PKG_VERSION").unwrap_or_default(),
+        manifest_dir,
+        place: crate::seam::native::place(test.file, test.line, test.column),
+        filter: Some(test.name.to_owned()),
+        hermetic: false,
+    }
+}

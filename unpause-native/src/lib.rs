@@ -17,6 +17,8 @@
 //! | `switch.rs` | the change from one stack and thread-local block to another |
 //! | `atomics.rs` | the functions that instrumented code calls |
 //! | `threads.rs`, `futex.rs`, `clock.rs`, `entropy.rs`, `environment.rs` | functions of libc |
+//! | `net/` | sockets, pipes, events and epoll, in the memory of the run |
+//! | `processors.rs` | the number of processors |
 //! | `compiled.rs` | the compiled part of std: its replacements, and entries of functions that have none |
 //! | `heap.rs` | `malloc` and its kin: a heap that is empty when a run begins |
 //! | `statics.rs` | statics of the tested crates, put back before each run |

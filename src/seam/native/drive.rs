@@ -11,6 +11,7 @@ use unpause_native::{Access, Request};
 use super::ops::{self, RESUME, SLEEP, WAIT, WAKE, YIELD};
 use super::sites::Site;
 use super::threads::{Waiter, with};
+use super::transfers::transfer;
 use crate::rt::WORLD;
 use crate::run::event::Values;
 use crate::seam::sim::{YieldPoint, draw_key, spawn};
@@ -53,6 +54,7 @@ pub(super) async fn drive(thread: usize) {
                 YieldPoint::new(&SLEEP, site.place).await;
                 0
             }
+            Request::Transfer(requested) => transfer(thread, requested, site).await,
             Request::Key => draw_key(),
             Request::End => return,
         };
@@ -122,7 +124,7 @@ async fn wait(
 }
 
 /// Wakes waiters of a word. Returns their number.
-async fn wake(address: usize, count: u32, site: Site) -> u64 {
+pub(super) async fn wake(address: usize, count: u32, site: Site) -> u64 {
     let word = with(|threads| threads.word_at(address, "futex", site));
     let dequeue = || {
         let woken = with(|threads| threads.dequeue(address, count as usize));

@@ -9,6 +9,7 @@ mod drive;
 mod ops;
 mod sites;
 mod threads;
+mod transfers;
 
 use std::panic::PanicHookInfo;
 use std::sync::{Mutex, MutexGuard, PoisonError};

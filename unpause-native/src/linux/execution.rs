@@ -5,6 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::{NonNull, null_mut};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use super::net::{Effect, Net};
 use super::places::{self, Frame};
 use super::request::{Access, Request};
 use super::switch::Context;
@@ -41,6 +42,8 @@ pub(crate) struct Run {
     pub(crate) random: Option<u64>,
     /// The virtual time, in nanoseconds.
     pub(crate) now: u64,
+    /// Sockets and what waits for them.
+    pub(crate) net: Net,
 }
 
 impl Run {
@@ -106,8 +109,8 @@ impl Execution {
         drop(super::compiled::take_entered());
         heap::reset();
         statics::restore();
-        let (carrier, threads) = (Context::default(), Vec::new());
-        let mut run = Box::new(Run { carrier, threads, idle, random: None, now: BEGIN });
+        let (carrier, threads, net) = (Context::default(), Vec::new(), Net::default());
+        let mut run = Box::new(Run { carrier, threads, idle, random: None, now: BEGIN, net });
         let body = Box::into_raw(Box::new(body));
         run.add(STACK, (call, body.cast()), 1);
         Ok(Execution { run })
@@ -144,6 +147,23 @@ impl Execution {
             Request::Access(access) => Access::perform(&access),
             other => panic!("thread {thread} has requested {other:?} and no access"),
         }
+    }
+
+    /// Does the operation on a file that `thread` has requested last.
+    ///
+    /// # Panics
+    /// If its last request was no such operation.
+    pub fn perform_transfer(&mut self, thread: usize) -> Effect {
+        match self.thread(thread).request {
+            // SAFETY: the thread waits in this request, which is its last.
+            Request::Transfer(transfer) => unsafe { Net::perform(&raw mut self.run.net, transfer) },
+            other => panic!("thread {thread} has requested {other:?} and no transfer"),
+        }
+    }
+
+    /// The number of changes of the object with this key: see [`Transfer`](crate::Transfer).
+    pub fn version(&self, object: u64) -> u64 {
+        self.run.net.version(object)
     }
 
     /// The value of the word that `thread` has requested to wait for.

@@ -17,6 +17,8 @@
 //! | `switch.rs` | the change from one stack and thread-local block to another |
 //! | `atomics.rs` | the functions that instrumented code calls |
 //! | `threads.rs`, `futex.rs`, `clock.rs`, `entropy.rs`, `environment.rs` | functions of libc |
+//! | `net/` | sockets, pipes, events and epoll, in the memory of the run |
+//! | `processors.rs` | the number of processors |
 //! | `compiled.rs` | the compiled part of std: its replacements, and entries of functions that have none |
 //! | `death.rs`, `signals.rs` | threads that would end the process, or never come back |
 //! | `output.rs`, `std_state.rs` | the standard streams: what a run writes, and locks that it leaves behind |

@@ -63,6 +63,7 @@ fn run(seed: u64, body: impl FnOnce() + Send + 'static) -> Ran {
         }
         match request {
             Request::Access(_) => {}
+            Request::Transfer(_) => unreachable!("the programs have no files"),
             Request::Wait { word, expected, .. } => {
                 text = "wait".into();
                 match execution.word(thread) == expected {

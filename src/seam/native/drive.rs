@@ -13,6 +13,7 @@ use super::memory;
 use super::ops::{self, RESUME, SLEEP, WAIT, WAKE, YIELD};
 use super::sites::Site;
 use super::threads::{Waiter, with};
+use super::transfers::transfer;
 use crate::rt::WORLD;
 use crate::run::event::Values;
 use crate::seam::sim::{YieldPoint, draw_key, spawn};
@@ -55,6 +56,7 @@ pub(super) async fn drive(thread: usize) {
                 YieldPoint::new(&SLEEP, site.place).await;
                 0
             }
+            Request::Transfer(requested) => transfer(thread, requested, site).await,
             Request::Key => draw_key(),
             Request::Fault => return memory::failed().await,
             Request::End => return,
@@ -126,7 +128,7 @@ async fn wait(
 }
 
 /// Wakes waiters of a word. Returns their number.
-async fn wake(address: usize, count: u32, site: Site) -> u64 {
+pub(super) async fn wake(address: usize, count: u32, site: Site) -> u64 {
     let word = with(|threads| threads.word_at(address, "futex", site));
     let dequeue = || {
         let woken = with(|threads| threads.dequeue(address, count as usize));

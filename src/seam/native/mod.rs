@@ -11,6 +11,7 @@ mod memory;
 mod ops;
 mod sites;
 mod threads;
+mod transfers;
 
 use std::panic::PanicHookInfo;
 use std::sync::{Mutex, MutexGuard, PoisonError};

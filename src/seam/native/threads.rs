@@ -26,6 +26,8 @@ const JOIN_ERROR: &str = "on an `Err` value: Any { .. }";
 pub(super) struct Waiter {
     /// Set by a wake, and not by a timer.
     pub(super) woken: AtomicBool,
+    /// Set by the first change of a file that it waits for: the task that made it wakes the waiter.
+    told: AtomicBool,
     pub(super) task: TaskId,
 }
 
@@ -33,7 +35,7 @@ impl Waiter {
     /// A wait of the current task.
     pub(super) fn new() -> Arc<Waiter> {
         let task = TaskId(client() as u32);
-        Arc::new(Waiter { woken: AtomicBool::new(false), task })
+        Arc::new(Waiter { woken: AtomicBool::new(false), told: AtomicBool::new(false), task })
     }
 
     pub(super) fn is_woken(&self) -> bool {
@@ -136,6 +138,24 @@ impl Threads {
         let word = Arc::new(ForeignWord::new(site.primitive.unwrap_or(kind), site.place, name));
         self.words.insert(address as u64, word.clone());
         word
+    }
+
+    /// The object of sockets or other files with a key, which the first operation of the run adds.
+    pub(super) fn file_at(&mut self, key: u64, kind: &'static str, site: Site) -> Arc<ForeignWord> {
+        let new = || Arc::new(ForeignWord::without_values(kind, site.place, key));
+        self.words.entry(key).or_insert_with(new).clone()
+    }
+
+    /// Takes on to wake those who wait for a change of a file. Returns `false` if there are none, or if the task that
+    /// made an earlier change wakes them.
+    ///
+    /// The answer depends on the order of waits and changes alone, which conflict, and not on that of wakes.
+    pub(super) fn must_wake(&self, key: u64) -> bool {
+        let mut must = false;
+        for waiter in self.queues.get(&key).into_iter().flatten() {
+            must |= !waiter.told.swap(true, Ordering::Relaxed);
+        }
+        must
     }
 
     /// Puts a wait into the queue of a word.

@@ -16,13 +16,19 @@ use crate::run::op::Op;
 #[cfg_attr(not(unpause_native), allow(dead_code))]
 pub(crate) struct ForeignWord {
     object: Object,
+    values: ValueKind,
 }
 
 #[cfg_attr(not(unpause_native), allow(dead_code))]
 impl ForeignWord {
     /// Memory that was first accessed at `here`. Its key is the same in all runs.
     pub(crate) fn new(kind: &'static str, here: Here, key: u64) -> ForeignWord {
-        ForeignWord { object: Object::foreign(kind, here, key) }
+        ForeignWord { object: Object::foreign(kind, here, key), values: ValueKind::Unsigned }
+    }
+
+    /// As [`new`](Self::new), of an object whose operations have no values to show.
+    pub(crate) fn without_values(kind: &'static str, here: Here, key: u64) -> ForeignWord {
+        ForeignWord { object: Object::foreign(kind, here, key), values: ValueKind::default() }
     }
 
     /// Announces `op`; in its turn calls `effect`, which does it and returns the values that it saw and left.
@@ -69,6 +75,6 @@ impl Future for Resume<'_> {
 
 impl RunObject for ForeignWord {
     fn id_in_run(&self, place: Place) -> Option<ObjectId> {
-        Some(object_id(&self.object, ValueKind::Unsigned, place, || 0))
+        Some(object_id(&self.object, self.values, place, || 0))
     }
 }

@@ -56,6 +56,11 @@ unsafe extern "C" fn unpause_std_entered(path: *const c_char) {
     });
 }
 
+/// Notes that a simulated thread has called a function of libc whose effects a search does not see as they are.
+pub(crate) fn note_entered(function: &'static str) {
+    outside(|| ENTERED.lock().unwrap_or_else(PoisonError::into_inner).insert(function));
+}
+
 /// The time that a thread of the system has to unlock a mutex of std's.
 const PATIENCE: Duration = Duration::from_millis(50);
 

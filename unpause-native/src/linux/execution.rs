@@ -8,6 +8,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use super::death::{self, Death};
 use super::fault::{Fault, Step};
 use super::heap::Memory;
+use super::net::{Effect, Net};
 use super::places::{self, Frame};
 use super::request::{Access, Operation, Request};
 use super::switch::Context;
@@ -46,6 +47,8 @@ pub(crate) struct Run {
     pub(crate) now: u64,
     /// The first error in the use of memory.
     pub(crate) fault: Option<Fault>,
+    /// Sockets and what waits for them.
+    pub(crate) net: Net,
 }
 
 impl Run {
@@ -135,9 +138,9 @@ impl Execution {
         statics::restore();
         signals::begin();
         output::begin();
-        let (carrier, threads) = (Context::default(), Vec::new());
+        let (carrier, threads, net) = (Context::default(), Vec::new(), Net::default());
         let mut run =
-            Box::new(Run { carrier, threads, idle, random: None, now: BEGIN, fault: None });
+            Box::new(Run { carrier, threads, idle, random: None, now: BEGIN, fault: None, net });
         let body = Box::into_raw(Box::new(body));
         run.add(STACK, (call, body.cast()), 1);
         Ok(Execution { run })
@@ -190,6 +193,23 @@ impl Execution {
             }
             other => panic!("thread {thread} has requested {other:?} and no access"),
         }
+    }
+
+    /// Does the operation on a file that `thread` has requested last.
+    ///
+    /// # Panics
+    /// If its last request was no such operation.
+    pub fn perform_transfer(&mut self, thread: usize) -> Effect {
+        match self.thread(thread).request {
+            // SAFETY: the thread waits in this request, which is its last.
+            Request::Transfer(transfer) => unsafe { Net::perform(&raw mut self.run.net, transfer) },
+            other => panic!("thread {thread} has requested {other:?} and no transfer"),
+        }
+    }
+
+    /// The number of changes of the object with this key: see [`Transfer`](crate::Transfer).
+    pub fn version(&self, object: u64) -> u64 {
+        self.run.net.version(object)
     }
 
     /// The value of the word that `thread` has requested to wait for.

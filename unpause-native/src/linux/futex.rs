@@ -35,6 +35,11 @@ unsafe extern "C" fn syscall(
                 unsafe { entropy::fill(thread, frame_pointer(), a as *mut u8, b) };
                 return b as c_long;
             }
+            // A program that finds no io_uring uses epoll.
+            libc::SYS_io_uring_setup => {
+                super::compiled::note_entered("io_uring_setup");
+                return fail(libc::ENOSYS);
+            }
             _ => {}
         }
     }

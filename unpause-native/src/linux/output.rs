@@ -7,7 +7,6 @@ use std::ffi::{c_int, c_void};
 use std::io::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use super::real::real;
 use super::std_state;
 use super::thread::{current, outside};
 
@@ -76,35 +75,38 @@ unsafe fn bytes<'a>(buffer: *const c_void, size: usize) -> &'a [u8] {
     }
 }
 
-#[unsafe(no_mangle)]
-unsafe extern "C" fn write(file: c_int, buffer: *const c_void, size: usize) -> isize {
+/// Keeps the bytes of a call of `write` for the standard output or error, if it is of a run. Returns `false` for others.
+///
+/// # Safety
+/// As for `write`.
+pub(crate) unsafe fn takes(file: c_int, buffer: *const c_void, size: usize) -> bool {
     // SAFETY: the caller's arguments.
-    if (file == 1 || file == 2) && keeps(file, unsafe { bytes(buffer, size) }) {
-        return size as isize;
-    }
-    type Write = unsafe extern "C" fn(c_int, *const c_void, usize) -> isize;
-    // SAFETY: the caller's arguments.
-    unsafe { real!(c"write", Write)(file, buffer, size) }
+    (file == 1 || file == 2) && keeps(file, unsafe { bytes(buffer, size) })
 }
 
-#[unsafe(no_mangle)]
-unsafe extern "C" fn writev(file: c_int, parts: *const libc::iovec, count: c_int) -> isize {
-    if (file == 1 || file == 2) && keeps(file, &[]) {
-        let mut size = 0;
-        for part in 0..count as usize {
-            // SAFETY: the caller's arguments.
-            let bytes = unsafe {
-                let part = &*parts.add(part);
-                bytes(part.iov_base, part.iov_len)
-            };
-            keeps(file, bytes);
-            size += bytes.len();
-        }
-        return size as isize;
+/// The same for a call of `writev`. Returns the number of bytes kept.
+///
+/// # Safety
+/// As for `writev`.
+pub(crate) unsafe fn takes_parts(
+    file: c_int,
+    parts: *const libc::iovec,
+    count: c_int,
+) -> Option<isize> {
+    if !(file == 1 || file == 2) || !keeps(file, &[]) {
+        return None;
     }
-    type WriteV = unsafe extern "C" fn(c_int, *const libc::iovec, c_int) -> isize;
-    // SAFETY: the caller's arguments.
-    unsafe { real!(c"writev", WriteV)(file, parts, count) }
+    let mut size = 0;
+    for part in 0..count as usize {
+        // SAFETY: the caller's arguments.
+        let bytes = unsafe {
+            let part = &*parts.add(part);
+            bytes(part.iov_base, part.iov_len)
+        };
+        keeps(file, bytes);
+        size += bytes.len();
+    }
+    Some(size as isize)
 }
 
 /// The run is over: its output is complete.

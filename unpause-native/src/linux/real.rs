@@ -24,7 +24,7 @@ pub(crate) fn address(name: &CStr, known: &AtomicUsize) -> usize {
 macro_rules! real {
     ($name:literal, $type:ty) => {{
         static KNOWN: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
-        std::mem::transmute::<usize, $type>(super::real::address($name, &KNOWN))
+        std::mem::transmute::<usize, $type>($crate::linux::real::address($name, &KNOWN))
     }};
 }
 pub(crate) use real;

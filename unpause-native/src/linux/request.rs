@@ -4,6 +4,7 @@ use std::sync::atomic::Ordering::SeqCst;
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, fence};
 
 use super::death::Death;
+use super::net::Transfer;
 
 /// The reason why a thread has stopped: what it does next, if the carrier resumes it.
 #[derive(Clone, Copy, Debug)]
@@ -45,6 +46,8 @@ pub enum Request {
         /// The time.
         until: u64,
     },
+    /// An operation on a socket, a pipe, an event or a file that waits for them.
+    Transfer(Transfer),
     /// Asks for random bytes for the first time in the run. The thread is resumed with their key.
     Key,
     /// The thread has used memory in a wrong way: [`Execution::take_fault`](crate::Execution::take_fault). It must
@@ -198,6 +201,9 @@ pub(crate) struct Call {
     function: unsafe fn(*mut ()),
     data: *mut (),
 }
+
+// SAFETY: the data is of a simulated thread, and the carrier of its run alone calls the function.
+unsafe impl Send for Call {}
 
 impl Call {
     /// Has `function` called with `data`.

@@ -1,0 +1,110 @@
+//! UDP: sockets that receive packets. A packet to an address without a socket is lost, and so is one to a socket with
+//! a full queue.
+
+use std::collections::VecDeque;
+use std::ffi::c_int;
+
+use super::address::Address;
+use super::{Answer, ERR, Events, IN, Kind, Net, OUT};
+
+/// The number of packets that a socket keeps.
+const PACKETS: usize = 256;
+/// The largest packet.
+const LARGEST: usize = 65_507;
+
+/// A socket of packets.
+pub(super) struct Datagram {
+    pub(super) local: Address,
+    /// The address that it is connected to.
+    pub(super) remote: Option<Address>,
+    /// Packets with their senders.
+    packets: VecDeque<(Address, Vec<u8>)>,
+    /// An error that the next call returns; 0 for none.
+    pub(super) error: c_int,
+}
+
+impl Datagram {
+    pub(super) fn new(local: Address) -> Datagram {
+        Datagram { local, remote: None, packets: VecDeque::new(), error: 0 }
+    }
+
+    pub(super) fn readiness(&self) -> Events {
+        let failed = self.error != 0;
+        let readable = if failed || !self.packets.is_empty() { IN } else { 0 };
+        readable | OUT | if failed { ERR } else { 0 }
+    }
+
+    /// The size of the next packet.
+    pub(super) fn readable(&self) -> usize {
+        self.packets.front().map_or(0, |(_, bytes)| bytes.len())
+    }
+}
+
+impl Net {
+    pub(super) fn datagram(&mut self, file: usize) -> Result<&mut Datagram, c_int> {
+        match &mut self.file(file).kind {
+            Kind::Datagram(datagram) => Ok(datagram),
+            _ => Err(libc::EOPNOTSUPP),
+        }
+    }
+
+    /// Takes the next packet. Returns its size, cut to the room, and the sender.
+    pub(super) fn receive(
+        &mut self,
+        file: usize,
+        into: &mut [u8],
+        peeks: bool,
+    ) -> Result<(usize, Address), c_int> {
+        let socket = self.datagram(file)?;
+        if socket.error != 0 {
+            let error = std::mem::take(&mut socket.error);
+            self.notify(file, 0);
+            return Err(error);
+        }
+        let (sender, bytes) = socket.packets.front().cloned().ok_or(libc::EAGAIN)?;
+        let size = bytes.len().min(into.len());
+        into[..size].copy_from_slice(&bytes[..size]);
+        if !peeks {
+            socket.packets.pop_front();
+            self.notify(file, 0);
+        }
+        Ok((size, sender))
+    }
+
+    /// Sends a packet, to the address that the socket is connected to unless one is given.
+    pub(super) fn send(&mut self, file: usize, from: &[u8], to: Option<Address>) -> Answer {
+        let socket = self.datagram(file)?;
+        if socket.error != 0 {
+            let error = std::mem::take(&mut socket.error);
+            self.notify(file, 0);
+            return Err(error);
+        }
+        let to = to.or_else(|| socket.remote.clone()).ok_or(libc::EDESTADDRREQ)?.target();
+        if from.len() > LARGEST {
+            return Err(libc::EMSGSIZE);
+        }
+        if socket.local.port() == 0 {
+            self.name_anew(file)?;
+        }
+        let socket = self.datagram(file)?;
+        let mut sender = socket.local.clone();
+        if sender.is_unspecified() {
+            sender = to.with_port(sender.port());
+        }
+        let is_connected = socket.remote.is_some();
+        let Some(receiver) = self.named(false, &to) else {
+            if is_connected {
+                self.datagram(file)?.error = libc::ECONNREFUSED;
+                self.notify(file, IN | ERR);
+            }
+            return Ok(from.len());
+        };
+        let socket = self.datagram(receiver)?;
+        let is_for_it = socket.remote.as_ref().is_none_or(|remote| *remote == sender);
+        if is_for_it && socket.packets.len() < PACKETS {
+            socket.packets.push_back((sender, from.to_vec()));
+            self.notify(receiver, IN);
+        }
+        Ok(from.len())
+    }
+}

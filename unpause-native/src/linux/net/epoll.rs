@@ -1,0 +1,144 @@
+//! Files that wait for events of others: the list of those that may be ready, as in the kernel (fs/eventpoll.c).
+//!
+//! An event puts a member at the end of the list. A wait takes members from the front, and returns those that are
+//! ready: an edge-triggered one then leaves the list until its next event.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::ffi::c_int;
+
+use super::{Answer, ERR, Events, File, HUP, IN, Kind, Net};
+
+/// A member: the descriptor by which it was registered, and its file.
+pub(super) type Member = (c_int, usize);
+
+/// The events that a member is registered for, and the value that is returned with them.
+#[derive(Clone, Copy)]
+pub(super) struct Interest {
+    pub(super) events: Events,
+    pub(super) data: u64,
+}
+
+/// Files, and those of them that may be ready.
+#[derive(Default)]
+pub(super) struct Epoll {
+    pub(super) members: BTreeMap<Member, Interest>,
+    // Invariant: each is a member, none twice.
+    pub(super) ready: VecDeque<Member>,
+}
+
+const EDGE: Events = libc::EPOLLET as Events;
+const ONCE: Events = libc::EPOLLONESHOT as Events;
+/// Flags, which are no events.
+const FLAGS: Events = EDGE | ONCE | (libc::EPOLLWAKEUP | libc::EPOLLEXCLUSIVE) as Events;
+
+impl Net {
+    fn epoll(&mut self, file: usize) -> Result<&mut Epoll, c_int> {
+        match &mut self.file(file).kind {
+            Kind::Epoll(epoll) => Ok(epoll),
+            _ => Err(libc::EINVAL),
+        }
+    }
+
+    /// The events that a member is registered and ready for.
+    pub(super) fn ready_events(&self, epoll: &Epoll, member: &Member) -> Events {
+        match epoll.members.get(member).map(|interest| interest.events) {
+            Some(events) if events & !FLAGS != 0 => {
+                self.readiness(member.1) & (events & !FLAGS | ERR | HUP)
+            }
+            _ => 0,
+        }
+    }
+
+    /// An event of a member.
+    pub(super) fn arrived(&mut self, file: usize, descriptor: c_int, of: usize, events: Events) {
+        let Ok(epoll) = self.epoll(file) else { return };
+        let member = (descriptor, of);
+        let Some(interest) = epoll.members.get(&member) else { return };
+        let wanted = interest.events & !FLAGS;
+        if wanted == 0 || events & (wanted | ERR | HUP) == 0 || epoll.ready.contains(&member) {
+            return;
+        }
+        epoll.ready.push_back(member);
+        self.notify(file, IN);
+    }
+
+    /// Removes a member that has ended.
+    pub(super) fn forget(&mut self, file: usize, member: Member) {
+        if let Some(entry) = &mut self.files[file]
+            && let Kind::Epoll(epoll) = &mut entry.kind
+        {
+            epoll.members.remove(&member);
+            epoll.ready.retain(|other| *other != member);
+        }
+    }
+
+    /// Registers a descriptor, changes its events, or removes it (`epoll_ctl`).
+    pub(super) fn control(
+        &mut self,
+        file: usize,
+        operation: c_int,
+        descriptor: c_int,
+        interest: Interest,
+    ) -> Answer {
+        let of = self.find(descriptor)?;
+        if of == file {
+            return Err(libc::EINVAL);
+        }
+        let member = (descriptor, of);
+        let has = self.epoll(file)?.members.contains_key(&member);
+        match (operation, has) {
+            (libc::EPOLL_CTL_ADD, true) => return Err(libc::EEXIST),
+            (libc::EPOLL_CTL_MOD | libc::EPOLL_CTL_DEL, false) => return Err(libc::ENOENT),
+            (libc::EPOLL_CTL_DEL, true) => {
+                self.forget(file, member);
+                self.file(of).watchers.retain(|watcher| *watcher != (file, descriptor));
+            }
+            (libc::EPOLL_CTL_ADD, false) => {
+                self.file(of).watchers.push((file, descriptor));
+                self.epoll(file)?.members.insert(member, interest);
+            }
+            (libc::EPOLL_CTL_MOD, true) => {
+                self.epoll(file)?.members.insert(member, interest);
+            }
+            _ => return Err(libc::EINVAL),
+        }
+        self.notify(file, 0);
+        let readiness = self.readiness(of);
+        if operation != libc::EPOLL_CTL_DEL {
+            self.arrived(file, descriptor, of, readiness);
+        }
+        Ok(0)
+    }
+
+    /// The next events, at most `count`, in the order in which they came. `EAGAIN` if there are none.
+    pub(super) fn events(
+        &mut self,
+        file: usize,
+        count: usize,
+    ) -> Result<Vec<(Events, u64)>, c_int> {
+        let mut listed = std::mem::take(&mut self.epoll(file)?.ready);
+        let (mut found, mut again) = (Vec::new(), Vec::new());
+        while found.len() < count
+            && let Some(member) = listed.pop_front()
+        {
+            let Some(File { kind: Kind::Epoll(epoll), .. }) = &self.files[file] else { break };
+            let interest = epoll.members.get(&member).copied();
+            let events = self.ready_events(epoll, &member);
+            let Some(interest) = interest.filter(|_| events != 0) else { continue };
+            found.push((events, interest.data));
+            if interest.events & ONCE != 0 {
+                let disabled = Interest { events: interest.events & FLAGS, ..interest };
+                self.epoll(file)?.members.insert(member, disabled);
+            } else if interest.events & EDGE == 0 {
+                again.push(member);
+            }
+        }
+        listed.extend(again);
+        self.epoll(file)?.ready = listed;
+        if found.is_empty() {
+            return Err(libc::EAGAIN);
+        }
+        self.notify(file, 0);
+        Ok(found)
+    }
+}

@@ -1,0 +1,306 @@
+//! The network of a run: sockets, pipes, events and the files that wait for them (epoll), in memory.
+//!
+//! Descriptors of a run are numbers from [`FIRST`] on, which the kernel does not know. Whatever a run opens ends with
+//! it. Each file belongs to an *object* of the run, by key: both ends of a connection to one, a listener and whoever
+//! connects to it to the one of its address. A call on a file is an operation on its object.
+//!
+//! | file | subject |
+//! |---|---|
+//! | `mod.rs` | files, descriptors, objects |
+//! | `stream.rs` | connections: TCP, Unix sockets, pipes |
+//! | `sockets.rs` | names: bind, listen, connect, accept |
+//! | `datagram.rs` | UDP |
+//! | `epoll.rs` | events of files, and who waits for them |
+//! | `address.rs` | addresses |
+//! | `transfer.rs` | an operation as a request of a thread |
+//! | `calls.rs`, `calls_of_sockets.rs`, `calls_of_files.rs` | functions of libc |
+
+mod address;
+mod calls;
+mod calls_of_files;
+mod calls_of_sockets;
+mod datagram;
+mod epoll;
+mod sockets;
+mod stream;
+mod transfer;
+
+use std::collections::BTreeMap;
+use std::ffi::c_int;
+
+pub use self::transfer::{Effect, Transfer};
+
+use self::address::Address;
+use self::datagram::Datagram;
+use self::epoll::Epoll;
+use self::sockets::{Listener, Unbound};
+use self::stream::Stream;
+
+/// The answer of a call: a number, or an error number.
+type Answer = Result<usize, c_int>;
+
+/// The lowest descriptor of a run.
+pub(crate) const FIRST: c_int = 1 << 20;
+
+/// The readiness of a file, as epoll numbers it.
+type Events = u32;
+const IN: Events = (libc::EPOLLIN | libc::EPOLLRDNORM) as Events;
+const OUT: Events = (libc::EPOLLOUT | libc::EPOLLWRNORM) as Events;
+const RDHUP: Events = libc::EPOLLRDHUP as Events;
+const HUP: Events = libc::EPOLLHUP as Events;
+const ERR: Events = libc::EPOLLERR as Events;
+
+/// An open file.
+struct File {
+    kind: Kind,
+    /// The object that it belongs to.
+    object: u64,
+    nonblocking: bool,
+    /// The number of descriptors.
+    descriptors: usize,
+    /// The epoll files that it is registered with, and the descriptor there.
+    watchers: Vec<(usize, c_int)>,
+    /// The nanoseconds after which a call that receives or sends gives up.
+    timeouts: [Option<u64>; 2],
+    /// Options of a socket, by level and name: kept, and of no effect unless the code says so.
+    options: BTreeMap<(c_int, c_int), Vec<u8>>,
+}
+
+enum Kind {
+    Unbound(Unbound),
+    Listener(Listener),
+    Stream(Stream),
+    Datagram(Datagram),
+    Event { count: u64, semaphore: bool },
+    Epoll(Epoll),
+}
+
+/// All files of a run.
+#[derive(Default)]
+pub(crate) struct Net {
+    /// The files by number. A number is not used again.
+    files: Vec<Option<File>>,
+    /// The file of each descriptor, from [`FIRST`] on.
+    descriptors: Vec<Option<usize>>,
+    /// The sockets that have a name; `true` for streams.
+    names: BTreeMap<(bool, Address), usize>,
+    /// The number of changes of each object.
+    versions: BTreeMap<u64, u64>,
+    /// The objects changed by the current operation.
+    changed: Vec<u64>,
+    /// The number of objects that each thread has made, by its path.
+    made: BTreeMap<u64, u64>,
+    /// The path of the thread that operates.
+    path: u64,
+    /// The effect of the last operation that was a request.
+    effect: Option<Effect>,
+}
+
+/// Set in the keys of objects: no address of memory has it.
+const KEY: u64 = 1 << 62;
+
+impl Net {
+    /// Does the operation that a thread has requested.
+    ///
+    /// # Safety
+    /// The thread waits in this request.
+    pub(crate) unsafe fn perform(net: *mut Net, transfer: Transfer) -> Effect {
+        // SAFETY: the caller's. The operation uses the network and ends before it is read here.
+        unsafe {
+            transfer.call.call();
+            (*net).effect.take().expect("an operation has an effect")
+        }
+    }
+
+    /// The number of changes of an object.
+    pub(crate) fn version(&self, object: u64) -> u64 {
+        self.versions.get(&object).copied().unwrap_or(0)
+    }
+
+    /// The key of a new object: it depends on what the thread has made before and on no other thread.
+    fn new_object(&mut self) -> u64 {
+        let made = self.made.entry(self.path).or_default();
+        *made += 1;
+        let mixed = (self.path ^ made.rotate_left(32)).wrapping_mul(0xD134_2543_DE82_EF95);
+        (mixed >> 3) | KEY
+    }
+
+    /// The key of the object of an address.
+    fn object_of(address: &Address, is_stream: bool) -> u64 {
+        (address.hash().rotate_left(u32::from(is_stream)) >> 3) | KEY
+    }
+
+    /// Adds a file without a descriptor.
+    fn add(&mut self, kind: Kind, object: u64) -> usize {
+        self.files.push(Some(File {
+            kind,
+            object,
+            nonblocking: false,
+            descriptors: 0,
+            watchers: Vec::new(),
+            timeouts: [None; 2],
+            options: BTreeMap::new(),
+        }));
+        self.files.len() - 1
+    }
+
+    /// A descriptor of a file: the lowest that is free.
+    fn open(&mut self, file: usize, nonblocking: bool) -> c_int {
+        let entry = self.file(file);
+        entry.nonblocking = nonblocking;
+        self.duplicate(file)
+    }
+
+    /// One more descriptor of a file.
+    fn duplicate(&mut self, file: usize) -> c_int {
+        self.file(file).descriptors += 1;
+        let free = self.descriptors.iter().position(Option::is_none);
+        let at = free.unwrap_or_else(|| {
+            self.descriptors.push(None);
+            self.descriptors.len() - 1
+        });
+        self.descriptors[at] = Some(file);
+        FIRST + at as c_int
+    }
+
+    /// The file of a descriptor.
+    fn find(&self, descriptor: c_int) -> Result<usize, c_int> {
+        let at = descriptor.checked_sub(FIRST).and_then(|at| usize::try_from(at).ok());
+        at.and_then(|at| *self.descriptors.get(at)?).ok_or(libc::EBADF)
+    }
+
+    /// An open file.
+    ///
+    /// # Panics
+    /// If it is closed.
+    fn file(&mut self, file: usize) -> &mut File {
+        self.files[file].as_mut().expect("the file is open")
+    }
+
+    /// Records a change of an object.
+    fn change(&mut self, object: u64) {
+        *self.versions.entry(object).or_default() += 1;
+        if !self.changed.contains(&object) {
+            self.changed.push(object);
+        }
+    }
+
+    /// Records a change of a file that may make it ready for `events`.
+    fn notify(&mut self, file: usize, events: Events) {
+        let Some(entry) = &self.files[file] else { return };
+        let (object, watchers) = (entry.object, entry.watchers.clone());
+        self.change(object);
+        for (epoll, descriptor) in watchers {
+            self.arrived(epoll, descriptor, file, events);
+        }
+    }
+
+    /// The events that a file is ready for.
+    fn readiness(&self, file: usize) -> Events {
+        let Some(entry) = &self.files[file] else { return 0 };
+        match &entry.kind {
+            Kind::Unbound(unbound) => unbound.readiness(),
+            Kind::Listener(listener) => listener.readiness(),
+            Kind::Stream(stream) => self.readiness_of_stream(stream),
+            Kind::Datagram(datagram) => datagram.readiness(),
+            Kind::Event { count, .. } => {
+                let readable = if *count > 0 { IN } else { 0 };
+                readable | if *count < u64::MAX - 1 { OUT } else { 0 }
+            }
+            Kind::Epoll(epoll) => {
+                let is_ready = |item| self.ready_events(epoll, item) != 0;
+                if epoll.ready.iter().any(is_ready) { IN } else { 0 }
+            }
+        }
+    }
+
+    /// Reads from a file; leaves what it reads there if it peeks.
+    fn read(&mut self, file: usize, into: &mut [u8], peeks: bool) -> Answer {
+        match &mut self.file(file).kind {
+            Kind::Stream(_) => self.read_stream(file, into, peeks),
+            Kind::Datagram(_) => self.receive(file, into, peeks).map(|(size, _)| size),
+            Kind::Event { count, semaphore } => {
+                let target = into.get_mut(..8).ok_or(libc::EINVAL)?;
+                if *count == 0 {
+                    return Err(libc::EAGAIN);
+                }
+                let taken = if *semaphore { 1 } else { *count };
+                *count -= taken;
+                target.copy_from_slice(&taken.to_ne_bytes());
+                self.notify(file, OUT);
+                Ok(8)
+            }
+            Kind::Unbound(_) | Kind::Listener(_) => Err(libc::ENOTCONN),
+            Kind::Epoll(_) => Err(libc::EINVAL),
+        }
+    }
+
+    /// Writes to a file, as much as there is room for.
+    fn write(&mut self, file: usize, from: &[u8]) -> Answer {
+        match &mut self.file(file).kind {
+            Kind::Stream(_) => self.write_stream(file, from),
+            Kind::Datagram(_) => self.send(file, from, None),
+            Kind::Event { count, .. } => {
+                let bytes = from.get(..8).and_then(|bytes| bytes.try_into().ok());
+                let added = bytes.map(u64::from_ne_bytes).ok_or(libc::EINVAL)?;
+                if added == u64::MAX {
+                    return Err(libc::EINVAL);
+                }
+                let sum = count.checked_add(added).filter(|sum| *sum < u64::MAX);
+                *count = sum.ok_or(libc::EAGAIN)?;
+                self.notify(file, IN);
+                Ok(8)
+            }
+            Kind::Unbound(_) => Err(libc::EPIPE),
+            Kind::Listener(_) => Err(libc::EPIPE),
+            Kind::Epoll(_) => Err(libc::EINVAL),
+        }
+    }
+
+    /// Closes a descriptor, and its file if it is the last one.
+    fn close(&mut self, descriptor: c_int) -> Answer {
+        let file = self.find(descriptor)?;
+        self.descriptors[(descriptor - FIRST) as usize] = None;
+        let entry = self.file(file);
+        entry.descriptors -= 1;
+        if entry.descriptors == 0 {
+            self.end(file);
+        }
+        Ok(0)
+    }
+
+    /// Ends a file that has no descriptor.
+    fn end(&mut self, file: usize) {
+        let Some(File { kind, object, watchers, options, .. }) = self.files[file].take() else {
+            return;
+        };
+        for (epoll, descriptor) in watchers {
+            self.forget(epoll, (descriptor, file));
+        }
+        self.names.retain(|_, named| *named != file);
+        let linger = options.get(&(libc::SOL_SOCKET, libc::SO_LINGER));
+        // On, with no time: the connection is reset.
+        let is_reset = linger.is_some_and(|linger| linger[..8] == [1, 0, 0, 0, 0, 0, 0, 0]);
+        match kind {
+            Kind::Stream(stream) => self.end_stream(stream, is_reset),
+            Kind::Listener(listener) => {
+                // Whoever is connected and was not accepted is reset.
+                for waiting in listener.waiting {
+                    let kind = self.files[waiting].take().map(|file| file.kind);
+                    if let Some(Kind::Stream(stream)) = kind {
+                        self.end_stream(stream, true);
+                    }
+                }
+            }
+            Kind::Epoll(epoll) => {
+                for (_, member) in epoll.members.into_keys() {
+                    if let Some(member) = &mut self.files[member] {
+                        member.watchers.retain(|(other, _)| *other != file);
+                    }
+                }
+            }
+            Kind::Unbound(_) | Kind::Datagram(_) | Kind::Event { .. } => {}
+        }
+        self.change(object);
+    }
+}

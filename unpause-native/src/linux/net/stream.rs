@@ -1,0 +1,244 @@
+//! Connections: two ends, each with the bytes that have come to it. TCP, Unix sockets and pipes, which differ in what
+//! one end sees when the other one ends.
+
+use std::collections::VecDeque;
+use std::ffi::c_int;
+
+use super::address::Address;
+use super::{Answer, ERR, Events, HUP, IN, Kind, Net, OUT, RDHUP};
+
+/// The bytes that an end keeps before the other one has to wait.
+const CAPACITY: usize = 1 << 16;
+
+/// A pipe takes so many bytes as a whole.
+const WHOLE: usize = 4096;
+
+/// The kind of a connection.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Wire {
+    Tcp,
+    Unix,
+    /// The end of a pipe that is read.
+    Source,
+    /// The end of a pipe that is written.
+    Sink,
+}
+
+/// One end of a connection.
+pub(super) struct Stream {
+    pub(super) wire: Wire,
+    /// The other end: none if it has ended.
+    pub(super) peer: Option<usize>,
+    input: VecDeque<u8>,
+    /// The sizes of the writes that the input has come by: a Unix socket tells its writer of each that is read.
+    parts: VecDeque<usize>,
+    /// The other end sends no more.
+    finished: bool,
+    /// This end was shut for reading, or for writing.
+    shut: [bool; 2],
+    /// An error that the next call returns; 0 for none.
+    pub(super) error: c_int,
+    /// A write found no room: the end is told when there is some.
+    wants_room: bool,
+    pub(super) local: Address,
+    pub(super) remote: Address,
+}
+
+impl Stream {
+    pub(super) fn new(wire: Wire, local: Address, remote: Address) -> Stream {
+        let (input, parts, shut) = (VecDeque::new(), VecDeque::new(), [false; 2]);
+        let (finished, error, wants_room) = (false, 0, false);
+        Stream { wire, peer: None, input, parts, finished, shut, error, wants_room, local, remote }
+    }
+
+    fn has_no_more_input(&self) -> bool {
+        self.finished || self.shut[0] || self.peer.is_none()
+    }
+
+    /// Takes bytes that were read. Returns `true` if they are the last ones of a write.
+    fn take(&mut self, size: usize) -> bool {
+        self.input.drain(..size);
+        let (mut left, mut ends) = (size, false);
+        while let Some(part) = self.parts.front_mut().filter(|_| left > 0) {
+            let taken = left.min(*part);
+            (left, *part) = (left - taken, *part - taken);
+            if *part == 0 {
+                self.parts.pop_front();
+                ends = true;
+            }
+        }
+        ends
+    }
+
+    /// The number of bytes that can be read.
+    pub(super) fn readable(&self) -> usize {
+        self.input.len()
+    }
+}
+
+impl Net {
+    /// Two ends of a new connection.
+    pub(super) fn connection(&mut self, ends: [Stream; 2], object: u64) -> [usize; 2] {
+        let [one, two] = ends.map(|end| self.add(Kind::Stream(end), object));
+        self.stream(one).peer = Some(two);
+        self.stream(two).peer = Some(one);
+        [one, two]
+    }
+
+    pub(super) fn stream(&mut self, file: usize) -> &mut Stream {
+        match &mut self.file(file).kind {
+            Kind::Stream(stream) => stream,
+            _ => unreachable!("the file is a stream"),
+        }
+    }
+
+    /// The room that an end has for bytes of the other one.
+    fn room(&self, peer: Option<usize>) -> usize {
+        let peer = peer.and_then(|peer| self.files[peer].as_ref());
+        match peer.map(|peer| &peer.kind) {
+            Some(Kind::Stream(stream)) => CAPACITY.saturating_sub(stream.input.len()),
+            _ => CAPACITY,
+        }
+    }
+
+    pub(super) fn readiness_of_stream(&self, stream: &Stream) -> Events {
+        let has_input = if stream.input.is_empty() { 0 } else { IN };
+        let has_room = if self.room(stream.peer) > 0 || stream.shut[1] { OUT } else { 0 };
+        let failed = if stream.error != 0 { ERR } else { 0 };
+        let (closed, ended) = (stream.has_no_more_input(), stream.peer.is_none());
+        match stream.wire {
+            Wire::Source => has_input | if ended { HUP } else { 0 },
+            Wire::Sink => has_room | if ended { ERR } else { 0 },
+            Wire::Tcp | Wire::Unix => {
+                let reads = if closed || stream.error != 0 { IN } else { 0 };
+                let half = if closed { RDHUP } else { 0 };
+                let is_whole = closed && stream.shut[1] || ended && stream.wire == Wire::Unix;
+                has_input | has_room | failed | reads | half | if is_whole { HUP } else { 0 }
+            }
+        }
+    }
+
+    pub(super) fn read_stream(&mut self, file: usize, into: &mut [u8], peeks: bool) -> Answer {
+        let stream = self.stream(file);
+        if stream.wire == Wire::Sink {
+            return Err(libc::EBADF);
+        }
+        let size = into.len().min(stream.input.len());
+        if size > 0 || into.is_empty() {
+            for (to, from) in into.iter_mut().zip(&stream.input) {
+                *to = *from;
+            }
+            if peeks || size == 0 {
+                return Ok(size);
+            }
+            let ends = stream.take(size);
+            let (peer, is_told) = (stream.peer, ends && stream.wire == Wire::Unix);
+            self.notify(file, 0);
+            if let Some(peer) = peer
+                && (std::mem::take(&mut self.stream(peer).wants_room) || is_told)
+            {
+                self.notify(peer, OUT);
+            }
+            return Ok(size);
+        }
+        if stream.error != 0 && (!stream.finished || stream.wire == Wire::Unix) {
+            let error = std::mem::take(&mut stream.error);
+            self.notify(file, 0);
+            return Err(error);
+        }
+        if stream.has_no_more_input() { Ok(0) } else { Err(libc::EAGAIN) }
+    }
+
+    pub(super) fn write_stream(&mut self, file: usize, from: &[u8]) -> Answer {
+        let stream = self.stream(file);
+        let (wire, peer) = (stream.wire, stream.peer);
+        if wire == Wire::Source {
+            return Err(libc::EBADF);
+        }
+        if stream.shut[1] || peer.is_none() && wire != Wire::Tcp {
+            let is_told = wire == Wire::Tcp && stream.error != 0;
+            if !is_told {
+                return Err(libc::EPIPE);
+            }
+            let error = std::mem::take(&mut stream.error);
+            self.notify(file, OUT);
+            return Err(error);
+        }
+        let ended =
+            peer.is_none_or(|peer| wire == Wire::Tcp && self.stream(peer).shut == [true; 2]);
+        if ended && !from.is_empty() {
+            // The packet is sent, and the other host says that there is no such connection.
+            peer.into_iter().for_each(|peer| self.reset(peer));
+            self.reset(file);
+            return Ok(from.len());
+        }
+        let Some(peer) = peer else { return Ok(0) };
+        let room = self.room(Some(peer));
+        let is_whole = matches!(wire, Wire::Sink) && from.len() <= WHOLE;
+        if !from.is_empty() && (room == 0 || is_whole && room < from.len()) {
+            self.stream(file).wants_room = true;
+            return Err(libc::EAGAIN);
+        }
+        let size = from.len().min(room);
+        // As in the kernel, also after a part: whoever has written one may wait for room at once.
+        self.stream(file).wants_room = size < from.len();
+        let input = self.stream(peer);
+        input.input.extend(&from[..size]);
+        if size > 0 {
+            input.parts.push_back(size);
+            self.notify(peer, IN);
+        }
+        Ok(size)
+    }
+
+    /// Ends the connection at one end, because of a packet that the other one does not take.
+    fn reset(&mut self, file: usize) {
+        let stream = self.stream(file);
+        stream.error = if stream.finished { libc::EPIPE } else { libc::ECONNRESET };
+        (stream.peer, stream.shut[1]) = (None, true);
+        self.notify(file, IN | OUT | RDHUP | HUP | ERR);
+    }
+
+    /// Shuts an end, for reading, writing or both.
+    pub(super) fn shut_down(&mut self, file: usize, [reads, writes]: [bool; 2]) -> Answer {
+        let stream = self.stream(file);
+        let peer = stream.peer;
+        let is_over = stream.shut[1] && (peer.is_none() || stream.finished);
+        if stream.wire == Wire::Tcp && is_over {
+            return Err(libc::ENOTCONN);
+        }
+        stream.shut[0] |= reads;
+        stream.shut[1] |= writes;
+        self.notify(file, IN | OUT | RDHUP | HUP);
+        if let Some(peer) = peer {
+            let peer_end = self.stream(peer);
+            let is_unix = peer_end.wire == Wire::Unix;
+            let is_news = writes && !peer_end.finished;
+            peer_end.finished |= writes;
+            // A Unix socket is told that the other one reads no more, a host is not.
+            peer_end.shut[1] |= reads && is_unix;
+            if is_news || is_unix {
+                self.notify(peer, IN | OUT | RDHUP | HUP);
+            }
+        }
+        Ok(0)
+    }
+
+    /// Ends one end, which has no descriptor.
+    pub(super) fn end_stream(&mut self, stream: Stream, is_reset: bool) {
+        let Some(peer) = stream.peer else { return };
+        let left = !stream.input.is_empty() && matches!(stream.wire, Wire::Tcp | Wire::Unix);
+        let other = self.stream(peer);
+        other.peer = None;
+        if is_reset || left {
+            // Bytes that nobody has read: the other end is told.
+            let half = other.finished && other.wire == Wire::Tcp;
+            other.error = if half { libc::EPIPE } else { libc::ECONNRESET };
+            other.shut[1] = true;
+        } else if std::mem::replace(&mut other.finished, true) && stream.wire == Wire::Tcp {
+            // It was told when the end was shut.
+            return;
+        }
+        self.notify(peer, IN | OUT | RDHUP | HUP | ERR);
+    }
+}

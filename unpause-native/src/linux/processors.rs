@@ -1,0 +1,54 @@
+//! The number of processors: a run has four on every machine.
+
+use std::ffi::{CStr, c_char, c_int, c_long};
+
+use super::clock::fail;
+use super::real::real;
+use super::thread::current;
+
+/// The number of processors of a run.
+const PROCESSORS: usize = 4;
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn sched_getaffinity(
+    process: libc::pid_t,
+    size: usize,
+    set: *mut libc::cpu_set_t,
+) -> c_int {
+    if current().is_some() && size > 0 {
+        // SAFETY: the caller has room for `size` bytes.
+        unsafe {
+            std::ptr::write_bytes(set.cast::<u8>(), 0, size);
+            *set.cast::<u8>() = (1 << PROCESSORS) - 1;
+        }
+        return 0;
+    }
+    type Affinity = unsafe extern "C" fn(libc::pid_t, usize, *mut libc::cpu_set_t) -> c_int;
+    // SAFETY: the caller's arguments.
+    unsafe { real!(c"sched_getaffinity", Affinity)(process, size, set) }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn sysconf(name: c_int) -> c_long {
+    let counts = matches!(name, libc::_SC_NPROCESSORS_ONLN | libc::_SC_NPROCESSORS_CONF);
+    if counts && current().is_some() {
+        return PROCESSORS as c_long;
+    }
+    // SAFETY: the caller's argument.
+    unsafe { real!(c"sysconf", unsafe extern "C" fn(c_int) -> c_long)(name) }
+}
+
+/// std reads here how much of the machine a container may use.
+const LIMITS: &CStr = c"/proc/self/cgroup";
+
+// The real function takes the mode as a variable argument, which is passed in the same register.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn open64(path: *const c_char, flags: c_int, mode: libc::mode_t) -> c_int {
+    // SAFETY: the caller's path.
+    if current().is_some() && unsafe { CStr::from_ptr(path) } == LIMITS {
+        return fail(libc::ENOENT);
+    }
+    type Open = unsafe extern "C" fn(*const c_char, c_int, libc::mode_t) -> c_int;
+    // SAFETY: the caller's arguments.
+    unsafe { real!(c"open64", Open)(path, flags, mode) }
+}

@@ -19,6 +19,8 @@
 //! | `threads.rs`, `futex.rs`, `clock.rs`, `entropy.rs`, `environment.rs` | functions of libc |
 //! | `compiled.rs` | the compiled part of std: its replacements, and entries of functions that have none |
 //! | `heap.rs` | `malloc` and its kin: a heap that is empty when a run begins |
+//! | `blocks.rs`, `leaks.rs`, `fault.rs` | heaps that check the use of memory, leaks, errors with their places |
+//! | `race/`, `plain.rs` | data races: vector clocks, and the calls for plain accesses |
 //! | `statics.rs` | statics of the tested crates, put back before each run |
 //! | `places.rs` | return addresses to lines of source |
 //!

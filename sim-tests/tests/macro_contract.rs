@@ -41,6 +41,7 @@ mod stub {
             pub(crate) prove: Option<u64>,
             pub(crate) must_prove: bool,
             pub(crate) statistics: bool,
+            pub(crate) leaks: bool,
         }
 
         pub(crate) trait TestResult {

@@ -267,6 +267,7 @@ mod tests {
                         prove: ::core::option::Option::Some(5u64),
                         must_prove: false,
                         statistics: true,
+                        leaks: false,
                     },
                     async || -> Result<(), E> { work().await? },
                 )

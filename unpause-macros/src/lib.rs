@@ -41,6 +41,8 @@ use proc_macro::TokenStream;
 /// | `must_prove` | the test fails if its search proves nothing | a flag; needs a `strategy` that is a search |
 /// | `statistics` | if the test passes, a table says what its generated programs were made of | a flag |
 /// | `native` | the function is plain, not `async`, and its `std::thread`s are stepped; needs `cargo unpause test` | a flag |
+/// | `leaks` | with `native`: an allocation of the run that nothing refers to at its end is a failure | a flag |
+/// | `races` | with `native`: the test is ignored unless `cargo unpause test --races` searches data races | a flag |
 /// | `crate = path` | where the library lives | a path; default `::sim` |
 ///
 /// # Beside other attributes

@@ -23,6 +23,8 @@
 //! | `death.rs`, `signals.rs` | threads that would end the process, or never come back |
 //! | `output.rs`, `std_state.rs` | the standard streams: what a run writes, and locks that it leaves behind |
 //! | `heap.rs` | `malloc` and its kin: a heap that is empty when a run begins |
+//! | `blocks.rs`, `leaks.rs`, `fault.rs` | heaps that check the use of memory, leaks, errors with their places |
+//! | `race/`, `plain.rs` | data races: vector clocks, and the calls for plain accesses |
 //! | `statics.rs` | statics of the tested crates, put back before each run |
 //! | `places.rs` | return addresses to lines of source |
 //!

@@ -92,8 +92,12 @@ pub(crate) fn manifest_without_lints(file: &File) -> Vec<Offence> {
     let mut offences = Vec::new();
     let says = |section, key, value| has(&file.text, section, key, value);
     let begins_a_workspace = file.text.lines().any(|line| line.trim() == "[workspace]");
+    // Allowed again in the files of `PLANTED` only: `unsafe_words`.
+    let denies =
+        file.path == "native-tests/Cargo.toml" && says("lints.rust", "unsafe_code", "\"deny\"");
     let forbids = says("workspace.lints.rust", "unsafe_code", "\"forbid\"")
-        || says("lints.rust", "unsafe_code", "\"forbid\"");
+        || says("lints.rust", "unsafe_code", "\"forbid\"")
+        || denies;
     if begins_a_workspace && !forbids {
         let message = "a workspace: add `unsafe_code = \"forbid\"` to its [workspace.lints.rust]";
         offences.push(Offence::new(file, 0, message));
@@ -102,6 +106,7 @@ pub(crate) fn manifest_without_lints(file: &File) -> Vec<Offence> {
         is_exempt(&file.path) && says("lints.clippy", "undocumented_unsafe_blocks", "\"deny\"");
     let takes = says("lints", "workspace", "true")
         || says("lints.rust", "unsafe_code", "\"forbid\"")
+        || denies
         || gives_reasons;
     let is_package = file.text.lines().any(|line| line.trim() == "[package]");
     if is_package && !takes {

@@ -11,9 +11,9 @@ use crate::seam::sim::{draw_heap, fail};
 /// The heaps that a run draws one of, the simplest first.
 const HEAPS: [Memory; 3] = [Memory::Plain, Memory::Checked, Memory::Reused];
 
-/// Draws the heap of the run.
-pub(super) fn draw() -> Memory {
-    HEAPS[draw_heap() as usize % HEAPS.len()]
+/// Draws the heap of the run: one that checks, if leaks or data races are searched.
+pub(super) fn draw(leaks: bool) -> Memory {
+    HEAPS[draw_heap(leaks || unpause_native::RACES) as usize % HEAPS.len()]
 }
 
 /// Ends the run with the error that a thread has made. Never returns.

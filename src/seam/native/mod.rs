@@ -33,7 +33,7 @@ use crate::run::ids::TaskId;
 /// Outside of a simulated run, and if the program has no symbols.
 pub(crate) async fn run(body: Box<dyn FnOnce() + Send>, leaks: bool) {
     assert!(super::in_run(), "plain threads are stepped in a run only");
-    let execution = match Execution::begin_with(body, memory::draw()) {
+    let execution = match Execution::begin_with(body, memory::draw(leaks)) {
         Ok(execution) => execution,
         Err(message) => {
             let place = here().to_string();

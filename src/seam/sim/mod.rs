@@ -76,13 +76,18 @@ pub(crate) fn draw_key() -> u64 {
     given(u64::MAX, key, "the key of random bytes")
 }
 
-/// The number of the heap of a run of plain threads, from 0, the simplest: not explored, kept in the trace. A search
-/// has the one that checks and does not reuse memory.
+/// The number of the heap of a run of plain threads: 0 is plain, 1 checks, 2 checks and reuses memory. Not explored,
+/// kept in the trace. A search has 1. If `checks` is set, no run draws 0.
 #[cfg_attr(not(unpause_native), allow(dead_code))]
-pub(crate) fn draw_heap() -> u64 {
-    // Not by the lower bits of the seed, which choose a strategy.
-    let mixed = |seed: u64| seed.wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 63;
-    given(3, 1 + seed().map_or(0, mixed), "the heap of the run")
+pub(crate) fn draw_heap(checks: bool) -> u64 {
+    // A run with checks takes an eighth longer, so some go without. Not by the lower bits of the seed, which choose a
+    // strategy.
+    let by_seed = |seed: u64| match seed.wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 62 {
+        0 => u64::from(checks),
+        3 => 2,
+        _ => 1,
+    };
+    given(3, seed().filter(|_| in_run()).map_or(1, by_seed), "the heap of the run")
 }
 
 /// The seed of the run, 0 outside one; none in a search, which explores all values that a seed could give.

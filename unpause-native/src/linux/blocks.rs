@@ -86,9 +86,9 @@ impl Blocks {
 
     /// The records.
     pub(crate) fn all(&self) -> &[Block] {
-        // SAFETY: so many are written. The mapping is never undone.
         match self.count {
             0 => &[],
+            // SAFETY: so many are written. The mapping is never undone.
             count => unsafe { std::slice::from_raw_parts(self.records, count) },
         }
     }
@@ -144,7 +144,8 @@ pub(crate) unsafe fn allocate(
     let (class, room) = class(size);
     let listed = (heap.memory == Memory::Reused).then(|| heap.blocks.lists[class] as usize);
     let listed = listed.and_then(|listed| listed.checked_sub(1));
-    let fits = |number: &usize| (heap.base + heap.blocks.all()[*number].start) % align == 0;
+    let fits =
+        |number: &usize| (heap.base + heap.blocks.all()[*number].start).is_multiple_of(align);
     let (number, start, capacity) = match listed.filter(fits) {
         Some(number) => {
             let block = heap.blocks.all()[number];
@@ -299,6 +300,12 @@ fn damage(heap: &Heap, block: &Block) -> Option<Fault> {
     let first = |begin: usize, length: usize, expected: u8| {
         // SAFETY: bytes of the heap that belong to the allocation.
         let bytes = unsafe { std::slice::from_raw_parts(begin as *const u8, length) };
+        // SAFETY: bytes are words, whatever their values.
+        let (head, words, tail) = unsafe { bytes.align_to::<u64>() };
+        let is_whole = words.iter().all(|word| *word == u64::from_ne_bytes([expected; 8]));
+        if is_whole && [head, tail].iter().all(|part| part.iter().all(|byte| *byte == expected)) {
+            return None;
+        }
         let at = bytes.iter().position(|byte| *byte != expected)?;
         Some((begin + at) as isize - address as isize)
     };

@@ -250,7 +250,10 @@ impl Thread {
         let mut trace = [0; DEPTH];
         let mut frame = frame;
         for address in &mut trace {
-            if !self.has_on_stack(frame) || frame % 8 != 0 || !self.has_on_stack(frame + 8) {
+            if !self.has_on_stack(frame)
+                || !frame.is_multiple_of(8)
+                || !self.has_on_stack(frame + 8)
+            {
                 break;
             }
             // SAFETY: two words on the stack of the thread. If they are no frame, the addresses are wrong and nothing

@@ -234,6 +234,7 @@ impl Detector {
     }
 
     /// A plain access.
+    #[cfg(any(test, unpause_races))]
     #[inline]
     pub(crate) fn plain(
         &mut self,

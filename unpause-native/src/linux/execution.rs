@@ -122,6 +122,7 @@ impl Execution {
         statics::restore();
         signals::begin();
         output::begin();
+        std_state::begin();
         let (carrier, threads) = (Context::default(), Vec::new());
         let mut run = Box::new(Run { carrier, threads, idle, random: None, now: BEGIN });
         let body = Box::into_raw(Box::new(body));
@@ -316,6 +317,7 @@ impl Drop for Execution {
             std_state::forget_exit();
         }
         output::end();
+        std_state::end();
         let Run { threads, idle, .. } = &mut *self.run;
         idle.extend(threads.drain(..).map(Idle));
         // The next run takes them in the same order.

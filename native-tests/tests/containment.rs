@@ -91,6 +91,9 @@ fn faults_of_the_processor_are_told_apart() {
 
 #[test]
 fn an_end_of_the_process_is_a_failure() {
+    // The first end of the process of all: std cleans up once.
+    let (cause, ..) = crash(|| std::process::exit(3));
+    assert_eq!(cause, "exit of the process");
     let (cause, message, place) = crash(|| racing(|| std::process::abort()));
     assert_eq!(
         (&*cause, &*message),

@@ -98,12 +98,12 @@ pub(crate) fn manifest_without_lints(file: &File) -> Vec<Offence> {
     let forbids = says("workspace.lints.rust", "unsafe_code", "\"forbid\"")
         || says("lints.rust", "unsafe_code", "\"forbid\"")
         || denies;
-    if begins_a_workspace && !forbids {
+    let gives_reasons =
+        is_exempt(&file.path) && says("lints.clippy", "undocumented_unsafe_blocks", "\"deny\"");
+    if begins_a_workspace && !forbids && !gives_reasons {
         let message = "a workspace: add `unsafe_code = \"forbid\"` to its [workspace.lints.rust]";
         offences.push(Offence::new(file, 0, message));
     }
-    let gives_reasons =
-        is_exempt(&file.path) && says("lints.clippy", "undocumented_unsafe_blocks", "\"deny\"");
     let takes = says("lints", "workspace", "true")
         || says("lints.rust", "unsafe_code", "\"forbid\"")
         || denies

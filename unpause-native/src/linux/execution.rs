@@ -138,6 +138,7 @@ impl Execution {
         statics::restore();
         signals::begin();
         output::begin();
+        std_state::begin();
         let (carrier, threads, net) = (Context::default(), Vec::new(), Net::default());
         let mut run =
             Box::new(Run { carrier, threads, idle, random: None, now: BEGIN, fault: None, net });
@@ -398,6 +399,7 @@ impl Drop for Execution {
             std_state::forget_exit();
         }
         output::end();
+        std_state::end();
         let Run { threads, idle, .. } = &mut *self.run;
         idle.extend(threads.drain(..).map(Idle));
         // The next run takes them in the same order.

@@ -2,8 +2,8 @@
 //! the mark of the thread that ends the process. Threads of the system use both after the run.
 
 use std::ops::Range;
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Once, OnceLock};
 use std::time::{Duration, Instant};
 
 use object::{Object, ObjectSymbol};
@@ -121,6 +121,50 @@ pub(crate) fn mend() {
     }
 }
 
+/// The word of std's that tells if `std::process::exit` has cleaned up, which it does once in a process, with its two
+/// values: that of now and that of a clean-up that is done.
+struct CleanUp {
+    word: &'static AtomicU32,
+    done: u32,
+    before: AtomicU32,
+}
+
+fn clean_up() -> Option<&'static CleanUp> {
+    static CLEAN_UP: OnceLock<Option<CleanUp>> = OnceLock::new();
+    let find = || {
+        let range = range("std::rt::cleanup::CLEANUP")?;
+        if range.len() != 4 || size_of::<Once>() != 4 {
+            return None;
+        }
+        let once = Once::new();
+        once.call_once(|| ());
+        // SAFETY: both are a `Once`, which is one atomic word.
+        let (word, done) = unsafe {
+            (
+                &*(range.start as *const AtomicU32),
+                (*(&raw const once).cast::<AtomicU32>()).load(Ordering::Relaxed),
+            )
+        };
+        Some(CleanUp { word, done, before: AtomicU32::new(0) })
+    };
+    CLEAN_UP.get_or_init(find).as_ref()
+}
+
+/// A run begins: `std::process::exit` cleans nothing up in it, as the process goes on.
+pub(crate) fn begin() {
+    if let Some(clean_up) = clean_up() {
+        let before = clean_up.word.swap(clean_up.done, Ordering::Relaxed);
+        clean_up.before.store(before, Ordering::Relaxed);
+    }
+}
+
+/// The run is over.
+pub(crate) fn end() {
+    if let Some(clean_up) = clean_up() {
+        clean_up.word.store(clean_up.before.load(Ordering::Relaxed), Ordering::Relaxed);
+    }
+}
+
 /// Forgets that a simulated thread has called `std::process::exit`: std lets no second thread end the process.
 pub(crate) fn forget_exit() {
     static MARK: OnceLock<Option<Range<usize>>> = OnceLock::new();
@@ -149,7 +193,11 @@ mod tests {
     }
 
     #[test]
-    fn the_mark_of_the_end_is_found() {
+    fn the_marks_of_the_end_are_found() {
+        assert!(
+            clean_up()
+                .is_some_and(|clean_up| clean_up.word.load(Ordering::Relaxed) != clean_up.done)
+        );
         assert_eq!(
             range("::unique_thread_exit::EXITING_THREAD_ID").map(|range| range.len()),
             Some(8)

@@ -53,7 +53,7 @@ fn tests_of_a_crate_without_unpause_are_stepped() {
             "test returns_an_error ... FAILED",
             "test should_panic_and_does_only_after_a_lost_update - should panic ... FAILED",
             "test sleeps_for_an_hour ... ok",
-            "test src/lib.rs - add (line 14) ... ok",
+            "test src/lib.rs - add (line 16) ... ok",
             "test takes_very_many_steps ... ok",
             "test tests::one_step_loses_none ... ok",
             "test tests::two_steps_lose_an_update ... FAILED",
@@ -67,7 +67,7 @@ fn tests_of_a_crate_without_unpause_are_stepped() {
         assert!(errors.contains(part), "{errors}");
     }
     for part in [
-        "load AtomicU64 = 0                                                  src/lib.rs:8:23",
+        "load AtomicU64 = 0                                                  src/lib.rs:10:23",
         "waits to resume Mutex#0",
         "seen by the thread",
         "the test returned an error \"wrong\"",

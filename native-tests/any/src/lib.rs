@@ -1,5 +1,7 @@
 //! Code under test: a counter that loses updates, and its right twin.
 
+#![forbid(unsafe_code)]
+
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::SeqCst;
 

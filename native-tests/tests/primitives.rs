@@ -1,7 +1,7 @@
 //! Primitives of std: planted bugs, which must be found, beside the same programs without them.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, Condvar, Mutex, RwLock, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -164,6 +164,32 @@ fn time_moves_when_no_thread_can_go_on() {
     assert_eq!(begin.elapsed(), Duration::from_secs(3600));
     sleeper.join().unwrap();
     assert_eq!(begin.elapsed(), Duration::from_secs(7200));
+}
+
+#[sim::test(native, seeds = 300)]
+fn a_loop_until_a_time_comes_to_its_end() {
+    let begin = Instant::now();
+    while begin.elapsed() < Duration::from_secs(5) {
+        std::hint::spin_loop();
+    }
+    // The last readings count most.
+    assert!(begin.elapsed() < Duration::from_secs(20));
+}
+
+#[sim::test(native, seeds = 300)]
+fn a_thread_that_sleeps_is_woken_while_another_one_loops_until_a_later_time() {
+    let is_set = Arc::new(AtomicBool::new(false));
+    let sets = is_set.clone();
+    let thread = thread::spawn(move || {
+        thread::sleep(Duration::from_millis(1));
+        sets.store(true, SeqCst);
+    });
+    let begin = Instant::now();
+    while !is_set.load(SeqCst) {
+        assert!(begin.elapsed() < Duration::from_secs(5), "the sleep of 1 ms has not ended");
+        thread::yield_now();
+    }
+    thread.join().unwrap();
 }
 
 #[sim::test(native, seeds = 300)]

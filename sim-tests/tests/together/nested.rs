@@ -237,7 +237,7 @@ fn cases(usual: u32, long: u32) -> ProptestConfig {
 }
 
 proptest! {
-    #![proptest_config(cases(150, 10_000))]
+    #![proptest_config(cases(80, 10_000))]
 
     #[test]
     fn every_run_ends_and_is_the_same_again(program in program(24, 4)) {

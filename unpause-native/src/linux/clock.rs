@@ -1,4 +1,5 @@
-//! Functions of libc that read a clock or sleep: virtual time, in nanoseconds, that moves only when a thread sleeps.
+//! Functions of libc that read a clock or sleep: virtual time, in nanoseconds. It moves when all threads wait; a thread
+//! that does nothing but read it waits, too.
 
 use std::ffi::{c_int, c_long};
 
@@ -8,6 +9,13 @@ use super::switch::frame_pointer;
 use super::thread::current;
 
 const SECOND: u64 = 1_000_000_000;
+
+/// A thread that has read the clock so often, and has not waited in between, may loop until a time. It sleeps before
+/// each further reading.
+const READS: u32 = 16;
+
+/// The length of the first of these sleeps. It doubles with each one: some dozen readings come to any time.
+const SLEEP: u64 = 1_000;
 
 /// The nanoseconds of a time. `None` if they are more than 2^64, or the time is invalid.
 ///
@@ -23,6 +31,11 @@ pub(crate) unsafe fn nanoseconds(time: *const libc::timespec) -> Option<u64> {
 #[unsafe(no_mangle)]
 unsafe extern "C" fn clock_gettime(clock: libc::clockid_t, time: *mut libc::timespec) -> c_int {
     if let Some(thread) = current() {
+        thread.clock_reads = thread.clock_reads.saturating_add(1);
+        if let Some(more) = thread.clock_reads.checked_sub(READS) {
+            let until = thread.run().now.saturating_add(SLEEP << more.min(40));
+            thread.stop(Request::Sleep { until }, (0, frame_pointer()));
+        }
         let now = thread.run().now;
         let (seconds, rest) = (now / SECOND, now % SECOND);
         // SAFETY: the caller has room for the time.
@@ -50,6 +63,7 @@ unsafe extern "C" fn clock_nanosleep(
             0 => thread.run().now.saturating_add(time),
             _ => time,
         };
+        thread.clock_reads = 0;
         thread.stop(Request::Sleep { until }, (0, frame_pointer()));
         return 0;
     }

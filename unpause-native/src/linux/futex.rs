@@ -63,6 +63,7 @@ unsafe fn futex(
                 libc::FUTEX_WAIT => time.map(|time| thread.run().now.saturating_add(time)),
                 _ => time,
             };
+            thread.clock_reads = 0;
             let request = Request::Wait { word, expected: value as u32, deadline };
             Some(match thread.stop(request, (0, frame)) {
                 0 => 0,

@@ -58,6 +58,8 @@ pub(crate) struct Thread {
     pub(crate) path: u64,
     pub(crate) children: u64,
     pub(crate) allocations: u64,
+    /// Readings of the clock since its last sleep or wait.
+    pub(crate) clock_reads: u32,
     /// Its request, while it is suspended.
     pub(crate) request: Request,
     /// A function for the carrier to call, in place of a request.
@@ -300,6 +302,7 @@ impl Thread {
             thread.path = path;
             thread.children = 0;
             thread.allocations = 0;
+            thread.clock_reads = 0;
             thread.run = run;
             thread.call = None;
             thread.panic = None;
@@ -346,6 +349,7 @@ pub(crate) fn hire(stack: usize) -> NonNull<Thread> {
         path: 0,
         children: 0,
         allocations: 0,
+        clock_reads: 0,
         request: Request::End,
         call: None,
         caller: (0, 0),

@@ -19,12 +19,12 @@ fn oneshot_receiver_is_dropped_while_a_message_is_sent() {
 #[sim::test(native, seeds = 20_000)]
 fn flume_receiver_is_woken_for_a_message_that_is_gone() {
     let (sender, receiver) = flume::unbounded();
-    let other = receiver.clone();
+    let (other, _last) = (receiver.clone(), receiver.clone());
     let waiting = thread::spawn(move || block_on(receiver.recv_async()).unwrap());
-    let taking = thread::spawn(move || drop(other.try_recv()));
+    let taking = thread::spawn(move || other.try_recv());
     sender.send(1).unwrap();
     sender.send(2).unwrap();
-    taking.join().unwrap();
+    _ = taking.join().unwrap();
     waiting.join().unwrap();
 }
 

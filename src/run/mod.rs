@@ -7,6 +7,7 @@ pub mod event;
 pub mod ids;
 pub mod op;
 pub(crate) mod panics;
+pub(crate) mod points;
 pub(crate) mod pool;
 pub mod program;
 pub(crate) mod recording;

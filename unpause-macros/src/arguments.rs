@@ -11,7 +11,7 @@ use crate::suggest::suggest;
 use crate::value;
 
 /// The names of all arguments, in the order in which messages list them.
-pub(crate) const NAMES: [&str; 16] = [
+pub(crate) const NAMES: [&str; 18] = [
     "seeds",
     "seed",
     "strategy",
@@ -27,6 +27,8 @@ pub(crate) const NAMES: [&str; 16] = [
     "must_prove",
     "statistics",
     "native",
+    "points",
+    "arc",
     "crate",
 ];
 
@@ -77,6 +79,10 @@ pub(crate) struct Arguments {
     pub(crate) statistics: bool,
     /// True if the flag is present: the function is not `async`, and its threads are stepped.
     pub(crate) native: bool,
+    /// `all` or `default`. Beside `native`.
+    pub(crate) points: Option<LitStr>,
+    /// True if the flag is present. Beside `native`.
+    pub(crate) arc: bool,
     /// The path of the library.
     pub(crate) library: Option<Path>,
 }
@@ -87,16 +93,29 @@ pub(crate) fn parse(tokens: TokenStream) -> (Arguments, Vec<Error>) {
     let mut errors = Vec::new();
     let mut seen: Vec<String> = Vec::new();
     let mut must_prove = None;
+    let mut of_native = Vec::new();
     for part in split(tokens, &mut errors) {
         let result = Argument::parse(part).and_then(|part| {
             part.check(&seen)?;
             seen.push(part.name.clone());
+            if part.name == "points" || part.name == "arc" {
+                of_native.push((part.span, part.name.clone()));
+            }
             if part.name == "must_prove" {
                 must_prove = Some(part.span);
             }
             part.store(&mut arguments)
         });
         errors.extend(result.err());
+    }
+    if !arguments.native {
+        errors.extend(of_native.into_iter().map(|(span, name)| {
+            let write = form(&name);
+            Error::new(
+                span,
+                format!("`{name}` is about plain threads: write {write}, or leave it out"),
+            )
+        }));
     }
     // Errors of the strategy itself are reported before.
     let strategy_is_wrong =
@@ -226,13 +245,18 @@ impl Argument {
                 arguments.statistics = true;
                 return Ok(());
             }
+            (None, "arc") => {
+                arguments.arc = true;
+                return Ok(());
+            }
             (None, "native") => {
                 arguments.native = true;
                 return Ok(());
             }
             (
                 Some(value),
-                "must_fail" | "coverage" | "closure" | "must_prove" | "statistics" | "native",
+                "must_fail" | "coverage" | "closure" | "must_prove" | "statistics" | "native"
+                | "arc",
             ) => {
                 let message = format!("`{name}` takes no value: write `{name}`, or leave it out");
                 return Err(error_at(&value, self.span, &message));
@@ -255,6 +279,7 @@ impl Argument {
             "hang" => arguments.hang_ms = Some(value::milliseconds(name, &value)?),
             "limit" => arguments.limit_ms = Some(value::milliseconds(name, &value)?),
             "strategy" => arguments.strategy = Some(value::text(name, &value)?),
+            "points" => arguments.points = Some(value::one_of(name, &value, &["all", "default"])?),
             "replay" => arguments.replay = Some(value::text(name, &value)?),
             "crate" => arguments.library = Some(value::path(name, &value)?),
             _ => unreachable!("every name in NAMES has an arm, and no other gets here"),
@@ -281,6 +306,8 @@ pub(crate) fn form(name: &str) -> &'static str {
         "must_prove" => "`must_prove, strategy = \"exhaustive\"`",
         "statistics" => "`statistics`",
         "native" => "`native`",
+        "points" => "`native, points = \"all\"`",
+        "arc" => "`native, arc`",
         _ => "`must_fail`",
     }
 }
@@ -365,6 +392,28 @@ mod tests {
                 "`seeds` together with `seed`: `seed` is the only one tried, `seeds` is how many are",
                 "`must_fail` takes no value: write `must_fail`, or leave it out",
                 "`time` needs a string in quotes: write `time = \"5s\"`",
+            ]
+        );
+    }
+
+    #[test]
+    fn points_are_those_of_plain_threads() {
+        let (arguments, found) = parse(quote!(native, points = "all", arc));
+        assert!(found.is_empty() && arguments.arc);
+        assert_eq!(arguments.points.map(|s| s.value()), Some("all".into()));
+        assert_eq!(
+            errors(quote!(native, points = "al")),
+            ["`points` is \"all\" or \"default\", not \"al\"; did you mean \"all\"?"]
+        );
+        assert_eq!(
+            errors(quote!(native, points = "1")),
+            ["`points` is \"all\" or \"default\", not \"1\""]
+        );
+        assert_eq!(
+            errors(quote!(points = "all", arc)),
+            [
+                "`points` is about plain threads: write `native, points = \"all\"`, or leave it out",
+                "`arc` is about plain threads: write `native, arc`, or leave it out",
             ]
         );
     }

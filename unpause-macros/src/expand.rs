@@ -83,6 +83,8 @@ fn accepted(arguments: &Arguments, function: &Function) -> TokenStream {
     let prove = option(arguments.prove, quote!(::core::primitive::u64));
     let must_prove = arguments.must_prove;
     let statistics = arguments.statistics;
+    let points = option(arguments.points.as_ref(), quote!(&'static ::core::primitive::str));
+    let arc = arguments.arc;
 
     let handed = quote! {
         __sim::Site {
@@ -113,6 +115,8 @@ fn accepted(arguments: &Arguments, function: &Function) -> TokenStream {
             prove: #prove,
             must_prove: #must_prove,
             statistics: #statistics,
+            points: #points,
+            arc: #arc,
         },
         #closure,
     };
@@ -255,6 +259,8 @@ mod tests {
                         prove: ::core::option::Option::Some(5u64),
                         must_prove: false,
                         statistics: true,
+                        points: ::core::option::Option::None::<&'static ::core::primitive::str>,
+                        arc: false,
                     },
                     async || -> Result<(), E> { work().await? },
                 )

@@ -41,6 +41,8 @@ use proc_macro::TokenStream;
 /// | `must_prove` | the test fails if its search proves nothing | a flag; needs a `strategy` that is a search |
 /// | `statistics` | if the test passes, a table says what its generated programs were made of | a flag |
 /// | `native` | the function is plain, not `async`, and its `std::thread`s are stepped; needs `cargo unpause test` | a flag |
+/// | `points = "all"` | the operations of plain threads that are points | `"all"` or `"default"`; needs `native` |
+/// | `arc` | the counts of `Arc` are points of plain threads | a flag; needs `native` |
 /// | `crate = path` | where the library lives | a path; default `::sim` |
 ///
 /// # Beside other attributes

@@ -8,9 +8,11 @@ mod by_number;
 mod drive;
 mod ops;
 mod sites;
+mod spin;
 mod threads;
 
 use std::panic::PanicHookInfo;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use unpause_native::{Ended, Execution};
@@ -22,6 +24,7 @@ use super::sim::{fail, here};
 use crate::rt::WORLD;
 use crate::run::Failure;
 use crate::run::ids::TaskId;
+use crate::run::points::Points;
 
 /// Runs `body` on a simulated thread, as the current task.
 ///
@@ -49,6 +52,21 @@ pub(crate) async fn run(body: Box<dyn FnOnce() + Send>) {
 /// The name of std's functions that synchronise threads, where they are not replaced.
 const NOT_REPLACED: &str =
     "std's compiled functions, because the program is not linked by `cargo unpause test`";
+
+/// The points of the test that runs, as numbers.
+static ALL: AtomicBool = AtomicBool::new(false);
+static ARC: AtomicBool = AtomicBool::new(false);
+
+/// Sets the points of the runs to come.
+pub(crate) fn set_points(points: Points) {
+    ALL.store(points.all, Ordering::Relaxed);
+    ARC.store(points.arc, Ordering::Relaxed);
+}
+
+/// The points of this run.
+fn points() -> Points {
+    Points { all: ALL.load(Ordering::Relaxed), arc: ARC.load(Ordering::Relaxed) }
+}
 
 /// One test at a time steps plain threads: they share the statics of the program. Held by a test while it runs.
 static ONE: Mutex<()> = Mutex::new(());

@@ -1,6 +1,7 @@
 //! The functions that instrumented code calls for atomic operations.
 //!
-//! Each begins with a few instructions that pass the return address and the frame pointer of the caller on.
+//! Each begins with a few instructions that pass the address of the return address and the frame pointer of the caller
+//! on.
 
 use std::arch::naked_asm;
 
@@ -12,7 +13,12 @@ use super::thread::current;
 fn operate(access: Access, caller: (usize, usize)) -> u64 {
     match current() {
         None => access.perform().0,
-        Some(thread) => thread.stop(Request::Access(access), caller),
+        Some(thread) => {
+            thread.called_from = caller.0;
+            // SAFETY: the address of the return address, on the stack of this thread.
+            let from = unsafe { *(caller.0 as *const usize) };
+            thread.stop(Request::Access(access), (from, caller.1))
+        }
     }
 }
 
@@ -23,7 +29,7 @@ macro_rules! entry {
         #[unsafe(naked)]
         unsafe extern "C" fn $name() {
             naked_asm!(
-                concat!("mov ", $address, ", [rsp]"),
+                concat!("mov ", $address, ", rsp"),
                 concat!("mov ", $frame, ", rbp"),
                 "jmp {}",
                 sym $to,

@@ -1,0 +1,550 @@
+//! Operations that are no points: outcomes of an exhaustive search are those that it has if all operations are points.
+
+use std::collections::BTreeSet;
+use std::fmt::{Debug, Write as _};
+use std::fs::{self, OpenOptions};
+use std::io::Write as _;
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+use std::sync::{Arc, Condvar, Mutex, OnceLock, RwLock, mpsc};
+use std::thread;
+use std::time::Instant;
+
+/// The folder with the outcomes of runs: their memory ends with them, and statics begin anew.
+const FOLDER: &str = concat!(env!("CARGO_TARGET_TMPDIR"), "/points");
+
+/// Records the outcome of a run of a program.
+fn outcome(program: &str, outcome: impl Debug) {
+    let mut line = String::new();
+    writeln!(line, "{outcome:?}").unwrap();
+    let path = format!("{FOLDER}/{program}");
+    let mut file = OpenOptions::new().create(true).append(true).open(path).unwrap();
+    file.write_all(line.as_bytes()).unwrap();
+}
+
+/// Takes the outcomes recorded so far.
+fn outcomes(program: &str) -> BTreeSet<String> {
+    let path = format!("{FOLDER}/{program}");
+    let text = fs::read_to_string(&path).unwrap_or_default();
+    let _ = fs::remove_file(path);
+    text.lines().map(str::to_owned).collect()
+}
+
+fn runner(strategy: &str, runs: u64) -> sim::Runner {
+    sim::Runner::new()
+        .hermetic()
+        .strategy(strategy)
+        .seeds(0..runs)
+        .shrink(false)
+        .prove(0)
+        .max_steps(3_000)
+}
+
+/// The result of a search.
+struct Searched {
+    runs: u64,
+    blocked: u64,
+    /// True if it is through, and claims a proof unless a run failed.
+    through: bool,
+    fails: bool,
+    outcomes: BTreeSet<String>,
+    /// In microseconds.
+    time: u128,
+    text: String,
+}
+
+fn search(program: &str, body: fn(), points: &str, strategy: &str, runs: u64) -> Searched {
+    fs::create_dir_all(FOLDER).unwrap();
+    drop(outcomes(program));
+    let begin = Instant::now();
+    let report = runner(strategy, runs).points(points).run_native(body);
+    let time = begin.elapsed().as_micros();
+    let fails = report.finding.is_some();
+    let searched = report.searched.clone();
+    let through = fails || searched.as_ref().is_some_and(|searched| searched.is_proof());
+    let text = format!("{searched:?} {:?}", report.finding.as_ref().map(|f| &f.run.outcome));
+    let blocked = searched.map_or(0, |searched| searched.blocked);
+    Searched { runs: report.runs, blocked, through, fails, outcomes: outcomes(program), time, text }
+}
+
+/// A body for each number below 1000.
+fn body<const N: u64>() {
+    generated(N);
+}
+
+macro_rules! ten {
+    ($($n:literal)*) => { [$(body::<{ $n }>, body::<{ $n + 1 }>, body::<{ $n + 2 }>, body::<{ $n + 3 }>, body::<{ $n + 4 }>,
+        body::<{ $n + 5 }>, body::<{ $n + 6 }>, body::<{ $n + 7 }>, body::<{ $n + 8 }>, body::<{ $n + 9 }>),*] };
+}
+
+const BODIES: [fn(); 300] = ten! { 0 10 20 30 40 50 60 70 80 90 100 110 120 130 140 150 160 170 180 190 200 210 220 230
+240 250 260 270 280 290 };
+
+/// What the threads of a generated program share.
+#[derive(Default)]
+struct Shared {
+    words: [AtomicU64; 2],
+    locks: [Mutex<u64>; 2],
+    parking: parking_lot::Mutex<u64>,
+    shared: RwLock<u64>,
+    changed: Condvar,
+    once: OnceLock<u64>,
+}
+
+/// A small generator of numbers.
+struct Numbers(u64);
+
+impl Numbers {
+    fn below(&mut self, bound: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (self.0 >> 33) % bound
+    }
+}
+
+/// The number of kinds of commands.
+const KINDS: u64 = 17;
+
+/// Does a command, and returns what it saw.
+fn act(kind: u64, which: usize, by: u64, shared: &Shared) -> u64 {
+    let word = &shared.words[which];
+    let lock = &shared.locks[which];
+    match kind {
+        0 => word.load(SeqCst),
+        1 => {
+            word.store(by, SeqCst);
+            0
+        }
+        2 => word.fetch_add(by, SeqCst),
+        3 | 4 => {
+            let mut value = lock.lock().unwrap();
+            *value = 2 * *value + by;
+            *value
+        }
+        5 => {
+            let mut value = lock.lock().unwrap();
+            *value += by;
+            shared.words[0].fetch_add(by, SeqCst)
+        }
+        6 => {
+            let first = lock.lock().unwrap();
+            let mut second = shared.locks[1 - which].lock().unwrap();
+            *second += *first + by;
+            *second
+        }
+        7 => match lock.try_lock() {
+            Ok(mut value) => {
+                *value += by;
+                *value
+            }
+            Err(_) => 99,
+        },
+        8 => {
+            let mut value = shared.parking.lock();
+            *value = 2 * *value + by;
+            *value
+        }
+        9 => {
+            let _held = shared.parking.lock();
+            word.fetch_add(by, SeqCst)
+        }
+        10 => shared.parking.try_lock().map_or(99, |mut value| {
+            *value += by;
+            *value
+        }),
+        11 => u64::from(shared.parking.is_locked()),
+        12 => *shared.shared.read().unwrap(),
+        13 => {
+            let mut value = shared.shared.write().unwrap();
+            *value += by;
+            *value
+        }
+        14 => *shared.once.get_or_init(|| by),
+        15 => {
+            word.store(3, SeqCst);
+            let _held = lock.lock().unwrap();
+            shared.changed.notify_one();
+            1
+        }
+        _ => {
+            for round in 0..3 {
+                if word.load(SeqCst) != 0 {
+                    return round;
+                }
+            }
+            50
+        }
+    }
+}
+
+/// Runs the generated program of this number.
+fn generated(number: u64) {
+    let mut numbers = Numbers(number.wrapping_mul(0x9E37_79B9_7F4A_7C15) + 77);
+    // A part of the kinds, so that the commands of two threads meet.
+    let kinds = [numbers.below(KINDS), numbers.below(KINDS), numbers.below(KINDS)];
+    let plan: [[(u64, usize, u64); 2]; 2] = [0, 1].map(|_| {
+        [0, 1].map(|_| {
+            (
+                kinds[numbers.below(3) as usize],
+                usize::from(numbers.below(3) == 0),
+                1 + numbers.below(2),
+            )
+        })
+    });
+    let shared = Shared::default();
+    let run = |commands: &[(u64, usize, u64); 2]| {
+        commands.map(|(kind, which, by)| act(kind, which, by, &shared))
+    };
+    let mut seen = [[0; 2]; 2];
+    let [first, second] = &mut seen;
+    thread::scope(|scope| {
+        scope.spawn(|| *first = run(&plan[0]));
+        *second = run(&plan[1]);
+    });
+    let words = shared.words.each_ref().map(|word| word.load(SeqCst));
+    let locks = shared.locks.each_ref().map(|lock| *lock.lock().unwrap());
+    outcome(&format!("generated_{number}"), (plan, seen, words, locks));
+}
+
+/// Programs of two threads over atomics and locks.
+#[test]
+fn generated_programs_have_the_same_outcomes_with_all_points() {
+    let long = std::env::var("UNPAUSE_LONG").is_ok_and(|long| long == "1");
+    let (programs, most) = if long { (300, 3_000) } else { (60, 1_000) };
+    let (mut compared, mut left, mut runs, mut all_runs) = (0, 0, 0, 0);
+    let mut differences = Vec::new();
+    for (number, body) in BODIES.iter().enumerate().take(programs) {
+        let name = format!("generated_{number}");
+        let all = search(&name, *body, "all", "exhaustive", most);
+        if !all.through {
+            left += 1;
+            continue;
+        }
+        let few = search(&name, *body, "default", "exhaustive", most);
+        compared += 1;
+        (runs, all_runs) = (runs + few.runs + few.blocked, all_runs + all.runs + all.blocked);
+        let same = few.fails == all.fails && (few.fails || few.outcomes == all.outcomes);
+        if !same || !few.through {
+            let missing: Vec<_> = all.outcomes.difference(&few.outcomes).collect();
+            let more: Vec<_> = few.outcomes.difference(&all.outcomes).collect();
+            differences.push(format!(
+                "{name}: fails {} {}, missing {missing:?}, more {more:?}, {}",
+                few.fails, all.fails, few.text
+            ));
+        }
+    }
+    eprintln!(
+        "{compared} programs, {left} too large; {all_runs} runs with all points, {runs} without"
+    );
+    assert!(differences.is_empty(), "{}", differences.join("\n"));
+    assert!(compared > programs / 3);
+}
+
+/// A named program, for measurements and for comparisons.
+macro_rules! programs {
+    ($($name:ident $body:block)*) => {
+        $(fn $name() { outcome(stringify!($name), $body); })*
+        const NAMED: &[(&str, fn())] = &[$((stringify!($name), $name)),*];
+    };
+}
+
+fn two<S: Sync, T: Send>(shared: S, there: fn(&S) -> T, here: fn(&S) -> T) -> (T, T, S) {
+    let (mut a, mut b) = (None, None);
+    thread::scope(|scope| {
+        scope.spawn(|| a = Some(there(&shared)));
+        b = Some(here(&shared));
+    });
+    (a.unwrap(), b.unwrap(), shared)
+}
+
+fn add(lock: &Mutex<u64>) -> u64 {
+    let mut value = lock.lock().unwrap();
+    *value += 1;
+    *value
+}
+
+programs! {
+    spin_on_a_flag {
+        two(AtomicU64::new(0), |f| { while f.load(SeqCst) == 0 {} f.load(SeqCst) }, |f| {
+            f.store(1, SeqCst); f.swap(2, SeqCst)
+        }).0
+    }
+    spin_with_yield {
+        two(AtomicU64::new(0), |f| { while f.load(SeqCst) == 0 { thread::yield_now() } f.load(SeqCst) }, |f| {
+            f.store(1, SeqCst); f.swap(2, SeqCst)
+        }).0
+    }
+    spin_on_two_words {
+        two([AtomicU64::new(0), AtomicU64::new(0)],
+            |f| { while f[0].load(SeqCst) == 0 && f[1].load(SeqCst) == 0 {} (f[0].load(SeqCst), f[1].load(SeqCst)) },
+            |f| { f[1].store(1, SeqCst); f[0].store(1, SeqCst); (0, 0) }).0
+    }
+    spin_lock {
+        let add = |(lock, value): &(AtomicU64, AtomicU64)| {
+            while lock.swap(1, SeqCst) == 1 {}
+            let seen = value.load(SeqCst);
+            value.store(seen + 1, SeqCst);
+            lock.store(0, SeqCst);
+            seen
+        };
+        let (a, b, (_, value)) = two((AtomicU64::new(0), AtomicU64::new(0)), add, add);
+        (a, b, value.into_inner())
+    }
+    spin_lock_alone {
+        let add = |lock: &AtomicU64| {
+            let mut rounds = 0u64;
+            while lock.swap(1, SeqCst) == 1 {}
+            rounds += 1;
+            lock.store(0, SeqCst);
+            rounds
+        };
+        let (a, b, _) = two(AtomicU64::new(0), add, add);
+        (a, b)
+    }
+    spin_lock_compare_exchange {
+        let add = |(lock, value): &(AtomicU64, AtomicU64)| {
+            while lock.compare_exchange(0, 1, SeqCst, SeqCst).is_err() {}
+            let seen = value.load(SeqCst);
+            value.store(seen + 1, SeqCst);
+            lock.store(0, SeqCst);
+            seen
+        };
+        let (a, b, (_, value)) = two((AtomicU64::new(0), AtomicU64::new(0)), add, add);
+        (a, b, value.into_inner())
+    }
+    spin_lock_read_first {
+        let add = |(lock, value): &(AtomicU64, AtomicU64)| {
+            while lock.load(SeqCst) == 1 || lock.swap(1, SeqCst) == 1 {}
+            let seen = value.load(SeqCst);
+            value.store(seen + 1, SeqCst);
+            lock.store(0, SeqCst);
+            seen
+        };
+        let (a, b, (_, value)) = two((AtomicU64::new(0), AtomicU64::new(0)), add, add);
+        (a, b, value.into_inner())
+    }
+    spin_reads_guard_a_value {
+        two((AtomicU64::new(0), AtomicU64::new(0)), |(flag, value)| {
+            let _ = value.load(SeqCst);
+            while flag.load(SeqCst) == 0 {}
+            value.fetch_add(1, SeqCst)
+        }, |(flag, value)| { let seen = value.load(SeqCst); value.store(seen + 1, SeqCst); flag.store(1, SeqCst); value.fetch_add(4, SeqCst) })
+        .0
+    }
+    four_reads {
+        two(AtomicU64::new(0), |f| [0; 4].map(|_| f.load(SeqCst)).to_vec(), |f| { f.store(1, SeqCst); vec![] }).0
+    }
+    rounds_counted_then_written {
+        two((AtomicU64::new(0), AtomicU64::new(0)), |(flag, gave_up)| {
+            for _ in 0..6 { if flag.load(SeqCst) == 1 { return 1 } }
+            gave_up.store(1, SeqCst);
+            0
+        }, |(flag, gave_up)| { flag.store(1, SeqCst); gave_up.load(SeqCst) })
+        .0
+    }
+    tiny {
+        let add = |word: &AtomicU64| { let seen = word.load(SeqCst); word.store(seen + 1, SeqCst); seen };
+        let (a, b, word) = two(AtomicU64::new(0), add, add);
+        (a, b, word.into_inner())
+    }
+    mutex_2x1 {
+        let (a, b, _) = two(Mutex::new(0), add, add);
+        (a, b)
+    }
+    mutex_2x2 {
+        let (a, b, _) = two(Mutex::new(0), |m| (add(m), add(m)), |m| (add(m), add(m)));
+        (a, b)
+    }
+    two_locks {
+        let (a, b, _) = two([Mutex::new(0), Mutex::new(0)], |m| (add(&m[0]), add(&m[1])), |m| (add(&m[0]), add(&m[1])));
+        (a, b)
+    }
+    condvar_flag {
+        two((Mutex::new(false), Condvar::new()), |(flag, changed)| {
+            let (mut flag, mut waits) = (flag.lock().unwrap(), 0);
+            while !*flag { waits = 1; flag = changed.wait(flag).unwrap(); }
+            waits
+        }, |(flag, changed)| { *flag.lock().unwrap() = true; changed.notify_one(); 0 }).0
+    }
+    rwlock_read_write {
+        two(RwLock::new(0), |l| *l.read().unwrap(), |l| { *l.write().unwrap() = 1; 0 }).0
+    }
+    value_then_try_lock {
+        two((Mutex::new(()), AtomicU64::new(0)), |(lock, word)| {
+            let held = lock.lock().unwrap(); word.store(1, SeqCst); drop(held); (0, 0)
+        }, |(lock, word)| { let seen = word.load(SeqCst); (seen, u64::from(lock.try_lock().is_ok())) }).1
+    }
+    value_then_is_locked {
+        two((parking_lot::Mutex::new(()), AtomicU64::new(0)), |(lock, word)| {
+            let held = lock.lock(); word.store(1, SeqCst); drop(held); (0, 0)
+        }, |(lock, word)| { let seen = word.load(SeqCst); (seen, u64::from(lock.is_locked())) }).1
+    }
+    mpsc_one_sender {
+        let (sender, receiver) = mpsc::channel();
+        thread::scope(|scope| {
+            scope.spawn(move || { sender.send(1).unwrap(); sender.send(2).unwrap(); });
+            (receiver.recv(), receiver.try_recv(), receiver.recv())
+        })
+    }
+    mpsc_two_senders {
+        let (sender, receiver) = mpsc::channel();
+        let other = sender.clone();
+        thread::scope(|scope| {
+            scope.spawn(move || sender.send(1).unwrap());
+            scope.spawn(move || other.send(2).unwrap());
+            (receiver.recv(), receiver.recv())
+        })
+    }
+}
+
+/// Compares the outcomes of named programs.
+#[test]
+fn named_programs_have_the_same_outcomes_with_all_points() {
+    let most = if std::env::var("UNPAUSE_LONG").is_ok() { 200_000 } else { 3_000 };
+    let only = std::env::var("ONLY").unwrap_or_default();
+    let mut differences = Vec::new();
+    for (name, body) in NAMED.iter().filter(|(name, _)| name.contains(&only)) {
+        let few = search(name, *body, "default", "exhaustive", most);
+        let all = search(name, *body, "all", "exhaustive", most);
+        eprintln!(
+            "{name}: all {} + {} in {} us, {}; default {} + {} in {} us, {}: {} outcomes; {}",
+            all.runs,
+            all.blocked,
+            all.time,
+            all.through,
+            few.runs,
+            few.blocked,
+            few.time,
+            few.through,
+            few.outcomes.len(),
+            if few.through { "" } else { &few.text }
+        );
+        let open = !few.through && name.contains("spin");
+        if all.through && !all.fails && few.outcomes != all.outcomes || few.fails || open {
+            differences.push(format!("{name}: {:?} {:?} {}", few.outcomes, all.outcomes, few.text));
+        }
+    }
+    assert!(differences.is_empty(), "{}", differences.join("\n"));
+}
+
+/// Loops that have endless runs under some strategies if each read is a point.
+#[test]
+fn loops_that_wait_for_a_value_do_not_reach_the_step_limit() {
+    for strategy in ["random", "pct", "portfolio", "surw", "pos", "orders"] {
+        for (name, body) in
+            NAMED.iter().filter(|(name, _)| name.contains("spin") || name.contains("mpsc"))
+        {
+            let report = runner(strategy, 300).max_steps(2_000).run_native(*body);
+            assert!(
+                report.passed(),
+                "{name}, {strategy}: {:?}",
+                report.finding.map(|f| f.run.outcome)
+            );
+        }
+    }
+}
+
+/// Two threads that wait for each other in loops are a deadlock, which names what they read.
+#[test]
+fn loops_that_wait_for_each_other_are_a_deadlock() {
+    fn planted() {
+        two(
+            [AtomicU64::new(0), AtomicU64::new(0)],
+            |f| {
+                while f[0].load(SeqCst) == 0 {}
+                f[1].store(1, SeqCst)
+            },
+            |f| {
+                while f[1].load(SeqCst) == 0 {}
+                f[0].store(1, SeqCst)
+            },
+        );
+    }
+    let report = runner("random", 1).run_native(planted);
+    let outcome = format!("{:?}", report.finding.unwrap().run.outcome);
+    assert!(outcome.contains("Deadlock") && outcome.contains("spin_until"), "{outcome}");
+}
+
+/// The counts of `Arc` decide which thread drops a value; they are points on request.
+#[test]
+fn counts_of_arc_are_points_on_request() {
+    struct Names(&'static AtomicU64, u64);
+    impl Drop for Names {
+        fn drop(&mut self) {
+            self.0.store(
+                u64::from(thread::current().id() == thread::current().id()) + self.1,
+                SeqCst,
+            );
+        }
+    }
+    fn body() {
+        let value = Arc::new(Names(Box::leak(Box::new(AtomicU64::new(0))), 1));
+        let other = value.clone();
+        let thread = thread::spawn(move || drop(other));
+        drop(value);
+        thread.join().unwrap();
+    }
+    let runs = |arc: bool| runner("exhaustive", 10_000).arc(arc).run_native(body).runs;
+    assert_eq!(runs(false), 1);
+    assert!(runs(true) > 1);
+}
+
+/// Two threads under a spin lock that `take` takes: the number of updates that are not lost.
+fn under_a_spin_lock(take: fn(&AtomicU64)) -> u64 {
+    let add = |(lock, value): &(AtomicU64, AtomicU64)| {
+        take(lock);
+        let seen = value.load(SeqCst);
+        value.store(seen + 1, SeqCst);
+        lock.store(0, SeqCst);
+    };
+    let shared = (AtomicU64::new(0), AtomicU64::new(0));
+    thread::scope(|scope| {
+        scope.spawn(|| add(&shared));
+        add(&shared);
+    });
+    shared.1.into_inner()
+}
+
+#[sim::test(native, seeds = 1000, must_fail)]
+fn a_spin_lock_taken_in_two_parts_is_taken_twice() {
+    let updates = under_a_spin_lock(|lock| {
+        while lock.load(SeqCst) == 1 {}
+        lock.store(1, SeqCst);
+    });
+    assert_eq!(updates, 2);
+}
+
+#[sim::test(native, strategy = "exhaustive", must_prove)]
+fn a_spin_lock_taken_in_one_part_is_not() {
+    assert_eq!(under_a_spin_lock(|lock| while lock.swap(1, SeqCst) == 1 {}), 2);
+}
+
+#[sim::test(native, seeds = 100, points = "all", arc)]
+fn points_of_a_test() {
+    let counted = Arc::new(AtomicU64::new(0));
+    let other = counted.clone();
+    thread::spawn(move || other.fetch_add(1, SeqCst)).join().unwrap();
+    assert_eq!(counted.load(SeqCst), 1);
+}
+
+/// Prints the number of points and the time of a run. Not a comparison: figures for the documentation.
+#[test]
+fn figures() {
+    if std::env::var("UNPAUSE_LONG").is_err() {
+        return;
+    }
+    fs::create_dir_all(FOLDER).unwrap();
+    for (name, body) in NAMED {
+        for points in ["all", "default"] {
+            let run =
+                |runs| runner("random", runs).max_steps(100_000).points(points).run_native(*body);
+            drop(run(100));
+            let begin = Instant::now();
+            let report = run(5_000);
+            let time = begin.elapsed().as_nanos() / 5_000;
+            eprintln!(
+                "{name}, {points}: {time} ns a run, with its outcome written; {} points a run",
+                report.steps / 5_000
+            );
+            drop(outcomes(name));
+        }
+    }
+}

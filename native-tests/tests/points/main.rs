@@ -170,6 +170,12 @@ programs! {
         }, |(flag, gave_up)| { flag.store(1, SeqCst); gave_up.load(SeqCst) })
         .0
     }
+    the_number_of_rounds {
+        two(AtomicU64::new(0), |flag| {
+            (0..std::hint::black_box(8)).find(|_| flag.load(SeqCst) == 1)
+        }, |flag| { flag.store(1, SeqCst); None })
+        .0
+    }
     tiny {
         let add = |word: &AtomicU64| { let seen = word.load(SeqCst); word.store(seen + 1, SeqCst); seen };
         let (a, b, word) = two(AtomicU64::new(0), add, add);

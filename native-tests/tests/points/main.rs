@@ -360,3 +360,21 @@ fn points_of_a_test() {
     thread::spawn(move || other.fetch_add(1, SeqCst)).join().unwrap();
     assert_eq!(counted.load(SeqCst), 1);
 }
+
+/// Changes between later rounds are not tried, so nothing is proven.
+#[test]
+fn a_search_of_a_loop_with_many_rounds_is_no_proof() {
+    fn body() {
+        two(
+            AtomicU64::new(0),
+            |flag| (0..std::hint::black_box(40)).find(|_| flag.load(SeqCst) == 1),
+            |flag| {
+                flag.store(1, SeqCst);
+                None
+            },
+        );
+    }
+    let searched = runner("exhaustive", 10_000).run_native(body).searched.unwrap();
+    assert!(searched.complete && !searched.is_proof(), "{searched:?}");
+    assert_eq!(searched.unseen, ["later rounds of a loop that counts them"]);
+}

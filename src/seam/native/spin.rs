@@ -26,6 +26,8 @@ const ROUNDS: usize = 16;
 const ROUNDS_ALIKE: usize = 3;
 /// The rounds after which a loop of a library that spins is.
 const ROUNDS_OF_LIBRARY: usize = 2;
+/// What a search does not see if it holds a loop that counts.
+const COUNTED: &str = "later rounds of a loop that counts them";
 /// The rounds without points, until a thread is held for the first time.
 const FREE: u32 = 64;
 /// The number of times that a thread which is held goes on. Each time it has twice as many rounds.
@@ -117,6 +119,9 @@ impl Looks {
             return Repeated::No;
         }
         let free = if is_endless && self.times == 0 { 0 } else { FREE << self.times };
+        if !is_endless && !site.backs_off {
+            WORLD.with(|world| world.note_unseen(COUNTED));
+        }
         if self.again < free {
             return Repeated::Again {
                 value: round[0].value,

@@ -38,6 +38,8 @@ mod stub {
             pub(crate) must_fail: bool,
             pub(crate) coverage: bool,
             pub(crate) closure: bool,
+            pub(crate) points: Option<&'static str>,
+            pub(crate) arc: bool,
             pub(crate) prove: Option<u64>,
             pub(crate) must_prove: bool,
             pub(crate) statistics: bool,

@@ -17,6 +17,7 @@ use std::time::Duration;
 use self::grammar::{flag, folder, parse_seeds, parse_shard, parse_time};
 pub(crate) use self::idle::idle_text;
 use self::names::unknown;
+use crate::run::points::Points;
 use crate::strategy::{Chosen, Numbered, SEARCHES, STRATEGIES};
 
 /// Seeds run when nothing says how many.
@@ -50,6 +51,10 @@ pub(crate) struct Settings {
     pub(crate) native: bool,
     /// True if a run that comes to the step limit is reported as it is: not repeated, not shrunk.
     pub(crate) long_is_undecided: bool,
+    /// The points of plain threads, by name.
+    pub(crate) points: Option<String>,
+    /// True if the counts of `Arc` are points of plain threads.
+    pub(crate) arc: Option<bool>,
     pub(crate) shard: Option<Shard>,
     pub(crate) hang: Option<Duration>,
     pub(crate) limit: Option<Duration>,
@@ -81,6 +86,8 @@ pub(crate) struct Config {
     /// A file or an inline trace.
     pub(crate) replay: Option<String>,
     pub(crate) jobs: usize,
+    /// The operations of plain threads that are points.
+    pub(crate) points: Points,
     /// The time limit of a step, or of real threads on which no task makes progress. None: no limit.
     pub(crate) hang: Option<Duration>,
     /// The time limit of a run on real threads. None: no limit. Simulated runs have a step limit.
@@ -209,6 +216,11 @@ impl Settings {
                 let jobs = value.parse().ok().filter(|jobs| (1..=1024).contains(jobs));
                 read(&mut self.jobs, jobs, "a number of threads from 1 to 1024")
             }
+            "SIM_POINTS" => {
+                let known = Points::parse(value).map(|_| value.to_owned());
+                read(&mut self.points, known, Points::GRAMMAR)
+            }
+            "SIM_ARC" => read(&mut self.arc, flag(value), "1 or 0"),
             "SIM_SHARD" => {
                 read(&mut self.shard, parse_shard(value), "k/n with k from 1 to n, like 2/4")
             }
@@ -256,6 +268,8 @@ impl Settings {
             jobs: over.jobs.or(self.jobs),
             native: over.native || self.native,
             long_is_undecided: over.long_is_undecided || self.long_is_undecided,
+            points: over.points.or(self.points),
+            arc: over.arc.or(self.arc),
             shard: over.shard.or(self.shard),
             hang: over.hang.or(self.hang),
             limit: over.limit.or(self.limit),
@@ -314,6 +328,13 @@ impl Settings {
                 ),
             });
         }
+        let points = self.points.as_deref().unwrap_or(Points::DEFAULT);
+        let points = Points::parse(points).ok_or_else(|| InvalidSetting {
+            name: "points".to_owned(),
+            value: points.to_owned(),
+            grammar: Points::GRAMMAR.to_owned(),
+        })?;
+        let points = Points { arc: self.arc.unwrap_or(false), ..points };
         let many = match crate::seam::SIMULATED {
             true if searches => SEARCH_RUNS,
             true => SEEDS,
@@ -336,6 +357,7 @@ impl Settings {
             time: self.time,
             steps_max: self.steps_max.unwrap_or(STEPS_MAX),
             replay: self.replay,
+            points,
             jobs: if self.native { 1 } else { self.jobs.unwrap_or_else(cores) },
             hang: Some(self.hang.unwrap_or(HANG)).filter(|hang| !hang.is_zero()),
             limit: Some(self.limit.unwrap_or(LIMIT)).filter(|limit| !limit.is_zero()),

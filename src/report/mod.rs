@@ -238,7 +238,7 @@ impl Searched {
                 "a sampled run failed, but no run of the search did".to_owned()
             }
             _ if !self.unseen.is_empty() => {
-                format!("code that is not instrumented was entered: {}", self.unseen.join(", "))
+                format!("operations of these are not explored: {}", self.unseen.join(", "))
             }
             _ if self.blind => {
                 "tasks woke each other through something outside this library".to_owned()

@@ -35,11 +35,24 @@ impl RunState {
         });
         for task in due {
             self.touch(task, Contact::TimedOut);
-            if !self.enable_resume(task) {
+            if !self.enable_resume(task) && !self.let_go(task) {
                 self.wake(task);
             }
         }
         !self.board.ready.is_empty()
+    }
+
+    /// Lets a task that is held until a change go on without one. Returns `false` if none is held.
+    fn let_go(&mut self, task: TaskId) -> bool {
+        let step = self.board.step;
+        let watches = self.board.watches.iter_mut();
+        let Some(watch) = watches.into_iter().find(|watch| watch.task == task) else {
+            return false;
+        };
+        watch.changes.push(step);
+        let id = AnnouncementId::new(task, watch.key);
+        self.set_enabled(id, true);
+        true
     }
 
     /// Lets a task that has announced to resume go on. Returns `false` if it has not.
@@ -66,10 +79,12 @@ impl World {
         self.state().enable_resume(task);
     }
 
-    /// Forgets the timer of the current task.
-    pub(crate) fn clear_timer(&self) {
+    /// Forgets the timer of the current task. Returns `false` if it has none.
+    pub(crate) fn clear_timer(&self) -> bool {
         let mut state = self.state();
         let task = state.current();
+        let before = state.timers.waiting.len();
         state.timers.waiting.retain(|(_, waiting)| *waiting != task);
+        state.timers.waiting.len() < before
     }
 }

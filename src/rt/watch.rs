@@ -18,8 +18,9 @@ use super::state::RunState;
 use super::world::{WORLD, World};
 use crate::run::board::Watch;
 use crate::run::event::Event;
+use crate::run::event::Values;
 use crate::run::ids::{ObjectId, Place};
-use crate::run::op::Access;
+use crate::run::op::{Access, Op};
 
 /// The objects that one evaluation of a condition reads.
 #[derive(Debug)]
@@ -118,6 +119,34 @@ impl World {
         state.board.watches.push(Watch { task, key, place, objects, changes, seen });
         state.attention = true;
         Some(HeldOp { run: state.run, step: state.board.step, id: AnnouncementId::new(task, key) })
+    }
+
+    /// Holds the announcement of the current task until one of `objects` changes, or has changed since the run had
+    /// `seen` events.
+    #[cfg_attr(not(unpause_native), allow(dead_code))]
+    pub(crate) fn hold_announced(
+        &self,
+        id: AnnouncementId,
+        (objects, seen): (Vec<ObjectId>, usize),
+        place: Place,
+    ) -> HeldOp {
+        let mut state = self.state();
+        let (task, key) = (id.task(), id.key());
+        state.board.watches.push(Watch { task, key, place, objects, changes: Vec::new(), seen });
+        state.attention = true;
+        HeldOp { run: state.run, step: state.board.step, id }
+    }
+
+    /// The number of events of the run.
+    #[cfg_attr(not(unpause_native), allow(dead_code))]
+    pub(crate) fn events(&self) -> usize {
+        self.state().board.events.len()
+    }
+
+    /// Records an operation of the current task that took effect without a point.
+    #[cfg_attr(not(unpause_native), allow(dead_code))]
+    pub(crate) fn note(&self, op: &'static Op, object: ObjectId, place: Place, values: Values) {
+        self.state().happened(op, Some(object), place, values);
     }
 
     /// Returns `true` if the current task must go on waiting; `waker` is then kept.

@@ -8,6 +8,7 @@ pub mod ids;
 mod memory;
 pub mod op;
 pub(crate) mod panics;
+pub(crate) mod points;
 pub(crate) mod pool;
 pub mod program;
 pub(crate) mod recording;

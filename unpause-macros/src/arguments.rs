@@ -11,7 +11,7 @@ use crate::suggest::suggest;
 use crate::value;
 
 /// The names of all arguments, in the order in which messages list them.
-pub(crate) const NAMES: [&str; 18] = [
+pub(crate) const NAMES: [&str; 20] = [
     "seeds",
     "seed",
     "strategy",
@@ -29,6 +29,8 @@ pub(crate) const NAMES: [&str; 18] = [
     "native",
     "leaks",
     "races",
+    "points",
+    "arc",
     "crate",
 ];
 
@@ -83,6 +85,10 @@ pub(crate) struct Arguments {
     pub(crate) leaks: bool,
     /// True if the flag is present: the test needs a build that searches data races. With `native` only.
     pub(crate) races: bool,
+    /// `all` or `default`. Beside `native`.
+    pub(crate) points: Option<LitStr>,
+    /// True if the flag is present. Beside `native`.
+    pub(crate) arc: bool,
     /// The path of the library.
     pub(crate) library: Option<Path>,
 }
@@ -93,13 +99,13 @@ pub(crate) fn parse(tokens: TokenStream) -> (Arguments, Vec<Error>) {
     let mut errors = Vec::new();
     let mut seen: Vec<String> = Vec::new();
     let mut must_prove = None;
-    let mut of_memory = Vec::new();
+    let mut of_native = Vec::new();
     for part in split(tokens, &mut errors) {
         let result = Argument::parse(part).and_then(|part| {
             part.check(&seen)?;
             seen.push(part.name.clone());
-            if ["leaks", "races"].contains(&part.name.as_str()) {
-                of_memory.push((part.name.clone(), part.span));
+            if ["leaks", "races", "points", "arc"].contains(&part.name.as_str()) {
+                of_native.push((part.span, part.name.clone()));
             }
             if part.name == "must_prove" {
                 must_prove = Some(part.span);
@@ -108,11 +114,12 @@ pub(crate) fn parse(tokens: TokenStream) -> (Arguments, Vec<Error>) {
         });
         errors.extend(result.err());
     }
-    if !seen.iter().any(|name| name == "native") {
-        errors.extend(of_memory.into_iter().map(|(name, span)| {
+    if !arguments.native {
+        errors.extend(of_native.into_iter().map(|(span, name)| {
+            let write = form(&name);
             Error::new(
                 span,
-                format!("`{name}` needs `native`: it is about the memory of plain threads"),
+                format!("`{name}` is about plain threads: write {write}, or leave it out"),
             )
         }));
     }
@@ -244,6 +251,10 @@ impl Argument {
                 arguments.statistics = true;
                 return Ok(());
             }
+            (None, "arc") => {
+                arguments.arc = true;
+                return Ok(());
+            }
             (None, "native") => {
                 arguments.native = true;
                 return Ok(());
@@ -259,7 +270,7 @@ impl Argument {
             (
                 Some(value),
                 "must_fail" | "coverage" | "closure" | "must_prove" | "statistics" | "native"
-                | "leaks" | "races",
+                | "leaks" | "races" | "arc",
             ) => {
                 let message = format!("`{name}` takes no value: write `{name}`, or leave it out");
                 return Err(error_at(&value, self.span, &message));
@@ -282,6 +293,7 @@ impl Argument {
             "hang" => arguments.hang_ms = Some(value::milliseconds(name, &value)?),
             "limit" => arguments.limit_ms = Some(value::milliseconds(name, &value)?),
             "strategy" => arguments.strategy = Some(value::text(name, &value)?),
+            "points" => arguments.points = Some(value::one_of(name, &value, &["all", "default"])?),
             "replay" => arguments.replay = Some(value::text(name, &value)?),
             "crate" => arguments.library = Some(value::path(name, &value)?),
             _ => unreachable!("every name in NAMES has an arm, and no other gets here"),
@@ -310,6 +322,8 @@ pub(crate) fn form(name: &str) -> &'static str {
         "native" => "`native`",
         "leaks" => "`native, leaks`",
         "races" => "`native, races`",
+        "points" => "`native, points = \"all\"`",
+        "arc" => "`native, arc`",
         _ => "`must_fail`",
     }
 }
@@ -394,6 +408,28 @@ mod tests {
                 "`seeds` together with `seed`: `seed` is the only one tried, `seeds` is how many are",
                 "`must_fail` takes no value: write `must_fail`, or leave it out",
                 "`time` needs a string in quotes: write `time = \"5s\"`",
+            ]
+        );
+    }
+
+    #[test]
+    fn points_are_those_of_plain_threads() {
+        let (arguments, found) = parse(quote!(native, points = "all", arc));
+        assert!(found.is_empty() && arguments.arc);
+        assert_eq!(arguments.points.map(|s| s.value()), Some("all".into()));
+        assert_eq!(
+            errors(quote!(native, points = "al")),
+            ["`points` is \"all\" or \"default\", not \"al\"; did you mean \"all\"?"]
+        );
+        assert_eq!(
+            errors(quote!(native, points = "1")),
+            ["`points` is \"all\" or \"default\", not \"1\""]
+        );
+        assert_eq!(
+            errors(quote!(points = "all", arc)),
+            [
+                "`points` is about plain threads: write `native, points = \"all\"`, or leave it out",
+                "`arc` is about plain threads: write `native, arc`, or leave it out",
             ]
         );
     }

@@ -89,6 +89,8 @@ fn accepted(arguments: &Arguments, function: &Function) -> TokenStream {
     let must_prove = arguments.must_prove;
     let statistics = arguments.statistics;
     let leaks = arguments.leaks;
+    let points = option(arguments.points.as_ref(), quote!(&'static ::core::primitive::str));
+    let arc = arguments.arc;
 
     let handed = quote! {
         __sim::Site {
@@ -120,6 +122,8 @@ fn accepted(arguments: &Arguments, function: &Function) -> TokenStream {
             must_prove: #must_prove,
             statistics: #statistics,
             leaks: #leaks,
+            points: #points,
+            arc: #arc,
         },
         #closure,
     };
@@ -268,6 +272,8 @@ mod tests {
                         must_prove: false,
                         statistics: true,
                         leaks: false,
+                        points: ::core::option::Option::None::<&'static ::core::primitive::str>,
+                        arc: false,
                     },
                     async || -> Result<(), E> { work().await? },
                 )

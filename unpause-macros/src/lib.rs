@@ -43,6 +43,8 @@ use proc_macro::TokenStream;
 /// | `native` | the function is plain, not `async`, and its `std::thread`s are stepped; needs `cargo unpause test` | a flag |
 /// | `leaks` | with `native`: an allocation of the run that nothing refers to at its end is a failure | a flag |
 /// | `races` | with `native`: the test is ignored unless `cargo unpause test --races` searches data races | a flag |
+/// | `points = "all"` | the operations of plain threads that are points | `"all"` or `"default"`; needs `native` |
+/// | `arc` | the counts of `Arc` are points of plain threads | a flag; needs `native` |
 /// | `crate = path` | where the library lives | a path; default `::sim` |
 ///
 /// # Beside other attributes

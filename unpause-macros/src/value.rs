@@ -5,6 +5,7 @@ use syn::parse::Parser;
 use syn::{Error, Lit, LitStr, Path};
 
 use crate::arguments::form;
+use crate::suggest::suggest;
 
 /// The units of a duration, in milliseconds.
 const UNITS: [(&str, u64); 4] = [("ms", 1), ("s", 1_000), ("m", 60_000), ("h", 3_600_000)];
@@ -58,6 +59,24 @@ pub(crate) fn path(name: &str, value: &TokenStream) -> Result<Path, Error> {
         let message = format!("`{name}` needs a path without quotes: write {}", form(name));
         Error::new_spanned(value, message)
     })
+}
+
+/// A string that is one of `known`.
+pub(crate) fn one_of(
+    name: &str,
+    tokens: &TokenStream,
+    known: &[&'static str],
+) -> Result<LitStr, Error> {
+    let found = text(name, tokens)?;
+    let value = found.value();
+    if known.contains(&value.as_str()) {
+        return Ok(found);
+    }
+    let list: Vec<_> = known.iter().map(|known| format!("{known:?}")).collect();
+    let meant = suggest(&value, known).map(|known| format!("; did you mean {known:?}?"));
+    let message =
+        format!("`{name}` is {}, not {value:?}{}", list.join(" or "), meant.unwrap_or_default());
+    Err(Error::new(found.span(), message))
 }
 
 /// Milliseconds of `<digits><unit>`.

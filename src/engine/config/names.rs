@@ -1,7 +1,7 @@
 //! The names of the variables, and which one was meant.
 
 /// All variables, for suggestions.
-const VARIABLES: [&str; 19] = [
+const VARIABLES: [&str; 21] = [
     "SIM_SEED",
     "SIM_SEEDS",
     "SIM_STRATEGY",
@@ -9,6 +9,8 @@ const VARIABLES: [&str; 19] = [
     "SIM_STEPS",
     "SIM_REPLAY",
     "SIM_JOBS",
+    "SIM_POINTS",
+    "SIM_ARC",
     "SIM_SHARD",
     "SIM_HANG",
     "SIM_LIMIT",

@@ -138,6 +138,8 @@
 //! | `SIM_TIME` | time limit of the test, which passes with fewer seeds | `500ms`, `5s`, `2m`, `1h` |
 //! | `SIM_STEPS` | maximum of steps in a run; one that takes more fails | `100000` |
 //! | `SIM_REPLAY` | replays a trace and nothing else: a file, or the trace as text | `sim2:0,0.0x2` |
+//! | `SIM_POINTS` | the operations of plain threads that are points | `all`, `default` |
+//! | `SIM_ARC` | the counts of `Arc` are points of plain threads | `1`, `0` |
 //! | `SIM_JOBS` | worker threads; the default is the number of cores | `4` |
 //! | `SIM_SHARD` | every n-th seed, beginning with the k-th | `2/4` |
 //! | `SIM_HANG` | time limit of a step, or of real threads on which no task moves; the default is 10 s, `0s` is no limit | `30s` |
@@ -307,6 +309,9 @@ impl Runner {
         must_fail: bool,
         kept: bool,
     ) -> Result<TestRun, InvalidSetting> {
+        if self.settings.native {
+            native::set_points(config.points);
+        }
         let mut notes = self.idle()?;
         if config.borrows() {
             let (_, seeds) = config.seeds();

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::TestResult;
 use crate::seam::native::{self, outside};
 
-pub(super) use crate::seam::native::exclusive;
+pub(super) use crate::seam::native::{exclusive, set_points};
 
 /// The error that a body returned, as text.
 pub(super) struct ErrorText(String);

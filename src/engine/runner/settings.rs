@@ -312,6 +312,49 @@ impl Runner {
         self
     }
 
+    /// Choose the operations of plain threads that are points: `default` or `all`. Has no effect on other tests.
+    ///
+    /// With `default`, the operations of std that no program can tell apart are no points (those that make and join
+    /// threads, counts of `Arc`), and a loop that reads the same values waits until one of them changes. With `all`,
+    /// each atomic operation is a point and no loop is recognised: for comparison, and for a program that depends on
+    /// the number of rounds of such a loop. A trace is replayed with the points of the run that it was made from.
+    ///
+    /// ```no_run
+    /// let runner = sim::Runner::new().strategy("exhaustive").points("all");
+    /// let report = runner.run_native(|| {
+    ///     std::thread::spawn(|| ()).join().unwrap();
+    /// });
+    /// assert!(report.passed());
+    /// ```
+    ///
+    /// Any other name is an [`InvalidSetting`](super::InvalidSetting) when the runner runs.
+    #[must_use]
+    pub fn points(mut self, points: &str) -> Runner {
+        self.settings.points = Some(points.to_owned());
+        self
+    }
+
+    /// Make the counts of `Arc` points of plain threads: the threads then race for the last drop of a value. Has no
+    /// effect on other tests.
+    ///
+    /// ```no_run
+    /// use std::sync::Arc;
+    ///
+    /// let report = sim::Runner::new().arc(true).seeds(0..100).run_native(|| {
+    ///     let value = Arc::new(1);
+    ///     let other = value.clone();
+    ///     let thread = std::thread::spawn(move || drop(other));
+    ///     drop(value);
+    ///     thread.join().unwrap();
+    /// });
+    /// assert!(report.passed());
+    /// ```
+    #[must_use]
+    pub fn arc(mut self, wanted: bool) -> Runner {
+        self.settings.arc = Some(wanted);
+        self
+    }
+
     /// Prove of a failing run, when it has been shrunk, that no run of the same program with the same
     /// values drawn fails in the same way with fewer preemptions, by a search of at most so many runs
     /// (of 1000 steps on average); 0 for no proof. A run with fewer takes its place, unless it has more steps

@@ -71,6 +71,10 @@ pub struct Attributes {
     pub statistics: bool,
     /// A run of plain threads fails if it leaks memory.
     pub leaks: bool,
+    /// The operations of plain threads that are points.
+    pub points: Option<&'static str>,
+    /// The counts of `Arc` are points of plain threads.
+    pub arc: bool,
 }
 
 /// Runs a test and panics if it fails.
@@ -114,6 +118,8 @@ fn test_body(
         replay: attributes.replay.map(|source| beside_manifest(source, site.manifest_dir)),
         coverage: attributes.coverage.then_some(true),
         closure: attributes.closure.then_some(true),
+        points: attributes.points.map(str::to_owned),
+        arc: attributes.arc.then_some(true),
         prove: attributes.prove,
         must_prove: attributes.must_prove.then_some(true),
         statistics: attributes.statistics.then_some(true),

@@ -2,6 +2,8 @@
 
 use std::panic::{Location, PanicHookInfo};
 
+use crate::run::points::Points;
+
 /// The reason why plain threads cannot be stepped.
 const REMEDY: &str = "plain threads are not instrumented in this build: run the test with `cargo unpause test`, which \
     compiles the program so that its threads can be stepped";
@@ -11,6 +13,9 @@ const REMEDY: &str = "plain threads are not instrumented in this build: run the 
 pub(crate) async fn run(_body: Box<dyn FnOnce() + Send>, _leaks: bool) {
     panic!("{REMEDY}")
 }
+
+/// Has no effect: there are no such runs.
+pub(crate) fn set_points(_points: Points) {}
 
 /// Calls `act`.
 pub(crate) fn outside<R>(act: impl FnOnce() -> R) -> R {

@@ -6,15 +6,17 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::task::Poll;
 
-use unpause_native::{Access, Request};
+use unpause_native::{Access, Operation, Request};
 
 use super::death;
 use super::memory;
 use super::ops::{self, RESUME, SLEEP, WAIT, WAKE, YIELD};
+use super::points;
 use super::sites::Site;
+use super::spin::{Looks, Repeated};
 use super::threads::{Waiter, with};
 use super::transfers::transfer;
-use crate::rt::WORLD;
+use crate::rt::{WORLD, World};
 use crate::run::event::Values;
 use crate::seam::sim::{YieldPoint, draw_key, spawn};
 
@@ -25,15 +27,45 @@ const ETIMEDOUT: u64 = 110;
 
 /// Steps a thread until it ends.
 pub(super) async fn drive(thread: usize) {
-    let mut reply = 0;
+    let (mut reply, mut looks) = (0, Looks::default());
+    let points = points();
     loop {
         let (request, site) = with(|threads| {
             let request = threads.execution().resume(thread, reply);
             (request, threads.site(thread))
         });
         reply = match request {
-            Request::Access(access) if access.size == 0 || !site.is_point => perform(thread).0,
-            Request::Access(access) => do_access(thread, access, site).await,
+            Request::Access(access) if access.size == 0 => perform(thread).0,
+            Request::Access(access) if !site.is_point(points) => do_quietly(thread, access, site),
+            Request::Access(access) if points.all => do_access(thread, access, site).await.0,
+            Request::Access(access) => {
+                let look = looks.next(thread, access.address);
+                match looks.repeated(look, &site) {
+                    Repeated::No => {
+                        let (old, new) = do_access(thread, access, site).await;
+                        looks.saw(look, access, old, new);
+                        old
+                    }
+                    Repeated::Again { value, noted }
+                        if sees(thread, access, site, value, noted) =>
+                    {
+                        looks.saw_again(look, value);
+                        perform(thread).0
+                    }
+                    Repeated::Again { .. } => {
+                        let (old, new) = do_access(thread, access, site).await;
+                        looks.saw(look, access, old, new);
+                        old
+                    }
+                    Repeated::Unchanged(round) => {
+                        let (looked, let_go) = (round.looked, round.let_go);
+                        let (old, new) =
+                            hold(thread, access, site, looked, let_go, &mut looks).await;
+                        looks.saw(look, access, old, new);
+                        old
+                    }
+                }
+            }
             Request::Wait { word, expected, deadline } => {
                 wait(thread, word, expected, deadline, site).await
             }
@@ -47,6 +79,7 @@ pub(super) async fn drive(thread: usize) {
                 join(child, site).await;
                 0
             }
+            Request::Yield if !points.all && looks.yields_again(thread, &site) => 0,
             Request::Yield => {
                 YieldPoint::new(&YIELD, site.place).await;
                 0
@@ -62,6 +95,9 @@ pub(super) async fn drive(thread: usize) {
             Request::End => return,
             Request::Died(reason) => death::fail(thread, reason),
         };
+        if !matches!(request, Request::Access(_) | Request::Yield) {
+            looks.forget();
+        }
     }
 }
 
@@ -75,14 +111,84 @@ fn perform(thread: usize) -> (u64, u64) {
     with(|threads| threads.execution().perform(thread))
 }
 
-async fn do_access(thread: usize, access: Access, site: Site) -> u64 {
+/// Does an access that is no point. Memory whose accesses are points elsewhere is changed nevertheless.
+fn do_quietly(thread: usize, access: Access, site: Site) -> u64 {
+    let (old, new) = perform(thread);
+    let changed = old != new || access.operation == Operation::Store;
+    if changed {
+        if let Some(word) = with(|threads| threads.known_word(access.address)) {
+            word.note(ops::op(&access), site.place, values(&access, old, new));
+        }
+    }
+    old
+}
+
+/// Returns `true` if the access would see this value again and change nothing. The step has read the memory then, in
+/// either case.
+fn sees(thread: usize, access: Access, site: Site, value: u64, noted: bool) -> bool {
+    let seen = with(|threads| threads.execution().look(thread));
+    let again = seen == Some(value);
+    if noted || !again {
+        let word = with(|threads| threads.word_at(access.address, ops::kind(&access), site));
+        let load = Access { operation: Operation::Load, ..access };
+        let shown = if again { values(&load, value, value) } else { Values::None };
+        word.note(ops::op(&load), site.place, shown);
+    }
+    again
+}
+
+/// The values of an access that was done, as a report shows them.
+fn values(access: &Access, old: u64, new: u64) -> Values {
+    with(|threads| {
+        let execution = threads.execution();
+        ops::values(access, (old, new), |value| execution.stable_value(value))
+    })
+}
+
+/// Holds a look in a loop until another thread changes an object that the loop looks at. If no thread can go on, and
+/// `let_go` says so, it goes on for some rounds: a loop may count them.
+async fn hold(
+    thread: usize,
+    access: Access,
+    site: Site,
+    looked: (Vec<usize>, usize),
+    let_go: bool,
+    looks: &mut Looks,
+) -> (u64, u64) {
+    let (addresses, seen) = looked;
+    let (word, objects) = with(|threads| {
+        let known = addresses.into_iter().filter_map(|address| threads.known_word(address));
+        let objects: Vec<_> = known.map(|word| word.id(site.place)).collect();
+        (threads.word_at(access.address, ops::kind(&access), site), objects)
+    });
+    if let_go {
+        // After all other timers.
+        WORLD.with(|world| world.set_timer(u64::MAX));
+    }
+    let effect = || {
+        let (old, new) = perform(thread);
+        ((old, new), values(&access, old, new))
+    };
+    let done = word.held(ops::op(&access), site.place, (objects, seen), effect).await;
+    if let_go && !WORLD.with(World::clear_timer) {
+        looks.was_let_go();
+        // A loop may wait for a time.
+        with(|threads| {
+            let now = threads.execution().now();
+            threads.execution().advance_to(now + looks.pause());
+        });
+    }
+    done
+}
+
+async fn do_access(thread: usize, access: Access, site: Site) -> (u64, u64) {
     let word = with(|threads| threads.word_at(access.address, ops::kind(&access), site));
     let effect = || {
         with(|threads| {
             let (old, new) = threads.execution().perform(thread);
             let execution = threads.execution();
             let shown = |value| execution.stable_value(value);
-            (old, ops::values(&access, (old, new), shown))
+            ((old, new), ops::values(&access, (old, new), shown))
         })
     };
     word.point(ops::op(&access), site.place, effect).await

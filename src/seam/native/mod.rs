@@ -10,10 +10,12 @@ mod drive;
 mod memory;
 mod ops;
 mod sites;
+mod spin;
 mod threads;
 mod transfers;
 
 use std::panic::PanicHookInfo;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use unpause_native::{Ended, Execution};
@@ -25,6 +27,7 @@ use super::sim::{fail, here};
 use crate::rt::WORLD;
 use crate::run::Failure;
 use crate::run::ids::TaskId;
+use crate::run::points::Points;
 
 /// Runs `body` on a simulated thread, as the current task. If `leaks` is set, an allocation that nothing refers to at
 /// the end is a failure.
@@ -59,6 +62,21 @@ pub(crate) async fn run(body: Box<dyn FnOnce() + Send>, leaks: bool) {
 /// The name of std's functions that synchronise threads, where they are not replaced.
 const NOT_REPLACED: &str =
     "std's compiled functions, because the program is not linked by `cargo unpause test`";
+
+/// The points of the test that runs, as numbers.
+static ALL: AtomicBool = AtomicBool::new(false);
+static ARC: AtomicBool = AtomicBool::new(false);
+
+/// Sets the points of the runs to come.
+pub(crate) fn set_points(points: Points) {
+    ALL.store(points.all, Ordering::Relaxed);
+    ARC.store(points.arc, Ordering::Relaxed);
+}
+
+/// The points of this run.
+fn points() -> Points {
+    Points { all: ALL.load(Ordering::Relaxed), arc: ARC.load(Ordering::Relaxed) }
+}
 
 /// One test at a time steps plain threads: they share the statics of the program. Held by a test while it runs.
 static ONE: Mutex<()> = Mutex::new(());

@@ -4,6 +4,7 @@ use unpause_native::{Execution, Frame, location};
 
 use super::by_number::ByNumber;
 use crate::run::ids::Place;
+use crate::run::points::Points;
 
 /// A place in the code that has requested an operation.
 #[derive(Clone, Copy, Debug)]
@@ -12,8 +13,31 @@ pub(super) struct Site {
     pub(super) place: Place,
     /// The primitive of std that accesses the memory, if one does.
     pub(super) primitive: Option<&'static str>,
-    /// False if an operation here takes effect without a point.
-    pub(super) is_point: bool,
+    part: Part,
+    /// True in code that spins a bounded number of rounds, counted on the stack.
+    pub(super) backs_off: bool,
+}
+
+/// The part of the program that a place belongs to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Part {
+    /// Code whose operations the program can tell apart.
+    Visible,
+    /// The counts of `Arc`.
+    Counts,
+    /// Other internals of std.
+    Internal,
+}
+
+impl Site {
+    /// Returns `true` if an operation here is a point. If not, it takes effect without one.
+    pub(super) fn is_point(&self, points: Points) -> bool {
+        match self.part {
+            Part::Visible => true,
+            Part::Counts => points.all || points.arc,
+            Part::Internal => points.all,
+        }
+    }
 }
 
 /// The places met so far, by [`Execution::caller`]. Kept from run to run.
@@ -39,12 +63,28 @@ pub(super) fn site(frames: &[Frame]) -> Site {
     let unknown = Frame { file: "unknown".to_owned(), ..Frame::default() };
     let of_thread = inner.iter().find(|frame| frame.file.contains("/std/src/thread/"));
     let user = user.first().or(of_thread).unwrap_or(&unknown);
-    let mut of_std = inner.iter().filter(|frame| is_replacement(frame) || is_internal(frame));
+    let part = |frame: &Frame| match () {
+        () if is_replacement(frame) => Some(Part::Visible),
+        () if counts(frame) => Some(Part::Counts),
+        () if is_internal(frame) => Some(Part::Internal),
+        () => None,
+    };
     Site {
         place: location(shortened(&user.file), user.line, user.column),
         primitive: inner.iter().rev().find_map(primitive),
-        is_point: of_std.next().is_none_or(is_replacement),
+        part: inner.iter().find_map(part).unwrap_or(Part::Visible),
+        backs_off: frames.iter().take(BACKING).any(backs_off),
     }
+}
+
+/// The number of innermost functions among which one that spins with a bound is looked for.
+const BACKING: usize = 12;
+
+/// Returns `true` for a function that spins with a bound, or with pauses that grow, and sees nothing but memory.
+fn backs_off(frame: &Frame) -> bool {
+    let files =
+        ["/std/src/sync/mpmc/", "/crossbeam-", "/parking_lot", "/concurrent-queue-", "/flume-"];
+    files.iter().any(|file| frame.file.contains(file))
 }
 
 /// Returns `true` for a function that begins a simulated thread.
@@ -96,11 +136,15 @@ fn is_internal(frame: &Frame) -> bool {
     if let Some((_, thread)) = file.split_once("/std/src/thread/") {
         return thread != "scoped.rs" && !named(&["park"]);
     }
-    let counts = file.ends_with("/alloc/src/sync.rs");
-    (counts && named(&["clone", "drop", "Arc<T>::new"]))
-        || file.contains("/std/src/io/")
+    file.contains("/std/src/io/")
         || file.contains("/std/src/panicking.rs")
         || file.ends_with("/std/src/sync/poison.rs")
+}
+
+/// Returns `true` for a function of `Arc` that counts references and tells nothing of their number.
+fn counts(frame: &Frame) -> bool {
+    let named = ["clone", "drop", "Arc<T>::new"].iter().any(|name| frame.function.contains(name));
+    named && frame.file.ends_with("/alloc/src/sync.rs")
 }
 
 /// The file as a report shows it: `package-version/…` of a package from a registry.
@@ -133,20 +177,32 @@ mod tests {
         let load = frame("load", &format!("{std}/core/src/sync/atomic.rs"));
         let own = frame("bench::grow", "src/grow.rs");
         let found = site(&[load.clone(), own.clone(), frame("main", "src/main.rs")]);
-        assert_eq!((found.place.to_string().as_str(), found.is_point), ("src/grow.rs:7:5", true));
+        assert_eq!(
+            (found.place.to_string().as_str(), found.is_point(Points::default())),
+            ("src/grow.rs:7:5", true)
+        );
         let spawn = frame("spawn_unchecked", &format!("{std}/std/src/thread/lifecycle.rs"));
-        assert!(!site(&[load.clone(), spawn.clone(), own.clone()]).is_point);
-        assert!(site(&[load.clone(), own.clone(), spawn]).is_point, "called by std, not of it");
+        assert!(!site(&[load.clone(), spawn.clone(), own.clone()]).is_point(Points::default()));
+        assert!(
+            site(&[load.clone(), own.clone(), spawn]).is_point(Points::default()),
+            "called by std, not of it"
+        );
         let park = frame("std::thread::park", &format!("{std}/std/src/thread/functions.rs"));
-        assert!(site(&[load.clone(), park, own.clone()]).is_point);
+        assert!(site(&[load.clone(), park, own.clone()]).is_point(Points::default()));
         let replaced = frame("unpause_std_notify_one", "/rustc/unpause/replaced/condvar.rs");
         let end = frame("drop", &format!("{std}/std/src/thread/lifecycle.rs"));
         let found = site(&[load.clone(), replaced.clone(), own.clone()]);
-        assert_eq!((found.primitive, found.is_point), (Some("Condvar"), true));
+        assert_eq!((found.primitive, found.is_point(Points::default())), (Some("Condvar"), true));
         let begins = frame("run", "unpause-native/src/linux/thread.rs");
         let found = site(&[load.clone(), replaced.clone(), end.clone(), begins]);
-        assert_eq!((found.place.file(), found.is_point), ("std/src/thread/lifecycle.rs", true));
-        assert!(!site(&[load.clone(), end, replaced]).is_point, "called by it, not of it");
+        assert_eq!(
+            (found.place.file(), found.is_point(Points::default())),
+            ("std/src/thread/lifecycle.rs", true)
+        );
+        assert!(
+            !site(&[load.clone(), end, replaced]).is_point(Points::default()),
+            "called by it, not of it"
+        );
         let registry = "/cargo/registry/src/index.example-0011/dashmap-6.2.1/src/lock.rs";
         assert_eq!(shortened(registry), "dashmap-6.2.1/src/lock.rs");
     }

@@ -158,6 +158,11 @@ impl Threads {
         must
     }
 
+    /// The object at an address, if an access of the run was a point.
+    pub(super) fn known_word(&self, address: usize) -> Option<Arc<ForeignWord>> {
+        self.words.get(&(address as u64)).cloned()
+    }
+
     /// Puts a wait into the queue of a word.
     pub(super) fn enqueue(&mut self, address: usize, waiter: Arc<Waiter>) {
         self.queues.entry(address as u64).or_default().push_back(waiter);

@@ -6,7 +6,7 @@ use std::task::{Context, Poll};
 
 use super::Here;
 use super::point::{Backend, Point, RunObject};
-use crate::rt::{Object, PendingOp, object_id};
+use crate::rt::{HeldOp, Object, PendingOp, WORLD, object_id};
 use crate::run::event::{ValueKind, Values};
 use crate::run::ids::{ObjectId, Place};
 use crate::run::op::Op;
@@ -50,6 +50,38 @@ impl ForeignWord {
         })
     }
 
+    /// Announces `op`, a look in a loop that has seen the same in its last round, and holds it until one of the
+    /// `looked` objects changes, or has changed since the run had so many events.
+    pub(crate) fn held<'a, R>(
+        &'a self,
+        op: &'static Op,
+        here: Here,
+        looked: (Vec<ObjectId>, usize),
+        effect: impl FnMut() -> (R, Values) + Send + Unpin + 'a,
+    ) -> impl Future<Output = R> + Send + 'a
+    where
+        R: Send + 'a,
+    {
+        Held {
+            word: self,
+            pending: PendingOp::new(op, here),
+            looked: Some(looked),
+            held: None,
+            effect,
+        }
+    }
+
+    /// Records `op` as done, without a point.
+    pub(crate) fn note(&self, op: &'static Op, here: Here, values: Values) {
+        let object = self.id(here);
+        WORLD.with(|world| world.note(op, object, here, values));
+    }
+
+    /// Its number in the run.
+    pub(crate) fn id(&self, here: Here) -> ObjectId {
+        object_id(&self.object, self.values, here, || 0)
+    }
+
     /// Announces `op`, with [`Access::Resume`](crate::run::op::Access::Resume), and waits for its turn.
     pub(crate) fn resume(&self, op: &'static Op, here: Here) -> Resume<'_> {
         Resume { word: self, pending: PendingOp::new(op, here) }
@@ -73,8 +105,41 @@ impl Future for Resume<'_> {
     }
 }
 
+/// A look that is held until a change.
+struct Held<'a, F> {
+    word: &'a ForeignWord,
+    pending: PendingOp,
+    /// None when it is announced.
+    looked: Option<(Vec<ObjectId>, usize)>,
+    held: Option<HeldOp>,
+    effect: F,
+}
+
+impl<R, F: FnMut() -> (R, Values) + Unpin> Future for Held<'_, F> {
+    type Output = R;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<R> {
+        let Held { word, pending, looked, held, effect } = &mut *self;
+        if let Some(looked) = looked.take() {
+            let polled = pending.poll_waiting(cx, *word);
+            debug_assert!(polled.is_pending(), "an operation is announced before it is done");
+            let id = pending.announcement.id;
+            *held = Some(WORLD.with(|world| world.hold_announced(id, looked, pending.place)));
+            return Poll::Pending;
+        }
+        pending.poll_waiting(cx, *word).map(|()| {
+            *held = None;
+            pending.perform_out_of_turn(|pending| {
+                let (result, values) = effect();
+                pending.record_foreign(values);
+                result
+            })
+        })
+    }
+}
+
 impl RunObject for ForeignWord {
     fn id_in_run(&self, place: Place) -> Option<ObjectId> {
-        Some(object_id(&self.object, self.values, place, || 0))
+        Some(self.id(place))
     }
 }

@@ -1,6 +1,7 @@
 //! The functions that instrumented code calls for atomic operations.
 //!
-//! Each begins with a few instructions that pass the return address and the frame pointer of the caller on.
+//! Each begins with a few instructions that pass the address of the return address and the frame pointer of the caller
+//! on.
 
 use std::arch::naked_asm;
 
@@ -18,7 +19,10 @@ fn operate(access: Access, caller: (usize, usize)) -> u64 {
                 // SAFETY: instrumented code is about to access these bytes.
                 unsafe { std::ptr::read_volatile(access.address as *const u8) };
             }
-            thread.stop(Request::Access(access), caller)
+            thread.called_from = caller.0;
+            // SAFETY: the address of the return address, on the stack of this thread.
+            let from = unsafe { *(caller.0 as *const usize) };
+            thread.stop(Request::Access(access), (from, caller.1))
         }
     }
 }
@@ -30,7 +34,7 @@ macro_rules! entry {
         #[unsafe(naked)]
         unsafe extern "C" fn $name() {
             naked_asm!(
-                concat!("mov ", $address, ", [rsp]"),
+                concat!("mov ", $address, ", rsp"),
                 concat!("mov ", $frame, ", rbp"),
                 "jmp {}",
                 sym $to,
@@ -48,7 +52,7 @@ macro_rules! entry_of_strong {
             naked_asm!(
                 "shl r8d, 8",
                 "or ecx, r8d",
-                "mov r8, [rsp]",
+                "mov r8, rsp",
                 "mov r9, rbp",
                 "jmp {}",
                 sym $to,

@@ -213,6 +213,24 @@ impl Execution {
         self.run.net.version(object)
     }
 
+    /// The value that the access requested last by `thread` would see, if it would leave the memory as it is now.
+    ///
+    /// # Panics
+    /// If its last request was not an access.
+    #[inline]
+    pub fn look(&self, thread: usize) -> Option<u64> {
+        match self.thread(thread).request {
+            Request::Access(access) => access.look(),
+            other => panic!("thread {thread} has requested {other:?} and no access"),
+        }
+    }
+
+    /// A hash of the registers of `thread` at the access that it has requested. A loop that keeps its state in registers
+    /// has another one in each round if it counts its rounds.
+    pub fn registers(&self, thread: usize) -> Option<u64> {
+        self.thread(thread).registers()
+    }
+
     /// The value of the word that `thread` has requested to wait for.
     ///
     /// # Panics

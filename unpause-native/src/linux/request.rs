@@ -177,6 +177,20 @@ impl Operation {
 }
 
 impl Access {
+    /// The value in memory, if the operation would leave it as it is.
+    pub(crate) fn look(&self) -> Option<u64> {
+        let (old, _) = Access { operation: Operation::Load, ..*self }.perform();
+        let looks = match self.operation {
+            Operation::Load => true,
+            Operation::CompareExchange => old != self.operand,
+            Operation::Swap => old == self.operand,
+            Operation::Or => old | self.operand == old,
+            Operation::And => old & self.operand == old,
+            _ => false,
+        };
+        looks.then_some(old)
+    }
+
     /// Does the operation. Returns the values before and after it.
     //
     // Crate-private: only an access that a thread has requested is valid.

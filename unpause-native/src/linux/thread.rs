@@ -71,6 +71,8 @@ pub(crate) struct Thread {
     pub(crate) call: Option<Call>,
     /// The return address of the function that made the request, and the frame pointer there.
     pub(crate) caller: (usize, usize),
+    /// The address of the return address of the function of instrumentation called last.
+    pub(crate) called_from: usize,
     /// The answer to its last request.
     pub(crate) reply: u64,
     /// The texts and the places of its last panics, the last one last.
@@ -288,6 +290,21 @@ impl Thread {
             .collect()
     }
 
+    /// A hash of the registers that its function keeps while it calls the function of instrumentation that it has
+    /// stopped in. None if it has stopped in another one, and has never in one.
+    pub(crate) fn registers(&self) -> Option<u64> {
+        // Below the return address, the functions of this crate and the switch have saved them. No other thread writes
+        // there, and the rest is the same for the same calls.
+        let words = (self.context.rsp..self.called_from).step_by(8);
+        (self.called_from != 0).then(|| {
+            words.fold(0, |hash: u64, address| {
+                // SAFETY: the used part of the stack of a suspended thread, word by word.
+                let word = unsafe { *(address as *const u64) };
+                (hash ^ word).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(23)
+            })
+        })
+    }
+
     /// Returns `true` if `address` is on its stack.
     pub(crate) fn has_on_stack(&self, address: usize) -> bool {
         self.base.wrapping_sub(address) < self.stack
@@ -344,6 +361,7 @@ impl Thread {
             thread.run = run;
             thread.call = None;
             thread.request = Request::Yield;
+            thread.called_from = 0;
             thread.panics.clear();
         }
     }
@@ -393,6 +411,7 @@ pub(crate) fn hire(stack: usize) -> NonNull<Thread> {
         request: Request::End,
         call: None,
         caller: (0, 0),
+        called_from: 0,
         reply: 0,
         panics: Vec::new(),
     }));

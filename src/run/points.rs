@@ -1,0 +1,26 @@
+//! The operations of plain threads that are points: the setting of a test.
+
+/// The operations of plain threads that are points.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Points {
+    /// True if all atomic operations are, and no loop is recognised.
+    pub(crate) all: bool,
+    /// True if the counts of `Arc` are.
+    pub(crate) arc: bool,
+}
+
+impl Points {
+    /// The values of the setting, for messages.
+    pub(crate) const GRAMMAR: &str = "all or default";
+    /// The value if none is given.
+    pub(crate) const DEFAULT: &str = "default";
+
+    /// The points of this name.
+    pub(crate) fn parse(name: &str) -> Option<Points> {
+        match name {
+            Points::DEFAULT => Some(Points::default()),
+            "all" => Some(Points { all: true, arc: false }),
+            _ => None,
+        }
+    }
+}

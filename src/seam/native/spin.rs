@@ -1,0 +1,208 @@
+//! Loops that read until another thread changes something.
+//!
+//! A thread that has seen the same in some rounds is held until a value changes that it looks at. Nothing is lost by
+//! that if the thread would go round for ever. A loop that counts its rounds ends by itself: so the registers of the
+//! rounds must be the same. If they are not, the loop is held after [`ROUNDS`] rounds, and sooner in a library known to
+//! count ([`Site::backs_off`]), but first it makes rounds without points, in which it may end. A thread that is held
+//! goes on for some rounds when no other can. (After Kokologiannakis, Ren, Vafeiadis: Dynamic Partial Order Reductions
+//! for Spinloops, FMCAD 2021, who transform the source of the loop.)
+//!
+//! Whether a thread is held depends on what it has seen alone, and not on memory as it is: other threads may write to
+//! its stack.
+//!
+//! Not seen: a loop that counts in memory, for whose later rounds other threads change nothing that it looks at.
+
+use unpause_native::Access;
+
+use super::sites::Site;
+use super::threads::with;
+use crate::rt::{WORLD, World};
+
+/// Maximum number of looks in a round.
+const ROUND: usize = 8;
+/// The rounds after which a loop that counts is taken for one without an end.
+const ROUNDS: usize = 16;
+/// The rounds after which one is that has had the same registers in them.
+const ROUNDS_ALIKE: usize = 3;
+/// The rounds after which a loop of a library that spins is.
+const ROUNDS_OF_LIBRARY: usize = 2;
+/// What a search does not see if it holds a loop that counts.
+const COUNTED: &str = "later rounds of a loop that counts them";
+/// The rounds without points, until a thread is held for the first time.
+const FREE: u32 = 64;
+/// The number of times that a thread which is held goes on. Each time it has twice as many rounds.
+const TIMES: u32 = 8;
+/// The time that passes when a thread goes on so for the first time, in nanoseconds.
+const PAUSE: u64 = 1_000_000;
+
+/// An access that left the memory as it was, or a yield.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Look {
+    caller: u64,
+    /// 0 for a yield.
+    address: usize,
+    value: u64,
+    /// A hash of the thread's registers before it; 0 if the place is met for the first time.
+    state: u64,
+    /// The number of events of the run before it.
+    seen: usize,
+}
+
+impl Look {
+    fn is_same(&self, other: &Look) -> bool {
+        (self.caller, self.address, self.value) == (other.caller, other.address, other.value)
+    }
+}
+
+/// A round of a loop.
+#[derive(Debug)]
+pub(super) struct Round {
+    /// The addresses of its looks, and the number of events of the run after which a change of them counts.
+    pub(super) looked: (Vec<usize>, usize),
+    /// True if the thread goes on when no other can.
+    pub(super) let_go: bool,
+}
+
+/// The next look of a thread, compared with those before.
+#[derive(Debug)]
+pub(super) enum Repeated {
+    /// It is a point.
+    No,
+    /// It is the same again, if it sees this value: no point.
+    Again {
+        value: u64,
+        /// True if it is recorded: once in each loop.
+        noted: bool,
+    },
+    /// It is the same until one of these objects changes.
+    Unchanged(Round),
+}
+
+/// What a thread has looked at since it last changed something.
+#[derive(Debug, Default)]
+pub(super) struct Looks {
+    looks: Vec<Look>,
+    /// The number of looks without a point since the last one with a point.
+    again: u32,
+    /// The number of times that it was let go without a change.
+    times: u32,
+}
+
+impl Looks {
+    /// The access that a thread has requested, at 0 if it yields. Its value is not known before its turn.
+    pub(super) fn next(&self, thread: usize, address: usize) -> Look {
+        with(|threads| {
+            let execution = threads.execution();
+            let caller = execution.caller(thread);
+            let is_here = |look: &Look| look.caller == caller && look.address == address;
+            let recent = self.looks.iter().rev().take(ROUND);
+            let known = recent.into_iter().any(is_here);
+            let state =
+                known.then(|| execution.registers(thread)).flatten().map_or(0, |state| state | 1);
+            Look { caller, address, value: 0, state, seen: WORLD.with(World::events) }
+        })
+    }
+
+    /// Compares the next access with the rounds before.
+    //
+    // By what the thread has seen alone: if it depended on the memory as it is now, the step before would have read it.
+    pub(super) fn repeated(&self, look: Look, site: &Site) -> Repeated {
+        let Some((period, rounds)) = self.rounds(&look) else { return Repeated::No };
+        let round = &self.looks[self.looks.len() - period..];
+        let mut states =
+            self.looks.iter().rev().skip(period - 1).step_by(period).take(ROUNDS_ALIKE - 1);
+        let is_endless = rounds >= ROUNDS_ALIKE
+            && look.state != 0
+            && states.all(|past| past.state == look.state);
+        let enough = if site.backs_off { ROUNDS_OF_LIBRARY } else { ROUNDS };
+        if !is_endless && rounds < enough {
+            return Repeated::No;
+        }
+        let free = if is_endless && self.times == 0 { 0 } else { FREE << self.times };
+        if !is_endless && !site.backs_off {
+            WORLD.with(|world| world.note_unseen(COUNTED));
+        }
+        if self.again < free {
+            return Repeated::Again {
+                value: round[0].value,
+                noted: (self.again as usize) < period,
+            };
+        }
+        let mut addresses: Vec<usize> =
+            round.iter().map(|look| look.address).filter(|address| *address != 0).collect();
+        addresses.sort_unstable();
+        addresses.dedup();
+        let since = round[0].seen;
+        Repeated::Unchanged(Round { looked: (addresses, since), let_go: self.times < TIMES })
+    }
+
+    /// The number of looks of a round, and the number of rounds that `look` would be the first look after.
+    fn rounds(&self, look: &Look) -> Option<(usize, usize)> {
+        let looks = &self.looks;
+        let is_here = |other: &Look| (other.caller, other.address) == (look.caller, look.address);
+        let period =
+            |period: &usize| looks.len() >= *period && is_here(&looks[looks.len() - period]);
+        let rounds = |period: usize| {
+            let pairs = looks.iter().rev().zip(looks.iter().rev().skip(period));
+            1 + pairs.take_while(|(late, early)| late.is_same(early)).count() / period
+        };
+        (1..=ROUND)
+            .filter(period)
+            .map(|period| (period, rounds(period)))
+            .max_by_key(|(period, rounds)| (*rounds, std::cmp::Reverse(*period)))
+    }
+
+    /// The thread did an access with a point.
+    pub(super) fn saw(&mut self, look: Look, access: Access, old: u64, new: u64) {
+        let changed = old != new || access.operation == unpause_native::Operation::Store;
+        if changed {
+            return self.forget();
+        }
+        let look = Look { value: old, ..look };
+        let is_same =
+            |(period, _): (usize, usize)| self.looks[self.looks.len() - period].is_same(&look);
+        if !self.rounds(&look).is_some_and(is_same) {
+            (self.again, self.times) = (0, 0);
+        }
+        self.keep(look);
+    }
+
+    /// The thread did a look without a point.
+    pub(super) fn saw_again(&mut self, look: Look, value: u64) {
+        self.again += 1;
+        self.keep(Look { value, ..look });
+    }
+
+    /// Keeps a yield. Returns `true` if it is part of a round that is made without points.
+    pub(super) fn yields_again(&mut self, thread: usize, site: &Site) -> bool {
+        let look = self.next(thread, 0);
+        let again = matches!(self.repeated(look, site), Repeated::Again { .. });
+        self.again += u32::from(again);
+        self.keep(look);
+        again
+    }
+
+    fn keep(&mut self, look: Look) {
+        if self.looks.len() == 2 * ROUND * ROUNDS {
+            self.looks.drain(..ROUND * ROUNDS);
+        }
+        self.looks.push(look);
+    }
+
+    /// The thread went on although nothing has changed.
+    pub(super) fn was_let_go(&mut self) {
+        self.times += 1;
+        self.again = 0;
+    }
+
+    /// The time that passes when the thread goes on so.
+    pub(super) fn pause(&self) -> u64 {
+        PAUSE << self.times
+    }
+
+    /// The thread changed something.
+    pub(super) fn forget(&mut self) {
+        self.looks.clear();
+        (self.again, self.times) = (0, 0);
+    }
+}

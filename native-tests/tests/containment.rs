@@ -177,12 +177,19 @@ fn a_loop_without_end_is_a_hang_of_its_thread() {
 }
 
 #[test]
-fn a_read_of_an_empty_pipe_is_a_hang_of_its_thread() {
-    let place = hang(|| {
+fn a_wait_for_a_lock_of_c_is_a_hang_of_its_thread() {
+    let place = hang(planted::lock_of_c_twice);
+    assert!(place.contains("planted/src/lib.rs:"), "{place}");
+}
+
+#[test]
+fn a_read_of_an_empty_pipe_is_a_deadlock() {
+    let report = found(|| {
         let (mut reader, _writer) = std::io::pipe().unwrap();
         let _ = reader.read(&mut [0]);
     });
-    assert!(place.starts_with("tests/containment.rs:"), "{place}");
+    let outcome = report.finding.map(|finding| finding.run.outcome);
+    assert!(matches!(outcome, Some(Outcome::Failed(Failure::Deadlock { .. }))), "{outcome:?}");
 }
 
 #[test]

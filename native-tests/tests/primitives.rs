@@ -193,6 +193,20 @@ fn a_thread_that_sleeps_is_woken_while_another_one_loops_until_a_later_time() {
 }
 
 #[sim::test(native, seeds = 300)]
+fn a_thread_that_sleeps_is_woken_while_another_one_loops() {
+    let is_set = Arc::new(AtomicBool::new(false));
+    let sets = is_set.clone();
+    let thread = thread::spawn(move || {
+        thread::sleep(Duration::from_millis(1));
+        sets.store(true, SeqCst);
+    });
+    while !is_set.load(SeqCst) {
+        thread::yield_now();
+    }
+    thread.join().unwrap();
+}
+
+#[sim::test(native, seeds = 300)]
 fn a_wait_with_a_limit_ends_by_time_only_if_nobody_notifies() {
     let shared = Arc::new((Mutex::new(false), Condvar::new()));
     let sets = shared.clone();

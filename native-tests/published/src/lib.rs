@@ -1,5 +1,7 @@
 //! Futures on plain threads.
 
+#![forbid(unsafe_code)]
+
 use std::future::Future;
 use std::pin::pin;
 use std::sync::Arc;

@@ -54,3 +54,16 @@ pub fn illegal_instruction() {
     // SAFETY: there is none.
     unsafe { std::arch::asm!("ud2") };
 }
+
+/// Waits for ever for a lock of C that the thread holds itself.
+pub fn lock_of_c_twice() {
+    unsafe extern "C" {
+        fn pthread_mutex_lock(mutex: *mut u64) -> i32;
+    }
+    let mut mutex = [0u64; 8];
+    // SAFETY: zeros are a mutex, and there is room for one.
+    unsafe {
+        pthread_mutex_lock(mutex.as_mut_ptr());
+        pthread_mutex_lock(mutex.as_mut_ptr());
+    }
+}

@@ -1,0 +1,73 @@
+//! Settings from the environment and from attributes.
+
+use super::*;
+
+fn environment(pairs: &[(&str, &str)]) -> Result<(Settings, Vec<String>), InvalidSetting> {
+    Settings::from_environment(pairs.iter().map(|(n, v)| ((*n).into(), (*v).into())))
+}
+
+#[test]
+fn a_bad_value_names_variable_value_and_grammar() {
+    for (name, value) in [
+        ("SIM_SEED", "x"),
+        ("SIM_SEEDS", "0"),
+        ("SIM_SEEDS", "9..3"),
+        ("SIM_STRATEGY", "rnd"),
+        ("SIM_TIME", "5"),
+        ("SIM_TIME", "s"),
+        ("SIM_STEPS", "0"),
+        ("SIM_REPLAY", ""),
+        ("SIM_JOBS", "0"),
+        ("SIM_SHARD", "5/4"),
+        ("SIM_SHARD", "0/4"),
+        ("SIM_LOG", "yes"),
+        ("SIM_HANG", "-1s"),
+        ("SIM_LIMIT", "x"),
+        ("SIM_COVERAGE", "yes"),
+        ("SIM_CLOSURE", "true"),
+        ("SIM_PROVE", "yes"),
+        ("SIM_MUST_PROVE", "yes"),
+        ("SIM_SHRINK", "no"),
+        ("SIM_STATISTICS", "all"),
+        ("SIM_OUT", ""),
+        ("SIM_RESULTS", ""),
+    ] {
+        let error = environment(&[(name, value)]).unwrap_err();
+        assert_eq!((error.name.as_str(), error.value.as_str()), (name, value));
+        assert!(!error.grammar.is_empty());
+    }
+}
+
+#[test]
+fn an_unknown_variable_is_a_warning_with_a_suggestion() {
+    let (_, warnings) = environment(&[("SIM_SEDE", "1"), ("SIMULATE", "1")]).unwrap();
+    assert_eq!(warnings, ["unknown environment variable SIM_SEDE: did you mean SIM_SEED?"]);
+}
+
+#[test]
+fn the_environment_overrides_attributes() {
+    let attributes =
+        Settings { seeds: Some(0..5), replay: Some("a".into()), ..Settings::default() };
+    let (environment, _) = environment(&[("SIM_SEED", "17")]).unwrap();
+    let config = attributes.overridden_by(environment).resolve().unwrap();
+    assert_eq!((config.seed(0), config.seed(1), config.replay), (Some(17), None, None));
+    // To a search it is the run it would be among five.
+    assert_eq!(config.runs, 5);
+}
+
+#[test]
+fn shards_split_the_seeds() {
+    let all: Vec<u64> = (1..=3)
+        .flat_map(|number| {
+            let shard = Some(Shard { number, of: 3 });
+            let settings = Settings { seeds: Some(10..20), shard, ..Settings::default() };
+            let config = settings.resolve().unwrap();
+            (0..).map_while(move |n| config.seed(n)).collect::<Vec<_>>()
+        })
+        .collect();
+    assert_eq!(all, [10, 13, 16, 19, 11, 14, 17, 12, 15, 18]);
+    let shard = Some(Shard { number: 3, of: 4 });
+    let settings = Settings { seeds: Some(10..12), shard, ..Settings::default() };
+    let config = settings.resolve().unwrap();
+    assert_eq!((config.seed(0), config.seed(1), config.positions()), (Some(10), None, 0));
+}

@@ -3,7 +3,7 @@
 //! An allocation of the plain heap takes the next free bytes, and none is freed before the next run begins. The same
 //! allocations in the same order have the same addresses, relative to the heap. Before each allocation stand the path
 //! of the thread that made it and its number among those of the thread: its *name*, which does not depend on the order
-//! of threads. The other heaps also record each allocation: see [`blocks`](super::blocks).
+//! of threads. The other heaps also record each allocation: see [`blocks`].
 
 use std::cell::UnsafeCell;
 use std::ffi::{c_int, c_void};

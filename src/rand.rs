@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use crate::seam;
+use crate::seam::{self, native::on_carrier};
 
 /// A number below `bound`, every one with the same probability. Shrinks to 0.
 ///
@@ -18,7 +18,7 @@ use crate::seam;
 /// ```
 pub fn below(bound: u64) -> u64 {
     assert!(bound > 0, "there is no number below 0: give a bound of at least 1");
-    seam::draw(bound, "rand")
+    on_carrier(|| seam::draw(bound, "rand"))
 }
 
 /// A number of `range`. Shrinks to the start of the range.

@@ -24,8 +24,10 @@ pub(super) fn is_foreign(place: &str) -> bool {
     is_absolute(place)
 }
 
-/// The place with the path of the crate in the place of the machine's.
+/// The place with the path of the crate in the place of the machine's. Operations that the compiler has merged have no
+/// line: their place is the file.
 pub(super) fn shown(place: &str) -> String {
+    let place = place.strip_suffix(":0:0").unwrap_or(place);
     if !is_absolute(place) {
         return place.to_owned();
     }
@@ -145,6 +147,12 @@ mod tests {
         ] {
             assert_eq!(shown(place), expected);
         }
+    }
+
+    #[test]
+    fn a_place_without_a_line_is_a_file() {
+        assert_eq!(shown("src/lib.rs:0:0"), "src/lib.rs");
+        assert_eq!(shown("src/lib.rs:10:0"), "src/lib.rs:10:0");
     }
 
     #[test]

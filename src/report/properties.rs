@@ -256,6 +256,7 @@ fn program() -> impl Strategy<Value = ProgramRecord> {
             omitted: Omitted { precondition: draws as u32, ..Omitted::default() },
             work: interleavings,
             unfinished: (draws == 0).then(|| "command #0 was being made".to_owned()),
+            blocks: false,
         },
     )
 }

@@ -58,9 +58,13 @@ fn source(report: &Report, Finding { run, from, .. }: &Finding) -> Option<String
 }
 
 fn write_program(out: &mut String, name: &str, program: &ProgramRecord) {
-    let ProgramRecord { model, initial, op_type, .. } = program;
+    let ProgramRecord { model, initial, op_type, blocks, .. } = program;
     let short = op_type.rsplit("::").next().unwrap_or_default();
     let short = if op_type.contains(['<', '(', '[', '&']) { op_type } else { short };
+    let (test, declared, made, run) = match blocks {
+        false => ("", "async fn", "sim::parallel::scripted", "async |op| …).await"),
+        true => ("(native)", "fn", "sim::parallel::blocking_scripted", "|op| …).run()"),
+    };
     let _ = write!(
         out,
         "//\n\
@@ -68,10 +72,10 @@ fn write_program(out: &mut String, name: &str, program: &ProgramRecord) {
          // no source if it owns text or lists. Its type is `{}`; have that in scope, with its\n\
          // variants. Then this is the test, with the objects and the closure of the failing one:\n\
          //\n\
-         // #[sim::test]\n\
-         // async fn {name}_passes() {{\n\
+         // #[sim::test{test}]\n\
+         // {declared} {name}_passes() {{\n\
          //     …\n\
-         //     sim::parallel::scripted({name}(), {}, async |op| …).await;\n\
+         //     {made}({name}(), {}, {run};\n\
          // }}\n\n\
          /// The failing program of {}.\n\
          fn {name}() -> sim::Script<{}> {{\n    sim::Script::new()\n",

@@ -31,6 +31,8 @@ pub struct ProgramRecord {
     pub work: u64,
     /// The activity that panicked, if the model panicked while the program was generated; it was not run then.
     pub unfinished: Option<String>,
+    /// True if its commands block: [`blocking`](crate::parallel::blocking) has run it.
+    pub blocks: bool,
 }
 
 /// Numbers of commands left out of a program when it was generated, by reason.

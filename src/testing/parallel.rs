@@ -6,6 +6,7 @@
 //! like any other.
 
 mod actors;
+mod blocking;
 mod book;
 mod hooks;
 
@@ -13,6 +14,7 @@ use std::panic::Location;
 use std::sync::Arc;
 
 use self::actors::Actors;
+pub use self::blocking::{Blocking, blocking, blocking_scripted};
 use self::book::{Payload, RunningProgram};
 use self::hooks::Hooks;
 pub use self::hooks::{Parallel, initial};
@@ -90,17 +92,7 @@ where
 {
     let (place, here) = (Location::caller(), here());
     let budget = shape.budget;
-    let book = move |program: &P| {
-        let (book, panicked) = RunningProgram::draw(&shape, program);
-        let runs = u64::from(book.plan.slots.iter().any(|slot| slot.op.is_some()));
-        let place = place.into();
-        seam::note_condition(Condition { name: SOMETHING_ASKED, place, percent: 0, runs });
-        for name in P::labels() {
-            let runs = u64::from(book.plan.runs(name));
-            seam::note_condition(Condition { name, place, percent: 0, runs });
-        }
-        (book, panicked)
-    };
+    let book = move |program: &P| draw(&shape, program, place);
     Parallel::new(place, move |hooks| run_book(book, program, run, hooks, budget, (place, here)))
 }
 
@@ -161,6 +153,23 @@ where
     let budget = script.budget;
     let book = move |program: &P| (RunningProgram::of_script(script, program, place), None);
     Parallel::new(place, move |hooks| run_book(book, program, run, hooks, budget, (place, here)))
+}
+
+/// A program of this shape; and the panic of the model, if it ended the generation.
+fn draw<P: Program + 'static>(
+    shape: &Shape,
+    program: &P,
+    place: Place,
+) -> (RunningProgram<P>, Option<Payload>) {
+    let (book, panicked) = RunningProgram::draw(shape, program);
+    let runs = u64::from(book.plan.slots.iter().any(|slot| slot.op.is_some()));
+    let place = place.into();
+    seam::note_condition(Condition { name: SOMETHING_ASKED, place, percent: 0, runs });
+    for name in P::labels() {
+        let runs = u64::from(book.plan.runs(name));
+        seam::note_condition(Condition { name, place, percent: 0, runs });
+    }
+    (book, panicked)
 }
 
 /// Runs the program that `make` returns.

@@ -216,15 +216,15 @@ where
         if verdict.is_consistent() {
             return;
         }
-        if let Some(history) = self.recorder.number.get() {
-            let failure = || Failure::History {
+        on_carrier(|| {
+            let Some(history) = self.recorder.number.get() else { return };
+            seam::fail(|| Failure::History {
                 history: *history,
                 condition: "linearizability".to_owned(),
                 verdict: verdict.clone(),
                 place,
-            };
-            on_carrier(|| seam::fail(failure));
-        }
+            });
+        });
         panic!("the history is not linearizable: {verdict:?}");
     }
 }

@@ -4,7 +4,7 @@
 use std::panic::Location;
 
 use crate::run::Condition;
-use crate::seam;
+use crate::seam::{self, native::on_carrier};
 
 /// Requires that a condition holds sometimes: a test in which it holds in no run fails, although every run of
 /// it passed.
@@ -73,7 +73,7 @@ macro_rules! cover {
 #[doc(hidden)]
 pub fn note(held: bool, percent: u32, name: &'static str) {
     let (place, runs) = (Location::caller().into(), u64::from(held));
-    seam::note_condition(Condition { name, place, percent, runs });
+    on_carrier(|| seam::note_condition(Condition { name, place, percent, runs }));
 }
 
 #[track_caller]

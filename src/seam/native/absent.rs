@@ -42,6 +42,17 @@ pub(crate) fn interrupt(_still: &(dyn Fn() -> bool + Sync)) -> Option<bool> {
     None
 }
 
+/// Returns `false`: no thread is stepped.
+pub(crate) fn is_stepped() -> bool {
+    false
+}
+
+/// Has no effect: no thread is stepped.
+pub(crate) fn point() {}
+
+/// Has no effect: a panic of a thread is its joiner's.
+pub(crate) fn fail_by_panic() {}
+
 /// The command that runs tests.
 pub(crate) const TEST: &str = "cargo test";
 

@@ -10,7 +10,7 @@ use unpause_native::{Access, Operation, Request};
 
 use super::death;
 use super::memory;
-use super::ops::{self, RESUME, SLEEP, WAIT, WAKE, YIELD};
+use super::ops::{self, POINT, RESUME, SLEEP, WAIT, WAKE, YIELD};
 use super::points;
 use super::sites::Site;
 use super::spin::{Looks, Repeated};
@@ -82,6 +82,10 @@ pub(super) async fn drive(thread: usize) {
             Request::Yield if !points.all && looks.yields_again(thread, &site) => 0,
             Request::Yield => {
                 YieldPoint::new(&YIELD, site.place).await;
+                0
+            }
+            Request::Point => {
+                YieldPoint::new(&POINT, site.place).await;
                 0
             }
             Request::Sleep { until } => {

@@ -20,7 +20,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use unpause_native::{Ended, Execution};
 
-pub(crate) use unpause_native::{location as place, on_carrier, outside};
+pub(crate) use unpause_native::{
+    inside as is_stepped, location as place, on_carrier, outside, point,
+};
 
 use self::threads::Threads;
 use super::sim::{fail, here};
@@ -96,6 +98,15 @@ pub(crate) fn takes_panic(info: &PanicHookInfo<'_>) -> bool {
     let panicked = outside(|| crate::run::panics::panicked(info));
     unpause_native::note_panic(panicked.message, panicked.place);
     true
+}
+
+/// Fails the run by the last panic of the current simulated thread.
+pub(crate) fn fail_by_panic() {
+    let Some((message, place)) = unpause_native::last_panic() else { return };
+    on_carrier(|| {
+        let task = TaskId(super::client() as u32);
+        fail(|| Failure::Panic { task, message, place });
+    });
 }
 
 /// Interrupts the plain thread that goes on now, as long as `still` returns `true`: its run fails. Returns `false` if

@@ -25,6 +25,8 @@ pub(super) const RESUME: Op = Op::new("resume", op::Access::Resume);
 pub(super) const WAKE: Op = Op::new("wake", op::Access::Wake);
 /// Lets other threads go first.
 pub(super) const YIELD: Op = Op::new("yield_now", op::Access::Yield);
+/// Stands for a step of a command that was left out.
+pub(super) const POINT: Op = Op::new("yield_now", op::Access::Yield);
 /// Goes on after a sleep.
 pub(super) const SLEEP: Op = Op::new("sleep", op::Access::Yield);
 

@@ -58,11 +58,14 @@ impl Sites {
 pub(super) fn site(frames: &[Frame]) -> Site {
     // A thread of std's that begins or ends was called by the runtime and not by the user.
     let frames = frames.split(is_of_runtime).next().unwrap_or_default();
-    let outer = frames.iter().position(|frame| !frame.file.is_empty() && !frame.is_of_std());
+    let of_user = |frame: &Frame| !frame.file.is_empty() && !frame.is_of_std() && !is_ours(frame);
+    let outer = frames.iter().position(of_user);
     let (inner, user) = frames.split_at(outer.unwrap_or(frames.len()));
+    // Operations that the compiler has merged have no line: that of their call is true of both.
+    let with_line = user.iter().find(|frame| of_user(frame) && frame.line > 0);
     let unknown = Frame { file: "unknown".to_owned(), ..Frame::default() };
     let of_thread = inner.iter().find(|frame| frame.file.contains("/std/src/thread/"));
-    let user = user.first().or(of_thread).unwrap_or(&unknown);
+    let user = with_line.or(user.first()).or(of_thread).unwrap_or(&unknown);
     let part = |frame: &Frame| match () {
         () if is_replacement(frame) => Some(Part::Visible),
         () if counts(frame) => Some(Part::Counts),
@@ -90,6 +93,12 @@ fn backs_off(frame: &Frame) -> bool {
 /// Returns `true` for a function that begins a simulated thread.
 fn is_of_runtime(frame: &Frame) -> bool {
     frame.file.contains("unpause-native") && frame.file.ends_with("/src/linux/thread.rs")
+}
+
+/// Returns `true` for a function of this library: a generated program spawns the threads of its branches.
+fn is_ours(frame: &Frame) -> bool {
+    let source = frame.file.strip_prefix(env!("CARGO_MANIFEST_DIR"));
+    source.is_some_and(|file| file.starts_with("/src/"))
 }
 
 /// The folder of functions that are linked in the place of compiled ones of std, so that their operations are points.
@@ -203,6 +212,11 @@ mod tests {
             !site(&[load.clone(), end, replaced]).is_point(Points::default()),
             "called by it, not of it"
         );
+        let merged = Frame { line: 0, ..own.clone() };
+        let calls = Frame { line: 9, ..own.clone() };
+        assert_eq!(site(&[load.clone(), merged, calls]).place.line(), 9);
+        let ours = concat!(env!("CARGO_MANIFEST_DIR"), "/src/testing/parallel/blocking.rs");
+        assert_eq!(site(&[load, frame("stages", ours), own]).place.file(), "src/grow.rs");
         let registry = "/cargo/registry/src/index.example-0011/dashmap-6.2.1/src/lock.rs";
         assert_eq!(shortened(registry), "dashmap-6.2.1/src/lock.rs");
     }

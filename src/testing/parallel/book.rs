@@ -34,6 +34,8 @@ pub(super) struct RunningProgram<P: Program> {
     /// The first decision on a simpler command.
     simpler: usize,
     unfinished: Option<String>,
+    /// True if its commands block.
+    pub(super) blocks: bool,
     pages: Mutex<CommandRecords<P>>,
 }
 
@@ -172,6 +174,7 @@ impl<P: Program + 'static> RunningProgram<P> {
             changes,
             simpler,
             unfinished: None,
+            blocks: false,
             pages,
         }
     }
@@ -239,6 +242,7 @@ where
             omitted: self.plan.omitted,
             work: self.plan.work,
             unfinished: self.unfinished.clone(),
+            blocks: self.blocks,
             commands: self.layout().into_iter().zip(&self.plan.slots).map(record).collect(),
         }
     }

@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 
 use crate::run::ids::Place;
 use crate::run::program::INITIAL;
-use crate::seam;
+use crate::seam::{self, native::on_carrier};
 use crate::testing::generate::{CommandId, Gen, Program};
 use unpause_check::Model;
 
@@ -227,5 +227,5 @@ impl<P: Model> Hooks<'_, P> {
 ///
 /// There is no command yet, so [`Gen::id`] is 0 and [`Gen::earlier`] is empty. See [`Parallel`] for an example.
 pub fn initial<P: Model, T>(make: impl FnOnce(&mut Gen<'_, P>) -> T) -> T {
-    Gen::with(CommandId(0), &mut |bound| seam::draw(bound, INITIAL), make)
+    on_carrier(|| Gen::with(CommandId(0), &mut |bound| seam::draw(bound, INITIAL), make))
 }

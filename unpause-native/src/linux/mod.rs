@@ -41,4 +41,4 @@ pub use self::places::{Frame, location};
 pub use self::race::RACES;
 pub use self::request::{Access, Operation, Request};
 pub use self::signals::interrupt;
-pub use self::thread::{inside, note_panic, on_carrier, outside};
+pub use self::thread::{inside, last_panic, note_panic, on_carrier, outside, point};

@@ -41,6 +41,8 @@ pub enum Request {
     },
     /// Lets other threads go first.
     Yield,
+    /// Stops, and does nothing when it is resumed: [`point`](crate::point).
+    Point,
     /// Waits until a virtual time, in nanoseconds.
     Sleep {
         /// The time.

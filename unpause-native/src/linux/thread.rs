@@ -12,7 +12,7 @@ use super::execution::Run;
 use super::fault::Fault;
 use super::image::image;
 use super::request::{Call, Request};
-use super::switch::{self, Context, switch};
+use super::switch::{self, Context, frame_pointer, switch};
 use super::threads;
 
 /// A start routine of `pthread_create`.
@@ -142,15 +142,29 @@ pub fn on_carrier<R>(act: impl FnOnce() -> R) -> R {
     }
     let mut slot = Slot(Some(act), None);
     let function = typed(&slot);
+    let call = Call::new(function, (&raw mut slot).cast());
     // SAFETY: as in `current`. The slot lives until the carrier resumes the thread.
-    unsafe {
-        (*thread).call = Some(Call::new(function, (&raw mut slot).cast()));
-        (*thread).stop((*thread).request, (0, 0));
-    }
+    unsafe { stop_with(thread, call) };
     match slot.1 {
         Some(Ok(result)) => result,
         Some(Err(payload)) => resume_unwind(payload),
         None => unreachable!("the carrier resumes the thread after the call"),
+    }
+}
+
+/// Stops the thread, which is the current one, until the carrier has made the call.
+///
+/// Compiled with this crate: in a caller of the generic function above, which is instrumented, the switch would be an
+/// operation of the program.
+///
+/// # Safety
+/// The thread is that of the caller, and the data of the call lives until this returns.
+#[inline(never)]
+unsafe fn stop_with(thread: *mut Thread, call: Call) {
+    // SAFETY: the caller's.
+    unsafe {
+        (*thread).call = Some(call);
+        (*thread).stop((*thread).request, (0, 0));
     }
 }
 
@@ -163,6 +177,20 @@ pub fn note_panic(message: String, place: String) {
             }
             thread.panics.push((message, place));
         });
+    }
+}
+
+/// The text and the place of the last panic of the current simulated thread.
+pub fn last_panic() -> Option<(String, String)> {
+    let thread = current()?;
+    outside(|| thread.panics.last().cloned())
+}
+
+/// Stops the current simulated thread, so that others may go on. Does nothing on any other thread.
+#[inline(never)]
+pub fn point() {
+    if let Some(thread) = current() {
+        thread.stop(Request::Point, (0, frame_pointer()));
     }
 }
 

@@ -83,7 +83,7 @@ fn run(seed: u64, body: impl FnOnce() + Send + 'static) -> Ran {
                 true => ready.push((thread, 0)),
                 false => joins.push((thread, child)),
             },
-            Request::Yield => ready.push((thread, 0)),
+            Request::Yield | Request::Point => ready.push((thread, 0)),
             Request::Key => ready.push((thread, seed)),
             Request::Sleep { until } => sleeps.push((until, thread)),
             Request::Fault => panic!("{:?}", execution.take_fault()),

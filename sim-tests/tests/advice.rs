@@ -17,6 +17,7 @@ macro_rules! paths {
 }
 
 paths! {
+    blocking_script: sim::parallel::blocking_scripted,
     command_id: sim::CommandId,
     mutex: sim::Mutex,
     reference: sim::Reference,

@@ -70,6 +70,8 @@ type WorkerProgress = (u64, u32, u64);
 pub(crate) struct WatchedWorker {
     /// The step it is in.
     step: Arc<AtomicU32>,
+    /// True while another worker of its thread makes a run: this one makes no progress then, and does not hang.
+    paused: AtomicBool,
     /// Signs of life within the step.
     beats: Arc<AtomicU64>,
     /// The number of runs it has begun.
@@ -172,6 +174,9 @@ pub(crate) struct Unwatch<'a> {
 
 impl Drop for Unwatch<'_> {
     fn drop(&mut self) {
+        if let Some(before) = &self.before {
+            before.paused.store(false, Ordering::Relaxed);
+        }
         HERE.with(|here| *here.borrow_mut() = self.before.take());
         beat::watch(std::mem::take(&mut self.watcher_before));
         if let Some((notes, line)) = &self.watched.notes {
@@ -227,11 +232,16 @@ impl Watchdog {
         let (runs, seed, job) = (AtomicU64::new(0), AtomicU64::new(seed.0), Mutex::new(job));
         let notes = self.notes.clone().map(|notes| (notes.clone(), notes.open()));
         let (beats, site) = (Arc::<AtomicU64>::default(), self.site.clone());
+        let paused = AtomicBool::new(false);
         let watched =
-            Arc::new(WatchedWorker { step, beats: beats.clone(), runs, seed, job, site, notes });
+            WatchedWorker { step, paused, beats: beats.clone(), runs, seed, job, site, notes };
+        let watched = Arc::new(watched);
         watched.note(&watched.job());
         self.lock().watched.push(watched.clone());
         let before = HERE.with(|here| here.borrow_mut().replace(watched.clone()));
+        if let Some(before) = &before {
+            before.paused.store(true, Ordering::Relaxed);
+        }
         let watcher_before = beat::watch(Watcher { beats: Some(beats), hang: self.hang });
         Unwatch { watch: self, watched, before, watcher_before }
     }
@@ -247,9 +257,11 @@ pub(super) fn watch(session: &Session<'_>, patience: Duration) {
     let mut state = session.watch.lock();
     while !state.ended {
         let now = clock.elapsed();
-        seen.retain(|(old, ..)| state.watched.iter().any(|new| Arc::ptr_eq(old, new)));
+        let runs = |watched: &&Arc<WatchedWorker>| !watched.paused.load(Ordering::Relaxed);
+        let running: Vec<_> = state.watched.iter().filter(runs).cloned().collect();
+        seen.retain(|(old, ..)| running.iter().any(|new| Arc::ptr_eq(old, new)));
         let mut hung = None;
-        for watched in &state.watched {
+        for watched in &running {
             let position = watched.progress();
             match seen.iter_mut().find(|(old, ..)| Arc::ptr_eq(old, watched)) {
                 Some((_, at, _)) if *at == position => {}

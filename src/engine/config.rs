@@ -17,6 +17,7 @@ use std::time::Duration;
 use self::grammar::{flag, folder, parse_seeds, parse_shard, parse_time};
 pub(crate) use self::idle::idle_text;
 use self::names::unknown;
+use crate::run::isolation::Isolation;
 use crate::run::points::Points;
 use crate::strategy::{Chosen, Numbered, SEARCHES, STRATEGIES};
 
@@ -55,6 +56,8 @@ pub(crate) struct Settings {
     pub(crate) points: Option<String>,
     /// True if the counts of `Arc` are points of plain threads.
     pub(crate) arc: Option<bool>,
+    /// What the runs of plain threads share, by name.
+    pub(crate) isolate: Option<String>,
     pub(crate) shard: Option<Shard>,
     pub(crate) hang: Option<Duration>,
     pub(crate) limit: Option<Duration>,
@@ -88,6 +91,8 @@ pub(crate) struct Config {
     pub(crate) jobs: usize,
     /// The operations of plain threads that are points.
     pub(crate) points: Points,
+    /// What the runs of plain threads share.
+    pub(crate) isolate: Isolation,
     /// The time limit of a step, or of real threads on which no task makes progress. None: no limit.
     pub(crate) hang: Option<Duration>,
     /// The time limit of a run on real threads. None: no limit. Simulated runs have a step limit.
@@ -220,6 +225,10 @@ impl Settings {
                 let known = Points::parse(value).map(|_| value.to_owned());
                 read(&mut self.points, known, Points::GRAMMAR)
             }
+            "SIM_ISOLATE" => {
+                let known = Isolation::parse(value).map(|_| value.to_owned());
+                read(&mut self.isolate, known, Isolation::GRAMMAR)
+            }
             "SIM_ARC" => read(&mut self.arc, flag(value), "1 or 0"),
             "SIM_SHARD" => {
                 read(&mut self.shard, parse_shard(value), "k/n with k from 1 to n, like 2/4")
@@ -270,6 +279,7 @@ impl Settings {
             long_is_undecided: over.long_is_undecided || self.long_is_undecided,
             points: over.points.or(self.points),
             arc: over.arc.or(self.arc),
+            isolate: over.isolate.or(self.isolate),
             shard: over.shard.or(self.shard),
             hang: over.hang.or(self.hang),
             limit: over.limit.or(self.limit),
@@ -298,6 +308,24 @@ impl Settings {
             }),
             _ => Chosen::parse(name).ok_or_else(|| invalid(strategy_grammar())),
         }
+    }
+
+    /// What the runs of plain threads share.
+    fn isolation(&self) -> Result<Isolation, InvalidSetting> {
+        let name = self.isolate.as_deref().unwrap_or(Isolation::DEFAULT);
+        let invalid = |grammar: &str| InvalidSetting {
+            name: "isolate".to_owned(),
+            value: name.to_owned(),
+            grammar: grammar.to_owned(),
+        };
+        let isolate = Isolation::parse(name).ok_or_else(|| invalid(Isolation::GRAMMAR))?;
+        if isolate == Isolation::Process && self.native && self.closure == Some(true) {
+            return Err(invalid(
+                "run in a test with `closure`, because the model that checks other orders of the calls is in the \
+                 process of the run, which has ended then: leave out one of the two",
+            ));
+        }
+        Ok(isolate)
     }
 
     /// These settings, with defaults for those not set.
@@ -335,6 +363,7 @@ impl Settings {
             grammar: Points::GRAMMAR.to_owned(),
         })?;
         let points = Points { arc: self.arc.unwrap_or(false), ..points };
+        let isolate = self.isolation()?;
         let many = match crate::seam::SIMULATED {
             true if searches => SEARCH_RUNS,
             true => SEEDS,
@@ -358,6 +387,7 @@ impl Settings {
             steps_max: self.steps_max.unwrap_or(STEPS_MAX),
             replay: self.replay,
             points,
+            isolate,
             jobs: if self.native { 1 } else { self.jobs.unwrap_or_else(cores) },
             hang: Some(self.hang.unwrap_or(HANG)).filter(|hang| !hang.is_zero()),
             limit: Some(self.limit.unwrap_or(LIMIT)).filter(|limit| !limit.is_zero()),

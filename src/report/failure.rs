@@ -331,7 +331,7 @@ const HANG: &str = "The task did not yield at an await. Usual causes:\n\
     - block_on inside a task: await the future instead\n\
     - a loop without an await: put sim::task::yield_now().await into it, or await sim::spin_until";
 
-const HANG_NATIVE: &str = "The thread was interrupted there. Usual causes:\n\
+const HANG_NATIVE: &str = "The thread was last seen there. Usual causes:\n\
     - a loop that reads plain memory, or nothing: only an atomic operation lets other threads go on\n\
     - a call that waits for something outside of the run: a file, a pipe, a lock of C\n\
     - a computation that needs more time: raise the limit, hang = \"60s\" or SIM_HANG=60s";

@@ -226,6 +226,24 @@ impl World {
         state.board.calls.push(CallMark { task, history, point, events });
     }
 
+    /// The histories of the run so far.
+    #[cfg_attr(not(unpause_native), allow(dead_code))]
+    pub(crate) fn histories(&self) -> Vec<Arc<dyn HistorySource>> {
+        self.state().record.histories.clone()
+    }
+
+    /// The generated programs of the run so far.
+    #[cfg_attr(not(unpause_native), allow(dead_code))]
+    pub(crate) fn programs(&self) -> Vec<Arc<dyn ProgramSource>> {
+        self.state().record.programs.clone()
+    }
+
+    /// Returns `true` if the run has this task.
+    #[cfg_attr(not(unpause_native), allow(dead_code))]
+    pub(crate) fn knows(&self, task: TaskId) -> bool {
+        task.index() < self.state().board.tasks.len()
+    }
+
     /// Adds a generated program to the run.
     pub(crate) fn add_program(&self, program: Arc<dyn ProgramSource>) {
         self.state().record.programs.push(program);

@@ -11,7 +11,7 @@ use crate::suggest::suggest;
 use crate::value;
 
 /// The names of all arguments, in the order in which messages list them.
-pub(crate) const NAMES: [&str; 20] = [
+pub(crate) const NAMES: [&str; 21] = [
     "seeds",
     "seed",
     "strategy",
@@ -31,6 +31,7 @@ pub(crate) const NAMES: [&str; 20] = [
     "races",
     "points",
     "arc",
+    "isolate",
     "crate",
 ];
 
@@ -89,6 +90,8 @@ pub(crate) struct Arguments {
     pub(crate) points: Option<LitStr>,
     /// True if the flag is present. Beside `native`.
     pub(crate) arc: bool,
+    /// `run` or `process`. Beside `native`.
+    pub(crate) isolate: Option<LitStr>,
     /// The path of the library.
     pub(crate) library: Option<Path>,
 }
@@ -104,7 +107,7 @@ pub(crate) fn parse(tokens: TokenStream) -> (Arguments, Vec<Error>) {
         let result = Argument::parse(part).and_then(|part| {
             part.check(&seen)?;
             seen.push(part.name.clone());
-            if ["leaks", "races", "points", "arc"].contains(&part.name.as_str()) {
+            if ["leaks", "races", "points", "arc", "isolate"].contains(&part.name.as_str()) {
                 of_native.push((part.span, part.name.clone()));
             }
             if part.name == "must_prove" {
@@ -294,6 +297,9 @@ impl Argument {
             "limit" => arguments.limit_ms = Some(value::milliseconds(name, &value)?),
             "strategy" => arguments.strategy = Some(value::text(name, &value)?),
             "points" => arguments.points = Some(value::one_of(name, &value, &["all", "default"])?),
+            "isolate" => {
+                arguments.isolate = Some(value::one_of(name, &value, &["process", "run"])?);
+            }
             "replay" => arguments.replay = Some(value::text(name, &value)?),
             "crate" => arguments.library = Some(value::path(name, &value)?),
             _ => unreachable!("every name in NAMES has an arm, and no other gets here"),
@@ -324,6 +330,7 @@ pub(crate) fn form(name: &str) -> &'static str {
         "races" => "`native, races`",
         "points" => "`native, points = \"all\"`",
         "arc" => "`native, arc`",
+        "isolate" => "`native, isolate = \"process\"`",
         _ => "`must_fail`",
     }
 }
@@ -431,6 +438,27 @@ mod tests {
                 "`points` is about plain threads: write `native, points = \"all\"`, or leave it out",
                 "`arc` is about plain threads: write `native, arc`, or leave it out",
             ]
+        );
+    }
+
+    #[test]
+    fn a_process_is_for_plain_threads() {
+        let (arguments, found) = parse(quote!(native, isolate = "process"));
+        assert!(found.is_empty());
+        assert_eq!(arguments.isolate.map(|s| s.value()), Some("process".into()));
+        assert_eq!(
+            errors(quote!(native, isolate = "proces")),
+            ["`isolate` is \"process\" or \"run\", not \"proces\"; did you mean \"process\"?"]
+        );
+        assert_eq!(
+            errors(quote!(isolate = "process")),
+            [
+                "`isolate` is about plain threads: write `native, isolate = \"process\"`, or leave it out"
+            ]
+        );
+        assert_eq!(
+            errors(quote!(native, isolate)),
+            ["`isolate` needs a value: write `native, isolate = \"process\"`"]
         );
     }
 

@@ -91,6 +91,7 @@ fn accepted(arguments: &Arguments, function: &Function) -> TokenStream {
     let leaks = arguments.leaks;
     let points = option(arguments.points.as_ref(), quote!(&'static ::core::primitive::str));
     let arc = arguments.arc;
+    let isolate = option(arguments.isolate.as_ref(), quote!(&'static ::core::primitive::str));
 
     let handed = quote! {
         __sim::Site {
@@ -124,6 +125,7 @@ fn accepted(arguments: &Arguments, function: &Function) -> TokenStream {
             leaks: #leaks,
             points: #points,
             arc: #arc,
+            isolate: #isolate,
         },
         #closure,
     };
@@ -274,6 +276,7 @@ mod tests {
                         leaks: false,
                         points: ::core::option::Option::None::<&'static ::core::primitive::str>,
                         arc: false,
+                        isolate: ::core::option::Option::None::<&'static ::core::primitive::str>,
                     },
                     async || -> Result<(), E> { work().await? },
                 )

@@ -12,6 +12,8 @@
 //! | file | subject |
 //! |---|---|
 //! | `execution.rs` | one run: begins, resumes threads, ends |
+//! | `local.rs` | a run in this process |
+//! | `apart/` | a run in a process of its own: the fork, and the answers that it sends |
 //! | `request.rs` | the reason why a thread has stopped |
 //! | `thread.rs` | simulated threads: stacks and thread-locals borrowed from parked threads of the system |
 //! | `switch.rs` | the change from one stack and thread-local block to another |

@@ -94,6 +94,7 @@ fn run(seed: u64, body: impl FnOnce() + Send + 'static) -> Ran {
                 joins.retain(|(_, child)| *child != thread);
             }
             Request::Died(_) => over.push(0),
+            Request::Noted => unreachable!("the runs are in this process"),
         }
         requests.push((thread, text));
         if over.contains(&0) {

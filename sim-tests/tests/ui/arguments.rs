@@ -59,6 +59,12 @@ async fn other_types() {}
 #[sim::test(seeds = 10 * 10)]
 async fn an_expression() {}
 
+#[sim::test(native, isolate = "proces")]
+fn a_slip_in_a_value() {}
+
+#[sim::test(isolate = "process")]
+async fn an_argument_of_plain_threads() {}
+
 #[sim::test(seed = 7u32)]
 async fn another_suffix() {}
 

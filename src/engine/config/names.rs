@@ -1,7 +1,7 @@
 //! The names of the variables, and which one was meant.
 
 /// All variables, for suggestions.
-const VARIABLES: [&str; 21] = [
+const VARIABLES: [&str; 22] = [
     "SIM_SEED",
     "SIM_SEEDS",
     "SIM_STRATEGY",
@@ -11,6 +11,7 @@ const VARIABLES: [&str; 21] = [
     "SIM_JOBS",
     "SIM_POINTS",
     "SIM_ARC",
+    "SIM_ISOLATE",
     "SIM_SHARD",
     "SIM_HANG",
     "SIM_LIMIT",

@@ -20,6 +20,7 @@ fn a_bad_value_names_variable_value_and_grammar() {
         ("SIM_JOBS", "0"),
         ("SIM_SHARD", "5/4"),
         ("SIM_SHARD", "0/4"),
+        ("SIM_ISOLATE", "thread"),
         ("SIM_LOG", "yes"),
         ("SIM_HANG", "-1s"),
         ("SIM_LIMIT", "x"),
@@ -53,6 +54,22 @@ fn the_environment_overrides_attributes() {
     assert_eq!((config.seed(0), config.seed(1), config.replay), (Some(17), None, None));
     // To a search it is the run it would be among five.
     assert_eq!(config.runs, 5);
+}
+
+#[test]
+fn a_closure_is_refused_in_processes_of_their_own() {
+    let isolate = |name: &str| Some(name.to_owned());
+    let apart = Settings { isolate: isolate("process"), native: true, ..Settings::default() };
+    let with_closure = Settings { closure: Some(true), ..apart.clone() };
+    let error = with_closure.clone().resolve().unwrap_err();
+    assert!(
+        error.to_string().starts_with("isolate is \"process\", but should be run in a test with")
+    );
+    // It means nothing to other tests.
+    assert!(Settings { native: false, ..with_closure }.resolve().is_ok());
+    assert_eq!(apart.resolve().unwrap().isolate, Isolation::Process);
+    let unknown = Settings { isolate: isolate("fork"), ..Settings::default() };
+    assert_eq!(unknown.resolve().unwrap_err().grammar, "run or process");
 }
 
 #[test]

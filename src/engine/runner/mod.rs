@@ -139,6 +139,7 @@
 //! | `SIM_STEPS` | maximum of steps in a run; one that takes more fails | `100000` |
 //! | `SIM_REPLAY` | replays a trace and nothing else: a file, or the trace as text | `sim2:0,0.0x2` |
 //! | `SIM_POINTS` | the operations of plain threads that are points | `all`, `default` |
+//! | `SIM_ISOLATE` | what the runs of plain threads share: `process` gives each run a process of its own | `process`, `run` |
 //! | `SIM_ARC` | the counts of `Arc` are points of plain threads | `1`, `0` |
 //! | `SIM_JOBS` | worker threads; the default is the number of cores | `4` |
 //! | `SIM_SHARD` | every n-th seed, beginning with the k-th | `2/4` |
@@ -311,6 +312,7 @@ impl Runner {
     ) -> Result<TestRun, InvalidSetting> {
         if self.settings.native {
             native::set_points(config.points);
+            native::set_isolation(config.isolate);
         }
         let mut notes = self.idle()?;
         if config.borrows() {

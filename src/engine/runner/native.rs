@@ -1,12 +1,11 @@
 //! Tests whose plain threads are stepped: the body runs on a simulated thread.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
 
 use super::TestResult;
-use crate::seam::native::{self, outside};
+use crate::seam::native;
 
-pub(super) use crate::seam::native::{exclusive, set_points};
+pub(super) use crate::seam::native::{exclusive, set_isolation, set_points};
 
 /// The error that a body returned, as text.
 pub(super) struct ErrorText(String);
@@ -29,14 +28,6 @@ pub(super) async fn run<R: TestResult>(
     body: impl FnOnce() -> R + Send + 'static,
     leaks: bool,
 ) -> Result<(), ErrorText> {
-    let error = Arc::new(Mutex::new(None));
-    let slot = error.clone();
-    let with_error = move || {
-        let error = body().error();
-        // Its memory ends with the run.
-        outside(|| *slot.lock().unwrap_or_else(PoisonError::into_inner) = error.clone());
-    };
-    native::run(Box::new(with_error), leaks).await;
-    let error = error.lock().unwrap_or_else(PoisonError::into_inner).take();
+    let error = native::run(Box::new(move || body().error()), leaks).await;
     error.map_or(Ok(()), |error| Err(ErrorText(error)))
 }

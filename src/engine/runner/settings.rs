@@ -334,6 +334,30 @@ impl Runner {
         self
     }
 
+    /// Choose what the runs of plain threads share: `run` or `process`. Has no effect on other tests.
+    ///
+    /// With `run`, the default, all runs are made in the process of the test: statics of Rust are put back, and a crash
+    /// is contained as far as a process can contain its own. With `process`, each run is made in a process of its own, a
+    /// copy of this one: it begins with the process as it was before the first run, and whatever the run does to its
+    /// process is gone with it. If the process of a run dies, that is a failure of its seed, with its trace. A run takes
+    /// about a millisecond longer. A search is then no proof if the run records a history.
+    ///
+    /// ```no_run
+    /// let report = sim::Runner::new().isolate("process").seeds(0..100).run_native(|| {
+    ///     // Changes the process.
+    ///     std::env::set_current_dir("/").unwrap();
+    /// });
+    /// assert!(report.passed());
+    /// ```
+    ///
+    /// Any other name is an [`InvalidSetting`](super::InvalidSetting) when the runner runs, as is `process` together with
+    /// [`closure`](Self::closure).
+    #[must_use]
+    pub fn isolate(mut self, isolation: &str) -> Runner {
+        self.settings.isolate = Some(isolation.to_owned());
+        self
+    }
+
     /// Make the counts of `Arc` points of plain threads: the threads then race for the last drop of a value. Has no
     /// effect on other tests.
     ///

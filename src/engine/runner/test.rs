@@ -75,6 +75,8 @@ pub struct Attributes {
     pub points: Option<&'static str>,
     /// The counts of `Arc` are points of plain threads.
     pub arc: bool,
+    /// What the runs of plain threads share.
+    pub isolate: Option<&'static str>,
 }
 
 /// Runs a test and panics if it fails.
@@ -120,6 +122,7 @@ fn test_body(
         closure: attributes.closure.then_some(true),
         points: attributes.points.map(str::to_owned),
         arc: attributes.arc.then_some(true),
+        isolate: attributes.isolate.map(str::to_owned),
         prove: attributes.prove,
         must_prove: attributes.must_prove.then_some(true),
         statistics: attributes.statistics.then_some(true),

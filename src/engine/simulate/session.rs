@@ -18,6 +18,7 @@ use crate::run::ids::Seed;
 use crate::run::schedule::Schedule;
 use crate::run::trace::{Header, Trace, format};
 use crate::run::{Failure, Outcome, Run};
+use crate::seam::native;
 use crate::strategy::{LenientReplay, Replay, Rerun};
 
 /// An inline trace longer than this is not put on the screen; the file serves.
@@ -59,6 +60,7 @@ impl<'a> Session<'a> {
         seed: Seed,
         limits: &RunLimits,
     ) -> Option<Failure> {
+        let _child = native::ends_child();
         let mut failure = None;
         self.body.begin(&mut |body| {
             let main = pin!(TaskBody::new(async move {

@@ -2,6 +2,8 @@
 
 use std::panic::{Location, PanicHookInfo};
 
+use crate::run::isolation::Isolation;
+use crate::run::note::Note;
 use crate::run::points::Points;
 
 /// The reason why plain threads cannot be stepped.
@@ -10,17 +12,38 @@ const REMEDY: &str = "plain threads are not instrumented in this build: run the 
 
 /// Panics, because the build is not instrumented.
 #[allow(clippy::unused_async, reason = "as in the instrumented build")]
-pub(crate) async fn run(_body: Box<dyn FnOnce() + Send>, _leaks: bool) {
+pub(crate) async fn run(
+    _body: Box<dyn FnOnce() -> Option<String> + Send>,
+    _leaks: bool,
+) -> Option<String> {
     panic!("{REMEDY}")
 }
 
 /// Has no effect: there are no such runs.
 pub(crate) fn set_points(_points: Points) {}
 
-/// Calls `act`.
-pub(crate) fn outside<R>(act: impl FnOnce() -> R) -> R {
-    act()
+/// Has no effect: there are no such runs.
+pub(crate) fn set_isolation(_isolation: Isolation) {}
+
+/// Does nothing at its end.
+pub(crate) struct EndsChild;
+
+/// Has no effect: no run has a process of its own.
+#[inline]
+#[allow(dead_code, reason = "runs on real threads are in this process")]
+pub(crate) fn ends_child() -> EndsChild {
+    EndsChild
 }
+
+/// Has no effect: no run has a process of its own.
+#[inline]
+#[allow(dead_code, reason = "runs on real threads are watched from within")]
+pub(crate) fn alive() {}
+
+/// Has no effect: no run has a process of its own.
+#[inline]
+#[allow(dead_code, reason = "runs on real threads have nothing to note")]
+pub(crate) fn note(_note: impl FnOnce() -> Note) {}
 
 /// Held by a test that steps plain threads.
 pub(crate) struct Exclusive;

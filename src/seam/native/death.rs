@@ -1,7 +1,8 @@
 //! Plain threads that cannot go on, as failures of the run: the cause in words, and the line of the user.
 
-use unpause_native::{Death, Execution, Frame, Region};
+use unpause_native::{Death, Execution, Frame, ProcessEnd, Region};
 
+use super::isolation;
 use super::sites;
 use super::threads::with;
 use crate::rt::WORLD;
@@ -10,10 +11,16 @@ use crate::run::ids::{Place, TaskId};
 use crate::run::panics::{self, Panicked};
 use crate::seam::sim::{client, hang_limit};
 
-/// Ends the run, because its thread `thread`, which the current task steps, has died.
-pub(super) fn fail(thread: usize, death: Death) -> ! {
+/// Ends the run, because its thread `thread`, which the current task steps, has died. Its last request was at `last`.
+pub(super) fn fail(thread: usize, death: Death, last: Place) -> ! {
     let task = TaskId(client() as u32);
-    let failure = with(|threads| failure(threads.execution(), thread, task, death));
+    let failure = match death {
+        Death::Process(end) => of_process(end, task, last),
+        _ => with(|threads| failure(threads.execution(), thread, task, death)),
+    };
+    if matches!(failure, Failure::Hang { .. }) {
+        isolation::has_hung();
+    }
     WORLD.with(|world| world.fail(failure))
 }
 
@@ -29,7 +36,7 @@ fn failure(execution: &Execution, thread: usize, task: TaskId, death: Death) -> 
     let by_panic = all.iter().any(|frame| frame.function.contains("panic_with_hook"));
     let frames = tested(all);
     if let (Death::Abort, true) = (death, by_panic) {
-        let message = aborted(execution.panics_of(thread));
+        let message = aborted(&execution.panics_of(thread));
         return Failure::Crash { task, cause: "abort".to_owned(), message, place: at(frames) };
     }
     let (cause, message) = words(execution, frames, death);
@@ -38,6 +45,63 @@ fn failure(execution: &Execution, thread: usize, task: TaskId, death: Death) -> 
         _ => at(frames),
     };
     Failure::Crash { task, cause: cause.to_owned(), message, place }
+}
+
+/// The failure of a run whose process has ended before it. `last` is the place of the
+/// last request.
+fn of_process(end: ProcessEnd, task: TaskId, last: Place) -> Failure {
+    const LAST: &str = "The line is that of the last request of the thread that went on last.";
+    let place = last.to_string();
+    let (cause, message) = match end {
+        ProcessEnd::Hung => {
+            let last = WORLD.with(|world| world.doing());
+            let seconds = hang_limit().map_or(0, |limit| limit.as_secs());
+            return Failure::Hang { task, last, place, seconds };
+        }
+        ProcessEnd::Full => {
+            let message = "a run takes more room than a run in a process of its own can have (256 MiB): leave out \
+                           isolate = \"process\", or lower max_steps";
+            return Failure::Misuse { message: message.to_owned(), place };
+        }
+        ProcessEnd::Signal(number) => {
+            let name = match signal_short(number) {
+                "" => format!("signal {number}"),
+                name => name.to_owned(),
+            };
+            (
+                format!("process ended by {name}"),
+                format!("The process of the run was ended ({}).", signal_name(number)),
+            )
+        }
+        ProcessEnd::Exit(code) => (
+            format!("process ended with exit code {code}"),
+            "The process of the run has ended itself.".to_owned(),
+        ),
+        ProcessEnd::Strayed => (
+            "destroyed memory".to_owned(),
+            "The process of the run came to its end, but its record makes no sense: a stray write has changed \
+             memory of this library."
+                .to_owned(),
+        ),
+    };
+    Failure::Crash { task, cause, message: format!("{message} {LAST}"), place }
+}
+
+/// The name of a signal in C.
+fn signal_short(signal: i32) -> &'static str {
+    const NAMES: &[(i32, &str)] = &[
+        (4, "SIGILL"),
+        (5, "SIGTRAP"),
+        (6, "SIGABRT"),
+        (7, "SIGBUS"),
+        (8, "SIGFPE"),
+        (9, "SIGKILL"),
+        (11, "SIGSEGV"),
+        (13, "SIGPIPE"),
+        (14, "SIGALRM"),
+        (15, "SIGTERM"),
+    ];
+    NAMES.iter().find(|(number, _)| *number == signal).map_or("", |(_, name)| name)
 }
 
 /// The cause of a death in a few words, and its circumstances.
@@ -65,7 +129,7 @@ fn words(execution: &Execution, frames: &[Frame], death: Death) -> (&'static str
                 format!("The thread called `{function}({code})`, which ends the process.");
             ("exit of the process", message)
         }
-        Death::Interrupted => ("interruption", String::new()),
+        Death::Interrupted | Death::Process(_) => ("interruption", String::new()),
     }
 }
 

@@ -10,6 +10,7 @@ use unpause_native::{Access, Operation, Request};
 
 use super::death;
 use super::memory;
+use super::notes;
 use super::ops::{self, POINT, RESUME, SLEEP, WAIT, WAKE, YIELD};
 use super::points;
 use super::sites::Site;
@@ -31,7 +32,12 @@ pub(super) async fn drive(thread: usize) {
     let points = points();
     loop {
         let (request, site) = with(|threads| {
-            let request = threads.execution().resume(thread, reply);
+            let request = loop {
+                match threads.execution().resume(thread, reply) {
+                    Request::Noted => notes::repeat(&threads.execution().take_note()),
+                    request => break request,
+                }
+            };
             (request, threads.site(thread))
         });
         reply = match request {
@@ -97,7 +103,8 @@ pub(super) async fn drive(thread: usize) {
             Request::Key => draw_key(),
             Request::Fault => return memory::failed().await,
             Request::End => return,
-            Request::Died(reason) => death::fail(thread, reason),
+            Request::Died(reason) => death::fail(thread, reason, site.place),
+            Request::Noted => unreachable!("a note is repeated, and the thread goes on"),
         };
         if !matches!(request, Request::Access(_) | Request::Yield) {
             looks.forget();

@@ -5,9 +5,12 @@
 //! `sim::Atomic` and for `std::sync::atomic`.
 
 mod by_number;
+mod carried;
 mod death;
 mod drive;
+mod isolation;
 mod memory;
+mod notes;
 mod ops;
 mod sites;
 mod spin;
@@ -16,41 +19,69 @@ mod transfers;
 
 use std::panic::PanicHookInfo;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use unpause_native::{Ended, Execution};
+use unpause_native::{Death, Ended, Execution};
 
 pub(crate) use unpause_native::{
-    inside as is_stepped, location as place, on_carrier, outside, point,
+    alive, inside as is_stepped, location as place, on_carrier, outside, point,
 };
 
+pub(crate) use self::isolation::{ends_child, set as set_isolation};
+pub(crate) use self::notes::note;
 use self::threads::Threads;
 use super::sim::{fail, here};
 use crate::rt::WORLD;
 use crate::run::Failure;
 use crate::run::ids::TaskId;
+use crate::run::note::Note;
 use crate::run::points::Points;
 
-/// Runs `body` on a simulated thread, as the current task. If `leaks` is set, an allocation that nothing refers to at
-/// the end is a failure.
+/// Runs `body` on a simulated thread, as the current task. Returns the error that it returns. If `leaks` is set, an
+/// allocation that nothing refers to at the end is a failure.
 ///
 /// # Panics
 /// Outside of a simulated run, and if the program has no symbols.
-pub(crate) async fn run(body: Box<dyn FnOnce() + Send>, leaks: bool) {
+pub(crate) async fn run(
+    body: Box<dyn FnOnce() -> Option<String> + Send>,
+    leaks: bool,
+) -> Option<String> {
     assert!(super::in_run(), "plain threads are stepped in a run only");
-    let execution = match Execution::begin_with(body, memory::draw(leaks)) {
+    let error = Arc::new(Mutex::new(None));
+    let slot = error.clone();
+    let with_error = Box::new(move || {
+        let Some(error) = body() else { return };
+        on_carrier(|| note(|| Note::Error(error.clone())));
+        // Its memory ends with the run.
+        outside(|| *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(error.clone()));
+    });
+    let memory = memory::draw(leaks);
+    let execution = match isolation::is_process() {
+        true => Execution::begin_apart(with_error, memory, &isolation::watch()),
+        false => Execution::begin_with(with_error, memory),
+    };
+    let mut execution = match execution {
         Ok(execution) => execution,
         Err(message) => {
             let place = here().to_string();
-            return fail(|| Failure::Misuse { message, place });
+            fail(|| Failure::Misuse { message, place });
+            return None;
         }
     };
+    notes::take_over(&execution.take_left());
+    if execution.is_child() {
+        isolation::quiet();
+    }
     let begun = Threads::begin(execution);
     if !unpause_native::std_is_replaced() {
         WORLD.with(|world| world.note_unseen(NOT_REPLACED));
     }
     drive::drive(0).await;
     let memory = memory::check(leaks);
+    if let Some(end) = threads::with(|threads| threads.execution().died()) {
+        // After the last request of all threads, or the thread would have died of it.
+        death::fail(0, Death::Process(end), here());
+    }
     match begun.end() {
         // The panic may be its consequence.
         _ if memory.is_some() => memory.into_iter().for_each(|error| fail(|| error)),
@@ -59,6 +90,8 @@ pub(crate) async fn run(body: Box<dyn FnOnce() + Send>, leaks: bool) {
         }
         _ => {}
     }
+    let error = error.lock().unwrap_or_else(PoisonError::into_inner).take();
+    error.or_else(notes::take_error)
 }
 
 /// The name of std's functions that synchronise threads, where they are not replaced.

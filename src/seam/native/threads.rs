@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use unpause_native::{Ended, Execution};
 
 use super::by_number::ByNumber;
+use super::notes;
 use super::sites::{Site, Sites};
 use crate::rt::WORLD;
 use crate::run::ids::TaskId;
@@ -68,7 +69,7 @@ impl Begun {
             let execution = threads.execution();
             match execution.ended()? {
                 Ended::Panicked(message, place) if message.ends_with(JOIN_ERROR) => {
-                    let panics = execution.panics().map(|(message, place)| {
+                    let panics = execution.panics().into_iter().map(|(message, place)| {
                         format!("\n\na thread panicked at {place}:\n{message}")
                     });
                     Some(Ended::Panicked(message + &panics.collect::<String>(), place))
@@ -81,17 +82,21 @@ impl Begun {
 
 impl Drop for Begun {
     fn drop(&mut self) {
-        let entered = unpause_native::take_entered();
-        if crate::seam::in_run() {
-            WORLD.with(|world| entered.into_iter().for_each(|name| world.note_unseen(name)));
-        }
+        let is_child = with(|threads| threads.execution.as_ref().is_some_and(Execution::is_child));
+        let left = if is_child && crate::seam::in_run() { notes::leave() } else { Vec::new() };
         let handles = with(|threads| {
-            // Its end completes the output.
-            threads.execution = None;
+            // Its end completes the output. A process that was made for the run ends here.
+            if let Some(execution) = threads.execution.take() {
+                execution.end_with(left);
+            }
             threads.words.clear();
             threads.queues.clear();
             std::mem::take(&mut threads.handles)
         });
+        let entered = unpause_native::take_entered();
+        if crate::seam::in_run() {
+            WORLD.with(|world| entered.into_iter().for_each(|name| world.note_unseen(name)));
+        }
         let output = unpause_native::take_output();
         if !output.is_empty() && crate::seam::in_run() {
             WORLD.with(|world| world.note_output(output));

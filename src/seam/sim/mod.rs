@@ -29,6 +29,7 @@ pub(crate) use crate::rt::in_run;
 use crate::rt::{WORLD, World};
 use crate::run::board::CallPoint;
 use crate::run::ids::Place;
+use crate::run::note::Note;
 use crate::run::program::ProgramSource;
 use crate::run::recording::HistorySource;
 use crate::run::{Condition, Failure};
@@ -60,12 +61,20 @@ fn in_world<R>(act: impl FnOnce(&World) -> R, otherwise: impl FnOnce() -> R) -> 
 
 /// A random number below `bound`: in a run, one of its decisions.
 pub(crate) fn draw(bound: u64, why: &'static str) -> u64 {
-    in_world(|world| world.draw(bound, why), || jitter::draw(bound))
+    let drawn = |world: &World| {
+        native::note(|| Note::Drawn { bound, why });
+        world.draw(bound, why)
+    };
+    in_world(drawn, || jitter::draw(bound))
 }
 
 /// A decision that is not explored: `value`, unless a trace is replayed.
 pub(crate) fn given(bound: u64, value: u64, why: &'static str) -> u64 {
-    if in_run() { WORLD.with(|world| world.given(bound, value, why)) } else { value }
+    if !in_run() {
+        return value;
+    }
+    native::note(|| Note::Given { bound, value, why });
+    WORLD.with(|world| world.given(bound, value, why))
 }
 
 /// The key of the random bytes that a run hands to code that is not of this library: not explored, kept in the trace.
@@ -135,17 +144,25 @@ pub(crate) fn client_name() -> String {
 
 /// Adds a history that begins. Returns its number in the run; none outside one.
 pub(crate) fn add_history(history: Arc<dyn HistorySource>) -> Option<usize> {
-    in_run().then(|| WORLD.with(|world| world.add_history(history)))
+    in_run().then(|| {
+        native::note(|| Note::History);
+        WORLD.with(|world| world.add_history(history))
+    })
 }
 
 /// Counts one evaluation of a condition; outside a run, does nothing.
 pub(crate) fn note_condition(condition: Condition) {
-    in_world(|world| world.note_condition(condition), || ());
+    let noted = |world: &World| {
+        native::note(|| Note::Condition(condition));
+        world.note_condition(condition);
+    };
+    in_world(noted, || ());
 }
 
 /// Records that a call of the current task reached a point. Searches use this to order steps that conflict.
 pub(crate) fn mark_call(history: Option<&usize>, point: CallPoint) {
     if let (Some(history), true) = (history, in_run()) {
+        native::note(|| Note::Call { history: *history, point });
         WORLD.with(|world| world.mark_call(*history, point));
     }
 }
@@ -153,6 +170,7 @@ pub(crate) fn mark_call(history: Option<&usize>, point: CallPoint) {
 /// Adds a generated program that begins to run.
 pub(crate) fn add_program(program: Arc<dyn ProgramSource>) {
     if in_run() {
+        native::note(|| Note::Program);
         WORLD.with(|world| world.add_program(program));
     }
 }
@@ -160,6 +178,8 @@ pub(crate) fn add_program(program: Arc<dyn ProgramSource>) {
 /// Ends the run as failed; outside a run, does nothing.
 pub(crate) fn fail(failure: impl FnOnce() -> Failure) {
     if in_run() {
-        WORLD.with(|world| world.fail(failure()))
+        let failure = failure();
+        native::note(|| Note::Failed(failure.clone()));
+        WORLD.with(|world| world.fail(failure))
     }
 }

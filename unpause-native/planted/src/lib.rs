@@ -1,5 +1,7 @@
 //! Unsafe code with planted bugs: programs that crash under some interleavings. Beside each, a function without the bug.
 
+pub mod process;
+
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, Ordering::SeqCst};
 

@@ -38,6 +38,11 @@ pub fn take_entered() -> Vec<&'static str> {
     std::mem::take(&mut *entered).into_iter().collect()
 }
 
+/// The functions that the threads of a run in another process have entered.
+pub(crate) fn set_entered(entered: Vec<&'static str>) {
+    *ENTERED.lock().unwrap_or_else(PoisonError::into_inner) = entered.into_iter().collect();
+}
+
 /// Notes that a function with this path is entered.
 ///
 /// # Safety

@@ -7,6 +7,7 @@ use std::cell::UnsafeCell;
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
+use super::apart::ProcessEnd;
 use super::real::real;
 use super::request::Request;
 use super::thread::{Thread, current};
@@ -40,6 +41,8 @@ pub enum Death {
     },
     /// The thread was [interrupted](crate::interrupt).
     Interrupted,
+    /// The process that was made for the run has ended before the run.
+    Process(ProcessEnd),
 }
 
 /// The largest number of return addresses of a stack.

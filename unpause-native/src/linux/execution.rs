@@ -1,90 +1,15 @@
-//! One run of a program on simulated threads.
+//! One run of a program on simulated threads: in this process, or in one of its own.
 
-use std::ffi::c_void;
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::ptr::{NonNull, null_mut};
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
-use super::death::{self, Death};
-use super::fault::{Fault, Step};
+use super::apart::process::{self, Forked};
+use super::apart::recorded::{self, NOTE, RESUME, Recorded};
+use super::apart::{ProcessEnd, Watch, tape};
+use super::death;
+use super::fault::Fault;
 use super::heap::Memory;
-use super::net::{Effect, Net};
+use super::local::{Body, Local, Workers};
+use super::net::Effect;
 use super::places::{self, Frame};
-use super::request::{Access, Operation, Request};
-use super::switch::Context;
-use super::thread::{self, STACK, Start, Thread};
-use super::{blocks, heap, leaks, output, race, signals, statics, std_state};
-
-/// The virtual time at which each run begins, in nanoseconds: not 0, so that programs can go back from it.
-const BEGIN: u64 = 1_000_000_000_000;
-
-/// The largest number of return addresses that are followed.
-const FRAMES: usize = 64;
-/// The number of return addresses by which places are told apart.
-const HASHED: usize = 8;
-
-/// The function of the first thread of a run.
-pub type Body = Box<dyn FnOnce() + Send>;
-
-/// A worker that no run uses.
-struct Idle(NonNull<Thread>);
-
-// SAFETY: an idle worker is used by whoever takes it out of the list.
-unsafe impl Send for Idle {}
-
-/// The workers that no run uses. Locked while a run is on: statics and the heap serve one at a time.
-static IDLE: Mutex<Vec<Idle>> = Mutex::new(Vec::new());
-
-/// The state of a run, which its threads know too.
-pub(crate) struct Run {
-    /// The carrier, suspended while a thread goes on.
-    pub(crate) carrier: Context,
-    threads: Vec<NonNull<Thread>>,
-    idle: MutexGuard<'static, Vec<Idle>>,
-    /// The state of the stream of random bytes; none before the first one.
-    pub(crate) random: Option<u64>,
-    /// The virtual time, in nanoseconds.
-    pub(crate) now: u64,
-    /// The first error in the use of memory.
-    pub(crate) fault: Option<Fault>,
-    /// Sockets and what waits for them.
-    pub(crate) net: Net,
-}
-
-impl Run {
-    /// A new thread of the run, with a stack of `stack` bytes.
-    fn add(&mut self, stack: usize, function: (Start, *mut c_void), path: u64) -> NonNull<Thread> {
-        // SAFETY: workers are never freed.
-        let fits = |idle: &Idle| unsafe { idle.0.as_ref().stack == stack };
-        let worker = match self.idle.iter().rposition(fits) {
-            Some(at) => self.idle.remove(at).0,
-            None => thread::hire(stack),
-        };
-        let number = self.threads.len();
-        let run: *mut Run = self;
-        Thread::begin(worker, number, function, path, run);
-        self.threads.push(worker);
-        worker
-    }
-
-    /// A child of the thread `parent`.
-    pub(crate) fn spawn(
-        parent: &mut Thread,
-        stack: usize,
-        function: (Start, *mut c_void),
-    ) -> NonNull<Thread> {
-        parent.children += 1;
-        let path = (parent.path ^ parent.children).wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
-        parent.run().add(stack, function, path)
-    }
-
-    /// The thread of the run that the system knows as `pthread`.
-    pub(crate) fn find(&self, pthread: libc::pthread_t) -> Option<NonNull<Thread>> {
-        // SAFETY: workers are never freed.
-        let is_it = |thread: &&NonNull<Thread>| unsafe { thread.as_ref().pthread == pthread };
-        self.threads.iter().rev().find(is_it).copied()
-    }
-}
+use super::request::Request;
 
 /// The end of the first thread of a run.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -111,8 +36,33 @@ pub enum Region {
 /// One run of a program on simulated threads, which the owner steps: its carrier.
 ///
 /// Threads that have not ended when it is dropped are given up: their stacks are not unwound, and no destructor runs.
-pub struct Execution {
-    run: Box<Run>,
+pub struct Execution(Option<Side>);
+
+/// Where the run is made.
+enum Side {
+    /// In this process.
+    Here(Local),
+    /// In this process, which was made for it.
+    Child(Local),
+    /// In a process that has ended.
+    Parent(Recorded),
+}
+
+/// The answer to a question with a number: of the threads of this process, or from the tape. If it is not on the tape
+/// it is `$lost`.
+macro_rules! answer {
+    ($question:literal, $side:expr, $lost:expr, |$local:ident| $act:expr) => {
+        match $side {
+            Some(Side::Here($local)) => $act,
+            Some(Side::Child($local)) => {
+                let answer = $act;
+                recorded::write($question, &answer);
+                answer
+            }
+            Some(Side::Parent(recorded)) => recorded.answer($question).unwrap_or_else(|| $lost),
+            None => $lost,
+        }
+    };
 }
 
 impl Execution {
@@ -130,21 +80,31 @@ impl Execution {
     /// # Errors
     /// As there.
     pub fn begin_with(body: Body, memory: Memory) -> Result<Execution, String> {
-        statics::save()?;
-        let idle = IDLE.lock().unwrap_or_else(PoisonError::into_inner);
-        drop(super::compiled::take_entered());
-        heap::reset(memory);
-        race::reset();
-        statics::restore();
-        signals::begin();
-        output::begin();
-        std_state::begin();
-        let (carrier, threads, net) = (Context::default(), Vec::new(), Net::default());
-        let mut run =
-            Box::new(Run { carrier, threads, idle, random: None, now: BEGIN, fault: None, net });
-        let body = Box::into_raw(Box::new(body));
-        run.add(STACK, (call, body.cast()), 1);
-        Ok(Execution { run })
+        let workers = Workers::take()?;
+        Ok(Execution(Some(Side::Here(Local::begin(workers, body, memory)))))
+    }
+
+    /// The same in a process of its own: returns in that process, which makes the run and ends when the execution is
+    /// dropped; and then in this one, in which all answers are those of that process. The caller must ask the same
+    /// questions in both.
+    ///
+    /// # Errors
+    /// As there. If the system refuses a process.
+    pub fn begin_apart(body: Body, memory: Memory, watch: &Watch<'_>) -> Result<Execution, String> {
+        let mut workers = Workers::take()?;
+        // Read once here, and not in each child.
+        places::load();
+        process::shrink();
+        if !tape::begin() {
+            return Err("the system refuses memory for a process of the run".to_owned());
+        }
+        Ok(Execution(Some(match process::fork()? {
+            Forked::Child => {
+                workers.forget();
+                Side::Child(Local::begin(workers, body, memory))
+            }
+            Forked::Parent(child) => Side::Parent(Recorded::of(child.wait(watch), workers)),
+        })))
     }
 
     /// Continues a thread until its next request, and returns the request. `reply` is the answer to its last one.
@@ -153,21 +113,57 @@ impl Execution {
     /// If the run has no such thread, or the thread has ended.
     #[inline]
     pub fn resume(&mut self, thread: usize, reply: u64) -> Request {
-        let mut thread = self.run.threads[thread];
-        // SAFETY: the thread is suspended while the carrier goes on, so that this is the only reference.
-        unsafe {
-            assert!(!thread.as_ref().ended, "a thread that has ended is resumed");
-            if self.run.fault.is_some() {
-                return Request::Fault;
+        match &mut self.0 {
+            Some(Side::Here(local)) => local.resume(thread, reply),
+            Some(Side::Child(local)) => {
+                let request = local.resume(thread, reply);
+                recorded::write(RESUME, &request);
+                request
             }
-            thread.as_mut().reply = reply;
-            loop {
-                Thread::resume(thread);
-                match thread.as_mut().call.take() {
-                    Some(call) => call.call(),
-                    None => return thread.as_ref().request,
-                }
+            Some(Side::Parent(recorded)) => recorded.resume(),
+            None => Request::Fault,
+        }
+    }
+
+    /// The bytes of the last request, if it was [`Request::Noted`].
+    pub fn take_note(&mut self) -> Vec<u8> {
+        match &mut self.0 {
+            Some(Side::Parent(recorded)) => recorded.take_note(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Returns `true` in a process that was made for this run.
+    pub fn is_child(&self) -> bool {
+        matches!(self.0, Some(Side::Child(_)))
+    }
+
+    /// Ends the run, and the process if it was made for it: [`take_left`](Execution::take_left) returns `left` in the
+    /// other one.
+    pub fn end_with(mut self, left: Vec<u8>) {
+        match self.0.take() {
+            Some(Side::Child(local)) => {
+                drop(local);
+                recorded::end(left);
             }
+            side => drop(side),
+        }
+    }
+
+    /// The end of the process that was made for the run, if it died before the end of the run: at the latest after the
+    /// last request.
+    pub fn died(&self) -> Option<ProcessEnd> {
+        match &self.0 {
+            Some(Side::Parent(recorded)) => recorded.died(),
+            _ => None,
+        }
+    }
+
+    /// The bytes that the process of the run has left at its end: none if it has not come to it.
+    pub fn take_left(&mut self) -> Vec<u8> {
+        match &mut self.0 {
+            Some(Side::Parent(recorded)) => recorded.take_left(),
+            _ => Vec::new(),
         }
     }
 
@@ -177,23 +173,7 @@ impl Execution {
     /// If its last request was not an access.
     #[inline]
     pub fn perform(&mut self, thread: usize) -> (u64, u64) {
-        match self.thread(thread).request {
-            Request::Access(access) => {
-                if !blocks::may_access(access.address, access.size.into()) {
-                    self.misuse(thread, access);
-                    // The memory is still there.
-                    return Access::perform(&access);
-                }
-                let values = Access::perform(&access);
-                if let Some(detector) = race::detector() {
-                    let trace = self.thread(thread).last_trace();
-                    let fault = detector.atomic(thread, &access, values, &trace);
-                    self.run.fault = self.run.fault.take().or(fault);
-                }
-                values
-            }
-            other => panic!("thread {thread} has requested {other:?} and no access"),
-        }
+        answer!(2, &mut self.0, (0, 0), |local| local.perform(thread))
     }
 
     /// Does the operation on a file that `thread` has requested last.
@@ -201,16 +181,13 @@ impl Execution {
     /// # Panics
     /// If its last request was no such operation.
     pub fn perform_transfer(&mut self, thread: usize) -> Effect {
-        match self.thread(thread).request {
-            // SAFETY: the thread waits in this request, which is its last.
-            Request::Transfer(transfer) => unsafe { Net::perform(&raw mut self.run.net, transfer) },
-            other => panic!("thread {thread} has requested {other:?} and no transfer"),
-        }
+        let lost = Effect::Done { answer: 0, changed: Vec::new() };
+        answer!(3, &mut self.0, lost, |local| local.perform_transfer(thread))
     }
 
     /// The number of changes of the object with this key: see [`Transfer`](crate::Transfer).
     pub fn version(&self, object: u64) -> u64 {
-        self.run.net.version(object)
+        answer!(4, &self.0, 0, |local| local.version(object))
     }
 
     /// The value that the access requested last by `thread` would see, if it would leave the memory as it is now.
@@ -219,16 +196,13 @@ impl Execution {
     /// If its last request was not an access.
     #[inline]
     pub fn look(&self, thread: usize) -> Option<u64> {
-        match self.thread(thread).request {
-            Request::Access(access) => access.look(),
-            other => panic!("thread {thread} has requested {other:?} and no access"),
-        }
+        answer!(5, &self.0, None, |local| local.look(thread))
     }
 
     /// A hash of the registers of `thread` at the access that it has requested. A loop that keeps its state in registers
     /// has another one in each round if it counts its rounds.
     pub fn registers(&self, thread: usize) -> Option<u64> {
-        self.thread(thread).registers()
+        answer!(6, &self.0, None, |local| local.registers(thread))
     }
 
     /// The value of the word that `thread` has requested to wait for.
@@ -236,235 +210,122 @@ impl Execution {
     /// # Panics
     /// If its last request was not a wait.
     pub fn word(&self, thread: usize) -> u32 {
-        match self.thread(thread).request {
-            // SAFETY: the thread waits for a word at this address.
-            Request::Wait { word, .. } => unsafe { (word as *const u32).read_volatile() },
-            other => panic!("thread {thread} has requested {other:?} and no wait"),
-        }
-    }
-
-    /// Notes an access of a thread to memory that is free or a red zone.
-    #[cold]
-    fn misuse(&mut self, thread: usize, access: Access) {
-        let label = match access.operation {
-            Operation::Load => "load",
-            Operation::Store => "store",
-            _ => "update",
-        };
-        let step = Step::at(label, thread, self.thread(thread).return_addresses().take(FRAMES));
-        self.run.fault.get_or_insert_with(|| blocks::misuse(access.address, step));
+        answer!(7, &self.0, 0, |local| local.word(thread))
     }
 
     /// The first error in the use of memory, taken out.
     pub fn take_fault(&mut self) -> Option<Fault> {
-        self.run.fault.take()
+        answer!(8, &mut self.0, None, |local| local.take_fault())
     }
 
     /// Searches the heap for memory that was written after it was freed, or beside an allocation. For the end of a
     /// run.
     pub fn check_memory(&mut self) -> Option<Fault> {
-        self.run.fault.take().or_else(blocks::sweep)
+        answer!(9, &mut self.0, None, |local| local.check_memory())
     }
 
     /// An allocation of the run that nothing refers to, and the number and the bytes of all of them. None if the heap
     /// is plain. For the end of a run.
     pub fn leaks(&self) -> Option<(Fault, usize, usize)> {
-        // SAFETY: all threads are suspended while the carrier goes on.
-        let threads: Vec<&Thread> =
-            self.run.threads.iter().map(|thread| unsafe { thread.as_ref() }).collect();
-        leaks::find(&threads)
+        answer!(10, &self.0, None, |local| local.leaks())
     }
 
     /// The end of the first thread: none while it goes on.
     pub fn ended(&self) -> Option<Ended> {
-        let thread = self.thread(0);
-        let panicked = !thread.result.is_null();
-        let (message, place) = thread.panics.last().cloned().unwrap_or_default();
-        thread.ended.then_some(match panicked {
-            true => Ended::Panicked(message, place),
-            false => Ended::Returned,
-        })
+        answer!(11, &self.0, None, |local| local.ended())
     }
 
     /// The messages and the places of the last panics of all threads but the first.
-    pub fn panics(&self) -> impl Iterator<Item = (&str, &str)> {
-        // SAFETY: all threads are suspended while the carrier goes on.
-        let panics =
-            self.run.threads.iter().skip(1).map(|thread| unsafe { thread.as_ref().panics.last() });
-        panics.flatten().map(|(message, place)| (message.as_str(), place.as_str()))
+    pub fn panics(&self) -> Vec<(String, String)> {
+        answer!(12, &self.0, Vec::new(), |local| local.panics())
     }
 
     /// The virtual time in nanoseconds.
     pub fn now(&self) -> u64 {
-        self.run.now
+        answer!(13, &self.0, 0, |local| local.now())
     }
 
     /// Moves the virtual time on. It does not go back.
     pub fn advance_to(&mut self, time: u64) {
-        self.run.now = self.run.now.max(time);
+        if let Some(Side::Here(local) | Side::Child(local)) = &mut self.0 {
+            local.advance_to(time);
+        }
     }
 
     /// A hash of the return addresses up to the last request of `thread`, the innermost eight: the same for all
     /// requests of one line of code that was called from the same lines.
     pub fn caller(&self, thread: usize) -> u64 {
-        let mut hash = 0u64;
-        for address in self.thread(thread).return_addresses().take(HASHED) {
-            hash = (hash ^ address as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(23);
+        match &self.0 {
+            Some(Side::Parent(recorded)) => recorded.caller(14, thread),
+            side => answer!(14, side, 0, |local| local.caller(thread)),
         }
-        hash
     }
 
     /// The functions that led to the last request of `thread`, innermost first.
     pub fn frames(&self, thread: usize) -> Vec<Frame> {
-        let addresses = self.thread(thread).return_addresses().take(FRAMES);
-        addresses.flat_map(places::frames).collect()
+        let addresses = answer!(15, &self.0, Vec::new(), |local| local.addresses(thread));
+        addresses.into_iter().flat_map(places::frames).collect()
     }
 
     /// The functions that were on the stack of the thread that has [died](Request::Died), innermost first. Of a thread
     /// that was interrupted, several stacks: the function in which it stays, in each line in which it was seen, and
     /// what called it.
     pub fn stacks(&self) -> Vec<Vec<Frame>> {
+        let stacks: Vec<Vec<usize>> = answer!(16, &self.0, Vec::new(), |_local| death::stacks());
         let frames = |stack: Vec<usize>| stack.into_iter().flat_map(places::frames).collect();
-        death::stacks().into_iter().map(frames).collect()
+        stacks.into_iter().map(frames).collect()
     }
 
     /// The messages and the places of the last panics of a thread, the last one last.
-    pub fn panics_of(&self, thread: usize) -> &[(String, String)] {
-        &self.thread(thread).panics
+    pub fn panics_of(&self, thread: usize) -> Vec<(String, String)> {
+        answer!(17, &self.0, Vec::new(), |local| local.panics_of(thread))
     }
 
     /// The memory that an address is in.
     pub fn region(&self, address: usize) -> Region {
-        // SAFETY: all threads are suspended while the carrier goes on.
-        let mut threads = self.run.threads.iter().map(|thread| unsafe { thread.as_ref() });
-        if heap::has(address) {
-            return Region::Heap;
-        }
-        if let Some(thread) = threads.find(|thread| thread.has_on_stack(address)) {
-            return Region::Stack(thread.number);
-        }
-        match address.wrapping_sub(super::image::load_address()) < super::image::size() {
-            true => Region::Program,
-            false => Region::Unknown,
-        }
+        answer!(18, &self.0, Region::Unknown, |local| local.region(address))
     }
 
     /// A name of an address that does not depend on the order in which threads go on: the allocation that it is in, or
     /// the thread on whose stack or in whose thread-local block it is, and the offset there.
     pub fn name(&self, address: usize) -> u64 {
-        let mix = |name: u64, offset: usize| {
-            (name ^ (offset as u64).rotate_left(40)).wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1
-        };
-        if heap::has(address) {
-            return heap::name(address).map_or(1, |name| mix(name.allocation, name.offset));
-        }
-        for thread in &self.run.threads {
-            // SAFETY: all threads are suspended while the carrier goes on.
-            let thread = unsafe { thread.as_ref() };
-            let (block, size) = thread.thread_locals();
-            if address.wrapping_sub(block) < size {
-                return mix(thread.path.rotate_left(1), address - block);
-            }
-            if thread.has_on_stack(address) {
-                return mix(thread.path.rotate_left(2), thread.depth(address));
-            }
-        }
-        mix(0, address.wrapping_sub(super::image::load_address()))
+        answer!(19, &self.0, 1, |local| local.name(address))
     }
 
     /// A value for reports and traces: an address on a stack, in thread-locals or in the program, which differs from
     /// process to process, becomes a number that does not. Other values are as they are.
     pub fn stable_value(&self, value: u64) -> u64 {
-        /// Smaller values are no addresses.
-        const LEAST: u64 = 1 << 32;
-        if value < LEAST || heap::has(value as usize) {
-            return value;
-        }
-        let address = value as usize;
-        for thread in &self.run.threads {
-            // SAFETY: all threads are suspended while the carrier goes on.
-            let thread = unsafe { thread.as_ref() };
-            let (block, size) = thread.thread_locals();
-            let of_thread = |part: u64, offset: usize| {
-                part << 60 | (thread.number as u64) << 32 | offset as u64
-            };
-            if address.wrapping_sub(block) < size {
-                return of_thread(1, address - block);
-            }
-            if thread.has_on_stack(address) {
-                return of_thread(2, thread.depth(address));
-            }
-        }
-        let offset = address.wrapping_sub(super::image::load_address());
-        if offset < super::image::size() { 3 << 60 | offset as u64 } else { value }
-    }
-
-    fn thread(&self, thread: usize) -> &Thread {
-        // SAFETY: all threads are suspended while the carrier goes on.
-        unsafe { self.run.threads[thread].as_ref() }
+        answer!(20, &self.0, value, |local| local.stable_value(value))
     }
 }
 
 impl Drop for Execution {
     fn drop(&mut self) {
-        signals::end();
-        let last = |thread: &NonNull<Thread>| {
-            // SAFETY: all threads are suspended while the carrier goes on.
-            unsafe { thread.as_ref().request }
-        };
-        let exits = |request: Request| matches!(request, Request::Died(Death::Exit { .. }));
-        if self.run.threads.iter().map(last).any(exits) {
-            std_state::forget_exit();
-        }
-        output::end();
-        std_state::end();
-        let Run { threads, idle, .. } = &mut *self.run;
-        idle.extend(threads.drain(..).map(Idle));
-        // The next run takes them in the same order.
-        idle.sort_by_key(|idle| std::cmp::Reverse(idle.0));
-    }
-}
-
-/// Calls the body of a run. Returns null, or not if it panicked.
-extern "C" fn call(body: *mut c_void) -> *mut c_void {
-    // SAFETY: `begin` has made it of a box.
-    let body = unsafe { Box::from_raw(body.cast::<Body>()) };
-    match catch_unwind(AssertUnwindSafe(*body)) {
-        Ok(()) => null_mut(),
-        Err(payload) => {
-            // On the heap of the run, which ends.
-            std::mem::forget(payload);
-            std::ptr::dangling_mut()
+        if let Some(Side::Child(local)) = self.0.take() {
+            drop(local);
+            recorded::end(Vec::new());
         }
     }
 }
 
-/// Runs a small program once, the first time that it is called: what std reads or makes at first use is then the same
-/// in all runs.
-pub fn warm_up() {
-    warm_up_with(|| drop(std::thread::spawn(|| ()).join()));
+/// Ends this process, if it was made for a run. The other one finds a run that did not come to its end.
+#[inline]
+pub fn leave_child() {
+    if tape::is_written() {
+        process::leave();
+    }
 }
 
-/// The same with another program, which may use another copy of std: it spawns at most one thread at a time, and joins
-/// it.
-pub fn warm_up_with(program: impl FnOnce() + Send + 'static) {
-    static ONCE: std::sync::Once = std::sync::Once::new();
-    ONCE.call_once(|| {
-        // The carrier allocates and frees the same in each run: libc need not give the memory back in between.
-        // SAFETY: a setting of libc.
-        unsafe { libc::mallopt(libc::M_TRIM_THRESHOLD, 64 << 20) };
-        // The buffer of the standard output outlives the runs that write to it.
-        drop(std::io::stdout().lock());
-        std_state::find();
-        let Ok(mut execution) = Execution::begin(Box::new(program)) else { return };
-        loop {
-            match execution.resume(0, 0) {
-                Request::Join { thread } => {
-                    while !matches!(execution.resume(thread, 0), Request::End) {}
-                }
-                Request::End => return,
-                _ => {}
-            }
-        }
-    });
+/// Returns `true` if what the carrier does now must be noted: it was called by a simulated thread of a process that was
+/// made for the run.
+pub fn is_noted() -> bool {
+    tape::is_written() && super::local::is_called()
+}
+
+/// Notes what the carrier does because a simulated thread has called it. The other process, which does not execute that
+/// thread, does the same when it gets the request [`Noted`](Request::Noted).
+pub fn note(bytes: Vec<u8>) {
+    if is_noted() {
+        recorded::write(NOTE, &bytes);
+    }
 }

@@ -29,7 +29,7 @@ pub struct Step {
     pub label: &'static str,
     /// The number of the thread.
     pub thread: usize,
-    addresses: Vec<usize>,
+    pub(crate) addresses: Vec<usize>,
 }
 
 impl Step {

@@ -1,5 +1,6 @@
 //! The runtime on Linux, x86-64, glibc.
 
+mod apart;
 mod atomics;
 mod blocks;
 mod clock;
@@ -13,6 +14,7 @@ mod futex;
 mod heap;
 mod image;
 mod leaks;
+mod local;
 mod net;
 mod output;
 mod places;
@@ -30,11 +32,15 @@ mod switch;
 mod thread;
 mod threads;
 
+pub use self::apart::tape::alive;
+pub use self::apart::written::Written;
+pub use self::apart::{ProcessEnd, Watch};
 pub use self::compiled::{std_is_replaced, take_entered};
 pub use self::death::Death;
-pub use self::execution::{Body, Ended, Execution, Region, warm_up, warm_up_with};
+pub use self::execution::{Ended, Execution, Region, is_noted, leave_child, note};
 pub use self::fault::{Fault, Problem, Step, TooWeak};
 pub use self::heap::Memory;
+pub use self::local::{Body, warm_up, warm_up_with};
 pub use self::net::{Effect, Transfer};
 pub use self::output::take_output;
 pub use self::places::{Frame, location};

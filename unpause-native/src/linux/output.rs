@@ -43,9 +43,19 @@ pub(crate) fn flush() {
 
 /// The text that the threads of the last run wrote to the standard output and error.
 pub fn take_output() -> String {
+    String::from_utf8_lossy(&take_bytes()).into_owned()
+}
+
+/// The same as bytes.
+pub(crate) fn take_bytes() -> Vec<u8> {
     // SAFETY: see `Shared`.
-    let written = unsafe { std::mem::take(&mut *WRITTEN.0.get()) };
-    String::from_utf8_lossy(&written).into_owned()
+    unsafe { std::mem::take(&mut *WRITTEN.0.get()) }
+}
+
+/// The output of a run that another process has made.
+pub(crate) fn set(written: Vec<u8>) {
+    // SAFETY: see `Shared`.
+    unsafe { *WRITTEN.0.get() = written };
 }
 
 /// Keeps bytes for the standard output or error, if they are of a run. Returns `false` for others.

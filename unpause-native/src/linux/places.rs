@@ -43,6 +43,11 @@ thread_local! {
     static LINES: OnceCell<Option<Lines>> = const { OnceCell::new() };
 }
 
+/// Reads the debug information, if this thread has not yet.
+pub(crate) fn load() {
+    LINES.with(|lines| _ = lines.get_or_init(read));
+}
+
 /// Reads the debug information.
 fn read() -> Option<Lines> {
     let program = program().ok()?;

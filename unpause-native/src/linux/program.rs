@@ -1,20 +1,37 @@
 //! The file of the program that runs: its symbols and its debug information.
 
+use std::os::fd::AsRawFd;
+use std::ptr::null_mut;
 use std::sync::OnceLock;
 
 use object::{File, Object};
 
-/// The file of the program, read once and kept.
+/// The file of the program, mapped once and kept. A mapping of a file costs a fork nothing.
 ///
 /// # Errors
 /// If it cannot be read, or is no program.
 pub(crate) fn program() -> Result<&'static File<'static>, &'static str> {
     static PROGRAM: OnceLock<Result<File<'static>, String>> = OnceLock::new();
     let read = || {
-        let bytes = std::fs::read("/proc/self/exe").map_err(|error| error.to_string())?;
-        File::parse(&*bytes.leak()).map_err(|error| error.to_string())
+        let bytes = map().map_err(|error| error.to_string())?;
+        File::parse(bytes).map_err(|error| error.to_string())
     };
     PROGRAM.get_or_init(read).as_ref().map_err(|error| &**error)
+}
+
+/// Maps the file.
+fn map() -> std::io::Result<&'static [u8]> {
+    let file = std::fs::File::open("/proc/self/exe")?;
+    let size = usize::try_from(file.metadata()?.len()).unwrap_or(usize::MAX);
+    let (protection, flags) = (libc::PROT_READ, libc::MAP_PRIVATE);
+    // SAFETY: a new mapping, which is never unmapped. The system lets nobody write to the file of a program that runs.
+    unsafe {
+        let address = libc::mmap(null_mut(), size, protection, flags, file.as_raw_fd(), 0);
+        match address == libc::MAP_FAILED {
+            true => Err(std::io::Error::last_os_error()),
+            false => Ok(std::slice::from_raw_parts(address.cast(), size)),
+        }
+    }
 }
 
 /// Returns `true` if the program has symbols.

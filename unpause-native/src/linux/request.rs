@@ -50,6 +50,9 @@ pub enum Request {
     },
     /// An operation on a socket, a pipe, an event or a file that waits for them.
     Transfer(Transfer),
+    /// Only of a run in a process of its own: its carrier has done something for the thread, and the caller must do the
+    /// same, by [`Execution::take_note`](crate::Execution::take_note). It then resumes the thread, with any value.
+    Noted,
     /// Asks for random bytes for the first time in the run. The thread is resumed with their key.
     Key,
     /// The thread has used memory in a wrong way: [`Execution::take_fault`](crate::Execution::take_fault). It must
@@ -225,6 +228,12 @@ impl Call {
     /// Has `function` called with `data`.
     pub(crate) fn new(function: unsafe fn(*mut ()), data: *mut ()) -> Call {
         Call { function, data }
+    }
+
+    /// Has nothing called.
+    pub(crate) fn nothing() -> Call {
+        unsafe fn nothing(_: *mut ()) {}
+        Call { function: nothing, data: std::ptr::null_mut() }
     }
 
     /// Calls the function.

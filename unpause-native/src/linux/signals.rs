@@ -4,7 +4,7 @@
 use std::cell::Cell;
 use std::ffi::{c_int, c_void};
 use std::ptr::null_mut;
-use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU32, Ordering};
 use std::sync::{Mutex, Once, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -46,8 +46,22 @@ const DONE: u32 = 1;
 const REFUSED: u32 = 2;
 
 /// The signal that interrupts.
-fn interruption() -> c_int {
+pub(crate) fn interruption() -> c_int {
     libc::SIGRTMIN() + 9
+}
+
+thread_local! {
+    /// The kernel's number of this thread; 0 if it was not needed yet.
+    static NUMBER: Cell<i32> = const { Cell::new(0) };
+}
+
+/// True in a process that was made for one run: its parent interrupts it.
+static IS_CHILD: AtomicBool = AtomicBool::new(false);
+
+/// This process was made for one run, by a thread that is the only one of it.
+pub(crate) fn begin_child() {
+    NUMBER.set(0);
+    IS_CHILD.store(true, Ordering::Relaxed);
 }
 
 /// The current thread begins to carry a run.
@@ -56,7 +70,6 @@ pub(crate) fn begin() {
     ONCE.call_once(install);
     thread_local! {
         static STACK: HandlerStack = HandlerStack::new();
-        static NUMBER: Cell<i32> = const { Cell::new(0) };
     }
     STACK.with(|_| ());
     if NUMBER.get() == 0 {
@@ -210,7 +223,11 @@ unsafe fn pass_on(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_voi
 }
 
 /// The interruption of a thread that does not come back.
-unsafe extern "C" fn on_interrupt(_: c_int, _: *mut libc::siginfo_t, context: *mut c_void) {
+unsafe extern "C" fn on_interrupt(_: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
+    if IS_CHILD.load(Ordering::Relaxed) {
+        // SAFETY: the arguments of this handler.
+        return unsafe { on_parent(info, context) };
+    }
     // SAFETY: whoever takes the wish may use it until the answer.
     let Some(wish) = (unsafe { WISH.swap(null_mut(), Ordering::AcqRel).as_ref() }) else { return };
     let Some(thread) = thread::any().filter(|thread| !thread.is_outside() && (wish.still)()) else {
@@ -224,6 +241,24 @@ unsafe extern "C" fn on_interrupt(_: c_int, _: *mut libc::siginfo_t, context: *m
     let ends = wish.ends;
     wish.answer.store(DONE, Ordering::Release);
     if ends {
+        thread.stop_for_ever(Death::Interrupted);
+    }
+}
+
+/// The interruption of a child by its parent, which sends the number of the sample. With the last one the thread ends.
+///
+/// # Safety
+/// The arguments of a handler.
+unsafe fn on_parent(info: *mut libc::siginfo_t, context: *mut c_void) {
+    let Some(thread) = thread::any().filter(|thread| !thread.is_outside()) else { return };
+    // SAFETY: the kernel's information about the signal.
+    let sample = unsafe { (*info).si_value().sival_ptr } as usize;
+    if sample == 0 {
+        death::forget();
+    }
+    // SAFETY: the context of this handler.
+    death::record(Some(unsafe { interrupted(context) }), thread);
+    if sample + 1 == SAMPLES {
         thread.stop_for_ever(Death::Interrupted);
     }
 }

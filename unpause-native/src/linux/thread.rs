@@ -8,9 +8,9 @@ use std::ptr::{NonNull, null_mut};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::blocks::{DEPTH, Trace};
-use super::execution::Run;
 use super::fault::Fault;
 use super::image::image;
+use super::local::Run;
 use super::request::{Call, Request};
 use super::switch::{self, Context, frame_pointer, switch};
 use super::threads;

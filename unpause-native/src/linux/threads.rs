@@ -3,7 +3,7 @@
 use std::ffi::{c_int, c_void};
 use std::ptr::{NonNull, null_mut};
 
-use super::execution::Run;
+use super::local::Run;
 use super::race;
 use super::real::real;
 use super::request::Request;

@@ -1,0 +1,65 @@
+//! What the runs of a test share: the process, or nothing.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use unpause_native::Watch;
+
+use crate::run::isolation::Isolation;
+use crate::seam::sim::{beat, hang_limit};
+
+/// True if each run has a process of its own.
+static PROCESS: AtomicBool = AtomicBool::new(false);
+
+/// True if a run of the test was hung: one that is repeated need not wait as long.
+static HUNG: AtomicBool = AtomicBool::new(false);
+
+/// Sets the isolation of the runs to come, which are of another test.
+pub(crate) fn set(isolation: Isolation) {
+    PROCESS.store(isolation == Isolation::Process, Ordering::Relaxed);
+    HUNG.store(false, Ordering::Relaxed);
+}
+
+pub(super) fn is_process() -> bool {
+    PROCESS.load(Ordering::Relaxed)
+}
+
+/// The run that was made is hung.
+pub(super) fn has_hung() {
+    HUNG.store(true, Ordering::Relaxed);
+}
+
+/// Ends the process when it is dropped, if the process was made for a run.
+pub(crate) struct EndsChild;
+
+/// To be held during a run: a process that was made for it must not go on after it, not even if the engine panics.
+#[inline]
+pub(crate) fn ends_child() -> EndsChild {
+    EndsChild
+}
+
+impl Drop for EndsChild {
+    #[inline]
+    fn drop(&mut self) {
+        unpause_native::leave_child();
+    }
+}
+
+/// Has the engine of a process that was made for a run show no steps to a subscriber of `tracing`: that of the parent
+/// does.
+pub(super) fn quiet() {
+    if tracing::dispatcher::has_been_set() {
+        let silence = tracing::Dispatch::new(tracing::subscriber::NoSubscriber::new());
+        // Until the end of the process.
+        std::mem::forget(tracing::dispatcher::set_default(&silence));
+    }
+}
+
+/// The watch over the process of the next run.
+pub(super) fn watch() -> Watch<'static> {
+    const LEAST: Duration = Duration::from_millis(100);
+    let shorter = |limit: Duration| (limit / 20).max(LEAST).min(limit);
+    let hung = HUNG.load(Ordering::Relaxed);
+    let hang = hang_limit().map(|limit| if hung { shorter(limit) } else { limit });
+    Watch { hang, beat: &beat }
+}

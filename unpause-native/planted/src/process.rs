@@ -1,0 +1,81 @@
+//! What a process cannot undo: for runs in a process of their own.
+
+use std::arch::asm;
+
+/// Ends the process, by a system call without libc.
+pub fn exit_without_libc(code: i32) {
+    // SAFETY: `exit_group`.
+    unsafe { asm!("syscall", in("rax") 231, in("rdi") code, options(noreturn)) };
+}
+
+/// Kills the process, by a system call without libc.
+pub fn kill_without_libc() {
+    let process = std::process::id();
+    // SAFETY: `kill`, with `SIGKILL`.
+    unsafe {
+        asm!("syscall", in("rax") 62, in("rdi") process, in("rsi") 9, lateout("rax") _, out("rcx") _, out("r11") _);
+    }
+}
+
+unsafe extern "C" {
+    static mut stdin: *mut u8;
+    static mut __data_start: u8;
+    static mut end: u8;
+    fn flockfile(file: *mut u8);
+    fn funlockfile(file: *mut u8);
+    fn rand() -> i32;
+    fn lrand48() -> i64;
+    fn sigfillset(set: *mut u64) -> i32;
+    fn sigprocmask(how: i32, set: *const u64, before: *mut u64) -> i32;
+    fn pause() -> i32;
+}
+
+/// Locks a file of libc, and keeps the lock.
+pub fn lock_file_of_c() {
+    // SAFETY: a file of libc.
+    unsafe { flockfile(stdin) };
+}
+
+/// Locks a file of libc, and unlocks it.
+pub fn use_file_of_c() {
+    // SAFETY: a file of libc, locked by this thread.
+    unsafe {
+        flockfile(stdin);
+        funlockfile(stdin);
+    }
+}
+
+/// The next number of libc's generator, whose state is a static of C.
+pub fn number_of_c() -> i32 {
+    // SAFETY: no arguments.
+    unsafe { rand() }
+}
+
+/// The same of another generator.
+pub fn other_number_of_c() -> i64 {
+    // SAFETY: no arguments.
+    unsafe { lrand48() }
+}
+
+/// Overwrites all statics of the process.
+pub fn destroy_statics() {
+    // SAFETY: there is none.
+    unsafe {
+        let first = &raw mut __data_start;
+        let size = (&raw mut end) as usize - first as usize;
+        first.write_bytes(0xA5, size);
+    }
+}
+
+/// Waits for ever in C, with all signals blocked.
+pub fn wait_without_signals() {
+    let mut all = [0u64; 16];
+    // SAFETY: room for a set of signals.
+    unsafe {
+        sigfillset(all.as_mut_ptr());
+        sigprocmask(0, all.as_ptr(), std::ptr::null_mut());
+        loop {
+            pause();
+        }
+    }
+}

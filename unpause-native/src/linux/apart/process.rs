@@ -1,0 +1,160 @@
+//! The fork of a process for one run, and the wait for its end.
+
+use std::ffi::{c_int, c_void};
+use std::time::Duration;
+
+use super::{ProcessEnd, Watch, tape};
+use crate::linux::death::SAMPLES;
+use crate::linux::real::real;
+use crate::linux::signals;
+
+/// The number of times that a process without progress is interrupted before it is killed.
+const TRIES: u32 = 2;
+/// The time between them.
+const AGAIN: Duration = Duration::from_millis(100);
+/// The longest time between two looks at the progress.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// The two processes after a fork.
+pub(crate) enum Forked {
+    Child,
+    Parent(Child),
+}
+
+/// A process that makes a run.
+pub(crate) struct Child(libc::pid_t);
+
+/// Gives memory that was freed back to the system, once: the cost of a fork grows with the memory in use.
+pub(crate) fn shrink() {
+    static ONCE: std::sync::Once = std::sync::Once::new();
+    ONCE.call_once(|| {
+        // SAFETY: a call without arguments but a number.
+        unsafe { libc::malloc_trim(0) };
+    });
+}
+
+/// Forks the process.
+///
+/// # Errors
+/// If the system refuses.
+pub(crate) fn fork() -> Result<Forked, String> {
+    // Another thread may print just now. Its lock would stay locked in the child, which has this thread only.
+    let (out, error) = (std::io::stdout().lock(), std::io::stderr().lock());
+    // SAFETY: a system call. The child has this thread only. What it uses that other threads may have locked: the
+    // allocator and the dynamic linker, whose locks libc frees in the child; the standard streams, locked here; nothing
+    // else of std or of this library that outlives a run.
+    let process = unsafe { libc::fork() };
+    drop((out, error));
+    match process {
+        0 => {
+            // SAFETY: a system call with numbers: the child ends with its parent.
+            unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
+            tape::write_here();
+            signals::begin_child();
+            Ok(Forked::Child)
+        }
+        process if process > 0 => Ok(Forked::Parent(Child(process))),
+        _ => Err(format!(
+            "the system refuses a process for the run: {}",
+            std::io::Error::last_os_error()
+        )),
+    }
+}
+
+/// Ends the child. Nothing of the copied process is cleaned up: it is the parent's.
+pub(crate) fn leave() -> ! {
+    // SAFETY: libc's own.
+    unsafe { real!(c"_exit", unsafe extern "C" fn(c_int) -> !)(0) }
+}
+
+impl Child {
+    /// Waits for the end of the process. Interrupts it if it makes no progress, and kills it if that does not help.
+    /// Returns its end, if it was none of its own.
+    pub(crate) fn wait(self, watch: &Watch<'_>) -> Option<ProcessEnd> {
+        let interval = watch.hang.map_or(LOOK, |hang| (hang / 10).max(Duration::from_millis(1)));
+        let interval = interval.min(LOOK);
+        let handle = Handle::of(self.0);
+        let (mut progress, mut still, mut tries) = (tape::progress(), Duration::ZERO, 0);
+        let mut killed = false;
+        // Intervals are counted, not time: the clock of a process that is stopped stands still.
+        while !handle.has_ended_within(self.0, interval) {
+            (watch.beat)();
+            let now = tape::progress();
+            if now != progress {
+                (progress, still, tries) = (now, Duration::ZERO, 0);
+                continue;
+            }
+            still += interval;
+            let Some(hang) = watch.hang.filter(|hang| still >= *hang) else { continue };
+            if tries == TRIES {
+                killed = true;
+                // SAFETY: a system call with numbers, for a child that was not waited for yet.
+                unsafe {
+                    real!(c"kill", unsafe extern "C" fn(i32, c_int) -> c_int)(self.0, libc::SIGKILL)
+                };
+                break;
+            }
+            tries += 1;
+            self.interrupt();
+            still = hang.saturating_sub(AGAIN);
+        }
+        let mut status = 0;
+        // SAFETY: a child of this process, and room for its status.
+        while unsafe { libc::waitpid(self.0, &mut status, 0) } == -1
+            && std::io::Error::last_os_error().kind() == std::io::ErrorKind::Interrupted
+        {}
+        match status {
+            _ if killed => Some(ProcessEnd::Hung),
+            _ if libc::WIFSIGNALED(status) => Some(ProcessEnd::Signal(libc::WTERMSIG(status))),
+            0 => None,
+            _ => Some(ProcessEnd::Exit(libc::WEXITSTATUS(status))),
+        }
+    }
+
+    /// Has the process record its stack some times, and then end the thread that goes on in it.
+    fn interrupt(&self) {
+        for sample in 0..SAMPLES {
+            let value = libc::sigval { sival_ptr: sample as *mut c_void };
+            // SAFETY: a system call with numbers. The signal is the interruption, for which the child has a handler.
+            unsafe { libc::sigqueue(self.0, signals::interruption(), value) };
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+}
+
+/// A file that can be read when a process has ended; negative if the system has none.
+struct Handle(c_int);
+
+impl Handle {
+    fn of(process: libc::pid_t) -> Handle {
+        // SAFETY: a system call with numbers.
+        Handle(unsafe { libc::syscall(libc::SYS_pidfd_open, process, 0) } as c_int)
+    }
+
+    /// Waits for the end of the process, not longer than `time`. Returns `true` if it has ended.
+    fn has_ended_within(&self, process: libc::pid_t, time: Duration) -> bool {
+        if self.0 >= 0 {
+            let mut file = libc::pollfd { fd: self.0, events: libc::POLLIN, revents: 0 };
+            // SAFETY: one file.
+            return unsafe { libc::poll(&mut file, 1, time.as_millis().max(1) as c_int) } == 1;
+        }
+        // SAFETY: all bytes zero are a value of the type.
+        let mut ended: libc::siginfo_t = unsafe { std::mem::zeroed() };
+        let options = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
+        std::thread::sleep(time.min(Duration::from_millis(1)));
+        // SAFETY: a child of this process, which stays to be waited for; and room for its end.
+        unsafe {
+            libc::waitid(libc::P_PID, process as libc::id_t, &mut ended, options) == 0
+                && ended.si_pid() != 0
+        }
+    }
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        if self.0 >= 0 {
+            // SAFETY: opened above, and not used any more.
+            unsafe { libc::close(self.0) };
+        }
+    }
+}

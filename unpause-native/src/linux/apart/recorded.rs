@@ -1,0 +1,155 @@
+//! The run of a child as the parent has it: answers from the tape, in their order.
+//!
+//! An answer that is not there, because the child has died, is `None`; from then on all are. The next request of any
+//! thread is then the death of the process.
+
+use std::cell::{Cell, RefCell};
+
+use super::written::Written;
+use super::{ProcessEnd, tape};
+use crate::linux::death::Death;
+use crate::linux::local::Workers;
+use crate::linux::request::Request;
+use crate::linux::{compiled, output};
+
+/// The number of a question on the tape.
+pub(crate) type Question = u8;
+
+/// A note of the child: see [`Request::Noted`].
+pub(crate) const NOTE: Question = 0;
+/// A thread is resumed.
+pub(crate) const RESUME: Question = 1;
+
+/// Writes the answer to a question. In the child.
+pub(crate) fn write<T: Written>(question: Question, answer: &T) {
+    thread_local! {
+        static BYTES: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+    }
+    BYTES.with_borrow_mut(|bytes| {
+        bytes.clear();
+        bytes.push(question);
+        answer.write(bytes);
+        tape::append(bytes);
+    });
+}
+
+/// What the child has written at the end of its run: the functions of std entered, the output, and what the engine has
+/// left.
+type Last = (Vec<&'static str>, Vec<u8>, Vec<u8>);
+
+/// Ends the child, whose run is over, with what its engine leaves to that of the parent.
+pub(crate) fn end(left: Vec<u8>) -> ! {
+    let last: Last = (compiled::take_entered(), output::take_bytes(), left);
+    let mut bytes = Vec::new();
+    last.write(&mut bytes);
+    tape::end(&bytes);
+    super::process::leave();
+}
+
+/// The run of a child that has ended.
+pub(crate) struct Recorded {
+    answers: Vec<u8>,
+    /// The position of the next one.
+    at: Cell<usize>,
+    /// True when an answer was not there.
+    lost: Cell<bool>,
+    /// The end of the process, for the death when an answer is not there.
+    end: ProcessEnd,
+    last: Option<Last>,
+    /// The last note.
+    note: Vec<u8>,
+    /// By thread: the place of its last request, as [`Execution::caller`](crate::Execution::caller) has it.
+    callers: RefCell<Vec<u64>>,
+    /// No other run is on.
+    _workers: Workers,
+}
+
+impl Recorded {
+    /// The run on the tape, whose process has ended so.
+    pub(crate) fn of(end: Option<ProcessEnd>, workers: Workers) -> Recorded {
+        let content = tape::read();
+        let last = content.last.and_then(|last| Last::read(&mut &last[..]));
+        let end = match end {
+            _ if content.full => ProcessEnd::Full,
+            // It has called `_exit` by itself, or its engine has panicked.
+            None if last.is_none() => ProcessEnd::Exit(0),
+            None => ProcessEnd::Strayed,
+            Some(end) => end,
+        };
+        Recorded {
+            answers: content.answers,
+            at: Cell::new(0),
+            lost: Cell::new(false),
+            end,
+            last,
+            note: Vec::new(),
+            callers: RefCell::default(),
+            _workers: workers,
+        }
+    }
+
+    /// The answer to the next question, if it is this one.
+    pub(crate) fn answer<T: Written>(&self, question: Question) -> Option<T> {
+        if self.lost.get() {
+            return None;
+        }
+        let mut from = self.answers.get(self.at.get()..).unwrap_or_default();
+        let before = from.len();
+        let answer = (u8::read(&mut from) == Some(question)).then(|| T::read(&mut from)).flatten();
+        match answer {
+            Some(_) => self.at.set(self.at.get() + before - from.len()),
+            None => self.lost.set(true),
+        }
+        answer
+    }
+
+    /// The next request.
+    pub(crate) fn resume(&mut self) -> Request {
+        let is_note = !self.lost.get() && self.answers.get(self.at.get()) == Some(&NOTE);
+        if is_note && let Some(note) = self.answer(NOTE) {
+            self.note = note;
+            return Request::Noted;
+        }
+        self.answer(RESUME).unwrap_or(Request::Died(Death::Process(self.end)))
+    }
+
+    /// The end of the process, if it did not come to that of the run.
+    pub(crate) fn died(&self) -> Option<ProcessEnd> {
+        self.last.is_none().then_some(self.end)
+    }
+
+    /// The note of the last request.
+    pub(crate) fn take_note(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.note)
+    }
+
+    /// What the engine of the child has left; empty if it did not come to it.
+    pub(crate) fn take_left(&mut self) -> Vec<u8> {
+        self.last.as_mut().map(|(.., left)| std::mem::take(left)).unwrap_or_default()
+    }
+
+    /// Keeps the answer of `caller`. If there is none, that of the last request of the thread.
+    pub(crate) fn caller(&self, question: Question, thread: usize) -> u64 {
+        let mut callers = self.callers.borrow_mut();
+        match self.answer(question) {
+            Some(caller) => {
+                if callers.len() <= thread && thread < 1 << 20 {
+                    callers.resize(thread + 1, 0);
+                }
+                if let Some(of_thread) = callers.get_mut(thread) {
+                    *of_thread = caller;
+                }
+                caller
+            }
+            None => callers.get(thread).copied().unwrap_or(0),
+        }
+    }
+}
+
+impl Drop for Recorded {
+    fn drop(&mut self) {
+        let (entered, written, _) = self.last.take().unwrap_or_default();
+        compiled::set_entered(entered);
+        output::set(written);
+    }
+}

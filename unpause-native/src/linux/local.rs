@@ -1,0 +1,469 @@
+//! One run of a program on simulated threads of this process.
+
+use std::cell::Cell;
+use std::ffi::c_void;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr::{NonNull, null_mut};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use super::death::Death;
+use super::execution::{Ended, Region};
+use super::fault::{Fault, Step};
+use super::heap::Memory;
+use super::net::{Effect, Net};
+use super::request::{Access, Operation, Request};
+use super::switch::Context;
+use super::thread::{self, STACK, Start, Thread};
+use super::{blocks, heap, leaks, output, race, signals, statics, std_state};
+
+/// The virtual time at which each run begins, in nanoseconds: not 0, so that programs can go back from it.
+const BEGIN: u64 = 1_000_000_000_000;
+
+/// The largest number of return addresses that are followed.
+const FRAMES: usize = 64;
+/// The number of return addresses by which places are told apart.
+const HASHED: usize = 8;
+
+/// The function of the first thread of a run.
+pub type Body = Box<dyn FnOnce() + Send>;
+
+/// A worker that no run uses.
+struct Idle(NonNull<Thread>);
+
+// SAFETY: an idle worker is used by whoever takes it out of the list.
+unsafe impl Send for Idle {}
+
+/// The workers that no run uses. Locked while a run is on: statics and the heap serve one at a time.
+static IDLE: Mutex<Vec<Idle>> = Mutex::new(Vec::new());
+
+/// The workers, for the one run that is on.
+pub(crate) struct Workers(MutexGuard<'static, Vec<Idle>>);
+
+impl Workers {
+    /// Waits while the process has another run, and puts the statics back for the next one.
+    ///
+    /// # Errors
+    /// If the statics of the program cannot be found, because it has no symbols.
+    pub(crate) fn take() -> Result<Workers, String> {
+        statics::save()?;
+        let idle = IDLE.lock().unwrap_or_else(PoisonError::into_inner);
+        statics::restore();
+        Ok(Workers(idle))
+    }
+
+    /// Forgets the workers of the process that this one is a copy of: it has their memory, and not their threads.
+    pub(crate) fn forget(&mut self) {
+        self.0.clear();
+    }
+}
+
+/// The state of a run, which its threads know too.
+pub(crate) struct Run {
+    /// The carrier, suspended while a thread goes on.
+    pub(crate) carrier: Context,
+    threads: Vec<NonNull<Thread>>,
+    idle: Workers,
+    /// The state of the stream of random bytes; none before the first one.
+    pub(crate) random: Option<u64>,
+    /// The virtual time, in nanoseconds.
+    pub(crate) now: u64,
+    /// The first error in the use of memory.
+    pub(crate) fault: Option<Fault>,
+    /// Sockets and what waits for them.
+    pub(crate) net: Net,
+}
+
+impl Run {
+    /// A new thread of the run, with a stack of `stack` bytes.
+    fn add(&mut self, stack: usize, function: (Start, *mut c_void), path: u64) -> NonNull<Thread> {
+        // SAFETY: workers are never freed.
+        let fits = |idle: &Idle| unsafe { idle.0.as_ref().stack == stack };
+        let worker = match self.idle.0.iter().rposition(fits) {
+            Some(at) => self.idle.0.remove(at).0,
+            None => thread::hire(stack),
+        };
+        let number = self.threads.len();
+        let run: *mut Run = self;
+        Thread::begin(worker, number, function, path, run);
+        self.threads.push(worker);
+        worker
+    }
+
+    /// A child of the thread `parent`.
+    pub(crate) fn spawn(
+        parent: &mut Thread,
+        stack: usize,
+        function: (Start, *mut c_void),
+    ) -> NonNull<Thread> {
+        parent.children += 1;
+        let path = (parent.path ^ parent.children).wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
+        parent.run().add(stack, function, path)
+    }
+
+    /// The thread of the run that the system knows as `pthread`.
+    pub(crate) fn find(&self, pthread: libc::pthread_t) -> Option<NonNull<Thread>> {
+        // SAFETY: workers are never freed.
+        let is_it = |thread: &&NonNull<Thread>| unsafe { thread.as_ref().pthread == pthread };
+        self.threads.iter().rev().find(is_it).copied()
+    }
+}
+
+/// One run of a program on simulated threads, which the owner steps: its carrier.
+///
+/// Threads that have not ended when it is dropped are given up: their stacks are not unwound, and no destructor runs.
+pub(crate) struct Local {
+    run: Box<Run>,
+}
+
+impl Local {
+    /// Begins a run whose first thread, number 0, calls `body` when it is resumed. The statics are as
+    /// [`Workers::take`] has left them.
+    pub(crate) fn begin(idle: Workers, body: Body, memory: Memory) -> Local {
+        drop(super::compiled::take_entered());
+        heap::reset(memory);
+        race::reset();
+        signals::begin();
+        output::begin();
+        std_state::begin();
+        let (carrier, threads, net) = (Context::default(), Vec::new(), Net::default());
+        let mut run =
+            Box::new(Run { carrier, threads, idle, random: None, now: BEGIN, fault: None, net });
+        let body = Box::into_raw(Box::new(body));
+        run.add(STACK, (call, body.cast()), 1);
+        Local { run }
+    }
+
+    /// Continues a thread until its next request, and returns the request. `reply` is the answer to its last one.
+    ///
+    /// # Panics
+    /// If the run has no such thread, or the thread has ended.
+    #[inline]
+    pub(crate) fn resume(&mut self, thread: usize, reply: u64) -> Request {
+        let mut thread = self.run.threads[thread];
+        // SAFETY: the thread is suspended while the carrier goes on, so that this is the only reference.
+        unsafe {
+            assert!(!thread.as_ref().ended, "a thread that has ended is resumed");
+            if self.run.fault.is_some() {
+                return Request::Fault;
+            }
+            thread.as_mut().reply = reply;
+            loop {
+                Thread::resume(thread);
+                match thread.as_mut().call.take() {
+                    Some(call) => {
+                        CALLED.set(true);
+                        call.call();
+                        CALLED.set(false);
+                    }
+                    None => return thread.as_ref().request,
+                }
+            }
+        }
+    }
+
+    /// Does the operation that `thread` has requested last. Returns the values before and after.
+    ///
+    /// # Panics
+    /// If its last request was not an access.
+    #[inline]
+    pub(crate) fn perform(&mut self, thread: usize) -> (u64, u64) {
+        match self.thread(thread).request {
+            Request::Access(access) => {
+                if !blocks::may_access(access.address, access.size.into()) {
+                    self.misuse(thread, access);
+                    // The memory is still there.
+                    return Access::perform(&access);
+                }
+                let values = Access::perform(&access);
+                if let Some(detector) = race::detector() {
+                    let trace = self.thread(thread).last_trace();
+                    let fault = detector.atomic(thread, &access, values, &trace);
+                    self.run.fault = self.run.fault.take().or(fault);
+                }
+                values
+            }
+            other => panic!("thread {thread} has requested {other:?} and no access"),
+        }
+    }
+
+    /// Does the operation on a file that `thread` has requested last.
+    ///
+    /// # Panics
+    /// If its last request was no such operation.
+    pub(crate) fn perform_transfer(&mut self, thread: usize) -> Effect {
+        match self.thread(thread).request {
+            // SAFETY: the thread waits in this request, which is its last.
+            Request::Transfer(transfer) => unsafe { Net::perform(&raw mut self.run.net, transfer) },
+            other => panic!("thread {thread} has requested {other:?} and no transfer"),
+        }
+    }
+
+    /// The number of changes of the object with this key: see [`Transfer`](crate::Transfer).
+    pub(crate) fn version(&self, object: u64) -> u64 {
+        self.run.net.version(object)
+    }
+
+    /// The value that the access requested last by `thread` would see, if it would leave the memory as it is now.
+    ///
+    /// # Panics
+    /// If its last request was not an access.
+    #[inline]
+    pub(crate) fn look(&self, thread: usize) -> Option<u64> {
+        match self.thread(thread).request {
+            Request::Access(access) => access.look(),
+            other => panic!("thread {thread} has requested {other:?} and no access"),
+        }
+    }
+
+    /// A hash of the registers of `thread` at the access that it has requested. A loop that keeps its state in registers
+    /// has another one in each round if it counts its rounds.
+    pub(crate) fn registers(&self, thread: usize) -> Option<u64> {
+        self.thread(thread).registers()
+    }
+
+    /// The value of the word that `thread` has requested to wait for.
+    ///
+    /// # Panics
+    /// If its last request was not a wait.
+    pub(crate) fn word(&self, thread: usize) -> u32 {
+        match self.thread(thread).request {
+            // SAFETY: the thread waits for a word at this address.
+            Request::Wait { word, .. } => unsafe { (word as *const u32).read_volatile() },
+            other => panic!("thread {thread} has requested {other:?} and no wait"),
+        }
+    }
+
+    /// Notes an access of a thread to memory that is free or a red zone.
+    #[cold]
+    fn misuse(&mut self, thread: usize, access: Access) {
+        let label = match access.operation {
+            Operation::Load => "load",
+            Operation::Store => "store",
+            _ => "update",
+        };
+        let step = Step::at(label, thread, self.thread(thread).return_addresses().take(FRAMES));
+        self.run.fault.get_or_insert_with(|| blocks::misuse(access.address, step));
+    }
+
+    /// The first error in the use of memory, taken out.
+    pub(crate) fn take_fault(&mut self) -> Option<Fault> {
+        self.run.fault.take()
+    }
+
+    /// Searches the heap for memory that was written after it was freed, or beside an allocation. For the end of a
+    /// run.
+    pub(crate) fn check_memory(&mut self) -> Option<Fault> {
+        self.run.fault.take().or_else(blocks::sweep)
+    }
+
+    /// An allocation of the run that nothing refers to, and the number and the bytes of all of them. None if the heap
+    /// is plain. For the end of a run.
+    pub(crate) fn leaks(&self) -> Option<(Fault, usize, usize)> {
+        // SAFETY: all threads are suspended while the carrier goes on.
+        let threads: Vec<&Thread> =
+            self.run.threads.iter().map(|thread| unsafe { thread.as_ref() }).collect();
+        leaks::find(&threads)
+    }
+
+    /// The end of the first thread: none while it goes on.
+    pub(crate) fn ended(&self) -> Option<Ended> {
+        let thread = self.thread(0);
+        let panicked = !thread.result.is_null();
+        let (message, place) = thread.panics.last().cloned().unwrap_or_default();
+        thread.ended.then_some(match panicked {
+            true => Ended::Panicked(message, place),
+            false => Ended::Returned,
+        })
+    }
+
+    /// The messages and the places of the last panics of all threads but the first.
+    pub(crate) fn panics(&self) -> Vec<(String, String)> {
+        // SAFETY: all threads are suspended while the carrier goes on.
+        let panics =
+            self.run.threads.iter().skip(1).map(|thread| unsafe { thread.as_ref().panics.last() });
+        panics.flatten().cloned().collect()
+    }
+
+    /// The virtual time in nanoseconds.
+    pub(crate) fn now(&self) -> u64 {
+        self.run.now
+    }
+
+    /// Moves the virtual time on. It does not go back.
+    pub(crate) fn advance_to(&mut self, time: u64) {
+        self.run.now = self.run.now.max(time);
+    }
+
+    /// A hash of the return addresses up to the last request of `thread`, the innermost eight: the same for all
+    /// requests of one line of code that was called from the same lines.
+    pub(crate) fn caller(&self, thread: usize) -> u64 {
+        let mut hash = 0u64;
+        for address in self.thread(thread).return_addresses().take(HASHED) {
+            hash = (hash ^ address as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(23);
+        }
+        hash
+    }
+
+    /// The return addresses that led to the last request of `thread`, innermost first.
+    pub(crate) fn addresses(&self, thread: usize) -> Vec<usize> {
+        self.thread(thread).return_addresses().take(FRAMES).collect()
+    }
+
+    /// The messages and the places of the last panics of a thread, the last one last.
+    pub(crate) fn panics_of(&self, thread: usize) -> Vec<(String, String)> {
+        self.thread(thread).panics.clone()
+    }
+
+    /// The memory that an address is in.
+    pub(crate) fn region(&self, address: usize) -> Region {
+        // SAFETY: all threads are suspended while the carrier goes on.
+        let mut threads = self.run.threads.iter().map(|thread| unsafe { thread.as_ref() });
+        if heap::has(address) {
+            return Region::Heap;
+        }
+        if let Some(thread) = threads.find(|thread| thread.has_on_stack(address)) {
+            return Region::Stack(thread.number);
+        }
+        match address.wrapping_sub(super::image::load_address()) < super::image::size() {
+            true => Region::Program,
+            false => Region::Unknown,
+        }
+    }
+
+    /// A name of an address that does not depend on the order in which threads go on: the allocation that it is in, or
+    /// the thread on whose stack or in whose thread-local block it is, and the offset there.
+    pub(crate) fn name(&self, address: usize) -> u64 {
+        let mix = |name: u64, offset: usize| {
+            (name ^ (offset as u64).rotate_left(40)).wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1
+        };
+        if heap::has(address) {
+            return heap::name(address).map_or(1, |name| mix(name.allocation, name.offset));
+        }
+        for thread in &self.run.threads {
+            // SAFETY: all threads are suspended while the carrier goes on.
+            let thread = unsafe { thread.as_ref() };
+            let (block, size) = thread.thread_locals();
+            if address.wrapping_sub(block) < size {
+                return mix(thread.path.rotate_left(1), address - block);
+            }
+            if thread.has_on_stack(address) {
+                return mix(thread.path.rotate_left(2), thread.depth(address));
+            }
+        }
+        mix(0, address.wrapping_sub(super::image::load_address()))
+    }
+
+    /// A value for reports and traces: an address on a stack, in thread-locals or in the program, which differs from
+    /// process to process, becomes a number that does not. Other values are as they are.
+    pub(crate) fn stable_value(&self, value: u64) -> u64 {
+        /// Smaller values are no addresses.
+        const LEAST: u64 = 1 << 32;
+        if value < LEAST || heap::has(value as usize) {
+            return value;
+        }
+        let address = value as usize;
+        for thread in &self.run.threads {
+            // SAFETY: all threads are suspended while the carrier goes on.
+            let thread = unsafe { thread.as_ref() };
+            let (block, size) = thread.thread_locals();
+            let of_thread = |part: u64, offset: usize| {
+                part << 60 | (thread.number as u64) << 32 | offset as u64
+            };
+            if address.wrapping_sub(block) < size {
+                return of_thread(1, address - block);
+            }
+            if thread.has_on_stack(address) {
+                return of_thread(2, thread.depth(address));
+            }
+        }
+        let offset = address.wrapping_sub(super::image::load_address());
+        if offset < super::image::size() { 3 << 60 | offset as u64 } else { value }
+    }
+
+    fn thread(&self, thread: usize) -> &Thread {
+        // SAFETY: all threads are suspended while the carrier goes on.
+        unsafe { self.run.threads[thread].as_ref() }
+    }
+}
+
+impl Drop for Local {
+    fn drop(&mut self) {
+        signals::end();
+        let last = |thread: &NonNull<Thread>| {
+            // SAFETY: all threads are suspended while the carrier goes on.
+            unsafe { thread.as_ref().request }
+        };
+        let exits = |request: Request| matches!(request, Request::Died(Death::Exit { .. }));
+        if self.run.threads.iter().map(last).any(exits) {
+            std_state::forget_exit();
+        }
+        output::end();
+        std_state::end();
+        let Run { threads, idle, .. } = &mut *self.run;
+        idle.0.extend(threads.drain(..).map(Idle));
+        // The next run takes them in the same order.
+        idle.0.sort_by_key(|idle| std::cmp::Reverse(idle.0));
+    }
+}
+
+thread_local! {
+    /// True while the carrier does what a simulated thread has called it for.
+    static CALLED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Returns `true` while the carrier does what a simulated thread has called it for.
+pub(crate) fn is_called() -> bool {
+    CALLED.get()
+}
+
+/// Calls the body of a run. Returns null, or not if it panicked.
+extern "C" fn call(body: *mut c_void) -> *mut c_void {
+    // SAFETY: `begin` has made it of a box.
+    let body = unsafe { Box::from_raw(body.cast::<Body>()) };
+    match catch_unwind(AssertUnwindSafe(*body)) {
+        Ok(()) => null_mut(),
+        Err(payload) => {
+            if let Some(thread) = thread::current().filter(|thread| thread.panics.is_empty()) {
+                // The program has set a hook of its own.
+                let text = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
+                let text = text.or_else(|| payload.downcast_ref::<String>().cloned());
+                let text = text.unwrap_or_default();
+                thread::outside(|| thread.panics.push((text.clone(), String::new())));
+            }
+            // On the heap of the run, which ends.
+            std::mem::forget(payload);
+            std::ptr::dangling_mut()
+        }
+    }
+}
+
+/// Runs a small program once, the first time that it is called: what std reads or makes at first use is then the same
+/// in all runs.
+pub fn warm_up() {
+    warm_up_with(|| drop(std::thread::spawn(|| ()).join()));
+}
+
+/// The same with another program, which may use another copy of std: it spawns at most one thread at a time, and joins
+/// it.
+pub fn warm_up_with(program: impl FnOnce() + Send + 'static) {
+    static ONCE: std::sync::Once = std::sync::Once::new();
+    ONCE.call_once(|| {
+        // The carrier allocates and frees the same in each run: libc need not give the memory back in between.
+        // SAFETY: a setting of libc.
+        unsafe { libc::mallopt(libc::M_TRIM_THRESHOLD, 64 << 20) };
+        // The buffer of the standard output outlives the runs that write to it.
+        drop(std::io::stdout().lock());
+        std_state::find();
+        let Ok(idle) = Workers::take() else { return };
+        let mut execution = Local::begin(idle, Box::new(program), Memory::Plain);
+        loop {
+            match execution.resume(0, 0) {
+                Request::Join { thread } => {
+                    while !matches!(execution.resume(thread, 0), Request::End) {}
+                }
+                Request::End => return,
+                _ => {}
+            }
+        }
+    });
+}

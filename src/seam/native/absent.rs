@@ -2,6 +2,8 @@
 
 use std::panic::{Location, PanicHookInfo};
 
+use crate::run::CallRecord;
+use crate::run::event::Event;
 use crate::run::points::Points;
 
 /// The reason why plain threads cannot be stepped.
@@ -20,6 +22,18 @@ pub(crate) fn set_points(_points: Points) {}
 /// Calls `act`.
 pub(crate) fn outside<R>(act: impl FnOnce() -> R) -> R {
     act()
+}
+
+/// Calls `act`.
+#[allow(dead_code, reason = "runs on real threads have no calls")]
+pub(crate) fn noting_calls<T>(act: impl FnOnce() -> T) -> T {
+    act()
+}
+
+/// Returns no calls: no thread is stepped.
+#[allow(dead_code, reason = "runs on real threads have no calls")]
+pub(crate) fn take_calls(_events: &[Event]) -> Vec<CallRecord> {
+    Vec::new()
 }
 
 /// Held by a test that steps plain threads.

@@ -5,6 +5,7 @@
 //! `sim::Atomic` and for `std::sync::atomic`.
 
 mod by_number;
+mod calls;
 mod death;
 mod drive;
 mod memory;
@@ -24,6 +25,7 @@ pub(crate) use unpause_native::{
     inside as is_stepped, location as place, on_carrier, outside, point,
 };
 
+pub(crate) use self::calls::{noting_calls, take_calls};
 use self::threads::Threads;
 use super::sim::{fail, here};
 use crate::rt::WORLD;
